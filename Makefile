@@ -1,0 +1,111 @@
+# Needs Go, git, make and gcc (the race detector's); the rest it builds or,
+# through scripts/install-servers, finds or installs.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+GO       ?= go
+TOOL     := $(GO) tool -modfile=tools.mod
+PACKAGES ?= ./...
+
+# How long each fuzz target runs, and how benchmarks are repeated for benchstat.
+FUZZTIME   ?= 30s
+BENCH      ?= .
+BENCHCOUNT ?= 6
+BENCHTIME  ?= 1s
+
+.PHONY: help
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the program into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
+
+.PHONY: servers
+servers: ## Find or install Redis and PostgreSQL
+	@scripts/install-servers
+
+.PHONY: test
+test: servers ## Run all tests under the race detector
+	$(TOOL) gotestsum --format pkgname -- -race -timeout 7m $(PACKAGES)
+
+.PHONY: test-short
+test-short: servers ## Run the quick tests, in under a minute
+	$(GO) test -short -timeout 60s $(PACKAGES)
+
+.PHONY: check
+check: check-format check-lint check-modules check-generated check-compose ## Hold the code against the house rules
+
+.PHONY: check-format
+check-format:
+	@files=$$($(TOOL) gofumpt -l .); if [[ -n $$files ]]; then \
+		echo "not formatted, run make format:"; echo "$$files"; exit 1; fi
+
+.PHONY: check-lint
+check-lint:
+	$(GO) vet $(PACKAGES)
+	$(TOOL) staticcheck $(PACKAGES)
+	$(TOOL) golangci-lint run $(PACKAGES)
+
+# tools.mod is the module file of a module without packages. It is tidied in a
+# folder of its own, or else it would take in what the product imports.
+.PHONY: check-modules
+check-modules:
+	$(GO) mod tidy -diff
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+		cp tools.mod "$$folder/go.mod"; cp tools.sum "$$folder/go.sum"; \
+		cd "$$folder"; $(GO) mod tidy -diff
+
+# Generates into a copy, so that a check never changes the files at hand.
+.PHONY: check-generated
+check-generated:
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+		git ls-files -z --cached --others --exclude-standard | \
+			while IFS= read -r -d '' file; do \
+				if [[ -e $$file ]]; then printf '%s\0' "$$file"; fi; done | \
+			tar -c -f - --null -T - | tar -x -f - -C "$$folder"; \
+		(cd "$$folder" && $(GO) generate ./...); \
+		while IFS= read -r file; do \
+			diff -u --label "$$file" --label "$$file, generated anew" "$$file" "$$folder/$$file" || \
+				{ echo "out of date, run make generate: $$file"; exit 1; }; \
+		done < <(cd "$$folder" && find . -name '*.gen.go')
+
+# Only where docker-compose is: the service runs without it.
+.PHONY: check-compose
+check-compose:
+	@if command -v docker-compose >/dev/null; then docker-compose --file docker-compose.yml config --quiet; \
+	elif docker compose version >/dev/null 2>&1; then docker compose --file docker-compose.yml config --quiet; \
+	else echo "no docker-compose here, docker-compose.yml is not checked"; fi
+
+.PHONY: format
+format: ## Format all Go files
+	$(TOOL) gofumpt -w .
+
+.PHONY: generate
+generate: ## Generate code anew
+	$(GO) generate ./...
+
+.PHONY: bench
+bench: servers ## Run the benchmarks and print their statistics
+	@mkdir -p out
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(BENCHCOUNT) $(PACKAGES) | tee out/bench.txt
+	$(TOOL) benchstat out/bench.txt
+
+# Go fuzzes one target of one package at a time.
+.PHONY: fuzz
+fuzz: servers ## Run each fuzz target for FUZZTIME
+	@$(GO) list -f '{{.ImportPath}} {{.Dir}}' $(PACKAGES) | while read -r package folder; do \
+		files=("$$folder"/*_test.go); \
+		[[ -e $${files[0]} ]] || continue; \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$${files[@]}"); do \
+			echo "$$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+		done; \
+	done
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin out
