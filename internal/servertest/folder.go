@@ -1,0 +1,79 @@
+//go:build unix
+
+package servertest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+const (
+	folderPrefix = "inventory-server-"
+	lockName     = "owner.lock"
+	logName      = "server.log"
+)
+
+// folder is the temporary folder of one server. It belongs to the process that
+// holds the lock on its lock file.
+type folder struct {
+	path string
+	lock *os.File
+}
+
+// newFolder makes a folder, after removing those whose owners have died.
+func newFolder() (*folder, error) {
+	sweepFolders(os.TempDir())
+	path, err := os.MkdirTemp("", folderPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for a server: %w", err)
+	}
+	lock, err := lockFolder(path)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(path))
+	}
+	return &folder{path: path, lock: lock}, nil
+}
+
+// lockFolder makes the lock file and locks it. The file gets its name only once
+// it is locked, so that a sweep never finds it unlocked while its owner lives.
+func lockFolder(path string) (*os.File, error) {
+	file, err := os.CreateTemp(path, "new-*.lock")
+	if err != nil {
+		return nil, fmt.Errorf("making a lock file: %w", err)
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		err = os.Rename(file.Name(), filepath.Join(path, lockName))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), file.Close())
+	}
+	return file, nil
+}
+
+// remove deletes the folder, then gives up its lock.
+func (f *folder) remove() error {
+	return errors.Join(os.RemoveAll(f.path), f.lock.Close())
+}
+
+// sweepFolders removes folders under parent whose owners have died. It is a
+// courtesy to the disk: what it cannot open or remove, it leaves to others.
+func sweepFolders(parent string) {
+	locks, err := filepath.Glob(filepath.Join(parent, folderPrefix+"*", lockName))
+	if err != nil {
+		return
+	}
+	for _, path := range locks {
+		file, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		if syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			_ = os.RemoveAll(filepath.Dir(path))
+		}
+		_ = file.Close()
+	}
+}

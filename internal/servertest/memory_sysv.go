@@ -1,0 +1,45 @@
+//go:build linux || darwin
+
+package servertest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// releaseMemory gives back what a killed server could not: the System V segment
+// by which PostgreSQL recognises another server on the same data. The kernel
+// keeps such segments for ever, and has few of them. The id is the second
+// number on the seventh line of postmaster.pid, a file that only a killed
+// server leaves. Not for a server that is restarted, for it finds the segment
+// and cleans up itself.
+func (p *Postgres) releaseMemory() error {
+	path := filepath.Join(p.dataFolder(), "postmaster.pid")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cleaning up after PostgreSQL: %w", err)
+	}
+	if lines := strings.Split(string(text), "\n"); len(lines) >= 7 {
+		if fields := strings.Fields(lines[6]); len(fields) == 2 {
+			id, err := strconv.Atoi(fields[1])
+			if err != nil {
+				return fmt.Errorf("reading %s: %w", path, err)
+			}
+			_, err = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+			if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EIDRM) {
+				return fmt.Errorf("removing shared memory segment %d: %w", id, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+//go:build unix
+
+package servertest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	// postgresUser is the superuser of every private server.
+	postgresUser = "postgres"
+	// postgresStopTimeout bounds an orderly stop; then SIGKILL follows.
+	postgresStopTimeout = 10 * time.Second
+)
+
+// Postgres is a private PostgreSQL server.
+type Postgres struct {
+	server
+	programs string // folder of initdb and postgres
+	account  *account
+	settings []setting
+}
+
+type setting struct{ name, value string }
+
+// PostgresOption changes how StartPostgres sets up the server.
+type PostgresOption func(*Postgres)
+
+// Durable makes the server write through to the disk before it confirms a
+// commit, as a real one does. Measurements need it; tests are quicker without.
+func Durable() PostgresOption {
+	return func(p *Postgres) {
+		p.settings = append(p.settings, setting{"fsync", "on"}, setting{"full_page_writes", "on"})
+	}
+}
+
+// Setting sets a configuration parameter of the server.
+func Setting(name, value string) PostgresOption {
+	return func(p *Postgres) { p.settings = append(p.settings, setting{name, value}) }
+}
+
+// StartPostgres starts a PostgreSQL server with an empty cluster. Its commits
+// survive Kill, but not a failure of the machine; for that see Durable.
+func StartPostgres(ctx context.Context, options ...PostgresOption) (*Postgres, error) {
+	programs, err := postgresPrograms()
+	if err != nil {
+		return nil, err
+	}
+	account, err := postgresAccount()
+	if err != nil {
+		return nil, err
+	}
+	folder, err := newFolder()
+	if err != nil {
+		return nil, err
+	}
+	p := &Postgres{
+		// SIGQUIT ends all of the server's processes at once and, unlike
+		// SIGKILL, lets it give its shared memory back.
+		server:   server{name: "PostgreSQL", deathSignal: syscall.SIGQUIT, folder: folder},
+		programs: programs,
+		account:  account,
+		settings: []setting{
+			{"listen_addresses", "127.0.0.1"},
+			{"unix_socket_directories", ""},
+			{"max_connections", "200"},
+			{"synchronous_commit", "on"},
+			{"fsync", "off"},
+			{"full_page_writes", "off"},
+			// As files in the data folder, segments go with the folder; others
+			// would outlive a killed server.
+			{"dynamic_shared_memory_type", "mmap"},
+		},
+	}
+	for _, option := range options {
+		option(p)
+	}
+	p.command, p.ready = p.serverCommand, p.answers
+	if err := account.own(folder.path); err != nil {
+		return nil, errors.Join(err, folder.remove())
+	}
+	if err := p.initialize(ctx); err != nil {
+		return nil, errors.Join(err, folder.remove())
+	}
+	if err := p.startAnywhere(ctx); err != nil {
+		return nil, errors.Join(err, p.releaseMemory(), folder.remove())
+	}
+	return p, nil
+}
+
+// URL is the address of the maintenance database.
+func (p *Postgres) URL() string { return p.databaseURL("postgres") }
+
+func (p *Postgres) databaseURL(name string) string {
+	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", postgresUser, p.address(), name)
+}
+
+// CreateDatabase makes a database with a fresh name. It is a clone of template,
+// which is the name or the URL of a database of this server that nobody is
+// connected to, or "" for an empty one. The returned drop removes it again, and
+// closes the connections that are still open.
+func (p *Postgres) CreateDatabase(ctx context.Context, template string) (string, func(context.Context) error, error) {
+	source, err := databaseName(template)
+	if err != nil {
+		return "", nil, err
+	}
+	name := "test_" + strings.ToLower(rand.Text()[:16])
+	// Copying the files takes a checkpoint, which is cheap without fsync. The
+	// other strategy writes every page to the log as well, and while the log of a
+	// new server grows that takes several times as long.
+	create := fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY FILE_COPY",
+		pgx.Identifier{name}.Sanitize(), pgx.Identifier{source}.Sanitize())
+	if err := p.execute(ctx, create); err != nil {
+		return "", nil, fmt.Errorf("creating a database: %w", err)
+	}
+	drop := func(ctx context.Context) error {
+		statement := fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", pgx.Identifier{name}.Sanitize())
+		if err := p.execute(ctx, statement); err != nil {
+			return fmt.Errorf("dropping the database %s: %w", name, err)
+		}
+		return nil
+	}
+	return p.databaseURL(name), drop, nil
+}
+
+// databaseName finds the name in what a caller of CreateDatabase gave.
+func databaseName(template string) (string, error) {
+	if template == "" {
+		// Unlike template1, template0 takes no connections, and so can always
+		// be cloned.
+		return "template0", nil
+	}
+	if !strings.Contains(template, "://") {
+		return template, nil
+	}
+	parsed, err := url.Parse(template)
+	if err != nil {
+		return "", fmt.Errorf("template database: %w", err)
+	}
+	return strings.TrimPrefix(parsed.Path, "/"), nil
+}
+
+// execute runs one statement in the maintenance database.
+func (p *Postgres) execute(ctx context.Context, statement string) error {
+	connection, err := pgx.Connect(ctx, p.URL())
+	if err != nil {
+		return err
+	}
+	_, err = connection.Exec(ctx, statement)
+	return errors.Join(err, connection.Close(ctx))
+}
+
+// Stop ends the server and removes its folder. Later calls do nothing.
+func (p *Postgres) Stop() error {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.stopped {
+		return nil
+	}
+	if p.process.running() {
+		// An immediate shutdown: nobody needs the data any more.
+		if err := p.process.signal(syscall.SIGQUIT); err != nil {
+			return fmt.Errorf("stopping %s: %w", p.name, err)
+		}
+		select {
+		case <-p.process.done:
+		case <-time.After(postgresStopTimeout):
+		}
+	}
+	if err := p.kill(); err != nil {
+		return err
+	}
+	p.stopped = true
+	return errors.Join(p.releaseMemory(), p.folder.remove())
+}
+
+func (p *Postgres) dataFolder() string { return filepath.Join(p.folder.path, "data") }
+
+// initialize makes the cluster.
+func (p *Postgres) initialize(ctx context.Context) error {
+	log, err := os.OpenFile(p.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("making a PostgreSQL cluster: %w", err)
+	}
+	defer log.Close()
+	// The C locale is there on every machine. Nothing may lean on the order of
+	// another one: ids are COLLATE "C".
+	command := p.asAccount(exec.Command(filepath.Join(p.programs, "initdb"),
+		"--pgdata", p.dataFolder(), "--username", postgresUser, "--auth", "trust",
+		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions"))
+	command.Stdout, command.Stderr = log, log
+	initdb, err := launch(command, syscall.SIGKILL)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	select {
+	case <-initdb.done:
+	case <-ctx.Done():
+		return errors.Join(fmt.Errorf("making a PostgreSQL cluster: %w", context.Cause(ctx)), initdb.kill())
+	}
+	if state := initdb.command.ProcessState; !state.Success() {
+		text := p.logSince(0)
+		return fmt.Errorf("making a PostgreSQL cluster: initdb ended with %v; the end of its log:\n%s",
+			state, text[max(0, len(text)-logTailBytes):])
+	}
+	return nil
+}
+
+// serverCommand is the command line of the server.
+func (p *Postgres) serverCommand() *exec.Cmd {
+	arguments := []string{"-D", p.dataFolder(), "-p", strconv.Itoa(p.port)}
+	for _, setting := range p.settings {
+		arguments = append(arguments, "-c", setting.name+"="+setting.value)
+	}
+	return p.asAccount(exec.Command(filepath.Join(p.programs, "postgres"), arguments...))
+}
+
+// asAccount prepares a command to run in the folder, as the right user, and out
+// of reach of settings that the caller's environment holds for other servers.
+func (p *Postgres) asAccount(command *exec.Cmd) *exec.Cmd {
+	command.Dir = p.folder.path
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "PG") && !strings.HasPrefix(variable, "LC_") {
+			command.Env = append(command.Env, variable)
+		}
+	}
+	// Messages in English, because start looks for one.
+	command.Env = append(command.Env, "LC_ALL=C")
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: p.account.credential()}
+	return command
+}
+
+// answers connects and compares the data folder. It needs no process id.
+func (p *Postgres) answers(ctx context.Context, _ int) error {
+	connection, err := pgx.Connect(ctx, p.URL())
+	if err != nil {
+		return err
+	}
+	var data string
+	err = connection.QueryRow(ctx, "SHOW data_directory").Scan(&data)
+	if err == nil && data != p.dataFolder() {
+		err = fmt.Errorf("another server, with data in %s, answers", data)
+	}
+	return errors.Join(err, connection.Close(ctx))
+}

@@ -1,0 +1,117 @@
+//go:build unix
+
+package servertest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// oldestPostgres is the oldest major version that the project supports.
+const oldestPostgres = 15
+
+// postgresPrograms returns the folder with the programs of the newest suitable
+// PostgreSQL: the one on PATH if that is new enough, else one of the places
+// where packages put them.
+func postgresPrograms() (string, error) {
+	var folders []string
+	if path, err := exec.LookPath("postgres"); err == nil {
+		folders = append(folders, filepath.Dir(path))
+	}
+	folders = append(folders, installedFolders(
+		"/usr/lib/postgresql/*/bin",          // Debian, Ubuntu
+		"/usr/pgsql-*/bin",                   // Red Hat
+		"/usr/libexec/postgresql*",           // Alpine
+		"/opt/homebrew/opt/postgresql@*/bin", // macOS on ARM
+		"/usr/local/opt/postgresql@*/bin",    // macOS on Intel
+		"/Library/PostgreSQL/*/bin",          // macOS, EDB's installer
+		"/usr/local/pgsql/bin",               // built from source
+	)...)
+	for _, folder := range folders {
+		if _, err := os.Stat(filepath.Join(folder, "initdb")); err != nil {
+			continue // a package with the server program alone
+		}
+		output, err := exec.Command(filepath.Join(folder, "postgres"), "--version").Output()
+		if err == nil && majorVersion(string(output)) >= oldestPostgres {
+			return folder, nil
+		}
+	}
+	return "", errMissing(fmt.Sprintf("PostgreSQL %d or newer (initdb, postgres)", oldestPostgres))
+}
+
+// installedFolders returns the folders that match, newest version first.
+func installedFolders(patterns ...string) []string {
+	var found []string
+	for _, pattern := range patterns {
+		matches, err := filepath.Glob(pattern)
+		if err != nil {
+			continue // a malformed pattern matches nothing
+		}
+		found = append(found, matches...)
+	}
+	slices.SortStableFunc(found, func(a, b string) int { return majorVersion(b) - majorVersion(a) })
+	return found
+}
+
+// majorVersion is the first number in text, or 0: of "/usr/lib/postgresql/15/bin"
+// and of "postgres (PostgreSQL) 15.18 (Debian 15.18-0)" it is 15.
+func majorVersion(text string) int {
+	digits := strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+	if len(digits) == 0 {
+		return 0
+	}
+	version, err := strconv.Atoi(digits[0])
+	if err != nil {
+		return 0
+	}
+	return version
+}
+
+// account is the user that PostgreSQL runs as where the caller is root, and nil
+// where it runs as the caller.
+type account struct{ uid, gid uint32 }
+
+// postgresAccount finds the account.
+func postgresAccount() (*account, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		found, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.ParseUint(found.Uid, 10, 32)
+		gid, gidErr := strconv.ParseUint(found.Gid, 10, 32)
+		if uidErr == nil && gidErr == nil && uid != 0 {
+			return &account{uid: uint32(uid), gid: uint32(gid)}, nil
+		}
+	}
+	return nil, fmt.Errorf("PostgreSQL refuses to run as root, and there is no user postgres or nobody")
+}
+
+// credential makes a program run as the account.
+func (a *account) credential() *syscall.Credential {
+	if a == nil {
+		return nil
+	}
+	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
+}
+
+// own hands a folder to the account.
+func (a *account) own(path string) error {
+	if a == nil {
+		return nil
+	}
+	if err := os.Chown(path, int(a.uid), int(a.gid)); err != nil {
+		return fmt.Errorf("handing %s to PostgreSQL: %w", path, err)
+	}
+	return nil
+}

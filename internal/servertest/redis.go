@@ -1,0 +1,106 @@
+//go:build unix
+
+package servertest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Redis is a private redis-server that keeps nothing on disk.
+type Redis struct{ server }
+
+// StartRedis starts a Redis server. Further arguments go to redis-server as
+// they are, for example "--maxmemory", "64mb".
+func StartRedis(ctx context.Context, arguments ...string) (*Redis, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, errMissing("redis-server")
+	}
+	folder, err := newFolder()
+	if err != nil {
+		return nil, err
+	}
+	r := &Redis{server{name: "Redis", deathSignal: syscall.SIGKILL, folder: folder}}
+	r.command = func() *exec.Cmd {
+		command := exec.Command(program, append([]string{
+			"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", folder.path,
+			"--save", "", "--appendonly", "no", "--daemonize", "no",
+		}, arguments...)...)
+		command.Dir = folder.path
+		return command
+	}
+	r.ready = r.answers
+	if err := r.startAnywhere(ctx); err != nil {
+		return nil, errors.Join(err, folder.remove())
+	}
+	return r, nil
+}
+
+// URL is the address in the form that go-redis parses.
+func (r *Redis) URL() string { return "redis://" + r.address() + "/0" }
+
+// Addr is the address as host:port.
+func (r *Redis) Addr() string { return r.address() }
+
+// Pause freezes the server with SIGSTOP: connections stay open and nothing is
+// answered, until Resume.
+func (r *Redis) Pause() error { return r.signal(syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (r *Redis) Resume() error { return r.signal(syscall.SIGCONT) }
+
+// Stop ends the server, paused or not, and removes its folder. Later calls do
+// nothing.
+func (r *Redis) Stop() error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.stopped {
+		return nil
+	}
+	// There is nothing to save, and a polite end would wait for replicas.
+	if err := r.kill(); err != nil {
+		return err
+	}
+	r.stopped = true
+	return r.folder.remove()
+}
+
+// answers asks the server for a PING and for its process id. It speaks the
+// protocol by hand, so that a client's retries and pools cannot blur the answer.
+func (r *Redis) answers(ctx context.Context, pid int) error {
+	var dialer net.Dialer
+	connection, err := dialer.DialContext(ctx, "tcp", r.address())
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	// Closed, it ends the read below. A second close does no harm.
+	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
+	if _, err := connection.Write([]byte("PING\r\nINFO server\r\nQUIT\r\n")); err != nil {
+		return err
+	}
+	wanted := fmt.Sprintf("process_id:%d", pid)
+	var first string
+	lines := bufio.NewScanner(connection)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if first == "" {
+			first = line
+		}
+		if first == "+PONG" && line == wanted {
+			return nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("no Redis with %s answers; its first line is %q", wanted, first)
+}

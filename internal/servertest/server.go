@@ -1,0 +1,243 @@
+//go:build unix
+
+package servertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// startTimeout bounds a start, crash recovery included, on a busy machine.
+	startTimeout = 60 * time.Second
+	// readyPoll is how often a starting server is asked whether it is there.
+	readyPoll = 10 * time.Millisecond
+	// replyTimeout bounds one question to a starting server.
+	replyTimeout = 5 * time.Second
+	// portAttempts bounds how many ports are tried.
+	portAttempts = 20
+	// rebindDelay is the pause between attempts to get a port back.
+	rebindDelay = 50 * time.Millisecond
+	// logTailBytes is how much of a server's log an error carries.
+	logTailBytes = 2048
+)
+
+var (
+	errPortTaken  = errors.New("the port is taken")
+	errNotRunning = errors.New("the server is not running")
+	errStopped    = errors.New("the server has been stopped for good")
+)
+
+// server is what Redis and PostgreSQL have in common: a folder, a port, and a
+// process that comes and goes.
+type server struct {
+	name        string         // for messages
+	deathSignal syscall.Signal // what the server gets when its owner dies
+	// command builds the command line; the folder and the port are set.
+	command func() *exec.Cmd
+	// ready asks the server once whether it answers and is the given process.
+	ready func(ctx context.Context, pid int) error
+
+	folder *folder
+	port   int
+
+	mutex   sync.Mutex
+	process *process
+	stopped bool
+}
+
+// address is where the server listens.
+func (s *server) address() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+}
+
+// startAnywhere starts the server on a port it finds free.
+func (s *server) startAnywhere(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	var err error
+	for range portAttempts {
+		if s.port, err = freePort(ctx); err != nil {
+			return fmt.Errorf("starting %s: %w", s.name, err)
+		}
+		if err = s.start(ctx); !errors.Is(err, errPortTaken) {
+			return err
+		}
+	}
+	return err
+}
+
+// Restart starts the server again on its old port, after Kill.
+func (s *server) Restart(ctx context.Context) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.stopped {
+		return fmt.Errorf("restarting %s: %w", s.name, errStopped)
+	}
+	if s.process.running() {
+		return fmt.Errorf("restarting %s: it is running", s.name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		err := s.start(ctx)
+		if !errors.Is(err, errPortTaken) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(rebindDelay):
+		}
+	}
+}
+
+// start launches the server on its port and waits until it is ready. A server
+// that did not become ready is gone when start returns.
+func (s *server) start(ctx context.Context) error {
+	log, err := os.OpenFile(s.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", s.name, err)
+	}
+	defer log.Close()
+	position, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", s.name, err)
+	}
+
+	command := s.command()
+	command.Stdout, command.Stderr = log, log
+	launched, err := launch(command, s.deathSignal)
+	if err != nil {
+		return err
+	}
+	s.process = launched
+	err = s.awaitReady(ctx)
+	if err == nil {
+		return nil
+	}
+	killErr := s.kill()
+	text := s.logSince(position)
+	if bytes.Contains(bytes.ToLower(text), []byte("address already in use")) {
+		err = errPortTaken
+	}
+	if len(text) > logTailBytes {
+		text = text[len(text)-logTailBytes:]
+	}
+	return errors.Join(
+		fmt.Errorf("starting %s on port %d: %w; the end of its log:\n%s", s.name, s.port, err, text), killErr)
+}
+
+// awaitReady asks until the server answers, ends, or the time is up.
+func (s *server) awaitReady(ctx context.Context) error {
+	for {
+		err := s.ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.process.done:
+			return fmt.Errorf("it ended with %v", s.process.command.ProcessState)
+		case <-ctx.Done():
+			return fmt.Errorf("%w; last answer: %w", context.Cause(ctx), err)
+		case <-time.After(readyPoll):
+		}
+	}
+}
+
+// ask asks once. It gives up when the server ends, for a stranger on its port
+// might never answer.
+func (s *server) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+	answered, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-s.process.done:
+			cancel()
+		case <-answered:
+		}
+	}()
+	err := s.ready(ctx, s.process.pid())
+	close(answered)
+	<-watched
+	cancel()
+	return err
+}
+
+// Kill ends the server with SIGKILL, as a crash would, and returns when it and
+// its children are gone. Its files stay. A server that is not running stays so.
+func (s *server) Kill() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.kill()
+}
+
+func (s *server) kill() error {
+	if s.stopped || !s.process.running() {
+		return nil
+	}
+	if err := s.process.kill(); err != nil {
+		return fmt.Errorf("killing %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// signal sends a signal to the running server.
+func (s *server) signal(sig syscall.Signal) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.stopped || !s.process.running() {
+		return fmt.Errorf("%v to %s: %w", sig, s.name, errNotRunning)
+	}
+	return s.process.signal(sig)
+}
+
+// logPath is where the server's output goes.
+func (s *server) logPath() string { return filepath.Join(s.folder.path, logName) }
+
+// logSince returns the server's output from a position on. It goes into an
+// error that exists already, so a log that cannot be read is only empty.
+func (s *server) logSince(position int64) []byte {
+	text, err := os.ReadFile(s.logPath())
+	if err != nil || int64(len(text)) < position {
+		return nil
+	}
+	return bytes.TrimSpace(text[position:])
+}
+
+// freePort returns a port that was free a moment ago. It stays below the range
+// from which systems pick the ports of outgoing connections: otherwise, while a
+// killed server is away, a client's connection could sit on its port, and even
+// connect to itself.
+func freePort(ctx context.Context) (int, error) {
+	const lowest, highest = 20000, 32000
+	var config net.ListenConfig
+	var err error
+	for range 10 * portAttempts {
+		port := lowest + rand.IntN(highest-lowest)
+		var listener net.Listener
+		listener, err = config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, listener.Close()
+		}
+	}
+	return 0, fmt.Errorf("no free port between %d and %d: %w", lowest, highest, err)
+}
+
+// errMissing is the one line for a program that is not there.
+func errMissing(program string) error {
+	return fmt.Errorf("%s is not installed; scripts/install-servers installs it", program)
+}
