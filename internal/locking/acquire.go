@@ -1,0 +1,275 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+const (
+	// claimLife is how long a free lock is reserved for the process that was woken up for it: longer than
+	// a wake-up takes on a busy machine, and short for all others when that process has been stopped.
+	claimLife = 100 * time.Millisecond
+
+	// grace is what a trip gets at least, also when the wait runs out before: an acquisition that is cut
+	// off has to be cancelled, which costs more than to hear its answer.
+	grace = 50 * time.Millisecond
+
+	// cancelPatience is how long an uncertain attempt is cancelled again and again, beyond the two leases in
+	// which it can do any harm: a server that stands still may take it up only when it goes on.
+	cancelPatience = time.Minute
+
+	// cleanupBound is how long a caller who gives up waits for its traces to be gone from the server.
+	cleanupBound = 25 * time.Millisecond
+)
+
+// A call is one Lock or TryLock: of a Mutex, or of a MultiLock with all its parts.
+type call struct {
+	ctx   context.Context // carries who
+	who   *owner
+	try   bool
+	lease time.Duration // of the holds
+	fixed bool          // nothing renews them
+	until time.Time     // when the wait runs out; zero for never
+
+	ordered bool // never wait backwards
+	taken   []*Hold
+	kept    time.Time // when the leases of taken began, at the earliest
+	paused  bool      // it has waited
+}
+
+func newCall(ctx context.Context, try bool, opts []LockOption) (*call, error) {
+	o, err := collect(opts)
+	if err != nil {
+		return nil, err
+	}
+	c := &call{try: try, lease: o.lease, fixed: o.lease > 0}
+	c.ctx, c.who = withOwner(ctx)
+	if o.waitBound {
+		c.until = time.Now().Add(o.wait)
+	}
+	return c, nil
+}
+
+// waited tells whether the wait has run out.
+func (c *call) waited(now time.Time) bool { return !c.until.IsZero() && !now.Before(c.until) }
+
+// A part is one lock that a call takes, as often as it was named.
+type part struct {
+	mutex  *Mutex
+	times  int
+	tenant *tenant
+	waiter *waiter // in the local line; nil where the owner holds the lock already
+	holds  []*Hold
+}
+
+// take takes the locks of a run, which are in order, of one place and each named once. It waits for one
+// after the other, and takes in one trip as many as it can have. If it cannot have them all, it gives
+// back what it took.
+func (l *Locks) take(c *call, run []*part) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	defer l.calls.Done()
+	for _, p := range run {
+		p.tenant = l.tenant(p.mutex, c.who)
+		defer l.retire(p.tenant)
+	}
+	err := l.takeAll(c, run)
+	if err == nil && c.ctx.Err() != nil { // granted too late: who has gone is not admitted
+		err = ended(c.ctx, nil)
+	}
+	l.leaveAll(run)
+	if err != nil {
+		var taken []*Hold
+		for _, p := range run {
+			taken = append(taken, p.holds...)
+		}
+		_ = l.release(c.ctx, taken) // what fails here is repeated in the background
+	}
+	return err
+}
+
+// takeAll is take without cleaning up.
+func (l *Locks) takeAll(c *call, run []*part) error {
+	for len(run) > 0 {
+		if err := l.check(c); err != nil {
+			return err
+		}
+		pause := time.Duration(0)
+		head := l.stand(c, run[0])
+		if head {
+			n, busy, err := l.reach(c, run)
+			if err != nil {
+				return err
+			}
+			run = run[n:]
+			if len(run) == 0 || busy < 0 {
+				continue
+			}
+			pause = busy
+		}
+		if c.try || c.waited(time.Now()) || c.ordered && c.who.holdsAfter(run[0].mutex.order) {
+			return ErrBusy
+		}
+		if head && l.subscription.start(c) {
+			continue
+		}
+		if err := l.await(c, run[0], pause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check tells why a call may not go on.
+func (l *Locks) check(c *call) error {
+	if c.ctx.Err() != nil {
+		return ended(c.ctx, nil)
+	}
+	select {
+	case <-l.closing:
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
+// stand tells whether the caller may try: it is at the head of the line, or its owner holds the lock
+// already and needs no place in it.
+func (l *Locks) stand(c *call, p *part) bool {
+	l.mu.Lock()
+	held := p.tenant.grant != nil
+	l.mu.Unlock()
+	if held {
+		l.leave(p)
+		return true
+	}
+	return l.join(c, p)
+}
+
+// leaveAll takes the caller out of all lines, and waits a moment for its traces to be gone.
+func (l *Locks) leaveAll(run []*part) {
+	var patience <-chan time.Time
+	for _, p := range run {
+		left := l.leave(p)
+		if left == nil {
+			continue
+		}
+		if patience == nil {
+			patience = time.After(cleanupBound)
+		}
+		select {
+		case <-left:
+		case <-patience:
+			return
+		}
+	}
+}
+
+// gather returns the parts of a run that can be asked for in one trip: the first, and those after it for
+// which nobody of this process waits. Who waits is not overtaken. The caller stands in the lines of all
+// of them meanwhile, so that a wake-up for the one that turns out busy finds it there.
+func (l *Locks) gather(c *call, run []*part) []*part {
+	for i, p := range run[1:] {
+		l.mu.Lock()
+		held := p.tenant.grant != nil
+		l.mu.Unlock()
+		if !held && !l.join(c, p) {
+			l.leave(p)
+			return run[:1+i]
+		}
+	}
+	return run
+}
+
+// reach asks the server for the locks of a run in one trip. It returns how many it got, and how long the
+// next one will be busy at most; negative to try again at once.
+func (l *Locks) reach(c *call, run []*part) (n int, busy time.Duration, err error) {
+	run = l.gather(c, run)
+	for i, p := range run {
+		if err := p.tenant.begin(c.ctx, l.closing); err != nil {
+			for _, begun := range run[:i] {
+				begun.tenant.end()
+			}
+			return 0, 0, err
+		}
+	}
+	defer func() {
+		for _, p := range run {
+			p.tenant.end()
+		}
+	}()
+
+	ask := l.ask(c, run)
+	start := time.Now()
+	if len(c.taken) == 0 {
+		c.kept = start
+	}
+	trusted := start.Add(trust(c.leaseOr(l.lease)))
+	ctx := c.ctx
+	if !c.try && !c.until.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, latest(c.until, start.Add(grace)))
+		defer cancel()
+	}
+	answer, err := l.trip(ctx, trusted, l.closing, func(ctx context.Context) (any, error) {
+		return l.eval(ctx, acquireScript, ask.attempt, ask.call)
+	})
+	var numbers []int64
+	if err == nil {
+		numbers, err = integers(answer, 2)
+	}
+	if err == nil && !time.Now().Before(trusted) {
+		err = ErrNoAnswer // its lease may have run out on the way
+	}
+	if err != nil {
+		l.cancel(c, run, ask)
+		err = errors.Join(err, l.check(c)) // the context, or Close, may be why
+		return 0, 0, failed("acquire", run[0].mutex.name, err)
+	}
+	return l.heard(c, run, ask, numbers, trusted)
+}
+
+// cancel makes sure that an attempt whose outcome is uncertain leaves nothing, whether it has arrived or
+// will arrive: the owner holds from now on what the books say, and a late copy meets a tombstone. The
+// caller has the turn of every tenant.
+func (l *Locks) cancel(c *call, run []*part, ask *asked) {
+	if ask.attempt.sent.Load() == 0 || len(run) == 0 {
+		return // it never went out
+	}
+	lease := c.leaseOr(l.lease)
+	now := time.Now()
+	s := &settlement{
+		who:          c.who.id,
+		attempt:      l.attempt(),
+		tombstone:    ask.attempt.number,
+		tombstoneFor: 2 * lease,
+		until:        now.Add(2*lease + cancelPatience),
+	}
+	l.mu.Lock()
+	for _, p := range run {
+		s.mutexes = append(s.mutexes, p.mutex)
+		s.rows = append(s.rows, row{count: p.tenant.live(), remaining: p.tenant.remaining(now), place: placeStay})
+	}
+	l.mu.Unlock()
+	cancelled := l.janitor.add(s)
+	select {
+	case <-cancelled:
+	case <-time.After(cleanupBound):
+	}
+}
+
+func (c *call) leaseOr(watchdog time.Duration) time.Duration {
+	if c.fixed {
+		return c.lease
+	}
+	return watchdog
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

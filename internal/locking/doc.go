@@ -1,0 +1,126 @@
+// Package locking provides distributed locks on Redis: a reentrant Mutex with a watchdog, fencing tokens
+// and a loss signal, and MultiLock, which takes several locks as one.
+//
+//	locks, err := locking.New(rdb)
+//	hold, err := locks.Mutex("sku-1/3", locking.Group("sku-1")).Lock(ctx)
+//	defer hold.Unlock(ctx)
+//	work(hold.Context(), hold.Token())
+//
+// # Words
+//
+// A process is one Locks. An owner is who holds locks; it travels in contexts, and exclusion is between
+// owners. A hold is one successful Lock; an owner can have several of one lock. A grant is what they
+// share: one time that the lock goes from free to held, with one token. An attempt is one talk of a
+// process to the server; attempts are numbered, and the number grows.
+//
+// # Keys
+//
+// A lock is addressed by a bucket, the hash of its group (or of its name, without a group) modulo 1024,
+// and its name. Keys are lk:{bNNNN}:ROLE:NAME. The first braces are ours and the role precedes the name, so
+// no name can choose a slot or meet a key of another role or kind, and all keys of a lock share a slot.
+//
+//	m      hash    the state: owner -> count, process, seq (last attempt), token     TTL: the longest lease
+//	mc     string  the process that the free lock is reserved for                    100 ms
+//	mq     zset    waiting process -> score                                          1 min
+//	x      string  tombstone of an attempt; the name is PROCESS:NUMBER               2 leases
+//	clock  string  last token of the bucket, which has no name                       30 days
+//
+// A process listens on one channel, lk:wake:PROCESS, from its first wait on. A message is a state key.
+//
+// # States of a lock
+//
+//	           acquire                      acquire, same owner: count + 1
+//	+------+ ---------------------------> +------+ <--+
+//	| free |                              | held | ---+
+//	+------+ <--------------------------- +------+      release: count - 1
+//	  ^  ^     last release, queue empty,   |  |        renew: expiry put off
+//	  |  |     or lease runs out            |  |
+//	  |  +----------------------------------+  | last release, somebody queues
+//	  |    claim runs out                      v
+//	  |                                   +----------+
+//	  +---------------------------------- | reserved | -> held by a process's acquire
+//	     its process declines, none queues +----------+
+//
+// # Verbs
+//
+// acquire takes locks of one slot in order and stops at the first that it cannot have, where it puts the
+// process in the queue. release tells the server how often the owner holds a lock from now on, frees it at
+// zero and wakes the next; it also cancels attempts, leaves queues and declines reservations. renew puts
+// an expiry off. A script that raises would read differently on miniredis: they return codes.
+//
+// Counts are absolute, and carry the number of their attempt. The server applies a count if the number is
+// above the last one. In this process, whoever talks for an owner at a lock has its turn, so what it says
+// is true when it is said, and a later truth has a higher number. All else follows from this: repeating is
+// harmless, and an uncertain outcome is settled by saying once more, with a new number, what we hold.
+//
+// # Waiting
+//
+// Callers of one process stand in a line for each lock. The head tries; if the lock is busy, the same
+// script puts the process in the queue, so a release cannot fall in between. A release takes the first
+// process off the queue, reserves the lock for it for a moment and tells it; if no one listens to its
+// channel it is dead, and the next one is taken. Because of the reservation, who releases and comes back
+// queues behind it. A head that gives up leaves its place to the next in line; the last one in line leaves
+// the queue, and hands on what was reserved meanwhile. Nobody queues who could not hear: before the
+// subscription stands, and while it is broken, the head polls.
+//
+// # Failures
+//
+// A wake-up is lost, or its process stops. The head polls every second, and at the moment when the lock
+// expires. The reservation ends by itself.
+//
+// The answer to an acquire is lost or late. Redis may have granted it, may still, or never will. The
+// attempt gets a tombstone, and the owner's count is said anew in the same script. Whatever the order: an
+// attempt that came before is undone, one that comes later finds the tombstone, and one that arrives after
+// a later attempt of the owner is outdated. Tombstones stand for two leases from then; a copy that the
+// network keeps for longer would hold a lock for one lease that nobody uses, which costs time and not
+// safety. This is done in the background until the server answers, for two leases and a minute at most. The
+// caller has an error, which is never a grant.
+//
+// The client sends a script twice. It may do so by itself. A second acquire finds its own number and
+// returns the same token. A second release finds the lock free, or somebody else's, and changes nothing.
+// A copy that arrives later than the release of what it took would hold the lock again: if an attempt was
+// put on the wire more than once, which the argument itself counts, its tombstone comes with the release.
+// If it was sent once and answered, no copy exists, and the release costs no key. One question has no sure
+// answer: a release that was sent twice finds the lock not ours. Then our own clock decides whether it was
+// ours until the release.
+//
+// The holder stops, or cannot reach the server. A hold trusts itself until the start of the attempt (or of
+// the renewal) + lease - 1% - 2 ms on its own monotonic clock, which is before the server can give the lock
+// away; then its context ends with ErrLost. The watchdog renews every third of the lease, 250 locks in a
+// trip, and after a failure ten times as often. What still runs then is for the fencing token to stop.
+//
+// The holder forgets to unlock. When the hold's context has ended, it is renewed once more, and then left
+// to expire.
+//
+// The server forgets (FLUSHALL, restart, failover). The next renewal tells the holder. Two may hold the
+// lock until then. Tokens still grow: a token is the highest of the bucket's last one + 1 and the server's
+// time in microseconds, so a server that knows no clock key is ahead of every token given before, as long
+// as its time is.
+//
+// The server's clock steps back. The clock key keeps tokens growing.
+//
+// Scripts are flushed. They are sent by their text again, in pipelines as well.
+//
+// Memory is full. An acquire is refused with the server's error and cancelled; releases work.
+//
+// # Several locks
+//
+// A MultiLock takes its parts in the order of their state keys, which is the same for everybody. It holds
+// what it has while it waits for the next, so waits go forward only, and cannot form a circle. If its owner
+// holds a later lock already, it does not wait at all. What it took is renewed while it waits, also when
+// the hold will have a fixed lease.
+//
+// # What is not promised
+//
+// Exclusion without fencing: a server that forgets, a clock that jumps or a process that stops between
+// its last check and its write break it. No lock service can do better; compare tokens where you write.
+//
+// Order between processes: the queue is first come first served, but who polls at the right moment, or
+// finds a lock that has just expired, gets it.
+//
+// That waiting ends: who waits for a lock that its own work holds under another owner waits for ever.
+// Give the work an owner early (WithOwner), and the wait a bound.
+//
+// On a Redis Cluster, PUBLISH counts the listeners of one node only; waking needs another proof of life
+// there.
+package locking

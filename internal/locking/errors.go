@@ -1,0 +1,40 @@
+package locking
+
+import (
+	"context"
+	"errors"
+)
+
+var (
+	// ErrBusy says that somebody else holds the lock, or that it is promised to somebody who waits:
+	// TryLock found it so, or Wait ran out, or a MultiLock would have had to wait backwards. Where a
+	// context ended the wait, its error is joined.
+	ErrBusy = errors.New("locking: the lock is busy")
+
+	// ErrLost says that a hold was no longer ours: its lease ran out on our own clock, or the server
+	// told that the lock is gone or somebody else's. It is the cause of the hold's context then.
+	ErrLost = errors.New("locking: the lock was lost")
+
+	// ErrEmptyName refuses a lock without a name.
+	ErrEmptyName = errors.New("locking: the name of a lock is empty")
+
+	// ErrClosed refuses work on Locks that have been closed.
+	ErrClosed = errors.New("locking: closed")
+
+	// ErrNoAnswer says that the server did not answer in time. What was asked for is not granted: an
+	// acquisition that may still arrive is cancelled, a release is repeated for as long as it matters.
+	ErrNoAnswer = errors.New("locking: no answer from the server in time")
+
+	// ErrInvalid refuses an option or an argument that makes no sense.
+	ErrInvalid = errors.New("locking: invalid argument")
+)
+
+// ended joins what we were doing when ctx ended (nil for nothing worth telling) with everything the
+// context has to say: its error, and its cause where that is another one, such as ErrLost.
+func ended(ctx context.Context, doing error) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ctx.Err()) {
+		return errors.Join(doing, cause)
+	}
+	return errors.Join(doing, ctx.Err(), cause)
+}

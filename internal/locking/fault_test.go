@@ -1,0 +1,537 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A tap sits between the library and the client, and can lose, repeat or hold back what goes out.
+type tap struct {
+	mu   sync.Mutex
+	does func(cmd redis.Cmder, next func() error) error // nil: nothing
+	seen [][]any                                        // the arguments of every command
+	pipe []int                                          // how many commands each pipeline had
+}
+
+func (p *tap) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (p *tap) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		p.mu.Lock()
+		does := p.does
+		p.seen = append(p.seen, cmd.Args())
+		p.mu.Unlock()
+		if does == nil {
+			return next(ctx, cmd)
+		}
+		return does(cmd, func() error { return next(ctx, cmd) })
+	}
+}
+
+func (p *tap) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		p.mu.Lock()
+		p.pipe = append(p.pipe, len(cmds))
+		p.mu.Unlock()
+		return next(ctx, cmds)
+	}
+}
+
+// on makes the tap do something with the calls of one script.
+func (p *tap) on(script *script, does func(cmd redis.Cmder, next func() error) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.does = nil
+	if script != nil {
+		p.does = func(cmd redis.Cmder, next func() error) error {
+			if args := cmd.Args(); len(args) > 1 && args[1] == script.hash {
+				return does(cmd, next)
+			}
+			return next()
+		}
+	}
+}
+
+// tapped returns Locks behind a tap.
+func (w *world) tapped(opts ...Option) (*Locks, *tap) {
+	rdb, p := w.client(), &tap{}
+	rdb.AddHook(p)
+	return w.locksOn(rdb, opts...), p
+}
+
+// errLost is what a client says when the answer does not come.
+var errLost = &net.OpError{Op: "read", Err: errors.New("the answer was lost")}
+
+// written makes the library believe what is true of a command that was lost after it had gone out.
+func written(cmd redis.Cmder) {
+	for _, arg := range cmd.Args() {
+		if a, ok := arg.(*attempt); ok {
+			_, _ = a.MarshalBinary()
+		}
+	}
+}
+
+// late sends a command again, as the network would: later than everything else. The script is known.
+func (w *world) late(rdb *redis.Client, args []any) {
+	w.t.Helper()
+	if err := rdb.Do(w.ctx(), args...).Err(); err != nil {
+		w.t.Errorf("the late copy: %v", err)
+	}
+}
+
+func TestGhostOfACancelledAcquire(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the scripts are known now
+		for _, arrives := range []bool{false, true} {
+			var ghost []any
+			tap.on(acquireScript, func(cmd redis.Cmder, next func() error) error {
+				written(cmd)
+				ghost = cmd.Args()
+				if arrives {
+					w.ok(next())
+				}
+				cmd.SetErr(errLost)
+				return errLost
+			})
+			if h, err := m.Lock(ctx); err == nil || h != nil {
+				t.Fatal("an error was a grant")
+			}
+			tap.on(nil, nil)
+			w.soon("it is cancelled", func() bool { return w.exists(rdb, ghostTomb(ghost)) == 1 })
+			if w.exists(rdb, m.state) != 0 {
+				t.Error("the cancelled attempt holds the lock")
+			}
+			w.late(rdb, ghost)
+			if w.exists(rdb, m.state, m.queue, m.claim) != 0 {
+				t.Error("the late copy holds the lock")
+			}
+			if ttl := rdb.PTTL(ctx, ghostTomb(ghost)).Val(); ttl < 58*time.Second {
+				t.Errorf("the tombstone stands for %s", ttl)
+			}
+		}
+	})
+}
+
+// ghostTomb is the tombstone's key in the arguments of an acquire.
+func ghostTomb(args []any) string { return args[4].(string) }
+
+func TestGhostOfAReleasedAcquire(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
+		var ghost []any
+		tap.on(acquireScript, func(cmd redis.Cmder, next func() error) error {
+			written(cmd) // once, and then again by the client
+			ghost = cmd.Args()
+			return next()
+		})
+		h := w.must(m.Lock(ctx))
+		first := ghost
+		inner := w.must(m.Lock(h.Context()))
+		tap.on(nil, nil)
+		w.ok(inner.Unlock(ctx))
+		w.ok(h.Unlock(ctx))
+		for _, args := range [][]any{first, ghost} {
+			w.late(rdb, args)
+			if w.exists(rdb, m.state) != 0 {
+				t.Fatal("a late copy holds the lock")
+			}
+		}
+	})
+}
+
+// tapArgs returns the calls of a script that a tap has seen.
+func tapArgs(p *tap, script *script) [][]any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var calls [][]any
+	for _, args := range p.seen {
+		if len(args) > 1 && args[1] == script.hash {
+			calls = append(calls, args)
+		}
+	}
+	return calls
+}
+
+func TestNoTombstoneWithoutAGhost(t *testing.T) {
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	m := w.locks().Mutex(w.name)
+	for range 10 {
+		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
+	}
+	if keys := rdb.Keys(ctx, "*").Val(); !slices.Equal(keys, []string{m.clock.(string)}) {
+		t.Errorf("left behind: %q", keys)
+	}
+}
+
+func TestReplayedScripts(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		twice := func(cmd redis.Cmder, next func() error) error {
+			written(cmd)
+			w.ok(next())
+			return next() // the second answer is the one that is heard
+		}
+		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
+		tap.on(acquireScript, twice)
+		outer := w.must(m.Lock(ctx))
+		inner := w.must(m.Lock(outer.Context()))
+		if inner.Token() != outer.Token() {
+			t.Error("two tokens")
+		}
+		count := func(want string) {
+			t.Helper()
+			if got := rdb.HGet(ctx, m.state, outer.Owner()).Val(); got != want {
+				t.Errorf("count %q, want %q", got, want)
+			}
+		}
+		count("2")
+		acquires := tapArgs(tap, acquireScript)
+		for _, args := range acquires[len(acquires)-2:] {
+			w.late(rdb, args)
+			count("2")
+		}
+		tap.on(releaseScript, twice)
+		w.ok(inner.Unlock(ctx))
+		count("1")
+		for _, args := range acquires[len(acquires)-2:] {
+			w.late(rdb, args)
+			count("1")
+		}
+		w.ok(outer.Unlock(ctx)) // the second answer says that it is not ours; the first one freed it
+		count("")
+		tap.on(nil, nil)
+		again := w.must(m.Lock(ctx))
+		for _, args := range tapArgs(tap, releaseScript) {
+			w.late(rdb, args)
+		}
+		if got := rdb.HGet(ctx, m.state, again.Owner()).Val(); got != "1" {
+			t.Errorf("an old release has changed the count to %q", got)
+		}
+		w.ok(again.Unlock(ctx))
+	})
+}
+
+// An old release of the same owner must not free what the owner has locked since.
+func TestLateReleaseOfTheSameOwner(t *testing.T) {
+	each(t, func(w *world) {
+		rdb := w.client()
+		ctx := WithOwner(w.ctx())
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
+		h := w.must(m.Lock(ctx))
+		for _, args := range tapArgs(tap, releaseScript) {
+			w.late(rdb, args)
+		}
+		if w.exists(rdb, m.state) != 1 {
+			t.Error("the lock is free")
+		}
+		w.ok(h.Unlock(ctx))
+	})
+}
+
+func TestUnconfirmedReleaseIsRepeated(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		h := w.must(m.Lock(ctx))
+		tap.on(releaseScript, func(cmd redis.Cmder, _ func() error) error {
+			written(cmd)
+			cmd.SetErr(errLost)
+			return errLost
+		})
+		if err := h.Unlock(ctx); err == nil {
+			t.Error("the loss was not told")
+		}
+		w.ok(h.Unlock(ctx))
+		w.soon("it is released", func() bool { return w.exists(rdb, m.state) == 0 })
+	})
+}
+
+func TestScriptFlush(t *testing.T) {
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	const lease = 600 * time.Millisecond
+	m := w.locks(WatchdogLease(lease)).Mutex(w.name)
+	h := w.must(m.Lock(ctx))
+	end := time.Now().Add(2 * lease)
+	for time.Now().Before(end) { // no renewal finds the script that the one before has loaded
+		w.ok(rdb.ScriptFlush(ctx).Err())
+		time.Sleep(lease / 60)
+	}
+	w.ok(h.Context().Err())
+	w.ok(rdb.ScriptFlush(ctx).Err())
+	w.ok(h.Unlock(ctx))
+	w.ok(rdb.ScriptFlush(ctx).Err())
+	w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
+}
+
+func TestLostSubscription(t *testing.T) {
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+	h := w.must(m.Lock(ctx))
+	admitted := make(chan time.Time, 1)
+	go func() {
+		_, err := other.Lock(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		admitted <- time.Now()
+	}()
+	w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
+	if n := rdb.ClientKillByFilter(ctx, "TYPE", "pubsub").Val(); n != 1 {
+		t.Fatalf("%d subscriptions", n)
+	}
+	start := time.Now()
+	w.ok(h.Unlock(ctx))
+	if took := (<-admitted).Sub(start); took > 2*pollInterval {
+		t.Errorf("admitted after %s", took)
+	}
+}
+
+// Where nobody may subscribe, polling alone must do.
+func TestPollWithoutSubscription(t *testing.T) {
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	w.ok(rdb.Do(ctx, "ACL", "SETUSER", "default", "resetchannels").Err())
+	m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+	h := w.must(m.Lock(ctx))
+	waits := make(chan struct{})
+	admitted := make(chan time.Time, 1)
+	go func() {
+		_, err := other.Lock(ctx, Wait(10*time.Millisecond))
+		if !errors.Is(err, ErrBusy) {
+			t.Error(err)
+		}
+		close(waits)
+		if _, err := other.Lock(ctx); err != nil {
+			t.Error(err)
+		}
+		admitted <- time.Now()
+	}()
+	<-waits
+	start := time.Now()
+	w.ok(h.Unlock(ctx))
+	if took := (<-admitted).Sub(start); took > 3*pollInterval {
+		t.Errorf("admitted after %s", took)
+	}
+}
+
+func TestOneSubscription(t *testing.T) {
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	locks := []*Locks{w.locks(), w.locks()}
+	rounds := 200
+	if testing.Short() {
+		rounds = 20
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range rounds / 8 {
+				h, err := locks[i%2].Mutex(w.name).Lock(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := h.Unlock(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	subscribed := func() int {
+		return strings.Count(rdb.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").String(), "addr=") - strings.Count(rdb.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").String(), "laddr=")
+	}
+	if n := subscribed(); n > 2 {
+		t.Errorf("%d subscription connections of two processes", n)
+	}
+	for _, l := range locks {
+		w.ok(l.Close())
+	}
+	w.soon("no subscription is left", func() bool { return subscribed() == 0 })
+}
+
+func TestFlushAllIsALoss(t *testing.T) {
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	const lease = 600 * time.Millisecond
+	m := w.locks(WatchdogLease(lease)).Mutex(w.name)
+	h := w.must(m.Lock(ctx))
+	start := time.Now()
+	w.ok(rdb.FlushAll(ctx).Err())
+	<-h.Context().Done()
+	if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) || time.Since(start) > lease {
+		t.Errorf("cause %v after %s", cause, time.Since(start))
+	}
+	if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+		t.Errorf("unlock: %v", err)
+	}
+	next := w.must(m.Lock(ctx))
+	if next.Token() <= h.Token() {
+		t.Error("the token did not grow")
+	}
+	w.ok(rdb.FlushAll(ctx).Err())
+	if _, err := m.Lock(next.Context()); err == nil { // re-entry finds that it is gone, and takes it anew
+		if !errors.Is(context.Cause(next.Context()), ErrLost) {
+			t.Error("the outer hold does not know")
+		}
+	}
+	if err := next.Unlock(ctx); !errors.Is(err, ErrLost) {
+		t.Errorf("unlock: %v", err)
+	}
+}
+
+// opaque hides what kind of client it is, as a cluster's or a mock would.
+type opaque struct{ redis.UniversalClient }
+
+func TestPausedServer(t *testing.T) {
+	for name, connect := range map[string]func(w *world) redis.UniversalClient{
+		"default": func(w *world) redis.UniversalClient { return w.client() },
+		"opaque":  func(w *world) redis.UniversalClient { return opaque{w.client()} },
+		"keeps deadlines": func(w *world) redis.UniversalClient {
+			return w.client(func(o *redis.Options) { o.ContextTimeoutEnabled = true })
+		},
+		"no retries, no time-outs": func(w *world) redis.UniversalClient {
+			return w.client(func(o *redis.Options) { o.MaxRetries, o.ReadTimeout = -1, -1 })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, server := private(t)
+			ctx := w.ctx()
+			const lease = 500 * time.Millisecond
+			l := w.locksOn(connect(w), WatchdogLease(lease))
+			free := l.Mutex(w.name + "free")
+			w.ok(w.must(free.Lock(ctx)).Unlock(ctx))
+			h := w.must(l.Mutex(w.name).Lock(ctx))
+			start := time.Now()
+			w.ok(server.Pause())
+			<-h.Context().Done() // by our own clock: nobody answers
+			if took := time.Since(start); took > lease+lease/4 || !errors.Is(context.Cause(h.Context()), ErrLost) {
+				t.Errorf("lost after %s: %v", took, context.Cause(h.Context()))
+			}
+
+			short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+			defer cancel()
+			start = time.Now()
+			_, err := free.Lock(short)
+			if took := time.Since(start); took > time.Second || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrNoAnswer) {
+				t.Errorf("%v after %s", err, took)
+			}
+			start = time.Now()
+			_, err = free.Lock(ctx, Wait(100*time.Millisecond))
+			if took := time.Since(start); took > time.Second || !errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrBusy) {
+				t.Errorf("%v after %s", err, took)
+			}
+			start = time.Now()
+			if err := h.Unlock(ctx); err == nil || time.Since(start) > releaseBound+time.Second {
+				t.Errorf("unlock: %v after %s", err, time.Since(start))
+			}
+			w.ok(server.Resume())
+			rdb := w.client()
+			w.soon("the late acquisitions are cancelled", func() bool { return w.exists(rdb, free.state) == 0 })
+			w.ok(w.must(free.Lock(ctx)).Unlock(ctx))
+		})
+	}
+}
+
+func TestServerDown(t *testing.T) {
+	w, server := private(t)
+	ctx := w.ctx()
+	l := w.locks()
+	m := l.Mutex(w.name)
+	h := w.must(m.Lock(ctx))
+	w.ok(server.Kill())
+	if h, err := l.Mutex(w.name + "other").Lock(ctx); err == nil || h != nil || errors.Is(err, ErrBusy) {
+		t.Errorf("without a server: %v", err)
+	}
+	if err := h.Unlock(ctx); err == nil {
+		t.Error("unlocked without a server")
+	}
+	w.ok(server.Restart(ctx))
+	w.soon("it works again", func() bool {
+		next, err := m.Lock(ctx)
+		if err != nil {
+			return false
+		}
+		if next.Token() <= h.Token() {
+			t.Error("the token did not grow")
+		}
+		return next.Unlock(ctx) == nil
+	})
+}
+
+func TestManyLocksAreRenewedInFewTrips(t *testing.T) {
+	w, _ := private(t)
+	ctx := w.ctx()
+	const lease = 3 * time.Second
+	l, tap := w.tapped(WatchdogLease(lease))
+	holds := make([]*Hold, 0, 2*batch+1)
+	for i := range cap(holds) {
+		holds = append(holds, w.must(l.Mutex(fmt.Sprint(w.name, i)).Lock(ctx)))
+	}
+	w.soon("all are renewed", func() bool {
+		tap.mu.Lock()
+		defer tap.mu.Unlock()
+		return slices.Contains(tap.pipe, 1) || len(tap.pipe) >= 3
+	})
+	tap.mu.Lock()
+	if slices.Max(tap.pipe) > batch {
+		t.Errorf("pipelines of %v", tap.pipe)
+	}
+	tap.mu.Unlock()
+	for _, h := range holds {
+		w.ok(h.Unlock(ctx))
+	}
+}
+
+// A renewal that arrives when its lock has been released must not touch what has been locked since.
+func TestLateRenewal(t *testing.T) {
+	each(t, func(w *world) {
+		rdb := w.client()
+		ctx := WithOwner(w.ctx())
+		l := w.locks()
+		m := l.Mutex(w.name)
+		old := w.must(m.Lock(ctx))
+		w.ok(old.Unlock(ctx))
+		h := w.must(m.Lock(ctx, Lease(5*time.Second)))
+		for token, want := range map[int64]int64{old.Token(): 0, h.Token(): 1} {
+			call := append(renewScript.newCall(1, 3), m.state, h.Owner(), token, 2000)
+			if held, err := l.eval(ctx, renewScript, &attempt{}, call); held != want || err != nil {
+				t.Errorf("renewal by token %d: %v (%v)", token, held, err)
+			}
+		}
+		if left := rdb.PTTL(ctx, m.state).Val(); left < 3*time.Second {
+			t.Errorf("a renewal has brought the expiry nearer: %s", left)
+		}
+		if answer, err := l.eval(ctx, renewScript, &attempt{}, append(renewScript.newCall(1, 3), m.state, h.Owner(), old.Token(), 3600_000)); err != nil || answer != int64(0) {
+			t.Errorf("answer %v (%v)", answer, err)
+		}
+		if left := rdb.PTTL(ctx, m.state).Val(); left > 5*time.Second {
+			t.Errorf("a late renewal has extended the lock to %s", left)
+		}
+		w.ok(h.Unlock(ctx))
+	})
+}

@@ -1,0 +1,125 @@
+package locking
+
+import (
+	"context"
+	"time"
+)
+
+// A Hold is one successful Lock. It is safe for concurrent use, and does its own part in a reentrant
+// lock: each hold is unlocked by itself and has its own deadline.
+type Hold struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	who    *owner
+
+	// Of a Mutex.
+	locks    *Locks
+	mutex    *Mutex
+	tenant   *tenant
+	grant    *grant
+	lease    time.Duration
+	fixed    bool
+	deadline time.Time   // until when we trust ourselves; under Locks.mu
+	timer    *time.Timer // fires then
+	outlived bool        // renewed once more after its context had ended; under Locks.mu
+	lost     bool        // under Locks.mu
+	unlocked bool        // under Locks.mu
+
+	// Of a MultiLock.
+	parts []*Hold
+	whole *whole
+}
+
+// newHold notes a hold in the books. l.mu is held.
+func (l *Locks) newHold(c *call, p *part, g *grant, deadline time.Time) *Hold {
+	h := &Hold{
+		who:      c.who,
+		locks:    l,
+		mutex:    p.mutex,
+		tenant:   p.tenant,
+		grant:    g,
+		lease:    c.leaseOr(l.lease),
+		fixed:    c.fixed,
+		deadline: deadline,
+	}
+	h.ctx, h.cancel = context.WithCancelCause(c.ctx)
+	h.timer = time.AfterFunc(time.Until(deadline), h.expire)
+	g.holds = append(g.holds, h)
+	c.who.took(p.mutex.order)
+	return h
+}
+
+// expire runs when the deadline of a hold may have come.
+func (h *Hold) expire() {
+	h.locks.mu.Lock()
+	if left := time.Until(h.deadline); left > 0 { // it was put off while the timer fired
+		h.timer.Reset(left)
+		h.locks.mu.Unlock()
+		return
+	}
+	h.locks.mu.Unlock()
+	h.locks.lose([]*Hold{h})
+}
+
+// extend puts the deadline off. l.mu is held.
+func (h *Hold) extend(deadline time.Time) {
+	if deadline.After(h.deadline) {
+		h.deadline = deadline
+		h.timer.Reset(time.Until(deadline))
+	}
+}
+
+// Context returns the context of the work under the lock. It carries the owner, so that Lock under it
+// re-enters. It ends with the context that Lock got, with Unlock, and when the lock is lost: then
+// context.Cause is ErrLost.
+func (h *Hold) Context() context.Context {
+	if h.ctx == nil {
+		return context.Background() // a hold that nobody granted
+	}
+	return h.ctx
+}
+
+// Token returns the fencing token. It grows with every time the lock goes from free to held and is the
+// same on re-entry. A guard that refuses lower ones is safe from a holder that does not know that it is
+// late. A MultiLock's hold has none, and returns 0; its Parts have.
+func (h *Hold) Token() int64 {
+	if h.grant == nil {
+		return 0
+	}
+	return h.grant.token
+}
+
+// Owner returns the owner, as it stands in the server's state of the lock.
+func (h *Hold) Owner() string {
+	if h.who == nil {
+		return ""
+	}
+	return h.who.id
+}
+
+// Parts returns the holds of a MultiLock, in the order of its arguments, and nil for a Mutex. They are
+// unlocked with the whole.
+func (h *Hold) Parts() []*Hold { return h.parts }
+
+// Unlock gives the hold back. It does not care whether ctx has ended, and takes 3 s at most. ErrLost says
+// that the hold was no longer ours; ErrNoAnswer, or what else went wrong, that the release is not
+// confirmed: it is repeated in the background for as long as the lock can exist, and nothing renews the
+// lock any more. Unlocking once more does nothing and returns nil.
+func (h *Hold) Unlock(ctx context.Context) error {
+	if h.whole != nil {
+		return h.whole.unlock(ctx)
+	}
+	if h.locks == nil {
+		return nil
+	}
+	return h.locks.unlock(ctx, []*Hold{h})
+}
+
+// abandon ends a hold that can no longer be released: it expires.
+func (l *Locks) abandon(h *Hold) {
+	h.cancel(context.Canceled)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h.unlocked = true
+	l.drop(h)
+}

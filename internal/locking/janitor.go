@@ -1,0 +1,114 @@
+package locking
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// batch is how many scripts go in one pipelined trip: more would block the server for too long.
+	batch = 250
+
+	// janitorBound is how long one trip of the janitor may take.
+	janitorBound = 3 * time.Second
+
+	// janitorPause and janitorPauseMax are how long it waits after a failure: doubled each time.
+	janitorPause    = 10 * time.Millisecond
+	janitorPauseMax = time.Second
+)
+
+// The janitor does what nobody waits for: it cancels attempts whose outcome is uncertain, repeats
+// releases that were not confirmed, leaves queues and gives promises back. Many at a time in one trip,
+// so that a server that comes back is not met by a crowd.
+type janitor struct {
+	locks *Locks
+	news  chan struct{}
+
+	mu   sync.Mutex
+	work []*settlement
+}
+
+func newJanitor(l *Locks) *janitor { return &janitor{locks: l, news: make(chan struct{}, 1)} }
+
+// add hands over a settlement. The channel is closed when it has been tried.
+func (j *janitor) add(s *settlement) <-chan struct{} {
+	s.done = make(chan struct{})
+	j.mu.Lock()
+	j.work = append(j.work, s)
+	j.mu.Unlock()
+	select {
+	case j.news <- struct{}{}:
+	default:
+	}
+	return s.done
+}
+
+// run works until stop, and then once more.
+func (j *janitor) run() {
+	pause := janitorPause
+	var again <-chan time.Time
+	for {
+		stopped := false
+		select {
+		case <-j.news:
+		case <-again:
+		case <-j.locks.stop:
+			stopped = true
+		}
+		left := j.sweep()
+		if stopped {
+			return
+		}
+		again = nil
+		if left {
+			again = time.After(pause)
+			pause = min(2*pause, janitorPauseMax)
+		} else {
+			pause = janitorPause
+		}
+	}
+}
+
+// sweep does all the work there is, and tells whether some of it must be repeated.
+func (j *janitor) sweep() (left bool) {
+	j.mu.Lock()
+	work := j.work
+	j.work = nil
+	j.mu.Unlock()
+	var failed []*settlement
+	for len(work) > 0 {
+		n := min(batch, len(work))
+		failed = append(failed, j.do(work[:n])...)
+		work = work[n:]
+	}
+	j.mu.Lock()
+	j.work = append(failed, j.work...)
+	j.mu.Unlock()
+	return len(failed) > 0
+}
+
+// do does a batch in one trip, and returns what must be repeated.
+func (j *janitor) do(work []*settlement) (failed []*settlement) {
+	l := j.locks
+	calls := make([]scriptCall, len(work))
+	for i, s := range work {
+		calls[i] = s.call(l)
+	}
+	answers, err := l.pipeline(time.Now().Add(janitorBound), releaseScript, calls)
+	now := time.Now()
+	for i, s := range work {
+		if s.tried != nil {
+			s.tried()
+			s.tried = nil
+		}
+		select {
+		case <-s.done:
+		default:
+			close(s.done)
+		}
+		if (err != nil || answers[i].Err() != nil) && now.Before(s.until) {
+			failed = append(failed, s)
+		}
+	}
+	return failed
+}

@@ -1,0 +1,49 @@
+package locking
+
+import (
+	"fmt"
+	"hash/fnv"
+)
+
+// buckets is how many hash slots the locks are spread over, and how many clock keys there can be.
+const buckets = 1024
+
+// The role of a key tells what it is. It comes before the name, so no name can make a key of one role
+// look like a key of another, and locks of different kinds never meet.
+const (
+	roleMutex      = "m"  // hash: owner -> count, process, seq, token
+	roleMutexClaim = "mc" // string: the process that the free lock is reserved for
+	roleMutexQueue = "mq" // sorted set: waiting process -> score
+	roleTombstone  = "x"  // string: an attempt that must not be granted any more
+	roleClock      = "clock"
+)
+
+// place is the bucket of a lock, as the beginning of all its keys: "lk:{bNNNN}:". The first braces of a
+// key are ours, so a name with braces cannot choose its slot, and a group shares one.
+type place string
+
+// placeOf returns the bucket of a group, or of a name that stands alone.
+func placeOf(group, name string) place {
+	tag := group
+	if tag == "" {
+		tag = name
+	}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(tag)) // a hash never refuses
+	return place(fmt.Sprintf("lk:{b%04d}:", hash.Sum32()%buckets))
+}
+
+// key returns the key of a role and a name. It is injective: bucket and role cannot contain a colon, and
+// the name is all that follows the second one, whatever bytes it is made of.
+func (p place) key(role, name string) string { return string(p) + role + ":" + name }
+
+// clock returns the key of the bucket's last fencing token.
+func (p place) clock() string { return string(p) + roleClock }
+
+// tombstones returns the beginning of the keys that cancel the attempts of a process: the number follows.
+func (p place) tombstones(process string) string {
+	return string(p) + roleTombstone + ":" + process + ":"
+}
+
+// wakeChannel is where a process listens for its wake-ups. wake.lua knows the prefix too.
+func wakeChannel(process string) string { return "lk:wake:" + process }

@@ -1,0 +1,41 @@
+package locking
+
+import (
+	"strings"
+	"testing"
+)
+
+func FuzzKeys(f *testing.F) {
+	f.Add("a", "b", "")
+	f.Add("}:m:x", "{", "group")
+	f.Add("m:a", "a", "{b0001}")
+	f.Add("\x00", "\xff:", "::")
+	roles := []string{roleMutex, roleMutexClaim, roleMutexQueue, roleTombstone}
+	f.Fuzz(func(t *testing.T, a, b, group string) {
+		if strings.Join(roles, ":") != strings.ReplaceAll(strings.Join(roles, ":"), "}", "") {
+			t.Fatal("a role with a brace")
+		}
+		where := placeOf(group, a)
+		seen := map[string]string{where.clock(): "the clock"}
+		for _, role := range roles {
+			for _, name := range []string{a, b} {
+				key := where.key(role, name)
+				what := role + " of " + name
+				if had, ok := seen[key]; ok && had != what {
+					t.Errorf("%q is %s and %s", key, had, what)
+				}
+				seen[key] = what
+				if !strings.HasPrefix(key, "lk:{b") || key[9:11] != "}:" {
+					t.Errorf("%q does not choose its slot by its bucket", key)
+				}
+			}
+		}
+		if group != "" && placeOf(group, a) != placeOf(group, b) {
+			t.Error("a group has two slots")
+		}
+		l := &Locks{}
+		if m, ok := l.mutexOf(where.key(roleMutex, a)); !ok || m.name != a || m.place != where {
+			t.Errorf("%q read back as %+v", a, m)
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package locking
+
+import (
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Locks is one process's way to the locks on one Redis: its identity, its watchdog, its subscription and
+// its books. Make one per server and process, and share it. It is safe for concurrent use.
+type Locks struct {
+	rdb     redis.UniversalClient
+	inPlace bool          // the client keeps deadlines: commands need no goroutine of their own
+	boxed   any           // process, as scripts take it
+	process string        // names this process in the states, queues and channels
+	lease   time.Duration // of holds that the watchdog renews
+	address string        // of the server, for an order of locks that everybody shares
+	numbers atomic.Int64  // the last attempt
+
+	janitor      *janitor
+	subscription *subscription
+
+	closing chan struct{}  // closed: waiting ends
+	stop    chan struct{}  // closed: the loops end
+	calls   sync.WaitGroup // of Lock, TryLock and Unlock
+	loops   sync.WaitGroup // the watchdog, the janitor, the subscription
+	trips   sync.WaitGroup // commands under way
+
+	mu      sync.Mutex
+	closed  bool
+	tenants map[tenantKey]*tenant
+	lines   map[string]*line // by state key
+}
+
+// New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The
+// client stays the caller's, who closes it after Close. One with ContextTimeoutEnabled is faster: for any
+// other, every command has a goroutine of its own, so that a context can end the wait for it.
+func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
+	if rdb == nil {
+		return nil, fmt.Errorf("%w: no client", ErrInvalid)
+	}
+	l := &Locks{
+		rdb:     rdb,
+		process: rand.Text(),
+		lease:   defaultWatchdogLease,
+		address: address(rdb),
+		closing: make(chan struct{}),
+		stop:    make(chan struct{}),
+		tenants: make(map[tenantKey]*tenant),
+		lines:   make(map[string]*line),
+	}
+	l.boxed = l.process
+	l.inPlace = keepsDeadlines(rdb)
+	l.janitor = newJanitor(l)
+	l.subscription = newSubscription(l)
+	for _, opt := range opts {
+		if err := opt(l); err != nil {
+			return nil, err
+		}
+	}
+	l.loops.Go(l.watch)
+	l.loops.Go(l.janitor.run)
+	return l, nil
+}
+
+// Close ends all waiting with ErrClosed, stops the watchdog and the subscription and waits for every
+// goroutine of l, which the client's own time-outs bound. Holds that are still held are left to expire,
+// and can no longer be unlocked. It never fails, and may be called again.
+func (l *Locks) Close() error {
+	l.mu.Lock()
+	first := !l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if first {
+		close(l.closing)
+	}
+	l.calls.Wait() // they may still need the janitor
+	if first {
+		close(l.stop)
+	}
+	l.loops.Wait()
+	l.trips.Wait()
+	return nil
+}
+
+// enter begins a call that Close waits for; it ends with l.calls.Done.
+func (l *Locks) enter() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return ErrClosed
+	}
+	l.calls.Add(1)
+	return nil
+}
+
+// attempt returns a new attempt. For each tenant they are made by whoever has its turn, so a later one
+// is told by its number.
+func (l *Locks) attempt() *attempt { return &attempt{number: l.numbers.Add(1)} }
+
+// address names the server of a client.
+func address(rdb redis.UniversalClient) string {
+	if one, ok := rdb.(*redis.Client); ok {
+		return fmt.Sprintf("%s/%d", one.Options().Addr, one.Options().DB)
+	}
+	return ""
+}

@@ -1,0 +1,161 @@
+package locking
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"inventory/internal/servertest"
+)
+
+// shared is the address of the Redis that the tests share which do it no harm.
+var shared string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	server, err := servertest.StartRedis(context.Background())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	shared = server.Addr()
+	code := m.Run()
+	if err := server.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// patience is how long a test waits for what must happen: a stuck protocol fails, and does not hang.
+const patience = 20 * time.Second
+
+// A world is a server and a name of a test's own.
+type world struct {
+	t    *testing.T
+	addr string
+	name string
+}
+
+// each runs a test against a real Redis and against miniredis.
+func each(t *testing.T, test func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		test(&world{t: t, addr: shared, name: t.Name() + rand.Text()}) // not what an earlier run has left
+	})
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		m := miniredis.RunT(t)
+		m.ClockTTL(true)
+		test(&world{t: t, addr: m.Addr(), name: t.Name()})
+	})
+}
+
+// private starts a Redis for a test that maltreats it.
+func private(t *testing.T) (*world, *servertest.Redis) {
+	t.Helper()
+	server, err := servertest.StartRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &world{t: t, addr: server.Addr(), name: t.Name()}, server
+}
+
+// client returns a new client of the server. Settings change its options.
+func (w *world) client(settings ...func(*redis.Options)) *redis.Client {
+	w.t.Helper()
+	o := &redis.Options{Addr: w.addr, DisableIdentity: true}
+	for _, set := range settings {
+		set(o)
+	}
+	rdb := redis.NewClient(o)
+	w.t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// locks returns new Locks, like those of another process.
+func (w *world) locks(opts ...Option) *Locks {
+	w.t.Helper()
+	return w.locksOn(w.client(), opts...)
+}
+
+func (w *world) locksOn(rdb redis.UniversalClient, opts ...Option) *Locks {
+	w.t.Helper()
+	l, err := New(rdb, opts...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// ctx returns a context that ends before the test would hang.
+func (w *world) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	w.t.Cleanup(cancel)
+	return ctx
+}
+
+// must returns a hold that has to be granted.
+func (w *world) must(h *Hold, err error) *Hold {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return h
+}
+
+// ok fails the test on an error.
+func (w *world) ok(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// soon waits for something that another goroutine or the server must bring about.
+func (w *world) soon(what string, is func() bool) {
+	w.t.Helper()
+	deadline := time.Now().Add(patience)
+	for !is() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("waited in vain: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// exists counts which of the keys exist.
+func (w *world) exists(rdb *redis.Client, keys ...string) int64 {
+	w.t.Helper()
+	n, err := rdb.Exists(w.ctx(), keys...).Result()
+	w.ok(err)
+	return n
+}
+
+// queued returns how many processes wait at the server.
+func (w *world) queued(rdb *redis.Client, m *Mutex) int64 {
+	w.t.Helper()
+	n, err := rdb.ZCard(w.ctx(), m.queue).Result()
+	w.ok(err)
+	return n
+}

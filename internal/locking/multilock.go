@@ -1,0 +1,315 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// MultiLock is several locks as one, all or nothing. It takes them in one order for everybody, so that
+// two of them cannot wait for each other, and never waits backwards: if the owner already holds a lock
+// that comes after one that is busy, it gives back what it took and returns ErrBusy. Locks that share a
+// group are taken and released in one trip as long as nobody is in the way. A lock may be named twice,
+// and a part may be a MultiLock itself, or any Locker, which is then taken as a unit.
+//
+// Wait bounds the whole, Lease is that of every part, and counts from when the last one was taken. The
+// hold's Token is 0: each part has its own. When one part is lost, the whole is lost.
+func MultiLock(parts ...Locker) Locker { return &multi{parts: slices.Clone(parts)} }
+
+type multi struct{ parts []Locker }
+
+// Name returns the names of the parts, with a plus sign in between.
+func (m *multi) Name() string {
+	names := make([]string, len(m.parts))
+	for i, p := range m.parts {
+		if p != nil {
+			names[i] = p.Name()
+		}
+	}
+	return strings.Join(names, "+")
+}
+
+// Lock implements Locker.
+func (m *multi) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+	return m.lock(ctx, false, opts)
+}
+
+// TryLock implements Locker.
+func (m *multi) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+	return m.lock(ctx, true, opts)
+}
+
+// A step is one lock of a MultiLock, however often it is named.
+type step struct {
+	order string
+	part  *part  // of a Mutex
+	other Locker // not a Mutex
+	hold  *Hold  // of other
+
+	given int // how many of its holds have been handed out
+}
+
+// steps adds what a MultiLock takes to the steps that there are.
+func (m *multi) steps(steps []*step) ([]*step, error) {
+	if len(m.parts) == 0 {
+		return nil, fmt.Errorf("%w: a MultiLock of nothing", ErrInvalid)
+	}
+	var err error
+	for _, p := range m.parts {
+		switch p := p.(type) {
+		case nil:
+			return nil, fmt.Errorf("%w: a MultiLock with a nil part", ErrInvalid)
+		case *multi:
+			if steps, err = p.steps(steps); err != nil {
+				return nil, err
+			}
+		case *Mutex:
+			if p.name == "" {
+				return nil, ErrEmptyName
+			}
+			same := func(s *step) bool { return s.part.is(p) }
+			if i := slices.IndexFunc(steps, same); i >= 0 {
+				steps[i].part.times++
+			} else {
+				steps = append(steps, &step{order: p.order, part: &part{mutex: p, times: 1}})
+			}
+		default:
+			steps = append(steps, &step{order: p.Name(), other: p})
+		}
+	}
+	return steps, nil
+}
+
+// is tells whether a part is of this lock, through the same Locks.
+func (p *part) is(m *Mutex) bool {
+	return p != nil && p.mutex.locks == m.locks && p.mutex.state == m.state
+}
+
+func (m *multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
+	made, err := m.steps(nil)
+	if err != nil {
+		return nil, err
+	}
+	steps := slices.Clone(made)
+	slices.SortStableFunc(steps, func(a, b *step) int { return strings.Compare(a.order, b.order) })
+	c, err := newCall(ctx, try, opts)
+	if err != nil {
+		return nil, err
+	}
+	c.ordered = true
+	for left := steps; len(left) > 0 && err == nil; {
+		if left[0].other != nil {
+			err = c.takeOther(left[0])
+			left = left[1:]
+			continue
+		}
+		run := runOf(left)
+		err = run[0].mutex.locks.take(c, run)
+		left = left[len(run):]
+	}
+	if err == nil {
+		err = c.complete()
+	}
+	if err != nil {
+		_ = unlockAll(c.ctx, c.taken) // what fails here is repeated in the background
+		return nil, err
+	}
+	return m.hold(c, made), nil
+}
+
+// runOf returns the parts that can be taken together with the first step.
+func runOf(steps []*step) []*part {
+	var run []*part
+	first := steps[0].part.mutex
+	for _, s := range steps {
+		if s.part == nil || s.part.mutex.locks != first.locks || s.part.mutex.place != first.place {
+			break
+		}
+		run = append(run, s.part)
+	}
+	return run
+}
+
+// takeOther takes a lock of which we know no more than that it is a Locker.
+func (c *call) takeOther(s *step) (err error) {
+	if c.ctx.Err() != nil {
+		return ended(c.ctx, nil)
+	}
+	var opts []LockOption
+	if c.fixed {
+		opts = append(opts, Lease(c.lease))
+	}
+	if c.try || c.who.holdsAfter(s.order) {
+		s.hold, err = s.other.TryLock(c.ctx, opts...)
+	} else {
+		if !c.until.IsZero() {
+			opts = append(opts, Wait(max(time.Until(c.until), 0)))
+		}
+		c.paused = true
+		s.hold, err = s.other.Lock(c.ctx, opts...)
+	}
+	if err == nil {
+		c.taken = append(c.taken, s.hold)
+	}
+	return err
+}
+
+// complete makes sure, after the last part was taken, that the first is still there; and lets a fixed
+// lease count from now where it may have begun long ago.
+func (c *call) complete() error {
+	if c.fixed && c.paused {
+		if err := c.keep(); err != nil {
+			return err
+		}
+	}
+	if c.ctx.Err() != nil {
+		return ended(c.ctx, nil)
+	}
+	return c.intact()
+}
+
+// intact returns ErrLost when something that the call has taken is lost already.
+func (c *call) intact() error {
+	for _, h := range c.taken {
+		if h.Context().Err() != nil {
+			return errors.Join(fmt.Errorf("locking: a part of a MultiLock ended before the last was taken: %w", ErrLost),
+				context.Cause(h.Context()))
+		}
+	}
+	return nil
+}
+
+// keep begins the fixed leases of what the call has taken anew. A failure is not the end: each hold has
+// its own deadline.
+func (c *call) keep() error {
+	start := time.Now()
+	grants := make(map[*Locks][]*grant)
+	for _, h := range c.taken {
+		if h.locks != nil && !slices.Contains(grants[h.locks], h.grant) {
+			grants[h.locks] = append(grants[h.locks], h.grant)
+		}
+	}
+	whole := true
+	for l, mine := range grants {
+		for chunk := range slices.Chunk(mine, batch) {
+			whole = whole && l.renewSome(chunk, c.lease, c.lease/3, func(h *Hold) bool {
+				return slices.Contains(c.taken, h)
+			})
+		}
+	}
+	c.kept = start
+	if !whole {
+		c.kept = start.Add(-c.lease / 4) // again after a twelfth of the lease
+	}
+	return c.intact()
+}
+
+// hold makes the hold of a MultiLock from what was taken: the parts in the order of the arguments. steps
+// are in the order in which they were made.
+func (m *multi) hold(c *call, steps []*step) *Hold {
+	h := &Hold{who: c.who, whole: &whole{}}
+	h.ctx, h.cancel = context.WithCancelCause(c.ctx)
+	h.parts = m.assemble(c, steps)
+	mine := leavesOf(h.parts)
+	h.whole.leaves = slices.DeleteFunc(slices.Clone(c.taken), func(taken *Hold) bool { return !mine[taken] })
+	h.whole.cancel = h.cancel
+	for _, part := range h.parts {
+		h.whole.stops = append(h.whole.stops, context.AfterFunc(part.Context(), func() {
+			if errors.Is(context.Cause(part.Context()), ErrLost) {
+				h.cancel(ErrLost)
+			}
+		}))
+		if part.whole != nil {
+			h.whole.inner = append(h.whole.inner, part.whole)
+		}
+	}
+	return h
+}
+
+// assemble returns the hold of each part. Those of other Lockers come in the order of the steps.
+func (m *multi) assemble(c *call, steps []*step) []*Hold {
+	holds := make([]*Hold, len(m.parts))
+	for i, p := range m.parts {
+		switch p := p.(type) {
+		case *multi:
+			holds[i] = p.hold(c, steps)
+		case *Mutex:
+			mine := steps[slices.IndexFunc(steps, func(s *step) bool { return s.part.is(p) })]
+			holds[i] = mine.part.holds[mine.given]
+			mine.given++
+		default:
+			mine := steps[slices.IndexFunc(steps, func(s *step) bool { return s.other != nil && s.given == 0 })]
+			holds[i] = mine.hold
+			mine.given++
+		}
+	}
+	return holds
+}
+
+// leavesOf returns the holds that a MultiLock among the parts is made of, and all other parts.
+func leavesOf(parts []*Hold) map[*Hold]bool {
+	leaves := make(map[*Hold]bool)
+	for _, part := range parts {
+		if part.whole == nil {
+			leaves[part] = true
+			continue
+		}
+		for _, leaf := range part.whole.leaves {
+			leaves[leaf] = true
+		}
+	}
+	return leaves
+}
+
+// whole is what the hold of a MultiLock consists of.
+type whole struct {
+	leaves []*Hold // in the order in which they were taken
+	inner  []*whole
+	stops  []func() bool
+	cancel context.CancelCauseFunc
+}
+
+// end ends the contexts.
+func (w *whole) end() {
+	for _, stop := range w.stops {
+		stop()
+	}
+	w.cancel(context.Canceled)
+	for _, inner := range w.inner {
+		inner.end()
+	}
+}
+
+// unlock gives all parts back.
+func (w *whole) unlock(ctx context.Context) error {
+	w.end()
+	return unlockAll(ctx, w.leaves)
+}
+
+// unlockAll gives holds back, the last one first, and in one trip where they share a place.
+func unlockAll(ctx context.Context, holds []*Hold) error {
+	var errs []error
+	for end := len(holds); end > 0; {
+		last := holds[end-1]
+		if last.locks == nil {
+			errs = append(errs, last.Unlock(ctx))
+			end--
+			continue
+		}
+		begin := end - 1
+		for begin > 0 && last.shares(holds[begin-1]) {
+			begin--
+		}
+		errs = append(errs, last.locks.unlock(ctx, holds[begin:end]))
+		end = begin
+	}
+	return errors.Join(errs...)
+}
+
+// shares tells whether two holds can be released in one trip.
+func (h *Hold) shares(other *Hold) bool {
+	return h.locks == other.locks && h.mutex.place == other.mutex.place && h.who == other.who
+}

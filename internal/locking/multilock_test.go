@@ -1,0 +1,302 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// segments returns n locks of one group.
+func (w *world) segments(l *Locks, n int) []*Mutex {
+	all := make([]*Mutex, n)
+	for i := range all {
+		all[i] = l.Mutex(fmt.Sprintf("%s/%d", w.name, i), Group(w.name))
+	}
+	return all
+}
+
+// lockers is mutexes as Lockers.
+func lockers(all []*Mutex) []Locker {
+	parts := make([]Locker, len(all))
+	for i, m := range all {
+		parts[i] = m
+	}
+	return parts
+}
+
+func TestMultiLock(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		parts := w.segments(l, 4)
+		slices.Reverse(parts)
+		rival := w.locks()
+		for range 2 {
+			h := w.must(MultiLock(lockers(parts)...).Lock(ctx))
+			if h.Token() != 0 || len(h.Parts()) != 4 {
+				t.Errorf("token %d, %d parts", h.Token(), len(h.Parts()))
+			}
+			for i, part := range h.Parts() {
+				if token := rdb.HGet(ctx, parts[i].state, "token").Val(); token != fmt.Sprint(part.Token()) {
+					t.Errorf("part %d has token %d, the server says %s", i, part.Token(), token)
+				}
+				if rdb.HGet(ctx, parts[i].state, h.Owner()).Val() != "1" {
+					t.Errorf("part %d is not held", i)
+				}
+			}
+			if _, err := MultiLock(lockers(w.segments(rival, 4))...).TryLock(ctx); !errors.Is(err, ErrBusy) {
+				t.Errorf("the rival: %v", err)
+			}
+			w.ok(h.Unlock(ctx))
+			w.ok(h.Unlock(ctx))
+			for _, m := range parts {
+				if w.exists(rdb, m.state, m.queue, m.claim) != 0 {
+					t.Errorf("%s is left", m.name)
+				}
+			}
+		}
+		// The first round may have sent each script twice, by its hash and by its text.
+		if n, m := len(tapArgs(tap, acquireScript)), len(tapArgs(tap, releaseScript)); n != 2 || m != 2 {
+			t.Errorf("%d acquisitions and %d releases for 2 cycles", n, m)
+		}
+	})
+}
+
+func TestMultiLockRollsBack(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l := w.locks()
+		parts := w.segments(l, 3)
+		far := l.Mutex(w.name + "elsewhere")
+		for i, m := range append(parts, far) {
+			blocker := w.must(m.Lock(ctx))
+			for _, opt := range []LockOption{Wait(0), Wait(50 * time.Millisecond)} {
+				if _, err := MultiLock(append(lockers(parts), far)...).Lock(ctx, opt); !errors.Is(err, ErrBusy) {
+					t.Errorf("part %d busy: %v", i, err)
+				}
+			}
+			if _, err := MultiLock(append(lockers(parts), far)...).TryLock(ctx); !errors.Is(err, ErrBusy) {
+				t.Errorf("part %d busy: %v", i, err)
+			}
+			for j, other := range append(parts, far) {
+				if i != j && w.exists(rdb, other.state) != 0 {
+					t.Errorf("part %d is left when %d is busy", j, i)
+				}
+			}
+			w.soon("no queue is left", func() bool { return w.exists(rdb, m.queue) == 0 })
+			w.ok(blocker.Unlock(ctx))
+		}
+	})
+}
+
+func TestMultiLockRollsBackOnErrors(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		parts := []Locker{l.Mutex(w.name + "a"), l.Mutex(w.name + "b"), l.Mutex(w.name + "c")}
+		n := 0
+		tap.on(acquireScript, func(cmd redis.Cmder, next func() error) error {
+			if n++; n < 3 {
+				return next()
+			}
+			written(cmd)
+			w.ok(next())
+			cmd.SetErr(errLost)
+			return errLost
+		})
+		if _, err := MultiLock(parts...).Lock(ctx); err == nil {
+			t.Error("an error was a grant")
+		}
+		w.soon("nothing is left", func() bool {
+			return w.exists(rdb, parts[0].(*Mutex).state, parts[1].(*Mutex).state, parts[2].(*Mutex).state) == 0
+		})
+	})
+}
+
+func TestOppositeMultiLocksDoNotDeadlock(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		counter := 0
+		var wg sync.WaitGroup
+		for i := range 6 {
+			l := w.locks()
+			parts := append(w.segments(l, 3), l.Mutex(w.name+"x"), l.Mutex(w.name+"y"))
+			if i%2 == 1 {
+				slices.Reverse(parts)
+			}
+			wg.Go(func() {
+				for range 5 {
+					h, err := MultiLock(lockers(parts)...).Lock(ctx)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					counter++
+					if err := h.Unlock(ctx); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if counter != 30 {
+			t.Errorf("%d entries", counter)
+		}
+	})
+}
+
+func TestMultiLockNeverWaitsBackwards(t *testing.T) {
+	each(t, func(w *world) {
+		rdb := w.client()
+		l := w.locks()
+		parts := w.segments(l, 8)
+		busy := w.must(parts[3].Lock(w.ctx()))
+		ctx := WithOwner(w.ctx())
+		h := w.must(parts[7].Lock(ctx))
+		start := time.Now()
+		if _, err := MultiLock(parts[2], parts[3], parts[7]).Lock(h.Context()); !errors.Is(err, ErrBusy) {
+			t.Errorf("backwards: %v", err)
+		}
+		if took := time.Since(start); took > pollInterval/2 {
+			t.Errorf("it has waited for %s", took)
+		}
+		if w.exists(rdb, parts[2].state) != 0 || rdb.HGet(ctx, parts[7].state, h.Owner()).Val() != "1" {
+			t.Error("the roll-back is not right")
+		}
+		w.ok(h.Unlock(ctx))
+		early := w.must(parts[1].Lock(ctx)) // what comes before is no reason not to wait
+		done := make(chan error, 1)
+		go func() {
+			h, err := MultiLock(parts[2], parts[3]).Lock(early.Context())
+			if err == nil {
+				err = h.Unlock(ctx)
+			}
+			done <- err
+		}()
+		w.soon("it is queued", func() bool { return w.queued(rdb, parts[3]) == 1 })
+		w.ok(busy.Unlock(ctx))
+		w.ok(<-done)
+	})
+}
+
+func TestMultiLockOfTheSame(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l := w.locks()
+		m, other := l.Mutex(w.name), l.Mutex(w.name)
+		h := w.must(MultiLock(m, other, m).Lock(ctx))
+		if n := rdb.HGet(ctx, m.state, h.Owner()).Val(); n != "3" {
+			t.Errorf("count %q", n)
+		}
+		inner := w.must(MultiLock(m, m).Lock(h.Context()))
+		if n := rdb.HGet(ctx, m.state, h.Owner()).Val(); n != "5" {
+			t.Errorf("count %q", n)
+		}
+		if inner.Parts()[1].Token() != h.Parts()[0].Token() {
+			t.Error("re-entry has another token")
+		}
+		w.ok(inner.Unlock(ctx))
+		if n := rdb.HGet(ctx, m.state, h.Owner()).Val(); n != "3" {
+			t.Errorf("count %q", n)
+		}
+		w.ok(h.Unlock(ctx))
+		if w.exists(rdb, m.state) != 0 {
+			t.Error("it is still held")
+		}
+	})
+}
+
+// foreign is a Locker that the library does not know.
+type foreign struct {
+	Locker
+	_ []int // it cannot be compared
+}
+
+func TestMultiLockOfLockers(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, elsewhere := w.locks(), w.locks()
+		a, b, c, d := l.Mutex(w.name+"a"), l.Mutex(w.name+"b"), elsewhere.Mutex(w.name+"c"), l.Mutex(w.name+"d")
+		h := w.must(MultiLock(MultiLock(b, a), foreign{Locker: c}, foreign{Locker: d}).Lock(ctx, Lease(5*time.Second)))
+		inner := h.Parts()[0]
+		for i, want := range map[*Hold]*Mutex{inner.Parts()[0]: b, inner.Parts()[1]: a, h.Parts()[1]: c, h.Parts()[2]: d} {
+			if token := rdb.HGet(ctx, want.state, "token").Val(); token != fmt.Sprint(i.Token()) {
+				t.Errorf("%s has token %s, its part %d", want.name, token, i.Token())
+			}
+			if ttl := rdb.PTTL(ctx, want.state).Val(); ttl > 5*time.Second || ttl < 4*time.Second {
+				t.Errorf("%s lives for %s", want.name, ttl)
+			}
+		}
+		w.ok(inner.Context().Err())
+		w.ok(h.Unlock(ctx))
+		if w.exists(rdb, a.state, b.state, c.state, d.state) != 0 || inner.Context().Err() == nil {
+			t.Error("something is left")
+		}
+		for _, bad := range []Locker{MultiLock(), MultiLock(nil), MultiLock(a, nil)} {
+			if _, err := bad.Lock(ctx); !errors.Is(err, ErrInvalid) {
+				t.Errorf("error %v", err)
+			}
+		}
+	})
+}
+
+func TestLostPartLosesTheWhole(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l := w.locks(WatchdogLease(300 * time.Millisecond))
+		parts := w.segments(l, 3)
+		h := w.must(MultiLock(lockers(parts)...).Lock(ctx))
+		w.ok(rdb.Del(ctx, parts[1].state).Err())
+		<-h.Context().Done()
+		if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) {
+			t.Errorf("cause %v", cause)
+		}
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+		if w.exists(rdb, parts[0].state, parts[2].state) != 0 {
+			t.Error("the others are still held")
+		}
+	})
+}
+
+// What was taken first must not expire while the last one is waited for, and has its whole lease then.
+func TestMultiLockKeepsItsLeaseWhileItWaits(t *testing.T) {
+	each(t, func(w *world) {
+		const lease = 400 * time.Millisecond
+		rdb, ctx := w.client(), w.ctx()
+		l := w.locks()
+		parts := w.segments(l, 2)
+		busy := w.must(parts[1].Lock(ctx))
+		done := make(chan *Hold, 1)
+		go func() {
+			h, err := MultiLock(lockers(parts)...).Lock(ctx, Lease(lease))
+			if err != nil {
+				t.Error(err)
+			}
+			done <- h
+		}()
+		w.soon("the first is taken", func() bool { return w.exists(rdb, parts[0].state) == 1 })
+		if _, err := w.locks().Mutex(parts[0].name, Group(w.name)).Lock(ctx, Wait(3*lease)); !errors.Is(err, ErrBusy) {
+			t.Errorf("the first part is not kept: %v", err)
+		}
+		w.ok(busy.Unlock(ctx))
+		h := <-done
+		if h == nil {
+			return
+		}
+		if left := rdb.PTTL(ctx, parts[0].state).Val(); left < lease/2 {
+			t.Errorf("the first part has %s left", left)
+		}
+		<-h.Context().Done() // nothing renews it any more
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+	})
+}

@@ -1,0 +1,604 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestMutexCycle(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		for range 3 {
+			h := w.must(m.Lock(ctx))
+			state, err := rdb.HGetAll(ctx, m.state).Result()
+			w.ok(err)
+			if state[h.Owner()] != "1" || len(state) != 4 || state["process"] == "" || state["seq"] == "" {
+				t.Errorf("state %v of owner %s", state, h.Owner())
+			}
+			ttl, err := rdb.PTTL(ctx, m.state).Result()
+			w.ok(err)
+			if ttl < 29*time.Second || ttl > 30*time.Second {
+				t.Errorf("the lock lives for %s", ttl)
+			}
+			w.ok(h.Unlock(ctx))
+			w.ok(h.Unlock(ctx)) // once more does nothing
+			if w.exists(rdb, m.state, m.claim, m.queue) != 0 {
+				t.Error("the release left something")
+			}
+			if !errors.Is(h.Context().Err(), context.Canceled) {
+				t.Error("the context outlives the hold")
+			}
+		}
+	})
+}
+
+func TestReentry(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		other := w.locks().Mutex(w.name)
+		outer := w.must(m.Lock(ctx))
+		inner := w.must(m.Lock(outer.Context()))
+		if outer.Token() != inner.Token() || outer.Owner() != inner.Owner() {
+			t.Error("re-entry is another grant")
+		}
+		for _, step := range []struct {
+			count string
+			next  func() error
+		}{{"2", func() error { return inner.Unlock(ctx) }}, {"1", func() error { return outer.Unlock(ctx) }}, {"", nil}} {
+			count, err := rdb.HGet(ctx, m.state, outer.Owner()).Result()
+			if count != step.count || err != nil && !errors.Is(err, redis.Nil) {
+				t.Errorf("count %q, want %q (%v)", count, step.count, err)
+			}
+			if step.next == nil {
+				continue
+			}
+			if _, err := other.TryLock(ctx); !errors.Is(err, ErrBusy) {
+				t.Errorf("another owner: %v", err)
+			}
+			w.ok(step.next())
+		}
+		w.ok(w.must(other.TryLock(ctx)).Unlock(ctx))
+	})
+}
+
+func TestExclusion(t *testing.T) {
+	each(t, func(w *world) {
+		const processes, callers, rounds = 4, 4, 12
+		ctx := w.ctx()
+		counter, last := 0, int64(0) // not atomic: the lock is all that guards them
+		var wg sync.WaitGroup
+		for range processes {
+			m := w.locks().Mutex(w.name)
+			for range callers {
+				wg.Go(func() {
+					for range rounds {
+						h, err := m.Lock(ctx)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						counter++
+						if h.Token() <= last {
+							t.Errorf("token %d after %d", h.Token(), last)
+						}
+						last = h.Token()
+						if err := h.Unlock(ctx); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if counter != processes*callers*rounds {
+			t.Errorf("%d entries", counter)
+		}
+		probe := w.locks().Mutex(w.name)
+		rdb := w.client()
+		w.soon("nothing is left", func() bool { return w.exists(rdb, probe.state, probe.claim, probe.queue) == 0 })
+	})
+}
+
+func TestOneOfManyRacersWins(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		locks := []*Locks{w.locks(), w.locks(), w.locks()}
+		start := make(chan struct{})
+		holds := make(chan *Hold, 60)
+		var wg sync.WaitGroup
+		for i := range cap(holds) {
+			wg.Go(func() {
+				<-start
+				h, err := locks[i%len(locks)].Mutex(w.name).TryLock(ctx)
+				switch {
+				case err == nil:
+					holds <- h
+				case !errors.Is(err, ErrBusy):
+					t.Error(err)
+				}
+			})
+		}
+		close(start)
+		wg.Wait()
+		if len(holds) != 1 {
+			t.Fatalf("%d winners", len(holds))
+		}
+		w.ok((<-holds).Unlock(ctx))
+	})
+}
+
+func TestLeaseLetsAWaiterIn(t *testing.T) {
+	each(t, func(w *world) {
+		const lease = 500 * time.Millisecond
+		ctx := w.ctx()
+		start := time.Now()
+		stale := w.must(w.locks().Mutex(w.name).Lock(ctx, Lease(lease)))
+		next := w.must(w.locks().Mutex(w.name).Lock(ctx))
+		if took := time.Since(start); took < lease || took > lease+time.Second {
+			t.Errorf("admitted after %s", took)
+		}
+		<-stale.Context().Done()
+		if cause := context.Cause(stale.Context()); !errors.Is(cause, ErrLost) {
+			t.Errorf("cause %v", cause)
+		}
+		if err := stale.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("the stale unlock: %v", err)
+		}
+		if _, err := w.locks().Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
+			t.Errorf("the stale unlock freed the lock: %v", err)
+		}
+		if next.Token() <= stale.Token() {
+			t.Error("the token did not grow")
+		}
+		w.ok(next.Unlock(ctx))
+	})
+}
+
+func TestWatchdogKeepsTheLock(t *testing.T) {
+	each(t, func(w *world) {
+		const lease = 300 * time.Millisecond
+		ctx := w.ctx()
+		h := w.must(w.locks(WatchdogLease(lease)).Mutex(w.name).Lock(ctx))
+		_, err := w.locks().Mutex(w.name).Lock(ctx, Wait(4*lease))
+		if !errors.Is(err, ErrBusy) {
+			t.Errorf("while it is renewed: %v", err)
+		}
+		w.ok(h.Context().Err())
+		w.ok(h.Unlock(ctx))
+	})
+}
+
+func TestDeadProcessLosesItsLock(t *testing.T) {
+	each(t, func(w *world) {
+		const lease = 400 * time.Millisecond
+		ctx := w.ctx()
+		dead := w.locks(WatchdogLease(lease))
+		h := w.must(dead.Mutex(w.name).Lock(ctx))
+		w.ok(dead.Close())
+		w.must(w.locks().Mutex(w.name).Lock(ctx, Wait(lease+time.Second)))
+		<-h.Context().Done()
+		if !errors.Is(context.Cause(h.Context()), ErrLost) {
+			t.Error("the hold does not know")
+		}
+		if err := h.Unlock(ctx); !errors.Is(err, ErrClosed) {
+			t.Errorf("unlock after close: %v", err)
+		}
+	})
+}
+
+func TestAbandonedHoldExpires(t *testing.T) {
+	each(t, func(w *world) {
+		const lease = 300 * time.Millisecond
+		work, cancel := context.WithCancel(w.ctx())
+		h := w.must(w.locks(WatchdogLease(lease)).Mutex(w.name).Lock(work))
+		cancel()
+		w.must(w.locks().Mutex(w.name).Lock(w.ctx(), Wait(2*lease+time.Second)))
+		if err := h.Unlock(w.ctx()); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+	})
+}
+
+func TestReentryKeepsEachDeadline(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		left := func() time.Duration {
+			ttl, err := rdb.PTTL(ctx, m.state).Result()
+			w.ok(err)
+			return ttl
+		}
+		outer := w.must(m.Lock(ctx))
+		short := w.must(m.Lock(outer.Context(), Lease(50*time.Millisecond)))
+		<-short.Context().Done()
+		w.ok(outer.Context().Err())
+		if left() < 25*time.Second {
+			t.Errorf("a shorter lease has shortened the lock to %s", left())
+		}
+		if err := short.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock of the lapsed one: %v", err)
+		}
+		long := w.must(m.Lock(outer.Context(), Lease(time.Hour)))
+		if left() < 50*time.Minute {
+			t.Errorf("a longer lease has not: %s", left())
+		}
+		w.ok(long.Unlock(ctx))
+		if left() > time.Minute {
+			t.Errorf("the longer lease outlives its hold: %s", left())
+		}
+		w.ok(outer.Unlock(ctx))
+	})
+}
+
+func TestParallelReentry(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		outer := w.must(m.Lock(ctx))
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 10 {
+					h, err := m.Lock(outer.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if err := h.Unlock(ctx); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if count, err := rdb.HGet(ctx, m.state, outer.Owner()).Int(); count != 1 || err != nil {
+			t.Errorf("count %d (%v)", count, err)
+		}
+		w.ok(outer.Unlock(ctx))
+		if w.exists(rdb, m.state) != 0 {
+			t.Error("the lock is not free")
+		}
+	})
+}
+
+// An owner whose siblings wait behind a stranger would wait for itself, if they had to wait for their turn.
+func TestWaitingSiblingsEnterTogether(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		m := w.locks().Mutex(w.name)
+		blocker := w.must(m.Lock(ctx))
+		family := WithOwner(ctx)
+		line := func() int {
+			m.locks.mu.Lock()
+			defer m.locks.mu.Unlock()
+			if waiting := m.locks.lines[m.state]; waiting != nil {
+				return len(waiting.waiters)
+			}
+			return 0
+		}
+		holds := make(chan *Hold, 3)
+		var wg sync.WaitGroup
+		for i, who := range []context.Context{family, ctx, family} {
+			wg.Go(func() {
+				h, err := m.Lock(who)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if i == 1 {
+					w.ok(h.Unlock(ctx)) // the stranger
+					return
+				}
+				holds <- h
+			})
+			w.soon("it waits", func() bool { return line() == i+1 })
+		}
+		w.ok(blocker.Unlock(ctx))
+		first, second := <-holds, <-holds // both before the stranger
+		w.ok(first.Unlock(ctx))
+		w.ok(second.Unlock(ctx))
+		wg.Wait()
+	})
+}
+
+func TestCancelledWaiterIsNeverAdmitted(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		h := w.must(w.locks().Mutex(w.name).Lock(ctx))
+		m := w.locks().Mutex(w.name)
+		waiting, cancel := context.WithCancelCause(ctx)
+		reason := errors.New("enough")
+		failed := make(chan error)
+		go func() {
+			_, err := m.Lock(waiting)
+			failed <- err
+		}()
+		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
+		cancel(reason)
+		if err := <-failed; !errors.Is(err, context.Canceled) || !errors.Is(err, ErrBusy) || !errors.Is(err, reason) {
+			t.Errorf("error %v", err)
+		}
+		w.soon("the queue is empty", func() bool { return w.exists(rdb, m.queue) == 0 })
+		w.ok(h.Unlock(ctx))
+		if _, err := m.Lock(waiting); !errors.Is(err, context.Canceled) {
+			t.Errorf("with a dead context: %v", err)
+		}
+		if w.exists(rdb, m.state, m.claim) != 0 {
+			t.Error("something is left")
+		}
+	})
+}
+
+// The context ends while the grant is on its way home.
+func TestGrantThatComesTooLate(t *testing.T) {
+	each(t, func(w *world) {
+		rdb := w.client()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		w.ok(w.must(m.Lock(w.ctx())).Unlock(w.ctx())) // the script is known now
+		ctx, cancel := context.WithCancel(w.ctx())
+		var mu sync.Mutex
+		granted := false
+		tap.on(acquireScript, func(_ redis.Cmder, next func() error) error {
+			err := next()
+			mu.Lock()
+			defer mu.Unlock()
+			if granted = err == nil; granted {
+				cancel()
+			}
+			return err
+		})
+		for range 20 { // both come at once; which one is seen first is not ours to say
+			if h, err := m.Lock(ctx); err == nil || h != nil || !errors.Is(err, context.Canceled) {
+				t.Fatalf("admitted: %v", err)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if !granted {
+			t.Error("it was not granted at all")
+		}
+		w.soon("the lock is free", func() bool { return w.exists(rdb, m.state) == 0 })
+	})
+}
+
+func TestWaitRunsOut(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		w.must(w.locks().Mutex(w.name).Lock(ctx))
+		m := w.locks().Mutex(w.name)
+		for _, wait := range []time.Duration{0, time.Millisecond, 200 * time.Millisecond} {
+			start := time.Now()
+			_, err := m.Lock(ctx, Wait(wait))
+			if took := time.Since(start); !errors.Is(err, ErrBusy) || took < wait || took > wait+2*time.Second {
+				t.Errorf("wait of %s: %v after %s", wait, err, took)
+			}
+		}
+		w.soon("the queue is empty", func() bool { return w.exists(rdb, m.queue) == 0 })
+	})
+}
+
+// A process that unlocks and locks again at once must not starve one that waits.
+func TestReleaserDoesNotOvertakeAWaiter(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+		h := w.must(m.Lock(ctx))
+		admitted := make(chan int64, 1)
+		go func() {
+			h, err := other.Lock(ctx)
+			if err != nil {
+				t.Error(err)
+				close(admitted)
+				return
+			}
+			admitted <- h.Token()
+			if err := h.Unlock(ctx); err != nil {
+				t.Error(err)
+			}
+		}()
+		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
+		w.ok(h.Unlock(ctx))
+		again, err := m.TryLock(ctx)
+		if err == nil { // only after the waiter has been and gone
+			defer func() { w.ok(again.Unlock(ctx)) }()
+			if token := <-admitted; again.Token() < token {
+				t.Error("the releaser has overtaken the waiter")
+			}
+			return
+		}
+		<-admitted
+	})
+}
+
+func TestQueueSkipsTheDead(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+		h := w.must(m.Lock(ctx))
+		w.ok(rdb.ZAdd(ctx, m.queue, redis.Z{Score: 1, Member: "DEAD"}, redis.Z{Score: 2, Member: "DEADTOO"}).Err())
+		admitted := make(chan time.Time, 1)
+		go func() {
+			if _, err := other.Lock(ctx); err != nil {
+				t.Error(err)
+			}
+			admitted <- time.Now()
+		}()
+		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 3 })
+		w.ok(h.Unlock(ctx))
+		<-admitted
+		if w.exists(rdb, m.queue) != 0 {
+			t.Error("the dead still queue")
+		}
+	})
+}
+
+// A promise that nobody waits for any more goes to the next one.
+func TestUnwantedPromiseIsPassedOn(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+		h := w.must(m.Lock(ctx))
+		_, err := m.Lock(ctx, Wait(300*time.Millisecond)) // now m's process listens
+		if !errors.Is(err, ErrBusy) {
+			t.Fatal(err)
+		}
+		w.soon("it listens, and has left", func() bool { return m.locks.subscription.listening() && w.exists(rdb, m.queue) == 0 })
+		// As if the release had come just before m's process left.
+		w.ok(rdb.Set(ctx, m.claim, m.locks.process, time.Hour).Err())
+		admitted := make(chan error, 1)
+		go func() {
+			_, err := other.Lock(ctx)
+			admitted <- err
+		}()
+		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
+		w.ok(rdb.Del(ctx, m.state).Err())
+		if n := rdb.Publish(ctx, wakeChannel(m.locks.process), m.state).Val(); n != 1 {
+			t.Fatalf("%d listen", n)
+		}
+		w.ok(<-admitted)
+		_ = h
+	})
+}
+
+func TestTokensGrow(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name, Group(w.name))
+		last := int64(0)
+		next := func() {
+			h := w.must(m.Lock(ctx))
+			if h.Token() <= last {
+				t.Errorf("token %d after %d", h.Token(), last)
+			}
+			last = h.Token()
+			w.ok(h.Unlock(ctx))
+		}
+		next()
+		next()
+		ahead := time.Now().Add(time.Hour).UnixMicro() // the server's clock has stepped back since
+		w.ok(rdb.Set(ctx, m.clock.(string), ahead, 0).Err())
+		last = ahead
+		next()
+		next()
+		if ttl := rdb.TTL(ctx, m.clock.(string)).Val(); ttl < 29*24*time.Hour {
+			t.Errorf("the clock lives for %s", ttl)
+		}
+		w.ok(rdb.Del(ctx, m.clock.(string)).Err()) // forgotten
+		last = time.Now().Add(-time.Minute).UnixMicro()
+		next()
+	})
+}
+
+func TestEveryKeyExpires(t *testing.T) {
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	m := w.locks().Mutex(w.name)
+	h := w.must(m.Lock(ctx))
+	other := w.locks().Mutex(w.name)
+	done := make(chan error, 1)
+	go func() {
+		h, err := other.Lock(ctx)
+		if err == nil {
+			err = h.Unlock(ctx)
+		}
+		done <- err
+	}()
+	w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
+	all := func() {
+		keys, err := rdb.Keys(ctx, "*").Result()
+		w.ok(err)
+		for _, key := range keys {
+			if ttl := rdb.PTTL(ctx, key).Val(); ttl == -1 {
+				t.Errorf("%s has no TTL", key)
+			}
+		}
+	}
+	all()
+	w.ok(h.Unlock(ctx))
+	all()
+	w.ok(<-done)
+	all()
+}
+
+func TestCloseEndsWaiting(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		h := w.must(w.locks().Mutex(w.name).Lock(ctx))
+		l := w.locks()
+		m := l.Mutex(w.name)
+		failed := make(chan error)
+		go func() {
+			_, err := m.Lock(ctx)
+			failed <- err
+		}()
+		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
+		go func() { w.ok(l.Close()) }()
+		if err := <-failed; !errors.Is(err, ErrClosed) {
+			t.Errorf("the waiter: %v", err)
+		}
+		w.ok(l.Close())
+		if _, err := m.TryLock(ctx); !errors.Is(err, ErrClosed) {
+			t.Errorf("afterwards: %v", err)
+		}
+		if w.exists(rdb, m.queue) != 0 {
+			t.Error("it still queues")
+		}
+		if n := rdb.PubSubNumSub(ctx, wakeChannel(l.process)).Val()[wakeChannel(l.process)]; n != 0 {
+			t.Error("it still listens")
+		}
+		w.ok(h.Unlock(ctx))
+	})
+}
+
+func TestArguments(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		l := w.locks()
+		if _, err := l.Mutex("").Lock(ctx); !errors.Is(err, ErrEmptyName) {
+			t.Error(err)
+		}
+		if _, err := MultiLock(l.Mutex("a"), l.Mutex("")).TryLock(ctx); !errors.Is(err, ErrEmptyName) {
+			t.Error(err)
+		}
+		for _, opt := range []LockOption{Lease(0), Lease(-1), Lease(time.Millisecond), Lease(1 << 62), Wait(-1)} {
+			if _, err := l.Mutex(w.name).Lock(ctx, opt); !errors.Is(err, ErrInvalid) {
+				t.Error(err)
+			}
+		}
+		if _, err := New(w.client(), WatchdogLease(time.Microsecond)); !errors.Is(err, ErrInvalid) {
+			t.Error(err)
+		}
+		if _, err := New(nil); !errors.Is(err, ErrInvalid) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOwnerInContext(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := WithOwner(w.ctx())
+		if WithOwner(ctx) != ctx {
+			t.Error("WithOwner replaces the owner")
+		}
+		m := w.locks().Mutex(w.name)
+		h := w.must(m.Lock(ctx))
+		if again := w.must(m.Lock(ctx)); again.Owner() != h.Owner() {
+			t.Error("the owner of the context is not the owner of the hold")
+		}
+		if _, err := m.TryLock(NewOwner(h.Context())); !errors.Is(err, ErrBusy) {
+			t.Errorf("a new owner: %v", err)
+		}
+		// Books of sequence numbers are kept per Locks, so elsewhere the same owner is somebody else.
+		if _, err := w.locks().Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
+			t.Errorf("through other Locks: %v", err)
+		}
+	})
+}

@@ -1,0 +1,92 @@
+package locking
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// defaultWatchdogLease is Redisson's: long enough to live through a pause of the server, short enough
+	// that a crash does not stop the others for long.
+	defaultWatchdogLease = 30 * time.Second
+
+	// minLease keeps a lease longer than a trip to the server and its own safety margin.
+	minLease = 10 * time.Millisecond
+
+	// maxLease stays below the life of the bucket's clock, and far away from overflows.
+	maxLease = 7 * 24 * time.Hour
+)
+
+// An Option configures Locks.
+type Option func(*Locks) error
+
+// WatchdogLease sets the lease of holds that are renewed: what a crashed process's locks take to become
+// free. They are renewed every third of it. Default 30 s; from 10 ms to 7 days.
+func WatchdogLease(d time.Duration) Option {
+	return func(l *Locks) error {
+		l.lease = d
+		return checkLease(d)
+	}
+}
+
+// A MutexOption configures a lock.
+type MutexOption func(*mutexOptions)
+
+type mutexOptions struct{ group string }
+
+// Group places the lock in the slot of a group, beside all others of that group: a MultiLock over them
+// takes them in one trip. The group says where a lock lives and is part of its address: everybody must
+// name the same one.
+func Group(name string) MutexOption { return func(o *mutexOptions) { o.group = name } }
+
+// A LockOption configures one Lock.
+type LockOption func(*lockOptions)
+
+type lockOptions struct {
+	wait      time.Duration
+	waitBound bool
+	lease     time.Duration // 0: the watchdog's
+	err       error
+}
+
+// Wait bounds how long Lock waits, and not the work under the lock, as the context does. When it runs
+// out, Lock returns ErrBusy; or ErrNoAnswer where it is the server that kept us waiting. Wait(0) tries
+// once. TryLock does not wait, whatever is said here.
+func Wait(d time.Duration) LockOption {
+	return func(o *lockOptions) {
+		o.wait, o.waitBound = d, true
+		if d < 0 {
+			o.err = fmt.Errorf("%w: a wait of %s", ErrInvalid, d)
+		}
+	}
+}
+
+// Lease gives the hold a fixed lease, from 10 ms to 7 days: nothing renews it, and when it has run out
+// the hold is lost and the next one may enter.
+func Lease(d time.Duration) LockOption {
+	return func(o *lockOptions) {
+		o.lease = d
+		if err := checkLease(d); err != nil {
+			o.err = err
+		}
+	}
+}
+
+func checkLease(d time.Duration) error {
+	if d < minLease || d > maxLease {
+		return fmt.Errorf("%w: a lease of %s is not between %s and %s", ErrInvalid, d, minLease, maxLease)
+	}
+	return nil
+}
+
+func collect(opts []LockOption) (lockOptions, error) {
+	var o lockOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o, o.err
+}
+
+// trust is how long after the start of an attempt its lease can be relied on: less than the lease, for
+// the two clocks may run at slightly different speeds and a context takes a moment to be heard.
+func trust(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }

@@ -1,0 +1,69 @@
+package locking
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"sync"
+)
+
+// ownerKey finds the owner in a context.
+type ownerKey struct{}
+
+// owner is who holds locks: a request, a job, a worker; never a goroutine. It travels in contexts.
+// It remembers what it holds, so that a MultiLock does not wait backwards.
+type owner struct {
+	id string
+
+	mu   sync.Mutex
+	held []string // the order of each hold, in no order themselves; one entry per hold
+}
+
+// WithOwner returns a context with an owner: the one that ctx carries already, else a fresh one. Set it
+// where a piece of work begins. Everything that runs under it re-enters the locks of that work instead
+// of waiting for itself, and goroutines that share it do not exclude each other.
+//
+// An owner is known to the Locks that granted it something. Through other Locks on the same server the
+// same owner is somebody else, and waits.
+func WithOwner(ctx context.Context) context.Context {
+	ctx, _ = withOwner(ctx)
+	return ctx
+}
+
+// NewOwner returns a context with a fresh owner, also where ctx carries one. Use it for a goroutine that
+// must be excluded by the locks of the work that started it.
+func NewOwner(ctx context.Context) context.Context {
+	return context.WithValue(ctx, ownerKey{}, &owner{id: rand.Text()})
+}
+
+// withOwner is WithOwner, and tells who the owner is.
+func withOwner(ctx context.Context) (context.Context, *owner) {
+	if who, ok := ctx.Value(ownerKey{}).(*owner); ok {
+		return ctx, who
+	}
+	who := &owner{id: rand.Text()}
+	return context.WithValue(ctx, ownerKey{}, who), who
+}
+
+// took notes a hold.
+func (o *owner) took(order string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held = append(o.held, order)
+}
+
+// gave forgets a hold.
+func (o *owner) gave(order string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if i := slices.Index(o.held, order); i >= 0 {
+		o.held = slices.Delete(o.held, i, i+1)
+	}
+}
+
+// holdsAfter tells whether the owner holds a lock that comes after this one in the order of locks.
+func (o *owner) holdsAfter(order string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.held, func(held string) bool { return held > order })
+}

@@ -1,0 +1,129 @@
+package locking
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed wake.lua
+	wakeSource string
+	//go:embed acquire.lua
+	acquireSource string
+	//go:embed release.lua
+	releaseSource string
+	//go:embed renew.lua
+	renewSource string
+
+	acquireScript = newScript(acquireSource)
+	releaseScript = newScript(wakeSource + releaseSource)
+	renewScript   = newScript(renewSource)
+)
+
+// What acquire.lua answers.
+const (
+	codeTaken     = 0 // all of them
+	codeBusy      = 1 // up to the first that is somebody else's
+	codeGone      = 2 // up to the first that is no longer ours to re-enter
+	codeCancelled = 3 // this attempt may not take anything any more
+)
+
+// What release.lua answers for each lock.
+const (
+	releasedNotOurs  = 0
+	releasedDone     = 1
+	releasedOutdated = 2
+)
+
+// An attempt is the number of one talk to the server, which grows with every one of the process, as a
+// script argument that counts how often the client puts it on the wire. We cannot forbid a client to
+// send a script again, but so we know: sent 0 times, nothing can have happened; sent once and answered,
+// no copy of it is still under way; sent more often, a copy may arrive at any time.
+type attempt struct {
+	number int64
+	sent   atomic.Int32
+}
+
+// MarshalBinary is called by the client each time it writes the argument.
+func (a *attempt) MarshalBinary() ([]byte, error) {
+	a.sent.Add(1)
+	return strconv.AppendInt(nil, a.number, 10), nil
+}
+
+// A script knows the words that its calls begin with, in the form that the client wants.
+type script struct {
+	*redis.Script
+	source, hash any
+}
+
+func newScript(source string) *script {
+	s := redis.NewScript(source)
+	return &script{Script: s, source: source, hash: s.Hash()}
+}
+
+// A scriptCall is a command that runs a script by its hash.
+type scriptCall []any
+
+// newCall begins a call with that many keys and arguments, which are to be added.
+func (s *script) newCall(keys, args int) scriptCall {
+	return append(make(scriptCall, 0, 3+keys+args), "evalsha", s.hash, keys)
+}
+
+// inFull returns the call with the text of the script in place of its hash.
+func (s *script) inFull(call scriptCall) scriptCall {
+	return append(scriptCall{"eval", s.source}, call[2:]...)
+}
+
+// eval runs a script by its hash, and by its text where the server does not know it (any more). The
+// attempt is among the arguments.
+func (l *Locks) eval(ctx context.Context, script *script, try *attempt, call scriptCall) (any, error) {
+	answer, err := l.rdb.Do(ctx, call...).Result()
+	if isNoScript(err) {
+		try.sent.CompareAndSwap(1, 0) // it was sent once, and has been answered: that copy did nothing
+		answer, err = l.rdb.Do(ctx, script.inFull(call)...).Result()
+	}
+	return answer, err
+}
+
+// evalAll runs a script many times in one trip. Where the server does not know it, the whole trip is
+// repeated once, for the scripts bear that; what is not answered then has its own error.
+func (l *Locks) evalAll(ctx context.Context, script *script, calls []scriptCall) []*redis.Cmd {
+	for loaded := false; ; loaded = true {
+		answers := make([]*redis.Cmd, len(calls))
+		unknown := false
+		pipe := l.rdb.Pipeline()
+		for i, call := range calls {
+			answers[i] = pipe.Do(ctx, call...)
+		}
+		_, _ = pipe.Exec(ctx) // every command has its own error
+		for _, answer := range answers {
+			unknown = unknown || isNoScript(answer.Err())
+		}
+		if !unknown || loaded || script.Load(ctx, l.rdb).Err() != nil {
+			return answers
+		}
+	}
+}
+
+func isNoScript(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") }
+
+// integers reads an answer that must be an array of at least n integers.
+func integers(answer any, n int) ([]int64, error) {
+	list, ok := answer.([]any)
+	if !ok || len(list) < n {
+		return nil, fmt.Errorf("locking: the server answers %v to a script", answer)
+	}
+	numbers := make([]int64, len(list))
+	for i, item := range list {
+		if numbers[i], ok = item.(int64); !ok {
+			return nil, fmt.Errorf("locking: the server answers %v to a script", answer)
+		}
+	}
+	return numbers, nil
+}

@@ -1,0 +1,56 @@
+package locking
+
+import "time"
+
+// pollInterval is how often the head of a line looks at the server by itself: a wake-up may be lost.
+const pollInterval = time.Second
+
+// await waits until it makes sense to look at a lock again: after a wake-up, after pause where that is
+// not 0 (the lock expires then, or it is time to poll), or when it is our turn in the line. It sees to it
+// that what the call has taken already does not expire meanwhile.
+func (l *Locks) await(c *call, p *part, pause time.Duration) error {
+	c.paused = true
+	now := time.Now()
+	limit := time.Duration(0)
+	bound := func(d time.Duration) {
+		if limit == 0 || d < limit {
+			limit = max(d, time.Nanosecond)
+		}
+	}
+	if pause > 0 {
+		bound(pause)
+	}
+	if !c.until.IsZero() {
+		bound(c.until.Sub(now))
+	}
+	keeps := c.fixed && len(c.taken) > 0
+	if keeps {
+		bound(c.kept.Add(c.lease / 3).Sub(now))
+	}
+	var alarm <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		alarm = timer.C
+	}
+
+	var ready <-chan struct{}
+	if p.waiter != nil {
+		ready = l.wakeUp(p.waiter)
+	}
+	select {
+	case <-ready:
+	case <-alarm:
+	case <-c.ctx.Done():
+		return ended(c.ctx, ErrBusy)
+	case <-l.closing:
+		return ErrClosed
+	}
+	if c.waited(time.Now()) {
+		return ErrBusy
+	}
+	if keeps && !time.Now().Before(c.kept.Add(c.lease/3)) {
+		return c.keep()
+	}
+	return nil
+}

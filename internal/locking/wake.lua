@@ -1,0 +1,16 @@
+-- Shared by the verbs that can make a lock free; put in front of them when they are loaded.
+--
+-- wake reserves a free lock for the process at the head of its queue, and tells it. The reservation is
+-- short and gives way by itself; it is there so that whoever released cannot overtake those who wait. A
+-- channel without a listener belongs to a process that is gone: it is dropped, and the next is taken.
+-- Losing the reservation (no memory) costs fairness only, so its error is not raised.
+local function wake(state, claim, queue, claim_ms)
+  while true do
+    local head = redis.call('ZPOPMIN', queue)[1]
+    if not head then return end
+    if redis.call('PUBLISH', 'lk:wake:' .. head, state) > 0 then
+      redis.pcall('SET', claim, head, 'PX', claim_ms)
+      return
+    end
+  end
+end

@@ -1,0 +1,109 @@
+package locking
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// watch renews what this process holds, every third of the lease, until stop. After a failure it tries
+// again much sooner, so that a short trouble costs no lock; each hold ends itself when its own deadline
+// comes.
+func (l *Locks) watch() {
+	period := l.lease / 3
+	timer := time.NewTimer(period)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-l.stop:
+			return
+		}
+		start := time.Now()
+		next := period
+		if !l.renew(l.due(), period) {
+			next = min(period/10, time.Second)
+		}
+		timer.Reset(max(next-time.Since(start), time.Millisecond))
+	}
+}
+
+// due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose
+// context lives. After the context has ended a hold is renewed once more, for its owner may be on the
+// way to Unlock, and then no longer.
+func (l *Locks) due() []*grant {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var due []*grant
+	for _, t := range l.tenants {
+		if t.grant != nil && slices.ContainsFunc(t.grant.holds, (*Hold).wantsRenewal) {
+			due = append(due, t.grant)
+		}
+	}
+	return due
+}
+
+// wantsRenewal tells whether the watchdog renews a hold. l.mu is held.
+func (h *Hold) wantsRenewal() bool { return !h.fixed && !h.outlived }
+
+// renew puts off the expiry of grants by the watchdog's lease, and tells whether the server answered for
+// all of them.
+func (l *Locks) renew(due []*grant, bound time.Duration) bool {
+	for chunk := range slices.Chunk(due, batch) {
+		if !l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewal) {
+			return false // the server is in trouble: do not spend a time-out on each chunk
+		}
+	}
+	return true
+}
+
+// renewSome renews grants in one trip, for the holds that want it.
+func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) bool {
+	calls := make([]scriptCall, len(grants))
+	for i, g := range grants {
+		calls[i] = append(renewScript.newCall(1, 3), g.mutex.state, g.who.id, g.token, lease.Milliseconds())
+	}
+	start := time.Now()
+	answers, err := l.pipeline(start.Add(bound), renewScript, calls)
+	if err != nil {
+		return false
+	}
+	whole := true
+	for i, answer := range answers {
+		held, err := answer.Int64()
+		switch {
+		case err != nil:
+			whole = false
+		case held == 0:
+			l.loseGrant(grants[i])
+		default:
+			l.renewed(grants[i], start.Add(trust(lease)), wants)
+		}
+	}
+	return whole
+}
+
+// renewed puts off the deadlines of the holds of a grant.
+func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, h := range g.holds {
+		if wants(h) {
+			h.extend(deadline)
+			h.outlived = h.ctx.Err() != nil
+		}
+	}
+}
+
+// pipeline runs a script many times in one bounded trip.
+func (l *Locks) pipeline(until time.Time, script *script, calls []scriptCall) ([]*redis.Cmd, error) {
+	answers, err := l.trip(context.Background(), until, nil, func(ctx context.Context) (any, error) {
+		return l.evalAll(ctx, script, calls), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answers.([]*redis.Cmd), nil
+}
