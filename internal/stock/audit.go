@@ -1,0 +1,68 @@
+package stock
+
+import "fmt"
+
+// Audit is the balance of every SKU at one instant.
+type Audit struct {
+	SKUs []Balance
+	// Violations names in words what no sum shows: an order id that has two rows, parts that do not add up.
+	Violations []string
+}
+
+// Balance is what a SKU got and where it is. All figures are units, except Merges.
+type Balance struct {
+	SKU                          string
+	Initial, Restocked, Adjusted int64
+	Available                    int64
+	Reserved, Committed          int64
+	Merges                       int64 // deductions that took from more than one segment
+}
+
+// Difference is Initial + Restocked + Adjusted less what is there: above zero units were lost, below zero sold
+// twice.
+func (b Balance) Difference() int64 {
+	return b.Initial + b.Restocked + b.Adjusted - b.Available - b.Reserved - b.Committed
+}
+
+// OK tells whether nothing is missing and nothing is there twice.
+func (a Audit) OK() bool {
+	for _, b := range a.SKUs {
+		if b.Difference() != 0 {
+			return false
+		}
+	}
+	return len(a.Violations) == 0
+}
+
+// AuditLine is what a store's audit statement returns for one SKU.
+type AuditLine struct {
+	Balance
+	Doubled  int64 // order ids with more than one row
+	Uneven   int64 // merged deductions whose parts do not add up
+	Negative int64 // segments below zero
+}
+
+// Columns returns where to scan the statement's columns, in their order.
+func (l *AuditLine) Columns() []any {
+	return []any{
+		&l.SKU, &l.Initial, &l.Restocked, &l.Adjusted, &l.Available, &l.Reserved, &l.Committed,
+		&l.Merges, &l.Doubled, &l.Uneven, &l.Negative,
+	}
+}
+
+// Add puts a line into the audit.
+func (a *Audit) Add(l AuditLine) {
+	a.SKUs = append(a.SKUs, l.Balance)
+	for _, v := range []struct {
+		count int64
+		what  string
+	}{
+		{l.Doubled, "order ids have more than one deduction"},
+		{l.Uneven, "merged deductions have parts that do not add up"},
+		{l.Negative, "segments hold less than nothing"},
+	} {
+		if v.count > 0 {
+			a.Violations = append(a.Violations, fmt.Sprintf("SKU %q: %d %s", l.SKU, v.count, v.what))
+		}
+	}
+}

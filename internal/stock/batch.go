@@ -1,0 +1,68 @@
+package stock
+
+import (
+	"slices"
+	"strings"
+)
+
+// Unique splits a batch for a store: the indexes of the first order of each id, ascending by id, which is the
+// order in which every transaction inserts, so that two of them never wait for each other; and for each later
+// order with a used id the index of the first.
+func Unique(orders []Order) (first []int, repeats map[int]int) {
+	first = make([]int, len(orders))
+	for i := range first {
+		first[i] = i
+	}
+	// Stable, so that of two equal ids the earlier stays first.
+	slices.SortStableFunc(first, func(a, b int) int { return strings.Compare(orders[a].OrderID, orders[b].OrderID) })
+	kept := first[:0]
+	for _, i := range first {
+		if n := len(kept); n > 0 && orders[kept[n-1]].OrderID == orders[i].OrderID {
+			if repeats == nil {
+				repeats = make(map[int]int)
+			}
+			repeats[i] = kept[n-1]
+			continue
+		}
+		kept = append(kept, i)
+	}
+	return kept, repeats
+}
+
+// Repeat fills in the outcomes of the repeats from those of the firsts: what was accepted a moment ago is known.
+func Repeat(outcomes []Outcome, repeats map[int]int) {
+	for i, first := range repeats {
+		outcomes[i] = outcomes[first]
+		if outcomes[i].Verdict == Accepted {
+			outcomes[i].Verdict = Known
+		}
+	}
+}
+
+// Admit goes through the orders in turn and takes each that still fits into the available units. It sets the
+// outcome of each order that does not fit, and of each that is known; the indexes of the others, ascending by
+// order id, are for the caller to insert. candidates holds the indexes to consider, ascending by order id.
+//
+// The turn of an order is its place in the batch, not its id: ids must not buy a better place.
+func Admit(orders []Order, candidates []int, known map[string]Deduction, available int64, outcomes []Outcome) (admitted []int) {
+	turn := slices.Clone(candidates)
+	slices.Sort(turn)
+	fits := make(map[int]bool, len(turn))
+	for _, i := range turn {
+		o := orders[i]
+		if d, ok := known[o.OrderID]; ok {
+			outcomes[i] = Outcome{Verdict: Known, Deduction: d}
+		} else if o.Quantity > available {
+			outcomes[i] = Outcome{Verdict: Short, Available: available}
+		} else {
+			available -= o.Quantity
+			fits[i] = true
+		}
+	}
+	for _, i := range candidates {
+		if fits[i] {
+			admitted = append(admitted, i)
+		}
+	}
+	return admitted
+}

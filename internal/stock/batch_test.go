@@ -1,0 +1,136 @@
+package stock
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// drawOrders draws a batch: few ids, so that some come twice.
+func drawOrders(t *rapid.T) []Order {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Order {
+		return Order{
+			OrderID:  fmt.Sprintf("o%d", rapid.IntRange(0, 20).Draw(t, "id")),
+			Quantity: rapid.Int64Range(1, 12).Draw(t, "quantity"),
+		}
+	}), 1, 16).Draw(t, "orders")
+}
+
+func drawKnown(t *rapid.T) map[string]Deduction {
+	known := make(map[string]Deduction)
+	for _, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, 20), 0, 5, rapid.ID[int]).Draw(t, "known") {
+		name := fmt.Sprintf("o%d", id)
+		known[name] = Deduction{OrderID: name, Quantity: 1}
+	}
+	return known
+}
+
+func TestUniqueKeepsTheFirstOfEachIDInIDOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		orders := drawOrders(t)
+		first, repeats := Unique(orders)
+		if len(first)+len(repeats) != len(orders) {
+			t.Fatalf("%d firsts and %d repeats of %d orders", len(first), len(repeats), len(orders))
+		}
+		for n, i := range first {
+			if n > 0 && orders[first[n-1]].OrderID >= orders[i].OrderID {
+				t.Fatalf("not ascending at %d", n)
+			}
+			if slices.ContainsFunc(orders[:i], func(o Order) bool { return o.OrderID == orders[i].OrderID }) {
+				t.Fatalf("order %d is not the first of its id", i)
+			}
+		}
+		for i, f := range repeats {
+			if f >= i || orders[f].OrderID != orders[i].OrderID {
+				t.Fatalf("order %d repeats %d", i, f)
+			}
+		}
+	})
+}
+
+func TestAdmitTakesWhatFitsInTurn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		orders, known := drawOrders(t), drawKnown(t)
+		first, _ := Unique(orders)
+		available := rapid.Int64Range(0, 60).Draw(t, "available")
+		outcomes := make([]Outcome, len(orders))
+		admitted := Admit(orders, first, known, available, outcomes)
+
+		left := available
+		for _, i := range slices.Sorted(slices.Values(first)) { // the batch's own order
+			o := orders[i]
+			switch {
+			case known[o.OrderID].OrderID != "":
+				if outcomes[i].Verdict != Known {
+					t.Fatalf("order %d is known, outcome %+v", i, outcomes[i])
+				}
+			case o.Quantity > left:
+				if outcomes[i].Verdict != Short || outcomes[i].Available != left {
+					t.Fatalf("order %d of %d does not fit into %d, outcome %+v", i, o.Quantity, left, outcomes[i])
+				}
+			default:
+				if !slices.Contains(admitted, i) {
+					t.Fatalf("order %d of %d fits into %d and was not admitted", i, o.Quantity, left)
+				}
+				left -= o.Quantity
+			}
+		}
+	})
+}
+
+func TestPlanMergeConservesUnitsAndNeedsNoSecondMerge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		segments := rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 8).Draw(t, "segments")
+		orders, known := drawOrders(t), drawKnown(t)
+		first, _ := Unique(orders)
+		outcomes := make([]Outcome, len(orders))
+		plan := PlanMerge(slices.Clone(segments), orders, first, known, outcomes)
+
+		var sold, largest, fullest int64
+		for _, i := range plan.Admitted {
+			var given int64
+			for n, p := range plan.Parts[i] {
+				given += p.Quantity
+				if p.Quantity < 1 || (n > 0 && plan.Parts[i][n-1].Segment >= p.Segment) {
+					t.Fatalf("parts %+v", plan.Parts[i])
+				}
+			}
+			if given != orders[i].Quantity {
+				t.Fatalf("order of %d was given %d", orders[i].Quantity, given)
+			}
+			sold += given
+			largest = max(largest, given)
+		}
+		for i, level := range plan.Segments {
+			if level < 0 || level != segments[i]+plan.Changes[i] {
+				t.Fatalf("segment %d: %d + %d = %d", i, segments[i], plan.Changes[i], level)
+			}
+			fullest = max(fullest, level)
+		}
+		if left := sumOf(plan.Segments); left+sold != sumOf(segments) {
+			t.Fatalf("%d left and %d sold of %d", left, sold, sumOf(segments))
+		} else if fullest < largest && fullest != left {
+			t.Fatalf("%v left: no segment can fill an order of %d, and they were not gathered", plan.Segments, largest)
+		}
+	})
+}
+
+func TestPlanMergePrefersASingleSegment(t *testing.T) {
+	outcomes := make([]Outcome, 1)
+	plan := PlanMerge([]int64{2, 5, 3}, []Order{{OrderID: "a", Quantity: 4}}, []int{0}, nil, outcomes)
+	if plan.Merged != 0 || len(plan.Parts[0]) != 1 || plan.Parts[0][0].Segment != 1 {
+		t.Fatalf("plan %+v", plan)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		units, n := rapid.Int64Range(0, MaxStock).Draw(t, "units"), rapid.IntRange(1, MaxSegments).Draw(t, "segments")
+		spread := Spread(units, n)
+		if sumOf(spread) != units || len(spread) != n || slices.Max(spread)-slices.Min(spread) > 1 {
+			t.Fatalf("%d over %d: %v", units, n, spread)
+		}
+	})
+}

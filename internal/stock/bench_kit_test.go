@@ -1,0 +1,219 @@
+package stock_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking"
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/sqlite"
+	"inventory/migrations"
+)
+
+const sku = "hot"
+
+// world is a database and a Redis that several services share, as several processes would.
+type world struct {
+	*testing.T
+	store    stock.Store
+	redisURL string // "" runs without locks
+}
+
+// embedded is the world of one process: SQLite and miniredis.
+func embedded(t *testing.T) *world {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "inventory.db")
+	migrate(t, func() (*migrations.Migrator, error) { return migrations.OpenSQLite(file) })
+	store, err := sqlite.Open(t.Context(), file)
+	server := miniredis.NewMiniRedis()
+	server.ClockTTL(true)
+	if err != nil || server.Start() != nil {
+		t.Fatalf("start: %v", err)
+	}
+	t.Cleanup(server.Close)
+	closeStore(t, store)
+	return &world{T: t, store: store, redisURL: "redis://" + server.Addr()}
+}
+
+// real is a world of PostgreSQL and Redis.
+func real(t *testing.T) *world {
+	t.Helper()
+	url, drop, err := postgresServer.CreateDatabase(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := drop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	migrate(t, func() (*migrations.Migrator, error) { return migrations.OpenPostgres(url) })
+	store, err := postgres.Open(t.Context(), url, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, store)
+	return &world{T: t, store: store, redisURL: redisServer.URL()}
+}
+
+func migrate(t *testing.T, open func() (*migrations.Migrator, error)) {
+	t.Helper()
+	m, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Up(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func closeStore(t *testing.T, store stock.Store) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// eachWorld runs a test in both worlds, with locks and without.
+func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
+		for _, locked := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, locks %t", name, locked), func(t *testing.T) {
+				t.Parallel()
+				w := open(t)
+				if !locked {
+					w.redisURL = ""
+				}
+				test(t, w)
+				w.audit()
+			})
+		}
+	}
+}
+
+// start returns one process of the world: a service with a Redis client and locks of its own.
+func (w *world) start(observer stock.Observer) *stock.Service {
+	w.Helper()
+	return w.startOn(w.store, observer)
+}
+
+func (w *world) startOn(store stock.Store, observer stock.Observer) *stock.Service {
+	w.Helper()
+	config := stock.Config{Store: store, Observer: observer}
+	if w.redisURL != "" {
+		options, err := redis.ParseURL(w.redisURL)
+		if err != nil {
+			w.Fatal(err)
+		}
+		options.MaxRetries, options.DialerRetries = -1, 1
+		options.ReadTimeout = 250 * time.Millisecond
+		options.ContextTimeoutEnabled = true
+		client := redis.NewClient(options)
+		locks, err := locking.New(client, locking.WatchdogLease(5*time.Second))
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.Cleanup(func() {
+			if err := locks.Close(); err != nil {
+				w.Error(err)
+			}
+			if err := client.Close(); err != nil {
+				w.Error(err)
+			}
+		})
+		// The test's name keeps tests on one Redis apart.
+		group := w.Name()
+		config.Lock = func(sku string, segment int) locking.Locker {
+			return locks.Mutex(group+sku+"/"+strconv.Itoa(segment), locking.Group(group+sku))
+		}
+	}
+	service := stock.NewService(config)
+	w.Cleanup(func() {
+		if err := service.Close(context.WithoutCancel(w.Context())); err != nil {
+			w.Error(err)
+		}
+	})
+	return service
+}
+
+func (w *world) create(s *stock.Service, units int64, segments int) {
+	w.Helper()
+	if _, _, err := s.CreateSKU(w.Context(), stock.NewSKU{SKU: sku, Stock: units, Segments: segments}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// audit checks I1 and I3 on the rows.
+func (w *world) audit() stock.Balance {
+	w.Helper()
+	audit, err := w.store.Audit(context.WithoutCancel(w.Context()))
+	if err != nil || !audit.OK() || len(audit.SKUs) != 1 {
+		w.Fatalf("audit: %+v, %v", audit, err)
+	}
+	return audit.SKUs[0]
+}
+
+// counts is an observer that counts.
+type counts struct {
+	stock.NoObserver
+	batches, lockless, merged, fencedOut, fromMemory, guard atomic.Int64
+}
+
+func (c *counts) BatchWritten(_ int, _ time.Duration, locked bool) {
+	c.batches.Add(1)
+	if !locked {
+		c.lockless.Add(1)
+	}
+}
+
+func (c *counts) MergeWritten(_, merged int, _ time.Duration, _ bool) { c.merged.Add(int64(merged)) }
+func (c *counts) FencedOut()                                          { c.fencedOut.Add(1) }
+func (c *counts) GuardFired()                                         { c.guard.Add(1) }
+func (c *counts) SoldOutFromMemory(n int)                             { c.fromMemory.Add(int64(n)) }
+
+// tally is what buyers were told.
+type tally struct {
+	sync.Mutex
+	accepted, units, soldOut, insufficient int64
+	smallestRefused                        int64
+	errors                                 []error
+}
+
+func (b *tally) add(o stock.Order, created bool, err error) {
+	b.Lock()
+	defer b.Unlock()
+	switch code := stock.CodeOf(err); code {
+	case "":
+		if created {
+			b.accepted++
+			b.units += o.Quantity
+		}
+		return
+	case stock.CodeSoldOut:
+		b.soldOut++
+	case stock.CodeInsufficientStock:
+		b.insufficient++
+	default:
+		b.errors = append(b.errors, err)
+		return
+	}
+	if b.smallestRefused == 0 || o.Quantity < b.smallestRefused {
+		b.smallestRefused = o.Quantity
+	}
+}

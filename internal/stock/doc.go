@@ -1,0 +1,40 @@
+// Package stock sells stock: SKUs in segments, lanes that serve their orders in batches, merges for what no
+// single segment can fill.
+//
+// # The way of a deduction
+//
+// [Service.Deduct] puts an order into the queue of its SKU's lane. The lane, one goroutine per process and SKU
+// that sells, works at one segment at a time:
+//
+//		queue ──> lock of a segment ──> one write of all that has queued ──> an answer for each order
+//		             │ not in time                     │ does not fit
+//		             └─> without it,                   ├─> the next segment that could fill it
+//		                 under the guard               └─> none could: merge over all segments
+//
+//	  - The lock ([Config.Lock]) keeps processes out of each other's way: who holds it finds the row free. It decides
+//	    nothing. A lane that does not get it in time, or has no Redis to ask, writes without it.
+//	  - The write is one transaction of the [Store], relative and conditional: it locks the segment's row, checks the
+//	    fencing token on it, inserts the orders that fit and subtracts what it inserted. This guard is on every path,
+//	    so a lane that lost its lock without knowing it changes nothing, and one without a lock sells nothing twice.
+//	  - The lane keeps the lock from batch to batch while there is work, and offers it to others every turn.
+//	  - A merge takes the locks of the segments that hold something as a MultiLock, with its own as a part, and then,
+//	    with them or without, the rows of all segments, ascending. So what it refuses is refused truly. It leaves the
+//	    rest where single segments can sell it.
+//
+// # Sold out
+//
+// A merge that found nothing in any segment lets the lane answer from memory for at most a second, or until this
+// process restocks. Order ids that were accepted are looked up even then: a winner who asks again gets the answer
+// of before.
+//
+// # Failure cases
+//
+//   - The database does not answer, or the connection breaks in a commit: the outcome is not known. The orders of
+//     the batch are told so, and asking again with the same order id tells what happened.
+//   - The process dies: what was not committed never was; what was is found by its order id; its locks expire.
+//   - The token is refused ([ErrFenced]): somebody has held the lock since, or a Redis with a clock ahead has been
+//     here. The lane goes on without a lock.
+//   - A caller leaves: its order is dropped if it has not been started, and finished if it has.
+//   - A constraint fires ([ErrGuard]): nothing was written. It is counted and logged, because no statement of ours
+//     should get that far.
+package stock

@@ -1,0 +1,100 @@
+package stock
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code names a kind of refusal or failure. Codes are part of the HTTP contract and never change meaning.
+type Code string
+
+// The codes of this package. The HTTP layer maps each to one status.
+const (
+	CodeInvalidRequest    Code = "invalid_request"    // a value is outside what is allowed; Field names it
+	CodeUnknownSKU        Code = "unknown_sku"        // no such SKU
+	CodeUnknownDeduction  Code = "unknown_deduction"  // no such order id in the SKU
+	CodeSKUExists         Code = "sku_exists"         // the SKU exists with other properties
+	CodeOrderIDReused     Code = "order_id_reused"    // the order id belongs to another request
+	CodeRefReused         Code = "ref_reused"         // the ref belongs to another restock
+	CodeSoldOut           Code = "sold_out"           // nothing is left in any segment
+	CodeInsufficientStock Code = "insufficient_stock" // less is left than was asked for; Available says how much
+	CodeOverloaded        Code = "overloaded"         // the queue is full: try again later
+	CodeUnavailable       Code = "unavailable"        // the outcome is unknown: ask again with the same order id
+)
+
+// Error is what every method of [Service] returns when it does not succeed: a code for programs, a message for
+// people, and the cause, which is for logs alone because it may hold internals.
+type Error struct {
+	Code      Code
+	Message   string
+	Field     string // the request's field, for CodeInvalidRequest
+	Available int64  // units left, for CodeInsufficientStock
+	Err       error  // the cause, for logs
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.Err)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// CodeOf returns the code of err, CodeUnavailable for an error without one, and "" for nil.
+func CodeOf(err error) Code {
+	var e *Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &e):
+		return e.Code
+	default:
+		return CodeUnavailable
+	}
+}
+
+// ErrFenced is returned by a [Store] that has seen a newer fencing token than the caller's. Nothing was written.
+var ErrFenced = errors.New("fencing token is older than the segment's")
+
+// ErrGuard is wrapped by a [Store] when a constraint fired that the statements before it should have made
+// impossible: a bug, or somebody else writing to the tables. Nothing was written.
+var ErrGuard = errors.New("database guard fired")
+
+// UnknownSKU is the error of a SKU that does not exist.
+func UnknownSKU(sku string) *Error {
+	return &Error{Code: CodeUnknownSKU, Message: fmt.Sprintf("there is no SKU %q", sku)}
+}
+
+// UnknownDeduction is the error of an order id that the SKU has not seen.
+func UnknownDeduction(sku, orderID string) *Error {
+	return &Error{Code: CodeUnknownDeduction, Message: fmt.Sprintf("SKU %q has no deduction with order id %q", sku, orderID)}
+}
+
+func invalid(field, format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidRequest, Field: field, Message: field + " " + fmt.Sprintf(format, args...)}
+}
+
+// unavailable wraps an error of the store or a context: what was asked may or may not have happened.
+func unavailable(err error, doing string) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return &Error{
+		Code:    CodeUnavailable,
+		Message: "the outcome is not known; send the same request again to learn it",
+		Err:     fmt.Errorf("%s: %w", doing, err),
+	}
+}
+
+// SKUExists is the error of creating a SKU that exists with other properties.
+func SKUExists(sku string) *Error {
+	return &Error{Code: CodeSKUExists, Message: fmt.Sprintf("SKU %q exists with another stock, name or number of segments", sku)}
+}
+
+// RefReused is the error of a ref that belongs to another change of stock.
+func RefReused(ref string) *Error {
+	return &Error{Code: CodeRefReused, Message: fmt.Sprintf("ref %q was used before with another quantity or reason", ref)}
+}

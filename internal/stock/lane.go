@@ -1,0 +1,255 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"inventory/internal/locking"
+)
+
+// The bounds of a lane.
+const (
+	queueLimit = 8192                   // orders waiting before callers are told overloaded
+	batchLimit = 256                    // orders of one write
+	maxHops    = 4                      // segments tried before a merge
+	laneIdle   = time.Second            // a lane without work for this long ends
+	writeLimit = 10 * time.Second       // for all that one batch needs of the store
+	soldOutFor = time.Second            // for this long a refusal may rest on one look at the rows
+	lockWait   = 100 * time.Millisecond // for a lock, before a lane goes on under the guard
+	lockTurn   = 25 * time.Millisecond  // a busy lane offers its lock to other processes this often
+	lockLinger = 2 * time.Millisecond   // an idle lane gives its lock back after this
+)
+
+// lane serves the orders of one SKU in this process, in batches. One goroutine, run, owns all but the queue and
+// the stale flag.
+type lane struct {
+	service *Service
+	sku     string
+	queue   *queue
+	stale   atomic.Bool // stock came from elsewhere: what we remember may be too little
+
+	levels   []int64       // per segment what it last held as far as we know; nil before the first look
+	segment  int           // where we sell
+	hold     *locking.Hold // its lock; nil: none
+	heldAt   time.Time
+	soldOut  time.Time // when zero was confirmed over all segments; the zero time: not
+	deserted bool      // the SKU does not exist: end as soon as the queue is empty
+}
+
+func newLane(s *Service, sku string) *lane {
+	return &lane{service: s, sku: sku, queue: newQueue()}
+}
+
+func (l *lane) push(r *request) error { return l.queue.push(r, queueLimit) }
+
+// run serves batches until the lane has been idle for a while or the service stops.
+func (l *lane) run() {
+	for {
+		batch := l.queue.take(batchLimit)
+		if len(batch) > 0 {
+			l.serve(batch)
+			l.takeTurns()
+			continue
+		}
+		if l.rest() {
+			return
+		}
+	}
+}
+
+// rest waits for a request. It gives the lock back soon, and reports true when the lane has ended.
+func (l *lane) rest() (ended bool) {
+	if l.hold != nil && l.arrivedWithin(lockLinger) {
+		return false
+	}
+	l.unlock()
+	if !l.deserted && l.arrivedWithin(laneIdle) {
+		return false
+	}
+	return l.service.retire(l)
+}
+
+// arrivedWithin waits for a request, at most d, and not at all once the service stops.
+func (l *lane) arrivedWithin(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-l.queue.arrived:
+		return true
+	case <-timer.C:
+		return false
+	case <-l.service.stop:
+		return false
+	}
+}
+
+// serve answers every request of a batch.
+func (l *lane) serve(batch []*request) {
+	ctx, cancel := context.WithTimeout(l.service.base, writeLimit)
+	defer cancel()
+	for _, r := range batch {
+		l.service.observer.Queued(time.Since(r.queued))
+	}
+	if l.stale.Swap(false) {
+		l.levels, l.soldOut = nil, time.Time{}
+	}
+	rest, err := l.refuseSoldOut(ctx, batch)
+	if err == nil {
+		rest, err = l.sell(ctx, rest)
+	}
+	for _, r := range rest {
+		r.refuse(err)
+	}
+}
+
+// sell moves over the segments that can fill something, and merges for what none of them can. It returns the
+// requests that got no answer, and the error they all share.
+func (l *lane) sell(ctx context.Context, pending []*request) ([]*request, error) {
+	fresh := false // whether levels were read for this batch
+	for hop := 0; len(pending) > 0; hop++ {
+		if candidates := l.candidates(pending); len(candidates) > 0 && hop < maxHops {
+			l.moveTo(ctx, candidates)
+			var err error
+			if pending, err = l.deduct(ctx, pending); err != nil {
+				return pending, err
+			}
+			continue
+		}
+		if !fresh {
+			fresh = true
+			if err := l.look(ctx); err != nil {
+				return pending, err
+			}
+			hop = -1 // the new look may show segments worth another try
+			continue
+		}
+		return l.merge(ctx, pending)
+	}
+	return nil, nil
+}
+
+// look reads what each segment holds.
+func (l *lane) look(ctx context.Context) error {
+	levels, err := l.service.store.Segments(ctx, l.sku)
+	l.deserted = CodeOf(err) == CodeUnknownSKU
+	if err != nil {
+		return unavailable(err, "read segments")
+	}
+	l.levels = levels
+	return nil
+}
+
+// candidates returns the segments that can fill at least one request as far as we know: the one we are at alone
+// if it can, else all of them, from a place of our own on.
+func (l *lane) candidates(pending []*request) []int {
+	smallest := int64(MaxQuantity)
+	for _, r := range pending {
+		smallest = min(smallest, r.order.Quantity)
+	}
+	if l.segment < len(l.levels) && l.levels[l.segment] >= smallest {
+		return []int{l.segment}
+	}
+	var found []int
+	for i, level := range l.levels {
+		if level >= smallest {
+			found = append(found, i)
+		}
+	}
+	return shuffled(found)
+}
+
+// deduct writes the requests that fit into the segment, in one batch, and returns the others.
+func (l *lane) deduct(ctx context.Context, pending []*request) ([]*request, error) {
+	fitting, rest := l.admit(pending)
+	batch := Batch{SKU: l.sku, Segment: l.segment, Fence: l.fence(), At: now(), Orders: orders(fitting)}
+	start := time.Now()
+	result, err := l.service.store.Deduct(ctx, batch)
+	if errors.Is(err, ErrFenced) {
+		// Somebody has held this lock since. The guard alone decides now.
+		l.service.observer.FencedOut()
+		l.unlock()
+		batch.Fence = Fence{}
+		result, err = l.service.store.Deduct(ctx, batch)
+	}
+	if err != nil {
+		l.noteGuard(err)
+		l.levels = nil
+		return pending, unavailable(err, "write batch")
+	}
+	l.levels[l.segment] = result.Available
+	l.service.observer.BatchWritten(len(fitting), time.Since(start), batch.Fence.Token != 0)
+	for i, r := range fitting {
+		if result.Outcomes[i].Verdict == Short {
+			rest = append(rest, r)
+			continue
+		}
+		r.settle(result.Outcomes[i])
+	}
+	return rest, nil
+}
+
+// admit splits requests by what the segment holds as far as we know. The store decides; this saves it the
+// batches that cannot pass whole.
+func (l *lane) admit(pending []*request) (fitting, rest []*request) {
+	available := l.levels[l.segment]
+	for _, r := range pending {
+		if r.order.Quantity > available {
+			rest = append(rest, r)
+			continue
+		}
+		available -= r.order.Quantity
+		fitting = append(fitting, r)
+	}
+	return fitting, rest
+}
+
+func (l *lane) noteGuard(err error) {
+	if errors.Is(err, ErrGuard) {
+		l.service.observer.GuardFired()
+		l.service.log.Error("database guard fired", "sku", l.sku, "error", err)
+	}
+}
+
+// settle answers a request that was accepted, now or before.
+func (r *request) settle(o Outcome) {
+	switch {
+	case o.Verdict == Accepted:
+		r.answer <- answer{deduction: o.Deduction, created: true}
+	case o.Deduction.answers(r.order):
+		r.answer <- answer{deduction: o.Deduction}
+	default:
+		r.refuse(&Error{
+			Code:    CodeOrderIDReused,
+			Message: "this order id was used before with another quantity or buyer",
+		})
+	}
+}
+
+func orders(requests []*request) []Order {
+	out := make([]Order, len(requests))
+	for i, r := range requests {
+		out[i] = r.order
+	}
+	return out
+}
+
+func sumOf(levels []int64) (sum int64) {
+	for _, level := range levels {
+		sum += level
+	}
+	return sum
+}
+
+// stocked returns the segments that hold something, and always the lane's own, ascending.
+func (l *lane) stocked() []int {
+	var found []int
+	for i, level := range l.levels {
+		if level > 0 || (i == l.segment && l.hold != nil) {
+			found = append(found, i)
+		}
+	}
+	return slices.Clip(found)
+}

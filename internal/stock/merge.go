@@ -1,0 +1,91 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"inventory/internal/locking"
+)
+
+// merge answers the requests that no single segment can fill, from all segments together. It keeps the lane's
+// own lock and takes those of the other segments with stock as a MultiLock; the store then locks the rows of all
+// segments, ascending. So what it refuses is refused truly, whether or not the locks came in time.
+func (l *lane) merge(ctx context.Context, pending []*request) ([]*request, error) {
+	start := time.Now()
+	fences, unlock := l.lockSegments(ctx, l.stocked())
+	defer unlock()
+	merge := Merge{SKU: l.sku, Fences: fences, At: now(), Orders: orders(pending)}
+	result, err := l.service.store.Merge(ctx, merge)
+	if errors.Is(err, ErrFenced) {
+		l.service.observer.FencedOut()
+		l.unlock()
+		merge.Fences = nil
+		result, err = l.service.store.Merge(ctx, merge)
+	}
+	if err != nil {
+		l.noteGuard(err)
+		l.levels = nil
+		return pending, unavailable(err, "merge")
+	}
+	l.service.observer.MergeWritten(len(pending), result.Merged, time.Since(start), len(merge.Fences) > 0)
+	l.levels = result.Segments
+	if sumOf(l.levels) == 0 {
+		l.soldOut = start // the rows were read later; the earlier instant is the safe one
+	}
+	for i, r := range pending {
+		if o := result.Outcomes[i]; o.Verdict == Short {
+			r.refuse(shortage(l.sku, o.Available))
+		} else {
+			r.settle(o)
+		}
+	}
+	return nil, nil
+}
+
+// lockSegments takes the locks of the segments, within lockWait in all, and returns their fences. If they cannot
+// be had, the fence of the lane's own lock, where it holds one, is all there is.
+func (l *lane) lockSegments(ctx context.Context, segments []int) (fences map[int]Fence, unlock func()) {
+	fences = make(map[int]Fence)
+	if own := l.fence(); own.Token != 0 {
+		fences[l.segment] = own
+	}
+	if l.service.lock == nil || len(segments) == 0 {
+		return fences, func() {}
+	}
+	parts := make([]locking.Locker, len(segments))
+	for i, segment := range segments {
+		parts[i] = l.service.lock(l.sku, segment)
+	}
+	holder := ctx
+	if l.hold != nil {
+		holder = l.hold.Context() // the owner of our own segment: its part is a re-entry
+	}
+	start := time.Now()
+	hold, err := locking.MultiLock(parts...).Lock(holder, locking.Wait(lockWait))
+	l.service.observer.LockWaited(time.Since(start), err == nil)
+	l.noteLock(err)
+	if err != nil {
+		return fences, func() {}
+	}
+	for i, part := range hold.Parts() {
+		fences[segments[i]] = fenceOf(part)
+	}
+	return fences, func() { l.noteLock(hold.Unlock(ctx)) }
+}
+
+func shortage(sku string, available int64) *Error {
+	if available == 0 {
+		return soldOutError(sku)
+	}
+	return &Error{
+		Code:      CodeInsufficientStock,
+		Message:   fmt.Sprintf("SKU %q has %d left, fewer than asked for", sku, available),
+		Available: available,
+	}
+}
+
+func soldOutError(sku string) *Error {
+	return &Error{Code: CodeSoldOut, Message: fmt.Sprintf("SKU %q is sold out", sku)}
+}

@@ -1,0 +1,80 @@
+package stock
+
+// MergePlan says how a merge is filled: an outcome for each order, the parts of the accepted ones, and by how
+// much each segment changes. Stores carry it out under row locks.
+type MergePlan struct {
+	Admitted []int // indexes of the orders to insert, ascending by order id
+	Parts    map[int][]Part
+	Changes  []int64 // per segment, may be zero
+	Segments []int64 // per segment, what it holds afterwards
+	Merged   int     // orders with more than one part
+}
+
+// PlanMerge fills orders from the segments, and leaves the rest so that the next buyers need no merge.
+//
+// An order is filled from the segments that hold the most, so that it gets as few parts as possible. If after
+// that no segment could fill an order as large as the largest one accepted here, all that is left goes into the
+// one segment that holds the most: a single segment sells the last units without a storm of merges.
+//
+// Refused orders do not count for that: an order beyond all stock would collapse the segments of a whole sale.
+func PlanMerge(segments []int64, orders []Order, candidates []int, known map[string]Deduction, outcomes []Outcome) MergePlan {
+	left := make([]int64, len(segments))
+	var total int64
+	for i, available := range segments {
+		left[i] = available
+		total += available
+	}
+	plan := MergePlan{Segments: left, Parts: make(map[int][]Part)}
+	plan.Admitted = Admit(orders, candidates, known, total, outcomes)
+	var largest int64
+	for _, i := range plan.Admitted {
+		parts := takeFromFullest(left, orders[i].Quantity)
+		plan.Parts[i] = parts
+		if len(parts) > 1 {
+			plan.Merged++
+		}
+		largest = max(largest, orders[i].Quantity)
+	}
+	if home := fullest(left); left[home] < largest {
+		collapse(left, home)
+	}
+	plan.Changes = make([]int64, len(segments))
+	for i := range segments {
+		plan.Changes[i] = left[i] - segments[i]
+	}
+	return plan
+}
+
+// takeFromFullest lowers left by quantity, which the caller knows to be there, and returns the parts ascending
+// by segment.
+func takeFromFullest(left []int64, quantity int64) []Part {
+	var parts []Part
+	for quantity > 0 {
+		segment := fullest(left)
+		taken := min(quantity, left[segment])
+		left[segment] -= taken
+		quantity -= taken
+		parts = append(parts, Part{Segment: segment, Quantity: taken})
+	}
+	sortParts(parts)
+	return parts
+}
+
+func fullest(left []int64) int {
+	best := 0
+	for i, available := range left {
+		if available > left[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+func collapse(left []int64, home int) {
+	var total int64
+	for i := range left {
+		total += left[i]
+		left[i] = 0
+	}
+	left[home] = total
+}

@@ -1,0 +1,47 @@
+package stock
+
+import "time"
+
+// Observer is told what the service does, for metrics. Its methods are called on the hot path by many
+// goroutines, so they must be quick and safe for concurrent use.
+type Observer interface {
+	// BatchWritten tells that a batch of orders was answered from one segment. locked is false when it was
+	// written under the guard alone.
+	BatchWritten(orders int, took time.Duration, locked bool)
+	// MergeWritten tells that a merge was answered, and how many of its orders took from several segments.
+	MergeWritten(orders, merged int, took time.Duration, locked bool)
+	// LockWaited tells how long a lane waited for a lock, and whether it got it.
+	LockWaited(took time.Duration, got bool)
+	// Queued tells how long an order stood in its lane's queue.
+	Queued(took time.Duration)
+	// FencedOut tells that the guard refused a fencing token.
+	FencedOut()
+	// GuardFired tells that a constraint of the database fired: a bug, or a stranger who writes to the tables.
+	GuardFired()
+	// SoldOutFromMemory tells how many orders were refused without asking for stock again.
+	SoldOutFromMemory(orders int)
+}
+
+// NoObserver observes nothing.
+type NoObserver struct{}
+
+// BatchWritten does nothing.
+func (NoObserver) BatchWritten(int, time.Duration, bool) {}
+
+// MergeWritten does nothing.
+func (NoObserver) MergeWritten(int, int, time.Duration, bool) {}
+
+// LockWaited does nothing.
+func (NoObserver) LockWaited(time.Duration, bool) {}
+
+// Queued does nothing.
+func (NoObserver) Queued(time.Duration) {}
+
+// FencedOut does nothing.
+func (NoObserver) FencedOut() {}
+
+// GuardFired does nothing.
+func (NoObserver) GuardFired() {}
+
+// SoldOutFromMemory does nothing.
+func (NoObserver) SoldOutFromMemory(int) {}

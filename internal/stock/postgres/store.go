@@ -1,0 +1,93 @@
+// Package postgres keeps the stock in PostgreSQL.
+//
+// A batch is one statement and therefore one transaction and one round trip (deduct.sql). Whatever that
+// statement cannot settle whole, because a unit is missing or an order id exists, is settled by an explicit
+// transaction that looks first (settle.go). Merges and restocks are explicit transactions that lock all segment
+// rows of the SKU, ascending (merge.go, restock.go).
+//
+// Everything runs at READ COMMITTED: a statement that waits for a row goes on with the row's newest version, and
+// the next statement sees what was committed meanwhile. Audit alone reads in one REPEATABLE READ snapshot.
+//
+// After a lost connection during a commit the outcome is not known. The error then carries no code, the caller
+// is told so, and asking again with the same order id tells what happened.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/stock"
+)
+
+// Store is a [stock.Store] on PostgreSQL 15 or later. It is safe for concurrent use.
+type Store struct {
+	pool *pgxpool.Pool
+}
+
+var _ stock.Store = (*Store)(nil)
+
+const connectTimeout = 5 * time.Second
+
+// Open connects to the database at a postgres:// URL, whose schema must be up to date. maxConns bounds the pool;
+// 0 leaves it to the URL's pool_max_conns.
+func Open(ctx context.Context, databaseURL string, maxConns int32) (*Store, error) {
+	config, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err) // pgx keeps the password out of it
+	}
+	if maxConns > 0 {
+		config.MaxConns = maxConns
+	}
+	config.ConnConfig.ConnectTimeout = connectTimeout
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
+	}
+	s := &Store{pool: pool}
+	if err := s.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Ping tells whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.pool.Ping(ctx); err != nil {
+		return fmt.Errorf("reach PostgreSQL: %w", err)
+	}
+	return nil
+}
+
+// Close closes the pool; it waits for connections in use.
+func (s *Store) Close() error {
+	s.pool.Close()
+	return nil
+}
+
+// checkViolation is the SQLSTATE of a CHECK that fired.
+const checkViolation = "23514"
+
+// translate marks the errors of constraints that no statement of ours should ever violate.
+func translate(err error) error {
+	if isState(err, checkViolation) {
+		return fmt.Errorf("%w: %w", stock.ErrGuard, err)
+	}
+	return err
+}
+
+func isState(err error, state string) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == state
+}
+
+// inTx runs work in a transaction at READ COMMITTED. An error of work rolls back.
+func (s *Store) inTx(ctx context.Context, work func(pgx.Tx) error) error {
+	return translate(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, work))
+}

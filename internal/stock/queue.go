@@ -1,0 +1,100 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// request is one order on its way through a lane. It gets exactly one answer.
+type request struct {
+	ctx    context.Context
+	order  Order
+	queued time.Time
+	answer chan answer // holds one, so that the lane never waits for a caller that has gone
+}
+
+type answer struct {
+	deduction Deduction
+	created   bool
+	err       error
+}
+
+func newRequest(ctx context.Context, o Order) *request {
+	return &request{ctx: ctx, order: o, queued: time.Now(), answer: make(chan answer, 1)}
+}
+
+func (r *request) refuse(err error) { r.answer <- answer{err: err} }
+
+// errRetired is returned by a queue whose lane has ended.
+var errRetired = errors.New("lane has ended")
+
+// queue is the bounded first-come queue in front of a lane.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*request
+	retired bool
+	arrived chan struct{} // holds one: something may be waiting
+}
+
+func newQueue() *queue { return &queue{arrived: make(chan struct{}, 1)} }
+
+// push adds a request, or says that the queue is full or has retired.
+func (q *queue) push(r *request, limit int) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.retired {
+		return errRetired
+	}
+	if len(q.waiting) >= limit {
+		return &Error{Code: CodeOverloaded, Message: "too many orders are waiting; try again later"}
+	}
+	q.waiting = append(q.waiting, r)
+	select {
+	case q.arrived <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// take removes up to limit requests, the longest waiting first. A request whose caller has gone is dropped: work
+// past its deadline is not started. A second occurrence of an order id waits for the next batch, where the first
+// one's outcome can be read.
+func (q *queue) take(limit int) []*request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		return nil
+	}
+	var batch []*request
+	taken := make(map[string]struct{}, min(limit, len(q.waiting)))
+	kept := q.waiting[:0]
+	for i, r := range q.waiting {
+		if len(batch) == limit {
+			kept = append(kept, q.waiting[i:]...)
+			break
+		}
+		_, again := taken[r.order.OrderID]
+		switch {
+		case r.ctx.Err() != nil:
+			r.refuse(unavailable(context.Cause(r.ctx), "wait in the queue"))
+		case again:
+			kept = append(kept, r)
+		default:
+			taken[r.order.OrderID] = struct{}{}
+			batch = append(batch, r)
+		}
+	}
+	clear(q.waiting[len(kept):])
+	q.waiting = kept
+	return batch
+}
+
+// retire closes the queue if nobody waits in it.
+func (q *queue) retire() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.retired = len(q.waiting) == 0
+	return q.retired
+}

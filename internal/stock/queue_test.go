@@ -1,0 +1,79 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+func ask(ctx context.Context, id string) *request {
+	return newRequest(ctx, Order{OrderID: id, Quantity: 1})
+}
+
+func ids(batch []*request) (list string) {
+	for _, r := range batch {
+		list += r.order.OrderID
+	}
+	return list
+}
+
+func TestQueueHandsOutBatchesInOrder(t *testing.T) {
+	q := newQueue()
+	for _, id := range []string{"a", "b", "a", "c", "d"} {
+		if err := q.push(ask(t.Context(), id), 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []string{"abc", "ad", ""} {
+		if got := ids(q.take(3)); got != want {
+			t.Errorf("batch %d: got %q, want %q", i, got, want)
+		}
+	}
+}
+
+func TestQueueDoesNotStartWhatNobodyWaitsFor(t *testing.T) {
+	q := newQueue()
+	gone, cancel := context.WithCancel(t.Context())
+	r := ask(gone, "a")
+	for _, r := range []*request{r, ask(t.Context(), "b")} {
+		if err := q.push(r, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	if got := ids(q.take(10)); got != "b" {
+		t.Fatalf("got %q, want b", got)
+	}
+	if a := <-r.answer; !errors.Is(a.err, context.Canceled) || CodeOf(a.err) != CodeUnavailable {
+		t.Fatalf("the caller was told %v", a.err)
+	}
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	q := newQueue()
+	for range 2 {
+		if err := q.push(ask(t.Context(), "a"), 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := q.push(ask(t.Context(), "a"), 2); CodeOf(err) != CodeOverloaded {
+		t.Fatalf("got %v, want %s", err, CodeOverloaded)
+	}
+}
+
+func TestQueueRetiresOnlyWhenEmpty(t *testing.T) {
+	q := newQueue()
+	if err := q.push(ask(t.Context(), "a"), 2); err != nil {
+		t.Fatal(err)
+	}
+	if q.retire() {
+		t.Fatal("retired with a request in it")
+	}
+	q.take(1)
+	if !q.retire() {
+		t.Fatal("did not retire")
+	}
+	if err := q.push(ask(t.Context(), "a"), 2); !errors.Is(err, errRetired) {
+		t.Fatalf("got %v, want errRetired", err)
+	}
+}

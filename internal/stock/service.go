@@ -1,0 +1,225 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"inventory/internal/locking"
+)
+
+// Config holds what a [Service] is made of.
+type Config struct {
+	Store Store
+	// Lock returns the lock of one segment. The locks of a SKU's segments should share a group, so that a merge
+	// takes them in one trip. Nil runs without locks: slower under contention, never wrong.
+	Lock     func(sku string, segment int) locking.Locker
+	Observer Observer     // nil: none
+	Logger   *slog.Logger // nil: none
+}
+
+// Service sells stock. It is safe for concurrent use.
+type Service struct {
+	store    Store
+	lock     func(sku string, segment int) locking.Locker
+	observer Observer
+	log      *slog.Logger
+
+	base   context.Context // of the lanes' work; outlives the callers, ends when a Close is out of patience
+	cancel context.CancelFunc
+	stop   chan struct{} // closed by Close: lanes finish their queues and end
+	lanes  struct {
+		sync.RWMutex
+		bySKU   map[string]*lane
+		stopped bool
+		running sync.WaitGroup
+	}
+}
+
+// NewService returns a service that runs until Close.
+func NewService(c Config) *Service {
+	s := &Service{store: c.Store, lock: c.Lock, observer: c.Observer, log: c.Logger, stop: make(chan struct{})}
+	if s.observer == nil {
+		s.observer = NoObserver{}
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.base, s.cancel = context.WithCancel(context.Background())
+	s.lanes.bySKU = make(map[string]*lane)
+	return s
+}
+
+// Close refuses new deductions, finishes those in the queues, gives all locks back, and returns. When ctx ends
+// first, what is left is abandoned and answered as unavailable.
+func (s *Service) Close(ctx context.Context) error {
+	s.lanes.Lock()
+	if !s.lanes.stopped {
+		s.lanes.stopped = true
+		close(s.stop)
+	}
+	s.lanes.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.lanes.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		s.cancel()
+		return nil
+	case <-ctx.Done():
+		s.cancel()
+		<-done
+		return context.Cause(ctx)
+	}
+}
+
+// CreateSKU adds a SKU. Created is false when the same SKU was there already.
+func (s *Service) CreateSKU(ctx context.Context, sku NewSKU) (status Status, created bool, err error) {
+	if err := sku.check(); err != nil {
+		return Status{}, false, err
+	}
+	if created, err = s.store.CreateSKU(ctx, sku, now()); err != nil {
+		return Status{}, false, unavailable(err, "create SKU")
+	}
+	status, err = s.SKU(ctx, sku.SKU)
+	return status, created, err
+}
+
+// SKU returns a SKU's totals and segments.
+func (s *Service) SKU(ctx context.Context, sku string) (Status, error) {
+	if err := checkSKU(sku); err != nil {
+		return Status{}, err
+	}
+	status, err := s.store.Status(ctx, sku)
+	if err != nil {
+		return Status{}, unavailable(err, "read SKU")
+	}
+	return status, nil
+}
+
+// Deduct takes stock for an order. Created is false when the same order was accepted before.
+//
+// Refusals are CodeSoldOut and CodeInsufficientStock; they are not stored, so the order may be tried again.
+// CodeOrderIDReused means that the order id belongs to an order of other content. After CodeUnavailable the same
+// call tells what happened. ctx bounds the wait; an order whose write has begun when ctx ends may be accepted.
+func (s *Service) Deduct(ctx context.Context, sku string, order Order) (d Deduction, created bool, err error) {
+	if err := checkSKU(sku); err != nil {
+		return Deduction{}, false, err
+	}
+	if err := order.check(); err != nil {
+		return Deduction{}, false, err
+	}
+	r := newRequest(ctx, order)
+	if err := s.enqueue(sku, r); err != nil {
+		return Deduction{}, false, err
+	}
+	select {
+	case answer := <-r.answer:
+		return answer.deduction, answer.created, answer.err
+	case <-ctx.Done():
+		return Deduction{}, false, unavailable(context.Cause(ctx), "wait for the lane")
+	}
+}
+
+// Deduction returns the deduction of an order id, with what each segment gave.
+func (s *Service) Deduction(ctx context.Context, sku, orderID string) (Deduction, error) {
+	if err := checkSKU(sku); err != nil {
+		return Deduction{}, err
+	}
+	if err := checkText("order_id", orderID, maxIDBytes); err != nil {
+		return Deduction{}, err
+	}
+	d, err := s.store.Deduction(ctx, sku, orderID)
+	if err != nil {
+		return Deduction{}, unavailable(err, "read deduction")
+	}
+	return d, nil
+}
+
+// Restock adds units to a SKU. Created is false when the same restock was done before.
+func (s *Service) Restock(ctx context.Context, restock Restock) (created bool, err error) {
+	if err := restock.check(); err != nil {
+		return false, err
+	}
+	restock.At = now()
+	created, err = s.store.Restock(ctx, restock)
+	// Also after an error: the units may be there.
+	s.forget(restock.SKU)
+	if err != nil {
+		return false, unavailable(err, "restock")
+	}
+	return created, nil
+}
+
+// Audit recomputes the balance of every SKU.
+func (s *Service) Audit(ctx context.Context) (Audit, error) {
+	audit, err := s.store.Audit(ctx)
+	if err != nil {
+		return Audit{}, unavailable(err, "audit")
+	}
+	return audit, nil
+}
+
+// enqueue puts a request into the lane of its SKU and starts the lane where there is none.
+func (s *Service) enqueue(sku string, r *request) error {
+	for {
+		l, err := s.lane(sku)
+		if err != nil {
+			return err
+		}
+		switch err := l.push(r); {
+		case errors.Is(err, errRetired):
+			continue // it ended between our finding it and our pushing: start another
+		default:
+			return err
+		}
+	}
+}
+
+func (s *Service) lane(sku string) (*lane, error) {
+	s.lanes.RLock()
+	l, stopped := s.lanes.bySKU[sku], s.lanes.stopped
+	s.lanes.RUnlock()
+	if l != nil && !stopped {
+		return l, nil
+	}
+	s.lanes.Lock()
+	defer s.lanes.Unlock()
+	if s.lanes.stopped {
+		return nil, &Error{Code: CodeUnavailable, Message: "the service is shutting down"}
+	}
+	if l := s.lanes.bySKU[sku]; l != nil {
+		return l, nil
+	}
+	l = newLane(s, sku)
+	s.lanes.bySKU[sku] = l
+	s.lanes.running.Go(l.run)
+	return l, nil
+}
+
+// retire takes a lane out of the service unless a request has come in. Afterwards push refuses.
+func (s *Service) retire(l *lane) bool {
+	s.lanes.Lock()
+	defer s.lanes.Unlock()
+	if !l.queue.retire() {
+		return false
+	}
+	delete(s.lanes.bySKU, l.sku)
+	return true
+}
+
+// forget makes the SKU's lane read the segments anew: what it remembers may be too little.
+func (s *Service) forget(sku string) {
+	s.lanes.RLock()
+	defer s.lanes.RUnlock()
+	if l := s.lanes.bySKU[sku]; l != nil {
+		l.stale.Store(true)
+	}
+}
+
+// now is the service's clock: UTC, and no finer than what both stores keep.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,70 @@
+package stock
+
+import "regexp"
+
+// Limits of what the service accepts. The database repeats them as constraints.
+const (
+	MaxStock        = 1_000_000_000 // units a SKU starts with
+	MaxQuantity     = 1_000_000     // units of one deduction or restock
+	MaxSegments     = 1024
+	DefaultSegments = 10
+	maxNameBytes    = 200
+)
+
+// NewSKU describes a SKU to create.
+type NewSKU struct {
+	SKU      string
+	Name     string // for people; may be empty
+	Stock    int64  // units to start with, 0 to MaxStock
+	Segments int    // 1 to MaxSegments; may exceed Stock
+}
+
+// Status is a SKU with its totals, read in one snapshot. Stock = Available + Reserved + Committed.
+type Status struct {
+	SKU       string
+	Name      string
+	Stock     int64 // all that was ever put in: the initial stock and the restocks
+	Available int64
+	Reserved  int64
+	Committed int64
+	Segments  []int64 // available units of each segment
+}
+
+// SKUs enter Redis keys and paths, so they keep to letters that mean nothing there.
+var skuPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+func checkSKU(sku string) error {
+	if !skuPattern.MatchString(sku) {
+		return invalid("sku", "must be 1 to 64 characters of A-Z a-z 0-9 . _ -")
+	}
+	return nil
+}
+
+func (n NewSKU) check() error {
+	if err := checkSKU(n.SKU); err != nil {
+		return err
+	}
+	if n.Stock < 0 || n.Stock > MaxStock {
+		return invalid("stock", "must be 0 to %d", MaxStock)
+	}
+	if n.Segments < 1 || n.Segments > MaxSegments {
+		return invalid("segments", "must be 1 to %d", MaxSegments)
+	}
+	if n.Name == "" {
+		return nil
+	}
+	return checkText("name", n.Name, maxNameBytes)
+}
+
+// Spread divides units over n segments as evenly as they go, the first ones getting the odd units.
+func Spread(units int64, n int) []int64 {
+	out := make([]int64, n)
+	each, odd := units/int64(n), units%int64(n)
+	for i := range out {
+		out[i] = each
+		if int64(i) < odd {
+			out[i]++
+		}
+	}
+	return out
+}

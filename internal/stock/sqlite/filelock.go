@@ -1,0 +1,31 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gofrs/flock"
+)
+
+// ErrFileInUse is returned by LockFile when another process owns the file.
+var ErrFileInUse = errors.New("the SQLite file is in use by another process")
+
+// FileLock is the ownership of a database file.
+type FileLock struct{ lock *flock.Flock }
+
+// LockFile makes this process the owner of a database file, by a kernel lock on FILE.lock that ends with the
+// process however it ends.
+func LockFile(file string) (*FileLock, error) {
+	lock := flock.New(file + ".lock")
+	got, err := lock.TryLock()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("lock %s: %w", file, err)
+	case !got:
+		return nil, fmt.Errorf("%w: %s", ErrFileInUse, file)
+	}
+	return &FileLock{lock}, nil
+}
+
+// Unlock gives the file up. The .lock file stays: to remove it would let two processes lock two files of one name.
+func (l *FileLock) Unlock() error { return l.lock.Unlock() }

@@ -1,0 +1,107 @@
+// Package sqlite keeps the stock in one SQLite file: the embedded default, for which no other program is needed.
+//
+// One connection writes, so every transaction has the database to itself and needs no row locks; BEGIN IMMEDIATE
+// makes that true of other programs on the file as well. WAL lets readers go on meanwhile, and synchronous=FULL
+// means that an acknowledged order survives a power cut. A file belongs to one process, which holds [LockFile];
+// readers may open it beside that.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"runtime"
+
+	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
+
+	"inventory/internal/stock"
+)
+
+// Store is a [stock.Store] on a SQLite file. It is safe for concurrent use.
+type Store struct {
+	writer *sql.DB // one connection
+	reader *sql.DB
+}
+
+var _ stock.Store = (*Store)(nil)
+
+// Open opens a database file, whose schema must be up to date.
+func Open(ctx context.Context, file string) (*Store, error) {
+	writer, err := sql.Open("sqlite", dsn(file, "synchronous(FULL)", "foreign_keys(ON)")+"&_txlock=immediate")
+	if err != nil {
+		return nil, fmt.Errorf("open SQLite: %w", err)
+	}
+	writer.SetMaxOpenConns(1)
+	s, err := OpenReader(ctx, file)
+	if err != nil {
+		return nil, errors.Join(err, writer.Close())
+	}
+	s.writer = writer
+	if err := s.Ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// OpenReader opens a database file for reading alone, beside the process it belongs to. Writes fail.
+func OpenReader(ctx context.Context, file string) (*Store, error) {
+	reader, err := sql.Open("sqlite", dsn(file, "query_only(ON)"))
+	if err != nil {
+		return nil, fmt.Errorf("open SQLite: %w", err)
+	}
+	reader.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
+	s := &Store{writer: reader, reader: reader}
+	if err := s.Ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func dsn(file string, pragmas ...string) string {
+	query := url.Values{"_pragma": append([]string{"busy_timeout(5000)", "journal_mode(WAL)"}, pragmas...)}
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: query.Encode()}).String()
+}
+
+// Ping tells whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if _, err := s.reader.ExecContext(ctx, `SELECT 1`); err != nil {
+		return fmt.Errorf("read SQLite: %w", err)
+	}
+	return nil
+}
+
+// Close closes the file.
+func (s *Store) Close() error {
+	err := s.reader.Close()
+	if s.writer != s.reader {
+		err = errors.Join(err, s.writer.Close())
+	}
+	return err
+}
+
+// inTx runs work in a transaction that nobody else's write can enter. An error of work rolls back.
+func (s *Store) inTx(ctx context.Context, work func(*sql.Tx) error) error {
+	tx, err := s.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if err := work(tx); err != nil {
+		return translate(errors.Join(err, tx.Rollback()))
+	}
+	if err := tx.Commit(); err != nil {
+		return translate(fmt.Errorf("commit: %w", err))
+	}
+	return nil
+}
+
+// translate marks the errors of constraints that no statement of ours should ever violate.
+func translate(err error) error {
+	var e *driver.Error
+	if errors.As(err, &e) && e.Code() == codes.SQLITE_CONSTRAINT_CHECK {
+		return fmt.Errorf("%w: %w", stock.ErrGuard, err)
+	}
+	return err
+}

@@ -1,0 +1,101 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/sqlite"
+	"inventory/internal/stock/stocktest"
+	"inventory/migrations"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestStore(t *testing.T) {
+	stocktest.Run(t, func(t *testing.T) stocktest.Bench {
+		file := migrated(t)
+		store, err := sqlite.Open(t.Context(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		beside, err := sql.Open("sqlite", file+"?_pragma=foreign_keys(ON)&_pragma=busy_timeout(5000)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := beside.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return stocktest.Bench{Store: store, Exec: func(ctx context.Context, statement string) error {
+			_, err := beside.ExecContext(ctx, statement)
+			return err
+		}}
+	})
+}
+
+// migrated returns a new database file with the schema in it.
+func migrated(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "inventory.db")
+	m, err := migrations.OpenSQLite(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Up(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestFileBelongsToOneProcess(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "inventory.db")
+	first, err := sqlite.LockFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.LockFile(file); err == nil {
+		t.Fatal("a second lock of the file was granted")
+	}
+	if err := first.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := sqlite.LockFile(file)
+	if err != nil {
+		t.Fatalf("after unlock: %v", err)
+	}
+	if err := again.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReaderDoesNotWrite(t *testing.T) {
+	file := migrated(t)
+	reader, err := sqlite.OpenReader(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := reader.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if audit, err := reader.Audit(t.Context()); err != nil || !audit.OK() {
+		t.Fatalf("audit: %+v, %v", audit, err)
+	}
+	if _, err := reader.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Segments: 1}, time.Now()); err == nil {
+		t.Fatal("a reader could write")
+	}
+}

@@ -1,0 +1,247 @@
+package stocktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"inventory/internal/stock"
+)
+
+func testBatch(t *testing.T, k *kit) {
+	k.create(25, 3)
+	k.segments(9, 8, 8)
+	o := stock.Order{OrderID: "b", BuyerID: "buyer", Quantity: 3}
+	result := k.deduct(1, stock.Fence{Token: 7, Owner: "x"}, o, order("a", 4))
+	k.verdicts(result.Outcomes, stock.Accepted, stock.Accepted)
+	k.segments(9, 1, 8)
+	if result.Available != 1 {
+		t.Errorf("available: got %d, want 1", result.Available)
+	}
+	want := stock.Deduction{SKU: sku, OrderID: "b", BuyerID: "buyer", Quantity: 3, Status: stock.StatusCommitted}
+	k.equal("outcome", fmt.Sprintf("%+v", result.Outcomes[0].Deduction), fmt.Sprintf("%+v", want))
+	got, err := k.store.Deduction(t.Context(), sku, "b")
+	want.Parts = []stock.Part{{Segment: 1, Quantity: 3}}
+	if err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		t.Errorf("read back: got %+v, %v, want %+v", got, err, want)
+	}
+	k.absent("c")
+}
+
+func testShortOrder(t *testing.T, k *kit) {
+	k.create(10, 1)
+	result := k.deduct(0, stock.Fence{}, order("a", 6), order("b", 7), order("c", 4), order("d", 1))
+	k.verdicts(result.Outcomes, stock.Accepted, stock.Short, stock.Accepted, stock.Short)
+	if got := result.Outcomes[1].Available; got != 4 {
+		t.Errorf("the short order saw %d, want 4", got)
+	}
+	k.segments(0)
+	k.absent("b")
+	k.absent("d")
+}
+
+func testTurns(_ *testing.T, k *kit) {
+	k.create(1, 1)
+	result := k.deduct(0, stock.Fence{}, order("z", 1), order("a", 1))
+	k.verdicts(result.Outcomes, stock.Accepted, stock.Short)
+}
+
+func testStaleToken(_ *testing.T, k *kit) {
+	k.create(10, 1)
+	k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("a", 1))
+	k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("b", 1)) // the same hold goes on
+	for _, stale := range []stock.Fence{{Token: 9, Owner: "x"}, {Token: 9, Owner: "y"}, {Token: 10, Owner: "y"}} {
+		_, err := k.store.Deduct(k.Context(), stock.Batch{
+			SKU: sku, Segment: 0, Fence: stale, At: at,
+			Orders: []stock.Order{order("c", 1), order("a", 1)},
+		})
+		if !errors.Is(err, stock.ErrFenced) {
+			k.Fatalf("fence %+v: got %v, want ErrFenced", stale, err)
+		}
+		// One that does not fit takes another way through the store.
+		_, err = k.store.Deduct(k.Context(), stock.Batch{
+			SKU: sku, Segment: 0, Fence: stale, At: at,
+			Orders: []stock.Order{order("c", 1), order("d", 100)},
+		})
+		if !errors.Is(err, stock.ErrFenced) {
+			k.Fatalf("fence %+v, short: got %v, want ErrFenced", stale, err)
+		}
+	}
+	k.segments(8)
+	k.absent("c")
+	k.deduct(0, stock.Fence{Token: 11, Owner: "y"}, order("e", 1))
+	k.segments(7)
+}
+
+func testStaleMerge(_ *testing.T, k *kit) {
+	k.create(10, 2)
+	k.deduct(1, stock.Fence{Token: 10, Owner: "x"}, order("a", 1))
+	_, err := k.store.Merge(k.Context(), stock.Merge{
+		SKU: sku, At: at, Orders: []stock.Order{order("b", 7)},
+		Fences: map[int]stock.Fence{0: {Token: 20, Owner: "y"}, 1: {Token: 9, Owner: "y"}},
+	})
+	if !errors.Is(err, stock.ErrFenced) {
+		k.Fatalf("got %v, want ErrFenced", err)
+	}
+	k.segments(5, 4)
+	k.absent("b")
+	// Segment 0 has not seen token 20: its holder of token 1 still passes.
+	k.deduct(0, stock.Fence{Token: 1, Owner: "z"}, order("c", 1))
+	// A merge raises the fence of the segments it changes.
+	k.merge(map[int]stock.Fence{0: {Token: 30, Owner: "y"}, 1: {Token: 31, Owner: "y"}}, order("d", 8))
+	k.segments(0, 0)
+	for segment, stale := range []int64{29, 30} {
+		_, err := k.store.Deduct(k.Context(), stock.Batch{
+			SKU: sku, Segment: segment, At: at, Orders: orders("late", 1), Fence: stock.Fence{Token: stale, Owner: "z"},
+		})
+		if !errors.Is(err, stock.ErrFenced) {
+			k.Fatalf("segment %d after the merge: got %v, want ErrFenced", segment, err)
+		}
+	}
+}
+
+func testLocklessWrite(_ *testing.T, k *kit) {
+	k.create(10, 1)
+	k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("a", 1))
+	k.deduct(0, stock.Fence{}, order("b", 1))
+	k.merge(nil, order("c", 1))
+	k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("d", 1))
+	_, err := k.store.Deduct(k.Context(), stock.Batch{
+		SKU: sku, Fence: stock.Fence{Token: 9, Owner: "y"}, At: at, Orders: []stock.Order{order("e", 1)},
+	})
+	if !errors.Is(err, stock.ErrFenced) {
+		k.Fatalf("got %v, want ErrFenced", err)
+	}
+	k.segments(6)
+}
+
+func testReplay(_ *testing.T, k *kit) {
+	k.create(10, 2)
+	k.deduct(0, stock.Fence{}, stock.Order{OrderID: "a", BuyerID: "x", Quantity: 2})
+	// Another content under a used id: the store says with what it was used.
+	result := k.deduct(1, stock.Fence{}, order("a", 3), order("b", 1))
+	k.verdicts(result.Outcomes, stock.Known, stock.Accepted)
+	if d := result.Outcomes[0].Deduction; d.Quantity != 2 || d.BuyerID != "x" || d.OrderID != "a" {
+		k.Fatalf("known as %+v", d)
+	}
+	result = k.deduct(1, stock.Fence{}, order("a", 2)) // a batch of nothing but replays
+	k.verdicts(result.Outcomes, stock.Known)
+	k.segments(3, 4)
+	if result.Available != 4 {
+		k.Fatalf("available: got %d, want 4", result.Available)
+	}
+	known, err := k.store.Deductions(k.Context(), sku, []string{"a", "b", "c"})
+	if err != nil || len(known) != 2 || known["a"].Quantity != 2 {
+		k.Fatalf("look-up: got %+v, %v", known, err)
+	}
+}
+
+func testReplayWhenGone(_ *testing.T, k *kit) {
+	k.create(3, 1)
+	k.deduct(0, stock.Fence{}, order("a", 3))
+	result := k.deduct(0, stock.Fence{}, order("b", 1), order("a", 3))
+	k.verdicts(result.Outcomes, stock.Short, stock.Known)
+	k.segments(0)
+}
+
+func testTwiceInBatch(_ *testing.T, k *kit) {
+	k.create(10, 1)
+	result := k.deduct(0, stock.Fence{}, order("a", 2), order("b", 1), order("a", 2), order("a", 5))
+	k.verdicts(result.Outcomes, stock.Accepted, stock.Accepted, stock.Known, stock.Known)
+	if got := result.Outcomes[3].Deduction.Quantity; got != 2 {
+		k.Fatalf("the repeat knows of %d units, want 2", got)
+	}
+	k.segments(7)
+	merged := k.merge(nil, order("c", 2), order("c", 2), order("b", 1))
+	k.verdicts(merged.Outcomes, stock.Accepted, stock.Known, stock.Known)
+	k.segments(5)
+}
+
+// testReplayRace sends one batch of orders through two segments at once: every id is accepted once, and whoever
+// comes second is told of it, although the first one's row was not there when its statement began.
+func testReplayRace(t *testing.T, k *kit) {
+	const rounds, size = 25, 8
+	k.create(2*rounds*size, 2)
+	for round := range rounds {
+		batch := orders(fmt.Sprintf("round-%d", round), size)
+		results := k.race(t, func(ctx context.Context, segment int) (stock.BatchResult, error) {
+			return k.store.Deduct(ctx, stock.Batch{SKU: sku, Segment: segment, At: at, Orders: batch})
+		})
+		for i, o := range batch {
+			pair := []stock.Outcome{results[0].Outcomes[i], results[1].Outcomes[i]}
+			accepted := slices.IndexFunc(pair, func(o stock.Outcome) bool { return o.Verdict == stock.Accepted })
+			if accepted < 0 || pair[1-accepted].Verdict != stock.Known || pair[1-accepted].Deduction.OrderID != o.OrderID {
+				t.Fatalf("round %d, order %s: outcomes %+v", round, o.OrderID, pair)
+			}
+		}
+	}
+	k.sold(rounds * size)
+}
+
+// testOppositeOrder sends the same ids in opposite order: a deadlock would be an error.
+func testOppositeOrder(t *testing.T, k *kit) {
+	const rounds, size = 25, 64
+	k.create(4*rounds*size, 2)
+	for round := range rounds {
+		batch := orders(fmt.Sprintf("round-%d", round), size)
+		reversed := slices.Clone(batch)
+		slices.Reverse(reversed)
+		k.race(t, func(ctx context.Context, segment int) (stock.BatchResult, error) {
+			list := [][]stock.Order{batch, reversed}[segment]
+			return k.store.Deduct(ctx, stock.Batch{SKU: sku, Segment: segment, At: at, Orders: list})
+		})
+	}
+	k.sold(rounds * size)
+}
+
+// race calls f for segments 0 and 1 at once.
+func (k *kit) race(t *testing.T, f func(context.Context, int) (stock.BatchResult, error)) (results [2]stock.BatchResult) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(t.Context())
+	for segment := range results {
+		group.Go(func() (err error) {
+			results[segment], err = f(ctx, segment)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// sold checks the units taken.
+func (k *kit) sold(want int64) {
+	k.Helper()
+	status, err := k.store.Status(k.Context(), sku)
+	if err != nil || status.Committed != want {
+		k.Fatalf("sold: got %d, %v, want %d", status.Committed, err, want)
+	}
+}
+
+func testIDs(t *testing.T, k *kit) {
+	k.create(100, 1)
+	for i, id := range []string{"ü€😀", `'"\%_{}`, "a b/c?d#e", strings.Repeat("x", 128), "NULL", "{1,2}", "-0"} {
+		k.verdicts(k.deduct(0, stock.Fence{}, stock.Order{OrderID: id, BuyerID: id, Quantity: 1}).Outcomes, stock.Accepted)
+		d, err := k.store.Deduction(t.Context(), sku, id)
+		if err != nil || d.OrderID != id || d.BuyerID != id {
+			t.Fatalf("id %d %q came back as %+v, %v", i, id, d, err)
+		}
+		k.verdicts(k.deduct(0, stock.Fence{}, stock.Order{OrderID: id, BuyerID: id, Quantity: 1}).Outcomes, stock.Known)
+	}
+}
+
+func testEndedContext(t *testing.T, k *kit) {
+	k.create(10, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := k.store.Deduct(ctx, stock.Batch{SKU: sku, At: at, Orders: orders("a", 1)}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want context.Canceled", err)
+	}
+	k.segments(10)
+}

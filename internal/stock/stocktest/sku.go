@@ -1,0 +1,195 @@
+package stocktest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"inventory/internal/stock"
+)
+
+func newRand(a, b uint64) *rand.Rand { return rand.New(rand.NewPCG(a, b)) }
+
+func testCreate(t *testing.T, k *kit) {
+	same := stock.NewSKU{SKU: sku, Name: "Größe M", Stock: 7, Segments: 3}
+	for i, want := range []bool{true, false} {
+		created, err := k.store.CreateSKU(t.Context(), same, at)
+		if err != nil || created != want {
+			t.Fatalf("create %d: got %v, %v", i, created, err)
+		}
+	}
+	for _, other := range []stock.NewSKU{
+		{SKU: sku, Name: "Größe M", Stock: 8, Segments: 3},
+		{SKU: sku, Name: "Größe M", Stock: 7, Segments: 4},
+		{SKU: sku, Name: "Größe L", Stock: 7, Segments: 3},
+	} {
+		_, err := k.store.CreateSKU(t.Context(), other, at)
+		k.code(err, stock.CodeSKUExists)
+	}
+	k.segments(3, 2, 2)
+	status, err := k.store.Status(t.Context(), sku)
+	if err != nil || fmt.Sprint(status) != fmt.Sprint(stock.Status{
+		SKU: sku, Name: "Größe M", Stock: 7, Available: 7, Segments: []int64{3, 2, 2},
+	}) {
+		t.Fatalf("status: got %+v, %v", status, err)
+	}
+	// After a sale it is still the same SKU.
+	k.deduct(0, stock.Fence{}, order("a", 1))
+	if created, err := k.store.CreateSKU(t.Context(), same, at); created || err != nil {
+		t.Fatalf("create after a sale: got %v, %v", created, err)
+	}
+}
+
+func testUnknownSKU(t *testing.T, k *kit) {
+	ctx := t.Context()
+	_, err := k.store.Status(ctx, "nope")
+	k.code(err, stock.CodeUnknownSKU)
+	_, err = k.store.Segments(ctx, "nope")
+	k.code(err, stock.CodeUnknownSKU)
+	_, err = k.store.Deduct(ctx, stock.Batch{SKU: "nope", At: at, Orders: orders("a", 1)})
+	k.code(err, stock.CodeUnknownSKU)
+	_, err = k.store.Merge(ctx, stock.Merge{SKU: "nope", At: at, Orders: orders("a", 1)})
+	k.code(err, stock.CodeUnknownSKU)
+	_, err = k.store.Deduction(ctx, "nope", "a")
+	k.code(err, stock.CodeUnknownSKU)
+	_, err = k.store.Restock(ctx, stock.Restock{SKU: "nope", Ref: "r", Quantity: 1, At: at})
+	k.code(err, stock.CodeUnknownSKU)
+	k.create(1, 1)
+	_, err = k.store.Deduct(ctx, stock.Batch{SKU: sku, Segment: 5, At: at, Orders: orders("a", 1)})
+	k.code(err, stock.CodeUnknownSKU)
+}
+
+func testRestock(t *testing.T, k *kit) {
+	k.create(0, 3)
+	restock := stock.Restock{SKU: sku, Ref: "delivery", Quantity: 8, Reason: "van", At: at}
+	for i, want := range []bool{true, false} {
+		created, err := k.store.Restock(t.Context(), restock)
+		if err != nil || created != want {
+			t.Fatalf("restock %d: got %v, %v", i, created, err)
+		}
+	}
+	k.segments(3, 3, 2)
+	for _, other := range []stock.Restock{
+		{SKU: sku, Ref: "delivery", Quantity: 9, Reason: "van", At: at},
+		{SKU: sku, Ref: "delivery", Quantity: 8, Reason: "lorry", At: at},
+	} {
+		_, err := k.store.Restock(t.Context(), other)
+		k.code(err, stock.CodeRefReused)
+	}
+	k.segments(3, 3, 2)
+	k.deduct(1, stock.Fence{}, order("a", 3))
+	status, err := k.store.Status(t.Context(), sku)
+	if err != nil || status.Stock != 8 || status.Available != 5 || status.Committed != 3 {
+		t.Fatalf("status: got %+v, %v", status, err)
+	}
+}
+
+func testRestockRace(t *testing.T, k *kit) {
+	const restocks, sellers = 20, 4
+	k.create(10, 3)
+	var accepted atomic.Int64
+	group, ctx := errgroup.WithContext(t.Context())
+	group.Go(func() error {
+		for n := range restocks {
+			// Each one twice, as a caller does who got no answer.
+			for range 2 {
+				if _, err := k.store.Restock(ctx, stock.Restock{SKU: sku, Ref: fmt.Sprint(n), Quantity: 5, At: at}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	for seller := range sellers {
+		group.Go(func() error { return k.sellAlong(ctx, seller, restocks, &accepted) })
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	k.sold(accepted.Load())
+	status, err := k.store.Status(t.Context(), sku)
+	if err != nil || status.Stock != 10+5*restocks {
+		t.Fatalf("status: got %+v, %v", status, err)
+	}
+}
+
+func (k *kit) sellAlong(ctx context.Context, seller, times int, accepted *atomic.Int64) error {
+	for n := range times {
+		list := []stock.Order{order(fmt.Sprintf("s%d-%d", seller, n), 3)}
+		var outcomes []stock.Outcome
+		if n%2 == 0 {
+			result, err := k.store.Deduct(ctx, stock.Batch{SKU: sku, Segment: n % 3, At: at, Orders: list})
+			if err != nil {
+				return err
+			}
+			outcomes = result.Outcomes
+		} else {
+			result, err := k.store.Merge(ctx, stock.Merge{SKU: sku, At: at, Orders: list})
+			if err != nil {
+				return err
+			}
+			outcomes = result.Outcomes
+		}
+		if outcomes[0].Verdict == stock.Accepted {
+			accepted.Add(3)
+		}
+	}
+	return nil
+}
+
+// testAuditSees damages the rows by hand: an audit that finds everything in order always would find nothing.
+func testAuditSees(t *testing.T, k *kit) {
+	k.create(10, 2)
+	k.deduct(0, stock.Fence{}, order("a", 1))
+	k.merge(nil, order("b", 6))
+	k.audit()
+	k.damaged = true
+	for _, damage := range []struct {
+		statement, repair string
+		difference        int64
+	}{
+		{"UPDATE stock_segments SET available = available - 1 WHERE available > 0", "UPDATE stock_segments SET available = available + 1 WHERE available > 0", 1},
+		{"UPDATE deductions SET quantity = quantity + 2 WHERE order_id = 'a'", "UPDATE deductions SET quantity = quantity - 2 WHERE order_id = 'a'", -2},
+		{"UPDATE deduction_parts SET quantity = quantity + 1", "UPDATE deduction_parts SET quantity = quantity - 1", 0},
+	} {
+		k.must(damage.statement)
+		audit, err := k.store.Audit(t.Context())
+		if err != nil || audit.OK() || audit.SKUs[0].Difference() != damage.difference {
+			t.Errorf("after %s: audit %+v, difference %d, %v", damage.statement, audit, audit.SKUs[0].Difference(), err)
+		}
+		k.must(damage.repair)
+		if audit, err := k.store.Audit(t.Context()); err != nil || !audit.OK() {
+			t.Fatalf("after %s: audit %+v, %v", damage.repair, audit, err)
+		}
+	}
+}
+
+func (k *kit) must(statement string) {
+	k.Helper()
+	if err := k.exec(k.Context(), statement); err != nil {
+		k.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// testGuard writes past the store: the constraints are there even if every line of Go were wrong.
+func testGuard(t *testing.T, k *kit) {
+	k.create(10, 2)
+	k.deduct(0, stock.Fence{}, order("a", 1))
+	for _, statement := range []string{
+		"UPDATE stock_segments SET available = -1 WHERE segment = 0",
+		"INSERT INTO deductions (sku_id, order_id, quantity, status, created_at) SELECT sku_id, order_id, quantity, status, created_at FROM deductions",
+		"UPDATE deductions SET quantity = 0",
+		"UPDATE deductions SET status = 'paid'",
+		"INSERT INTO stock_segments (sku_id, segment, available) VALUES ('nope', 0, 1)",
+		"INSERT INTO stock_segments (sku_id, segment, available) VALUES ('sku-1', 0, 1)",
+		"UPDATE skus SET initial = -1",
+	} {
+		if err := k.exec(t.Context(), statement); err == nil {
+			t.Errorf("not refused: %s", statement)
+		}
+	}
+}

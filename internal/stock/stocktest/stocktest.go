@@ -1,0 +1,179 @@
+// Package stocktest is the conformance suite of [stock.Store]: every store passes the same cases. Each case
+// ends with the audit of what is in the database.
+package stocktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// Bench is one empty database under test.
+type Bench struct {
+	Store stock.Store
+	// Exec runs a statement beside the store, as somebody would who writes to the tables by hand.
+	Exec func(ctx context.Context, statement string) error
+}
+
+// Run runs the suite; open returns an empty database for each case and closes it when the case is over.
+func Run(t *testing.T, open func(t *testing.T) Bench) {
+	t.Helper()
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, *kit)
+	}{
+		{"create", testCreate},
+		{"unknown SKU", testUnknownSKU},
+		{"batch", testBatch},
+		{"short order leaves its neighbours", testShortOrder},
+		{"turns, not ids, decide who gets the last unit", testTurns},
+		{"stale token changes nothing", testStaleToken},
+		{"stale token of a merge changes nothing", testStaleMerge},
+		{"write without a lock leaves the fence", testLocklessWrite},
+		{"replay", testReplay},
+		{"replay after the stock is gone", testReplayWhenGone},
+		{"one order id twice in a batch", testTwiceInBatch},
+		{"replay racing its own commit", testReplayRace},
+		{"same ids through two segments in opposite order", testOppositeOrder},
+		{"merge takes from several segments", testMerge},
+		{"merge refuses truly", testMergeRefuses},
+		{"merge of known order ids", testMergeKnown},
+		{"merge gathers what is left", testMergeGathers},
+		{"merges and batches race for the last units", testRace},
+		{"restock", testRestock},
+		{"restocks race sales", testRestockRace},
+		{"audit sees a lost unit", testAuditSees},
+		{"constraints guard the rows", testGuard},
+		{"ids of every kind", testIDs},
+		{"ended context", testEndedContext},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := open(t)
+			k := &kit{T: t, store: b.Store, exec: b.Exec}
+			c.run(t, k)
+			k.audit()
+		})
+	}
+}
+
+const sku = "sku-1"
+
+// at is the time of every write: stores keep the service's times and have no clock of their own.
+var at = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+
+// kit is what the cases say and check with.
+type kit struct {
+	*testing.T
+	store   stock.Store
+	exec    func(ctx context.Context, statement string) error
+	damaged bool // the case damaged the rows on purpose: no audit at its end
+}
+
+func (k *kit) create(units int64, segments int) {
+	k.Helper()
+	created, err := k.store.CreateSKU(k.Context(), stock.NewSKU{SKU: sku, Stock: units, Segments: segments}, at)
+	if err != nil || !created {
+		k.Fatalf("create: created %v, error %v", created, err)
+	}
+}
+
+func (k *kit) deduct(segment int, fence stock.Fence, orders ...stock.Order) stock.BatchResult {
+	k.Helper()
+	result, err := k.store.Deduct(k.Context(), stock.Batch{SKU: sku, Segment: segment, Fence: fence, At: at, Orders: orders})
+	if err != nil {
+		k.Fatalf("deduct: %v", err)
+	}
+	return result
+}
+
+func (k *kit) merge(fences map[int]stock.Fence, orders ...stock.Order) stock.MergeResult {
+	k.Helper()
+	result, err := k.store.Merge(k.Context(), stock.Merge{SKU: sku, Fences: fences, At: at, Orders: orders})
+	if err != nil {
+		k.Fatalf("merge: %v", err)
+	}
+	return result
+}
+
+// segments checks what each segment holds.
+func (k *kit) segments(want ...int64) {
+	k.Helper()
+	got, err := k.store.Segments(k.Context(), sku)
+	if err != nil {
+		k.Fatalf("segments: %v", err)
+	}
+	k.equal("segments", fmt.Sprint(got), fmt.Sprint(want))
+}
+
+// verdicts checks what became of each order.
+func (k *kit) verdicts(outcomes []stock.Outcome, want ...stock.Verdict) {
+	k.Helper()
+	var got []stock.Verdict
+	for _, o := range outcomes {
+		got = append(got, o.Verdict)
+	}
+	k.equal("verdicts", fmt.Sprint(got), fmt.Sprint(want))
+}
+
+func (k *kit) equal(what, got, want string) {
+	k.Helper()
+	if got != want {
+		k.Fatalf("%s: got %s, want %s", what, got, want)
+	}
+}
+
+func (k *kit) absent(orderID string) {
+	k.Helper()
+	_, err := k.store.Deduction(k.Context(), sku, orderID)
+	k.code(err, stock.CodeUnknownDeduction)
+}
+
+func (k *kit) code(err error, want stock.Code) {
+	k.Helper()
+	var e *stock.Error
+	if !errors.As(err, &e) || e.Code != want {
+		k.Fatalf("error: got %v, want code %s", err, want)
+	}
+}
+
+// audit checks I1 and I3 on the rows.
+func (k *kit) audit() {
+	k.Helper()
+	if k.damaged || k.Failed() {
+		return
+	}
+	audit, err := k.store.Audit(context.WithoutCancel(k.Context()))
+	if err != nil {
+		k.Fatalf("audit: %v", err)
+	}
+	if !audit.OK() {
+		k.Fatalf("audit: %+v", audit)
+	}
+}
+
+func order(id string, quantity int64) stock.Order {
+	return stock.Order{OrderID: id, Quantity: quantity}
+}
+
+// orders makes n orders of one unit with ids of their own.
+func orders(prefix string, n int) []stock.Order {
+	list := make([]stock.Order, n)
+	for i := range list {
+		list[i] = order(fmt.Sprintf("%s-%03d", prefix, i), 1)
+	}
+	return list
+}
+
+// seeded returns a random source that a failing case can be repeated with.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}

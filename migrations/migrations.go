@@ -1,0 +1,152 @@
+// Package migrations holds the schema of each store as golang-migrate steps, and runs them.
+//
+// Every step is one statement that may run twice (IF NOT EXISTS), so a process killed in the middle leaves a
+// step that has happened or has not, and the next start finishes the work. Both dialects have the same steps
+// under the same numbers.
+package migrations
+
+import (
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/database"
+	"github.com/golang-migrate/migrate/v4/database/pgx/v5"
+	"github.com/golang-migrate/migrate/v4/database/sqlite"
+	"github.com/golang-migrate/migrate/v4/source"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
+)
+
+//go:embed postgres/*.sql sqlite/*.sql
+var steps embed.FS
+
+// Step is one migration and whether the database has it.
+type Step struct {
+	Version uint
+	Name    string
+	Applied bool
+}
+
+// Migrator brings one database up or down. On PostgreSQL it works under an advisory lock, so that many processes
+// can start at once; a SQLite file has one owner anyway.
+type Migrator struct {
+	steps   fs.FS
+	migrate *migrate.Migrate
+}
+
+// OpenPostgres returns a migrator for the PostgreSQL database at a postgres:// URL. Close it.
+func OpenPostgres(databaseURL string) (*Migrator, error) {
+	return open("postgres", "pgx/v5", databaseURL, func(db *sql.DB) (database.Driver, error) {
+		return pgx.WithInstance(db, &pgx.Config{})
+	})
+}
+
+// OpenSQLite returns a migrator for the SQLite database file at a path or file: URI. Close it.
+func OpenSQLite(file string) (*Migrator, error) {
+	return open("sqlite", "sqlite", file, func(db *sql.DB) (database.Driver, error) {
+		return sqlite.WithInstance(db, &sqlite.Config{})
+	})
+}
+
+func open(folder, driverName, dsn string, wrap func(*sql.DB) (database.Driver, error)) (*Migrator, error) {
+	files, err := fs.Sub(steps, folder)
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	from, err := iofs.New(files, ".")
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	db, err := sql.Open(driverName, dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open database for migrations: %w", err)
+	}
+	driver, err := wrap(db)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the migration table: %w", err), db.Close())
+	}
+	m, err := migrate.NewWithInstance("embedded", from, folder, driver)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open migrations: %w", err), driver.Close())
+	}
+	return &Migrator{steps: files, migrate: m}, nil
+}
+
+// Up applies every step that the database lacks.
+func (m *Migrator) Up() error {
+	err := m.migrate.Up()
+	if dirty := (migrate.ErrDirty{}); errors.As(err, &dirty) {
+		// A process died between marking the step and finishing it. Steps may run twice, so run it again.
+		if err = m.migrate.Force(m.before(uint(dirty.Version))); err == nil { //nolint:gosec // versions are small
+			err = m.migrate.Up()
+		}
+	}
+	if err != nil && !errors.Is(err, migrate.ErrNoChange) {
+		return fmt.Errorf("migrate up: %w", err)
+	}
+	return nil
+}
+
+// Down undoes the last applied step. Where there is none it does nothing.
+func (m *Migrator) Down() error {
+	_, _, err := m.migrate.Version()
+	if errors.Is(err, migrate.ErrNilVersion) {
+		return nil
+	}
+	if err == nil {
+		err = m.migrate.Steps(-1)
+	}
+	if err != nil {
+		return fmt.Errorf("migrate down: %w", err)
+	}
+	return nil
+}
+
+// Status lists all steps, ascending.
+func (m *Migrator) Status() ([]Step, error) {
+	at, _, err := m.migrate.Version()
+	if err != nil && !errors.Is(err, migrate.ErrNilVersion) {
+		return nil, fmt.Errorf("migration status: %w", err)
+	}
+	list := m.list()
+	for i := range list {
+		list[i].Applied = err == nil && list[i].Version <= at
+	}
+	return list, nil
+}
+
+// Close gives the database connection back.
+func (m *Migrator) Close() error {
+	sourceErr, databaseErr := m.migrate.Close()
+	return errors.Join(sourceErr, databaseErr)
+}
+
+// list returns the embedded steps, ascending, because their names are zero-padded and a folder is read sorted.
+func (m *Migrator) list() []Step {
+	names, err := fs.Glob(m.steps, "*.up.sql")
+	if err != nil {
+		panic(fmt.Sprintf("constant pattern: %v", err))
+	}
+	var list []Step
+	for _, name := range names {
+		if parsed, err := source.Parse(path.Base(name)); err == nil {
+			list = append(list, Step{Version: parsed.Version, Name: parsed.Identifier})
+		}
+	}
+	return list
+}
+
+// before returns the version that precedes v, and -1, which golang-migrate takes for none, at the first.
+func (m *Migrator) before(v uint) int {
+	previous := database.NilVersion
+	for _, step := range m.list() {
+		if step.Version < v {
+			previous = int(step.Version) //nolint:gosec // versions are small
+		}
+	}
+	return previous
+}

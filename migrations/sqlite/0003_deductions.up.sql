@@ -1,0 +1,12 @@
+-- Stock taken for an order id; the primary key makes a deduction happen once.
+-- segment is where all of it came from, null where deduction_parts tells.
+CREATE TABLE IF NOT EXISTS deductions (
+    sku_id     TEXT    NOT NULL,
+    order_id   TEXT    NOT NULL,
+    buyer_id   TEXT,
+    quantity   INTEGER NOT NULL CHECK (quantity BETWEEN 1 AND 1000000),
+    segment    INTEGER,
+    status     TEXT    NOT NULL CHECK (status IN ('reserved', 'committed', 'cancelled', 'expired')),
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (sku_id, order_id)
+) STRICT, WITHOUT ROWID;
