@@ -1,0 +1,162 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Fleet is a client of several processes that serve the same stock. It spreads requests over them, and sends one
+// that got no final answer (no connection, a time-out, 503) again, to the next process: every request may be
+// sent twice. It is safe for concurrent use.
+type Fleet struct {
+	clients  []*ClientWithResponses
+	next     atomic.Uint64
+	patience time.Duration
+}
+
+// NewFleet returns a client of the processes at the base URLs. A request is tried again for at most patience.
+// connections is how many requests will be under way at once.
+func NewFleet(urls []string, connections int, patience time.Duration) (*Fleet, error) {
+	if len(urls) == 0 {
+		return nil, errors.New("no URL of a service")
+	}
+	transport := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+		MaxIdleConnsPerHost: connections,
+		IdleConnTimeout:     30 * time.Second,
+	}
+	doer := &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	f := &Fleet{patience: patience}
+	for _, url := range urls {
+		c, err := NewClientWithResponses(url, WithHTTPClient(doer))
+		if err != nil {
+			return nil, fmt.Errorf("service URL: %w", err)
+		}
+		f.clients = append(f.clients, c)
+	}
+	return f, nil
+}
+
+// Close gives idle connections back.
+func (f *Fleet) Close() {
+	for _, c := range f.clients {
+		if client, ok := c.ClientInterface.(*Client); ok {
+			if doer, ok := client.Client.(*http.Client); ok {
+				doer.CloseIdleConnections()
+			}
+		}
+	}
+}
+
+// Answer is a final answer: the body of a success, or the problem of a refusal.
+type Answer[T any] struct {
+	Status  int
+	Body    *T
+	Problem *Problem
+}
+
+// OK tells whether the request succeeded.
+func (a Answer[T]) OK() bool { return a.Body != nil }
+
+// Err is the problem as an error; nil for a success.
+func (a Answer[T]) Err() error {
+	if a.OK() {
+		return nil
+	}
+	if a.Problem == nil {
+		return fmt.Errorf("status %d without a problem", a.Status)
+	}
+	return fmt.Errorf("status %d, %s: %s", a.Status, a.Problem.Code, a.Problem.Detail)
+}
+
+// Deduct takes stock for an order.
+func (f *Fleet) Deduct(ctx context.Context, sku string, order NewDeduction) (Answer[Deduction], error) {
+	return again(ctx, f, func(c *ClientWithResponses) (Answer[Deduction], error) {
+		r, err := c.DeductWithResponse(ctx, sku, order)
+		if err != nil {
+			return Answer[Deduction]{}, err
+		}
+		return Answer[Deduction]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
+			r.ApplicationProblemJSON400, r.ApplicationProblemJSON404, r.ApplicationProblemJSON409, r.ApplicationProblemJSON413,
+			r.ApplicationProblemJSON415, r.ApplicationProblemJSON422, r.ApplicationProblemJSON503,
+		)}, nil
+	})
+}
+
+// CreateSKU creates a SKU.
+func (f *Fleet) CreateSKU(ctx context.Context, sku string, body NewSKU) (Answer[SKU], error) {
+	return again(ctx, f, func(c *ClientWithResponses) (Answer[SKU], error) {
+		r, err := c.CreateSKUWithResponse(ctx, sku, body)
+		if err != nil {
+			return Answer[SKU]{}, err
+		}
+		return Answer[SKU]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
+			r.ApplicationProblemJSON400, r.ApplicationProblemJSON409, r.ApplicationProblemJSON413,
+			r.ApplicationProblemJSON415, r.ApplicationProblemJSON503,
+		)}, nil
+	})
+}
+
+// ReadSKU reads a SKU.
+func (f *Fleet) ReadSKU(ctx context.Context, sku string) (Answer[SKU], error) {
+	return again(ctx, f, func(c *ClientWithResponses) (Answer[SKU], error) {
+		r, err := c.ReadSKUWithResponse(ctx, sku)
+		if err != nil {
+			return Answer[SKU]{}, err
+		}
+		return Answer[SKU]{r.StatusCode(), r.JSON200, first(
+			r.ApplicationProblemJSON400, r.ApplicationProblemJSON404, r.ApplicationProblemJSON503,
+		)}, nil
+	})
+}
+
+// Restock adds units to a SKU.
+func (f *Fleet) Restock(ctx context.Context, sku string, body Restock) (Answer[Restock], error) {
+	return again(ctx, f, func(c *ClientWithResponses) (Answer[Restock], error) {
+		r, err := c.RestockWithResponse(ctx, sku, body)
+		if err != nil {
+			return Answer[Restock]{}, err
+		}
+		return Answer[Restock]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
+			r.ApplicationProblemJSON400, r.ApplicationProblemJSON404, r.ApplicationProblemJSON413,
+			r.ApplicationProblemJSON415, r.ApplicationProblemJSON422, r.ApplicationProblemJSON503,
+		)}, nil
+	})
+}
+
+// again asks one process after the other until an answer is final or patience is over. When only 503s came, the
+// last one is returned as the answer.
+func again[T any](ctx context.Context, f *Fleet, ask func(*ClientWithResponses) (Answer[T], error)) (Answer[T], error) {
+	var last Answer[T]
+	ask503 := errors.New("not available")
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 5*time.Millisecond, 500*time.Millisecond
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		c := f.clients[f.next.Add(1)%uint64(len(f.clients))]
+		var err error
+		if last, err = ask(c); err == nil && last.Status == http.StatusServiceUnavailable {
+			err = ask503
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(f.patience))
+	if errors.Is(err, ask503) {
+		err = nil
+	}
+	return last, err
+}
+
+func first[T any](candidates ...*T) *T {
+	for _, c := range candidates {
+		if c != nil {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"inventory/internal/stock"
+)
+
+// Metrics holds the service's Prometheus metrics. It is the [stock.Observer] of a service, and it counts the
+// requests of the public handler.
+type Metrics struct {
+	requests       *prometheus.CounterVec
+	requestSeconds *prometheus.HistogramVec
+
+	batchOrders  prometheus.Histogram
+	batchSeconds *prometheus.HistogramVec
+	mergeSeconds *prometheus.HistogramVec
+	mergedOrders prometheus.Counter
+	lockSeconds  *prometheus.HistogramVec
+	queueSeconds prometheus.Histogram
+	fencedOut    prometheus.Counter
+	guardFired   prometheus.Counter
+	soldOut      prometheus.Counter
+}
+
+var _ stock.Observer = (*Metrics)(nil)
+
+// NewMetrics returns metrics that are registered with r.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	seconds := prometheus.ExponentialBuckets(0.0001, 2, 16) // 0.1 ms to 3.3 s
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "inventory", Name: name, Help: help})
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "inventory", Name: name, Help: help, Buckets: buckets,
+		}, labels)
+	}
+	batchOrders := histogram("batch_orders", "Orders written in one batch.", prometheus.ExponentialBuckets(1, 2, 9))
+	queueSeconds := histogram("queue_seconds", "Time of an order in its lane's queue.", seconds)
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "inventory", Name: "http_requests_total", Help: "Requests by route and status; code is that of a problem.",
+		}, []string{"route", "status", "code"}),
+		requestSeconds: histogram("http_request_seconds", "Time to answer a request.", seconds, "route"),
+		batchOrders:    batchOrders.WithLabelValues().(prometheus.Histogram),
+		batchSeconds:   histogram("batch_seconds", "Time to write a batch, with its segment's lock or under the guard alone.", seconds, "locked"),
+		mergeSeconds:   histogram("merge_seconds", "Time of a merge with the wait for its locks.", seconds, "locked"),
+		mergedOrders:   counter("merged_orders_total", "Orders that took from several segments."),
+		lockSeconds:    histogram("lock_wait_seconds", "Time a lane waited for a lock, and whether it got it.", seconds, "got"),
+		queueSeconds:   queueSeconds.WithLabelValues().(prometheus.Histogram),
+		fencedOut:      counter("fenced_out_total", "Writes refused because of an old fencing token."),
+		guardFired:     counter("guard_fired_total", "Database constraints that fired; above 0 is a bug or a stranger's write."),
+		soldOut:        counter("sold_out_from_memory_total", "Orders refused without asking for stock again."),
+	}
+	r.MustRegister(m.requests, m.requestSeconds, batchOrders, m.batchSeconds, m.mergeSeconds, m.mergedOrders,
+		m.lockSeconds, queueSeconds, m.fencedOut, m.guardFired, m.soldOut)
+	return m
+}
+
+// observe counts and times requests.
+func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		start := time.Now()
+		err := next(c)
+		if err != nil {
+			c.Error(err) // answers now, so that the status is known; Echo answers only once
+		}
+		// c.Path is the route's pattern, of which there are few; a path that is no route has none.
+		m.requests.WithLabelValues(c.Path(), strconv.Itoa(c.Response().Status), codeLabel(err)).Inc()
+		m.requestSeconds.WithLabelValues(c.Path()).Observe(time.Since(start).Seconds())
+		return nil
+	}
+}
+
+func codeLabel(err error) string {
+	var e *stock.Error
+	if errors.As(err, &e) {
+		return string(e.Code)
+	}
+	return ""
+}
+
+// BatchWritten implements [stock.Observer].
+func (m *Metrics) BatchWritten(orders int, took time.Duration, locked bool) {
+	m.batchOrders.Observe(float64(orders))
+	m.batchSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
+}
+
+// MergeWritten implements [stock.Observer].
+func (m *Metrics) MergeWritten(_, merged int, took time.Duration, locked bool) {
+	m.mergedOrders.Add(float64(merged))
+	m.mergeSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
+}
+
+// LockWaited implements [stock.Observer].
+func (m *Metrics) LockWaited(took time.Duration, got bool) {
+	m.lockSeconds.WithLabelValues(strconv.FormatBool(got)).Observe(took.Seconds())
+}
+
+// Queued implements [stock.Observer].
+func (m *Metrics) Queued(took time.Duration) { m.queueSeconds.Observe(took.Seconds()) }
+
+// FencedOut implements [stock.Observer].
+func (m *Metrics) FencedOut() { m.fencedOut.Inc() }
+
+// GuardFired implements [stock.Observer].
+func (m *Metrics) GuardFired() { m.guardFired.Inc() }
+
+// SoldOutFromMemory implements [stock.Observer].
+func (m *Metrics) SoldOutFromMemory(orders int) { m.soldOut.Add(float64(orders)) }

@@ -1,0 +1,133 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"inventory/internal/stock"
+)
+
+// The codes that only HTTP has.
+const (
+	codeNotFound         stock.Code = "not_found"
+	codeMethodNotAllowed stock.Code = "method_not_allowed"
+	codeTooLarge         stock.Code = "too_large"
+	codeMediaType        stock.Code = "unsupported_media_type"
+)
+
+// kind is what every problem of one code has in common.
+type kind struct {
+	status int
+	title  string
+}
+
+// kindOf is the one table from codes to HTTP.
+func kindOf(code stock.Code) kind {
+	switch code {
+	case stock.CodeInvalidRequest:
+		return kind{http.StatusBadRequest, "The request is not valid"}
+	case stock.CodeUnknownSKU:
+		return kind{http.StatusNotFound, "There is no such SKU"}
+	case stock.CodeUnknownDeduction:
+		return kind{http.StatusNotFound, "There is no such deduction"}
+	case stock.CodeSKUExists:
+		return kind{http.StatusConflict, "The SKU exists with other properties"}
+	case stock.CodeSoldOut:
+		return kind{http.StatusConflict, "Sold out"}
+	case stock.CodeInsufficientStock:
+		return kind{http.StatusConflict, "Not enough stock"}
+	case stock.CodeOrderIDReused:
+		return kind{http.StatusUnprocessableEntity, "The order id belongs to another order"}
+	case stock.CodeRefReused:
+		return kind{http.StatusUnprocessableEntity, "The ref belongs to another change of stock"}
+	case stock.CodeOverloaded:
+		return kind{http.StatusServiceUnavailable, "Too many orders are waiting"}
+	case codeNotFound:
+		return kind{http.StatusNotFound, "There is no such route"}
+	case codeMethodNotAllowed:
+		return kind{http.StatusMethodNotAllowed, "The route does not have this method"}
+	case codeTooLarge:
+		return kind{http.StatusRequestEntityTooLarge, "The body is too large"}
+	case codeMediaType:
+		return kind{http.StatusUnsupportedMediaType, "The body must be JSON"}
+	default:
+		return kind{http.StatusServiceUnavailable, "The outcome is not known"}
+	}
+}
+
+// problem is the body of every error: RFC 9457 with the members that our codes add.
+type problem struct {
+	Type      string     `json:"type"`
+	Title     string     `json:"title"`
+	Status    int        `json:"status"`
+	Detail    string     `json:"detail"`
+	Code      stock.Code `json:"code"`
+	Field     string     `json:"field,omitempty"`
+	Available *int64     `json:"available,omitempty"`
+}
+
+func problemOf(err error) problem {
+	e := asStockError(err)
+	k := kindOf(e.Code)
+	p := problem{
+		Type: "urn:inventory:problem:" + string(e.Code), Title: k.title, Status: k.status,
+		Detail: e.Message, Code: e.Code, Field: e.Field,
+	}
+	if e.Code == stock.CodeInsufficientStock {
+		p.Available = &e.Available
+	}
+	return p
+}
+
+// asStockError gives an error of Echo or of unknown origin a code. What an unknown error says stays here: it may
+// hold internals.
+func asStockError(err error) *stock.Error {
+	var e *stock.Error
+	var echoErr *echo.HTTPError
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.As(err, &echoErr):
+		switch echoErr.Code {
+		case http.StatusNotFound:
+			return &stock.Error{Code: codeNotFound, Message: "nothing is served under this path"}
+		case http.StatusMethodNotAllowed:
+			return &stock.Error{Code: codeMethodNotAllowed, Message: "see /openapi.yaml for what this path serves"}
+		case http.StatusRequestEntityTooLarge:
+			return &stock.Error{Code: codeTooLarge, Message: "a body holds at most " + maxBody + " bytes"}
+		case http.StatusUnsupportedMediaType:
+			return &stock.Error{Code: codeMediaType, Message: "the content type must be application/json"}
+		}
+	}
+	return &stock.Error{
+		Code: stock.CodeUnavailable, Message: "the outcome is not known; send the same request again to learn it", Err: err,
+	}
+}
+
+// sendProblem answers with the problem of err, and logs what the caller is not told.
+func sendProblem(c echo.Context, log *slog.Logger, err error) {
+	if c.Response().Committed {
+		return
+	}
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError {
+		// Jittered, so that those who were refused together do not return together.
+		c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(1+rand.IntN(3))) //nolint:gosec // no secret
+	}
+	if p.Code == stock.CodeUnavailable {
+		log.Warn("request failed", "method", c.Request().Method, "route", c.Path(), "error", err)
+	}
+	body, err := json.Marshal(p)
+	if err == nil {
+		err = c.Blob(p.Status, "application/problem+json", body)
+	}
+	if err != nil {
+		log.Debug("answer not sent", "route", c.Path(), "error", err)
+	}
+}

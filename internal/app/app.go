@@ -1,0 +1,222 @@
+// Package app turns a configuration into a running service, and back into nothing.
+//
+// Start opens, in this order, the database (and migrates it), Redis, the lock library, the stock service and the
+// two listeners; Close undoes them in the opposite order, so that nothing is used after it is closed.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"inventory/internal/api"
+	"inventory/internal/locking"
+	"inventory/internal/stock"
+)
+
+// lockLease is how long a segment stays locked after its holder died.
+const lockLease = 5 * time.Second
+
+// Timeouts of the listeners.
+const (
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = 10 * time.Second
+	answerTimeout = 30 * time.Second
+	idleTimeout   = 2 * time.Minute
+	profileLimit  = 5 * time.Minute // a profile is answered when it is over
+	maxHeader     = 16 << 10
+)
+
+// App is a running service.
+type App struct {
+	config  Config
+	service *stock.Service
+	store   stock.Store
+	public  *http.Server
+	admin   *http.Server
+	address string
+	adminAt string
+	serving *errgroup.Group
+	// closers undo what Start did, the last first.
+	closers []func(context.Context) error
+}
+
+// Start starts a service. On an error everything that was started is closed.
+func Start(ctx context.Context, config Config) (app *App, err error) {
+	a := &App{config: config.withDefaults()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close(context.WithoutCancel(ctx)))
+			app = nil
+		}
+	}()
+	if err := a.config.check(); err != nil {
+		return nil, err
+	}
+	if err := a.openStore(ctx); err != nil {
+		return nil, err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics := api.NewMetrics(registry)
+	redis, err := a.openService(ctx, metrics)
+	if err != nil {
+		return nil, err
+	}
+	public := api.New(api.Config{Service: a.service, Metrics: metrics, Logger: a.config.Logger})
+	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ping, Logger: a.config.Logger}
+	if redis != nil {
+		admin.Redis = redis.ping
+	}
+	return a, a.listen(ctx, public, api.NewAdmin(admin))
+}
+
+func (a *App) onClose(undo func(context.Context) error) { a.closers = append(a.closers, undo) }
+
+func (a *App) openStore(ctx context.Context) error {
+	d, err := parseDatabase(a.config.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	store, release, err := d.openOwned(ctx)
+	if err != nil {
+		return err
+	}
+	a.store = store
+	a.onClose(func(context.Context) error { return errors.Join(store.Close(), release()) })
+	a.config.Logger.Info("database is open", "database", d.String(), "redis", redisName(a.config), "lock", a.config.Lock)
+	return nil
+}
+
+func redisName(c Config) string {
+	switch {
+	case c.Lock == LockNone:
+		return "none"
+	case c.RedisURL == Embedded:
+		return "embedded, for this process alone"
+	default:
+		return "external"
+	}
+}
+
+// openService starts the stock service, on Redis locks where they are wanted.
+func (a *App) openService(ctx context.Context, observer stock.Observer) (redis *redisServer, err error) {
+	config := stock.Config{Store: a.store, Observer: observer, Logger: a.config.Logger}
+	if a.config.Lock != LockNone {
+		if redis, err = openRedis(ctx, a.config.RedisURL); err != nil {
+			return nil, err
+		}
+		a.onClose(func(context.Context) error { return redis.close() })
+		locks, err := locking.New(redis.client, locking.WatchdogLease(lockLease))
+		if err != nil {
+			return nil, fmt.Errorf("open locks: %w", err)
+		}
+		a.onClose(func(context.Context) error { return locks.Close() })
+		config.Lock = func(sku string, segment int) locking.Locker {
+			return locks.Mutex(sku+"/"+strconv.Itoa(segment), locking.Group(sku))
+		}
+	}
+	a.service = stock.NewService(config)
+	a.onClose(a.service.Close)
+	return redis, nil
+}
+
+// listen opens both listeners and serves them until Close.
+func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
+	publicAt, err := listenOn(ctx, a.config.Listen)
+	if err != nil {
+		return err
+	}
+	adminAt, err := listenOn(ctx, a.config.AdminListen)
+	if err != nil {
+		return errors.Join(err, publicAt.Close())
+	}
+	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
+	a.public, a.admin = newServer(public, answerTimeout), newServer(admin, profileLimit)
+	a.serving = &errgroup.Group{}
+	a.serving.Go(func() error { return serve(a.public, publicAt) })
+	a.serving.Go(func() error { return serve(a.admin, adminAt) })
+	a.onClose(a.drain)
+	if a.config.AllowAnonymous {
+		a.config.Logger.Warn("anybody who reaches the listeners may use them: --allow-anonymous is set")
+	}
+	a.config.Logger.Info("listening", "url", a.URL(), "admin", a.AdminURL())
+	return nil
+}
+
+func listenOn(ctx context.Context, address string) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return listener, nil
+}
+
+func newServer(handler http.Handler, answer time.Duration) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       bodyTimeout,
+		WriteTimeout:      answer,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+	}
+}
+
+func serve(server *http.Server, listener net.Listener) error {
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
+	}
+	return nil
+}
+
+// drain stops accepting, and answers what is in flight as long as ctx lasts.
+func (a *App) drain(ctx context.Context) error {
+	var servers errgroup.Group
+	for _, server := range []*http.Server{a.public, a.admin} {
+		servers.Go(func() error {
+			if err := server.Shutdown(ctx); err != nil {
+				return errors.Join(fmt.Errorf("requests still in flight: %w", err), server.Close())
+			}
+			return nil
+		})
+	}
+	return errors.Join(servers.Wait(), a.serving.Wait())
+}
+
+// Close stops accepting, finishes what is in flight within the drain time-out and ctx, gives the locks back and
+// closes everything.
+func (a *App) Close(ctx context.Context) error {
+	if a.config.DrainTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, a.config.DrainTimeout)
+		defer cancel()
+	}
+	var errs []error
+	for _, undo := range slices.Backward(a.closers) {
+		errs = append(errs, undo(ctx))
+	}
+	a.closers = nil
+	return errors.Join(errs...)
+}
+
+// URL is where the public API is served, with the port that was really taken.
+func (a *App) URL() string { return "http://" + a.address }
+
+// AdminURL is where metrics and health are served.
+func (a *App) AdminURL() string { return "http://" + a.adminAt }
+
+// Service is the stock service inside, for callers in the same process.
+func (a *App) Service() *stock.Service { return a.service }
+
+// Wait returns when a listener has failed, or after Close.
+func (a *App) Wait() error { return a.serving.Wait() }

@@ -1,0 +1,170 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/sqlite"
+	"inventory/migrations"
+)
+
+// database says which of the two stores a URL means.
+type database struct {
+	postgresURL string
+	file        string // of SQLite
+}
+
+func parseDatabase(databaseURL string) (database, error) {
+	if databaseURL == "" {
+		databaseURL = defaultDatabaseURL
+	}
+	scheme, rest, _ := strings.Cut(databaseURL, ":")
+	switch scheme {
+	case "postgres", "postgresql":
+		if _, err := url.Parse(databaseURL); err != nil {
+			return database{}, errors.New("database URL: not a valid postgres:// URL") // err would quote the password
+		}
+		return database{postgresURL: databaseURL}, nil
+	case "sqlite":
+		if file := strings.TrimPrefix(rest, "//"); file != "" {
+			return database{file: file}, nil
+		}
+	}
+	return database{}, errors.New("database URL: must be postgres://… or sqlite:FILE")
+}
+
+// String names the database without secrets.
+func (d database) String() string {
+	if d.file != "" {
+		return "SQLite file " + d.file
+	}
+	return "PostgreSQL"
+}
+
+// own makes a SQLite file this process's. release gives it up.
+func (d database) own() (release func() error, err error) {
+	if d.file == "" {
+		return func() error { return nil }, nil
+	}
+	lock, err := sqlite.LockFile(d.file)
+	if err != nil {
+		return nil, err
+	}
+	return lock.Unlock, nil
+}
+
+func (d database) migrator() (*migrations.Migrator, error) {
+	if d.file != "" {
+		return migrations.OpenSQLite(d.file)
+	}
+	return migrations.OpenPostgres(d.postgresURL)
+}
+
+// openStore opens a database that is up to date.
+func (d database) openStore(ctx context.Context) (stock.Store, error) {
+	if d.file != "" {
+		return sqlite.Open(ctx, d.file)
+	}
+	return postgres.Open(ctx, d.postgresURL, 0)
+}
+
+// MigrateUp applies every migration that a database lacks, and returns all of them.
+func MigrateUp(ctx context.Context, databaseURL string) ([]migrations.Step, error) {
+	return migrateAlone(ctx, databaseURL, (*migrations.Migrator).Up)
+}
+
+// MigrateDown undoes the last migration of a database, and returns all of them.
+func MigrateDown(ctx context.Context, databaseURL string) ([]migrations.Step, error) {
+	return migrateAlone(ctx, databaseURL, (*migrations.Migrator).Down)
+}
+
+// MigrationStatus returns the migrations of a database.
+func MigrationStatus(ctx context.Context, databaseURL string) ([]migrations.Step, error) {
+	return migrateAlone(ctx, databaseURL, func(*migrations.Migrator) error { return nil })
+}
+
+// migrateAlone migrates a database that no service owns meanwhile.
+func migrateAlone(ctx context.Context, databaseURL string, work func(*migrations.Migrator) error) (steps []migrations.Step, err error) {
+	d, err := parseDatabase(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.reachable(ctx); err != nil {
+		return nil, err
+	}
+	release, err := d.own()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	err = d.migrate(func(m *migrations.Migrator) error {
+		if err := work(m); err != nil {
+			return err
+		}
+		steps, err = m.Status()
+		return err
+	})
+	return steps, err
+}
+
+func (d database) migrate(work func(*migrations.Migrator) error) (err error) {
+	m, err := d.migrator()
+	if err != nil {
+		return fmt.Errorf("%s: %w", d, err)
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	return work(m)
+}
+
+// reachable fails soon and with one clear line where golang-migrate would wait or be verbose.
+func (d database) reachable(ctx context.Context) error {
+	if d.file != "" {
+		return nil
+	}
+	store, err := postgres.Open(ctx, d.postgresURL, 1)
+	if err != nil {
+		return err
+	}
+	return store.Close()
+}
+
+// openOwned migrates a database up and opens it. release gives a SQLite file up, after the store is closed.
+func (d database) openOwned(ctx context.Context) (store stock.Store, release func() error, err error) {
+	if err := d.reachable(ctx); err != nil {
+		return nil, nil, err
+	}
+	release, err = d.own()
+	if err != nil {
+		return nil, nil, err
+	}
+	err = d.migrate((*migrations.Migrator).Up)
+	if err == nil {
+		store, err = d.openStore(ctx)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return store, release, nil
+}
+
+// OpenForReading opens a database for reads, beside the service that it may belong to. It creates nothing.
+func OpenForReading(ctx context.Context, databaseURL string) (stock.Store, error) {
+	d, err := parseDatabase(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if d.file == "" {
+		return d.openStore(ctx)
+	}
+	if _, err := os.Stat(d.file); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no SQLite file %s", d.file)
+	}
+	return sqlite.OpenReader(ctx, d.file)
+}
