@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"inventory/internal/app"
+	"inventory/internal/stock"
+)
+
+type auditCommand struct {
+	databaseFlag
+	JSON bool `help:"Print one JSON object."`
+}
+
+// auditReport is the audit's JSON.
+type auditReport struct {
+	OK         bool         `json:"ok"`
+	SKUs       []auditedSKU `json:"skus"`
+	Violations []string     `json:"violations,omitempty"`
+}
+
+type auditedSKU struct {
+	SKU        string `json:"sku"`
+	Initial    int64  `json:"initial"`
+	Restocked  int64  `json:"restocked"`
+	Adjusted   int64  `json:"adjusted"`
+	Available  int64  `json:"available"`
+	Reserved   int64  `json:"reserved"`
+	Committed  int64  `json:"committed"`
+	Difference int64  `json:"difference"`
+}
+
+var errAuditFailed = errors.New("the audit found differences")
+
+// Run audits and prints.
+func (c *auditCommand) Run(ctx context.Context, s streams) (err error) {
+	store, err := app.OpenForReading(ctx, c.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	audit, err := store.Audit(ctx)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	report := reportOf(audit)
+	if c.JSON {
+		err = json.NewEncoder(s.out).Encode(report)
+	} else {
+		err = report.print(s.out)
+	}
+	if err == nil && !report.OK {
+		err = errAuditFailed
+	}
+	return err
+}
+
+func reportOf(audit stock.Audit) auditReport {
+	r := auditReport{OK: audit.OK(), SKUs: make([]auditedSKU, len(audit.SKUs)), Violations: audit.Violations}
+	for i, b := range audit.SKUs {
+		r.SKUs[i] = auditedSKU{
+			b.SKU, b.Initial, b.Restocked, b.Adjusted, b.Available, b.Reserved, b.Committed, b.Difference(),
+		}
+	}
+	return r
+}
+
+func (r auditReport) print(out io.Writer) error {
+	var text bytes.Buffer
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
+	line := func(columns ...any) error {
+		_, err := fmt.Fprintf(table, strings.Repeat("%v\t", len(columns))+"\n", columns...)
+		return err
+	}
+	err := line("SKU", "initial", "restocked", "adjusted", "available", "reserved", "committed", "difference")
+	for _, s := range r.SKUs {
+		err = errors.Join(err, line(s.SKU, s.Initial, s.Restocked, s.Adjusted, s.Available, s.Reserved, s.Committed, s.Difference))
+	}
+	if err = errors.Join(err, table.Flush()); err != nil {
+		return err
+	}
+	for _, violation := range r.Violations {
+		text.WriteString(violation + "\n")
+	}
+	verdict := "every unit adds up"
+	if !r.OK {
+		verdict = "NOT every unit adds up"
+	}
+	fmt.Fprintf(&text, "%d SKUs: %s\n", len(r.SKUs), verdict)
+	_, err = text.WriteTo(out)
+	return err
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestHelpExplainsEveryFlag(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"serve", "demo", "migrate", "audit"} {
+		r := invoke(t, command, "--help")
+		if r.code != 0 || !strings.Contains(r.out, "Usage: inventory "+command) {
+			t.Errorf("%s: exit status %d, %s", command, r.code, r.out)
+		}
+	}
+	r := invoke(t, "serve", "--help")
+	for _, text := range []string{"--listen", "$INVENTORY_LISTEN", "$INVENTORY_DATABASE_URL", "$INVENTORY_REDIS_URL", "$INVENTORY_ALLOW_ANONYMOUS", "reentrant"} {
+		if !strings.Contains(r.out, text) {
+			t.Errorf("serve --help does not say %s", text)
+		}
+	}
+}
+
+func TestWhatCannotWorkIsToldInOneLine(t *testing.T) {
+	t.Parallel()
+	file := sqliteFile(t)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"serve", "--foo"}, "--foo"},
+		{[]string{"serve", "--lock", "magic"}, "--lock"},
+		{[]string{"serve", "--drain-timeout", "soon"}, "--drain-timeout"},
+		{[]string{"demo", "--quantity", "5-1"}, "--quantity"},
+		{[]string{"demo", "--segments", "0"}, "--segments"},
+		{[]string{"demo", "--stock", "-1"}, "--stock"},
+		{[]string{"demo", "--url", "http://127.0.0.1:1"}, "--database-url"},
+		{[]string{"serve", "--database-url", file, "--listen", "0.0.0.0:0"}, "--allow-anonymous"},
+		{[]string{"serve", "--database-url", file, "--admin-listen", ":0"}, "--allow-anonymous"},
+		{[]string{"serve", "--database-url", file, "--listen", "nowhere"}, "HOST:PORT"},
+		{[]string{"serve", "--database-url", "postgres://u:" + canary + "@127.0.0.1:1/x"}, "reach PostgreSQL"},
+		{[]string{"serve", "--database-url", "postgres://u:" + canary + "@[bad/x"}, "database URL"},
+		{[]string{"serve", "--database-url", "mysql://u:" + canary + "@h/x"}, "database URL"},
+		{[]string{"serve", "--database-url", file, "--redis-url", "redis://:" + canary + "@127.0.0.1:1"}, "reach Redis"},
+		{[]string{"serve", "--database-url", file, "--redis-url", "redis://:" + canary + "@[bad"}, "redis URL"},
+		{[]string{"serve", "--database-url", "sqlite:/nowhere/inventory.db"}, "/nowhere"},
+		{[]string{"audit", "--database-url", file + "-none"}, "no SQLite file"},
+		{[]string{"migrate", "up", "--database-url", "postgres://u:" + canary + "@127.0.0.1:1/x"}, "reach PostgreSQL"},
+	} {
+		oneLine(t, invoke(t, c.args...), c.says)
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{"sqlite": sqliteFile(t), "postgres": database(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			applied := func(args ...string) int {
+				t.Helper()
+				r := invoke(t, append(args, "--database-url", url)...)
+				if r.code != 0 || strings.Count(r.out, "\n") != 5 {
+					t.Fatalf("%v: exit status %d, %s%s", args, r.code, r.out, r.err)
+				}
+				return strings.Count(r.out, "applied")
+			}
+			for _, step := range []struct {
+				command string
+				want    int
+			}{{"status", 0}, {"down", 0}, {"up", 5}, {"up", 5}, {"down", 4}, {"status", 4}, {"up", 5}, {"down", 4}, {"down", 3}, {"down", 2}, {"down", 1}, {"down", 0}, {"up", 5}} {
+				if got := applied("migrate", step.command); got != step.want {
+					t.Fatalf("migrate %s: %d applied, want %d", step.command, got, step.want)
+				}
+			}
+		})
+	}
+}
+
+func TestAuditFindsADifference(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	if r := invoke(t, "demo", "--database-url", url, "--stock", "100", "--buyers", "60"); r.code != 0 {
+		t.Fatal(r.err)
+	}
+	var report auditReport
+	r := invoke(t, "audit", "--json", "--database-url", url)
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != 0 || !report.OK || len(report.SKUs) != 1 {
+		t.Fatalf("exit status %d, %v, %s", r.code, err, r.out)
+	}
+	if s := report.SKUs[0]; s.Initial != 100 || s.Committed != 60 || s.Available != 40 || s.Difference != 0 {
+		t.Errorf("audit: %+v", s)
+	}
+	execute(t, url, "UPDATE stock_segments SET available = available + 1 WHERE segment = 3")
+	r = invoke(t, "audit", "--json", "--database-url", url)
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != 1 || report.OK || report.SKUs[0].Difference != -1 {
+		t.Errorf("after a unit came from nowhere: exit status %d, %v, %s", r.code, err, r.out)
+	}
+	if r := invoke(t, "audit", "--database-url", url); r.code != 1 || !strings.Contains(r.out, "NOT every unit adds up") {
+		t.Errorf("after a unit came from nowhere: exit status %d, %s", r.code, r.out)
+	}
+}
+
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		args []string
+		want func(saleSummary) bool
+	}{
+		{"defaults", nil, func(s saleSummary) bool { return s.Accepted == 10000 && s.SoldOut == 10000 }},
+		{"nothing divides", []string{"--stock", "9997", "--segments", "7", "--buyers", "15000"}, func(s saleSummary) bool {
+			return s.Accepted == 9997 && s.SoldOut == 5003
+		}},
+		{"mixed quantities", []string{"--quantity", "1-5"}, func(s saleSummary) bool { return s.UnitsSold > 9995 }},
+		{"large orders", []string{"--quantity", "700", "--buyers", "30"}, func(s saleSummary) bool {
+			return s.Accepted == 14 && s.InsufficientStock == 16 && s.Merges > 0
+		}},
+		{"no locks", []string{"--lock", "none", "--quantity", "1-5", "--buyers", "8000"}, func(s saleSummary) bool { return s.UnitsSold > 9995 }},
+		{"not sold out", []string{"--buyers", "100"}, func(s saleSummary) bool { return s.Accepted == 100 && s.SoldOut == 0 }},
+		{"nothing to sell", []string{"--stock", "0", "--buyers", "100"}, func(s saleSummary) bool { return s.SoldOut == 100 }},
+		{"real servers", []string{"--database-url", database(t), "--redis-url", redisServer.URL(), "--quantity", "1-5"}, func(s saleSummary) bool {
+			return s.UnitsSold > 9995
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := spawn(t, append([]string{"demo", "--json"}, c.args...)...)
+			s := parse(t, r)
+			exact(t, s)
+			if r.code != 0 || !c.want(s) {
+				t.Errorf("exit status %d, %s%s", r.code, r.out, r.err)
+			}
+		})
+	}
+}
+
+func parse(t *testing.T, r result) (s saleSummary) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(r.out))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil || d.More() {
+		t.Fatalf("%v in %s%s", err, r.out, r.err)
+	}
+	return s
+}
+
+// exact checks what holds for every sale.
+func exact(t *testing.T, s saleSummary) {
+	t.Helper()
+	if s.Errors != 0 || s.Oversold != 0 || s.Stranded != 0 || !s.AuditOK ||
+		s.Accepted+s.SoldOut+s.InsufficientStock != int64(s.Requests) {
+		t.Errorf("summary %+v", s)
+	}
+}
+
+func TestDemoForAPersonLeavesNothingBehind(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	r := invoke(t, "demo", "--buyers", "50", "--stock", "40")
+	if r.code != 0 || !strings.Contains(r.out, "audit               OK") || !strings.Contains(r.err, "embedded") {
+		t.Errorf("exit status %d, %s%s", r.code, r.out, r.err)
+	}
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestEnvironmentSetsFlags(t *testing.T) {
+	t.Setenv("INVENTORY_STOCK", "30")
+	t.Setenv("INVENTORY_BUYERS", "20")
+	if s := parse(t, invoke(t, "demo", "--json")); s.Stock != 30 || s.Requests != 20 {
+		t.Errorf("summary %+v", s)
+	}
+}

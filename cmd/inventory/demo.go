@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"inventory/internal/api/client"
+	"inventory/internal/app"
+	"inventory/internal/stock"
+)
+
+type demoCommand struct {
+	serviceFlags
+	Stock       int64    `help:"Units on sale, 0 to 1000000000." default:"10000"`
+	Segments    int      `help:"Segments of the SKU, 1 to 1024." default:"10"`
+	Buyers      int      `help:"Buyers; each sends one order." default:"20000"`
+	Quantity    quantity `help:"Units of an order: one number, or a range such as 1-5 to draw from." default:"1"`
+	Concurrency int      `help:"Orders under way at once." default:"256"`
+	URL         []string `help:"Base URLs of running services to sell at, instead of one started here. They are audited through --database-url." placeholder:"URL"`
+	JSON        bool     `help:"Print one JSON object."`
+}
+
+// patience is how long a buyer goes on asking for an answer.
+const patience = 20 * time.Second
+
+var errSaleFailed = errors.New("the sale did not add up")
+
+// Validate tells kong which value is out of range.
+func (c *demoCommand) Validate() error {
+	switch {
+	case c.Stock < 0 || c.Stock > stock.MaxStock:
+		return fmt.Errorf("--stock must be 0 to %d", stock.MaxStock)
+	case c.Segments < 1 || c.Segments > stock.MaxSegments:
+		return fmt.Errorf("--segments must be 1 to %d", stock.MaxSegments)
+	case c.Buyers < 1:
+		return errors.New("--buyers must be 1 or more")
+	case c.Concurrency < 1:
+		return errors.New("--concurrency must be 1 or more")
+	case len(c.URL) > 0 && c.DatabaseURL == "":
+		return errors.New("--url needs --database-url, to audit the sale")
+	}
+	return nil
+}
+
+// Run holds the sale.
+func (c *demoCommand) Run(ctx context.Context, s streams) (err error) {
+	stop, err := c.startService(ctx, s.err)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	fleet, err := client.NewFleet(c.URL, c.Concurrency, patience)
+	if err != nil {
+		return err
+	}
+	defer fleet.Close()
+	sku := "demo-" + uuid.NewString()
+	created, err := fleet.CreateSKU(ctx, sku, client.NewSKU{Stock: c.Stock, Segments: &c.Segments})
+	if err = errors.Join(err, created.Err()); err != nil {
+		return fmt.Errorf("create SKU %s: %w", sku, err)
+	}
+	sale := newSale(sku, fleet, *c)
+	if err := sale.run(ctx, newProgress(s.err, c.Buyers)); err != nil {
+		return err
+	}
+	summary, err := c.audit(ctx, sale)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = summary.printJSON(s.out)
+	} else {
+		err = summary.print(s.out, sku)
+	}
+	if err == nil && !summary.AuditOK {
+		err = errSaleFailed
+	}
+	return err
+}
+
+// startService starts a service of our own unless --url names running ones. Without a database URL it sells from
+// a temporary file.
+func (c *demoCommand) startService(ctx context.Context, logTo io.Writer) (stop func() error, err error) {
+	if len(c.URL) > 0 {
+		return func() error { return nil }, nil
+	}
+	removeFiles := func() error { return nil }
+	if c.DatabaseURL == "" {
+		folder, err := os.MkdirTemp("", "inventory-demo-")
+		if err != nil {
+			return nil, fmt.Errorf("make a temporary folder: %w", err)
+		}
+		removeFiles = func() error { return os.RemoveAll(folder) }
+		c.DatabaseURL = "sqlite:" + filepath.Join(folder, "inventory.db")
+	}
+	a, err := app.Start(ctx, app.Config{
+		DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL, Lock: c.Lock, DrainTimeout: patience,
+		Logger: slog.New(slog.NewTextHandler(logTo, nil)),
+	})
+	if err != nil {
+		return nil, errors.Join(err, removeFiles())
+	}
+	c.URL = []string{a.URL()}
+	return func() error { return errors.Join(a.Close(context.WithoutCancel(ctx)), removeFiles()) }, nil
+}
+
+// audit compares what the buyers were told with what is in the database.
+func (c *demoCommand) audit(ctx context.Context, sale *sale) (summary saleSummary, err error) {
+	store, err := app.OpenForReading(ctx, c.DatabaseURL)
+	if err != nil {
+		return saleSummary{}, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	audit, err := store.Audit(ctx)
+	if err != nil {
+		return saleSummary{}, fmt.Errorf("audit: %w", err)
+	}
+	for _, balance := range audit.SKUs {
+		if balance.SKU == sale.sku {
+			return sale.summary(balance, audit.OK()), nil
+		}
+	}
+	return saleSummary{}, fmt.Errorf("SKU %s is not in the database that --database-url names", sale.sku)
+}
+
+// quantity is a number of units, or a range to draw from.
+type quantity struct{ least, most int64 }
+
+// UnmarshalText reads "3" or "1-5".
+func (q *quantity) UnmarshalText(text []byte) error {
+	from, to, isRange := strings.Cut(string(text), "-")
+	if !isRange {
+		to = from
+	}
+	least, err1 := strconv.ParseInt(from, 10, 64)
+	most, err2 := strconv.ParseInt(to, 10, 64)
+	if err1 != nil || err2 != nil || least < 1 || most < least || most > stock.MaxQuantity {
+		return fmt.Errorf("must be a number such as 1, or a range such as 1-5, of 1 to %d", stock.MaxQuantity)
+	}
+	q.least, q.most = least, most
+	return nil
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"inventory/internal/servertest"
+)
+
+// What the tests of this package share: private servers, and the program as a file.
+var (
+	postgresServer *servertest.Postgres
+	redisServer    *servertest.Redis
+	program        string
+)
+
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+
+func runTests(m *testing.M) int {
+	ctx := context.Background()
+	folder, err := os.MkdirTemp("", "inventory-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	program = filepath.Join(folder, "inventory")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
+	}
+	if postgresServer, err = servertest.StartPostgres(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if redisServer, err = servertest.StartRedis(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, errors.Join(err, postgresServer.Stop()))
+		return 1
+	}
+	code := m.Run()
+	err = errors.Join(redisServer.Stop(), postgresServer.Stop(), os.RemoveAll(folder), goleak.Find())
+	if err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// result is what a command printed, and its exit status.
+type result struct {
+	code     int
+	out, err string
+}
+
+// invoke runs the program inside the test.
+func invoke(t *testing.T, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := run(t.Context(), args, streams{&out, &errs})
+	return result{code, out.String(), errs.String()}
+}
+
+// spawn runs the program as a process of its own: at full speed, without the race detector.
+func spawn(t *testing.T, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	command := exec.CommandContext(t.Context(), program, args...)
+	command.Stdout, command.Stderr = &out, &errs
+	err := command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{command.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+// database returns the URL of a new PostgreSQL database.
+func database(t *testing.T) string {
+	t.Helper()
+	url, drop, err := postgresServer.CreateDatabase(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := drop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return url
+}
+
+func sqliteFile(t *testing.T) string {
+	t.Helper()
+	return "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")
+}
+
+// oneLine checks that a command failed and said why in one line, with each of the texts and nothing secret.
+func oneLine(t *testing.T, r result, texts ...string) {
+	t.Helper()
+	last := r.err[strings.LastIndexByte(strings.TrimSpace(r.err), '\n')+1:]
+	if r.code != 1 || !strings.HasPrefix(last, "inventory: ") {
+		t.Errorf("exit status %d, %s", r.code, r.err)
+	}
+	for _, text := range texts {
+		if !strings.Contains(last, text) {
+			t.Errorf("%q does not say %q", last, text)
+		}
+	}
+	if strings.Contains(r.out+r.err, canary) {
+		t.Errorf("a secret was printed: %s", r.out+r.err)
+	}
+}
+
+const canary = "canary-7391"

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"inventory/internal/app"
+	"inventory/migrations"
+)
+
+type migrateCommand struct {
+	Up     migrateUp     `cmd:"" help:"Apply every migration that the database lacks. serve and demo do this by themselves."`
+	Down   migrateDown   `cmd:"" help:"Undo the last migration. The data in what it added is lost."`
+	Status migrateStatus `cmd:"" help:"List the migrations and whether the database has them."`
+}
+
+type (
+	migrateUp     struct{ databaseFlag }
+	migrateDown   struct{ databaseFlag }
+	migrateStatus struct{ databaseFlag }
+)
+
+// Run applies what is pending.
+func (c *migrateUp) Run(ctx context.Context, s streams) error {
+	steps, err := app.MigrateUp(ctx, c.DatabaseURL)
+	return printSteps(s.out, steps, err)
+}
+
+// Run undoes one.
+func (c *migrateDown) Run(ctx context.Context, s streams) error {
+	steps, err := app.MigrateDown(ctx, c.DatabaseURL)
+	return printSteps(s.out, steps, err)
+}
+
+// Run lists them.
+func (c *migrateStatus) Run(ctx context.Context, s streams) error {
+	steps, err := app.MigrationStatus(ctx, c.DatabaseURL)
+	return printSteps(s.out, steps, err)
+}
+
+func printSteps(out io.Writer, steps []migrations.Step, err error) error {
+	for _, step := range steps {
+		state := "pending"
+		if step.Applied {
+			state = "applied"
+		}
+		if _, printErr := fmt.Fprintf(out, "%04d  %s  %s\n", step.Version, state, step.Name); printErr != nil {
+			err = errors.Join(err, printErr)
+		}
+	}
+	return err
+}

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/api/client"
+)
+
+// process is one `inventory serve`.
+type process struct {
+	*testing.T
+	url, admin string
+	command    *exec.Cmd
+	ended      chan struct{} // closed when it has ended and its output was read
+	log        strings.Builder
+}
+
+var listening = regexp.MustCompile(`msg=listening url=(\S+) admin=(\S+)`)
+
+// serve starts a process and waits until it listens.
+func serve(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{T: t, ended: make(chan struct{})}
+	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)
+	p.command = exec.Command(program, args...)
+	output, err := p.command.StderrPipe()
+	if err == nil {
+		err = p.command.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan struct{})
+	go func() {
+		defer close(p.ended)
+		for lines := bufio.NewScanner(output); lines.Scan(); {
+			p.log.WriteString(lines.Text() + "\n")
+			if found := listening.FindStringSubmatch(lines.Text()); found != nil {
+				p.url, p.admin = found[1], found[2]
+				close(ready)
+			}
+		}
+	}()
+	t.Cleanup(func() { p.end(syscall.SIGKILL) })
+	select {
+	case <-ready:
+	case <-p.ended:
+		t.Fatalf("did not start: %s", p.log.String())
+	}
+	return p
+}
+
+// end sends a signal and waits for the end; it returns the exit status, -1 for a killed process.
+func (p *process) end(signal syscall.Signal) int {
+	p.Helper()
+	if p.command.ProcessState != nil {
+		return p.command.ProcessState.ExitCode()
+	}
+	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.Error(err)
+	}
+	<-p.ended
+	_ = p.command.Wait() // the exit status says it all
+	return p.command.ProcessState.ExitCode()
+}
+
+func execute(t *testing.T, url, statement string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// crowd is many buyers of one SKU who remember what they were told.
+type crowd struct {
+	*testing.T
+	sku      string
+	fleet    *client.Fleet
+	accepted atomic.Int64
+	mu       sync.Mutex
+	won      []string
+	errors   []error
+}
+
+func newCrowd(t *testing.T, stock int64, processes ...*process) *crowd {
+	t.Helper()
+	var urls []string
+	for _, p := range processes {
+		urls = append(urls, p.url)
+	}
+	fleet, err := client.NewFleet(urls, 64, 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fleet.Close)
+	c := &crowd{T: t, sku: "hot", fleet: fleet}
+	created, err := fleet.CreateSKU(t.Context(), c.sku, client.NewSKU{Stock: stock})
+	if err = errors.Join(err, created.Err()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// buy lets n buyers buy one unit each, 64 at a time, and calls each when accepted ones are counted.
+func (c *crowd) buy(n int, each func(accepted int64)) {
+	c.Helper()
+	var wg sync.WaitGroup
+	turns := make(chan struct{}, 64)
+	for i := range n {
+		turns <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turns }()
+			id := fmt.Sprintf("order-%06d", i)
+			answer, err := c.fleet.Deduct(c.Context(), c.sku, client.NewDeduction{OrderID: id, Quantity: 1})
+			c.told(id, answer, err)
+			if answer.OK() {
+				each(c.accepted.Add(1))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (c *crowd) told(id string, answer client.Answer[client.Deduction], err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case err == nil && answer.OK():
+		c.won = append(c.won, id)
+	case err == nil && answer.Problem != nil && answer.Problem.Code == client.SoldOut:
+	default:
+		c.errors = append(c.errors, errors.Join(err, answer.Err()))
+	}
+}
+
+// everyWinHasItsRow reads back what was promised.
+func (c *crowd) everyWinHasItsRow(p *process) {
+	c.Helper()
+	reader, err := client.NewClientWithResponses(p.url)
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	for _, id := range c.won {
+		r, err := reader.ReadDeductionWithResponse(c.Context(), c.sku, id)
+		if err != nil || r.JSON200 == nil || r.JSON200.Quantity != 1 {
+			c.Fatalf("order %s was accepted and is not there: %v", id, err)
+		}
+	}
+}
+
+// audited runs the audit command on a live system.
+func audited(t *testing.T, url string) {
+	t.Helper()
+	if r := invoke(t, "audit", "--database-url", url); r.code != 0 {
+		t.Errorf("audit: %s%s", r.out, r.err)
+	}
+}
+
+func TestThreeProcessesSellOneSKU(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	var urls []string
+	for range 3 {
+		urls = append(urls, serve(t, "--database-url", url, "--redis-url", redisServer.URL()).url)
+	}
+	for _, args := range [][]string{nil, {"--quantity", "1-5"}, {"--stock", "9997", "--segments", "7", "--buyers", "15000"}} {
+		args = append([]string{"demo", "--json", "--url", strings.Join(urls, ","), "--database-url", url}, args...)
+		r := spawn(t, args...)
+		s := parse(t, r)
+		exact(t, s)
+		if r.code != 0 || s.UnitsSold < 9996 {
+			t.Errorf("%v: exit status %d, %s%s", args, r.code, r.out, r.err)
+		}
+	}
+}
+
+func TestKillOneOfThreeInMidSale(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	args := []string{"--database-url", url, "--redis-url", redisServer.URL()}
+	processes := []*process{serve(t, args...), serve(t, args...), serve(t, args...)}
+	c := newCrowd(t, 6000, processes...)
+	start := time.Now()
+	c.buy(8000, func(accepted int64) {
+		if accepted == 1500 {
+			processes[1].end(syscall.SIGKILL)
+		}
+	})
+	// A lease is 5 s; the dead one's locks delay the others by less.
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("the others needed %v", took)
+	}
+	if len(c.errors) > 0 || len(c.won) != 6000 {
+		t.Errorf("%d won of 6000, %d errors: %v", len(c.won), len(c.errors), errors.Join(c.errors...))
+	}
+	c.everyWinHasItsRow(processes[0])
+	audited(t, url)
+}
+
+func TestKillEmbeddedAndStartAgain(t *testing.T) {
+	t.Parallel()
+	url := sqliteFile(t)
+	first := serve(t, "--database-url", url)
+	c := newCrowd(t, 100000, first)
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	inMidSale := make(chan struct{})
+	for buyer := range 32 {
+		wg.Go(func() {
+			c.buyUntil(ctx, buyer, func(accepted int64) {
+				if accepted == 1000 {
+					close(inMidSale)
+				}
+			})
+		})
+	}
+	<-inMidSale
+	first.end(syscall.SIGKILL)
+	stop()
+	wg.Wait()
+	start := time.Now()
+	second := serve(t, "--database-url", url)
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("serving again after %v", took)
+	}
+	t.Logf("%d orders were accepted before the kill", len(c.won))
+	c.everyWinHasItsRow(second)
+	audited(t, url) // beside the process that owns the file
+}
+
+// buyUntil buys one unit after the other until ctx ends, and calls each when accepted ones are counted. What got
+// no answer was promised nothing.
+func (c *crowd) buyUntil(ctx context.Context, buyer int, each func(accepted int64)) {
+	for n := 0; ctx.Err() == nil; n++ {
+		id := fmt.Sprintf("order-%d-%d", buyer, n)
+		answer, err := c.fleet.Deduct(ctx, c.sku, client.NewDeduction{OrderID: id, Quantity: 1})
+		if err == nil && answer.OK() {
+			c.told(id, answer, nil)
+			each(c.accepted.Add(1))
+		}
+	}
+}
+
+func TestFileBelongsToOneProcess(t *testing.T) {
+	t.Parallel()
+	url := sqliteFile(t)
+	owner := serve(t, "--database-url", url)
+	oneLine(t, invoke(t, "serve", "--database-url", url, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"), "in use by another process")
+	oneLine(t, invoke(t, "migrate", "down", "--database-url", url), "in use by another process")
+	audited(t, url)
+	if code := owner.end(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit status %d: %s", code, owner.log.String())
+	}
+	if r := invoke(t, "migrate", "status", "--database-url", url); r.code != 0 {
+		t.Errorf("after the end: %s", r.err)
+	}
+}
+
+func TestTermFinishesWhatIsInFlight(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	args := []string{"--database-url", url, "--redis-url", redisServer.URL()}
+	leaving, staying := serve(t, args...), serve(t, args...)
+	c := newCrowd(t, 3000, leaving, staying)
+	code := make(chan int, 1)
+	c.buy(4000, func(accepted int64) {
+		if accepted == 500 {
+			go func() { code <- leaving.end(syscall.SIGTERM) }()
+		}
+	})
+	if got := <-code; got != 0 {
+		t.Errorf("exit status %d: %s", got, leaving.log.String())
+	}
+	if len(c.errors) > 0 || len(c.won) != 3000 {
+		t.Errorf("%d won of 3000, %d errors: %v", len(c.won), len(c.errors), errors.Join(c.errors...))
+	}
+	audited(t, url)
+}
+
+func TestPortInUse(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--database-url", sqliteFile(t))
+	address := strings.TrimPrefix(p.url, "http://")
+	oneLine(t, invoke(t, "serve", "--database-url", sqliteFile(t), "--listen", address), address)
+}
+
+func TestDefaultDatabaseIsInTheWorkingDirectory(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	command := exec.CommandContext(t.Context(), program, "migrate", "up")
+	command.Dir = folder
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "inventory.db")); err != nil {
+		t.Error(err)
+	}
+}

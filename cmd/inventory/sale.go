@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sync/errgroup"
+
+	"inventory/internal/api/client"
+	"inventory/internal/stock"
+)
+
+// sale is a flash sale: many buyers, one order each, all at once.
+type sale struct {
+	sku   string
+	fleet *client.Fleet
+	demo  demoCommand
+
+	mu              sync.Mutex
+	summed          saleSummary
+	smallestRefused int64 // 0: nobody was refused
+	latencies       *hdrhistogram.Histogram
+	lastError       error
+}
+
+// saleSummary is what came of a sale. Its fields and their names are the demo's JSON.
+type saleSummary struct {
+	Stock             int64     `json:"stock"`
+	Segments          int       `json:"segments"`
+	Requests          int       `json:"requests"`
+	Accepted          int64     `json:"accepted"`
+	UnitsSold         int64     `json:"units_sold"`
+	SoldOut           int64     `json:"sold_out"`
+	InsufficientStock int64     `json:"insufficient_stock"`
+	Errors            int64     `json:"errors"`
+	Oversold          int64     `json:"oversold"`
+	Stranded          int64     `json:"stranded"`
+	Merges            int64     `json:"merges"`
+	ElapsedSeconds    float64   `json:"elapsed_seconds"`
+	AcceptedPerSecond float64   `json:"accepted_per_second"`
+	LatencyMS         latencyMS `json:"latency_ms"`
+	AuditOK           bool      `json:"audit_ok"`
+	left              int64
+	lastError         error
+}
+
+type latencyMS struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+func newSale(sku string, fleet *client.Fleet, demo demoCommand) *sale {
+	return &sale{
+		sku: sku, fleet: fleet, demo: demo,
+		latencies: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3),
+		summed:    saleSummary{Stock: demo.Stock, Segments: demo.Segments, Requests: demo.Buyers},
+	}
+}
+
+// run sends all buyers. It fails only when ctx ends.
+func (s *sale) run(ctx context.Context, progress *progress) error {
+	start := time.Now()
+	buyers, sending := errgroup.WithContext(ctx)
+	buyers.SetLimit(s.demo.Concurrency)
+	for n := range s.demo.Buyers {
+		if sending.Err() != nil {
+			break
+		}
+		buyers.Go(func() error {
+			s.buy(sending, n)
+			progress.add()
+			return sending.Err()
+		})
+	}
+	err := buyers.Wait()
+	progress.finish()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("the sale was interrupted: %w", err)
+	}
+	s.summed.ElapsedSeconds = time.Since(start).Seconds()
+	return nil
+}
+
+// buy is one buyer: an order, and the same again until there is a final answer.
+func (s *sale) buy(ctx context.Context, n int) {
+	span := s.demo.Quantity.most - s.demo.Quantity.least + 1
+	buyer := fmt.Sprintf("buyer-%07d", n)
+	order := client.NewDeduction{
+		OrderID: fmt.Sprintf("order-%07d", n), BuyerID: &buyer,
+		Quantity: s.demo.Quantity.least + rand.Int64N(span), //nolint:gosec // no secret
+	}
+	start := time.Now()
+	answer, err := s.fleet.Deduct(ctx, s.sku, order)
+	s.count(order, answer, err, time.Since(start))
+}
+
+func (s *sale) count(order client.NewDeduction, answer client.Answer[client.Deduction], err error, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum := &s.summed
+	// A latency beyond the histogram's minute cannot come from a buyer with less patience.
+	_ = s.latencies.RecordValue(took.Microseconds())
+	switch {
+	case err == nil && answer.OK():
+		sum.Accepted++
+		sum.UnitsSold += answer.Body.Quantity
+		return
+	case err == nil && answer.Problem != nil && answer.Problem.Code == client.SoldOut:
+		sum.SoldOut++
+	case err == nil && answer.Problem != nil && answer.Problem.Code == client.InsufficientStock:
+		sum.InsufficientStock++
+	default:
+		sum.Errors++
+		if s.lastError = err; err == nil {
+			s.lastError = answer.Err()
+		}
+		return
+	}
+	if s.smallestRefused == 0 || order.Quantity < s.smallestRefused {
+		s.smallestRefused = order.Quantity
+	}
+}
+
+// summary closes the sale with the audited balance of its SKU.
+func (s *sale) summary(balance stock.Balance, auditOK bool) saleSummary {
+	sum := s.summed
+	sum.left, sum.lastError = balance.Available, s.lastError
+	sum.Oversold = max(0, balance.Committed+balance.Reserved-balance.Initial-balance.Restocked)
+	if s.smallestRefused > 0 && s.smallestRefused <= balance.Available {
+		sum.Stranded = balance.Available
+	}
+	sum.Merges = balance.Merges
+	sum.AcceptedPerSecond = float64(sum.Accepted) / sum.ElapsedSeconds
+	sum.LatencyMS = latencyMS{s.quantileMS(50), s.quantileMS(99), float64(s.latencies.Max()) / 1000}
+	// What was answered is in the rows. A buyer who got no answer may have a row all the same.
+	matches := balance.Committed == sum.UnitsSold || (sum.Errors > 0 && balance.Committed > sum.UnitsSold)
+	sum.AuditOK = auditOK && matches && sum.Oversold == 0
+	return sum
+}
+
+func (s *sale) quantileMS(q float64) float64 { return float64(s.latencies.ValueAtQuantile(q)) / 1000 }
+
+func (s saleSummary) printJSON(out io.Writer) error { return json.NewEncoder(out).Encode(s) }
+
+// print is the summary for a person.
+func (s saleSummary) print(out io.Writer, sku string) error {
+	verdict := "OK: every unit adds up"
+	if !s.AuditOK {
+		verdict = "FAILED"
+	}
+	failed := ""
+	if s.lastError != nil {
+		failed = fmt.Sprintf(" (the last one: %v)", s.lastError)
+	}
+	_, err := fmt.Fprintf(out, `
+Flash sale of %s: %d units in %d segments, %d buyers
+
+  accepted            %8d orders, %d units
+  sold out            %8d
+  insufficient stock  %8d
+  errors              %8d%s
+
+  units left          %8d
+  oversold            %8d
+  stranded            %8d
+  merges              %8d
+
+  time                %8.2f s, %.0f accepted orders a second
+  latency             %8.1f ms median, %.1f ms p99, %.1f ms longest
+
+  audit               %s
+`, sku, s.Stock, s.Segments, s.Requests, s.Accepted, s.UnitsSold, s.SoldOut, s.InsufficientStock, s.Errors, failed,
+		s.left, s.Oversold, s.Stranded, s.Merges, s.ElapsedSeconds, s.AcceptedPerSecond,
+		s.LatencyMS.P50, s.LatencyMS.P99, s.LatencyMS.Max, verdict)
+	return err
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"inventory/internal/app"
+)
+
+// databaseFlag and redisFlag are shared by the commands that need them.
+type databaseFlag struct {
+	DatabaseURL string `help:"postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE. Default: sqlite:inventory.db in the working directory, a temporary one for demo." placeholder:"URL"`
+}
+
+type serviceFlags struct {
+	databaseFlag
+	RedisURL string `help:"redis://USER:PASSWORD@HOST:PORT/DB, rediss://… with TLS, or embedded: one inside the process, for this process alone." placeholder:"URL" default:"embedded"`
+	Lock     string `help:"Lock of a segment: reentrant, or none to sell under the database's guard alone." enum:"reentrant,none" default:"reentrant"`
+}
+
+type serveCommand struct {
+	serviceFlags
+	Listen         string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
+	AdminListen    string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
+	AllowAnonymous bool          `help:"Listen on other addresses than loopback although nobody has to show a key."`
+	DrainTimeout   time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
+	LogLevel       slog.Level    `help:"Least level that is logged: debug, info, warn or error." default:"info"`
+}
+
+// Run serves until ctx ends.
+func (c *serveCommand) Run(ctx context.Context, s streams) error {
+	log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: c.LogLevel}))
+	a, err := app.Start(ctx, app.Config{
+		Listen: c.Listen, AdminListen: c.AdminListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
+		Lock: c.Lock, AllowAnonymous: c.AllowAnonymous, DrainTimeout: c.DrainTimeout, Logger: log,
+	})
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- a.Wait() }()
+	select {
+	case <-ctx.Done():
+		log.Info("stopping")
+		err = a.Close(context.WithoutCancel(ctx))
+		return errors.Join(err, <-failed)
+	case err := <-failed: // a listener broke
+		return errors.Join(err, a.Close(context.WithoutCancel(ctx)))
+	}
+}
