@@ -208,7 +208,7 @@ func (l *Locks) reach(c *call, run []*part) (n int, busy time.Duration, err erro
 	}
 	trusted := start.Add(trust(c.leaseOr(l.lease)))
 	ctx := c.ctx
-	if !c.try && !c.until.IsZero() {
+	if !c.until.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, latest(c.until, start.Add(grace)))
 		defer cancel()

@@ -51,7 +51,7 @@ type lockOptions struct {
 
 // Wait bounds how long Lock waits, and not the work under the lock, as the context does. When it runs
 // out, Lock returns ErrBusy; or ErrNoAnswer where it is the server that kept us waiting. Wait(0) tries
-// once. TryLock does not wait, whatever is said here.
+// once. TryLock does not wait for the lock, whatever is said here; it bounds the server's answer.
 func Wait(d time.Duration) LockOption {
 	return func(o *lockOptions) {
 		o.wait, o.waitBound = d, true

@@ -38,7 +38,7 @@ func (l *lane) moveTo(ctx context.Context, candidates []int) {
 func (l *lane) tryLocks(ctx context.Context, candidates []int) (err error) {
 	for _, segment := range candidates {
 		// The hold outlives this batch, so it gets the service's context, not the batch's.
-		if l.hold, err = l.service.lock(l.sku, segment).TryLock(l.service.base); err == nil {
+		if l.hold, err = l.service.lock(l.sku, segment).TryLock(l.service.base, locking.Wait(lockWait)); err == nil {
 			l.segment = segment
 			return nil
 		}
