@@ -19,6 +19,8 @@ import (
 	"github.com/golang-migrate/migrate/v4/database/sqlite"
 	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 //go:embed postgres/*.sql sqlite/*.sql
@@ -40,34 +42,37 @@ type Migrator struct {
 
 // OpenPostgres returns a migrator for the PostgreSQL database at a postgres:// URL. Close it.
 func OpenPostgres(databaseURL string) (*Migrator, error) {
-	return open("postgres", "pgx/v5", databaseURL, func(db *sql.DB) (database.Driver, error) {
-		return pgx.WithInstance(db, &pgx.Config{})
-	})
+	config, err := pgxpool.ParseConfig(databaseURL) // knows the parameters that are the pool's, and hides passwords
+	if err != nil {
+		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err)
+	}
+	db := stdlib.OpenDB(*config.ConnConfig)
+	driver, err := pgx.WithInstance(db, &pgx.Config{})
+	return open("postgres", db, driver, err)
 }
 
-// OpenSQLite returns a migrator for the SQLite database file at a path or file: URI. Close it.
+// OpenSQLite returns a migrator for a SQLite database file. Close it.
 func OpenSQLite(file string) (*Migrator, error) {
-	return open("sqlite", "sqlite", file, func(db *sql.DB) (database.Driver, error) {
-		return sqlite.WithInstance(db, &sqlite.Config{})
-	})
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		return nil, fmt.Errorf("open SQLite: %w", err)
+	}
+	driver, err := sqlite.WithInstance(db, &sqlite.Config{})
+	return open("sqlite", db, driver, err)
 }
 
-func open(folder, driverName, dsn string, wrap func(*sql.DB) (database.Driver, error)) (*Migrator, error) {
+// open takes over db and the driver on it, which may have failed.
+func open(folder string, db *sql.DB, driver database.Driver, err error) (*Migrator, error) {
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the migration table: %w", err), db.Close())
+	}
 	files, err := fs.Sub(steps, folder)
 	if err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
+		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), driver.Close())
 	}
 	from, err := iofs.New(files, ".")
 	if err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
-	}
-	db, err := sql.Open(driverName, dsn)
-	if err != nil {
-		return nil, fmt.Errorf("open database for migrations: %w", err)
-	}
-	driver, err := wrap(db)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the migration table: %w", err), db.Close())
+		return nil, errors.Join(fmt.Errorf("read migrations: %w", err), driver.Close())
 	}
 	m, err := migrate.NewWithInstance("embedded", from, folder, driver)
 	if err != nil {

@@ -63,8 +63,9 @@ func (c *auditCommand) Run(ctx context.Context, s streams) (err error) {
 }
 
 func reportOf(audit stock.Audit) auditReport {
-	r := auditReport{OK: audit.OK(), SKUs: make([]auditedSKU, len(audit.SKUs)), Violations: audit.Violations}
+	r := auditReport{OK: audit.OK(), SKUs: make([]auditedSKU, len(audit.SKUs))}
 	for i, b := range audit.SKUs {
+		r.Violations = append(r.Violations, b.Violations...)
 		r.SKUs[i] = auditedSKU{
 			b.SKU, b.Initial, b.Restocked, b.Adjusted, b.Available, b.Reserved, b.Committed, b.Difference(),
 		}

@@ -16,6 +16,7 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/internal/app"
+	"inventory/internal/progress"
 	"inventory/internal/stock"
 )
 
@@ -70,7 +71,7 @@ func (c *demoCommand) Run(ctx context.Context, s streams) (err error) {
 		return fmt.Errorf("create SKU %s: %w", sku, err)
 	}
 	sale := newSale(sku, fleet, *c)
-	if err := sale.run(ctx, newProgress(s.err, c.Buyers)); err != nil {
+	if err := sale.run(ctx, progress.New(s.err, "buyers served", c.Buyers)); err != nil {
 		return err
 	}
 	summary, err := c.audit(ctx, sale)
@@ -127,7 +128,7 @@ func (c *demoCommand) audit(ctx context.Context, sale *sale) (summary saleSummar
 	}
 	for _, balance := range audit.SKUs {
 		if balance.SKU == sale.sku {
-			return sale.summary(balance, audit.OK()), nil
+			return sale.summary(balance), nil
 		}
 	}
 	return saleSummary{}, fmt.Errorf("SKU %s is not in the database that --database-url names", sale.sku)

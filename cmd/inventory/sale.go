@@ -9,10 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/api/client"
+	"inventory/internal/latency"
+	"inventory/internal/progress"
 	"inventory/internal/stock"
 )
 
@@ -25,7 +26,7 @@ type sale struct {
 	mu              sync.Mutex
 	summed          saleSummary
 	smallestRefused int64 // 0: nobody was refused
-	latencies       *hdrhistogram.Histogram
+	latencies       *latency.Histogram
 	lastError       error
 }
 
@@ -59,13 +60,13 @@ type latencyMS struct {
 func newSale(sku string, fleet *client.Fleet, demo demoCommand) *sale {
 	return &sale{
 		sku: sku, fleet: fleet, demo: demo,
-		latencies: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3),
+		latencies: latency.New(),
 		summed:    saleSummary{Stock: demo.Stock, Segments: demo.Segments, Requests: demo.Buyers},
 	}
 }
 
 // run sends all buyers. It fails only when ctx ends.
-func (s *sale) run(ctx context.Context, progress *progress) error {
+func (s *sale) run(ctx context.Context, shown *progress.Progress) error {
 	start := time.Now()
 	buyers, sending := errgroup.WithContext(ctx)
 	buyers.SetLimit(s.demo.Concurrency)
@@ -75,12 +76,12 @@ func (s *sale) run(ctx context.Context, progress *progress) error {
 		}
 		buyers.Go(func() error {
 			s.buy(sending, n)
-			progress.add()
+			shown.Add()
 			return sending.Err()
 		})
 	}
 	err := buyers.Wait()
-	progress.finish()
+	shown.Finish()
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -108,8 +109,7 @@ func (s *sale) count(order client.NewDeduction, answer client.Answer[client.Dedu
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum := &s.summed
-	// A latency beyond the histogram's minute cannot come from a buyer with less patience.
-	_ = s.latencies.RecordValue(took.Microseconds())
+	s.latencies.Record(took)
 	switch {
 	case err == nil && answer.OK():
 		sum.Accepted++
@@ -132,7 +132,7 @@ func (s *sale) count(order client.NewDeduction, answer client.Answer[client.Dedu
 }
 
 // summary closes the sale with the audited balance of its SKU.
-func (s *sale) summary(balance stock.Balance, auditOK bool) saleSummary {
+func (s *sale) summary(balance stock.Balance) saleSummary {
 	sum := s.summed
 	sum.left, sum.lastError = balance.Available, s.lastError
 	sum.Oversold = max(0, balance.Committed+balance.Reserved-balance.Initial-balance.Restocked)
@@ -141,14 +141,16 @@ func (s *sale) summary(balance stock.Balance, auditOK bool) saleSummary {
 	}
 	sum.Merges = balance.Merges
 	sum.AcceptedPerSecond = float64(sum.Accepted) / sum.ElapsedSeconds
-	sum.LatencyMS = latencyMS{s.quantileMS(50), s.quantileMS(99), float64(s.latencies.Max()) / 1000}
+	sum.LatencyMS = latencyMS{
+		milliseconds(s.latencies.Quantile(50)), milliseconds(s.latencies.Quantile(99)), milliseconds(s.latencies.Max()),
+	}
 	// What was answered is in the rows. A buyer who got no answer may have a row all the same.
 	matches := balance.Committed == sum.UnitsSold || (sum.Errors > 0 && balance.Committed > sum.UnitsSold)
-	sum.AuditOK = auditOK && matches && sum.Oversold == 0
+	sum.AuditOK = balance.OK() && matches && sum.Oversold == 0
 	return sum
 }
 
-func (s *sale) quantileMS(q float64) float64 { return float64(s.latencies.ValueAtQuantile(q)) / 1000 }
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func (s saleSummary) printJSON(out io.Writer) error { return json.NewEncoder(out).Encode(s) }
 

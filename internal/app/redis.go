@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 )
 
 // redisServer is the Redis that keeps the locks: a client, and for the embedded one the server too.
 type redisServer struct {
 	client   *redis.Client
-	embedded *miniredis.Miniredis
+	embedded *embeddedRedis // nil: it runs elsewhere
 }
 
 const (
@@ -25,18 +24,14 @@ const (
 func openRedis(ctx context.Context, redisURL string) (*redisServer, error) {
 	r := &redisServer{}
 	options := &redis.Options{}
+	var err error
 	if redisURL == Embedded {
-		r.embedded = miniredis.NewMiniRedis()
-		r.embedded.ClockTTL(true) // without it keys never expire
-		if err := r.embedded.Start(); err != nil {
-			return nil, fmt.Errorf("start the embedded Redis: %w", err)
+		if r.embedded, err = startEmbeddedRedis(); err != nil {
+			return nil, err
 		}
-		options.Addr = r.embedded.Addr()
-	} else {
-		var err error
-		if options, err = redis.ParseURL(redisURL); err != nil {
-			return nil, errors.New("redis URL: must be redis://HOST:PORT/DB, rediss://… or embedded") // err may quote a password
-		}
+		options.Addr = r.embedded.server.Addr()
+	} else if options, err = redis.ParseURL(redisURL); err != nil {
+		return nil, errors.New("redis URL: must be redis://HOST:PORT/DB, rediss://… or embedded") // err may quote a password
 	}
 	// A lock script is sent once: the lock library itself decides what an unanswered one means. A Redis that does
 	// not answer must not hold up a lane, which goes on without it.
@@ -62,7 +57,7 @@ func (r *redisServer) ping(ctx context.Context) error {
 func (r *redisServer) close() error {
 	err := r.client.Close()
 	if r.embedded != nil {
-		r.embedded.Close()
+		r.embedded.close()
 	}
 	return err
 }

@@ -20,6 +20,7 @@ type tap struct {
 	does func(cmd redis.Cmder, next func() error) error // nil: nothing
 	seen [][]any                                        // the arguments of every command
 	pipe []int                                          // how many commands each pipeline had
+	lose int                                            // how many pipelines are lost from now on
 }
 
 func (p *tap) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -41,7 +42,15 @@ func (p *tap) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		p.mu.Lock()
 		p.pipe = append(p.pipe, len(cmds))
+		lost := p.lose > 0
+		p.lose--
 		p.mu.Unlock()
+		if lost {
+			for _, cmd := range cmds {
+				cmd.SetErr(errLost)
+			}
+			return errLost
+		}
 		return next(ctx, cmds)
 	}
 }
@@ -259,6 +268,9 @@ func TestUnconfirmedReleaseIsRepeated(t *testing.T) {
 			cmd.SetErr(errLost)
 			return errLost
 		})
+		tap.mu.Lock()
+		tap.lose = 2
+		tap.mu.Unlock()
 		if err := h.Unlock(ctx); err == nil {
 			t.Error("the loss was not told")
 		}

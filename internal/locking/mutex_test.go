@@ -139,7 +139,7 @@ func TestLeaseLetsAWaiterIn(t *testing.T) {
 		const lease = 500 * time.Millisecond
 		ctx := w.ctx()
 		start := time.Now()
-		stale := w.must(w.locks().Mutex(w.name).Lock(ctx, Lease(lease)))
+		stale := w.must(w.locks(WatchdogLease(lease/2)).Mutex(w.name).Lock(ctx, Lease(lease)))
 		next := w.must(w.locks().Mutex(w.name).Lock(ctx))
 		if took := time.Since(start); took < lease || took > lease+time.Second {
 			t.Errorf("admitted after %s", took)
@@ -366,6 +366,27 @@ func TestGrantThatComesTooLate(t *testing.T) {
 			t.Error("it was not granted at all")
 		}
 		w.soon("the lock is free", func() bool { return w.exists(rdb, m.state) == 0 })
+	})
+}
+
+// The answer takes so long that the lease may have run out when it comes.
+func TestAnswerThatComesTooLate(t *testing.T) {
+	each(t, func(w *world) {
+		const lease = 100 * time.Millisecond
+		rdb, ctx := w.client(), w.ctx()
+		rdbSlow, tap := w.client(func(o *redis.Options) { o.ContextTimeoutEnabled = true }), &tap{}
+		rdbSlow.AddHook(tap)
+		m := w.locksOn(rdbSlow).Mutex(w.name)
+		w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the script is known now
+		tap.on(acquireScript, func(_ redis.Cmder, next func() error) error {
+			err := next()
+			time.Sleep(lease) // the network
+			return err
+		})
+		if h, err := m.Lock(ctx, Lease(lease)); h != nil || !errors.Is(err, ErrNoAnswer) {
+			t.Errorf("admitted: %v", err)
+		}
+		w.soon("nothing is left", func() bool { return w.exists(rdb, m.state) == 0 })
 	})
 }
 

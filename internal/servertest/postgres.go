@@ -206,12 +206,15 @@ func (p *Postgres) initialize(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
+	// It is not stopped in the middle, which would take half a second at most: its children's children would go on
+	// writing into the folder while it is removed.
 	select {
 	case <-initdb.done:
-	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("making a PostgreSQL cluster: %w", context.Cause(ctx)), initdb.kill())
+	case <-time.After(startTimeout):
+		return errors.Join(fmt.Errorf("making a PostgreSQL cluster: initdb has not ended within %v", startTimeout), initdb.kill())
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("making a PostgreSQL cluster: %w", context.Cause(ctx))
 	}
 	if state := initdb.command.ProcessState; !state.Success() {
 		text := p.logSince(0)

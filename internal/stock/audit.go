@@ -1,12 +1,13 @@
 package stock
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Audit is the balance of every SKU at one instant.
 type Audit struct {
 	SKUs []Balance
-	// Violations names in words what no sum shows: an order id that has two rows, parts that do not add up.
-	Violations []string
 }
 
 // Balance is what a SKU got and where it is. All figures are units, except Merges.
@@ -16,6 +17,8 @@ type Balance struct {
 	Available                    int64
 	Reserved, Committed          int64
 	Merges                       int64 // deductions that took from more than one segment
+	// Violations names in words what no sum shows: an order id that has two rows, parts that do not add up.
+	Violations []string
 }
 
 // Difference is Initial + Restocked + Adjusted less what is there: above zero units were lost, below zero sold
@@ -25,13 +28,11 @@ func (b Balance) Difference() int64 {
 }
 
 // OK tells whether nothing is missing and nothing is there twice.
+func (b Balance) OK() bool { return b.Difference() == 0 && len(b.Violations) == 0 }
+
+// OK tells whether every balance is OK.
 func (a Audit) OK() bool {
-	for _, b := range a.SKUs {
-		if b.Difference() != 0 {
-			return false
-		}
-	}
-	return len(a.Violations) == 0
+	return !slices.ContainsFunc(a.SKUs, func(b Balance) bool { return !b.OK() })
 }
 
 // AuditLine is what a store's audit statement returns for one SKU.
@@ -52,7 +53,7 @@ func (l *AuditLine) Columns() []any {
 
 // Add puts a line into the audit.
 func (a *Audit) Add(l AuditLine) {
-	a.SKUs = append(a.SKUs, l.Balance)
+	l.Violations = nil // a line is scanned into again and again
 	for _, v := range []struct {
 		count int64
 		what  string
@@ -62,7 +63,8 @@ func (a *Audit) Add(l AuditLine) {
 		{l.Negative, "segments hold less than nothing"},
 	} {
 		if v.count > 0 {
-			a.Violations = append(a.Violations, fmt.Sprintf("SKU %q: %d %s", l.SKU, v.count, v.what))
+			l.Violations = append(l.Violations, fmt.Sprintf("SKU %q: %d %s", l.SKU, v.count, v.what))
 		}
 	}
+	a.SKUs = append(a.SKUs, l.Balance)
 }

@@ -66,10 +66,15 @@ func (l *lane) unlock() {
 	l.noteLock(hold.Unlock(l.service.base))
 }
 
-// noteLock logs what is out of the ordinary. A busy lock is not; a lost one is told by the guard, if it matters.
+// noteLock logs when locks begin to fail and when they work again, once for all lanes. A busy lock is no failure; a
+// lost one is told by the guard, if it matters.
 func (l *lane) noteLock(err error) {
-	if err != nil && !errors.Is(err, locking.ErrBusy) {
-		l.service.log.Warn("lock", "sku", l.sku, "segment", l.segment, "error", err)
+	s := l.service
+	switch failed := err != nil && !errors.Is(err, locking.ErrBusy) && !errors.Is(err, locking.ErrLost); {
+	case failed && s.locksFail.CompareAndSwap(false, true):
+		s.log.Warn("locks fail; selling goes on under the guard of the database", "sku", l.sku, "error", err)
+	case err == nil && s.locksFail.CompareAndSwap(true, false):
+		s.log.Info("locks work again")
 	}
 }
 

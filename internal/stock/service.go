@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"inventory/internal/locking"
@@ -30,7 +31,9 @@ type Service struct {
 	base   context.Context // of the lanes' work; outlives the callers, ends when a Close is out of patience
 	cancel context.CancelFunc
 	stop   chan struct{} // closed by Close: lanes finish their queues and end
-	lanes  struct {
+	// locksFail is whether the last lock asked for could not be had because of an error.
+	locksFail atomic.Bool
+	lanes     struct {
 		sync.RWMutex
 		bySKU   map[string]*lane
 		stopped bool

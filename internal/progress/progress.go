@@ -1,0 +1,61 @@
+// Package progress shows a person how far a run is: a bar on a terminal, and a line for each tenth elsewhere.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// Progress counts what is done. It is safe for concurrent use.
+type Progress struct {
+	to    io.Writer
+	what  string
+	total int
+	bar   *progressbar.ProgressBar // nil where there is no terminal
+
+	mu   sync.Mutex
+	done int
+}
+
+// lines is how many lines are printed where there is no terminal.
+const lines = 10
+
+// New starts to show the progress of total things.
+func New(to io.Writer, what string, total int) *Progress {
+	p := &Progress{to: to, what: what, total: total}
+	if file, ok := to.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		p.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(to), progressbar.OptionSetDescription(what),
+			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionClearOnFinish(),
+			progressbar.OptionThrottle(100*time.Millisecond))
+	}
+	return p
+}
+
+// Add counts one more thing done. What a broken terminal or pipe says is no reason to end a run.
+func (p *Progress) Add() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	if p.bar != nil {
+		_ = p.bar.Add(1)
+		return
+	}
+	if p.done*lines/p.total > (p.done-1)*lines/p.total {
+		_, _ = fmt.Fprintf(p.to, "%s: %d of %d\n", p.what, p.done, p.total)
+	}
+}
+
+// Finish clears the bar, also when not all is done.
+func (p *Progress) Finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Finish()
+	}
+}

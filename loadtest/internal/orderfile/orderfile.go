@@ -1,0 +1,145 @@
+// Package orderfile reads the order lines that scenarios replay: a CSV, gzipped or not.
+//
+// A file is read and checked whole, so that a corrupt one is told before anything is sent. Every error but those of
+// the file system is a [LineError].
+package orderfile
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// maxBytes bounds the text of a file, so that a small gzip cannot fill the memory.
+const maxBytes = 512 << 20
+
+// LineError tells what is wrong with a line. The header is line 1.
+type LineError struct {
+	Line int
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap returns what is wrong.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// ReadFile reads the lines of a file.
+func ReadFile(path string) (lines []Line, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read orders: %w", err)
+	}
+	defer file.Close()
+	if lines, err = Read(file); err != nil {
+		return nil, fmt.Errorf("read orders from %s: %w", path, err)
+	}
+	return lines, nil
+}
+
+// Read reads all lines, or none and the first thing that is wrong.
+func Read(r io.Reader) ([]Line, error) {
+	text, err := plain(r)
+	if err != nil {
+		return nil, err
+	}
+	records := csv.NewReader(bytes.NewReader(text))
+	records.FieldsPerRecord = -1 // counted here, for the line number and the names
+	if err := readHeader(records); err != nil {
+		return nil, err
+	}
+	var lines []Line
+	for {
+		record, number, err := next(records)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		line, err := parse(record)
+		if err == nil && len(lines) > 0 && line.At.Before(lines[len(lines)-1].At) {
+			err = fmt.Errorf("at %q is before the line above: lines must be in time order", record[1])
+		}
+		if err != nil {
+			return nil, &LineError{number, err}
+		}
+		line.Number = number
+		lines = append(lines, line)
+	}
+	if len(lines) == 0 {
+		return nil, &LineError{2, errors.New("no order lines follow the header")}
+	}
+	return lines, nil
+}
+
+// plain reads the whole text, unpacked if its first bytes are gzip's.
+func plain(r io.Reader) ([]byte, error) {
+	buffered := bufio.NewReader(r)
+	magic, err := buffered.Peek(2)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, &LineError{1, err}
+	}
+	if !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		return readAll(buffered)
+	}
+	unpacked, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, &LineError{1, broken(err)}
+	}
+	return readAll(unpacked)
+}
+
+func readAll(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	switch {
+	case err != nil:
+		return nil, &LineError{1 + bytes.Count(text, []byte("\n")), broken(err)}
+	case len(text) > maxBytes:
+		return nil, &LineError{1 + bytes.Count(text, []byte("\n")), fmt.Errorf("the text is longer than %d bytes", maxBytes)}
+	}
+	return text, nil
+}
+
+// broken says in words what gzip tells by an end of file.
+func broken(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return fmt.Errorf("the gzip data is cut off: %w", err)
+	}
+	return fmt.Errorf("the file is corrupt: %w", err)
+}
+
+// columns are the names that the header must have.
+func columns() []string { return []string{"order_id", "at", "buyer_id", "sku", "quantity"} }
+
+func readHeader(records *csv.Reader) error {
+	header, number, err := next(records)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if number != 1 || !slices.Equal(header, columns()) {
+		return &LineError{1, fmt.Errorf("the header must be %s", strings.Join(columns(), ","))}
+	}
+	return nil
+}
+
+// next returns a record and the line it begins on. io.EOF means that there are no more.
+func next(records *csv.Reader) ([]string, int, error) {
+	record, err := records.Read()
+	var wrong *csv.ParseError
+	switch {
+	case errors.As(err, &wrong):
+		return nil, 0, &LineError{wrong.StartLine, wrong.Err}
+	case err != nil:
+		return nil, 0, err
+	}
+	number, _ := records.FieldPos(0)
+	return record, number, nil
+}

@@ -1,0 +1,269 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"inventory/internal/api/client"
+	"inventory/internal/stock"
+)
+
+// shop is a service of a few lines that can be told to misbehave. It notes what it has seen.
+type shop struct {
+	mu     sync.Mutex
+	skus   map[string]*stock.Balance
+	orders map[string][]string // of each SKU, in the order of their arrival
+	under  map[string]int      // requests under way for each SKU
+	errors []string
+	// refuse answers an order or a restock instead of the shop, if its status is not 0.
+	refuse func(n int) (status int, body any)
+	asked  int
+}
+
+func newShop() *shop {
+	return &shop{
+		skus: map[string]*stock.Balance{}, orders: map[string][]string{}, under: map[string]int{},
+		refuse: func(int) (int, any) { return 0, nil },
+	}
+}
+
+func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	parts := strings.Split(r.URL.Path, "/") // "", v1, skus, SKU, verb
+	s.begin(parts[3])
+	status, body := s.answer(parts, r.Body)
+	contentType := "application/json"
+	if status >= 400 {
+		contentType = "application/problem+json"
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // a client that has gone needs no answer
+}
+
+func (s *shop) begin(sku string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.under[sku]++; s.under[sku] > 1 {
+		s.errors = append(s.errors, "two requests at once for "+sku)
+	}
+}
+
+func (s *shop) answer(parts []string, body io.Reader) (int, any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sku := parts[3]
+	s.under[sku]--
+	if len(parts) == 4 {
+		var create client.NewSKU
+		_ = json.NewDecoder(body).Decode(&create) // what is not decoded fails the comparison
+		s.skus[sku] = &stock.Balance{SKU: sku, Initial: create.Stock, Available: create.Stock}
+		return http.StatusCreated, client.SKU{Sku: sku, Stock: create.Stock}
+	}
+	s.asked++
+	if status, body := s.refuse(s.asked); status != 0 {
+		return status, body
+	}
+	if parts[4] == "restock" {
+		return s.restock(s.skus[sku], body)
+	}
+	return s.deduct(s.skus[sku], body)
+}
+
+func (s *shop) restock(b *stock.Balance, body io.Reader) (int, any) {
+	var restock client.Restock
+	_ = json.NewDecoder(body).Decode(&restock) // as above
+	s.orders[b.SKU] = append(s.orders[b.SKU], restock.Ref)
+	b.Available, b.Restocked = b.Available+restock.Quantity, b.Restocked+restock.Quantity
+	return http.StatusCreated, restock
+}
+
+func (s *shop) deduct(b *stock.Balance, body io.Reader) (int, any) {
+	var order client.NewDeduction
+	_ = json.NewDecoder(body).Decode(&order) // as above
+	s.orders[b.SKU] = append(s.orders[b.SKU], order.OrderID)
+	switch {
+	case b.Available == 0:
+		return http.StatusConflict, client.Problem{Code: client.SoldOut}
+	case b.Available < order.Quantity:
+		return http.StatusConflict, client.Problem{Code: client.InsufficientStock, Available: &b.Available}
+	}
+	b.Available, b.Committed = b.Available-order.Quantity, b.Committed+order.Quantity
+	return http.StatusCreated, client.Deduction{
+		Sku: b.SKU, OrderID: order.OrderID, Quantity: order.Quantity, Status: client.Committed,
+	}
+}
+
+func (s *shop) audit() (audit stock.Audit) {
+	for _, b := range s.skus {
+		audit.SKUs = append(audit.SKUs, *b)
+	}
+	return audit
+}
+
+func quiet(string, int) (done, over func()) { return func() {}, func() {} }
+
+const prefix = "run-"
+
+// replayed runs a plan against a shop.
+func (s *shop) replayed(ctx context.Context, plan Plan) (*Tally, error) {
+	server := httptest.NewServer(s)
+	defer server.Close()
+	fleet, err := client.NewFleet([]string{server.URL}, 4, 30*time.Millisecond)
+	if err != nil {
+		return nil, err
+	}
+	defer fleet.Close()
+	return Run(ctx, plan, Settings{Fleet: fleet, Prefix: prefix, Concurrency: 4, Progress: quiet})
+}
+
+func sumOfLines(r Result) int {
+	return r.Accepted + r.SoldOut + r.InsufficientStock + r.Restocked + r.LeftOut + r.Errors
+}
+
+func TestRunSendsOneSKUInOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		plan, err := NewPlan(drawLines(t), rapid.Float64Range(0, 2).Draw(t, "factor"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newShop()
+		tally, err := s.replayed(t.Context(), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		orders := map[string][]string{}
+		for _, q := range plan.Requests {
+			name := plan.SKUs[q.SKU].Name
+			id := q.OrderID
+			if q.IsReturn {
+				id = refOf(id, name)
+			}
+			orders[prefix+name] = append(orders[prefix+name], id)
+		}
+		for sku, want := range orders {
+			if got := s.orders[sku]; strings.Join(got, " ") != strings.Join(want, " ") {
+				t.Fatalf("%s: sent %v, want %v", sku, got, want)
+			}
+		}
+		result := NewResult(plan, tally, Compare(plan, prefix, tally, s.audit()), "a shop")
+		if sumOfLines(result) != result.Lines || result.Err() != nil || !result.AuditOK || len(s.errors) > 0 {
+			t.Fatalf("%+v, %v, %v", result, result.Err(), s.errors)
+		}
+	})
+}
+
+func TestRunCountsEveryLineWhateverIsAnswered(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		plan, err := NewPlan(drawLines(t), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newShop()
+		statuses := rapid.SliceOfN(rapid.SampledFrom([]int{0, 200, 400, 404, 409, 422, 500}), 1, 20).Draw(t, "statuses")
+		s.refuse = func(n int) (int, any) { return statuses[n%len(statuses)], client.Problem{Code: client.OrderIDReused} }
+		tally, err := s.replayed(t.Context(), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := NewResult(plan, tally, Compare(plan, prefix, tally, s.audit()), "a shop")
+		if sumOfLines(r) != r.Lines || !r.AuditOK || (r.Errors > 0) != (r.Err() != nil) {
+			t.Fatalf("%+v, %v", r, r.Err())
+		}
+	})
+}
+
+func TestRunGivesUpALostService(t *testing.T) {
+	t.Parallel()
+	plan, err := NewPlan(linesOf(t, "1 10001 1\n2 10001 1\n3 10001 1\n4 10001 1\n4 10001 1"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShop()
+	s.refuse = func(n int) (int, any) {
+		if n < 2 {
+			return 0, nil
+		}
+		return http.StatusServiceUnavailable, client.Problem{Code: client.Unavailable, Detail: "gone"}
+	}
+	tally, err := s.replayed(t.Context(), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewResult(plan, tally, Compare(plan, prefix, tally, s.audit()), "a shop")
+	if r.Accepted != 1 || r.Errors != 4 || sumOfLines(r) != 5 || len(s.orders["run-10001"]) != 1 {
+		t.Errorf("%+v, orders %v", r, s.orders)
+	}
+	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "4 lines failed, first: order 2, SKU 10001: no final answer") {
+		t.Errorf("told: %v", err)
+	}
+	if got := tally.Kinds[Failed].Latency.Count(); got != 1 {
+		t.Errorf("%d latencies of failures; only one was sent", got)
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	plan, err := NewPlan(linesOf(t, "1 10001 1\n2 10001 1\n3 10002 1"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s := newShop()
+	s.refuse = func(int) (int, any) { cancel(why); return 0, nil }
+	if _, err := s.replayed(ctx, plan); !errors.Is(err, why) {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestCompareFindsWhatDoesNotAddUp(t *testing.T) {
+	t.Parallel()
+	plan := Plan{SKUs: []SKU{{"10001", 10, 8, 8}}}
+	good := stock.Balance{SKU: "run-10001", Initial: 8, Restocked: 2, Available: 4, Committed: 6, Merges: 1}
+	for name, c := range map[string]struct {
+		change func(*stock.Audit)
+		says   string
+	}{
+		"nothing":       {func(*stock.Audit) {}, ""},
+		"another's SKU": {func(a *stock.Audit) { a.SKUs = append(a.SKUs, stock.Balance{SKU: "10001", Initial: 9}) }, ""},
+		"another's error": {func(a *stock.Audit) {
+			a.SKUs = append(a.SKUs, stock.Balance{SKU: "10001", Violations: []string{"bad"}})
+		}, ""},
+		"violation":        {func(a *stock.Audit) { a.SKUs[0].Violations = []string{"bad"} }, "bad"},
+		"unit lost":        {func(a *stock.Audit) { a.SKUs[0].Available-- }, "units missing: 1"},
+		"sale unanswered":  {func(a *stock.Audit) { a.SKUs[0].Available--; a.SKUs[0].Committed++ }, "units sold: 7 in the rows instead of 6"},
+		"sale lost":        {func(a *stock.Audit) { a.SKUs[0].Available++; a.SKUs[0].Committed-- }, "units sold: 5"},
+		"restock twice":    {func(a *stock.Audit) { a.SKUs[0].Available += 2; a.SKUs[0].Restocked += 2 }, "units restocked: 4"},
+		"stock of another": {func(a *stock.Audit) { a.SKUs[0].Available++; a.SKUs[0].Initial++ }, "initial stock: 9"},
+		"reserved":         {func(a *stock.Audit) { a.SKUs[0].Available--; a.SKUs[0].Reserved++ }, "units reserved: 1"},
+		"adjusted":         {func(a *stock.Audit) { a.SKUs[0].Available++; a.SKUs[0].Adjusted++ }, "units adjusted: 1"},
+		"oversold":         {func(a *stock.Audit) { a.SKUs[0].Available = -1; a.SKUs[0].Committed = 11 }, "units oversold: 1"},
+		"no such database": {func(a *stock.Audit) { a.SKUs = nil }, "none of the run's SKUs"},
+		"SKU missing":      {func(a *stock.Audit) { a.SKUs[0].SKU = "run-10002" }, "10001: the database does not know it"},
+	} {
+		audit := stock.Audit{SKUs: []stock.Balance{good}}
+		c.change(&audit)
+		tally := newTally(1)
+		tally.Units[0] = Units{Sold: 6, Restocked: 2}
+		got := Compare(plan, prefix, tally, audit)
+		if got.OK() != (c.says == "") || !strings.Contains(strings.Join(got.Problems, "\n"), c.says) {
+			t.Errorf("%s: %q", name, got.Problems)
+		}
+		r := NewResult(plan, tally, got, "")
+		if (r.Err() == nil) != r.AuditOK {
+			t.Errorf("%s: audit_ok is %v, and the error is %v", name, r.AuditOK, r.Err())
+		}
+	}
+}

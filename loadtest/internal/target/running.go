@@ -1,0 +1,98 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"inventory/internal/api/client"
+	"inventory/internal/app"
+)
+
+// reachTimeout is how long a running service may take to answer at all.
+const reachTimeout = 5 * time.Second
+
+// Check tells which flags do not go together. The names are those of the flags.
+func (c Config) Check() error {
+	switch {
+	case c.Private && len(c.ServiceURLs) > 0:
+		return errors.New("--private-servers and --url exclude each other: running services have servers of their own")
+	case c.Private && c.DatabaseURL != "":
+		return errors.New("--private-servers and --database-url exclude each other")
+	case c.Private && c.RedisURL != "":
+		return errors.New("--private-servers and --redis-url exclude each other")
+	case len(c.ServiceURLs) > 0 && c.RedisURL != "":
+		return errors.New("--url and --redis-url exclude each other: running services have a Redis of their own")
+	case len(c.ServiceURLs) > 0 && c.DatabaseURL == "":
+		return errors.New("--url needs --database-url, whose rows are audited")
+	}
+	for i, serviceURL := range c.ServiceURLs {
+		if _, err := nameOf(serviceURL); err != nil {
+			return fmt.Errorf("--url, number %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// nameOf is a service's URL without what may be secret in it.
+func nameOf(serviceURL string) (string, error) {
+	parsed, err := url.Parse(serviceURL)
+	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+		return "", errors.New("must be http://HOST:PORT or https://…") // err would quote a password
+	}
+	return parsed.Scheme + "://" + parsed.Host, nil
+}
+
+// useRunning makes sure that the services and their database answer.
+func (t *Target) useRunning(ctx context.Context, urls []string) error {
+	for _, serviceURL := range urls {
+		if err := reach(ctx, serviceURL); err != nil {
+			return err
+		}
+	}
+	store, err := app.OpenForReading(ctx, t.databaseURL)
+	if err != nil {
+		return fmt.Errorf("open the database for the audit: %w", err)
+	}
+	t.URLs, t.Name = urls, strconv.Itoa(len(urls))+" running service"
+	if len(urls) > 1 {
+		t.Name += "s"
+	}
+	return store.Close()
+}
+
+// reach asks a service for a SKU that nobody has, which every inventory service answers in its own words.
+func reach(ctx context.Context, serviceURL string) error {
+	name, err := nameOf(serviceURL)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	fleet, err := client.NewFleet([]string{serviceURL}, 1, time.Millisecond)
+	if err != nil {
+		return fmt.Errorf("the service at %s: its URL cannot be used", name) // err would quote a password
+	}
+	defer fleet.Close()
+	answer, err := fleet.ReadSKU(ctx, "loadtest-reach")
+	if err != nil {
+		return fmt.Errorf("reach the service at %s: %w", name, WithoutURL(err))
+	}
+	known := answer.Problem != nil && answer.Problem.Code == client.UnknownSku
+	if !answer.OK() && !known {
+		return fmt.Errorf("what answers at %s is no inventory service in order: %w", name, answer.Err())
+	}
+	return nil
+}
+
+// WithoutURL takes the URL, which may hold secrets, out of an error of an HTTP client.
+func WithoutURL(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}

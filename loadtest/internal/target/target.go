@@ -1,0 +1,129 @@
+// Package target is where a scenario's load goes, and whose rows are audited afterwards.
+//
+// There are four kinds. Without URLs, the service runs inside, on a temporary SQLite file and the embedded Redis.
+// With private servers, it runs inside, on a PostgreSQL and a Redis started for it. With a database or Redis URL, it
+// runs inside on those. With service URLs nothing is started.
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"inventory/internal/app"
+	"inventory/internal/stock"
+)
+
+const (
+	// drainTimeout bounds the end of the service inside.
+	drainTimeout = 10 * time.Second
+	// auditTimeout bounds an audit; one of many millions of rows takes minutes.
+	auditTimeout = 10 * time.Minute
+)
+
+// Config chooses the target. At most one of the kinds may be asked for; Check tells.
+type Config struct {
+	Private     bool     // start a PostgreSQL and a Redis for this run
+	DatabaseURL string   // where the service inside keeps its rows, or those at ServiceURLs theirs
+	RedisURL    string   // where the service inside keeps its locks
+	ServiceURLs []string // running services
+	Logger      *slog.Logger
+}
+
+// Target is a service to send load to.
+type Target struct {
+	URLs []string // of the API
+	Name string   // for people; without secrets
+
+	databaseURL string
+	// closers undo what Open did, the last first.
+	closers []func(context.Context) error
+}
+
+// Open starts what has to be started, and makes sure that what has to be there answers. On an error everything that
+// was started is stopped.
+func Open(ctx context.Context, c Config) (t *Target, err error) {
+	t = &Target{databaseURL: c.DatabaseURL}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close(context.WithoutCancel(ctx)))
+			t = nil
+		}
+	}()
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	if len(c.ServiceURLs) > 0 {
+		return t, t.useRunning(ctx, c.ServiceURLs)
+	}
+	return t, t.startInside(ctx, c)
+}
+
+func (t *Target) onClose(undo func(context.Context) error) { t.closers = append(t.closers, undo) }
+
+// startInside starts the service in this process.
+func (t *Target) startInside(ctx context.Context, c Config) error {
+	redisURL, redisName := c.RedisURL, "Redis at --redis-url"
+	if redisURL == "" || redisURL == app.Embedded {
+		redisURL, redisName = app.Embedded, "the embedded Redis"
+	}
+	databaseName := "PostgreSQL at --database-url"
+	if strings.HasPrefix(c.DatabaseURL, "sqlite:") {
+		databaseName = "the SQLite file at --database-url"
+	}
+	switch {
+	case c.Private:
+		var err error
+		if t.databaseURL, redisURL, err = t.startServers(ctx); err != nil {
+			return err
+		}
+		databaseName, redisName = "a private PostgreSQL", "a private Redis"
+	case c.DatabaseURL == "":
+		folder, err := os.MkdirTemp("", "inventory-loadtest-")
+		if err != nil {
+			return fmt.Errorf("make a temporary folder: %w", err)
+		}
+		t.onClose(func(context.Context) error { return os.RemoveAll(folder) })
+		t.databaseURL, databaseName = "sqlite:"+filepath.Join(folder, "inventory.db"), "a temporary SQLite file"
+	}
+	service, err := app.Start(ctx, app.Config{
+		DatabaseURL: t.databaseURL, RedisURL: redisURL, DrainTimeout: drainTimeout, Logger: c.Logger,
+	})
+	if err != nil {
+		return fmt.Errorf("start the service: %w", err)
+	}
+	t.onClose(service.Close)
+	t.URLs, t.Name = []string{service.URL()}, "the service inside, on "+databaseName+" and "+redisName
+	return nil
+}
+
+// Audit recomputes the balance of every SKU from the rows, beside the running service.
+func (t *Target) Audit(ctx context.Context) (audit stock.Audit, err error) {
+	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
+	defer cancel()
+	store, err := app.OpenForReading(ctx, t.databaseURL)
+	if err != nil {
+		return stock.Audit{}, fmt.Errorf("audit: %w", err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if audit, err = store.Audit(ctx); err != nil {
+		return stock.Audit{}, fmt.Errorf("audit: %w", err)
+	}
+	return audit, nil
+}
+
+// Close stops and removes what Open has started.
+func (t *Target) Close(ctx context.Context) error {
+	var errs []error
+	for _, undo := range slices.Backward(t.closers) {
+		errs = append(errs, undo(ctx))
+	}
+	t.closers = nil
+	return errors.Join(errs...)
+}

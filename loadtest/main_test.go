@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+
+	"inventory/internal/app"
+)
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(&logging.VoidLogger{})
+	goleak.VerifyTestMain(m)
+}
+
+// outcome is what a run of the program left behind.
+type outcome struct {
+	code     int
+	out, err string
+}
+
+func runWith(ctx context.Context, args ...string) outcome {
+	var out, errs bytes.Buffer
+	code := run(ctx, args, streams{&out, &errs})
+	return outcome{code, out.String(), errs.String()}
+}
+
+// wantOneLine demands a failure that is told in one line, of which says is a part.
+func (o outcome) wantOneLine(t *testing.T, says string) {
+	t.Helper()
+	if o.code != 1 || o.out != "" || strings.Count(o.err, "\n") != 1 || !strings.Contains(o.err, says) {
+		t.Errorf("exit status %d, standard output %q, standard error %q; want one line with %q", o.code, o.out, o.err, says)
+	}
+	if strings.Contains(o.err, "secret") {
+		t.Errorf("a secret is told: %s", o.err)
+	}
+}
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "orders.csv")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// freeAddress is one where nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func TestWrongFlagsNameThemselves(t *testing.T) {
+	t.Parallel()
+	const service, database = "--url=http://me:secret@127.0.0.1:1", "--database-url=postgres://me:secret@127.0.0.1:1/db"
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"scenario":            {[]string{"replays"}, "replays"},
+		"unknown":             {[]string{"replay", "--order=x"}, "--order"},
+		"factor no number":    {[]string{"replay", "--stock-factor=much"}, "--stock-factor"},
+		"factor below zero":   {[]string{"replay", "--stock-factor=-1"}, "--stock-factor"},
+		"factor not a number": {[]string{"replay", "--stock-factor=NaN"}, "--stock-factor"},
+		"concurrency":         {[]string{"replay", "--concurrency=0"}, "--concurrency"},
+		"log level":           {[]string{"replay", "--log-level=loud"}, "--log-level"},
+		"url alone":           {[]string{"replay", service}, "--database-url"},
+		"url and redis":       {[]string{"replay", service, database, "--redis-url=redis://:secret@h"}, "--redis-url"},
+		"private and url":     {[]string{"replay", service, "--private-servers"}, "--private-servers"},
+		"private and db":      {[]string{"replay", database, "--private-servers"}, "--private-servers"},
+		"private and redis":   {[]string{"replay", "--redis-url=redis://:secret@h", "--private-servers"}, "--private-servers"},
+		"url no URL":          {[]string{"replay", "--url=http://h,me:secret@h", database}, "--url, number 2"},
+		"url not valid":       {[]string{"replay", "--url=http://me:secret@h:%zz", database}, "--url, number 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runWith(t.Context(), c.args...).wantOneLine(t, c.says)
+		})
+	}
+}
+
+func TestHelpExplainsEveryFlag(t *testing.T) {
+	t.Parallel()
+	help := runWith(t.Context(), "replay", "--help")
+	if help.code != 0 || help.err != "" {
+		t.Fatalf("%+v", help)
+	}
+	for _, flag := range []string{
+		"--orders", "--stock-factor", "--concurrency", "--json", "--quick", "--private-servers", "--database-url",
+		"--redis-url", "--url", "--log-level",
+	} {
+		if !strings.Contains(help.out, flag) {
+			t.Errorf("no help for %s", flag)
+		}
+	}
+	// Except --help itself, which stands behind -h.
+	if flags, defaults := strings.Count(help.out, "\n      --"), strings.Count(help.out, "Default:"); flags != defaults {
+		t.Errorf("%d flags tell %d defaults:\n%s", flags, defaults, help.out)
+	}
+}
+
+// TestACorruptFileSendsNothing watches a service that would answer anything.
+func TestACorruptFileSendsNothing(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	service := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer service.Close()
+	file := writeFile(t, "order_id,at,buyer_id,sku,quantity\n1,2010-12-01T08:26:00Z,2,85123A,6\n1,2010-12-01T08:26:00Z,2,85123A,x\n")
+	result := filepath.Join(t.TempDir(), "result.json")
+	runWith(t.Context(), "replay", "--orders", file, "--url", service.URL, "--database-url", "sqlite:"+file, "--json", result).
+		wantOneLine(t, file+`: line 3: quantity "x"`)
+	if asked.Load() > 0 {
+		t.Errorf("%d requests were sent", asked.Load())
+	}
+	if _, err := os.Stat(result); err == nil {
+		t.Error("there is a result")
+	}
+}
+
+func TestAMissingFileSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	runWith(t.Context(), "replay").wantOneLine(t, "run from the root of the repository, or name a file with --orders")
+	runWith(t.Context(), "replay", "--orders=none.csv").wantOneLine(t, "none.csv")
+	runWith(t.Context(), "replay", "--orders="+shopFile, "--json=none/there.json").wantOneLine(t, "--json: open none/there.json")
+}
+
+func TestWhatCannotBeReachedIsOneLine(t *testing.T) {
+	t.Parallel()
+	nobody, file := freeAddress(t), writeFile(t, handMade)
+	stranger := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(stranger.Close) // after the parallel tests below
+	postgres := "--database-url=postgres://me:secret@" + nobody + "/db?sslmode=disable"
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"PostgreSQL": {[]string{postgres}, "reach PostgreSQL"},
+		"Redis":      {[]string{"--redis-url=redis://me:secret@" + nobody}, "reach Redis"},
+		"Redis URL":  {[]string{"--redis-url=http://me:secret@" + nobody}, "redis URL"},
+		"database":   {[]string{"--database-url=mysql://me:secret@" + nobody}, "database URL"},
+		"service":    {[]string{"--url=http://me:secret@" + nobody, postgres}, "reach the service at http://" + nobody},
+		"stranger":   {[]string{"--url=" + stranger.URL, postgres}, "no inventory service"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := runWith(t.Context(), append([]string{"replay", "--orders", file}, c.args...)...)
+			got.wantOneLine(t, c.says)
+		})
+	}
+}
+
+// TestTheDatabaseOfTheServiceIsNeeded audits another database than the one that was sold from.
+func TestTheDatabaseOfTheServiceIsNeeded(t *testing.T) {
+	t.Parallel()
+	url, databaseURL := startService(t)
+	runWith(t.Context(), "replay", "--orders", writeFile(t, handMade), "--url", url, "--database-url", databaseURL+".not").
+		wantOneLine(t, "there is no SQLite file")
+	_, other := startService(t)
+	got := runWith(t.Context(), "replay", "--orders", writeFile(t, handMade), "--url", url, "--database-url", other, "--json=-")
+	if got.code != 1 || !strings.Contains(got.err, "is it the one that the service uses?") || !strings.Contains(got.out, `"audit_ok":false`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// startService starts a service on a SQLite file of its own.
+func startService(t *testing.T) (url, databaseURL string) {
+	t.Helper()
+	databaseURL = "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")
+	service, err := app.Start(t.Context(), app.Config{DatabaseURL: databaseURL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := service.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return service.URL(), databaseURL
+}
+
+// decodeResult demands that text is exactly one object with exactly the members of a replay's result.
+func decodeResult(t *testing.T, text string) map[string]any {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(text))
+	var got map[string]any
+	if err := decoder.Decode(&got); err != nil {
+		t.Fatalf("%v in %q", err, text)
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		t.Errorf("there is more than one object: %q", text)
+	}
+	members := strings.Fields("lines accepted sold_out insufficient_stock restocked left_out errors units_sold elapsed_seconds audit_ok")
+	for _, member := range members {
+		if _, there := got[member]; !there {
+			t.Errorf("no %q in %s", member, text)
+		}
+	}
+	if len(got) != len(members) {
+		t.Errorf("%d members instead of %d: %s", len(got), len(members), text)
+	}
+	return got
+}

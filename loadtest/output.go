@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// result is what a scenario ends with.
+type result interface {
+	Print(to io.Writer) error     // for a person
+	PrintJSON(to io.Writer) error // one object
+}
+
+// output is where a result goes: to a person on standard output, and as JSON to a file; or as JSON to standard output.
+type output struct {
+	person io.Writer // nil: nobody reads
+	json   io.Writer // nil: not wanted
+	file   *os.File  // nil: none
+}
+
+// openOutput opens what --json names. It does so before a run, whose result would be lost otherwise, and empties it:
+// what is in the file afterwards is this run's.
+func openOutput(name string, standard io.Writer) (*output, error) {
+	switch name {
+	case "":
+		return &output{person: standard}, nil
+	case "-":
+		return &output{json: standard}, nil
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("--json: %w", err)
+	}
+	return &output{person: standard, json: file, file: file}, nil
+}
+
+func (o *output) print(r result) error {
+	if o.json != nil {
+		if err := r.PrintJSON(o.json); err != nil {
+			return fmt.Errorf("write the result: %w", err)
+		}
+	}
+	if o.person != nil {
+		if err := r.Print(o.person); err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+	}
+	return nil
+}
+
+func (o *output) close() error {
+	if o.file == nil {
+		return nil
+	}
+	if err := o.file.Close(); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"inventory/internal/api/client"
+	"inventory/internal/progress"
+	"inventory/loadtest/internal/orderfile"
+	"inventory/loadtest/internal/replay"
+	"inventory/loadtest/internal/target"
+)
+
+const (
+	// defaultOrders is the shop's file that the lab brings along.
+	defaultOrders = "loadtest/testdata/online-retail-2010-12-01.csv.gz"
+	// quickLines is how much of a file a quick round replays.
+	quickLines = 1500
+	// patience is how long a request is sent again for want of a final answer.
+	patience = 20 * time.Second
+	// most bounds of flags.
+	mostConcurrency = 10_000
+	mostStockFactor = 1_000_000
+)
+
+type replayCommand struct {
+	Orders      string  `help:"CSV of order lines in time order, gzipped or not, with the columns order_id,at,buyer_id,sku,quantity. Default: ${default}, from the root of the repository." default:"loadtest/testdata/online-retail-2010-12-01.csv.gz" placeholder:"FILE"`
+	StockFactor float64 `help:"Stock of a SKU in parts of what all its orders ask for, 0 to 1000000. Default: ${default}." default:"0.8" placeholder:"FACTOR"`
+	Concurrency int     `help:"Requests under way at once, 1 to 10000, never two of one SKU. Default: ${default}." default:"64" placeholder:"REQUESTS"`
+	JSON        string  `help:"Write the result as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	Quick       bool    `help:"One short round: only the orders of the first 1500 lines. Default: off."`
+	targetFlags
+}
+
+// Validate tells kong which flag is wrong.
+func (c *replayCommand) Validate() error {
+	switch {
+	case math.IsNaN(c.StockFactor) || c.StockFactor < 0 || c.StockFactor > mostStockFactor:
+		return fmt.Errorf("--stock-factor must be 0 to %d", mostStockFactor)
+	case c.Concurrency < 1 || c.Concurrency > mostConcurrency:
+		return fmt.Errorf("--concurrency must be 1 to %d", mostConcurrency)
+	}
+	return c.config(streams{err: io.Discard}).Check()
+}
+
+// Run replays, audits and prints.
+func (c *replayCommand) Run(ctx context.Context, s streams) error {
+	plan, err := c.plan()
+	if err != nil {
+		return err
+	}
+	out, err := openOutput(c.JSON, s.out)
+	if err != nil {
+		return err
+	}
+	result, err := c.replay(ctx, plan, s)
+	if err != nil {
+		return errors.Join(err, out.close())
+	}
+	return errors.Join(out.print(result), out.close(), result.Err())
+}
+
+// plan reads the orders, all of them before anything is started.
+func (c *replayCommand) plan() (replay.Plan, error) {
+	lines, err := orderfile.ReadFile(c.Orders)
+	if errors.Is(err, fs.ErrNotExist) && c.Orders == defaultOrders {
+		err = fmt.Errorf("%w; run from the root of the repository, or name a file with --orders", err)
+	}
+	if err != nil {
+		return replay.Plan{}, err
+	}
+	if c.Quick {
+		lines = orderfile.FirstOrders(lines, quickLines)
+	}
+	plan, err := replay.NewPlan(lines, c.StockFactor)
+	if err != nil {
+		return replay.Plan{}, fmt.Errorf("plan the orders of %s: %w", c.Orders, err)
+	}
+	return plan, nil
+}
+
+// replay sends the plan to the target of the flags, and compares answers and rows.
+func (c *replayCommand) replay(ctx context.Context, plan replay.Plan, s streams) (result replay.Result, err error) {
+	to, err := target.Open(ctx, c.config(s))
+	if err != nil {
+		return replay.Result{}, err
+	}
+	defer func() { err = errors.Join(err, to.Close(context.WithoutCancel(ctx))) }()
+	fleet, err := client.NewFleet(to.URLs, c.Concurrency, patience)
+	if err != nil {
+		return replay.Result{}, err
+	}
+	defer fleet.Close()
+	prefix := newPrefix()
+	tally, err := replay.Run(ctx, plan, replay.Settings{
+		Fleet: fleet, Prefix: prefix, Concurrency: c.Concurrency,
+		Progress: func(phase string, steps int) (done, over func()) {
+			p := progress.New(s.err, phase, steps)
+			return p.Add, p.Finish
+		},
+	})
+	if err != nil {
+		return replay.Result{}, err
+	}
+	audit, err := to.Audit(ctx)
+	if err != nil {
+		return replay.Result{}, err
+	}
+	return replay.NewResult(plan, tally, replay.Compare(plan, prefix, tally, audit), to.Name), nil
+}
+
+// newPrefix begins the names of a run's SKUs. They are fresh, so that a database can be used again, and those of
+// later runs sort after those of earlier ones.
+func newPrefix() string {
+	at := strconv.FormatInt(time.Now().Unix(), 36)
+	return "replay-" + at + strings.ToLower(rand.Text()[:6]) + "-"
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"inventory/loadtest/internal/replay"
+)
+
+const shopFile = "testdata/online-retail-2010-12-01.csv.gz"
+
+// handMade has, with a stock factor of 0.5: 10001 with 10 units for a demand of 20, and 10002 with one.
+const handMade = `order_id,at,buyer_id,sku,quantity
+1,2010-12-01T08:00:00Z,7,10001,3
+1,2010-12-01T08:00:00Z,7,POST,1
+1,2010-12-01T08:00:00Z,7,10001,2
+2,2010-12-01T08:01:00Z,,10001,7
+3,2010-12-01T08:02:00Z,8,10001,5
+4,2010-12-01T08:03:00Z,8,10001,1
+C5,2010-12-01T08:04:00Z,7,10001,-2
+C5,2010-12-01T08:04:00Z,7,10001,-1
+6,2010-12-01T08:05:00Z,9,10001,2
+7,2010-12-01T08:06:00Z,,10002,-4
+C8,2010-12-01T08:07:00Z,7,10002,-1
+C8,2010-12-01T08:07:00Z,7,D,-1
+`
+
+func TestReplayOfAKnownFile(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, handMade)
+	got := runWith(t.Context(), "replay", "--orders", file, "--stock-factor=0.5", "--json=-")
+	if got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	result := decodeResult(t, got.out)
+	if seconds, ok := result["elapsed_seconds"].(float64); !ok || seconds <= 0 {
+		t.Errorf("elapsed_seconds is %v", result["elapsed_seconds"])
+	}
+	delete(result, "elapsed_seconds")
+	want := map[string]any{
+		"lines": 12., "accepted": 4., "sold_out": 1., "insufficient_stock": 1., "restocked": 3., "left_out": 3.,
+		"errors": 0., "units_sold": 12., "audit_ok": true,
+	}
+	if !reflect.DeepEqual(result, want) {
+		t.Errorf("got  %v\nwant %v", result, want)
+	}
+}
+
+// TestReplayAtARunningService replays twice at one service: the second run meets the rows of the first.
+func TestReplayAtARunningService(t *testing.T) {
+	t.Parallel()
+	url, databaseURL := startService(t)
+	file, result := writeFile(t, handMade), filepath.Join(t.TempDir(), "result.json")
+	for range 2 {
+		got := runWith(t.Context(), "replay", "--orders", file, "--url", url+","+url, "--database-url", databaseURL,
+			"--json", result, "--concurrency=2")
+		if got.code != 0 {
+			t.Fatalf("%+v", got)
+		}
+		for _, says := range []string{"12 order lines", "2 running services", "p99", "requests a second", "audit     OK"} {
+			if !strings.Contains(got.out, says) {
+				t.Errorf("a person is not told %q:\n%s", says, got.out)
+			}
+		}
+		if !strings.Contains(got.err, "requests answered: 7 of 7\n") {
+			t.Errorf("progress: %q", got.err)
+		}
+		text, err := os.ReadFile(result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if decodeResult(t, string(text))["audit_ok"] != true {
+			t.Errorf("%s", text)
+		}
+	}
+}
+
+// TestAnInterruptLeavesNothingBehind interrupts a replay as soon as it tells of progress.
+func TestAnInterruptLeavesNothingBehind(t *testing.T) { // not parallel: it moves the temporary folder
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	errs := &onWrite{do: func() { interrupt(fmt.Errorf("interrupted by the test")) }}
+	if code := run(ctx, []string{"replay", "--orders", shopFile}, streams{io.Discard, errs}); code != 1 {
+		t.Errorf("exit status %d", code)
+	}
+	if !strings.Contains(errs.String(), "loadtest: the replay was stopped: interrupted by the test\n") {
+		t.Errorf("told: %s", errs)
+	}
+	left, err := os.ReadDir(folder)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// onWrite does something at each write.
+type onWrite struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	do   func()
+}
+
+func (w *onWrite) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.do()
+	return w.text.Write(text)
+}
+
+func (w *onWrite) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// totals are what became of a SKU.
+type totals struct{ sold, restocked, left int64 }
+
+// modelled is what a store without any concurrency would make of a plan.
+func modelled(plan replay.Plan) map[string]totals {
+	out := map[string]totals{}
+	for _, s := range plan.SKUs {
+		out[s.Name] = totals{left: s.Stock}
+	}
+	for _, q := range plan.Requests {
+		name := plan.SKUs[q.SKU].Name
+		of := out[name]
+		switch {
+		case q.IsReturn:
+			of.left, of.restocked = of.left+q.Quantity, of.restocked+q.Quantity
+		case of.left >= q.Quantity:
+			of.left, of.sold = of.left-q.Quantity, of.sold+q.Quantity
+		}
+		out[name] = of
+	}
+	return out
+}
+
+// replayShop replays the shop's file on the target of the flags, and demands that each SKU ends as modelled.
+func replayShop(t *testing.T, flags targetFlags, quick bool) {
+	t.Helper()
+	c := replayCommand{Orders: shopFile, StockFactor: 0.8, Concurrency: 64, Quick: quick, targetFlags: flags}
+	plan, err := c.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := c.replay(t.Context(), plan, streams{io.Discard, io.Discard})
+	if err != nil || result.Err() != nil {
+		t.Fatal(err, result.Err())
+	}
+	sum := result.Accepted + result.SoldOut + result.InsufficientStock + result.Restocked + result.LeftOut + result.Errors
+	if sum != result.Lines || result.Lines != plan.Lines || result.SoldOut == 0 || result.InsufficientStock == 0 || result.Restocked == 0 {
+		t.Errorf("%+v", result)
+	}
+	got := map[string]totals{}
+	for sku, s := range result.Totals() {
+		got[sku] = totals{s.Sold, s.Restocked, s.Left}
+	}
+	want := modelled(plan)
+	for sku := range want {
+		if got[sku] != want[sku] {
+			t.Errorf("%s: got %+v, want %+v", sku, got[sku], want[sku])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d SKUs instead of %d", len(got), len(want))
+	}
+	t.Logf("%d lines in %.1f s", result.Lines, result.ElapsedSeconds)
+}
+
+// Both stores have to end where the model does, so they end at the same place. The race detector makes SQLite, which
+// is Go here, ten times slower, so these replay a part; the whole file follows below.
+
+func TestReplayOfTheShopEmbedded(t *testing.T) {
+	t.Parallel()
+	replayShop(t, targetFlags{}, true)
+}
+
+func TestReplayOfTheShopOnPrivateServers(t *testing.T) {
+	t.Parallel()
+	replayShop(t, targetFlags{PrivateServers: true}, true)
+}
+
+// TestTheWholeShopOnBothStores runs the program as a person does, without the race detector. The runs compare rows
+// and answers of each SKU by themselves; their totals must be the same on both stores. In a short test the file is
+// cut short.
+func TestTheWholeShopOnBothStores(t *testing.T) { // not parallel: it is long, and needs the processor for itself
+	program := filepath.Join(t.TempDir(), "loadtest")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	results := make([]map[string]any, 2)
+	for i, target := range []string{"--private-servers=false", "--private-servers"} {
+		args := []string{"replay", "--orders", shopFile, "--json=-", target}
+		if testing.Short() {
+			args = append(args, "--quick")
+		}
+		var out, errs bytes.Buffer
+		command := exec.CommandContext(t.Context(), program, args...)
+		command.Stdout, command.Stderr = &out, &errs
+		if err := command.Run(); err != nil {
+			t.Fatalf("%s: %v\n%s", target, err, errs.String())
+		}
+		results[i] = decodeResult(t, out.String())
+		t.Logf("%s: %v", target, results[i])
+		delete(results[i], "elapsed_seconds")
+	}
+	if !reflect.DeepEqual(results[0], results[1]) {
+		t.Errorf("SQLite %v\nPostgreSQL %v", results[0], results[1])
+	}
+	if results[0]["errors"] != 0. || results[0]["audit_ok"] != true {
+		t.Errorf("%v", results[0])
+	}
+}
