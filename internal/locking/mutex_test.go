@@ -322,7 +322,12 @@ func TestCancelledWaiterIsNeverAdmitted(t *testing.T) {
 		}()
 		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
 		cancel(reason)
-		if err := <-failed; !errors.Is(err, context.Canceled) || !errors.Is(err, ErrBusy) || !errors.Is(err, reason) {
+		err := <-failed
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, reason) {
+			t.Errorf("error %v", err)
+		}
+		// It was in the queue before the server's answer that it is busy was back; the end may have come between.
+		if !errors.Is(err, ErrBusy) && !errors.Is(err, ErrNoAnswer) {
 			t.Errorf("error %v", err)
 		}
 		w.soon("the queue is empty", func() bool { return w.exists(rdb, m.queue) == 0 })
