@@ -18,7 +18,6 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
-	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
 	"inventory/loadtest/internal/target"
@@ -36,7 +35,7 @@ type streams struct {
 }
 
 func main() {
-	redis.SetLogger(&logging.VoidLogger{}) // what it logs, its errors say as well
+	logging.Disable() // what go-redis logs, its errors say as well
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second ctrl-C does not wait for the clean end of the first
 	code := run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr})

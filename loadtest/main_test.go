@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
@@ -22,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(&logging.VoidLogger{})
+	logging.Disable()
 	goleak.VerifyTestMain(m)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/locking"
+	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/sqlite"
@@ -26,6 +27,7 @@ const sku = "hot"
 type world struct {
 	*testing.T
 	store    stock.Store
+	url      string // of the PostgreSQL database
 	redisURL string // "" runs without locks
 }
 
@@ -48,7 +50,12 @@ func embedded(t *testing.T) *world {
 // real is a world of PostgreSQL and Redis.
 func real(t *testing.T) *world {
 	t.Helper()
-	url, drop, err := postgresServer.CreateDatabase(t.Context(), "")
+	return realOn(t, postgresServer)
+}
+
+func realOn(t *testing.T, server *servertest.Postgres) *world {
+	t.Helper()
+	url, drop, err := server.CreateDatabase(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +70,18 @@ func real(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	closeStore(t, store)
-	return &world{T: t, store: store, redisURL: redisServer.URL()}
+	return &world{T: t, store: store, url: url, redisURL: redisServer.URL()}
+}
+
+// reopen gives the world itself new connections; its services keep theirs.
+func (w *world) reopen() {
+	w.Helper()
+	store, err := postgres.Open(w.Context(), w.url, 8)
+	if err != nil {
+		w.Fatal(err)
+	}
+	closeStore(w.T, store)
+	w.store = store
 }
 
 func migrate(t *testing.T, open func() (*migrations.Migrator, error)) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
 	"inventory/internal/servertest"
@@ -21,6 +22,7 @@ var (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	logging.Disable() // what go-redis logs, its errors say as well
 	ctx := context.Background()
 	var err error
 	if postgresServer, err = servertest.StartPostgres(ctx); err != nil {
