@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -105,35 +106,55 @@ func TestAuditFindsADifference(t *testing.T) {
 
 func TestDemo(t *testing.T) {
 	t.Parallel()
+	size := 5 // the sizes below are a fifth
+	if testing.Short() {
+		size = 1
+	}
+	soldOut := func(s saleSummary) bool { return s.Accepted == s.Stock && s.SoldOut == int64(s.Requests)-s.Stock }
+	nearlySoldOut := func(s saleSummary) bool { return s.UnitsSold > s.Stock-5 }
 	for _, c := range []struct {
-		name string
-		args []string
-		want func(saleSummary) bool
+		name          string
+		stock, buyers int
+		args          []string
+		want          func(saleSummary) bool
 	}{
-		{"defaults", nil, func(s saleSummary) bool { return s.Accepted == 10000 && s.SoldOut == 10000 }},
-		{"nothing divides", []string{"--stock", "9997", "--segments", "7", "--buyers", "15000"}, func(s saleSummary) bool {
-			return s.Accepted == 9997 && s.SoldOut == 5003
-		}},
-		{"mixed quantities", []string{"--quantity", "1-5"}, func(s saleSummary) bool { return s.UnitsSold > 9995 }},
-		{"large orders", []string{"--quantity", "700", "--buyers", "30"}, func(s saleSummary) bool {
-			return s.Accepted == 14 && s.InsufficientStock == 16 && s.Merges > 0
-		}},
-		{"no locks", []string{"--lock", "none", "--quantity", "1-5", "--buyers", "8000"}, func(s saleSummary) bool { return s.UnitsSold > 9995 }},
-		{"not sold out", []string{"--buyers", "100"}, func(s saleSummary) bool { return s.Accepted == 100 && s.SoldOut == 0 }},
-		{"nothing to sell", []string{"--stock", "0", "--buyers", "100"}, func(s saleSummary) bool { return s.SoldOut == 100 }},
-		{"real servers", []string{"--database-url", database(t), "--redis-url", redisServer.URL(), "--quantity", "1-5"}, func(s saleSummary) bool {
-			return s.UnitsSold > 9995
-		}},
+		{"like the defaults", 2000, 4000, nil, soldOut},
+		{"nothing divides", 1999, 3000, []string{"--segments", "7"}, soldOut},
+		{"mixed quantities", 2000, 4000, []string{"--quantity", "1-5"}, nearlySoldOut},
+		{"no locks", 2000, 1600, []string{"--lock", "none", "--quantity", "1-5"}, nearlySoldOut},
+		{"real servers", 2000, 4000, []string{"--quantity", "1-5", "--database-url", database(t), "--redis-url", redisServer.URL()}, nearlySoldOut},
+		{"not sold out", 2000, 20, nil, func(s saleSummary) bool { return s.Accepted == int64(s.Requests) && s.SoldOut == 0 }},
+		{"nothing to sell", 0, 20, nil, soldOut},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := spawn(t, append([]string{"demo", "--json"}, c.args...)...)
+			args := []string{"demo", "--json", "--stock", strconv.Itoa(c.stock * size), "--buyers", strconv.Itoa(c.buyers * size)}
+			r := spawn(t, append(args, c.args...)...)
 			s := parse(t, r)
 			exact(t, s)
 			if r.code != 0 || !c.want(s) {
 				t.Errorf("exit status %d, %s%s", r.code, r.out, r.err)
 			}
 		})
+	}
+}
+
+func TestDemoOfLargeOrdersMerges(t *testing.T) {
+	t.Parallel()
+	s := parse(t, invoke(t, "demo", "--json", "--quantity", "700", "--buyers", "30"))
+	exact(t, s)
+	if s.Accepted != 14 || s.InsufficientStock != 16 || s.Merges == 0 {
+		t.Errorf("summary %+v", s)
+	}
+}
+
+func TestDemoDefaults(t *testing.T) {
+	t.Parallel()
+	help := invoke(t, "demo", "--help").out
+	for _, text := range []string{"--stock=10000", "--segments=10", "--buyers=20000", "--quantity=1", "--concurrency=256"} {
+		if !strings.Contains(help, text) {
+			t.Errorf("demo --help does not say %s", text)
+		}
 	}
 }
 
