@@ -115,7 +115,7 @@ func (g *ground) textbook() seller {
 	return func(ctx context.Context, orderID string) error {
 		segment := rand.IntN(benchSegments)
 		lock, err := locks.Obtain(ctx, "textbook/"+strconv.Itoa(segment), 5*time.Second, &redislock.Options{
-			RetryStrategy: redislock.LinearBackoff(time.Millisecond),
+			RetryStrategy: redislock.LinearBackoff(10 * time.Millisecond),
 		})
 		if err != nil {
 			return err
