@@ -51,9 +51,9 @@ func OpenPostgres(databaseURL string) (*Migrator, error) {
 	return open("postgres", db, driver, err)
 }
 
-// OpenSQLite returns a migrator for a SQLite database file. Close it.
-func OpenSQLite(file string) (*Migrator, error) {
-	db, err := sql.Open("sqlite", file)
+// OpenSQLite returns a migrator for the SQLite database of a data source name. Close it.
+func OpenSQLite(dsn string) (*Migrator, error) {
+	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
@@ -86,7 +86,7 @@ func (m *Migrator) Up() error {
 	err := m.migrate.Up()
 	if dirty := (migrate.ErrDirty{}); errors.As(err, &dirty) {
 		// A process died between marking the step and finishing it. Steps may run twice, so run it again.
-		if err = m.migrate.Force(m.before(uint(dirty.Version))); err == nil { //nolint:gosec // versions are small
+		if err = m.migrate.Force(m.before(dirty.Version)); err == nil {
 			err = m.migrate.Up()
 		}
 	}
@@ -145,12 +145,12 @@ func (m *Migrator) list() []Step {
 	return list
 }
 
-// before returns the version that precedes v, and -1, which golang-migrate takes for none, at the first.
-func (m *Migrator) before(v uint) int {
+// before returns the version that precedes v; for the first one, and for none, golang-migrate's word for none.
+func (m *Migrator) before(v int) int {
 	previous := database.NilVersion
 	for _, step := range m.list() {
-		if step.Version < v {
-			previous = int(step.Version) //nolint:gosec // versions are small
+		if version := int(step.Version); version < v { //nolint:gosec // versions are small
+			previous = version
 		}
 	}
 	return previous

@@ -67,7 +67,10 @@ func (c *demoCommand) Run(ctx context.Context, s streams) (err error) {
 	defer fleet.Close()
 	sku := "demo-" + uuid.NewString()
 	created, err := fleet.CreateSKU(ctx, sku, client.NewSKU{Stock: c.Stock, Segments: &c.Segments})
-	if err = errors.Join(err, created.Err()); err != nil {
+	if err == nil {
+		err = created.Err()
+	}
+	if err != nil {
 		return fmt.Errorf("create SKU %s: %w", sku, err)
 	}
 	sale := newSale(sku, fleet, *c)

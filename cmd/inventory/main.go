@@ -48,7 +48,6 @@ func run(ctx context.Context, args []string, s streams) int {
 		kong.Name("inventory"),
 		kong.Description("Sells stock that everyone wants at the same second: exactly once, never below zero."),
 		kong.DefaultEnvars("INVENTORY"),
-		kong.UsageOnError(),
 		kong.Writers(s.out, s.err),
 		kong.Exit(func(code int) { exited = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),

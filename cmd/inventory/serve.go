@@ -29,6 +29,14 @@ type serveCommand struct {
 	LogLevel       slog.Level    `help:"Least level that is logged: debug, info, warn or error." default:"info"`
 }
 
+// Validate tells kong which value is out of range.
+func (c *serveCommand) Validate() error {
+	if c.DrainTimeout <= 0 {
+		return errors.New("--drain-timeout must be more than 0s")
+	}
+	return nil
+}
+
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, s streams) error {
 	log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: c.LogLevel}))

@@ -48,11 +48,11 @@ func (c AdminConfig) ready(e echo.Context) error {
 	ctx, cancel := context.WithTimeout(e.Request().Context(), readyTimeout)
 	defer cancel()
 	answer, status := readiness{Database: "ok", Redis: "none"}, http.StatusOK
+	if err := c.Database(ctx); err != nil { // first: it alone decides, and Redis must not use up its time
+		answer.Database, status = state(err), http.StatusServiceUnavailable
+	}
 	if c.Redis != nil {
 		answer.Redis = state(c.Redis(ctx))
-	}
-	if err := c.Database(ctx); err != nil {
-		answer.Database, status = state(err), http.StatusServiceUnavailable
 	}
 	return e.JSON(status, answer)
 }

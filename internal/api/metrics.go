@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"strconv"
 	"time"
 
@@ -79,11 +78,10 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 func codeLabel(err error) string {
-	var e *stock.Error
-	if errors.As(err, &e) {
-		return string(e.Code)
+	if err == nil {
+		return ""
 	}
-	return ""
+	return string(asStockError(err).Code)
 }
 
 // BatchWritten implements [stock.Observer].

@@ -29,7 +29,7 @@ const lockLease = 5 * time.Second
 // Timeouts of the listeners.
 const (
 	headerTimeout = 5 * time.Second
-	bodyTimeout   = 10 * time.Second
+	bodyTimeout   = 5 * time.Second // less than a drain takes, which waits for bodies too
 	answerTimeout = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
 	profileLimit  = 5 * time.Minute // a profile is answered when it is over
@@ -46,6 +46,7 @@ type App struct {
 	address string
 	adminAt string
 	serving *errgroup.Group
+	serves  context.Context // ends when a listener fails, with that as its cause, or when both have ended
 	// closers undo what Start did, the last first.
 	closers []func(context.Context) error
 }
@@ -142,10 +143,9 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 	}
 	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
 	a.public, a.admin = newServer(public, answerTimeout), newServer(admin, profileLimit)
-	a.serving = &errgroup.Group{}
+	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
 	a.serving.Go(func() error { return serve(a.public, publicAt) })
 	a.serving.Go(func() error { return serve(a.admin, adminAt) })
-	a.onClose(a.drain)
 	if a.config.AllowAnonymous {
 		a.config.Logger.Warn("anybody who reaches the listeners may use them: --allow-anonymous is set")
 	}
@@ -179,31 +179,37 @@ func serve(server *http.Server, listener net.Listener) error {
 	return nil
 }
 
-// drain stops accepting, and answers what is in flight as long as ctx lasts.
+// drain stops accepting, and answers what is in flight as long as ctx lasts. The admin listener stays until then,
+// and does not wait: what it has in flight is a profile, at most.
 func (a *App) drain(ctx context.Context) error {
-	var servers errgroup.Group
-	for _, server := range []*http.Server{a.public, a.admin} {
-		servers.Go(func() error {
-			if err := server.Shutdown(ctx); err != nil {
-				return errors.Join(fmt.Errorf("requests still in flight: %w", err), server.Close())
-			}
-			return nil
-		})
+	err := a.public.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("requests still in flight: %w", err), a.public.Close())
 	}
-	return errors.Join(servers.Wait(), a.serving.Wait())
+	return errors.Join(err, a.admin.Close(), a.serving.Wait())
 }
 
+// closeLimit is for each thing that is closed after the drain.
+const closeLimit = 2 * time.Second
+
 // Close stops accepting, finishes what is in flight within the drain time-out and ctx, gives the locks back and
-// closes everything.
+// closes everything. What takes longer is abandoned, and said in the error.
 func (a *App) Close(ctx context.Context) error {
+	drain := ctx
 	if a.config.DrainTimeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, a.config.DrainTimeout)
+		drain, cancel = context.WithTimeout(ctx, a.config.DrainTimeout)
 		defer cancel()
 	}
 	var errs []error
+	if a.serving != nil {
+		errs = append(errs, a.drain(drain))
+		a.serving = nil
+	}
 	for _, undo := range slices.Backward(a.closers) {
-		errs = append(errs, undo(ctx))
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+		errs = append(errs, undo(limited))
+		cancel()
 	}
 	a.closers = nil
 	return errors.Join(errs...)
@@ -218,5 +224,11 @@ func (a *App) AdminURL() string { return "http://" + a.adminAt }
 // Service is the stock service inside, for callers in the same process.
 func (a *App) Service() *stock.Service { return a.service }
 
-// Wait returns when a listener has failed, or after Close.
-func (a *App) Wait() error { return a.serving.Wait() }
+// Wait returns when a listener has failed, with that error, or after Close.
+func (a *App) Wait() error {
+	<-a.serves.Done()
+	if cause := context.Cause(a.serves); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}

@@ -33,7 +33,7 @@ func parseDatabase(databaseURL string) (database, error) {
 		}
 		return database{postgresURL: databaseURL}, nil
 	case "sqlite":
-		if file := strings.TrimPrefix(rest, "//"); file != "" {
+		if file := strings.TrimPrefix(rest, "//"); file != "" && !strings.HasPrefix(file, ":") {
 			return database{file: file}, nil
 		}
 	}
@@ -62,7 +62,7 @@ func (d database) own() (release func() error, err error) {
 
 func (d database) migrator() (*migrations.Migrator, error) {
 	if d.file != "" {
-		return migrations.OpenSQLite(d.file)
+		return migrations.OpenSQLite(sqlite.DSN(d.file))
 	}
 	return migrations.OpenPostgres(d.postgresURL)
 }

@@ -117,6 +117,23 @@ func TestPlanMergeConservesUnitsAndNeedsNoSecondMerge(t *testing.T) {
 	})
 }
 
+func TestPlanMergeInMidSaleLeavesTheOthersTheirStock(t *testing.T) {
+	segments := make([]int64, 10)
+	for i := range segments {
+		segments[i] = 1000
+	}
+	plan := PlanMerge(segments, []Order{{OrderID: "a", Quantity: 1001}}, []int{0}, nil, make([]Outcome, 1))
+	stocked := 0
+	for _, left := range plan.Segments {
+		if left > 0 {
+			stocked++
+		}
+	}
+	if slices.Max(plan.Segments) < 1001 || stocked < 4 {
+		t.Fatalf("%v left", plan.Segments)
+	}
+}
+
 func TestPlanMergePrefersASingleSegment(t *testing.T) {
 	outcomes := make([]Outcome, 1)
 	plan := PlanMerge([]int64{2, 5, 3}, []Order{{OrderID: "a", Quantity: 4}}, []int{0}, nil, outcomes)

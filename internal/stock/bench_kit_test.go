@@ -155,11 +155,7 @@ func (w *world) startOn(store stock.Store, observer stock.Observer) *stock.Servi
 				w.Error(err)
 			}
 		})
-		// The test's name keeps tests on one Redis apart.
-		group := w.Name()
-		config.Lock = func(sku string, segment int) locking.Locker {
-			return locks.Mutex(group+sku+"/"+strconv.Itoa(segment), locking.Group(group+sku))
-		}
+		config.Lock = func(sku string, segment int) locking.Locker { return w.lock(locks, sku, segment) }
 	}
 	service := stock.NewService(config)
 	w.Cleanup(func() {
@@ -168,6 +164,11 @@ func (w *world) startOn(store stock.Store, observer stock.Observer) *stock.Servi
 		}
 	})
 	return service
+}
+
+// lock is the lock of a segment. The test's name keeps tests on one Redis apart.
+func (w *world) lock(locks *locking.Locks, sku string, segment int) locking.Locker {
+	return locks.Mutex(w.Name()+sku+"/"+strconv.Itoa(segment), locking.Group(w.Name()+sku))
 }
 
 func (w *world) create(s *stock.Service, units int64, segments int) {

@@ -3,6 +3,7 @@ package stock
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,7 @@ const (
 	laneIdle   = time.Second            // a lane without work for this long ends
 	writeLimit = 10 * time.Second       // for all that one batch needs of the store
 	soldOutFor = time.Second            // for this long a refusal may rest on one look at the rows
-	lockWait   = 100 * time.Millisecond // for a lock, before a lane goes on under the guard
+	lockWait   = 100 * time.Millisecond // for the locks of a batch, and again for those of a merge, before it goes on under the guard
 	lockTurn   = 25 * time.Millisecond  // a busy lane offers its lock to other processes this often
 	lockLinger = 2 * time.Millisecond   // an idle lane gives its lock back after this
 )
@@ -32,15 +33,18 @@ type lane struct {
 	stale   atomic.Bool // stock came from elsewhere: what we remember may be too little
 
 	levels   []int64       // per segment what it last held as far as we know; nil before the first look
-	segment  int           // where we sell
+	segment  int           // where we sell, or sold last
 	hold     *locking.Hold // its lock; nil: none
 	heldAt   time.Time
 	soldOut  time.Time // when zero was confirmed over all segments; the zero time: not
 	deserted bool      // the SKU does not exist: end as soon as the queue is empty
 }
 
+// nowhere is the segment of a lane that has not sold yet.
+const nowhere = -1
+
 func newLane(s *Service, sku string) *lane {
-	return &lane{service: s, sku: sku, queue: newQueue()}
+	return &lane{service: s, sku: sku, queue: newQueue(), segment: nowhere}
 }
 
 func (l *lane) push(r *request) error { return l.queue.push(r, queueLimit) }
@@ -109,9 +113,10 @@ func (l *lane) serve(batch []*request) {
 // requests that got no answer, and the error they all share.
 func (l *lane) sell(ctx context.Context, pending []*request) ([]*request, error) {
 	fresh := false // whether levels were read for this batch
+	lockBy := time.Now().Add(lockWait)
 	for hop := 0; len(pending) > 0; hop++ {
 		if candidates := l.candidates(pending); len(candidates) > 0 && hop < maxHops {
-			l.moveTo(ctx, candidates)
+			l.moveTo(candidates, lockBy)
 			var err error
 			if pending, err = l.deduct(ctx, pending); err != nil {
 				return pending, err
@@ -142,15 +147,12 @@ func (l *lane) look(ctx context.Context) error {
 	return nil
 }
 
-// candidates returns the segments that can fill at least one request as far as we know: the one we are at alone
-// if it can, else all of them, from a place of our own on.
+// candidates returns the segments that can fill at least one request as far as we know: the one whose lock we hold
+// alone if it can. Else all of them, shuffled, so that processes spread; the one where we sold last comes first.
 func (l *lane) candidates(pending []*request) []int {
 	smallest := int64(MaxQuantity)
 	for _, r := range pending {
 		smallest = min(smallest, r.order.Quantity)
-	}
-	if l.segment < len(l.levels) && l.levels[l.segment] >= smallest {
-		return []int{l.segment}
 	}
 	var found []int
 	for i, level := range l.levels {
@@ -158,7 +160,15 @@ func (l *lane) candidates(pending []*request) []int {
 			found = append(found, i)
 		}
 	}
-	return shuffled(found)
+	at := slices.Index(found, l.segment)
+	if at >= 0 && l.holds() {
+		return []int{l.segment}
+	}
+	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+	if at := slices.Index(found, l.segment); at >= 0 {
+		found[0], found[at] = found[at], found[0]
+	}
+	return found
 }
 
 // deduct writes the requests that fit into the segment, in one batch, and returns the others.

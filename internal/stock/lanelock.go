@@ -1,9 +1,7 @@
 package stock
 
 import (
-	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"inventory/internal/locking"
@@ -13,44 +11,49 @@ import (
 // over its segments by themselves, each keeping to one that nobody else holds.
 const triedLocks = 3
 
-// moveTo makes one of the candidates the lane's segment and takes its lock if it can be had in time. Without it
+// holds tells whether the lane has the lock of its segment.
+func (l *lane) holds() bool { return l.hold != nil && l.hold.Context().Err() == nil }
+
+// moveTo makes one of the candidates the lane's segment and takes its lock if it can be had until lockBy. Without it
 // the lane goes on under the guard: a lock saves waiting on rows, it decides nothing.
-func (l *lane) moveTo(ctx context.Context, candidates []int) {
-	if l.hold != nil && l.hold.Context().Err() == nil && candidates[0] == l.segment {
+func (l *lane) moveTo(candidates []int, lockBy time.Time) {
+	if l.holds() && candidates[0] == l.segment {
 		return
 	}
 	l.unlock()
 	l.segment = candidates[0]
-	if l.service.lock == nil {
+	if l.service.lock == nil || !time.Now().Before(lockBy) {
 		return
 	}
 	start := time.Now()
-	err := l.tryLocks(ctx, candidates[:min(len(candidates), triedLocks)])
+	err := l.tryLocks(candidates[:min(len(candidates), triedLocks)], lockBy)
 	if errors.Is(err, locking.ErrBusy) {
-		l.hold, err = l.service.lock(l.sku, l.segment).Lock(l.service.base, locking.Wait(lockWait))
+		l.hold, err = l.service.lock(l.sku, l.segment).Lock(l.service.base, waitUntil(lockBy))
 	}
 	l.heldAt = time.Now()
 	l.service.observer.LockWaited(l.heldAt.Sub(start), err == nil)
 	l.noteLock(err)
 }
 
-// tryLocks takes the first lock that is free. Its error is the last one seen.
-func (l *lane) tryLocks(ctx context.Context, candidates []int) (err error) {
+// tryLocks takes the first lock that is free. Its error is the last one seen. The hold outlives the batch, so it
+// gets the service's context, not the batch's.
+func (l *lane) tryLocks(candidates []int, lockBy time.Time) (err error) {
 	for _, segment := range candidates {
-		// The hold outlives this batch, so it gets the service's context, not the batch's.
-		if l.hold, err = l.service.lock(l.sku, segment).TryLock(l.service.base, locking.Wait(lockWait)); err == nil {
+		if l.hold, err = l.service.lock(l.sku, segment).TryLock(l.service.base, waitUntil(lockBy)); err == nil {
 			l.segment = segment
 			return nil
 		}
-		if !errors.Is(err, locking.ErrBusy) || ctx.Err() != nil {
+		if !errors.Is(err, locking.ErrBusy) {
 			return err
 		}
 	}
 	return err
 }
 
-// takeTurns gives the lock back after a turn. If another process waits, the lock is its now, and the lane goes
-// to another segment or waits in its turn.
+func waitUntil(t time.Time) locking.LockOption { return locking.Wait(max(0, time.Until(t))) }
+
+// takeTurns gives the lock back after a turn. If another process waits for it, it is promised to that one now, and
+// the lane finds it busy and goes to another segment, or waits in its turn.
 func (l *lane) takeTurns() {
 	if l.hold != nil && time.Since(l.heldAt) > lockTurn {
 		l.unlock()
@@ -82,13 +85,8 @@ func (l *lane) noteLock(err error) {
 func (l *lane) fence() Fence { return fenceOf(l.hold) }
 
 func fenceOf(hold *locking.Hold) Fence {
-	if hold == nil || hold.Context().Err() != nil {
+	if hold == nil || hold.Context().Err() != nil { // a lost lock proves nothing
 		return Fence{}
 	}
 	return Fence{Token: hold.Token(), Owner: hold.Owner()}
-}
-
-func shuffled(segments []int) []int {
-	rand.Shuffle(len(segments), func(i, j int) { segments[i], segments[j] = segments[j], segments[i] })
-	return segments
 }

@@ -1,5 +1,13 @@
 package stock
 
+import (
+	"cmp"
+	"slices"
+)
+
+// gatheredOrders is for how many orders of the largest size a merge gathers units in one segment.
+const gatheredOrders = 4
+
 // MergePlan says how a merge is filled: an outcome for each order, the parts of the accepted ones, and by how
 // much each segment changes. Stores carry it out under row locks.
 type MergePlan struct {
@@ -13,8 +21,9 @@ type MergePlan struct {
 // PlanMerge fills orders from the segments, and leaves the rest so that the next buyers need no merge.
 //
 // An order is filled from the segments that hold the most, so that it gets as few parts as possible. If after
-// that no segment could fill an order as large as the largest one accepted here, all that is left goes into the
-// one segment that holds the most: a single segment sells the last units without a storm of merges.
+// that no segment could fill an order as large as the largest one accepted here, the fullest segment is topped up
+// for a few orders of that size. At the end of a sale that is all there is: a single segment sells the last units
+// without a storm of merges. In mid-sale it leaves the other segments to the other buyers.
 //
 // Refused orders do not count for that: an order beyond all stock would collapse the segments of a whole sale.
 func PlanMerge(segments []int64, orders []Order, candidates []int, known map[string]Deduction, outcomes []Outcome) MergePlan {
@@ -36,7 +45,7 @@ func PlanMerge(segments []int64, orders []Order, candidates []int, known map[str
 		largest = max(largest, orders[i].Quantity)
 	}
 	if home := fullest(left); left[home] < largest {
-		collapse(left, home)
+		topUp(left, home, gatheredOrders*largest)
 	}
 	plan.Changes = make([]int64, len(segments))
 	for i := range segments {
@@ -70,11 +79,20 @@ func fullest(left []int64) int {
 	return best
 }
 
-func collapse(left []int64, home int) {
-	var total int64
-	for i := range left {
-		total += left[i]
-		left[i] = 0
+// topUp moves units into the home segment until it holds target or the others hold nothing, the emptiest first: what
+// stays elsewhere stays where it can be sold.
+func topUp(left []int64, home int, target int64) {
+	donors := make([]int, len(left))
+	for i := range donors {
+		donors[i] = i
 	}
-	left[home] = total
+	slices.SortFunc(donors, func(a, b int) int { return cmp.Compare(left[a], left[b]) })
+	for _, donor := range donors {
+		if donor == home {
+			continue
+		}
+		moved := min(left[donor], target-left[home])
+		left[donor] -= moved
+		left[home] += moved
+	}
 }

@@ -85,7 +85,9 @@ func (s *Service) CreateSKU(ctx context.Context, sku NewSKU) (status Status, cre
 	if err := sku.check(); err != nil {
 		return Status{}, false, err
 	}
-	if created, err = s.store.CreateSKU(ctx, sku, now()); err != nil {
+	writing, done := uninterrupted(ctx)
+	defer done()
+	if created, err = s.store.CreateSKU(writing, sku, now()); err != nil {
 		return Status{}, false, unavailable(err, "create SKU")
 	}
 	status, err = s.SKU(ctx, sku.SKU)
@@ -149,7 +151,9 @@ func (s *Service) Restock(ctx context.Context, restock Restock) (created bool, e
 		return false, err
 	}
 	restock.At = now()
-	created, err = s.store.Restock(ctx, restock)
+	writing, done := uninterrupted(ctx)
+	defer done()
+	created, err = s.store.Restock(writing, restock)
 	// Also after an error: the units may be there.
 	s.forget(restock.SKU)
 	if err != nil {
@@ -222,6 +226,11 @@ func (s *Service) forget(sku string) {
 	if l := s.lanes.bySKU[sku]; l != nil {
 		l.stale.Store(true)
 	}
+}
+
+// uninterrupted is the context of a write for a caller who may leave: its commit is not cancelled in flight.
+func uninterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 }
 
 // now is the service's clock: UTC, and no finer than what both stores keep.

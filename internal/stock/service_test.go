@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -200,8 +201,12 @@ func TestRestockInAnotherProcessEndsSoldOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The memory lasts a second; asking is how a buyer waits for it to end.
+		restocked := time.Now()
 		for {
 			_, created, err := here.Deduct(t.Context(), sku, o)
+			if took := time.Since(restocked); took > 2*time.Second {
+				t.Fatalf("still sold out %v after the restock", took)
+			}
 			if created {
 				return
 			}
@@ -209,6 +214,24 @@ func TestRestockInAnotherProcessEndsSoldOut(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 		}
+	})
+}
+
+// TestOneUnitIsNotSoldOut: who asks for more than the last unit is told of it, and it can still be bought.
+func TestOneUnitIsNotSoldOut(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		s := w.start(nil)
+		w.create(s, 3, 2)
+		w.deduct(s, "a", 2)
+		for n := range 3 {
+			_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: fmt.Sprint("two-", n), Quantity: 2})
+			var e *stock.Error
+			if !errors.As(err, &e) || e.Code != stock.CodeInsufficientStock || e.Available != 1 {
+				t.Errorf("2 of 1: %v", err)
+			}
+		}
+		w.deduct(s, "last", 1)
+		w.checkSale(&tally{units: 3})
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -34,8 +35,11 @@ func NewFleet(urls []string, connections int, patience time.Duration) (*Fleet, e
 	}
 	doer := &http.Client{Transport: transport, Timeout: 20 * time.Second}
 	f := &Fleet{patience: patience}
-	for _, url := range urls {
-		c, err := NewClientWithResponses(url, WithHTTPClient(doer))
+	for _, base := range urls {
+		if u, err := url.Parse(base); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			return nil, errors.New("service URL: must be http://HOST:PORT or https://HOST:PORT") // err may quote a password
+		}
+		c, err := NewClientWithResponses(base, WithHTTPClient(doer))
 		if err != nil {
 			return nil, fmt.Errorf("service URL: %w", err)
 		}

@@ -59,7 +59,7 @@ func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int,
 	var inserted []string // nil if all were
 	err = s.pool.QueryRow(ctx, deductSQL, batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
 		c.orderIDs, c.buyerIDs, c.quantities, c.units, batch.At).Scan(&before, &count, &after, &inserted)
-	if isState(err, checkViolation) {
+	if stateOf(err) == checkViolation {
 		return false, nil
 	}
 	if err != nil || before == nil || count == 0 {

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,15 +35,21 @@ var _ stock.Store = (*Store)(nil)
 
 const connectTimeout = 5 * time.Second
 
+// defaultConns bounds the pool where the URL's pool_max_conns does not: as many SKUs can be written at once.
+const defaultConns = 16
+
 // Open connects to the database at a postgres:// URL, whose schema must be up to date. maxConns bounds the pool;
-// 0 leaves it to the URL's pool_max_conns.
+// 0 leaves it to the URL's pool_max_conns, or is 16.
 func Open(ctx context.Context, databaseURL string, maxConns int32) (*Store, error) {
 	config, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err) // pgx keeps the password out of it
 	}
-	if maxConns > 0 {
+	switch {
+	case maxConns > 0:
 		config.MaxConns = maxConns
+	case !strings.Contains(databaseURL, "pool_max_conns"):
+		config.MaxConns = defaultConns
 	}
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	pool, err := pgxpool.NewWithConfig(ctx, config)
@@ -65,26 +72,45 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the pool; it waits for connections in use.
+// closeLimit is for connections that are still in use, as those are of statements that a dead server never answers.
+const closeLimit = 2 * time.Second
+
+// Close closes the pool. It waits for connections in use, but not for ever.
 func (s *Store) Close() error {
-	s.pool.Close()
-	return nil
+	closed := make(chan struct{})
+	go func() {
+		s.pool.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+		return nil
+	case <-time.After(closeLimit):
+		return errors.New("PostgreSQL connections are still in use")
+	}
 }
 
-// checkViolation is the SQLSTATE of a CHECK that fired.
-const checkViolation = "23514"
+// SQLSTATEs of constraints that fired: of a CHECK, and the class of them all.
+const (
+	checkViolation      = "23514"
+	constraintViolation = "23"
+)
 
 // translate marks the errors of constraints that no statement of ours should ever violate.
 func translate(err error) error {
-	if isState(err, checkViolation) {
+	if strings.HasPrefix(stateOf(err), constraintViolation) {
 		return fmt.Errorf("%w: %w", stock.ErrGuard, err)
 	}
 	return err
 }
 
-func isState(err error, state string) bool {
+// stateOf returns the SQLSTATE of an error, "" if PostgreSQL has not sent it.
+func stateOf(err error) string {
 	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && pgErr.Code == state
+	if errors.As(err, &pgErr) {
+		return pgErr.Code
+	}
+	return ""
 }
 
 // inTx runs work in a transaction at READ COMMITTED. An error of work rolls back.

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
 	"inventory/internal/servertest"
+	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/stocktest"
 	"inventory/migrations"
@@ -92,4 +94,43 @@ func nameOf(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return config.Database
+}
+
+// TestConstraintThatFiresIsTheGuard adds a constraint that no statement of ours knows of.
+func TestConstraintThatFiresIsTheGuard(t *testing.T) {
+	url, drop, err := server.CreateDatabase(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	migrate(t, url)
+	store, err := postgres.Open(t.Context(), url, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(store.Close(), drop(context.WithoutCancel(t.Context()))); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Stock: 10, Segments: 2}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "ALTER TABLE deductions ADD CHECK (order_id <> 'poison')"); err != nil {
+		t.Fatal(err)
+	}
+	poison := []stock.Order{{OrderID: "good", Quantity: 1}, {OrderID: "poison", Quantity: 1}}
+	if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
+		t.Errorf("batch: %v", err)
+	}
+	if _, err := store.Merge(t.Context(), stock.Merge{SKU: "a", At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
+		t.Errorf("merge: %v", err)
+	}
+	if status, err := store.Status(t.Context(), "a"); err != nil || status.Available != 10 {
+		t.Errorf("something was written: %+v, %v", status, err)
+	}
 }

@@ -2,7 +2,8 @@
 --
 -- In:  nothing; one statement reads one snapshot
 -- Out: sku_id, initial, restocked, adjusted, available, reserved, committed, merges, and how many of its order
---      ids have two rows, how many deductions have parts that do not add up, how many segments are below zero.
+--      ids have two rows, how many deductions have parts that do not add up, how many segments are below zero. The
+--      constraints rule these three out; the audit does not take the constraints' word for it.
 SELECT k.sku_id,
        k.initial,
        coalesce(m.restocked, 0),

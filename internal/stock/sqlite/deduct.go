@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 
 	"inventory/internal/stock"
@@ -26,18 +27,14 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 	first, repeats := stock.Unique(batch.Orders)
 	result := stock.BatchResult{Outcomes: make([]stock.Outcome, len(batch.Orders))}
 	err := s.inTx(ctx, func(tx *sql.Tx) error {
-		segments, err := readSegments(ctx, tx, batch.SKU, map[int]stock.Fence{batch.Segment: batch.Fence})
-		if err != nil {
+		var err error
+		if result.Available, err = readSegment(ctx, tx, batch); err != nil {
 			return err
-		}
-		if batch.Segment >= len(segments) {
-			return stock.UnknownSKU(batch.SKU)
 		}
 		known, err := selectDeductions(ctx, tx, batch.SKU, idsOf(batch.Orders, first))
 		if err != nil {
 			return err
 		}
-		result.Available = segments[batch.Segment]
 		admitted := stock.Admit(batch.Orders, first, known, result.Available, result.Outcomes)
 		units, err := insertAll(ctx, tx, batch, admitted, result.Outcomes)
 		if err != nil || units == 0 {
@@ -73,6 +70,21 @@ func insertAll(ctx context.Context, tx *sql.Tx, batch stock.Batch, admitted []in
 		units += o.Quantity
 	}
 	return units, nil
+}
+
+const selectSegment = `SELECT available, fence, fence_owner FROM stock_segments WHERE sku_id = $1 AND segment = $2`
+
+// readSegment reads the batch's segment and checks the fence on it.
+func readSegment(ctx context.Context, tx *sql.Tx, batch stock.Batch) (available int64, err error) {
+	var row stock.Fence
+	err = tx.QueryRowContext(ctx, selectSegment, batch.SKU, batch.Segment).Scan(&available, &row.Token, &row.Owner)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, stock.UnknownSKU(batch.SKU)
+	case err == nil && !batch.Fence.Passes(row):
+		return 0, stock.ErrFenced
+	}
+	return available, err
 }
 
 const selectSegments = `SELECT available, fence, fence_owner FROM stock_segments WHERE sku_id = $1 ORDER BY segment`

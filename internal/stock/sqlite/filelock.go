@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/gofrs/flock"
 )
@@ -16,6 +17,12 @@ type FileLock struct{ lock *flock.Flock }
 // LockFile makes this process the owner of a database file, by a kernel lock on FILE.lock that ends with the
 // process however it ends.
 func LockFile(file string) (*FileLock, error) {
+	// Two names of one file are one file.
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	} else if folder, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil { // it does not exist yet
+		file = filepath.Join(folder, filepath.Base(file))
+	}
 	lock := flock.New(file + ".lock")
 	got, err := lock.TryLock()
 	switch {

@@ -60,6 +60,9 @@ func OpenReader(ctx context.Context, file string) (*Store, error) {
 	return s, nil
 }
 
+// DSN names a database file for database/sql, whatever characters are in its path.
+func DSN(file string) string { return dsn(file) }
+
 func dsn(file string, pragmas ...string) string {
 	query := url.Values{"_pragma": append([]string{"busy_timeout(5000)", "journal_mode(WAL)"}, pragmas...)}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: query.Encode()}).String()
@@ -100,7 +103,7 @@ func (s *Store) inTx(ctx context.Context, work func(*sql.Tx) error) error {
 // translate marks the errors of constraints that no statement of ours should ever violate.
 func translate(err error) error {
 	var e *driver.Error
-	if errors.As(err, &e) && e.Code() == codes.SQLITE_CONSTRAINT_CHECK {
+	if errors.As(err, &e) && e.Code()&0xff == codes.SQLITE_CONSTRAINT {
 		return fmt.Errorf("%w: %w", stock.ErrGuard, err)
 	}
 	return err

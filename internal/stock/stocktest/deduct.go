@@ -78,6 +78,41 @@ func testStaleToken(_ *testing.T, k *kit) {
 	k.segments(7)
 }
 
+// testShortBatchRaisesTheFence takes the way of a batch that does not fit: it leaves its token all the same.
+func testShortBatchRaisesTheFence(_ *testing.T, k *kit) {
+	k.create(5, 1)
+	result := k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("a", 2), order("b", 9))
+	k.verdicts(result.Outcomes, stock.Accepted, stock.Short)
+	_, err := k.store.Deduct(k.Context(), stock.Batch{
+		SKU: sku, Fence: stock.Fence{Token: 9, Owner: "y"}, At: at, Orders: []stock.Order{order("c", 1)},
+	})
+	if !errors.Is(err, stock.ErrFenced) {
+		k.Fatalf("got %v, want ErrFenced", err)
+	}
+	k.segments(3)
+}
+
+// testShortRace lets batches of which a part does not fit race over the same ids in two segments.
+func testShortRace(t *testing.T, k *kit) {
+	const rounds = 40
+	k.create(6*rounds, 2)
+	var sold int64
+	for round := range rounds {
+		batch := append(orders(fmt.Sprintf("round-%d", round), 3), order(fmt.Sprintf("large-%d", round), 1000))
+		results := k.race(t, func(ctx context.Context, segment int) (stock.BatchResult, error) {
+			return k.store.Deduct(ctx, stock.Batch{SKU: sku, Segment: segment, At: at, Orders: batch})
+		})
+		for i := range 3 {
+			a, b := results[0].Outcomes[i].Verdict, results[1].Outcomes[i].Verdict
+			if a+b != stock.Accepted+stock.Known {
+				t.Fatalf("round %d, order %d: verdicts %d and %d", round, i, a, b)
+			}
+			sold++
+		}
+	}
+	k.sold(sold)
+}
+
 func testStaleMerge(_ *testing.T, k *kit) {
 	k.create(10, 2)
 	k.deduct(1, stock.Fence{Token: 10, Owner: "x"}, order("a", 1))

@@ -34,6 +34,8 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"turns, not ids, decide who gets the last unit", testTurns},
 		{"stale token changes nothing", testStaleToken},
 		{"stale token of a merge changes nothing", testStaleMerge},
+		{"short batch raises the fence", testShortBatchRaisesTheFence},
+		{"short batches race", testShortRace},
 		{"write without a lock leaves the fence", testLocklessWrite},
 		{"replay", testReplay},
 		{"replay after the stock is gone", testReplayWhenGone},
