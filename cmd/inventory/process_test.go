@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -301,6 +302,95 @@ func TestTermFinishesWhatIsInFlight(t *testing.T) {
 		t.Errorf("%d won of 3000, %d errors: %v", len(c.won), len(c.errors), errors.Join(c.errors...))
 	}
 	audited(t, url)
+}
+
+// TestTermKeepsItsTimeOut blocks an order on a row that somebody else has locked.
+func TestTermKeepsItsTimeOut(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	p := serve(t, "--database-url", url, "--redis-url", redisServer.URL(), "--drain-timeout", "1s")
+	c := newCrowd(t, 100, p)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "BEGIN; SELECT 1 FROM stock_segments FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	answered := make(chan error, 1)
+	go func() {
+		_, err := c.fleet.Deduct(ctx, c.sku, client.NewDeduction{OrderID: "a", Quantity: 1})
+		answered <- err
+	}()
+	for !strings.Contains(p.get("/debug/pprof/goroutine?debug=2"), "stock.(*Service).Deduct(") {
+		if t.Context().Err() != nil {
+			t.Fatal("the order has not arrived")
+		}
+	}
+	start := time.Now()
+	code := p.end(syscall.SIGTERM)
+	if took := time.Since(start); took > 6*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if code != 1 || !strings.Contains(p.log.String(), "in flight") {
+		t.Errorf("exit status %d: %s", code, p.log.String())
+	}
+	cancel()
+	if err := <-answered; err == nil {
+		t.Error("the order was answered")
+	}
+}
+
+// TestTermDoesNotWaitForAProfile: what the admin listener has in flight holds nobody up.
+func TestTermDoesNotWaitForAProfile(t *testing.T) {
+	t.Parallel()
+	p := serve(t, "--database-url", sqliteFile(t))
+	profiling := make(chan error, 1)
+	go func() {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.admin+"/debug/pprof/profile?seconds=60", nil)
+		if err == nil {
+			var response *http.Response
+			if response, err = (&http.Client{Transport: &http.Transport{}}).Do(request); err == nil {
+				response.Body.Close()
+			}
+		}
+		profiling <- err
+	}()
+	for !strings.Contains(p.get("/debug/pprof/goroutine?debug=2"), "pprof.Profile(") {
+		if t.Context().Err() != nil {
+			t.Fatal("the profile has not begun")
+		}
+	}
+	start := time.Now()
+	if code := p.end(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit status %d: %s", code, p.log.String())
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	<-profiling
+}
+
+// get reads from the admin listener.
+func (p *process) get(path string) string {
+	p.Helper()
+	request, err := http.NewRequestWithContext(p.Context(), http.MethodGet, p.admin+path, nil)
+	if err != nil {
+		p.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return string(body)
 }
 
 func TestPortInUse(t *testing.T) {

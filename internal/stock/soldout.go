@@ -9,7 +9,8 @@ import (
 //
 // The memory is made by a merge, which saw zero under the locks of all rows, and ends after soldOutFor, or at
 // once when this process restocks. An order id that was accepted before still gets its answer: the ids are looked
-// up after the zero was seen, so a winner's row is there.
+// up after the zero was seen, so a winner's row is there. One whose stock came from a restock in another process
+// within that second, and whose commit is still under way, is not: it is told "sold out", and asking again tells it.
 func (l *lane) refuseSoldOut(ctx context.Context, batch []*request) ([]*request, error) {
 	if !l.isSoldOut() {
 		return batch, nil

@@ -3,6 +3,8 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -66,8 +68,17 @@ func TestFileBelongsToOneProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlite.LockFile(file); err == nil {
-		t.Fatal("a second lock of the file was granted")
+	other := filepath.Join(t.TempDir(), "other.db")
+	if err := os.Symlink(file, other); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{file, other} {
+		if _, err := sqlite.LockFile(name); !errors.Is(err, sqlite.ErrFileInUse) {
+			t.Fatalf("a second lock of the file as %s: %v", name, err)
+		}
 	}
 	if err := first.Unlock(); err != nil {
 		t.Fatal(err)
