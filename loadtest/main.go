@@ -8,18 +8,11 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"io"
 	"log/slog"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
 	"github.com/alecthomas/kong"
-	"github.com/redis/go-redis/v9/logging"
 
+	"inventory/internal/cli"
 	"inventory/loadtest/internal/target"
 )
 
@@ -28,54 +21,15 @@ type scenarios struct {
 	Replay replayCommand `cmd:"" help:"Replay the order lines of a real shop, and hold the answers against the rows. Exit status 1 if any line failed or anything does not add up."`
 }
 
-// streams is where a scenario prints.
-type streams struct {
-	out io.Writer // results
-	err io.Writer // logs, progress, errors
-}
-
 func main() {
-	logging.Disable() // what go-redis logs, its errors say as well
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second ctrl-C does not wait for the clean end of the first
-	code := run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr})
-	stop()
-	os.Exit(code)
+	cli.Main(&scenarios{}, options()...)
 }
 
-// run is the program: it returns the exit status.
-func run(ctx context.Context, args []string, s streams) int {
-	var c scenarios
-	exited := -1
-	parser, err := kong.New(&c,
+func options() []kong.Option {
+	return []kong.Option{
 		kong.Name("loadtest"),
 		kong.Description("The load lab: what segments and lock kinds buy, in numbers."),
-		kong.Writers(s.out, s.err),
-		kong.Exit(func(code int) { exited = code }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(s),
-	)
-	if err != nil {
-		return fail(s, err)
 	}
-	parsed, err := parser.Parse(args)
-	if exited >= 0 { // --help
-		return exited
-	}
-	if err != nil {
-		return fail(s, err)
-	}
-	if err := parsed.Run(); err != nil {
-		return fail(s, err)
-	}
-	return 0
-}
-
-// fail tells the user what went wrong, once and in one line.
-func fail(s streams, err error) int {
-	// If standard error is closed, the exit status is all there is to tell.
-	_, _ = fmt.Fprintln(s.err, "loadtest:", strings.Join(strings.Fields(err.Error()), " "))
-	return 1
 }
 
 // targetFlags choose where the load goes.
@@ -88,9 +42,9 @@ type targetFlags struct {
 }
 
 // config is what the flags say.
-func (f targetFlags) config(s streams) target.Config {
+func (f targetFlags) config(s cli.Streams) target.Config {
 	return target.Config{
 		Private: f.PrivateServers, DatabaseURL: f.DatabaseURL, RedisURL: f.RedisURL, ServiceURLs: f.URL,
-		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: f.LogLevel})),
+		Logger: slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: f.LogLevel})),
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"inventory/internal/app"
+	"inventory/internal/cli"
 )
 
 func TestMain(m *testing.M) {
@@ -33,7 +34,7 @@ type outcome struct {
 
 func runWith(ctx context.Context, args ...string) outcome {
 	var out, errs bytes.Buffer
-	code := run(ctx, args, streams{&out, &errs})
+	code := run(ctx, args, cli.Streams{Out: &out, Err: &errs})
 	return outcome{code, out.String(), errs.String()}
 }
 
@@ -217,4 +218,9 @@ func decodeResult(t *testing.T, text string) map[string]any {
 		t.Errorf("%d members instead of %d: %s", len(got), len(members), text)
 	}
 	return got
+}
+
+// run is the program inside a test: it returns the exit status.
+func run(ctx context.Context, args []string, s cli.Streams) int {
+	return cli.Run(ctx, args, s, &scenarios{}, options()...)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"inventory/internal/api/client"
+	"inventory/internal/cli"
 	"inventory/internal/progress"
 	"inventory/loadtest/internal/orderfile"
 	"inventory/loadtest/internal/replay"
@@ -48,16 +49,16 @@ func (c *replayCommand) Validate() error {
 	case c.Concurrency < 1 || c.Concurrency > mostConcurrency:
 		return fmt.Errorf("--concurrency must be 1 to %d", mostConcurrency)
 	}
-	return c.config(streams{err: io.Discard}).Check()
+	return c.config(cli.Streams{Err: io.Discard}).Check()
 }
 
 // Run replays, audits and prints.
-func (c *replayCommand) Run(ctx context.Context, s streams) error {
+func (c *replayCommand) Run(ctx context.Context, s cli.Streams) error {
 	plan, err := c.plan()
 	if err != nil {
 		return err
 	}
-	out, err := openOutput(c.JSON, s.out)
+	out, err := openOutput(c.JSON, s.Out)
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (c *replayCommand) plan() (replay.Plan, error) {
 }
 
 // replay sends the plan to the target of the flags, and compares answers and rows.
-func (c *replayCommand) replay(ctx context.Context, plan replay.Plan, s streams) (result replay.Result, err error) {
+func (c *replayCommand) replay(ctx context.Context, plan replay.Plan, s cli.Streams) (result replay.Result, err error) {
 	to, err := target.Open(ctx, c.config(s))
 	if err != nil {
 		return replay.Result{}, err
@@ -103,7 +104,7 @@ func (c *replayCommand) replay(ctx context.Context, plan replay.Plan, s streams)
 	tally, err := replay.Run(ctx, plan, replay.Settings{
 		Fleet: fleet, Prefix: prefix, Concurrency: c.Concurrency,
 		Progress: func(phase string, steps int) (done, over func()) {
-			p := progress.New(s.err, phase, steps)
+			p := progress.New(s.Err, phase, steps)
 			return p.Add, p.Finish
 		},
 	})

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"inventory/internal/cli"
 	"inventory/loadtest/internal/replay"
 )
 
@@ -90,7 +91,7 @@ func TestAnInterruptLeavesNothingBehind(t *testing.T) { // not parallel: it move
 	t.Setenv("TMPDIR", folder)
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	errs := &onWrite{do: func() { interrupt(fmt.Errorf("interrupted by the test")) }}
-	if code := run(ctx, []string{"replay", "--orders", shopFile}, streams{io.Discard, errs}); code != 1 {
+	if code := run(ctx, []string{"replay", "--orders", shopFile}, cli.Streams{Out: io.Discard, Err: errs}); code != 1 {
 		t.Errorf("exit status %d", code)
 	}
 	if !strings.Contains(errs.String(), "loadtest: the replay was stopped: interrupted by the test\n") {
@@ -153,7 +154,7 @@ func replayShop(t *testing.T, flags targetFlags, quick bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := c.replay(t.Context(), plan, streams{io.Discard, io.Discard})
+	result, err := c.replay(t.Context(), plan, cli.Streams{Out: io.Discard, Err: io.Discard})
 	if err != nil || result.Err() != nil {
 		t.Fatal(err, result.Err())
 	}

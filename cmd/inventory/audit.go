@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"inventory/internal/app"
+	"inventory/internal/cli"
 	"inventory/internal/stock"
 )
 
@@ -40,7 +41,7 @@ type auditedSKU struct {
 var errAuditFailed = errors.New("the audit found differences")
 
 // Run audits and prints.
-func (c *auditCommand) Run(ctx context.Context, s streams) (err error) {
+func (c *auditCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	store, err := app.OpenForReading(ctx, c.DatabaseURL)
 	if err != nil {
 		return err
@@ -52,9 +53,9 @@ func (c *auditCommand) Run(ctx context.Context, s streams) (err error) {
 	}
 	report := reportOf(audit)
 	if c.JSON {
-		err = json.NewEncoder(s.out).Encode(report)
+		err = json.NewEncoder(s.Out).Encode(report)
 	} else {
-		err = report.print(s.out)
+		err = report.print(s.Out)
 	}
 	if err == nil && !report.OK {
 		err = errAuditFailed

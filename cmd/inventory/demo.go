@@ -16,6 +16,7 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/internal/app"
+	"inventory/internal/cli"
 	"inventory/internal/progress"
 	"inventory/internal/stock"
 )
@@ -54,8 +55,8 @@ func (c *demoCommand) Validate() error {
 }
 
 // Run holds the sale.
-func (c *demoCommand) Run(ctx context.Context, s streams) (err error) {
-	stop, err := c.startService(ctx, s.err)
+func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
+	stop, err := c.startService(ctx, s.Err)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (c *demoCommand) Run(ctx context.Context, s streams) (err error) {
 		return fmt.Errorf("create SKU %s: %w", sku, err)
 	}
 	sale := newSale(sku, fleet, *c)
-	if err := sale.run(ctx, progress.New(s.err, "buyers served", c.Buyers)); err != nil {
+	if err := sale.run(ctx, progress.New(s.Err, "buyers served", c.Buyers)); err != nil {
 		return err
 	}
 	summary, err := c.audit(ctx, sale)
@@ -82,9 +83,9 @@ func (c *demoCommand) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	if c.JSON {
-		err = summary.printJSON(s.out)
+		err = summary.printJSON(s.Out)
 	} else {
-		err = summary.print(s.out, sku)
+		err = summary.print(s.Out, sku)
 	}
 	if err == nil && !summary.AuditOK {
 		err = errSaleFailed

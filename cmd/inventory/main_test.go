@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"inventory/internal/cli"
 	"inventory/internal/servertest"
 )
 
@@ -64,7 +65,7 @@ type result struct {
 func invoke(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code := run(t.Context(), args, streams{&out, &errs})
+	code := run(t.Context(), args, cli.Streams{Out: &out, Err: &errs})
 	return result{code, out.String(), errs.String()}
 }
 
@@ -120,3 +121,8 @@ func oneLine(t *testing.T, r result, texts ...string) {
 }
 
 const canary = "canary-7391"
+
+// run is the program inside a test: it returns the exit status.
+func run(ctx context.Context, args []string, s cli.Streams) int {
+	return cli.Run(ctx, args, s, &commands{}, options()...)
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"inventory/internal/app"
+	"inventory/internal/cli"
 	"inventory/migrations"
 )
 
@@ -23,21 +24,21 @@ type (
 )
 
 // Run applies what is pending.
-func (c *migrateUp) Run(ctx context.Context, s streams) error {
+func (c *migrateUp) Run(ctx context.Context, s cli.Streams) error {
 	steps, err := app.MigrateUp(ctx, c.DatabaseURL)
-	return printSteps(s.out, steps, err)
+	return printSteps(s.Out, steps, err)
 }
 
 // Run undoes one.
-func (c *migrateDown) Run(ctx context.Context, s streams) error {
+func (c *migrateDown) Run(ctx context.Context, s cli.Streams) error {
 	steps, err := app.MigrateDown(ctx, c.DatabaseURL)
-	return printSteps(s.out, steps, err)
+	return printSteps(s.Out, steps, err)
 }
 
 // Run lists them.
-func (c *migrateStatus) Run(ctx context.Context, s streams) error {
+func (c *migrateStatus) Run(ctx context.Context, s cli.Streams) error {
 	steps, err := app.MigrationStatus(ctx, c.DatabaseURL)
-	return printSteps(s.out, steps, err)
+	return printSteps(s.Out, steps, err)
 }
 
 func printSteps(out io.Writer, steps []migrations.Step, err error) error {

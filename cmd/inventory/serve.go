@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"inventory/internal/app"
+	"inventory/internal/cli"
 )
 
 // databaseFlag and redisFlag are shared by the commands that need them.
@@ -38,8 +39,8 @@ func (c *serveCommand) Validate() error {
 }
 
 // Run serves until ctx ends.
-func (c *serveCommand) Run(ctx context.Context, s streams) error {
-	log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: c.LogLevel}))
+func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
+	log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: c.LogLevel}))
 	a, err := app.Start(ctx, app.Config{
 		Listen: c.Listen, AdminListen: c.AdminListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
 		Lock: c.Lock, AllowAnonymous: c.AllowAnonymous, DrainTimeout: c.DrainTimeout, Logger: log,

@@ -1,0 +1,66 @@
+// Package cli runs a command line: it parses the flags, runs the chosen command until it ends or a signal comes, and
+// tells what went wrong once, in one line.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/redis/go-redis/v9/logging"
+)
+
+// Streams is where a command prints.
+type Streams struct {
+	Out io.Writer // results
+	Err io.Writer // logs, progress, errors
+}
+
+// Main runs the process's own command line and exits with its status. SIGINT and SIGTERM end the command's context; a
+// second one ends the process.
+func Main(grammar any, options ...kong.Option) {
+	logging.Disable() // what go-redis logs, its errors say as well
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	code := Run(ctx, os.Args[1:], Streams{os.Stdout, os.Stderr}, grammar, options...)
+	stop()
+	os.Exit(code)
+}
+
+// Run parses args by a kong grammar and runs the command they name, whose Run method may ask for a context.Context
+// and for Streams. It returns the exit status.
+func Run(ctx context.Context, args []string, s Streams, grammar any, options ...kong.Option) int {
+	exited := -1
+	parser, err := kong.New(grammar, append(options,
+		kong.Writers(s.Out, s.Err),
+		kong.Exit(func(code int) { exited = code }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(s),
+	)...)
+	if err != nil {
+		return fail(s, "flags", err)
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 { // --help
+		return exited
+	}
+	if err == nil {
+		err = parsed.Run()
+	}
+	if err != nil {
+		return fail(s, parser.Model.Name, err)
+	}
+	return 0
+}
+
+// fail tells the user what went wrong.
+func fail(s Streams, name string, err error) int {
+	line := strings.Join(strings.Fields(err.Error()), " ")
+	_, _ = fmt.Fprintln(s.Err, name+":", line) // there is nowhere else to say it; the status says it too
+	return 1
+}
