@@ -191,7 +191,7 @@ func (w *world) audit() stock.Balance {
 // counts is an observer that counts.
 type counts struct {
 	stock.NoObserver
-	batches, lockless, merged, fencedOut, fromMemory, guard atomic.Int64
+	batches, lockless, merged, mergesLocked, fencedOut, fromMemory, guard atomic.Int64
 }
 
 func (c *counts) BatchWritten(_ int, _ time.Duration, locked bool) {
@@ -201,10 +201,16 @@ func (c *counts) BatchWritten(_ int, _ time.Duration, locked bool) {
 	}
 }
 
-func (c *counts) MergeWritten(_, merged int, _ time.Duration, _ bool) { c.merged.Add(int64(merged)) }
-func (c *counts) FencedOut()                                          { c.fencedOut.Add(1) }
-func (c *counts) GuardFired()                                         { c.guard.Add(1) }
-func (c *counts) SoldOutFromMemory(n int)                             { c.fromMemory.Add(int64(n)) }
+func (c *counts) MergeWritten(_, merged int, _ time.Duration, locked bool) {
+	c.merged.Add(int64(merged))
+	if locked {
+		c.mergesLocked.Add(1)
+	}
+}
+
+func (c *counts) FencedOut()              { c.fencedOut.Add(1) }
+func (c *counts) GuardFired()             { c.guard.Add(1) }
+func (c *counts) SoldOutFromMemory(n int) { c.fromMemory.Add(int64(n)) }
 
 // tally is what buyers were told.
 type tally struct {

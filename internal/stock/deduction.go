@@ -10,11 +10,8 @@ import (
 // DeductionStatus is the state of a deduction.
 type DeductionStatus string
 
-// The states that exist so far: a plain deduction is committed at once.
-const (
-	StatusReserved  DeductionStatus = "reserved"
-	StatusCommitted DeductionStatus = "committed"
-)
+// StatusCommitted is the one state that exists so far: a plain deduction is committed at once.
+const StatusCommitted DeductionStatus = "committed"
 
 // Order is what a buyer asks for. OrderID makes it idempotent within its SKU.
 type Order struct {

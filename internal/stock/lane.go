@@ -160,8 +160,7 @@ func (l *lane) candidates(pending []*request) []int {
 			found = append(found, i)
 		}
 	}
-	at := slices.Index(found, l.segment)
-	if at >= 0 && l.holds() {
+	if l.holds() && slices.Contains(found, l.segment) {
 		return []int{l.segment}
 	}
 	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
@@ -261,5 +260,5 @@ func (l *lane) stocked() []int {
 			found = append(found, i)
 		}
 	}
-	return slices.Clip(found)
+	return found
 }

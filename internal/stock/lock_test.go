@@ -170,23 +170,26 @@ func TestMergeHoldsTheLocksOfItsDonors(t *testing.T) {
 			t.Errorf("segment %d: %v, want ErrFenced", part.Segment, err)
 		}
 	}
+	if seen.mergesLocked.Load() != 1 {
+		t.Errorf("%d merges were written under locks, want 1", seen.mergesLocked.Load())
+	}
 	w.audit()
 }
 
 // TestMergeGoesOnWithoutLocks: donors are locked by somebody who does not give them up.
 func TestMergeGoesOnWithoutLocks(t *testing.T) {
 	t.Parallel()
-	w := real(t)
-	s := w.start(nil)
+	w, seen := real(t), &counts{}
+	s := w.start(seen)
 	w.create(s, 40, 4)
-	w.stranger(0, 1, 2, 3)
+	w.stranger(1, 3)
 	start := time.Now()
 	w.deduct(s, "large", 25)
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	if b := w.audit(); b.Merges != 1 {
-		t.Errorf("%d merges", b.Merges)
+	if b := w.audit(); b.Merges != 1 || seen.mergesLocked.Load() != 0 {
+		t.Errorf("%d merges, %d under locks; want 1 and 0", b.Merges, seen.mergesLocked.Load())
 	}
 }
 

@@ -14,14 +14,14 @@ import (
 // segments, ascending. So what it refuses is refused truly, whether or not the locks came in time.
 func (l *lane) merge(ctx context.Context, pending []*request) ([]*request, error) {
 	start := time.Now()
-	fences, unlock := l.lockSegments(ctx, l.stocked())
+	fences, locked, unlock := l.lockSegments(ctx, l.stocked())
 	defer unlock()
 	merge := Merge{SKU: l.sku, Fences: fences, At: now(), Orders: orders(pending)}
 	result, err := l.service.store.Merge(ctx, merge)
 	if errors.Is(err, ErrFenced) {
 		l.service.observer.FencedOut()
 		l.unlock()
-		merge.Fences = nil
+		merge.Fences, locked = nil, false
 		result, err = l.service.store.Merge(ctx, merge)
 	}
 	if err != nil {
@@ -29,7 +29,7 @@ func (l *lane) merge(ctx context.Context, pending []*request) ([]*request, error
 		l.levels = nil
 		return pending, unavailable(err, "merge")
 	}
-	l.service.observer.MergeWritten(len(pending), result.Merged, time.Since(start), len(merge.Fences) > 0)
+	l.service.observer.MergeWritten(len(pending), result.Merged, time.Since(start), locked)
 	l.levels = result.Segments
 	if sumOf(l.levels) == 0 {
 		l.soldOut = start // the rows were read later; the earlier instant is the safe one
@@ -44,15 +44,15 @@ func (l *lane) merge(ctx context.Context, pending []*request) ([]*request, error
 	return nil, nil
 }
 
-// lockSegments takes the locks of the segments, within lockWait in all, and returns their fences. If they cannot
-// be had, the fence of the lane's own lock, where it holds one, is all there is.
-func (l *lane) lockSegments(ctx context.Context, segments []int) (fences map[int]Fence, unlock func()) {
+// lockSegments takes the locks of the segments, within lockWait in all, and returns their fences. If they are not all
+// to be had, the fence of the lane's own lock, where it holds one, is all there is.
+func (l *lane) lockSegments(ctx context.Context, segments []int) (fences map[int]Fence, locked bool, unlock func()) {
 	fences = make(map[int]Fence)
 	if own := l.fence(); own.Token != 0 {
 		fences[l.segment] = own
 	}
 	if l.service.lock == nil || len(segments) == 0 {
-		return fences, func() {}
+		return fences, false, func() {}
 	}
 	parts := make([]locking.Locker, len(segments))
 	for i, segment := range segments {
@@ -67,12 +67,12 @@ func (l *lane) lockSegments(ctx context.Context, segments []int) (fences map[int
 	l.service.observer.LockWaited(time.Since(start), err == nil)
 	l.noteLock(err)
 	if err != nil {
-		return fences, func() {}
+		return fences, false, func() {}
 	}
 	for i, part := range hold.Parts() {
 		fences[segments[i]] = fenceOf(part)
 	}
-	return fences, func() { l.noteLock(hold.Unlock(ctx)) }
+	return fences, true, func() { l.noteLock(hold.Unlock(ctx)) }
 }
 
 func shortage(sku string, available int64) *Error {

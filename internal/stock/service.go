@@ -162,15 +162,6 @@ func (s *Service) Restock(ctx context.Context, restock Restock) (created bool, e
 	return created, nil
 }
 
-// Audit recomputes the balance of every SKU.
-func (s *Service) Audit(ctx context.Context) (Audit, error) {
-	audit, err := s.store.Audit(ctx)
-	if err != nil {
-		return Audit{}, unavailable(err, "audit")
-	}
-	return audit, nil
-}
-
 // enqueue puts a request into the lane of its SKU and starts the lane where there is none.
 func (s *Service) enqueue(sku string, r *request) error {
 	for {

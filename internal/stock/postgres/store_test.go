@@ -96,8 +96,9 @@ func nameOf(t *testing.T, url string) string {
 	return config.Database
 }
 
-// TestConstraintThatFiresIsTheGuard adds a constraint that no statement of ours knows of.
-func TestConstraintThatFiresIsTheGuard(t *testing.T) {
+// fresh returns a database with a SKU "a" of one segment, a store on it, and a connection beside that.
+func fresh(t *testing.T, units int64) (*postgres.Store, *pgx.Conn) {
+	t.Helper()
 	url, drop, err := server.CreateDatabase(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -107,19 +108,75 @@ func TestConstraintThatFiresIsTheGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := errors.Join(store.Close(), drop(context.WithoutCancel(t.Context()))); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Stock: 10, Segments: 2}, time.Now()); err != nil {
-		t.Fatal(err)
-	}
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(t.Context())
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if err := errors.Join(conn.Close(ctx), store.Close(), drop(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Stock: units, Segments: 1}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return store, conn
+}
+
+// TestBatchThatWaitedForARestock begins while a restock is under way that it needs: its snapshot has the stock of
+// before, which PostgreSQL holds against the CHECK.
+func TestBatchThatWaitedForARestock(t *testing.T) {
+	store, conn := fresh(t, 1)
+	if _, err := conn.Exec(t.Context(), "BEGIN; UPDATE stock_segments SET available = available + 9"); err != nil {
+		t.Fatal(err)
+	}
+	type answer struct {
+		result stock.BatchResult
+		err    error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		orders := []stock.Order{{OrderID: "o", Quantity: 3}}
+		result, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", At: time.Now(), Orders: orders})
+		answered <- answer{result, err}
+	}()
+	for waiting := false; !waiting; {
+		err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted
+			AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))`).Scan(&waiting)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	got := <-answered
+	if got.err != nil || got.result.Outcomes[0].Verdict != stock.Accepted || got.result.Available != 7 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestBatchStatementDecidesShortage: running short is a result of the statement, and no CHECK has to fire for it.
+func TestBatchStatementDecidesShortage(t *testing.T) {
+	_, conn := fresh(t, 5)
+	statement, err := os.ReadFile("deduct.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after *int64
+	var orders int64
+	var inserted []string
+	err = conn.QueryRow(t.Context(), string(statement), "a", 0, int64(0), "", []string{"o", "p"}, []string{"", ""},
+		[]int32{3, 3}, int64(6), time.Now()).Scan(&before, &orders, &after, &inserted)
+	if err != nil || before == nil || *before != 5 || orders != 0 || after != nil || inserted != nil {
+		t.Errorf("before %v, %d orders, after %v, inserted %v, %v", before, orders, after, inserted, err)
+	}
+}
+
+// TestConstraintThatFiresIsTheGuard adds a constraint that no statement of ours knows of.
+func TestConstraintThatFiresIsTheGuard(t *testing.T) {
+	store, conn := fresh(t, 10)
 	if _, err := conn.Exec(t.Context(), "ALTER TABLE deductions ADD CHECK (order_id <> 'poison')"); err != nil {
 		t.Fatal(err)
 	}
