@@ -144,9 +144,11 @@ func TestDemo(t *testing.T) {
 
 func TestDemoOfLargeOrdersMerges(t *testing.T) {
 	t.Parallel()
-	s := parse(t, invoke(t, "demo", "--json", "--quantity", "700", "--buyers", "30"))
+	// Each asks for more than a segment holds, so at least the first one takes from several. Orders that would fit
+	// one segment may all be filled without: a merge also gathers units in one segment for those that follow.
+	s := parse(t, invoke(t, "demo", "--json", "--quantity", "1500", "--buyers", "30"))
 	exact(t, s)
-	if s.Accepted != 14 || s.InsufficientStock != 16 || s.Merges == 0 {
+	if s.Accepted != 6 || s.InsufficientStock != 24 || s.Merges == 0 {
 		t.Errorf("summary %+v", s)
 	}
 }
