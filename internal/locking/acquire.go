@@ -9,7 +9,8 @@ import (
 const (
 	// claimLife is how long a free lock is reserved for the process that was woken up for it: longer than
 	// a wake-up takes on a busy machine, and short for all others when that process has been stopped.
-	claimLife = 100 * time.Millisecond
+	claimLife         = 100 * time.Millisecond
+	claimMilliseconds = int64(claimLife / time.Millisecond)
 
 	// grace is what a trip gets at least, also when the wait runs out before: an acquisition that is cut
 	// off has to be cancelled, which costs more than to hear its answer.
@@ -56,11 +57,14 @@ func (c *call) waited(now time.Time) bool { return !c.until.IsZero() && !now.Bef
 
 // A part is one lock that a call takes, as often as it was named.
 type part struct {
-	mutex  *Mutex
-	times  int
-	tenant *tenant
-	waiter *waiter // in the local line; nil where the owner holds the lock already
-	holds  []*Hold
+	lock    *lock
+	times   int
+	tenant  *tenant
+	waiter  *waiter   // in the local line; nil where the owner holds the lock already
+	nextAsk time.Time // when to look at the server although this process holds the lock
+	holds   []*Hold
+
+	firstWaiter waiter // what waiter points at
 }
 
 // take takes the locks of a run, which are in order, of one place and each named once. It waits for one
@@ -72,14 +76,14 @@ func (l *Locks) take(c *call, run []*part) error {
 	}
 	defer l.calls.Done()
 	for _, p := range run {
-		p.tenant = l.tenant(p.mutex, c.who)
+		p.tenant = l.tenant(p.lock, c.who)
 		defer l.retire(p.tenant)
 	}
 	err := l.takeAll(c, run)
 	if err == nil && c.ctx.Err() != nil { // granted too late: who has gone is not admitted
 		err = ended(c.ctx, nil)
 	}
-	l.leaveAll(run)
+	l.leaveAll(c, run)
 	if err != nil {
 		var taken []*Hold
 		for _, p := range run {
@@ -97,8 +101,12 @@ func (l *Locks) takeAll(c *call, run []*part) error {
 			return err
 		}
 		pause := time.Duration(0)
-		head := l.stand(c, run[0])
-		if head {
+		may := l.stand(c, run[0])
+		switch may {
+		case isGiven:
+			run = run[1:]
+			continue
+		case mayAsk:
 			n, busy, err := l.reach(c, run)
 			if err != nil {
 				return err
@@ -108,11 +116,12 @@ func (l *Locks) takeAll(c *call, run []*part) error {
 				continue
 			}
 			pause = busy
+		case mayWait:
 		}
-		if c.try || c.waited(time.Now()) || c.ordered && c.who.holdsAfter(run[0].mutex.order) {
+		if c.try || c.waited(time.Now()) || c.ordered && c.who.holdsAfter(run[0].lock.order) {
 			return ErrBusy
 		}
-		if head && l.subscription.start(c) {
+		if may == mayAsk && l.subscription.start(c) {
 			continue
 		}
 		if err := l.await(c, run[0], pause); err != nil {
@@ -135,24 +144,20 @@ func (l *Locks) check(c *call) error {
 	}
 }
 
-// stand tells whether the caller may try: it is at the head of the line, or its owner holds the lock
-// already and needs no place in it.
-func (l *Locks) stand(c *call, p *part) bool {
-	l.mu.Lock()
-	held := p.tenant.grant != nil
-	l.mu.Unlock()
-	if held {
-		l.leave(p)
-		return true
-	}
-	return l.join(c, p)
-}
-
-// leaveAll takes the caller out of all lines, and waits a moment for its traces to be gone.
-func (l *Locks) leaveAll(run []*part) {
+// leaveAll takes the caller out of all lines, and waits a moment for its traces to be gone. What it was
+// handed meanwhile becomes a hold.
+func (l *Locks) leaveAll(c *call, run []*part) {
 	var patience <-chan time.Time
 	for _, p := range run {
-		left := l.leave(p)
+		if p.waiter == nil {
+			continue
+		}
+		l.mu.Lock()
+		left := l.leaveLine(p)
+		if p.waiter != nil {
+			l.accept(c, p)
+		}
+		l.mu.Unlock()
 		if left == nil {
 			continue
 		}
@@ -162,20 +167,17 @@ func (l *Locks) leaveAll(run []*part) {
 		select {
 		case <-left:
 		case <-patience:
-			return
 		}
 	}
 }
 
 // gather returns the parts of a run that can be asked for in one trip: the first, and those after it for
-// which nobody of this process waits. Who waits is not overtaken. The caller stands in the lines of all
-// of them meanwhile, so that a wake-up for the one that turns out busy finds it there.
+// which nobody of this process waits, and which none of its owners has. Who waits is not overtaken. The
+// caller stands in the lines of all of them meanwhile, so that a wake-up for the one that turns out busy
+// finds it there.
 func (l *Locks) gather(c *call, run []*part) []*part {
 	for i, p := range run[1:] {
-		l.mu.Lock()
-		held := p.tenant.grant != nil
-		l.mu.Unlock()
-		if !held && !l.join(c, p) {
+		if !l.joinHead(c, p) {
 			l.leave(p)
 			return run[:1+i]
 		}
@@ -189,17 +191,12 @@ func (l *Locks) reach(c *call, run []*part) (n int, busy time.Duration, err erro
 	run = l.gather(c, run)
 	for i, p := range run {
 		if err := p.tenant.begin(c.ctx, l.closing); err != nil {
-			for _, begun := range run[:i] {
-				begun.tenant.end()
-			}
+			l.endTrip(run[:i])
+			l.noLongerAsking(run[i:])
 			return 0, 0, err
 		}
 	}
-	defer func() {
-		for _, p := range run {
-			p.tenant.end()
-		}
-	}()
+	defer l.endTrip(run)
 
 	ask := l.ask(c, run)
 	start := time.Now()
@@ -216,9 +213,9 @@ func (l *Locks) reach(c *call, run []*part) (n int, busy time.Duration, err erro
 	answer, err := l.trip(ctx, trusted, l.closing, func(ctx context.Context) (any, error) {
 		return l.eval(ctx, acquireScript, ask.attempt, ask.call)
 	})
-	var numbers []int64
+	var heard acquireAnswer
 	if err == nil {
-		numbers, err = integers(answer, 2)
+		heard, err = readAcquire(answer, len(run))
 	}
 	if err == nil && !time.Now().Before(trusted) {
 		err = ErrNoAnswer // its lease may have run out on the way
@@ -226,9 +223,28 @@ func (l *Locks) reach(c *call, run []*part) (n int, busy time.Duration, err erro
 	if err != nil {
 		l.cancel(c, run, ask)
 		err = errors.Join(err, l.check(c)) // the context, or Close, may be why
-		return 0, 0, failed("acquire", run[0].mutex.name, err)
+		return 0, 0, failed("acquire", run[0].lock.name, err)
 	}
-	return l.heard(c, run, ask, numbers, trusted)
+	return l.heard(c, run, ask, heard, trusted)
+}
+
+// endTrip gives back the turns of those who were on a trip.
+func (l *Locks) endTrip(run []*part) {
+	l.noLongerAsking(run)
+	for _, p := range run {
+		p.tenant.end()
+	}
+}
+
+// noLongerAsking lets the parts be handed the locks that they wait for.
+func (l *Locks) noLongerAsking(run []*part) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range run {
+		if p.waiter != nil {
+			p.waiter.asking = false
+		}
+	}
 }
 
 // cancel makes sure that an attempt whose outcome is uncertain leaves nothing, whether it has arrived or
@@ -241,16 +257,17 @@ func (l *Locks) cancel(c *call, run []*part, ask *asked) {
 	lease := c.leaseOr(l.lease)
 	now := time.Now()
 	s := &settlement{
-		who:          c.who.id,
 		attempt:      l.attempt(),
 		tombstone:    ask.attempt.number,
 		tombstoneFor: 2 * lease,
 		until:        now.Add(2*lease + cancelPatience),
 	}
 	l.mu.Lock()
-	for _, p := range run {
-		s.mutexes = append(s.mutexes, p.mutex)
-		s.rows = append(s.rows, row{count: p.tenant.live(), remaining: p.tenant.remaining(now), place: placeStay})
+	for i, p := range run {
+		s.locks = append(s.locks, p.lock)
+		s.rows = append(s.rows, row{
+			id: ask.ids[len(ask.ids)-len(run)+i], count: p.tenant.live(), remaining: p.tenant.remaining(now), place: placeStay,
+		})
 	}
 	l.mu.Unlock()
 	cancelled := l.janitor.add(s)

@@ -2,6 +2,7 @@ package locking
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -12,35 +13,56 @@ const (
 	placeQueued = "Q"
 )
 
+// reserve is how many tokens the process keeps for the next in line when it takes a lock for which more
+// than one of its owners waits. They are used up or thrown away within localFor.
+const reserve = 16
+
 // asked is what acquire.lua was told.
 type asked struct {
 	attempt *attempt
+	start   time.Time
 	call    scriptCall
-	fresh   []bool // not a re-entry
+	ids     []string // of the holder of each part
+	spare   []int64  // tokens reserved beyond the first
+	fresh   []bool   // not a re-entry
 }
 
 // ask prepares a trip. The caller has the turn of every tenant.
 func (l *Locks) ask(c *call, run []*part) *asked {
-	q := &asked{attempt: l.attempt(), fresh: make([]bool, len(run))}
-	q.call = acquireScript.newCall(2+3*len(run), 4+3*len(run))
-	q.call = append(q.call, run[0].mutex.clock, run[0].mutex.tombstone(q.attempt.number))
-	for _, p := range run {
-		q.call = append(q.call, p.mutex.keys...)
+	q := &asked{
+		attempt: l.attempt(), start: time.Now(),
+		ids: make([]string, len(run)), spare: make([]int64, len(run)), fresh: make([]bool, len(run)),
 	}
-	q.call = append(q.call, l.boxed, c.who.id, q.attempt, c.leaseOr(l.lease).Milliseconds())
+	q.call = acquireScript.newCall(2+2*len(run), 3+6*len(run))
+	q.call = append(q.call, run[0].lock.place.clock(), run[0].lock.tombstone(q.attempt.number))
+	for _, p := range run {
+		q.call = append(q.call, p.lock.state, p.lock.queue)
+	}
+	q.call = append(q.call, l.boxed, q.attempt, c.leaseOr(l.lease).Milliseconds())
 
 	listening := l.subscription.listening()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, p := range run {
-		q.fresh[i] = p.tenant.grant == nil
-		token := any("")
-		if !q.fresh[i] {
-			token = p.tenant.grant.token
+		q.ids[i] = p.tenant.id
+		token, from := "", ""
+		if g := p.tenant.grant; g != nil {
+			token, from = strconv.FormatInt(g.token, 10), g.tenure.id
+		} else {
+			q.fresh[i] = true
+			if b := l.books[p.lock.state]; p.waiter != nil && len(b.waiters) > 1 && p.times == 1 {
+				q.ids[i], q.spare[i] = l.nameless(q.attempt), reserve-1
+			}
 		}
-		q.call = append(q.call, p.tenant.live()+p.times, token, l.placeOf(p, listening && !c.try))
+		q.call = append(q.call, q.ids[i], p.tenant.live()+p.times, token, from, l.placeOf(p, listening && !c.try), q.spare[i])
 	}
 	return q
+}
+
+// nameless returns the id of a holder for as long as the lock passes from owner to owner inside this
+// process: the server cannot know which of them has it just now.
+func (l *Locks) nameless(try *attempt) string {
+	return l.process + ":*" + strconv.FormatInt(try.number, 10)
 }
 
 // placeOf tells the script how a part stands to the queue, and notes that it may stand there from now
@@ -49,34 +71,96 @@ func (l *Locks) placeOf(p *part, queue bool) string {
 	if p.waiter == nil {
 		return placeNone
 	}
-	waiting := l.lines[p.mutex.state]
-	if waiting.queued {
+	b := l.books[p.lock.state]
+	if b.queued {
 		return placeQueued
 	}
-	if !queue {
+	if !queue || b.tenure != nil {
 		return placeNone // nobody would hear a wake-up, or nobody waits for it
 	}
-	waiting.queued = true
+	b.queued = true
 	return placeQueue
 }
 
-// heard puts an answer into the books.
-func (l *Locks) heard(c *call, run []*part, ask *asked, numbers []int64, trusted time.Time) (n int, busy time.Duration, err error) {
-	code, tokens := numbers[0], numbers[2:]
-	resent := ask.attempt.sent.Load() > 1
-	for i, token := range tokens {
-		l.granted(c, run[i], token, ask.fresh[i] && resent, ask.attempt.number, trusted)
+// acquireAnswer is what acquire.lua answered.
+type acquireAnswer struct {
+	code   int64
+	busy   time.Duration // how long the first lock that is busy will be so at most
+	tokens []string
+}
+
+// readAcquire reads the answer to an acquisition of n locks.
+func readAcquire(answer any, n int) (acquireAnswer, error) {
+	if token, ok := answer.(string); ok && n == 1 {
+		return acquireAnswer{tokens: []string{token}}, nil
 	}
-	if code == codeTaken {
+	list, ok := answer.([]any)
+	if !ok || len(list) < 2 || len(list) > n+2 {
+		return acquireAnswer{}, strange(answer)
+	}
+	code, isCode := list[0].(int64)
+	busy, isBusy := list[1].(int64)
+	if !isCode || !isBusy || code < codeTaken || code > codeCancelled || (code == codeTaken) != (len(list) == n+2) {
+		return acquireAnswer{}, strange(answer)
+	}
+	a := acquireAnswer{code: code}
+	a.busy = min(time.Duration(max(busy, 0)+1)*time.Millisecond, pollInterval)
+	if busy > pollInterval.Milliseconds() {
+		a.busy = pollInterval
+	}
+	for _, item := range list[2:] {
+		token, ok := item.(string)
+		if !ok {
+			return acquireAnswer{}, strange(answer)
+		}
+		a.tokens = append(a.tokens, token)
+	}
+	return a, nil
+}
+
+// tokenOf reads a token.
+func tokenOf(text string) (int64, error) {
+	token, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || token <= 0 {
+		return 0, strange(text)
+	}
+	return token, nil
+}
+
+func strange(answer any) error {
+	return fmt.Errorf("locking: the server answers %v to a script", answer)
+}
+
+// heard puts an answer into the books.
+func (l *Locks) heard(c *call, run []*part, ask *asked, answer acquireAnswer, trusted time.Time) (n int, busy time.Duration, err error) {
+	tokens := make([]int64, len(answer.tokens))
+	for i, text := range answer.tokens {
+		if tokens[i], err = tokenOf(text); err != nil {
+			l.cancel(c, run, ask)
+			return 0, 0, failed("acquire", run[0].lock.name, err)
+		}
+	}
+	resent := ask.attempt.sent.Load() > 1
+	for i, p := range run[:len(tokens)] {
+		t := &tenure{
+			id: ask.ids[i], token: answer.tokens[i], lease: c.leaseOr(l.lease),
+			next: tokens[i] + 1, last: tokens[i] + ask.spare[i], script: ask.start, since: ask.start,
+		}
+		if resent && ask.fresh[i] { // a late copy of a re-entry finds nothing to re-enter
+			t.ghost = ask.attempt.number
+		}
+		l.granted(c, p, tokens[i], t, trusted)
+	}
+	if answer.code == codeTaken {
 		return len(tokens), -1, nil // what is left of the run was not asked for
 	}
-	if resent || code == codeCancelled {
+	if resent || answer.code == codeCancelled {
 		l.cancel(c, run[len(tokens):], ask) // a copy may still take what was busy
 	}
 	l.unreached(run, len(tokens)+1)
-	switch code {
+	switch answer.code {
 	case codeBusy:
-		return len(tokens), min(time.Duration(max(numbers[1], 0)+1)*time.Millisecond, pollInterval), nil
+		return len(tokens), answer.busy, nil
 	case codeGone:
 		l.mu.Lock()
 		g := run[len(tokens)].tenant.grant
@@ -86,45 +170,57 @@ func (l *Locks) heard(c *call, run []*part, ask *asked, numbers []int64, trusted
 		}
 		return len(tokens), -1, nil
 	default:
-		return len(tokens), 0, fmt.Errorf("locking: acquire %q: the attempt was cancelled", run[0].mutex.name)
+		return len(tokens), 0, fmt.Errorf("locking: acquire %q: the attempt was cancelled", run[0].lock.name)
 	}
 }
 
 // granted makes the holds of a lock that the server has granted.
-func (l *Locks) granted(c *call, p *part, token int64, ghost bool, number int64, trusted time.Time) {
+func (l *Locks) granted(c *call, p *part, token int64, t *tenure, trusted time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	b := l.bookOf(p.lock)
 	if p.waiter != nil {
-		l.lines[p.mutex.state].queued = false // the script took us out of the queue
-		l.remove(p.mutex.state, p.waiter)
+		b.queued = false // the script took us out of the queue
+		w := p.waiter
 		p.waiter = nil
+		l.remove(p.lock, w)
 	}
 	g := p.tenant.grant
 	if g == nil || g.token != token {
-		g = &grant{mutex: p.mutex, who: c.who, token: token}
+		g = &grant{lock: p.lock, who: c.who, token: token, tenure: t}
 		p.tenant.grant = g
+	} else {
+		g.tenure.rename(t) // a re-entry: what was nameless has its owner's name now
 	}
-	if ghost {
-		g.ghost = number
-	}
+	b.tenure = g.tenure
+	l.holdAll(c, p, g, trusted)
+	l.reenter(b, c.who)
+}
+
+// holdAll makes as many holds as the part wants. l.mu is held.
+func (l *Locks) holdAll(c *call, p *part, g *grant, trusted time.Time) {
 	for range p.times {
 		h := l.newHold(c, p, g, trusted)
 		p.holds = append(p.holds, h)
 		c.taken = append(c.taken, h)
 	}
-	l.reenter(p.mutex.state, c.who)
+}
+
+// rename notes what the server calls the holder from now on. Reserved tokens went with the old name. The
+// lock may live shorter than a waiter's lease wants, so nobody is handed it without a script.
+func (t *tenure) rename(now *tenure) {
+	t.id, t.token = now.id, now.token
+	t.next, t.last = 0, -1
 }
 
 // unreached notes that the script stopped before these parts, and has not queued for them.
 func (l *Locks) unreached(run []*part, from int) {
-	l.mu.Lock()
 	for _, p := range run[min(from, len(run)):] {
+		l.mu.Lock()
 		if p.waiter != nil {
-			l.lines[p.mutex.state].queued = false
+			l.books[p.lock.state].queued = false
 		}
-	}
-	l.mu.Unlock()
-	for _, p := range run[min(from, len(run)):] {
-		l.leave(p)
+		l.leaveLine(p)
+		l.mu.Unlock()
 	}
 }

@@ -6,17 +6,24 @@ import (
 	"time"
 )
 
-// The books say what this process holds. They are kept under Locks.mu.
+// The books say what this process holds, and who waits in it for what. They are kept under Locks.mu.
 
-// tenantKey is one owner at one lock.
-type tenantKey struct{ state, owner string }
+// A book is what this process knows of one lock, while anything goes on there.
+type book struct {
+	tenants []*tenant
+	tenure  *tenure   // this process holds the lock; it may pass between owners
+	passing bool      // the holder is handing it over by a trip
+	waiters []*waiter // first come, first served
+	queued  bool      // the process may be in the server's queue, or may have its promise
+}
 
 // A tenant is one owner at one lock of this process, while anything is going on between the two. Its
 // turn serialises their talks to the server: each says with a growing number how often the owner holds
 // the lock, and that number must be true when it is said.
 type tenant struct {
-	key   tenantKey
-	mutex *Mutex
+	lock  *lock
+	who   *owner
+	id    string        // of the owner, as the server knows it
 	turn  chan struct{} // holds one element while somebody has the turn
 	users int
 	grant *grant // nil while the owner does not hold the lock
@@ -24,22 +31,63 @@ type tenant struct {
 
 // A grant is one time that an owner has a lock, from free to held to free. It has one token.
 type grant struct {
-	mutex *Mutex
-	who   *owner
-	token int64
-	holds []*Hold // those that live; never empty while the tenant has the grant
-	ghost int64   // the attempt that took it, where a copy of that may still arrive; else 0
+	lock   *lock
+	who    *owner
+	token  int64
+	holds  []*Hold // those that live; never empty while the tenant has the grant
+	tenure *tenure
+}
+
+// A tenure is one time that this process has a lock at the server. It begins with a script and can pass
+// through several owners, which get a grant each.
+type tenure struct {
+	id    string // of the holder, as the server knows it: an owner, or this process for whoever is next
+	token string // as the server has it: the first one of those that came with the last script
+	lease time.Duration
+	ghost int64 // the attempt that took it, where a copy of that may still arrive; else 0
+
+	next, last int64     // tokens in reserve
+	script     time.Time // when the last script was sent
+	scripts    int       // since other processes had the chance to get the lock
+	since      time.Time // when they had it
+}
+
+// bookOf returns the book of a lock. l.mu is held.
+func (l *Locks) bookOf(a *lock) *book {
+	b := l.books[a.state]
+	if b == nil {
+		b = &book{}
+		l.books[a.state] = b
+	}
+	return b
+}
+
+// tidy forgets a book with nothing in it. l.mu is held.
+func (l *Locks) tidy(a *lock) {
+	if b := l.books[a.state]; b != nil && len(b.tenants) == 0 && len(b.waiters) == 0 && b.tenure == nil {
+		delete(l.books, a.state)
+	}
+}
+
+// tenantOf returns the tenant of an owner, or nil. l.mu is held.
+func (b *book) tenantOf(who *owner) *tenant {
+	for _, t := range b.tenants {
+		if t.who == who {
+			return t
+		}
+	}
+	return nil
 }
 
 // tenant returns the books of an owner at a lock; its user gives it back with retire.
-func (l *Locks) tenant(m *Mutex, who *owner) *tenant {
+func (l *Locks) tenant(a *lock, who *owner) *tenant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := tenantKey{m.state, who.id}
-	t := l.tenants[key]
+	b := l.bookOf(a)
+	t := b.tenantOf(who)
 	if t == nil {
-		t = &tenant{key: key, mutex: m, turn: make(chan struct{}, 1)}
-		l.tenants[key] = t
+		t = &tenant{lock: a, who: who, id: l.process + ":" + who.id, turn: make(chan struct{}, 1)}
+		b.tenants = append(b.tenants, t)
 	}
 	t.users++
 	return t
@@ -50,13 +98,19 @@ func (l *Locks) retire(t *tenant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t.users--
-	l.tidy(t)
+	l.forget(t)
 }
 
-// tidy forgets a tenant that nobody uses. l.mu is held.
-func (l *Locks) tidy(t *tenant) {
-	if t.users == 0 && t.grant == nil && l.tenants[t.key] == t {
-		delete(l.tenants, t.key)
+// forget forgets a tenant that nobody uses. l.mu is held.
+func (l *Locks) forget(t *tenant) {
+	if t.users > 0 || t.grant != nil {
+		return
+	}
+	if b := l.books[t.lock.state]; b != nil {
+		if i := slices.Index(b.tenants, t); i >= 0 {
+			b.tenants = slices.Delete(b.tenants, i, i+1)
+			l.tidy(t.lock)
+		}
 	}
 }
 
@@ -100,6 +154,14 @@ func (t *tenant) live() int {
 	return len(t.grant.holds)
 }
 
+// liveAs is live for a holder as the server knows it: a grant under another name does not count. l.mu is held.
+func (t *tenant) liveAs(id string) int {
+	if t.grant == nil || t.grant.tenure.id != id {
+		return 0
+	}
+	return len(t.grant.holds)
+}
+
 // remaining is how long the lock must live on for the holds that are left. l.mu is held.
 func (t *tenant) remaining(now time.Time) time.Duration {
 	longest := time.Duration(0)
@@ -122,10 +184,10 @@ func (l *Locks) drop(h *Hold) bool {
 	g.holds = slices.Delete(g.holds, i, i+1)
 	if len(g.holds) == 0 && h.tenant.grant == g {
 		h.tenant.grant = nil
-		l.tidy(h.tenant)
+		l.forget(h.tenant)
 	}
 	h.timer.Stop()
-	h.who.gave(h.mutex.order)
+	h.who.gave(h.lock.order)
 	return true
 }
 
@@ -137,6 +199,9 @@ func (l *Locks) lose(holds []*Hold) {
 		if l.drop(h) {
 			h.lost = true
 			lost = append(lost, h)
+			if len(h.grant.holds) == 0 {
+				l.endTenure(h.lock, h.grant.tenure)
+			}
 		}
 	}
 	l.mu.Unlock()
@@ -151,4 +216,15 @@ func (l *Locks) loseGrant(g *grant) {
 	holds := slices.Clone(g.holds)
 	l.mu.Unlock()
 	l.lose(holds)
+}
+
+// endTenure notes that this process has a lock no longer, and lets the first in line try. l.mu is held.
+func (l *Locks) endTenure(a *lock, t *tenure) {
+	b := l.books[a.state]
+	if b == nil || b.tenure != t {
+		return
+	}
+	b.tenure, b.passing = nil, false
+	b.wakeHead()
+	l.tidy(a)
 }

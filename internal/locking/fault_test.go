@@ -123,7 +123,7 @@ func TestGhostOfACancelledAcquire(t *testing.T) {
 				t.Error("the cancelled attempt holds the lock")
 			}
 			w.late(rdb, ghost)
-			if w.exists(rdb, m.state, m.queue, m.claim) != 0 {
+			if w.exists(rdb, m.state, m.queue) != 0 {
 				t.Error("the late copy holds the lock")
 			}
 			if ttl := rdb.PTTL(ctx, ghostTomb(ghost)).Val(); ttl < 58*time.Second {
@@ -183,7 +183,7 @@ func TestNoTombstoneWithoutAGhost(t *testing.T) {
 	for range 10 {
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	}
-	if keys := rdb.Keys(ctx, "*").Val(); !slices.Equal(keys, []string{m.clock.(string)}) {
+	if keys := rdb.Keys(ctx, "*").Val(); !slices.Equal(keys, []string{m.place.clock()}) {
 		t.Errorf("left behind: %q", keys)
 	}
 }

@@ -12,9 +12,9 @@ type Hold struct {
 	cancel context.CancelCauseFunc
 	who    *owner
 
-	// Of a Mutex.
+	// Of a single lock.
 	locks    *Locks
-	mutex    *Mutex
+	lock     *lock
 	tenant   *tenant
 	grant    *grant
 	lease    time.Duration
@@ -35,7 +35,7 @@ func (l *Locks) newHold(c *call, p *part, g *grant, deadline time.Time) *Hold {
 	h := &Hold{
 		who:      c.who,
 		locks:    l,
-		mutex:    p.mutex,
+		lock:     p.lock,
 		tenant:   p.tenant,
 		grant:    g,
 		lease:    c.leaseOr(l.lease),
@@ -45,7 +45,7 @@ func (l *Locks) newHold(c *call, p *part, g *grant, deadline time.Time) *Hold {
 	h.ctx, h.cancel = context.WithCancelCause(c.ctx)
 	h.timer = time.AfterFunc(time.Until(deadline), h.expire)
 	g.holds = append(g.holds, h)
-	c.who.took(p.mutex.order)
+	c.who.took(p.lock.order)
 	return h
 }
 
@@ -89,12 +89,17 @@ func (h *Hold) Token() int64 {
 	return h.grant.token
 }
 
-// Owner returns the owner, as it stands in the server's state of the lock.
+// Owner returns the owner, as the server's state of the lock shows it: the process, a colon, and who of it.
+// That of a MultiLock is its first part's.
 func (h *Hold) Owner() string {
-	if h.who == nil {
+	switch {
+	case h.tenant != nil:
+		return h.tenant.id
+	case len(h.parts) > 0:
+		return h.parts[0].Owner()
+	default:
 		return ""
 	}
-	return h.who.id
 }
 
 // Parts returns the holds of a MultiLock, in the order of its arguments, and nil for a Mutex. They are
@@ -121,5 +126,7 @@ func (l *Locks) abandon(h *Hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h.unlocked = true
-	l.drop(h)
+	if l.drop(h) && len(h.grant.holds) == 0 {
+		l.endTenure(h.lock, h.grant.tenure)
+	}
 }

@@ -90,11 +90,11 @@ func (j *janitor) sweep() (left bool) {
 // do does a batch in one trip, and returns what must be repeated.
 func (j *janitor) do(work []*settlement) (failed []*settlement) {
 	l := j.locks
-	calls := make([]scriptCall, len(work))
+	errands := make([]errand, len(work))
 	for i, s := range work {
-		calls[i] = s.call(l)
+		errands[i] = s.locks[0].kind.settling(s)
 	}
-	answers, err := l.pipeline(time.Now().Add(janitorBound), releaseScript, calls)
+	answers, err := l.pipeline(time.Now().Add(janitorBound), errands)
 	now := time.Now()
 	for i, s := range work {
 		if s.tried != nil {

@@ -11,8 +11,7 @@ const buckets = 1024
 // The role of a key tells what it is. It comes before the name, so no name can make a key of one role
 // look like a key of another, and locks of different kinds never meet.
 const (
-	roleMutex      = "m"  // hash: owner -> count, process, seq, token
-	roleMutexClaim = "mc" // string: the process that the free lock is reserved for
+	roleMutex      = "m"  // hash: holder -> count, seq, token; or claim
 	roleMutexQueue = "mq" // sorted set: waiting process -> score
 	roleTombstone  = "x"  // string: an attempt that must not be granted any more
 	roleClock      = "clock"

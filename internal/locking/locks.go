@@ -1,7 +1,6 @@
 package locking
 
 import (
-	"crypto/rand"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -30,10 +29,9 @@ type Locks struct {
 	loops   sync.WaitGroup // the watchdog, the janitor, the subscription
 	trips   sync.WaitGroup // commands under way
 
-	mu      sync.Mutex
-	closed  bool
-	tenants map[tenantKey]*tenant
-	lines   map[string]*line // by state key
+	mu     sync.Mutex
+	closed bool
+	books  map[string]*book // by state key
 }
 
 // New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The
@@ -45,13 +43,12 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	}
 	l := &Locks{
 		rdb:     rdb,
-		process: rand.Text(),
+		process: newID(),
 		lease:   defaultWatchdogLease,
 		address: address(rdb),
 		closing: make(chan struct{}),
 		stop:    make(chan struct{}),
-		tenants: make(map[tenantKey]*tenant),
-		lines:   make(map[string]*line),
+		books:   make(map[string]*book),
 	}
 	l.boxed = l.process
 	l.inPlace = keepsDeadlines(rdb)

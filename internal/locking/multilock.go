@@ -74,7 +74,7 @@ func (m *multi) steps(steps []*step) ([]*step, error) {
 			if i := slices.IndexFunc(steps, same); i >= 0 {
 				steps[i].part.times++
 			} else {
-				steps = append(steps, &step{order: p.order, part: &part{mutex: p, times: 1}})
+				steps = append(steps, &step{order: p.order, part: &part{lock: &p.lock, times: 1}})
 			}
 		default:
 			steps = append(steps, &step{order: p.Name(), other: p})
@@ -85,7 +85,7 @@ func (m *multi) steps(steps []*step) ([]*step, error) {
 
 // is tells whether a part is of this lock, through the same Locks.
 func (p *part) is(m *Mutex) bool {
-	return p != nil && p.mutex.locks == m.locks && p.mutex.state == m.state
+	return p != nil && p.lock.locks == m.locks && p.lock.state == m.state
 }
 
 func (m *multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
@@ -107,7 +107,7 @@ func (m *multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 			continue
 		}
 		run := runOf(left)
-		err = run[0].mutex.locks.take(c, run)
+		err = run[0].lock.locks.take(c, run)
 		left = left[len(run):]
 	}
 	if err == nil {
@@ -123,9 +123,9 @@ func (m *multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 // runOf returns the parts that can be taken together with the first step.
 func runOf(steps []*step) []*part {
 	var run []*part
-	first := steps[0].part.mutex
+	first := steps[0].part.lock
 	for _, s := range steps {
-		if s.part == nil || s.part.mutex.locks != first.locks || s.part.mutex.place != first.place {
+		if s.part == nil || s.part.lock.locks != first.locks || s.part.lock.place != first.place {
 			break
 		}
 		run = append(run, s.part)
@@ -311,5 +311,5 @@ func unlockAll(ctx context.Context, holds []*Hold) error {
 
 // shares tells whether two holds can be released in one trip.
 func (h *Hold) shares(other *Hold) bool {
-	return h.locks == other.locks && h.mutex.place == other.mutex.place && h.who == other.who
+	return h.locks == other.locks && h.lock.kind == other.lock.kind && h.lock.place == other.lock.place && h.who == other.who
 }

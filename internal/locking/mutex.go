@@ -2,11 +2,11 @@ package locking
 
 import (
 	"context"
-	"strconv"
 	"strings"
+	"time"
 )
 
-// A Locker is a lock: a Mutex, or several as one.
+// A Locker is a lock of any kind, or several as one.
 type Locker interface {
 	// Name tells which lock it is.
 	Name() string
@@ -22,20 +22,9 @@ type Locker interface {
 
 // A Mutex excludes owners from each other. It is reentrant: an owner that holds it gets it again, with
 // the same token, and must unlock each hold. It has no state; all Mutexes of one name and group are the
-// same lock. It promises no order between processes beyond this: a process that waits gets its turn.
-type Mutex struct {
-	locks *Locks
-	name  string
-	place place
-	state string // the key of its state, which also names it in wake-ups
-	claim string
-	queue string
-	order string // where it stands in the order of all locks
-
-	clock any    // the key of the bucket's last token
-	keys  []any  // state, claim and queue, as scripts take them
-	tombs string // the beginning of the keys of tombstones
-}
+// same lock. Callers of one process get it in the order in which they came. Between processes it promises
+// no order beyond this: a process that waits gets its turn.
+type Mutex struct{ lock }
 
 // Mutex returns the lock of a name, which may be any bytes but none.
 func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
@@ -47,19 +36,7 @@ func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
 }
 
 func (l *Locks) mutexAt(where place, name string) *Mutex {
-	m := &Mutex{
-		locks: l,
-		name:  name,
-		place: where,
-		state: where.key(roleMutex, name),
-		claim: where.key(roleMutexClaim, name),
-		queue: where.key(roleMutexQueue, name),
-		clock: where.clock(),
-		tombs: where.tombstones(l.process),
-	}
-	m.keys = []any{m.state, m.claim, m.queue}
-	m.order = m.state + "\x00" + l.address
-	return m
+	return &Mutex{l.lockAt(mutexKind{}, where, name, roleMutex, roleMutexQueue)}
 }
 
 // mutexOf returns the mutex of a state key.
@@ -72,30 +49,18 @@ func (l *Locks) mutexOf(state string) (*Mutex, bool) {
 	return l.mutexAt(place(bucket+"}:"), name), true
 }
 
-// tombstone returns the key that cancels an attempt. A script must be told some key also where no attempt
-// is meant, which is 0: none is written then.
-func (m *Mutex) tombstone(number int64) any {
-	if number == 0 {
-		return m.clock
-	}
-	return m.tombs + strconv.FormatInt(number, 10)
-}
-
-// Name returns the name that the lock was made with.
-func (m *Mutex) Name() string { return m.name }
-
 // Lock implements Locker.
 func (m *Mutex) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	return m.lock(ctx, false, opts)
+	return m.take(ctx, false, opts)
 }
 
 // TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but
 // promised to somebody who waits.
 func (m *Mutex) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	return m.lock(ctx, true, opts)
+	return m.take(ctx, true, opts)
 }
 
-func (m *Mutex) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
+func (m *Mutex) take(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
 	c, err := newCall(ctx, try, opts)
 	if err != nil {
 		return nil, err
@@ -103,9 +68,33 @@ func (m *Mutex) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	if m.name == "" {
 		return nil, ErrEmptyName
 	}
-	run := []*part{{mutex: m, times: 1}}
-	if err := m.locks.take(c, run); err != nil {
+	p := &part{lock: &m.lock, times: 1}
+	if err := m.locks.take(c, []*part{p}); err != nil {
 		return nil, err
 	}
-	return run[0].holds[0], nil
+	return p.holds[0], nil
+}
+
+// mutexKind is what the scripts of the Mutex say.
+type mutexKind struct{}
+
+func (mutexKind) renewal(g *grant, lease time.Duration) errand {
+	return errand{renewScript, append(renewScript.newCall(1, 3), g.lock.state, g.tenure.id, g.tenure.token, lease.Milliseconds())}
+}
+
+func (mutexKind) settling(s *settlement) errand {
+	number := any(0)
+	if s.attempt != nil {
+		number = s.attempt
+	}
+	call := releaseScript.newCall(1+2*len(s.locks), 4+4*len(s.locks))
+	call = append(call, s.locks[0].tombstone(s.tombstone))
+	for _, a := range s.locks {
+		call = append(call, a.state, a.queue)
+	}
+	call = append(call, s.locks[0].locks.boxed, number, s.tombstoneFor.Milliseconds(), claimMilliseconds)
+	for _, r := range s.rows {
+		call = append(call, r.id, r.count, r.remaining.Milliseconds(), r.place)
+	}
+	return errand{releaseScript, call}
 }

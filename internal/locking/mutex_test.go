@@ -18,7 +18,7 @@ func TestMutexCycle(t *testing.T) {
 			h := w.must(m.Lock(ctx))
 			state, err := rdb.HGetAll(ctx, m.state).Result()
 			w.ok(err)
-			if state[h.Owner()] != "1" || len(state) != 4 || state["process"] == "" || state["seq"] == "" {
+			if state[h.Owner()] != "1" || len(state) != 3 || state["seq"] == "" || state["token"] == "" {
 				t.Errorf("state %v of owner %s", state, h.Owner())
 			}
 			ttl, err := rdb.PTTL(ctx, m.state).Result()
@@ -28,7 +28,7 @@ func TestMutexCycle(t *testing.T) {
 			}
 			w.ok(h.Unlock(ctx))
 			w.ok(h.Unlock(ctx)) // once more does nothing
-			if w.exists(rdb, m.state, m.claim, m.queue) != 0 {
+			if w.exists(rdb, m.state, m.queue) != 0 {
 				t.Error("the release left something")
 			}
 			if !errors.Is(h.Context().Err(), context.Canceled) {
@@ -102,7 +102,7 @@ func TestExclusion(t *testing.T) {
 		}
 		probe := w.locks().Mutex(w.name)
 		rdb := w.client()
-		w.soon("nothing is left", func() bool { return w.exists(rdb, probe.state, probe.claim, probe.queue) == 0 })
+		w.soon("nothing is left", func() bool { return w.exists(rdb, probe.state, probe.queue) == 0 })
 	})
 }
 
@@ -278,7 +278,7 @@ func TestWaitingSiblingsEnterTogether(t *testing.T) {
 		line := func() int {
 			m.locks.mu.Lock()
 			defer m.locks.mu.Unlock()
-			if waiting := m.locks.lines[m.state]; waiting != nil {
+			if waiting := m.locks.books[m.state]; waiting != nil {
 				return len(waiting.waiters)
 			}
 			return 0
@@ -335,7 +335,7 @@ func TestCancelledWaiterIsNeverAdmitted(t *testing.T) {
 		if _, err := m.Lock(waiting); !errors.Is(err, context.Canceled) {
 			t.Errorf("with a dead context: %v", err)
 		}
-		if w.exists(rdb, m.state, m.claim) != 0 {
+		if w.exists(rdb, m.state) != 0 {
 			t.Error("something is left")
 		}
 	})
@@ -471,21 +471,21 @@ func TestUnwantedPromiseIsPassedOn(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
-		h := w.must(m.Lock(ctx))
+		h := w.must(w.locks().Mutex(w.name).Lock(ctx))
 		_, err := m.Lock(ctx, Wait(300*time.Millisecond)) // now m's process listens
 		if !errors.Is(err, ErrBusy) {
 			t.Fatal(err)
 		}
 		w.soon("it listens, and has left", func() bool { return m.locks.subscription.listening() && w.exists(rdb, m.queue) == 0 })
 		// As if the release had come just before m's process left.
-		w.ok(rdb.Set(ctx, m.claim, m.locks.process, time.Hour).Err())
+		w.ok(rdb.Del(ctx, m.state).Err())
+		w.ok(rdb.HSet(ctx, m.state, "claim", m.locks.process).Err())
 		admitted := make(chan error, 1)
 		go func() {
 			_, err := other.Lock(ctx)
 			admitted <- err
 		}()
 		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
-		w.ok(rdb.Del(ctx, m.state).Err())
 		if n := rdb.Publish(ctx, wakeChannel(m.locks.process), m.state).Val(); n != 1 {
 			t.Fatalf("%d listen", n)
 		}
@@ -510,14 +510,14 @@ func TestTokensGrow(t *testing.T) {
 		next()
 		next()
 		ahead := time.Now().Add(time.Hour).UnixMicro() // the server's clock has stepped back since
-		w.ok(rdb.Set(ctx, m.clock.(string), ahead, 0).Err())
+		w.ok(rdb.Set(ctx, m.place.clock(), ahead, 0).Err())
 		last = ahead
 		next()
 		next()
-		if ttl := rdb.TTL(ctx, m.clock.(string)).Val(); ttl < 29*24*time.Hour {
+		if ttl := rdb.TTL(ctx, m.place.clock()).Val(); ttl < 29*24*time.Hour {
 			t.Errorf("the clock lives for %s", ttl)
 		}
-		w.ok(rdb.Del(ctx, m.clock.(string)).Err()) // forgotten
+		w.ok(rdb.Del(ctx, m.place.clock()).Err()) // forgotten
 		last = time.Now().Add(-time.Minute).UnixMicro()
 		next()
 	})

@@ -33,7 +33,7 @@ func WithOwner(ctx context.Context) context.Context {
 // NewOwner returns a context with a fresh owner, also where ctx carries one. Use it for a goroutine that
 // must be excluded by the locks of the work that started it.
 func NewOwner(ctx context.Context) context.Context {
-	return context.WithValue(ctx, ownerKey{}, &owner{id: rand.Text()})
+	return context.WithValue(ctx, ownerKey{}, &owner{id: newID()})
 }
 
 // withOwner is WithOwner, and tells who the owner is.
@@ -41,9 +41,12 @@ func withOwner(ctx context.Context) (context.Context, *owner) {
 	if who, ok := ctx.Value(ownerKey{}).(*owner); ok {
 		return ctx, who
 	}
-	who := &owner{id: rand.Text()}
+	who := &owner{id: newID()}
 	return context.WithValue(ctx, ownerKey{}, who), who
 }
+
+// newID returns a name that no other has: 80 random bits, printable and without a colon.
+func newID() string { return rand.Text()[:16] }
 
 // took notes a hold.
 func (o *owner) took(order string) {

@@ -15,11 +15,10 @@ const (
 	placeLeave = "l" // the same, and leave the queue
 )
 
-// A settlement tells the server how often an owner holds some locks of one place: what release.lua does.
+// A settlement tells the server how often holders have some locks of one place and kind.
 type settlement struct {
-	mutexes      []*Mutex
-	rows         []row // for each mutex
-	who          string
+	locks        []*lock
+	rows         []row    // for each lock
 	attempt      *attempt // nil where no count is settled
 	tombstone    int64    // the attempt to cancel
 	tombstoneFor time.Duration
@@ -30,27 +29,10 @@ type settlement struct {
 }
 
 type row struct {
+	id        string // of the holder
 	count     int
 	remaining time.Duration
 	place     string
-}
-
-// call is the settlement for the script.
-func (s *settlement) call(l *Locks) scriptCall {
-	number := any(0)
-	if s.attempt != nil {
-		number = s.attempt
-	}
-	call := releaseScript.newCall(1+3*len(s.mutexes), 5+3*len(s.mutexes))
-	call = append(call, s.mutexes[0].tombstone(s.tombstone))
-	for _, m := range s.mutexes {
-		call = append(call, m.keys...)
-	}
-	call = append(call, l.boxed, s.who, number, s.tombstoneFor.Milliseconds(), claimLife.Milliseconds())
-	for _, r := range s.rows {
-		call = append(call, r.count, r.remaining.Milliseconds(), r.place)
-	}
-	return call
 }
 
 // unlock is release for a caller that Close does not know of yet.
@@ -88,26 +70,32 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 			for _, h := range holds {
 				l.abandon(h)
 			}
-			return failed("release", holds[0].mutex.name, errors.Join(ErrNoAnswer, err))
+			return failed("release", holds[0].lock.name, errors.Join(ErrNoAnswer, err))
 		}
 		defer t.end()
 	}
 
-	s, lost := l.settle(tenants, holds)
+	if len(holds) == 1 {
+		if done, err := l.pass(ctx, until, holds[0]); done {
+			return err
+		}
+	}
+	s, ends, lost := l.settle(tenants, holds)
 	if s == nil {
 		return nil // all unlocked before
 	}
-	call := s.call(l)
+	defer l.endTenures(s.locks, ends)
+	errand := s.locks[0].kind.settling(s)
 	answer, err := l.trip(ctx, until, nil, func(ctx context.Context) (any, error) {
-		return l.eval(ctx, releaseScript, s.attempt, call)
+		return l.eval(ctx, errand.script, s.attempt, errand.call)
 	})
 	var results []int64
 	if err == nil {
-		results, err = integers(answer, len(s.mutexes))
+		results, err = integers(answer, len(s.locks))
 	}
 	if err != nil {
 		l.janitor.add(s)
-		return failed("release", holds[0].mutex.name, err)
+		return failed("release", holds[0].lock.name, err)
 	}
 	for i, result := range results {
 		if result == releasedNotOurs && l.refused(s, tenants[i], holds) {
@@ -120,28 +108,41 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	return nil
 }
 
+// endTenures lets those in line try for the locks that have been given back.
+func (l *Locks) endTenures(locks []*lock, ends []*tenure) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, t := range ends {
+		if t != nil {
+			l.endTenure(locks[i], t)
+		}
+	}
+}
+
 // tenantsOf returns the tenants of holds, each once, in the order of locks: so two who need several turns
 // do not wait for each other.
 func (l *Locks) tenantsOf(holds []*Hold) []*tenant {
 	var tenants []*tenant
 	for _, h := range holds {
-		same := func(t *tenant) bool { return t.key.state == h.mutex.state }
+		same := func(t *tenant) bool { return t.lock.state == h.lock.state }
 		if !slices.ContainsFunc(tenants, same) {
-			tenants = append(tenants, l.tenant(h.mutex, h.who))
+			tenants = append(tenants, l.tenant(h.lock, h.who))
 		}
 	}
-	slices.SortFunc(tenants, func(a, b *tenant) int { return strings.Compare(a.key.state, b.key.state) })
+	slices.SortFunc(tenants, func(a, b *tenant) int { return strings.Compare(a.lock.state, b.lock.state) })
 	return tenants
 }
 
-// settle takes holds out of the books and returns what the server must be told, and whether a hold was
-// lost already. A lost hold is told as well: the server may keep its lock a little longer than we trust
-// it. The caller has the turn of every tenant.
-func (l *Locks) settle(tenants []*tenant, holds []*Hold) (s *settlement, lost bool) {
+// settle takes holds out of the books and returns what the server must be told, the tenures that end with
+// that, and whether a hold was lost already. A lost hold is told as well: the server may keep its lock a
+// little longer than we trust it. The caller has the turn of every tenant.
+func (l *Locks) settle(tenants []*tenant, holds []*Hold) (s *settlement, ends []*tenure, lost bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	var ghosts map[int64]bool
+	ids := make([]string, len(tenants))
+	ends = make([]*tenure, len(tenants))
+	var ghosts []int64
 	var lease time.Duration
 	news := false
 	for _, h := range holds {
@@ -151,37 +152,43 @@ func (l *Locks) settle(tenants []*tenant, holds []*Hold) (s *settlement, lost bo
 		h.unlocked, news = true, true
 		lost = lost || h.lost
 		lease = max(lease, h.lease)
-		if ghost := h.grant.ghost; ghost != 0 {
-			if ghosts == nil {
-				ghosts = make(map[int64]bool)
-			}
-			ghosts[ghost] = true
+		t := h.grant.tenure
+		if !slices.Contains(ghosts, t.ghost) {
+			ghosts = append(ghosts, t.ghost)
 		}
 		l.drop(h)
+		i := slices.IndexFunc(tenants, func(t *tenant) bool { return t.lock.state == h.lock.state })
+		ids[i] = t.id
+		if len(h.grant.holds) == 0 {
+			ends[i] = t
+		}
 	}
 	if !news {
-		return nil, false
+		return nil, nil, false
 	}
-	s = &settlement{who: holds[0].who.id, attempt: l.attempt(), until: now.Add(lease)}
-	for _, t := range tenants {
-		s.mutexes = append(s.mutexes, t.mutex)
-		s.rows = append(s.rows, row{count: t.live(), remaining: t.remaining(now), place: placeStay})
+	s = &settlement{attempt: l.attempt(), until: now.Add(lease)}
+	for i, t := range tenants {
+		s.locks = append(s.locks, t.lock)
+		s.rows = append(s.rows, row{id: ids[i], count: t.liveAs(ids[i]), remaining: t.remaining(now), place: placeStay})
 	}
 	l.bury(s, ghosts, 2*lease)
-	return s, lost
+	return s, ends, lost
 }
 
 // bury has tombstones written for attempts that took what is being released, where the client has sent
 // them more than once: a copy could arrive later than the release. The first comes with the release.
 // Without a copy no tombstone is written, for it would cost every release a key.
-func (l *Locks) bury(s *settlement, ghosts map[int64]bool, life time.Duration) {
-	for ghost := range ghosts {
+func (l *Locks) bury(s *settlement, ghosts []int64, life time.Duration) {
+	for _, ghost := range ghosts {
+		if ghost == 0 {
+			continue
+		}
 		if s.tombstone == 0 {
 			s.tombstone, s.tombstoneFor = ghost, life
 			continue
 		}
 		l.janitor.add(&settlement{
-			mutexes: s.mutexes[:1], rows: []row{{place: placeStay}},
+			locks: s.locks[:1], rows: []row{{place: placeStay}},
 			tombstone: ghost, tombstoneFor: life, until: time.Now().Add(life),
 		})
 	}
@@ -195,7 +202,7 @@ func (l *Locks) refused(s *settlement, t *tenant, holds []*Hold) bool {
 	g := t.grant
 	trusted := true
 	for _, h := range holds {
-		if h.mutex.state == t.key.state && !time.Now().Before(h.deadline) {
+		if h.lock.state == t.lock.state && !time.Now().Before(h.deadline) {
 			trusted = false
 		}
 	}

@@ -14,16 +14,21 @@ import (
 var (
 	//go:embed wake.lua
 	wakeSource string
+	//go:embed mint.lua
+	mintSource string
 	//go:embed acquire.lua
 	acquireSource string
+	//go:embed handover.lua
+	handoverSource string
 	//go:embed release.lua
 	releaseSource string
 	//go:embed renew.lua
 	renewSource string
 
-	acquireScript = newScript(acquireSource)
-	releaseScript = newScript(wakeSource + releaseSource)
-	renewScript   = newScript(renewSource)
+	acquireScript  = newScript(mintSource + acquireSource)
+	handoverScript = newScript(mintSource + wakeSource + handoverSource)
+	releaseScript  = newScript(wakeSource + releaseSource)
+	renewScript    = newScript(renewSource)
 )
 
 // What acquire.lua answers.
@@ -91,24 +96,32 @@ func (l *Locks) eval(ctx context.Context, script *script, try *attempt, call scr
 	return answer, err
 }
 
-// evalAll runs a script many times in one trip. Where the server does not know it, the whole trip is
-// repeated once, for the scripts bear that; what is not answered then has its own error.
-func (l *Locks) evalAll(ctx context.Context, script *script, calls []scriptCall) []*redis.Cmd {
-	for loaded := false; ; loaded = true {
-		answers := make([]*redis.Cmd, len(calls))
-		unknown := false
-		pipe := l.rdb.Pipeline()
-		for i, call := range calls {
-			answers[i] = pipe.Do(ctx, call...)
-		}
-		_, _ = pipe.Exec(ctx) // every command has its own error
-		for _, answer := range answers {
-			unknown = unknown || isNoScript(answer.Err())
-		}
-		if !unknown || loaded || script.Load(ctx, l.rdb).Err() != nil {
-			return answers
-		}
+// evalAll runs many errands in one trip. Where the server does not know a script, the whole trip is repeated
+// once with the scripts in full, for they bear that; what is not answered then has its own error.
+func (l *Locks) evalAll(ctx context.Context, errands []errand) []*redis.Cmd {
+	answers, unknown := l.evalOnce(ctx, errands, false)
+	if unknown {
+		answers, _ = l.evalOnce(ctx, errands, true)
 	}
+	return answers
+}
+
+// evalOnce is evalAll without a second try. In full, the first errand of each script brings its text.
+func (l *Locks) evalOnce(ctx context.Context, errands []errand, full bool) (answers []*redis.Cmd, unknown bool) {
+	answers = make([]*redis.Cmd, len(errands))
+	pipe := l.rdb.Pipeline()
+	for i, e := range errands {
+		call := e.call
+		if full {
+			call = e.script.inFull(call)
+		}
+		answers[i] = pipe.Do(ctx, call...)
+	}
+	_, _ = pipe.Exec(ctx) // every command has its own error
+	for _, answer := range answers {
+		unknown = unknown || isNoScript(answer.Err())
+	}
+	return answers, unknown
 }
 
 func isNoScript(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") }

@@ -6,17 +6,13 @@ import "time"
 const pollInterval = time.Second
 
 // await waits until it makes sense to look at a lock again: after a wake-up, after pause where that is
-// not 0 (the lock expires then, or it is time to poll), or when it is our turn in the line. It sees to it
+// not 0 (the lock expires then), when it is time to poll, or when it is our turn in the line. It sees to it
 // that what the call has taken already does not expire meanwhile.
 func (l *Locks) await(c *call, p *part, pause time.Duration) error {
 	c.paused = true
 	now := time.Now()
-	limit := time.Duration(0)
-	bound := func(d time.Duration) {
-		if limit == 0 || d < limit {
-			limit = max(d, time.Nanosecond)
-		}
-	}
+	limit := pollInterval
+	bound := func(d time.Duration) { limit = max(min(limit, d), time.Nanosecond) }
 	if pause > 0 {
 		bound(pause)
 	}
@@ -27,12 +23,8 @@ func (l *Locks) await(c *call, p *part, pause time.Duration) error {
 	if keeps {
 		bound(c.kept.Add(c.lease / 3).Sub(now))
 	}
-	var alarm <-chan time.Time
-	if limit > 0 {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
-		alarm = timer.C
-	}
+	alarm := time.NewTimer(limit)
+	defer alarm.Stop()
 
 	var ready <-chan struct{}
 	if p.waiter != nil {
@@ -40,7 +32,7 @@ func (l *Locks) await(c *call, p *part, pause time.Duration) error {
 	}
 	select {
 	case <-ready:
-	case <-alarm:
+	case <-alarm.C:
 	case <-c.ctx.Done():
 		return ended(c.ctx, ErrBusy)
 	case <-l.closing:

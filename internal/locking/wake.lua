@@ -4,13 +4,15 @@
 -- short and gives way by itself; it is there so that whoever released cannot overtake those who wait. A
 -- channel without a listener belongs to a process that is gone: it is dropped, and the next is taken.
 -- Losing the reservation (no memory) costs fairness only, so its error is not raised.
-local function wake(state, claim, queue, claim_ms)
+local function wake(state, queue, claim_ms)
   while true do
     local head = redis.call('ZPOPMIN', queue)[1]
     if not head then return end
     if redis.call('PUBLISH', 'lk:wake:' .. head, state) > 0 then
-      redis.pcall('SET', claim, head, 'PX', claim_ms)
+      redis.pcall('HSET', state, 'claim', head)
+      redis.pcall('PEXPIRE', state, claim_ms)
       return
     end
   end
 end
+

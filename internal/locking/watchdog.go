@@ -37,9 +37,11 @@ func (l *Locks) due() []*grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var due []*grant
-	for _, t := range l.tenants {
-		if t.grant != nil && slices.ContainsFunc(t.grant.holds, (*Hold).wantsRenewal) {
-			due = append(due, t.grant)
+	for _, b := range l.books {
+		for _, t := range b.tenants {
+			if t.grant != nil && slices.ContainsFunc(t.grant.holds, (*Hold).wantsRenewal) {
+				due = append(due, t.grant)
+			}
 		}
 	}
 	return due
@@ -61,12 +63,14 @@ func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 
 // renewSome renews grants in one trip, for the holds that want it.
 func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) bool {
-	calls := make([]scriptCall, len(grants))
+	errands := make([]errand, len(grants))
+	l.mu.Lock() // a grant can be known by another name soon
 	for i, g := range grants {
-		calls[i] = append(renewScript.newCall(1, 3), g.mutex.state, g.who.id, g.token, lease.Milliseconds())
+		errands[i] = g.lock.kind.renewal(g, lease)
 	}
+	l.mu.Unlock()
 	start := time.Now()
-	answers, err := l.pipeline(start.Add(bound), renewScript, calls)
+	answers, err := l.pipeline(start.Add(bound), errands)
 	if err != nil {
 		return false
 	}
@@ -97,10 +101,10 @@ func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
 	}
 }
 
-// pipeline runs a script many times in one bounded trip.
-func (l *Locks) pipeline(until time.Time, script *script, calls []scriptCall) ([]*redis.Cmd, error) {
+// pipeline runs many errands in one bounded trip.
+func (l *Locks) pipeline(until time.Time, errands []errand) ([]*redis.Cmd, error) {
 	answers, err := l.trip(context.Background(), until, nil, func(ctx context.Context) (any, error) {
-		return l.evalAll(ctx, script, calls), nil
+		return l.evalAll(ctx, errands), nil
 	})
 	if err != nil {
 		return nil, err

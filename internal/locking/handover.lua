@@ -1,0 +1,27 @@
+-- handover passes a lock on inside a process, from one holder to the next, or to another process.
+--
+-- KEYS  1 clock of the bucket, 2 state, 3 queue
+-- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 lease in ms, 4 id of the holder,
+--       5 id of the next one, 6 tokens after the first to reserve,
+--       7 '1' if other processes that wait come first now, 8 life of a reservation in ms
+-- Returns the new token; or 0 the lock is not the holder's, 1 another process comes first and we queue
+-- behind it, 2 outdated by a later attempt.
+--
+-- Running it twice changes things once: the second run finds its own attempt in the state.
+local state, queue, from, to = KEYS[2], KEYS[3], ARGV[4], ARGV[5]
+local held = call('HMGET', state, from, 'seq', to, 'token')
+if held[3] and held[2] == attempt then return held[4] end
+if not held[1] then return 0 end
+if tonumber(held[2]) >= tonumber(attempt) then return 2 end
+
+if ARGV[7] == '1' and call('EXISTS', queue) == 1 then
+  call('DEL', state)
+  stand(queue)
+  wake(state, queue, ARGV[8])
+  return 1
+end
+local token = mint(KEYS[1], ARGV[6])
+if from ~= to then call('HDEL', state, from) end
+call('HSET', state, to, 1, 'seq', attempt, 'token', token)
+call('PEXPIRE', state, ARGV[3])
+return token

@@ -1,0 +1,74 @@
+package locking
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+// A lock is the address of one lock, of any kind.
+type lock struct {
+	locks *Locks
+	kind  kind
+	name  string
+	place place
+	state string // the key of its state, which also names it in wake-ups
+	queue string
+	order string // where it stands in the order of all locks
+}
+
+// A kind of lock is what its scripts say. The books, the watchdog and the janitor know no more of it.
+type kind interface {
+	// renewal puts the expiry of a grant off.
+	renewal(g *grant, lease time.Duration) errand
+
+	// settling tells the server what a settlement says.
+	settling(s *settlement) errand
+}
+
+// An errand is one run of a script.
+type errand struct {
+	script *script
+	call   scriptCall
+}
+
+func (l *Locks) lockAt(k kind, where place, name, stateRole, queueRole string) lock {
+	a := lock{
+		locks: l,
+		kind:  k,
+		name:  name,
+		place: where,
+		state: where.key(stateRole, name),
+		queue: where.key(queueRole, name),
+	}
+	a.order = a.state + "\x00" + l.address
+	return a
+}
+
+// Name returns the name that the lock was made with.
+func (a *lock) Name() string { return a.name }
+
+// Count tells how often the owner that ctx carries holds the lock through these Locks: 0 when it does not.
+func (a *lock) Count(ctx context.Context) int {
+	who, ok := ctx.Value(ownerKey{}).(*owner)
+	if !ok {
+		return 0
+	}
+	a.locks.mu.Lock()
+	defer a.locks.mu.Unlock()
+	if b := a.locks.books[a.state]; b != nil {
+		if t := b.tenantOf(who); t != nil {
+			return t.live()
+		}
+	}
+	return 0
+}
+
+// tombstone returns the key that cancels an attempt. A script must be told some key also where no attempt
+// is meant, which is 0: none is written then.
+func (a *lock) tombstone(number int64) string {
+	if number == 0 {
+		return a.place.clock()
+	}
+	return a.place.tombstones(a.locks.process) + strconv.FormatInt(number, 10)
+}
