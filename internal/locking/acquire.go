@@ -3,6 +3,7 @@ package locking
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -147,7 +148,11 @@ func (l *Locks) check(c *call) error {
 // leaveAll takes the caller out of all lines, and waits a moment for its traces to be gone. What it was
 // handed meanwhile becomes a hold.
 func (l *Locks) leaveAll(c *call, run []*part) {
-	var patience <-chan time.Time
+	if !slices.ContainsFunc(run, func(p *part) bool { return p.waiter != nil }) {
+		return
+	}
+	patience, cancel := context.WithTimeout(context.Background(), cleanupBound)
+	defer cancel()
 	for _, p := range run {
 		if p.waiter == nil {
 			continue
@@ -161,12 +166,9 @@ func (l *Locks) leaveAll(c *call, run []*part) {
 		if left == nil {
 			continue
 		}
-		if patience == nil {
-			patience = time.After(cleanupBound)
-		}
 		select {
 		case <-left:
-		case <-patience:
+		case <-patience.Done():
 		}
 	}
 }

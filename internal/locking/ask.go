@@ -210,7 +210,7 @@ func (l *Locks) holdAll(c *call, p *part, g *grant, trusted time.Time) {
 // lock may live shorter than a waiter's lease wants, so nobody is handed it without a script.
 func (t *tenure) rename(now *tenure) {
 	t.id, t.token = now.id, now.token
-	t.next, t.last = 0, -1
+	t.spend()
 }
 
 // unreached notes that the script stopped before these parts, and has not queued for them.

@@ -47,3 +47,29 @@ func BenchmarkMutexCycle(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkCrowd is 64 goroutines of one process that want one lock, without any work under it.
+func BenchmarkCrowd(b *testing.B) {
+	rdb := redis.NewClient(&redis.Options{Addr: shared, ContextTimeoutEnabled: true})
+	defer func() { _ = rdb.Close() }()
+	locks, err := New(rdb)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = locks.Close() }()
+	m := locks.Mutex(b.Name())
+	b.ReportAllocs()
+	b.SetParallelism(32)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			h, err := m.Lock(b.Context())
+			if err == nil {
+				err = h.Unlock(b.Context())
+			}
+			if err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}

@@ -86,7 +86,47 @@ func (h *Hold) Token() int64 {
 	if h.grant == nil {
 		return 0
 	}
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
 	return h.grant.token
+}
+
+// Remaining is for how much longer the hold can be relied on if nothing renews it: 0 when it has ended. That
+// of a MultiLock is its shortest part's.
+func (h *Hold) Remaining() time.Duration {
+	if h.whole != nil {
+		least := maxLease
+		for _, part := range h.parts {
+			least = min(least, part.Remaining())
+		}
+		return least
+	}
+	if h.locks == nil {
+		return 0
+	}
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	if h.lost || h.unlocked {
+		return 0
+	}
+	return max(0, time.Until(h.deadline))
+}
+
+// Count is how many holds the owner has of this lock now; of a MultiLock, of the part that it has least of.
+func (h *Hold) Count() int {
+	if h.whole != nil {
+		least := h.parts[0].Count()
+		for _, part := range h.parts[1:] {
+			least = min(least, part.Count())
+		}
+		return least
+	}
+	if h.locks == nil {
+		return 0
+	}
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	return len(h.grant.holds)
 }
 
 // Owner returns the owner, as the server's state of the lock shows it: the process, a colon, and who of it.

@@ -24,6 +24,9 @@ type kind interface {
 
 	// settling tells the server what a settlement says.
 	settling(s *settlement) errand
+
+	// raising asks for a token above n.
+	raising(g *grant, n int64) errand
 }
 
 // An errand is one run of a script.

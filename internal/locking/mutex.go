@@ -82,6 +82,10 @@ func (mutexKind) renewal(g *grant, lease time.Duration) errand {
 	return errand{renewScript, append(renewScript.newCall(1, 3), g.lock.state, g.tenure.id, g.tenure.token, lease.Milliseconds())}
 }
 
+func (mutexKind) raising(g *grant, n int64) errand {
+	return errand{tokenScript, append(tokenScript.newCall(2, 4), g.lock.place.clock(), g.lock.state, g.lock.locks.boxed, "0", g.tenure.id, n)}
+}
+
 func (mutexKind) settling(s *settlement) errand {
 	number := any(0)
 	if s.attempt != nil {

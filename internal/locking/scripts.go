@@ -24,11 +24,20 @@ var (
 	releaseSource string
 	//go:embed renew.lua
 	renewSource string
+	//go:embed token.lua
+	tokenSource string
+	//go:embed inspect.lua
+	inspectSource string
+	//go:embed force.lua
+	forceSource string
 
 	acquireScript  = newScript(mintSource + acquireSource)
 	handoverScript = newScript(mintSource + wakeSource + handoverSource)
 	releaseScript  = newScript(wakeSource + releaseSource)
 	renewScript    = newScript(renewSource)
+	tokenScript    = newScript(mintSource + tokenSource)
+	inspectScript  = newScript(inspectSource)
+	forceScript    = newScript(wakeSource + forceSource)
 )
 
 // What acquire.lua answers.

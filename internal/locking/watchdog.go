@@ -64,9 +64,10 @@ func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 // renewSome renews grants in one trip, for the holds that want it.
 func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) bool {
 	errands := make([]errand, len(grants))
-	l.mu.Lock() // a grant can be known by another name soon
+	asked := make([]tenure, len(grants))
+	l.mu.Lock()
 	for i, g := range grants {
-		errands[i] = g.lock.kind.renewal(g, lease)
+		errands[i], asked[i] = g.lock.kind.renewal(g, lease), *g.tenure
 	}
 	l.mu.Unlock()
 	start := time.Now()
@@ -80,6 +81,8 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 		switch {
 		case err != nil:
 			whole = false
+		case held == 0 && l.renamed(grants[i], &asked[i]):
+			whole = false
 		case held == 0:
 			l.loseGrant(grants[i])
 		default:
@@ -87,6 +90,14 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 		}
 	}
 	return whole
+}
+
+// renamed tells whether the server has come to know a grant by another id or token since it was asked about
+// it: then its answer means nothing.
+func (l *Locks) renamed(g *grant, asked *tenure) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return g.tenure.id != asked.id || g.tenure.token != asked.token
 }
 
 // renewed puts off the deadlines of the holds of a grant.

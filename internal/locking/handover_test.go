@@ -1,0 +1,311 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// inLine returns how many callers of a process wait for a lock.
+func inLine(m *Mutex) int {
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	if b := m.locks.books[m.state]; b != nil {
+		return len(b.waiters)
+	}
+	return 0
+}
+
+// A heir is a caller that waits in line, and the hold that it gets.
+type heir struct {
+	hold chan *Hold
+	err  chan error
+}
+
+// lineUp lets n callers wait behind a hold, one after the other.
+func (w *world) lineUp(m *Mutex, n int, opts ...LockOption) []heir {
+	w.t.Helper()
+	heirs := make([]heir, n)
+	before := inLine(m)
+	for i := range heirs {
+		heirs[i] = heir{make(chan *Hold, 1), make(chan error, 1)}
+		ctx := w.ctx()
+		go func() {
+			h, err := m.Lock(ctx, opts...)
+			heirs[i].hold <- h
+			heirs[i].err <- err
+		}()
+		w.soon("it waits", func() bool { return inLine(m) == before+i+1 })
+	}
+	return heirs
+}
+
+// Inside a process the lock passes in the order of the line, under growing tokens, with few commands.
+func TestHandover(t *testing.T) {
+	each(t, func(w *world) {
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		first := w.must(m.Lock(w.ctx()))
+		heirs := w.lineUp(m, 40)
+		last := first.Token()
+		w.ok(first.Unlock(w.ctx()))
+		for i, heir := range heirs {
+			h := w.must(<-heir.hold, <-heir.err)
+			if h.Token() <= last {
+				t.Fatalf("heir %d has token %d after %d", i, h.Token(), last)
+			}
+			last = h.Token()
+			if i < len(heirs)-1 {
+				select {
+				case <-heirs[i+1].hold:
+					t.Fatal("two hold the lock")
+				default:
+				}
+			}
+			w.ok(h.Unlock(w.ctx()))
+		}
+		if n := len(tapArgs(tap, acquireScript)); n != 1 {
+			t.Errorf("%d acquisitions at the server", n)
+		}
+		if n := len(tapArgs(tap, releaseScript)); n != 1 {
+			t.Errorf("%d releases at the server", n)
+		}
+	})
+}
+
+// While several wait, the server knows the process as the holder; a re-entry tells it the owner's name.
+func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 3)
+		w.ok(first.Unlock(ctx))
+		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		state := rdb.HGetAll(ctx, m.state).Val()
+		if len(state) != 3 || state[h.Owner()] != "" || !slices.ContainsFunc(keysOf(state), func(f string) bool {
+			return strings.HasPrefix(f, m.locks.process+":*")
+		}) {
+			t.Errorf("state %v", state)
+		}
+		inner := w.must(m.Lock(h.Context()))
+		if inner.Token() != h.Token() {
+			t.Errorf("token %d inside of %d", inner.Token(), h.Token())
+		}
+		if state := rdb.HGetAll(ctx, m.state).Val(); len(state) != 3 || state[h.Owner()] != "2" {
+			t.Errorf("state %v of %s", state, h.Owner())
+		}
+		if n := h.Count(); n != 2 || m.Count(h.Context()) != 2 || m.Count(ctx) != 0 {
+			t.Errorf("count %d", n)
+		}
+		w.ok(inner.Unlock(ctx))
+		w.ok(h.Unlock(ctx))
+		for _, heir := range heirs[1:] {
+			next := w.must(<-heir.hold, <-heir.err)
+			if next.Token() <= h.Token() {
+				t.Errorf("token %d after %d", next.Token(), h.Token())
+			}
+			w.ok(next.Unlock(ctx))
+		}
+		if w.exists(rdb, m.state, m.queue) != 0 {
+			t.Error("something is left")
+		}
+	})
+}
+
+func keysOf(fields map[string]string) []string {
+	var keys []string
+	for key := range fields {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// A process that never stops wanting the lock lets others have it.
+func TestHandoverYields(t *testing.T) {
+	each(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.ctx())
+		busy, lone := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+		var crowd sync.WaitGroup
+		for range 8 {
+			crowd.Go(func() {
+				for {
+					h, err := busy.Lock(ctx)
+					if err != nil {
+						return
+					}
+					_ = h.Unlock(ctx)
+				}
+			})
+		}
+		for range 20 {
+			start := time.Now()
+			w.ok(w.must(lone.Lock(w.ctx())).Unlock(w.ctx()))
+			if took := time.Since(start); took > pollInterval/2 {
+				t.Errorf("the lone caller waited for %s", took)
+			}
+		}
+		cancel()
+		crowd.Wait()
+	})
+}
+
+// A waiter with a lease of its own gets that lease, and not what is left of somebody else's.
+func TestHandoverKeepsLeases(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		heirs := append(w.lineUp(m, 1, Lease(time.Minute)), w.lineUp(m, 1)...)
+		w.ok(first.Unlock(ctx))
+		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		if ttl := rdb.PTTL(ctx, m.state).Val(); ttl < 55*time.Second {
+			t.Errorf("the lock lives for %s", ttl)
+		}
+		if left := h.Remaining(); left < 55*time.Second || left > time.Minute {
+			t.Errorf("the hold has %s left", left)
+		}
+		w.ok(h.Unlock(ctx))
+		w.ok(w.must(<-heirs[1].hold, <-heirs[1].err).Unlock(ctx))
+	})
+}
+
+// The answer to a handover is lost, and the server has done it or not: the next one gets the lock soon, and a
+// late copy changes nothing.
+func TestHandoverWithoutAnAnswer(t *testing.T) {
+	each(t, func(w *world) {
+		for _, waiting := range []int{1, 3} {
+			for _, arrives := range []bool{true, false} {
+				rdb, ctx := w.client(), w.ctx()
+				l, tap := w.tapped()
+				m := l.Mutex(w.name)
+				w.ok(handoverScript.Load(ctx, rdb).Err())
+				first := w.must(m.Lock(ctx))
+				heirs := w.lineUp(m, waiting)
+				var copyOf []any
+				var once sync.Once
+				tap.on(handoverScript, func(cmd redis.Cmder, next func() error) error {
+					lost := false
+					once.Do(func() {
+						lost = true
+						written(cmd)
+						copyOf = cmd.Args()
+						if arrives {
+							w.ok(next())
+						}
+						cmd.SetErr(errLost)
+					})
+					if lost {
+						return errLost
+					}
+					return next()
+				})
+				w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
+				if err := first.Unlock(ctx); !errors.Is(err, errLost) {
+					t.Errorf("unlock: %v", err)
+				}
+				last := first.Token()
+				for i, heir := range heirs {
+					h := w.must(<-heir.hold, <-heir.err)
+					if h.Token() <= last {
+						t.Errorf("token %d after %d", h.Token(), last)
+					}
+					last = h.Token()
+					if i == 0 {
+						before := rdb.HGetAll(ctx, m.state).Val()
+						w.late(rdb, copyOf)
+						if after := rdb.HGetAll(ctx, m.state).Val(); after["token"] != before["token"] || len(after) != len(before) {
+							t.Errorf("a late copy makes %v of %v", after, before)
+						}
+					}
+					w.ok(h.Unlock(ctx))
+				}
+				w.late(rdb, copyOf)
+				if w.exists(rdb, m.state, m.queue) != 0 {
+					t.Error("something is left")
+				}
+			}
+		}
+	})
+}
+
+// The client sends a handover twice: the next holder has the token that the server knows.
+func TestHandoverTwice(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		w.ok(handoverScript.Load(ctx, rdb).Err())
+		first := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 2)
+		tap.on(handoverScript, func(cmd redis.Cmder, next func() error) error {
+			written(cmd)
+			w.ok(next())
+			return next()
+		})
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
+		w.ok(first.Unlock(ctx))
+		tap.on(nil, nil)
+		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		token, err := rdb.HGet(ctx, m.state, "token").Int64()
+		w.ok(err)
+		if token != h.Token() {
+			t.Errorf("token %d, and %d at the server", h.Token(), token)
+		}
+		w.ok(h.Unlock(ctx))
+		w.ok(w.must(<-heirs[1].hold, <-heirs[1].err).Unlock(ctx))
+		if w.exists(rdb, m.state, m.queue) != 0 {
+			t.Error("something is left")
+		}
+	})
+}
+
+// Whom the lock is meant for leaves while it is handed over: the lock is free, and nobody has it.
+func TestHeirLeavesMeanwhile(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		leaving, leave := context.WithCancel(ctx)
+		left := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(leaving)
+			left <- err
+		}()
+		w.soon("it waits", func() bool { return inLine(m) == 1 })
+		tap.on(handoverScript, func(_ redis.Cmder, next func() error) error {
+			leave()
+			if err := <-left; !errors.Is(err, context.Canceled) {
+				t.Errorf("who leaves gets %v", err)
+			}
+			return next()
+		})
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
+		w.ok(first.Unlock(ctx))
+		w.soon("the lock is free", func() bool { return w.exists(rdb, m.state, m.queue) == 0 })
+		w.ok(w.must(m.TryLock(ctx)).Unlock(ctx))
+	})
+}
+
+// A holder whose lock the server has forgotten hears it at the handover, and the next one gets the lock.
+func TestHandoverOfALostLock(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 1)
+		w.ok(rdb.Del(ctx, m.state).Err())
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
+		if err := first.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+		w.ok(w.must(<-heirs[0].hold, <-heirs[0].err).Unlock(ctx))
+	})
+}

@@ -1,0 +1,125 @@
+package locking
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A State is what the server says of a lock at one instant. It is for people and tests: when it is read, it
+// is past already.
+type State struct {
+	Holders   []Holder      // who holds the lock; several for a lock with readers
+	Reserved  bool          // it is free, and promised for a moment to somebody who waits
+	Token     int64         // the fencing token that the holder began with; 0 where nobody holds it
+	Remaining time.Duration // until the lock would be free if nobody did anything
+	Waiting   int           // how many queue: processes for a Mutex, waiters for the other kinds
+}
+
+// A Holder is an owner that holds a lock.
+type Holder struct {
+	Owner     string // as Hold.Owner says it; a name with an asterisk while a lock passes inside a process
+	Count     int    // how many holds it has
+	Read      bool   // the hold is a reader's
+	Remaining time.Duration
+}
+
+// Held tells whether anybody holds the lock.
+func (s State) Held() bool { return len(s.Holders) > 0 }
+
+// Inspect asks the server who holds the lock and how many wait.
+func (m *Mutex) Inspect(ctx context.Context) (State, error) {
+	answer, err := m.ask(ctx, "inspect", inspectScript, []string{m.state, m.queue})
+	if err != nil {
+		return State{}, err
+	}
+	list, ok := answer.([]any)
+	if !ok || len(list) < 2 {
+		return State{}, failed("inspect", m.name, strange(answer))
+	}
+	ttl, _ := list[0].(int64)
+	waiting, _ := list[1].(int64)
+	state := State{Remaining: time.Duration(max(ttl, 0)) * time.Millisecond, Waiting: int(waiting)}
+	for i := 2; i+1 < len(list); i += 2 {
+		if err := state.read(fmt.Sprint(list[i]), fmt.Sprint(list[i+1])); err != nil {
+			return State{}, failed("inspect", m.name, err)
+		}
+	}
+	return state, nil
+}
+
+// read takes up a field of the state. Only the names of holders have a colon.
+func (s *State) read(field, value string) error {
+	switch {
+	case field == "claim":
+		s.Reserved = true
+	case field == "token":
+		token, err := tokenOf(value)
+		s.Token = token
+		return err
+	case strings.Contains(field, ":"):
+		count, err := strconv.Atoi(value)
+		s.Holders = append(s.Holders, Holder{Owner: field, Count: count, Remaining: s.Remaining})
+		return err
+	}
+	return nil
+}
+
+// ForceUnlock frees the lock, whoever holds it and however often, and tells whether anybody did. The holder
+// learns of the loss at its next renewal, or when it unlocks; until then its work and the next holder's can
+// overlap, and only the fencing token tells them apart.
+func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
+	answer, err := m.ask(ctx, "force", forceScript, []string{m.state, m.queue}, claimMilliseconds)
+	if err != nil {
+		return false, err
+	}
+	freed, ok := answer.(int64)
+	if !ok {
+		return false, failed("force", m.name, strange(answer))
+	}
+	if freed == 1 {
+		m.locks.loseAll(&m.lock)
+	}
+	return freed == 1, nil
+}
+
+// ask runs a script that belongs to no attempt.
+func (a *lock) ask(ctx context.Context, verb string, script *script, keys []string, args ...any) (any, error) {
+	if a.name == "" {
+		return nil, ErrEmptyName
+	}
+	l := a.locks
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	defer l.calls.Done()
+	call := script.newCall(len(keys), len(args))
+	for _, key := range keys {
+		call = append(call, key)
+	}
+	call = append(call, args...)
+	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, func(ctx context.Context) (any, error) {
+		return l.eval(ctx, script, &attempt{}, call)
+	})
+	if err != nil {
+		return nil, failed(verb, a.name, err)
+	}
+	return answer, nil
+}
+
+// loseAll ends whatever this process holds of a lock.
+func (l *Locks) loseAll(a *lock) {
+	var holds []*Hold
+	l.mu.Lock()
+	if b := l.books[a.state]; b != nil {
+		for _, t := range b.tenants {
+			if t.grant != nil {
+				holds = append(holds, t.grant.holds...)
+			}
+		}
+	}
+	l.mu.Unlock()
+	l.lose(holds)
+}

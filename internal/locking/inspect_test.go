@@ -1,0 +1,120 @@
+package locking
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestInspect(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+		look := func() State {
+			t.Helper()
+			s, err := other.Inspect(ctx)
+			w.ok(err)
+			return s
+		}
+		if s := look(); s.Held() || s.Token != 0 || s.Remaining != 0 || s.Waiting != 0 {
+			t.Errorf("free: %+v", s)
+		}
+		h := w.must(m.Lock(ctx))
+		inner := w.must(m.Lock(h.Context(), Lease(time.Second)))
+		s := look()
+		if !s.Held() || len(s.Holders) != 1 || s.Holders[0].Owner != h.Owner() || s.Holders[0].Count != 2 || s.Token != h.Token() {
+			t.Errorf("held: %+v", s)
+		}
+		if s.Remaining < 29*time.Second || s.Remaining > 30*time.Second {
+			t.Errorf("it lives for %s", s.Remaining)
+		}
+		if left := inner.Remaining(); left <= 0 || left > time.Second {
+			t.Errorf("the inner hold has %s left", left)
+		}
+		w.ok(inner.Unlock(ctx))
+		w.ok(h.Unlock(ctx))
+		if s := look(); s.Held() || h.Remaining() != 0 || h.Count() != 0 {
+			t.Errorf("free again: %+v", s)
+		}
+	})
+}
+
+// Anybody may free a lock; its holder finds it lost, and a waiter enters.
+func TestForceUnlock(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m, waiting, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+		h := w.must(m.Lock(ctx))
+		inner := w.must(m.Lock(h.Context()))
+		admitted := make(chan *Hold, 1)
+		go func() { admitted <- w.must(waiting.Lock(ctx)) }()
+		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
+		freed, err := other.ForceUnlock(ctx)
+		if err != nil || !freed {
+			t.Fatalf("freed %t, %v", freed, err)
+		}
+		next := <-admitted
+		if next.Token() <= h.Token() {
+			t.Errorf("token %d after %d", next.Token(), h.Token())
+		}
+		if err := inner.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+		w.ok(next.Unlock(ctx))
+		if freed, err := other.ForceUnlock(ctx); err != nil || freed {
+			t.Errorf("a free lock: freed %t, %v", freed, err)
+		}
+		mine := w.must(m.Lock(ctx))
+		if _, err := m.ForceUnlock(ctx); err != nil {
+			t.Error(err)
+		}
+		if mine.Context().Err() == nil {
+			t.Error("the holder of the same process does not know")
+		}
+	})
+}
+
+func TestTokenAbove(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		m := w.locks().Mutex(w.name, Group(w.name))
+		h := w.must(m.Lock(ctx))
+		inner := w.must(m.Lock(h.Context()))
+		first := h.Token()
+		seen := first + int64(time.Hour/time.Microsecond) // by a guard, when the clock ran ahead
+		for _, n := range []int64{first - 1, seen, seen} {
+			token, err := h.TokenAbove(ctx, n)
+			w.ok(err)
+			if token <= n || token < first || token != h.Token() || token != inner.Token() {
+				t.Errorf("above %d: %d, hold %d, inner %d", n, token, h.Token(), inner.Token())
+			}
+		}
+		if !m.locks.renew(m.locks.due(), time.Second) || h.Context().Err() != nil {
+			t.Error("the raised hold is not renewed")
+		}
+		raised := h.Token()
+		w.ok(inner.Unlock(ctx))
+		w.ok(h.Unlock(ctx))
+		if _, err := h.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) {
+			t.Errorf("after the unlock: %v", err)
+		}
+		next := w.must(m.Lock(ctx))
+		if next.Token() <= raised {
+			t.Errorf("token %d after %d", next.Token(), raised)
+		}
+		if _, err := m.ForceUnlock(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := next.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) {
+			t.Errorf("after the loss: %v", err)
+		}
+		for _, n := range []int64{-1, maxToken} {
+			if _, err := next.TokenAbove(ctx, n); !errors.Is(err, ErrInvalid) {
+				t.Errorf("above %d: %v", n, err)
+			}
+		}
+	})
+}
