@@ -20,6 +20,7 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/locking"
+	"inventory/internal/locking/lockmetrics"
 	"inventory/internal/stock"
 )
 
@@ -69,7 +70,11 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := api.NewMetrics(registry)
-	redis, err := a.openService(ctx, metrics)
+	lockMetrics, err := lockmetrics.New(registry)
+	if err != nil {
+		return nil, err
+	}
+	redis, err := a.openService(ctx, metrics, lockMetrics)
 	if err != nil {
 		return nil, err
 	}
@@ -110,14 +115,14 @@ func redisName(c Config) string {
 }
 
 // openService starts the stock service, on Redis locks where they are wanted.
-func (a *App) openService(ctx context.Context, observer stock.Observer) (redis *redisServer, err error) {
+func (a *App) openService(ctx context.Context, observer stock.Observer, lockObserver locking.Observer) (redis *redisServer, err error) {
 	config := stock.Config{Store: a.store, Observer: observer, Logger: a.config.Logger}
 	if a.config.Lock != LockNone {
 		if redis, err = openRedis(ctx, a.config.RedisURL); err != nil {
 			return nil, err
 		}
 		a.onClose(func(context.Context) error { return redis.close() })
-		locks, err := locking.New(redis.client, locking.WatchdogLease(lockLease))
+		locks, err := locking.New(redis.client, locking.WatchdogLease(lockLease), locking.Observe(lockObserver))
 		if err != nil {
 			return nil, fmt.Errorf("open locks: %w", err)
 		}

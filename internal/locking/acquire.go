@@ -30,6 +30,7 @@ type call struct {
 	ctx   context.Context // carries who
 	who   *owner
 	try   bool
+	start time.Time
 	lease time.Duration // of the holds
 	fixed bool          // nothing renews them
 	until time.Time     // when the wait runs out; zero for never
@@ -45,10 +46,10 @@ func newCall(ctx context.Context, try bool, opts []LockOption) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &call{try: try, lease: o.lease, fixed: o.lease > 0}
+	c := &call{try: try, lease: o.lease, fixed: o.lease > 0, start: time.Now()}
 	c.ctx, c.who = withOwner(ctx)
 	if o.waitBound {
-		c.until = time.Now().Add(o.wait)
+		c.until = c.start.Add(o.wait)
 	}
 	return c, nil
 }
@@ -91,6 +92,7 @@ func (l *Locks) take(c *call, run []*part) error {
 			taken = append(taken, p.holds...)
 		}
 		_ = l.release(c.ctx, taken) // what fails here is repeated in the background
+		l.observer.Failed(run[0].lock.kind.name(), time.Since(c.start), c.reasonOf(err))
 	}
 	return err
 }

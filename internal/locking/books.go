@@ -199,6 +199,7 @@ func (l *Locks) lose(holds []*Hold) {
 		if l.drop(h) {
 			h.lost = true
 			lost = append(lost, h)
+			l.observer.Lost(h.lock.kind.name(), time.Since(h.since))
 			if len(h.grant.holds) == 0 {
 				l.endTenure(h.lock, h.grant.tenure)
 			}

@@ -49,6 +49,7 @@ func (l *Locks) pass(ctx context.Context, until time.Time, h *Hold) (done bool, 
 	h.unlocked = true
 	l.drop(h)
 	now := time.Now()
+	l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
 	t := h.grant.tenure
 	if t.next <= t.last && now.Sub(t.script) < localFor {
 		l.give(h.lock, next, t, t.next, t.script.Add(trust(t.lease)))

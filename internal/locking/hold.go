@@ -17,6 +17,7 @@ type Hold struct {
 	lock     *lock
 	tenant   *tenant
 	grant    *grant
+	since    time.Time
 	lease    time.Duration
 	fixed    bool
 	deadline time.Time   // until when we trust ourselves; under Locks.mu
@@ -41,11 +42,13 @@ func (l *Locks) newHold(c *call, p *part, g *grant, deadline time.Time) *Hold {
 		lease:    c.leaseOr(l.lease),
 		fixed:    c.fixed,
 		deadline: deadline,
+		since:    time.Now(),
 	}
 	h.ctx, h.cancel = context.WithCancelCause(c.ctx)
 	h.timer = time.AfterFunc(time.Until(deadline), h.expire)
 	g.holds = append(g.holds, h)
 	c.who.took(p.lock.order)
+	l.observer.Acquired(p.lock.kind.name(), h.since.Sub(c.start), c.paused)
 	return h
 }
 
@@ -165,6 +168,9 @@ func (l *Locks) abandon(h *Hold) {
 	h.cancel(context.Canceled)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !h.unlocked && !h.lost {
+		l.observer.Released(h.lock.kind.name(), time.Since(h.since))
+	}
 	h.unlocked = true
 	if l.drop(h) && len(h.grant.holds) == 0 {
 		l.endTenure(h.lock, h.grant.tenure)

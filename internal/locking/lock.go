@@ -19,6 +19,9 @@ type lock struct {
 
 // A kind of lock is what its scripts say. The books, the watchdog and the janitor know no more of it.
 type kind interface {
+	// name is what an Observer is told.
+	name() Kind
+
 	// renewal puts the expiry of a grant off.
 	renewal(g *grant, lease time.Duration) errand
 

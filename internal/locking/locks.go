@@ -12,13 +12,14 @@ import (
 // Locks is one process's way to the locks on one Redis: its identity, its watchdog, its subscription and
 // its books. Make one per server and process, and share it. It is safe for concurrent use.
 type Locks struct {
-	rdb     redis.UniversalClient
-	inPlace bool          // the client keeps deadlines: commands need no goroutine of their own
-	boxed   any           // process, as scripts take it
-	process string        // names this process in the states, queues and channels
-	lease   time.Duration // of holds that the watchdog renews
-	address string        // of the server, for an order of locks that everybody shares
-	numbers atomic.Int64  // the last attempt
+	rdb      redis.UniversalClient
+	inPlace  bool          // the client keeps deadlines: commands need no goroutine of their own
+	boxed    any           // process, as scripts take it
+	process  string        // names this process in the states, queues and channels
+	lease    time.Duration // of holds that the watchdog renews
+	observer Observer
+	address  string       // of the server, for an order of locks that everybody shares
+	numbers  atomic.Int64 // the last attempt
 
 	janitor      *janitor
 	subscription *subscription
@@ -42,13 +43,14 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		return nil, fmt.Errorf("%w: no client", ErrInvalid)
 	}
 	l := &Locks{
-		rdb:     rdb,
-		process: newID(),
-		lease:   defaultWatchdogLease,
-		address: address(rdb),
-		closing: make(chan struct{}),
-		stop:    make(chan struct{}),
-		books:   make(map[string]*book),
+		rdb:      rdb,
+		process:  newID(),
+		lease:    defaultWatchdogLease,
+		observer: nobody{},
+		address:  address(rdb),
+		closing:  make(chan struct{}),
+		stop:     make(chan struct{}),
+		books:    make(map[string]*book),
 	}
 	l.boxed = l.process
 	l.inPlace = keepsDeadlines(rdb)

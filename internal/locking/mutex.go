@@ -78,6 +78,8 @@ func (m *Mutex) take(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 // mutexKind is what the scripts of the Mutex say.
 type mutexKind struct{}
 
+func (mutexKind) name() Kind { return KindMutex }
+
 func (mutexKind) renewal(g *grant, lease time.Duration) errand {
 	return errand{renewScript, append(renewScript.newCall(1, 3), g.lock.state, g.tenure.id, g.tenure.token, lease.Milliseconds())}
 }

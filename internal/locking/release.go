@@ -150,6 +150,9 @@ func (l *Locks) settle(tenants []*tenant, holds []*Hold) (s *settlement, ends []
 			continue
 		}
 		h.unlocked, news = true, true
+		if !h.lost {
+			l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
+		}
 		lost = lost || h.lost
 		lease = max(lease, h.lease)
 		t := h.grant.tenure

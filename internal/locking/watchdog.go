@@ -73,6 +73,7 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 	start := time.Now()
 	answers, err := l.pipeline(start.Add(bound), errands)
 	if err != nil {
+		l.observer.Renewed(len(grants), time.Since(start), false)
 		return false
 	}
 	whole := true
@@ -89,6 +90,7 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 			l.renewed(grants[i], start.Add(trust(lease)), wants)
 		}
 	}
+	l.observer.Renewed(len(grants), time.Since(start), whole)
 	return whole
 }
 

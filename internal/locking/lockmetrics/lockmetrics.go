@@ -1,0 +1,93 @@
+// Package lockmetrics shows what happens to locks as Prometheus metrics.
+//
+//	locking_wait_seconds{kind,contended}     how long callers waited for what they got; its count is the acquisitions
+//	locking_failures_total{kind,reason}      Lock and TryLock without a hold: busy, ended, closed, error
+//	locking_hold_seconds{kind,lost}          how long holds lasted, and whether they were lost
+//	locking_held{kind}                       holds at this moment
+//	locking_renewal_seconds{answered}        trips of the watchdog
+//	locking_renewed_total                    locks in trips that were answered
+//
+// What to alert on: holds with lost="true", renewals with answered="false".
+package lockmetrics
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"inventory/internal/locking"
+)
+
+// Metrics is a [locking.Observer]. It is safe for concurrent use and can observe several Locks.
+type Metrics struct {
+	wait     *prometheus.HistogramVec
+	failures *prometheus.CounterVec
+	hold     *prometheus.HistogramVec
+	held     *prometheus.GaugeVec
+	renewal  *prometheus.HistogramVec
+	renewed  prometheus.Counter
+}
+
+var _ locking.Observer = (*Metrics)(nil)
+
+// New returns metrics that are registered with r, or the error of the registration.
+func New(r prometheus.Registerer) (*Metrics, error) {
+	seconds := prometheus.ExponentialBuckets(0.00005, 2, 20) // 50 us to 26 s
+	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "locking", Name: name, Help: help, Buckets: seconds,
+		}, labels)
+	}
+	m := &Metrics{
+		wait: histogram("wait_seconds", "Time from the call to the hold, and whether somebody else was in the way.", "kind", "contended"),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "locking", Name: "failures_total", Help: "Acquisitions that got no hold.",
+		}, []string{"kind", "reason"}),
+		hold: histogram("hold_seconds", "Time of a hold, and whether it was lost before it was unlocked.", "kind", "lost"),
+		held: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "locking", Name: "held", Help: "Holds at this moment.",
+		}, []string{"kind"}),
+		renewal: histogram("renewal_seconds", "Time of a trip of the watchdog, and whether the server answered for all its locks.", "answered"),
+		renewed: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: "locking", Name: "renewed_total", Help: "Locks in trips of the watchdog that were answered.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.wait, m.failures, m.hold, m.held, m.renewal, m.renewed} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("register lock metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// Acquired implements [locking.Observer].
+func (m *Metrics) Acquired(kind locking.Kind, waited time.Duration, contended bool) {
+	m.wait.WithLabelValues(string(kind), strconv.FormatBool(contended)).Observe(waited.Seconds())
+	m.held.WithLabelValues(string(kind)).Inc()
+}
+
+// Failed implements [locking.Observer].
+func (m *Metrics) Failed(kind locking.Kind, _ time.Duration, reason locking.Reason) {
+	m.failures.WithLabelValues(string(kind), string(reason)).Inc()
+}
+
+// Released implements [locking.Observer].
+func (m *Metrics) Released(kind locking.Kind, held time.Duration) { m.ended(kind, held, "false") }
+
+// Lost implements [locking.Observer].
+func (m *Metrics) Lost(kind locking.Kind, held time.Duration) { m.ended(kind, held, "true") }
+
+func (m *Metrics) ended(kind locking.Kind, held time.Duration, lost string) {
+	m.hold.WithLabelValues(string(kind), lost).Observe(held.Seconds())
+	m.held.WithLabelValues(string(kind)).Dec()
+}
+
+// Renewed implements [locking.Observer].
+func (m *Metrics) Renewed(locks int, took time.Duration, answered bool) {
+	m.renewal.WithLabelValues(strconv.FormatBool(answered)).Observe(took.Seconds())
+	if answered {
+		m.renewed.Add(float64(locks))
+	}
+}

@@ -1,0 +1,82 @@
+package locking
+
+import (
+	"errors"
+	"time"
+)
+
+// An Observer is told what happens to the locks of a process: how long callers wait, how often in vain, how long
+// they hold, what gets lost. Its methods are called in between, and from many goroutines: they must be quick,
+// and must not call back. A MultiLock and a RedLock show as the locks they are made of. The package lockmetrics
+// has one for Prometheus.
+type Observer interface {
+	// Acquired is told of each hold, also of one that a MultiLock gives back because it cannot have them all:
+	// after how long, and whether the caller had to wait for somebody else.
+	Acquired(kind Kind, waited time.Duration, contended bool)
+
+	// Failed is told of each Lock and TryLock that got no hold.
+	Failed(kind Kind, waited time.Duration, reason Reason)
+
+	// Released is told of each hold that was unlocked while it was ours.
+	Released(kind Kind, held time.Duration)
+
+	// Lost is told of each hold that ended before it was unlocked.
+	Lost(kind Kind, held time.Duration)
+
+	// Renewed is told of each trip of the watchdog: how many locks it was about, and whether the server
+	// answered for all of them.
+	Renewed(locks int, took time.Duration, answered bool)
+}
+
+// A Kind of lock.
+type Kind string
+
+// The kinds that an Observer is told of.
+const (
+	KindMutex Kind = "mutex"
+	KindFair  Kind = "fair"
+	KindRead  Kind = "read"
+	KindWrite Kind = "write"
+)
+
+// A Reason is why an acquisition failed.
+type Reason string
+
+// The reasons that an Observer is told.
+const (
+	ReasonBusy   Reason = "busy"   // somebody else has the lock
+	ReasonEnded  Reason = "ended"  // the caller's context ended
+	ReasonClosed Reason = "closed" // the Locks were closed
+	ReasonError  Reason = "error"  // the server did not answer, or refused
+)
+
+// Observe has an observer told what happens.
+func Observe(o Observer) Option {
+	return func(l *Locks) error {
+		l.observer = o
+		return nil
+	}
+}
+
+// nobody is the Observer of those who have not named one.
+type nobody struct{}
+
+func (nobody) Acquired(Kind, time.Duration, bool) {}
+func (nobody) Failed(Kind, time.Duration, Reason) {}
+func (nobody) Released(Kind, time.Duration)       {}
+func (nobody) Lost(Kind, time.Duration)           {}
+func (nobody) Renewed(int, time.Duration, bool)   {}
+
+// reasonOf tells why a call has failed.
+func (c *call) reasonOf(err error) Reason {
+	switch {
+	case errors.Is(err, ErrClosed):
+		return ReasonClosed
+	case c.ctx.Err() != nil:
+		return ReasonEnded
+	case errors.Is(err, ErrBusy):
+		return ReasonBusy
+	default:
+		return ReasonError
+	}
+}

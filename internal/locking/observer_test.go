@@ -1,0 +1,90 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A diary is an Observer that writes everything down.
+type diary struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (d *diary) note(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+func (d *diary) Acquired(k Kind, _ time.Duration, contended bool) {
+	d.note("acquired %s %t", k, contended)
+}
+func (d *diary) Failed(k Kind, _ time.Duration, r Reason) { d.note("failed %s %s", k, r) }
+func (d *diary) Released(k Kind, _ time.Duration)         { d.note("released %s", k) }
+func (d *diary) Lost(k Kind, _ time.Duration)             { d.note("lost %s", k) }
+func (d *diary) Renewed(locks int, _ time.Duration, answered bool) {
+	d.note("renewed %d %t", locks, answered)
+}
+
+// since returns what was written since the last time.
+func (d *diary) since() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lines := d.lines
+	d.lines = nil
+	return lines
+}
+
+func TestObserver(t *testing.T) {
+	each(t, func(w *world) {
+		ctx, seen := w.ctx(), &diary{}
+		l := w.locks(Observe(seen))
+		m, rival := l.Mutex(w.name), w.locks().Mutex(w.name)
+		expect := func(what string, lines ...string) {
+			t.Helper()
+			if got := seen.since(); !slices.Equal(got, lines) {
+				t.Errorf("%s: %q, want %q", what, got, lines)
+			}
+		}
+		h := w.must(m.Lock(ctx))
+		w.ok(h.Unlock(ctx))
+		w.ok(h.Unlock(ctx))
+		expect("a cycle", "acquired mutex false", "released mutex")
+
+		h = w.must(m.Lock(ctx))
+		l.renew(l.due(), time.Second)
+		_, err := m.ForceUnlock(ctx)
+		w.ok(err)
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Error(err)
+		}
+		expect("a loss", "acquired mutex false", "renewed 1 true", "lost mutex")
+
+		h = w.must(rival.Lock(ctx))
+		if _, err := m.TryLock(ctx); !errors.Is(err, ErrBusy) {
+			t.Error(err)
+		}
+		gone, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, err := m.Lock(gone); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		expect("in vain", "failed mutex busy", "failed mutex ended")
+		got := make(chan *Hold)
+		go func() { got <- w.must(m.Lock(ctx)) }()
+		w.soon("it is queued", func() bool { return w.queued(w.client(), m) == 1 })
+		w.ok(h.Unlock(ctx))
+		w.ok((<-got).Unlock(ctx))
+		expect("a wait", "acquired mutex true", "released mutex")
+		w.ok(l.Close())
+		if _, err := m.Lock(ctx); !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+	})
+}
