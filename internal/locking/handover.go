@@ -46,7 +46,6 @@ func (l *Locks) pass(ctx context.Context, until time.Time, h *Hold) (done bool, 
 		l.mu.Unlock()
 		return false, nil
 	}
-	h.unlocked = true
 	l.drop(h)
 	now := time.Now()
 	l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
@@ -66,7 +65,7 @@ func (l *Locks) pass(ctx context.Context, until time.Time, h *Hold) (done bool, 
 // heir returns who gets the lock of a hold next: the first in line, if the owner gives up its last hold and
 // the lease is what that caller asked for. l.mu is held.
 func (l *Locks) heir(h *Hold) *waiter {
-	if h.unlocked || h.lost || len(h.grant.holds) != 1 || !time.Now().Before(h.deadline) {
+	if h.lost || len(h.grant.holds) != 1 || !time.Now().Before(h.deadline) {
 		return nil
 	}
 	b := l.books[h.lock.state]

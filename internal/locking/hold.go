@@ -24,7 +24,7 @@ type Hold struct {
 	timer    *time.Timer // fires then
 	outlived bool        // renewed once more after its context had ended; under Locks.mu
 	lost     bool        // under Locks.mu
-	unlocked bool        // under Locks.mu
+	unlocked bool        // Unlock has been called; under Locks.mu
 
 	// Of a MultiLock.
 	parts []*Hold
@@ -168,10 +168,9 @@ func (l *Locks) abandon(h *Hold) {
 	h.cancel(context.Canceled)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !h.unlocked && !h.lost {
+	if !h.lost {
 		l.observer.Released(h.lock.kind.name(), time.Since(h.since))
 	}
-	h.unlocked = true
 	if l.drop(h) && len(h.grant.holds) == 0 {
 		l.endTenure(h.lock, h.grant.tenure)
 	}

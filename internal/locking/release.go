@@ -38,7 +38,7 @@ type row struct {
 // unlock is release for a caller that Close does not know of yet.
 func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 	if err := l.enter(); err != nil {
-		for _, h := range holds {
+		for _, h := range l.unlockOnce(holds) {
 			l.abandon(h)
 		}
 		return err
@@ -50,7 +50,7 @@ func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 // release gives holds of one owner and one place back, in one trip. Holds that have been unlocked before
 // are passed over. It returns ErrLost where one was no longer ours.
 func (l *Locks) release(ctx context.Context, holds []*Hold) error {
-	if len(holds) == 0 {
+	if holds = l.unlockOnce(holds); len(holds) == 0 {
 		return nil
 	}
 	for _, h := range holds {
@@ -81,9 +81,6 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 		}
 	}
 	s, ends, lost := l.settle(tenants, holds)
-	if s == nil {
-		return nil // all unlocked before
-	}
 	defer l.endTenures(s.locks, ends)
 	errand := s.locks[0].kind.settling(s)
 	answer, err := l.trip(ctx, until, nil, func(ctx context.Context) (any, error) {
@@ -119,6 +116,24 @@ func (l *Locks) endTenures(locks []*lock, ends []*tenure) {
 	}
 }
 
+// unlockOnce returns those of the holds that nobody has begun to unlock before.
+func (l *Locks) unlockOnce(holds []*Hold) []*Hold {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(holds) == 1 && !holds[0].unlocked { // as it is nearly always
+		holds[0].unlocked = true
+		return holds
+	}
+	var mine []*Hold
+	for _, h := range holds {
+		if !h.unlocked {
+			h.unlocked = true
+			mine = append(mine, h)
+		}
+	}
+	return mine
+}
+
 // tenantsOf returns the tenants of holds, each once, in the order of locks: so two who need several turns
 // do not wait for each other.
 func (l *Locks) tenantsOf(holds []*Hold) []*tenant {
@@ -144,12 +159,7 @@ func (l *Locks) settle(tenants []*tenant, holds []*Hold) (s *settlement, ends []
 	ends = make([]*tenure, len(tenants))
 	var ghosts []int64
 	var lease time.Duration
-	news := false
 	for _, h := range holds {
-		if h.unlocked {
-			continue
-		}
-		h.unlocked, news = true, true
 		if !h.lost {
 			l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
 		}
@@ -165,9 +175,6 @@ func (l *Locks) settle(tenants []*tenant, holds []*Hold) (s *settlement, ends []
 		if len(h.grant.holds) == 0 {
 			ends[i] = t
 		}
-	}
-	if !news {
-		return nil, nil, false
 	}
 	s = &settlement{attempt: l.attempt(), until: now.Add(lease)}
 	for i, t := range tenants {

@@ -25,39 +25,25 @@ func keepsDeadlines(rdb redis.UniversalClient) bool {
 	}
 }
 
-// bounded is a context with a deadline that is told and not enforced: no timer, for whoever reads from a
-// socket looks at the deadline by itself.
-type bounded struct {
-	context.Context
-	until time.Time
-}
-
-// Deadline returns the earlier one of its own and its parent's.
-func (b bounded) Deadline() (time.Time, bool) {
-	if theirs, ok := b.Context.Deadline(); ok && theirs.Before(b.until) {
-		return theirs, true
-	}
-	return b.until, true
-}
-
 // trip runs a command for no longer than ctx allows and until says, and returns its answer or ErrNoAnswer.
 //
-// A client that keeps deadlines runs it right here, where it costs nothing: it hears of a deadline at
-// once, and of a mere cancellation when its own time-out for reads has passed. For any other the command has a goroutine of its own,
+// A client that keeps deadlines runs it right here, which is faster: it hears of a deadline at
+// once, and of a mere cancellation when its own time-out for reads has passed. For any other client the command
+// has a goroutine of its own,
 // and is left behind when ctx ends or quit is closed. It ends by the client's own time-outs then, its
 // answer is dropped, and Close waits for it.
 //
 // Only call it from work that Close waits for.
 func (l *Locks) trip(ctx context.Context, until time.Time, quit <-chan struct{}, command func(context.Context) (any, error)) (any, error) {
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
 	if l.inPlace {
-		answer, err := command(bounded{ctx, until})
+		answer, err := command(ctx)
 		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() || err != nil && ctx.Err() != nil {
 			err = ErrNoAnswer // whose end it was, the caller tells
 		}
 		return answer, err
 	}
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
 	type outcome struct {
 		answer any
 		err    error
