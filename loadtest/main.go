@@ -1,6 +1,7 @@
 // Command loadtest is the load lab: it sends load to the service over real HTTP, measures, and audits what came of it.
 //
 //	go run ./loadtest replay     the order lines of a real shop
+//	go run ./loadtest locks      our kinds of locks beside their peers
 //
 // Each scenario is a sub-command: its flags and its run are in the file of its name, what it does is in a package of
 // its own under internal. Where the load goes is the same for all of them (internal/target). Results go to standard
@@ -19,6 +20,7 @@ import (
 // scenarios are the sub-commands.
 type scenarios struct {
 	Replay replayCommand `cmd:"" help:"Replay the order lines of a real shop, and hold the answers against the rows. Exit status 1 if any line failed or anything does not add up."`
+	Locks  locksCommand  `cmd:"" help:"Compare our kinds of locks with their peers, in one run. Exit status 1 if one of ours let two in at once, or failed."`
 }
 
 func main() {

@@ -1,0 +1,197 @@
+package lockbench
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Config says what to measure, where, and how long.
+type Config struct {
+	Servers
+	Scale Scale
+	Cases []string // names; none: all
+	// Progress is told of each case as it begins.
+	Progress func(name string)
+}
+
+// Scale is how much time a measurement takes.
+type Scale struct {
+	Rounds int
+	Window time.Duration // of one contender in one round, where it is measured for a time
+	Slices int           // into which the window of one caller is cut
+	Visits int           // of each of the separate clients
+}
+
+// Full is the scale of figures to be told.
+func Full() Scale { return Scale{Rounds: 5, Window: 2 * time.Second, Slices: 20, Visits: 10} }
+
+// Quick is that of a first look.
+func Quick() Scale { return Scale{Rounds: 1, Window: 500 * time.Millisecond, Slices: 10, Visits: 10} }
+
+// question is a case.
+type question struct {
+	name    string
+	ask     func(ctx context.Context, b *bench) ([]Contender, error)
+	targets func(c Case) []Target
+}
+
+// questions are all cases, in the order in which they are told.
+func questions() []question {
+	return []question{
+		{"one caller", oneCaller, oneCallerTargets},
+		{"64 goroutines", manyGoroutines, manyGoroutinesTargets},
+		{"16 clients", separateClients, separateClientsTargets},
+	}
+}
+
+// Names are those of all cases.
+func Names() (names []string) {
+	for _, q := range questions() {
+		names = append(names, q.name)
+	}
+	return names
+}
+
+// bench is a run.
+type bench struct {
+	servers Servers
+	scale   Scale
+	run     string // begins the names of this run's locks
+}
+
+// Run measures.
+func Run(ctx context.Context, c Config) (result Result, err error) {
+	chosen, err := choose(c.Cases)
+	if err != nil {
+		return Result{}, err
+	}
+	servers, err := openServers(ctx, c.Servers)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, servers.stop()) }()
+	b := &bench{servers: servers, scale: c.Scale, run: "bench-" + rand.Text()[:8] + "-"}
+	for _, q := range chosen {
+		c.Progress(q.name)
+		contenders, err := q.ask(ctx, b)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return Result{}, fmt.Errorf("case %q: %w", q.name, err)
+		}
+		result.Cases = append(result.Cases, Case{Name: q.name, Contenders: contenders})
+	}
+	return result, nil
+}
+
+// choose returns the cases of these names.
+func choose(names []string) ([]question, error) {
+	all := questions()
+	for _, name := range names {
+		if !slices.Contains(Names(), name) {
+			return nil, fmt.Errorf("there is no case %q; there are %q", name, Names())
+		}
+	}
+	if len(names) == 0 {
+		return all, nil
+	}
+	return slices.DeleteFunc(all, func(q question) bool { return !slices.Contains(names, q.name) }), nil
+}
+
+// series collects the rounds of contenders.
+type series struct {
+	names  []string // in the order of their first round
+	ours   map[string]bool
+	rounds map[string][]Figures
+	notes  map[string]string
+}
+
+func newSeries() *series {
+	return &series{ours: map[string]bool{}, rounds: map[string][]Figures{}, notes: map[string]string{}}
+}
+
+// announce fixes the order in which contenders are told.
+func (s *series) announce(name string, ours bool) {
+	s.names = append(s.names, name)
+	s.ours[name] = ours
+}
+
+func (s *series) add(name string, round Figures, note string) {
+	s.rounds[name] = append(s.rounds[name], round)
+	if note != "" {
+		s.notes[name] = note
+	}
+}
+
+func (s *series) contenders() (out []Contender) {
+	for _, name := range s.names {
+		out = append(out, Contender{Name: name, Ours: s.ours[name], Figures: overall(s.rounds[name]), Note: s.notes[name]})
+	}
+	return out
+}
+
+// inTurn returns the contenders of a round: each round begins with another one.
+func inTurn[T any](all []T, round int) []T {
+	first := round % len(all)
+	return slices.Concat(all[first:], all[:first])
+}
+
+// entrant is a contender that is measured once in each round.
+type entrant struct {
+	name    string
+	ours    bool
+	measure func(ctx context.Context, round int) (f Figures, note string)
+}
+
+// rounds lets entrants take turns.
+func (b *bench) rounds(ctx context.Context, entrants []entrant) []Contender {
+	s := newSeries()
+	for _, e := range entrants {
+		s.announce(e.name, e.ours)
+	}
+	for round := range b.scale.Rounds {
+		for _, e := range inTurn(entrants, round) {
+			if ctx.Err() != nil {
+				return nil // the run is over
+			}
+			f, note := e.measure(ctx, round)
+			s.add(e.name, f, note)
+		}
+	}
+	return s.contenders()
+}
+
+// crowd is callers at one lock.
+type crowd struct {
+	name    string // of the lock
+	callers int
+	load    load
+	also    func(t *tally, f Figures) // adds figures; nil: none
+}
+
+// entrantsOf makes entrants of fleets that a crowd uses. They are warm then.
+func (b *bench) entrantsOf(ctx context.Context, fleets []*fleet, c crowd) (entrants []entrant) {
+	for _, f := range fleets {
+		warmUp(ctx, f, b.run+c.name+"-warm", c.callers)
+		entrants = append(entrants, entrant{f.name, f.ours, func(ctx context.Context, round int) (Figures, string) {
+			before := f.commands()
+			t := drive(ctx, f.handles(fmt.Sprintf("%s%s-%d", b.run, c.name, round), c.callers), c.load)
+			figures := t.figures(f.commands() - before)
+			if c.also != nil {
+				c.also(t, figures)
+			}
+			return figures, t.note
+		}})
+	}
+	return entrants
+}
+
+// warmUp lets callers meet at a lock, so that scripts and subscriptions are there when the clock starts.
+func warmUp(ctx context.Context, f *fleet, name string, callers int) {
+	drive(ctx, f.handles(name, callers), load{times: 2, hold: time.Millisecond})
+}

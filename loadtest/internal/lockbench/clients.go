@@ -1,0 +1,92 @@
+package lockbench
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+const (
+	separate      = 16 // clients
+	separateHold  = 5 * time.Millisecond
+	separateThink = 10 * time.Millisecond
+	// simultaneous are arrivals whose order nobody can know.
+	simultaneous = 2 * time.Millisecond
+	sleeping     = "sleep"
+)
+
+// separateClients measures one lock between 16 clients that each have their own connections, as processes do. The
+// baseline is the same holds slept one after another.
+func separateClients(ctx context.Context, b *bench) ([]Contender, error) {
+	kinds := []kind{
+		inventoryMutex(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory(),
+	}
+	fleets, closeAll, err := openFleets(ctx, kinds, b.servers, separate, separate)
+	if err != nil {
+		return nil, err
+	}
+	holds := b.scale.Visits * separate
+	all := b.entrantsOf(ctx, fleets, crowd{
+		name: "clients", callers: separate,
+		load: load{times: b.scale.Visits, hold: separateHold, think: separateThink, traced: true},
+		also: func(t *tally, f Figures) {
+			f[IdleP50] = milliseconds(idle(t.visits))
+			f[OrderViolations] = float64(overtaken(t.visits))
+		},
+	})
+	baseline := entrant{name: sleeping, measure: func(context.Context, int) (Figures, string) { return sleep(holds), "" }}
+	return b.rounds(ctx, append(all, baseline)), closeAll()
+}
+
+// sleep is what some holds take that follow one another at once.
+func sleep(holds int) Figures {
+	start := time.Now()
+	for range holds {
+		time.Sleep(separateHold)
+	}
+	took := time.Since(start)
+	return Figures{PerSecond: float64(holds) / took.Seconds(), Seconds: took.Seconds(), Fairness: 1}
+}
+
+// idle is the median of how long the lock stayed free while somebody waited: from the start of a release to the next
+// grant.
+func idle(visits []visit) time.Duration {
+	visits = byGrant(visits)
+	var gaps []float64
+	for i := range visits[:max(len(visits)-1, 0)] {
+		free := visits[i].releasing
+		waiting := func(v visit) bool { return v.called.Before(free) }
+		if slices.ContainsFunc(visits[i+1:], waiting) {
+			gaps = append(gaps, float64(visits[i+1].granted.Sub(free)))
+		}
+	}
+	return time.Duration(median(gaps))
+}
+
+// overtaken counts who was granted the lock before somebody who had clearly called earlier.
+func overtaken(visits []visit) (count int) {
+	visits = byGrant(visits)
+	for i, v := range visits {
+		earlier := func(later visit) bool { return later.called.Before(v.called.Add(-simultaneous)) }
+		if slices.ContainsFunc(visits[i+1:], earlier) {
+			count++
+		}
+	}
+	return count
+}
+
+func byGrant(visits []visit) []visit {
+	return slices.SortedFunc(slices.Values(visits), func(a, b visit) int { return cmp.Compare(a.granted.UnixNano(), b.granted.UnixNano()) })
+}
+
+func separateClientsTargets(c Case) []Target {
+	mutex, slept := c.find("inventory mutex"), c.find(sleeping)
+	holds := ratio(1000*separate, slept[PerSecond])
+	return []Target{
+		atMost("total time, in parts of the holds slept one after another", ratio(mutex[Seconds], slept[Seconds]), 1.1),
+		atMost("idle after a release, p50 ms", mutex[IdleP50], 0.3),
+		atMost("commands an acquisition", mutex[Commands], 4),
+		atMost("wait p99, in parts of 16 holds", ratio(mutex[WaitP99], holds), 1.3),
+	}
+}

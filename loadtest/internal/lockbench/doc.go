@@ -1,0 +1,23 @@
+// Package lockbench measures the kinds of locks of internal/locking beside their peers, in one run of one program.
+//
+// # Rules of measuring
+//
+// A case is a question, such as what 64 goroutines get from one lock. Its contenders take turns within each round, and
+// each round begins with another one, so that what else happens on the machine hits all of them. A figure is the
+// median of its rounds; what must never happen is added up.
+//
+// Connections, scripts and subscriptions are there before the clock starts, and it stops at the last release. A wait
+// lasts from the call of Lock to its return. Commands are those that a client writes to its connections, subscriptions
+// and clean-up included; what a script does inside the server is not counted. Fairness is Jain's index over the
+// acquisitions of each caller: 1 when all got the same, 1/n when one got all.
+//
+// Under the lock a caller counts with two plain integers. Two callers inside at once are seen by their difference or
+// by the sum; both count as violations. Between processes a counter on the server does it, outside of the timed part.
+//
+// A contender that hangs has a time limit. What it has done until then is its result, and a note tells.
+//
+// # Peers
+//
+// bsm/redislock, redsync, and PostgreSQL's advisory locks. rueidislock is left out, because its module could not be
+// had where this was made. A contender is one file: a kind that opens clients, and what it takes to lock with them.
+package lockbench

@@ -1,0 +1,197 @@
+package lockbench
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"inventory/internal/latency"
+)
+
+// load is what each of some callers does with one lock: again and again for a window of time, or some times.
+type load struct {
+	window time.Duration // 0: as many times as times says
+	times  int
+	hold   time.Duration // how long it is held
+	think  time.Duration // how long a caller stays away
+	limit  time.Duration // for all of it; 0: the window and half a minute
+	traced bool          // keep every visit
+}
+
+const (
+	// slack is what a load may take beyond its window, or at all where it has none.
+	slack = 30 * time.Second
+	// grace is what callers have to come back after their contexts have ended.
+	grace = 5 * time.Second
+)
+
+// visit is one time that a caller had the lock.
+type visit struct{ called, granted, releasing time.Time }
+
+// tally is what became of a load.
+type tally struct {
+	counts     []int64 // acquisitions of each caller, within the window
+	all        int64   // acquisitions, those at the end of the window included
+	waits      *latency.Histogram
+	elapsed    time.Duration // the window, or until the last release
+	violations int64
+	visits     []visit
+	note       string // what went wrong; "" nothing
+}
+
+// guard is what a lock guards: two plain integers.
+type guard struct{ entered, left, violations int64 }
+
+func (g *guard) enter() {
+	if g.entered != g.left {
+		g.violations++
+	}
+	g.entered++
+}
+
+func (g *guard) leave() { g.left++ }
+
+// caller is one who locks and unlocks.
+type caller struct {
+	lock   handle
+	load   load
+	guard  *guard
+	counts atomic.Int64 // within the window
+	all    atomic.Int64
+	waits  *latency.Histogram
+	last   time.Time // release
+	visits []visit
+	err    error
+}
+
+// drive lets callers loose on a lock and waits for them.
+func drive(ctx context.Context, handles []handle, l load) *tally {
+	g := &guard{}
+	callers := make([]*caller, len(handles))
+	for i, h := range handles {
+		callers[i] = &caller{lock: h, load: l, guard: g, waits: latency.New()}
+	}
+	if l.limit == 0 {
+		l.limit = l.window + slack
+	}
+	var wait sync.WaitGroup
+	start := time.Now()
+	for _, c := range callers {
+		wait.Go(func() {
+			// A context each: one for all would be a lock that all of them meet at.
+			ctx, cancel := context.WithDeadline(ctx, start.Add(l.limit))
+			defer cancel()
+			c.run(ctx, start)
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		wait.Wait()
+	}()
+	timer := time.NewTimer(l.limit + grace)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return settle(callers, g, start, l)
+	case <-timer.C:
+		return abandon(callers, l)
+	}
+}
+
+// run locks and unlocks until the load is done or something goes wrong.
+func (c *caller) run(ctx context.Context, start time.Time) {
+	end := start.Add(c.load.window)
+	after := context.WithoutCancel(ctx) // to give back what was taken at the last moment
+	for called := time.Now(); c.more(called, end); {
+		held, err := c.lock.lock(ctx)
+		granted := time.Now()
+		if err != nil {
+			c.err = fmt.Errorf("lock: %w", err)
+			c.waits.Record(granted.Sub(called)) // it would have been longer
+			return
+		}
+		c.guard.enter()
+		if c.load.hold > 0 {
+			time.Sleep(c.load.hold)
+		}
+		c.guard.leave()
+		if c.load.traced {
+			c.visits = append(c.visits, visit{called, granted, time.Now()})
+		}
+		if err := held.Unlock(after); err != nil {
+			c.err = fmt.Errorf("unlock: %w", err)
+			return
+		}
+		c.waits.Record(granted.Sub(called))
+		released := time.Now()
+		c.released(released, end)
+		if called = released; c.load.think > 0 {
+			time.Sleep(c.load.think)
+			called = time.Now()
+		}
+	}
+}
+
+// more tells whether the caller shall lock once more.
+func (c *caller) more(now, end time.Time) bool {
+	if c.load.window > 0 {
+		return now.Before(end)
+	}
+	return c.all.Load() < int64(c.load.times)
+}
+
+// released counts an acquisition that has ended.
+func (c *caller) released(at, end time.Time) {
+	c.last = at
+	c.all.Add(1)
+	if c.load.window == 0 || at.Before(end) {
+		c.counts.Add(1)
+	}
+}
+
+// settle adds up what callers did that have all come back.
+func settle(callers []*caller, g *guard, start time.Time, l load) *tally {
+	t := &tally{waits: latency.New(), elapsed: l.window}
+	failed, last := 0, start
+	var first error
+	for _, c := range callers {
+		t.counts = append(t.counts, c.counts.Load())
+		t.all += c.all.Load()
+		t.waits.Add(c.waits)
+		t.visits = append(t.visits, c.visits...)
+		if c.last.After(last) {
+			last = c.last
+		}
+		if c.err != nil {
+			failed++
+			first = c.err
+		}
+	}
+	if l.window == 0 {
+		t.elapsed = last.Sub(start)
+	}
+	t.violations = g.violations
+	if failed == 0 {
+		t.violations += max(t.all-g.entered, g.entered-t.all)
+		return t
+	}
+	if l.window == 0 {
+		t.elapsed = time.Since(start) // it was not done with the last release
+	}
+	t.note = fmt.Sprintf("%d of %d callers failed, one with: %s", failed, len(callers), first)
+	return t
+}
+
+// abandon adds up what callers did of whom some never came back. What they still write to is theirs.
+func abandon(callers []*caller, l load) *tally {
+	t := &tally{waits: latency.New(), elapsed: l.limit, note: fmt.Sprintf("hung: after %s not all callers had come back", l.limit+grace)}
+	for _, c := range callers {
+		t.counts = append(t.counts, c.counts.Load())
+		t.all += c.all.Load()
+	}
+	t.waits.Record(l.limit)
+	return t
+}

@@ -1,0 +1,109 @@
+package lockbench
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Figures are what was measured, by name.
+type Figures map[string]float64
+
+// What every contender of every case has.
+const (
+	PerSecond  = "per_second"
+	WaitP50    = "wait_p50_ms"
+	WaitP99    = "wait_p99_ms"
+	WaitMax    = "wait_max_ms"
+	Fairness   = "jain"
+	Commands   = "commands_per_acquisition"
+	Seconds    = "total_seconds"
+	Violations = "violations"
+)
+
+// What some have.
+const (
+	IdleP50         = "idle_p50_ms"
+	OrderViolations = "order_violations"
+	Ratio           = "ratio"
+)
+
+// common are the figures of every contender, in the order in which they are told.
+func common() []string {
+	return []string{PerSecond, WaitP50, WaitP99, WaitMax, Fairness, Commands, Seconds, Violations}
+}
+
+// neverLost are figures of which one is too many: rounds are added up.
+func neverLost(name string) bool { return name == Violations || name == OrderViolations }
+
+// figures are those of a tally, for which commands were sent.
+func (t *tally) figures(commands int64) Figures {
+	var within int64
+	for _, n := range t.counts {
+		within += n
+	}
+	return Figures{
+		PerSecond:  ratio(float64(within), t.elapsed.Seconds()),
+		WaitP50:    milliseconds(t.waits.Quantile(50)),
+		WaitP99:    milliseconds(t.waits.Quantile(99)),
+		WaitMax:    milliseconds(t.waits.Max()),
+		Fairness:   jain(t.counts),
+		Commands:   ratio(float64(commands), float64(t.all)),
+		Seconds:    t.elapsed.Seconds(),
+		Violations: float64(t.violations),
+	}
+}
+
+// overall returns one figure for several rounds of each.
+func overall(rounds []Figures) Figures {
+	values := map[string][]float64{}
+	for _, round := range rounds {
+		for name, value := range round {
+			values[name] = append(values[name], value)
+		}
+	}
+	out := Figures{}
+	for name := range maps.Keys(values) {
+		if neverLost(name) {
+			for _, value := range values[name] {
+				out[name] += value
+			}
+			continue
+		}
+		out[name] = median(values[name])
+	}
+	return out
+}
+
+// median returns the middle value, or the mean of the two in the middle; 0 of none.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	switch {
+	case n == 0:
+		return 0
+	case n%2 == 1:
+		return sorted[n/2]
+	}
+	return (sorted[n/2-1] + sorted[n/2]) / 2
+}
+
+// jain is Jain's fairness index: the square of the sum, over n times the sum of the squares. 0 if nobody got anything.
+func jain(counts []int64) float64 {
+	var sum, squares float64
+	for _, n := range counts {
+		sum += float64(n)
+		squares += float64(n) * float64(n)
+	}
+	return ratio(sum*sum, float64(len(counts))*squares)
+}
+
+// ratio is a/b, and 0 where there is nothing to compare with.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

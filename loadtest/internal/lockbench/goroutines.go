@@ -1,0 +1,31 @@
+package lockbench
+
+import (
+	"context"
+	"time"
+)
+
+// crowdSize is how many goroutines of one process meet at one lock.
+const crowdSize = 64
+
+// manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
+func manyGoroutines(ctx context.Context, b *bench) ([]Contender, error) {
+	kinds := []kind{
+		inventoryMutex(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory(),
+	}
+	fleets, closeAll, err := openFleets(ctx, kinds, b.servers, 1, crowdSize)
+	if err != nil {
+		return nil, err
+	}
+	all := b.entrantsOf(ctx, fleets, crowd{name: "goroutines", callers: crowdSize, load: load{window: b.scale.Window}})
+	return b.rounds(ctx, all), closeAll()
+}
+
+func manyGoroutinesTargets(c Case) []Target {
+	mutex, peer, library := c.find("inventory mutex"), c.bestPeer(PerSecond), c.bestLibrary(PerSecond)
+	return []Target{
+		atLeast("acquisitions, in parts of the fastest peer's", ratio(mutex[PerSecond], peer[PerSecond]), 5),
+		atLeast("Jain's index", mutex[Fairness], 0.95),
+		atMost("longest wait, in parts of the fastest library's", ratio(mutex[WaitMax], library[WaitMax]), 1.0/20),
+	}
+}

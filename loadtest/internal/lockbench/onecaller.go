@@ -1,0 +1,65 @@
+package lockbench
+
+import (
+	"context"
+	"time"
+
+	"inventory/internal/latency"
+)
+
+// oneCaller measures what a lock costs whom nobody disturbs. Contenders take turns in short slices.
+func oneCaller(ctx context.Context, b *bench) ([]Contender, error) {
+	kinds := []kind{inventoryMutex(), bsm(50 * time.Millisecond), redsyncKind(), advisory()}
+	fleets, closeAll, err := openFleets(ctx, kinds, b.servers, 1, 1)
+	if err != nil {
+		return nil, err
+	}
+	s := newSeries()
+	for _, f := range fleets {
+		s.announce(f.name, f.ours)
+		warmUp(ctx, f, b.run+"one", 1)
+	}
+	for round := range b.scale.Rounds {
+		sums := make(map[string]*tally)
+		commands := make(map[string]int64)
+		for slice := range b.scale.Slices {
+			for _, f := range inTurn(fleets, round+slice) {
+				before := f.commands()
+				t := drive(ctx, f.handles(b.run+"one", 1), load{window: b.scale.Window / time.Duration(b.scale.Slices)})
+				sums[f.name] = join(sums[f.name], t)
+				commands[f.name] += f.commands() - before
+			}
+		}
+		for name, t := range sums {
+			s.add(name, t.figures(commands[name]), t.note)
+		}
+	}
+	return s.contenders(), closeAll()
+}
+
+// join adds the tally of a slice to that of a round.
+func join(sum, t *tally) *tally {
+	if sum == nil {
+		sum = &tally{counts: make([]int64, len(t.counts)), waits: latency.New()}
+	}
+	for i, n := range t.counts {
+		sum.counts[i] += n
+	}
+	sum.all += t.all
+	sum.waits.Add(t.waits)
+	sum.elapsed += t.elapsed
+	sum.violations += t.violations
+	if t.note != "" {
+		sum.note = t.note
+	}
+	return sum
+}
+
+func oneCallerTargets(c Case) []Target {
+	mutex := c.find("inventory mutex")[PerSecond]
+	return []Target{
+		atLeast("cycles, in parts of the fastest library's", ratio(mutex, c.bestLibrary(PerSecond)[PerSecond]), 0.85),
+		atLeast("cycles, in parts of the fastest peer's", ratio(mutex, c.bestPeer(PerSecond)[PerSecond]), 0.85),
+		atMost("commands a cycle", c.find("inventory mutex")[Commands], 2),
+	}
+}

@@ -1,0 +1,16 @@
+//go:build !unix
+
+package lockbench
+
+import (
+	"context"
+	"errors"
+)
+
+// start cannot start anything here: the private servers need a Unix.
+func (s *Servers) start(context.Context) error {
+	if s.RedisURL == "" || s.DatabaseURL == "" {
+		return errors.New("they work on Unix alone; use --redis-url and --database-url")
+	}
+	return nil
+}

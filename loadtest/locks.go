@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"inventory/internal/cli"
+	"inventory/loadtest/internal/lockbench"
+)
+
+type locksCommand struct {
+	JSON        string   `help:"Write the result as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	Quick       bool     `help:"One short round of each case. Default: off."`
+	Case        []string `help:"Only the cases of these names, separated by commas. Default: all." placeholder:"NAME"`
+	RedisURL    string   `help:"The Redis of the locks: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
+	DatabaseURL string   `help:"The PostgreSQL of advisory locks: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: one started for this run." placeholder:"URL"`
+}
+
+// Run measures and prints.
+func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
+	out, err := openOutput(c.JSON, s.Out)
+	if err != nil {
+		return err
+	}
+	result, err := lockbench.Run(ctx, c.config(s))
+	if err != nil {
+		return errors.Join(err, out.close())
+	}
+	return errors.Join(out.print(result), out.close(), result.Err())
+}
+
+func (c *locksCommand) config(s cli.Streams) lockbench.Config {
+	config := lockbench.Config{
+		Servers: lockbench.Servers{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
+		Scale:   lockbench.Full(), Cases: c.Case,
+		Progress: func(name string) { _, _ = fmt.Fprintf(s.Err, "measuring: %s\n", name) },
+	}
+	if c.Quick {
+		config.Scale = lockbench.Quick()
+	}
+	return config
+}
+
+// Help is what --help tells beside the flags.
+func (c *locksCommand) Help() string {
+	return "Cases: " + strings.Join(lockbench.Names(), ", ") + "."
+}
