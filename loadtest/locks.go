@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"inventory/internal/cli"
@@ -13,7 +14,7 @@ import (
 type locksCommand struct {
 	JSON        string   `help:"Write the result as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	Quick       bool     `help:"One short round of each case. Default: off."`
-	Case        []string `help:"Only the cases of these names, separated by commas. Default: all." placeholder:"NAME"`
+	Case        []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 	RedisURL    string   `help:"The Redis of the locks: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
 	DatabaseURL string   `help:"The PostgreSQL of advisory locks: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: one started for this run." placeholder:"URL"`
 }
@@ -24,11 +25,21 @@ func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	result, err := lockbench.Run(ctx, c.config(s))
+	result, err := c.measure(ctx, s)
 	if err != nil {
 		return errors.Join(err, out.close())
 	}
 	return errors.Join(out.print(result), out.close(), result.Err())
+}
+
+func (c *locksCommand) measure(ctx context.Context, s cli.Streams) (lockbench.Result, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return lockbench.Result{}, fmt.Errorf("find the program, which other processes run too: %w", err)
+	}
+	config := c.config(s)
+	config.Worker = []string{program, "locks-worker"}
+	return lockbench.Run(ctx, config)
 }
 
 func (c *locksCommand) config(s cli.Streams) lockbench.Config {
@@ -46,4 +57,12 @@ func (c *locksCommand) config(s cli.Streams) lockbench.Config {
 // Help is what --help tells beside the flags.
 func (c *locksCommand) Help() string {
 	return "Cases: " + strings.Join(lockbench.Names(), ", ") + "."
+}
+
+// locksWorkerCommand is a process that competes with others: the lab starts it.
+type locksWorkerCommand struct{}
+
+// Run does what standard input says.
+func (*locksWorkerCommand) Run(ctx context.Context) error {
+	return lockbench.Work(ctx, os.Stdin, os.Stdout)
 }

@@ -21,6 +21,8 @@ import (
 type scenarios struct {
 	Replay replayCommand `cmd:"" help:"Replay the order lines of a real shop, and hold the answers against the rows. Exit status 1 if any line failed or anything does not add up."`
 	Locks  locksCommand  `cmd:"" help:"Compare our kinds of locks with their peers, in one run. Exit status 1 if one of ours let two in at once, or failed."`
+
+	LocksWorker locksWorkerCommand `cmd:"" hidden:""`
 }
 
 func main() {

@@ -2,6 +2,7 @@
 package latency
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -37,3 +38,22 @@ func (h *Histogram) Quantile(percent float64) time.Duration {
 
 // Max is the longest time.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.counts.Max()) * time.Microsecond }
+
+// MarshalText returns all that was counted, for another process.
+func (h *Histogram) MarshalText() ([]byte, error) {
+	text, err := h.counts.EncodeV2()
+	if err != nil {
+		return nil, fmt.Errorf("encode a histogram: %w", err)
+	}
+	return text, nil
+}
+
+// UnmarshalText replaces all that was counted by what another process tells.
+func (h *Histogram) UnmarshalText(text []byte) error {
+	counts, err := hdrhistogram.Decode(text)
+	if err != nil {
+		return fmt.Errorf("decode a histogram: %w", err)
+	}
+	h.counts = counts
+	return nil
+}

@@ -25,3 +25,23 @@ func TestHistogram(t *testing.T) {
 		}
 	}
 }
+
+func TestHistogramAsText(t *testing.T) {
+	t.Parallel()
+	sent, got := New(), New()
+	sent.Record(3 * time.Millisecond)
+	text, err := sent.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := got.UnmarshalText(text); err != nil {
+		t.Fatal(err)
+	}
+	got.Record(5 * time.Millisecond)
+	if got.Count() != 2 || got.Quantile(50) != sent.Max() {
+		t.Errorf("%d times, p50 %v; sent %v", got.Count(), got.Quantile(50), sent.Max())
+	}
+	if err := got.UnmarshalText([]byte("no histogram")); err == nil {
+		t.Error("nonsense is no error")
+	}
+}

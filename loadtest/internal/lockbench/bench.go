@@ -14,6 +14,8 @@ type Config struct {
 	Servers
 	Scale Scale
 	Cases []string // names; none: all
+	// Worker is the command line of a process that does Work.
+	Worker []string
 	// Progress is told of each case as it begins.
 	Progress func(name string)
 }
@@ -24,13 +26,24 @@ type Scale struct {
 	Window time.Duration // of one contender in one round, where it is measured for a time
 	Slices int           // into which the window of one caller is cut
 	Visits int           // of each of the separate clients
+	Holds  int           // that are kept
+	Lease  time.Duration // of those
+	Names  int           // that are contended for at once
 }
 
 // Full is the scale of figures to be told.
-func Full() Scale { return Scale{Rounds: 5, Window: 2 * time.Second, Slices: 20, Visits: 10} }
+func Full() Scale {
+	return Scale{
+		Rounds: 5, Window: 2 * time.Second, Slices: 20, Visits: 10, Holds: 10_000, Lease: 9 * time.Second, Names: 1000,
+	}
+}
 
 // Quick is that of a first look.
-func Quick() Scale { return Scale{Rounds: 1, Window: 500 * time.Millisecond, Slices: 10, Visits: 10} }
+func Quick() Scale {
+	s := Full()
+	s.Rounds, s.Window, s.Slices = 1, 500*time.Millisecond, 10
+	return s
+}
 
 // question is a case.
 type question struct {
@@ -45,6 +58,10 @@ func questions() []question {
 		{"one caller", oneCaller, oneCallerTargets},
 		{"64 goroutines", manyGoroutines, manyGoroutinesTargets},
 		{"16 clients", separateClients, separateClientsTargets},
+		{"3 processes", severalProcesses, severalProcessesTargets},
+		{"lone caller", loneCaller, loneCallerTargets},
+		{"10,000 holds", manyHolds, manyHoldsTargets},
+		{"1,000 names", manyNames, manyNamesTargets},
 	}
 }
 
@@ -60,6 +77,7 @@ func Names() (names []string) {
 type bench struct {
 	servers Servers
 	scale   Scale
+	worker  []string
 	run     string // begins the names of this run's locks
 }
 
@@ -74,7 +92,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, servers.stop()) }()
-	b := &bench{servers: servers, scale: c.Scale, run: "bench-" + rand.Text()[:8] + "-"}
+	b := &bench{servers: servers, scale: c.Scale, worker: c.Worker, run: "bench-" + rand.Text()[:8] + "-"}
 	for _, q := range chosen {
 		c.Progress(q.name)
 		contenders, err := q.ask(ctx, b)
@@ -180,7 +198,7 @@ func (b *bench) entrantsOf(ctx context.Context, fleets []*fleet, c crowd) (entra
 		warmUp(ctx, f, b.run+c.name+"-warm", c.callers)
 		entrants = append(entrants, entrant{f.name, f.ours, func(ctx context.Context, round int) (Figures, string) {
 			before := f.commands()
-			t := drive(ctx, f.handles(fmt.Sprintf("%s%s-%d", b.run, c.name, round), c.callers), c.load)
+			t := drive(ctx, c.load, f.handles(fmt.Sprintf("%s%s-%d", b.run, c.name, round), c.callers))
 			figures := t.figures(f.commands() - before)
 			if c.also != nil {
 				c.also(t, figures)
@@ -193,5 +211,5 @@ func (b *bench) entrantsOf(ctx context.Context, fleets []*fleet, c crowd) (entra
 
 // warmUp lets callers meet at a lock, so that scripts and subscriptions are there when the clock starts.
 func warmUp(ctx context.Context, f *fleet, name string, callers int) {
-	drive(ctx, f.handles(name, callers), load{times: 2, hold: time.Millisecond})
+	drive(ctx, load{times: 1, hold: time.Millisecond}, f.handles(name, callers))
 }

@@ -60,18 +60,20 @@ type caller struct {
 	guard  *guard
 	counts atomic.Int64 // within the window
 	all    atomic.Int64
-	waits  *latency.Histogram
+	waits  []time.Duration
 	last   time.Time // release
 	visits []visit
 	err    error
 }
 
-// drive lets callers loose on a lock and waits for them.
-func drive(ctx context.Context, handles []handle, l load) *tally {
-	g := &guard{}
-	callers := make([]*caller, len(handles))
-	for i, h := range handles {
-		callers[i] = &caller{lock: h, load: l, guard: g, waits: latency.New()}
+// drive lets callers loose and waits for them. Each group of handles is of one lock.
+func drive(ctx context.Context, l load, groups ...[]handle) *tally {
+	var callers []*caller
+	guards := make([]guard, len(groups))
+	for i, group := range groups {
+		for _, h := range group {
+			callers = append(callers, &caller{lock: h, load: l, guard: &guards[i]})
+		}
 	}
 	if l.limit == 0 {
 		l.limit = l.window + slack
@@ -95,7 +97,7 @@ func drive(ctx context.Context, handles []handle, l load) *tally {
 	defer timer.Stop()
 	select {
 	case <-done:
-		return settle(callers, g, start, l)
+		return settle(callers, guards, start, l)
 	case <-timer.C:
 		return abandon(callers, l)
 	}
@@ -110,7 +112,7 @@ func (c *caller) run(ctx context.Context, start time.Time) {
 		granted := time.Now()
 		if err != nil {
 			c.err = fmt.Errorf("lock: %w", err)
-			c.waits.Record(granted.Sub(called)) // it would have been longer
+			c.waits = append(c.waits, granted.Sub(called)) // it would have been longer
 			return
 		}
 		c.guard.enter()
@@ -125,7 +127,7 @@ func (c *caller) run(ctx context.Context, start time.Time) {
 			c.err = fmt.Errorf("unlock: %w", err)
 			return
 		}
-		c.waits.Record(granted.Sub(called))
+		c.waits = append(c.waits, granted.Sub(called))
 		released := time.Now()
 		c.released(released, end)
 		if called = released; c.load.think > 0 {
@@ -153,14 +155,16 @@ func (c *caller) released(at, end time.Time) {
 }
 
 // settle adds up what callers did that have all come back.
-func settle(callers []*caller, g *guard, start time.Time, l load) *tally {
+func settle(callers []*caller, guards []guard, start time.Time, l load) *tally {
 	t := &tally{waits: latency.New(), elapsed: l.window}
 	failed, last := 0, start
 	var first error
 	for _, c := range callers {
 		t.counts = append(t.counts, c.counts.Load())
 		t.all += c.all.Load()
-		t.waits.Add(c.waits)
+		for _, wait := range c.waits {
+			t.waits.Record(wait)
+		}
 		t.visits = append(t.visits, c.visits...)
 		if c.last.After(last) {
 			last = c.last
@@ -173,9 +177,13 @@ func settle(callers []*caller, g *guard, start time.Time, l load) *tally {
 	if l.window == 0 {
 		t.elapsed = last.Sub(start)
 	}
-	t.violations = g.violations
+	var entered int64
+	for _, g := range guards {
+		t.violations += g.violations
+		entered += g.entered
+	}
 	if failed == 0 {
-		t.violations += max(t.all-g.entered, g.entered-t.all)
+		t.violations += max(t.all-entered, entered-t.all)
 		return t
 	}
 	if l.window == 0 {

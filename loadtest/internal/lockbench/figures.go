@@ -23,9 +23,19 @@ const (
 
 // What some have.
 const (
-	IdleP50         = "idle_p50_ms"
-	OrderViolations = "order_violations"
-	Ratio           = "ratio"
+	IdleP50          = "idle_p50_ms"
+	OrderViolations  = "order_violations"
+	Ratio            = "ratio"
+	BusyPerSecond    = "busy_per_second"
+	TripsPerPeriod   = "round_trips_per_period"
+	CPUPercent       = "cpu_percent" // of a core, with the watchdog's default lease
+	MicrosPerRenewal = "cpu_us_per_renewal"
+	LostHolds        = "lost_holds"
+	Subscribers      = "subscription_connections"
+	LeftGoroutines   = "left_goroutines"
+	LeftChannels     = "left_channels"
+	LeftKeys         = "left_keys"
+	LeftBehind       = "left_behind"
 )
 
 // common are the figures of every contender, in the order in which they are told.
@@ -33,8 +43,12 @@ func common() []string {
 	return []string{PerSecond, WaitP50, WaitP99, WaitMax, Fairness, Commands, Seconds, Violations}
 }
 
-// neverLost are figures of which one is too many: rounds are added up.
-func neverLost(name string) bool { return name == Violations || name == OrderViolations }
+// isWrong tells figures of which one is too many: rounds are added up.
+func isWrong(name string) bool {
+	return slices.Contains([]string{
+		Violations, OrderViolations, LostHolds, LeftGoroutines, LeftChannels, LeftKeys, LeftBehind,
+	}, name)
+}
 
 // figures are those of a tally, for which commands were sent.
 func (t *tally) figures(commands int64) Figures {
@@ -64,7 +78,7 @@ func overall(rounds []Figures) Figures {
 	}
 	out := Figures{}
 	for name := range maps.Keys(values) {
-		if neverLost(name) {
+		if isWrong(name) {
 			for _, value := range values[name] {
 				out[name] += value
 			}

@@ -20,12 +20,13 @@ func oneCaller(ctx context.Context, b *bench) ([]Contender, error) {
 		warmUp(ctx, f, b.run+"one", 1)
 	}
 	for round := range b.scale.Rounds {
+		l := load{window: b.scale.Window / time.Duration(b.scale.Slices)}
 		sums := make(map[string]*tally)
 		commands := make(map[string]int64)
 		for slice := range b.scale.Slices {
 			for _, f := range inTurn(fleets, round+slice) {
 				before := f.commands()
-				t := drive(ctx, f.handles(b.run+"one", 1), load{window: b.scale.Window / time.Duration(b.scale.Slices)})
+				t := drive(ctx, l, f.handles(b.run+"one", 1))
 				sums[f.name] = join(sums[f.name], t)
 				commands[f.name] += f.commands() - before
 			}

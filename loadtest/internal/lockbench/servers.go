@@ -12,7 +12,7 @@ type Servers struct {
 	RedisURL    string `json:"redis_url"`
 	DatabaseURL string `json:"database_url"`
 
-	stops []func() error
+	stops []func() error // not for other processes
 }
 
 // openServers starts the servers that no URL was given for.

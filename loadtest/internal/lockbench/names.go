@@ -1,0 +1,180 @@
+package lockbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// namesClients is how many clients want each of the names.
+	namesClients = 3
+	// namesVisits is how often each of them gets each.
+	namesVisits = 3
+	// namesConnections is what the goroutines of a client share.
+	namesConnections = 32
+	// settled is how long what is short-lived may take to go.
+	settled = 2 * time.Second
+)
+
+// manyNames lets several clients contend for 1,000 locks at once, and looks what it takes and what it leaves behind.
+func manyNames(ctx context.Context, b *bench) ([]Contender, error) {
+	options, err := redis.ParseURL(b.servers.RedisURL)
+	if err != nil {
+		return nil, fmt.Errorf("redis URL: %w", err)
+	}
+	var entrants []entrant
+	for _, k := range []kind{inventoryMutex()} {
+		entrants = append(entrants, entrant{k.name, k.ours, func(ctx context.Context, round int) (Figures, string) {
+			probe := redis.NewClient(options)
+			defer probe.Close()
+			f, err := b.names(ctx, k, probe, round)
+			if err != nil {
+				return f, err.Error()
+			}
+			return f, ""
+		}})
+	}
+	return b.rounds(ctx, entrants), nil
+}
+
+// names measures one round.
+func (b *bench) names(ctx context.Context, k kind, probe *redis.Client, round int) (Figures, error) {
+	before, err := footprintOf(ctx, probe)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openFleet(ctx, k, b.servers, namesClients, namesClients*namesConnections)
+	if err != nil {
+		return nil, err
+	}
+	var groups [][]handle
+	for name := range b.scale.Names {
+		groups = append(groups, f.handles(fmt.Sprintf("%snames-%d-%d", b.run, round, name), namesClients))
+	}
+	commands := f.commands()
+	watch := watchSubscribers(ctx, probe)
+	t := drive(ctx, load{times: namesVisits}, groups...)
+	figures := t.figures(f.commands() - commands)
+	subscribers, err := watch()
+	if t.note != "" {
+		err = errors.Join(err, errors.New(t.note))
+	}
+	if err := errors.Join(err, f.close()); err != nil {
+		return figures, err
+	}
+	left, err := before.left(ctx, probe)
+	if err != nil {
+		return figures, err
+	}
+	figures[Subscribers] = float64(subscribers - before.subscribers)
+	figures[LeftGoroutines] = float64(left.goroutines)
+	figures[LeftChannels] = float64(left.channels)
+	figures[LeftKeys] = float64(len(left.keys))
+	figures[LeftBehind] = float64(left.goroutines + left.channels + len(left.keys))
+	return figures, nil
+}
+
+// watchSubscribers looks at the subscription connections until the returned function is called, which tells the most
+// that were there at once.
+func watchSubscribers(ctx context.Context, probe *redis.Client) func() (most int, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	var most int
+	var failed error
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for failed == nil {
+			var now int
+			if now, failed = countSubscribers(context.WithoutCancel(ctx), probe); now > most {
+				most = now
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() (int, error) {
+		stop()
+		wait.Wait()
+		return most, failed
+	}
+}
+
+func countSubscribers(ctx context.Context, probe *redis.Client) (int, error) {
+	list, err := probe.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()
+	if err != nil {
+		return 0, fmt.Errorf("list subscribers: %w", err)
+	}
+	return strings.Count(list, "id="), nil
+}
+
+// footprint is what there is at a moment.
+type footprint struct {
+	goroutines, channels, subscribers int
+	keys                              map[string]bool // but the clocks, which stay
+}
+
+func footprintOf(ctx context.Context, probe *redis.Client) (f footprint, err error) {
+	// The probe's own goroutines, if it has any, must be there before and after.
+	if f.subscribers, err = countSubscribers(ctx, probe); err != nil {
+		return f, err
+	}
+	channels, err := probe.PubSubChannels(ctx, "lk:*").Result()
+	if err != nil {
+		return f, fmt.Errorf("list channels: %w", err)
+	}
+	f.channels, f.keys = len(channels), map[string]bool{}
+	keys := probe.Scan(ctx, 0, "lk:*", 1000).Iterator()
+	for keys.Next(ctx) {
+		if key := keys.Val(); !strings.HasSuffix(key, "}:clock") {
+			f.keys[key] = true
+		}
+	}
+	if err := keys.Err(); err != nil {
+		return f, fmt.Errorf("list keys: %w", err)
+	}
+	f.goroutines = runtime.NumGoroutine()
+	return f, nil
+}
+
+// left is what has come since and does not go by itself at once.
+func (f footprint) left(ctx context.Context, probe *redis.Client) (footprint, error) {
+	for deadline := time.Now().Add(settled); ; {
+		now, err := footprintOf(ctx, probe)
+		if err != nil {
+			return now, err
+		}
+		now.goroutines = max(now.goroutines-f.goroutines, 0)
+		now.channels = max(now.channels-f.channels, 0)
+		for key := range f.keys {
+			delete(now.keys, key)
+		}
+		nothing := now.goroutines == 0 && now.channels == 0 && len(now.keys) == 0
+		if nothing || time.Now().After(deadline) {
+			return now, nil
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return now, ctx.Err()
+		}
+	}
+}
+
+func manyNamesTargets(c Case) []Target {
+	mutex := c.find("inventory mutex")
+	return []Target{
+		atMost("subscription connections of 3 clients", mutex[Subscribers], namesClients),
+		atMost("goroutines, channels and keys left behind", mutex[LeftBehind], 0),
+	}
+}

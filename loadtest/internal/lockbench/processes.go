@@ -1,0 +1,48 @@
+package lockbench
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	threeProcesses = 3
+	eachProcess    = 16 // goroutines
+	// lonePause is how long the lone caller stays away: it comes and goes, and does not compete for throughput.
+	lonePause = time.Millisecond
+)
+
+// severalProcesses measures one lock between three processes of 16 goroutines each that do nothing under it.
+func severalProcesses(ctx context.Context, b *bench) ([]Contender, error) {
+	jobs := make([]job, threeProcesses)
+	for i := range jobs {
+		jobs[i] = job{Callers: eachProcess, Window: b.scale.Window}
+	}
+	return b.rounds(ctx, b.contest("processes", jobs, func(reports []report) (Figures, string) {
+		return together(reports, b.scale.Window)
+	})), nil
+}
+
+func severalProcessesTargets(c Case) []Target {
+	mutex := c.find("inventory mutex")
+	return []Target{atLeast("Jain's index over the processes", mutex[Fairness], 0.95)}
+}
+
+// loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy.
+func loneCaller(ctx context.Context, b *bench) ([]Contender, error) {
+	lone := job{Callers: 1, Window: b.scale.Window, Think: lonePause}
+	busy := job{Callers: crowdSize, Window: b.scale.Window}
+	return b.rounds(ctx, b.contest("lone", []job{lone, busy}, func(reports []report) (Figures, string) {
+		f, note := together(reports[:1], b.scale.Window)
+		f[BusyPerSecond] = float64(reports[1].sum()) / b.scale.Window.Seconds()
+		f[Violations] += float64(reports[1].Violations)
+		if note == "" {
+			note = reports[1].Note
+		}
+		return f, note
+	})), nil
+}
+
+func loneCallerTargets(c Case) []Target {
+	return []Target{atMost("the lone caller's wait, p99 ms", c.find("inventory mutex")[WaitP99], 5)}
+}

@@ -1,0 +1,99 @@
+package lockbench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"inventory/internal/latency"
+)
+
+// job is what a process of its own shall do. It goes to its standard input: addresses may hold passwords.
+type job struct {
+	Servers Servers       `json:"servers"`
+	Kind    string        `json:"kind"`
+	Lock    string        `json:"lock"`
+	Callers int           `json:"callers"`
+	Window  time.Duration `json:"window"`
+	Think   time.Duration `json:"think"`
+}
+
+// report is what it has done.
+type report struct {
+	Counts     []int64            `json:"counts"`
+	All        int64              `json:"all"`
+	Commands   int64              `json:"commands"`
+	Waits      *latency.Histogram `json:"waits"`
+	Violations int64              `json:"violations"`
+	Note       string             `json:"note"`
+}
+
+const (
+	ready   = "ready" // says a process when it is warm
+	goAhead = "go"    // says the lab when all are
+)
+
+// Work does one job: that of a process which the lab has started to compete with others. It ends when nobody listens
+// any more.
+func Work(ctx context.Context, in io.Reader, out io.Writer) error {
+	lines := bufio.NewScanner(in)
+	if !lines.Scan() {
+		return errors.New("there is no job")
+	}
+	var j job
+	if err := json.Unmarshal(lines.Bytes(), &j); err != nil {
+		return fmt.Errorf("read the job: %w", err)
+	}
+	k, err := processKind(j.Kind)
+	if err != nil {
+		return err
+	}
+	f, err := openFleet(ctx, k, j.Servers, 1, j.Callers)
+	if err != nil {
+		return err
+	}
+	warmUp(ctx, f, j.Lock+"-warm", j.Callers)
+	if _, err := fmt.Fprintln(out, ready); err != nil {
+		return errors.Join(err, f.close())
+	}
+	if !lines.Scan() || lines.Text() != goAhead {
+		return errors.Join(errors.New("nobody said go"), f.close())
+	}
+	r, err := j.do(ctx, f)
+	if err == nil {
+		err = json.NewEncoder(out).Encode(r)
+	}
+	return errors.Join(err, f.close())
+}
+
+// do measures, and then looks whether the lock excludes processes from each other.
+func (j job) do(ctx context.Context, f *fleet) (report, error) {
+	before := f.commands()
+	t := drive(ctx, load{window: j.Window, think: j.Think}, f.handles(j.Lock, j.Callers))
+	r := report{t.counts, t.all, f.commands() - before, t.waits, t.violations, t.note}
+	if t.note != "" {
+		return r, nil // it would hang again
+	}
+	broken, err := checkExclusion(ctx, j, f)
+	r.Violations += broken
+	return r, err
+}
+
+// processKinds are the contenders of several processes. A process is told a name.
+func processKinds() []kind {
+	return []kind{inventoryMutex(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory()}
+}
+
+func processKind(name string) (kind, error) {
+	all := processKinds()
+	i := slices.IndexFunc(all, func(k kind) bool { return k.name == name })
+	if i < 0 {
+		return kind{}, fmt.Errorf("there is no lock %q", name)
+	}
+	return all[i], nil
+}
