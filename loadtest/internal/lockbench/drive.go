@@ -82,9 +82,11 @@ func drive(ctx context.Context, l load, groups ...[]handle) *tally {
 	start := time.Now()
 	for _, c := range callers {
 		wait.Go(func() {
-			// A context each: one for all would be a lock that all of them meet at.
-			ctx, cancel := context.WithDeadline(ctx, start.Add(l.limit))
+			// A context each, as requests have: one for all would be a lock that all of them meet at. It can be
+			// cancelled, and has no deadline, for what a library does about that is its own affair.
+			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
+			defer time.AfterFunc(l.limit, cancel).Stop()
 			c.run(ctx, start)
 		})
 	}
