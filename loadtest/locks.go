@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -14,7 +15,9 @@ import (
 type locksCommand struct {
 	JSON        string   `help:"Write the result as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	Quick       bool     `help:"One short round of each case. Default: off."`
+	Tiny        bool     `help:"Hardly anything of each case, for tests." hidden:""`
 	Case        []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
+	Markdown    string   `help:"Write the tables as Markdown to this file: between its lines <!-- locks: begin --> and <!-- locks: end -->, or as all of it where it has none. Default: none." placeholder:"FILE"`
 	RedisURL    string   `help:"The Redis of the locks: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
 	DatabaseURL string   `help:"The PostgreSQL of advisory locks: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: one started for this run." placeholder:"URL"`
 }
@@ -29,7 +32,22 @@ func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
 	if err != nil {
 		return errors.Join(err, out.close())
 	}
-	return errors.Join(out.print(result), out.close(), result.Err())
+	return errors.Join(out.print(result), out.close(), c.writeMarkdown(result), result.Err())
+}
+
+// writeMarkdown keeps what the document says around the tables.
+func (c *locksCommand) writeMarkdown(result lockbench.Result) error {
+	if c.Markdown == "" {
+		return nil
+	}
+	document, err := os.ReadFile(c.Markdown)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--markdown: %w", err)
+	}
+	if err := os.WriteFile(c.Markdown, []byte(result.Into(string(document))), 0o644); err != nil {
+		return fmt.Errorf("--markdown: %w", err)
+	}
+	return nil
 }
 
 func (c *locksCommand) measure(ctx context.Context, s cli.Streams) (lockbench.Result, error) {
@@ -48,7 +66,10 @@ func (c *locksCommand) config(s cli.Streams) lockbench.Config {
 		Scale:   lockbench.Full(), Cases: c.Case,
 		Progress: func(name string) { _, _ = fmt.Fprintf(s.Err, "measuring: %s\n", name) },
 	}
-	if c.Quick {
+	switch {
+	case c.Tiny:
+		config.Scale = lockbench.Tiny()
+	case c.Quick:
 		config.Scale = lockbench.Quick()
 	}
 	return config

@@ -100,21 +100,26 @@ func TestWrongFlagsNameThemselves(t *testing.T) {
 
 func TestHelpExplainsEveryFlag(t *testing.T) {
 	t.Parallel()
-	help := runWith(t.Context(), "replay", "--help")
-	if help.code != 0 || help.err != "" {
-		t.Fatalf("%+v", help)
-	}
-	for _, flag := range []string{
-		"--orders", "--stock-factor", "--concurrency", "--json", "--quick", "--private-servers", "--database-url",
-		"--redis-url", "--url", "--log-level",
+	for scenario, flags := range map[string][]string{
+		"replay": {
+			"--orders", "--stock-factor", "--concurrency", "--json", "--quick", "--private-servers", "--database-url",
+			"--redis-url", "--url", "--log-level",
+		},
+		"locks": {"--case", "--json", "--markdown", "--quick", "--redis-url", "--database-url"},
 	} {
-		if !strings.Contains(help.out, flag) {
-			t.Errorf("no help for %s", flag)
+		help := runWith(t.Context(), scenario, "--help")
+		if help.code != 0 || help.err != "" {
+			t.Fatalf("%s: %+v", scenario, help)
 		}
-	}
-	// Except --help itself, which stands behind -h.
-	if flags, defaults := strings.Count(help.out, "\n      --"), strings.Count(help.out, "Default:"); flags != defaults {
-		t.Errorf("%d flags tell %d defaults:\n%s", flags, defaults, help.out)
+		for _, flag := range flags {
+			if !strings.Contains(help.out, flag) {
+				t.Errorf("%s: no help for %s", scenario, flag)
+			}
+		}
+		// Except --help itself, which stands behind -h.
+		if flags, defaults := strings.Count(help.out, "\n      --"), strings.Count(help.out, "Default:"); flags != defaults {
+			t.Errorf("%s: %d flags tell %d defaults:\n%s", scenario, flags, defaults, help.out)
+		}
 	}
 }
 

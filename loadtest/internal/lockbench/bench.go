@@ -24,6 +24,7 @@ type Config struct {
 type Scale struct {
 	Rounds int
 	Window time.Duration // of one contender in one round, where it is measured for a time
+	Crowd  int           // goroutines of one process that meet at one lock
 	Slices int           // into which the window of one caller is cut
 	Visits int           // of each of the separate clients
 	Holds  int           // that are kept
@@ -34,15 +35,22 @@ type Scale struct {
 // Full is the scale of figures to be told.
 func Full() Scale {
 	return Scale{
-		Rounds: 5, Window: 2 * time.Second, Slices: 20, Visits: 10, Holds: 10_000, Lease: 9 * time.Second, Names: 1000,
+		Rounds: 5, Window: 2 * time.Second, Crowd: 64, Slices: 20, Visits: 10, Holds: 10_000, Lease: 9 * time.Second, Names: 1000,
 	}
 }
 
 // Quick is that of a first look.
 func Quick() Scale {
 	s := Full()
-	s.Rounds, s.Window, s.Slices = 1, 500*time.Millisecond, 10
+	s.Rounds, s.Window, s.Slices, s.Visits, s.Lease = 1, 300*time.Millisecond, 10, 6, 4500*time.Millisecond
 	return s
+}
+
+// Tiny is that of a test, which only wants to know that all of it works.
+func Tiny() Scale {
+	return Scale{
+		Rounds: 1, Window: 50 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1, Holds: 300, Lease: 600 * time.Millisecond, Names: 20,
+	}
 }
 
 // question is a case.

@@ -20,15 +20,14 @@ type load struct {
 	traced bool          // keep every visit
 }
 
-const (
-	// slack is what a load may take beyond its window, or at all where it has none.
-	slack = 30 * time.Second
-	// grace is what callers have to come back after their contexts have ended.
-	grace = 5 * time.Second
-)
+// slack is what a load may take beyond its window, or at all where it has none.
+const slack = 30 * time.Second
 
 // visit is one time that a caller had the lock.
 type visit struct{ called, granted, releasing time.Time }
+
+// patience is how long callers may take to come back: a while longer than their contexts last.
+func (l load) patience() time.Duration { return l.limit + l.limit/4 + time.Second }
 
 // tally is what became of a load.
 type tally struct {
@@ -95,7 +94,7 @@ func drive(ctx context.Context, l load, groups ...[]handle) *tally {
 		defer close(done)
 		wait.Wait()
 	}()
-	timer := time.NewTimer(l.limit + grace)
+	timer := time.NewTimer(l.patience())
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -197,7 +196,7 @@ func settle(callers []*caller, guards []guard, start time.Time, l load) *tally {
 
 // abandon adds up what callers did of whom some never came back. What they still write to is theirs.
 func abandon(callers []*caller, l load) *tally {
-	t := &tally{waits: latency.New(), elapsed: l.limit, note: fmt.Sprintf("hung: after %s not all callers had come back", l.limit+grace)}
+	t := &tally{waits: latency.New(), elapsed: l.limit, note: fmt.Sprintf("hung: after %s not all callers had come back", l.patience())}
 	for _, c := range callers {
 		t.counts = append(t.counts, c.counts.Load())
 		t.all += c.all.Load()

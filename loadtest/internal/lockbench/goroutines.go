@@ -5,19 +5,16 @@ import (
 	"time"
 )
 
-// crowdSize is how many goroutines of one process meet at one lock.
-const crowdSize = 64
-
 // manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
 func manyGoroutines(ctx context.Context, b *bench) ([]Contender, error) {
 	kinds := []kind{
 		inventoryMutex(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory(),
 	}
-	fleets, closeAll, err := openFleets(ctx, kinds, b.servers, 1, crowdSize)
+	fleets, closeAll, err := openFleets(ctx, kinds, b.servers, 1, b.scale.Crowd)
 	if err != nil {
 		return nil, err
 	}
-	all := b.entrantsOf(ctx, fleets, crowd{name: "goroutines", callers: crowdSize, load: load{window: b.scale.Window}})
+	all := b.entrantsOf(ctx, fleets, crowd{name: "goroutines", callers: b.scale.Crowd, load: load{window: b.scale.Window}})
 	return b.rounds(ctx, all), closeAll()
 }
 

@@ -30,15 +30,20 @@ func (r Result) Print(to io.Writer) error {
 	return err
 }
 
-// print prints a row for each contender.
-func (c Case) print(to io.Writer) error {
+// rows are the header, and a row for each contender.
+func (c Case) rows() [][]string {
 	extras := c.extras()
 	rows := [][]string{c.header(extras)}
 	for _, contender := range c.Contenders {
 		rows = append(rows, c.row(contender, extras))
 	}
+	return rows
+}
+
+// print prints the table.
+func (c Case) print(to io.Writer) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range rows {
+	for _, row := range c.rows() {
 		if _, err := fmt.Fprintln(table, strings.Join(row, "\t")+"\t"); err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func (b *bench) compete(ctx context.Context, jobs []job) (reports []report, err 
 	return reports, nil
 }
 
-// figures are those of some processes together; fairness is that between processes.
+// together returns the figures of some processes as one; fairness is that between processes.
 func together(reports []report, window time.Duration) (Figures, string) {
 	t := &tally{waits: latency.New(), elapsed: window}
 	var commands int64
@@ -133,8 +133,9 @@ func (r report) sum() (all int64) {
 }
 
 // contest makes entrants that compete in processes: what jobs of a kind do, and what their reports come to.
-func (b *bench) contest(name string, jobs []job, figures func(reports []report) (Figures, string)) (entrants []entrant) {
-	for _, k := range processKinds() {
+func (b *bench) contest(name string, kinds []kind, jobs []job, figures func(reports []report) (Figures, string),
+) (entrants []entrant) {
+	for _, k := range kinds {
 		entrants = append(entrants, entrant{k.name, k.ours, func(ctx context.Context, round int) (Figures, string) {
 			mine := slices.Clone(jobs)
 			for i := range mine {

@@ -12,13 +12,23 @@ const (
 	lonePause = time.Millisecond
 )
 
+// severalProcessesKinds are all contenders that processes of their own are started for.
+func severalProcessesKinds() []kind {
+	return []kind{inventoryMutex(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory()}
+}
+
+// loneCallerKinds leave out one: a lone caller that polls every 50 ms is seldom seen.
+func loneCallerKinds() []kind {
+	return []kind{inventoryMutex(), bsm(time.Millisecond), redsyncKind(), advisory()}
+}
+
 // severalProcesses measures one lock between three processes of 16 goroutines each that do nothing under it.
 func severalProcesses(ctx context.Context, b *bench) ([]Contender, error) {
 	jobs := make([]job, threeProcesses)
 	for i := range jobs {
 		jobs[i] = job{Callers: eachProcess, Window: b.scale.Window}
 	}
-	return b.rounds(ctx, b.contest("processes", jobs, func(reports []report) (Figures, string) {
+	return b.rounds(ctx, b.contest("processes", severalProcessesKinds(), jobs, func(reports []report) (Figures, string) {
 		return together(reports, b.scale.Window)
 	})), nil
 }
@@ -31,8 +41,8 @@ func severalProcessesTargets(c Case) []Target {
 // loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy.
 func loneCaller(ctx context.Context, b *bench) ([]Contender, error) {
 	lone := job{Callers: 1, Window: b.scale.Window, Think: lonePause}
-	busy := job{Callers: crowdSize, Window: b.scale.Window}
-	return b.rounds(ctx, b.contest("lone", []job{lone, busy}, func(reports []report) (Figures, string) {
+	busy := job{Callers: b.scale.Crowd, Window: b.scale.Window}
+	return b.rounds(ctx, b.contest("lone", loneCallerKinds(), []job{lone, busy}, func(reports []report) (Figures, string) {
 		f, note := together(reports[:1], b.scale.Window)
 		f[BusyPerSecond] = float64(reports[1].sum()) / b.scale.Window.Seconds()
 		f[Violations] += float64(reports[1].Violations)

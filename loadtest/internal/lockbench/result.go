@@ -103,16 +103,21 @@ func (t Target) Met() bool {
 	return t.Value <= t.Bound
 }
 
-// String is the target with its value.
+// String is the target with its value and the verdict.
 func (t Target) String() string {
-	verdict, sign := "missed", "<="
 	if t.Met() {
-		verdict = "met"
+		return t.figure() + ", met: yes"
 	}
+	return t.figure() + ", met: NO"
+}
+
+// figure is the target with its value.
+func (t Target) figure() string {
+	sign := "at most"
 	if t.Ascending {
-		sign = ">="
+		sign = "at least"
 	}
-	return fmt.Sprintf("%s: %.3g (target %s %.3g), %s", t.What, t.Value, sign, t.Bound, verdict)
+	return fmt.Sprintf("%s: %.3g (target: %s %.3g)", t.What, t.Value, sign, t.Bound)
 }
 
 // Targets are those of a case.

@@ -84,13 +84,9 @@ func (j job) do(ctx context.Context, f *fleet) (report, error) {
 	return r, err
 }
 
-// processKinds are the contenders of several processes. A process is told a name.
-func processKinds() []kind {
-	return []kind{inventoryMutex(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory()}
-}
-
+// processKind is a contender of several processes. A process is told the name.
 func processKind(name string) (kind, error) {
-	all := processKinds()
+	all := severalProcessesKinds()
 	i := slices.IndexFunc(all, func(k kind) bool { return k.name == name })
 	if i < 0 {
 		return kind{}, fmt.Errorf("there is no lock %q", name)

@@ -1,0 +1,119 @@
+package lockbench
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// lockFunc is a lock made of a function.
+type lockFunc func(ctx context.Context) (hold, error)
+
+func (f lockFunc) lock(ctx context.Context) (hold, error) { return f(ctx) }
+
+// unlockFunc is a hold made of a function.
+type unlockFunc func()
+
+func (f unlockFunc) Unlock(context.Context) error {
+	f()
+	return nil
+}
+
+// mutexHandles are those of some callers to a lock inside this process.
+func mutexHandles(callers int) (handles []handle) {
+	var mu sync.Mutex
+	for range callers {
+		handles = append(handles, lockFunc(func(context.Context) (hold, error) {
+			mu.Lock()
+			return unlockFunc(mu.Unlock), nil
+		}))
+	}
+	return handles
+}
+
+func TestSomeTimesEach(t *testing.T) {
+	t.Parallel()
+	got := drive(t.Context(), load{times: 7, traced: true}, mutexHandles(4), mutexHandles(4))
+	if got.all != 56 || got.violations != 0 || got.note != "" || jain(got.counts) != 1 || len(got.visits) != 56 || got.waits.Count() != 56 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestForAWindow(t *testing.T) {
+	t.Parallel()
+	const window = 30 * time.Millisecond
+	got := drive(t.Context(), load{window: window}, mutexHandles(4))
+	f := got.figures(2 * got.all)
+	if got.all == 0 || got.violations != 0 || got.elapsed != window || f[Commands] != 2 || f[PerSecond] == 0 {
+		t.Errorf("%+v, %v", got, f)
+	}
+}
+
+// TestWhoEntersALockedRoomIsSeen lets two in, one after the other, so that the race detector sees no race.
+func TestWhoEntersALockedRoomIsSeen(t *testing.T) {
+	t.Parallel()
+	var g guard
+	g.enter()
+	g.enter()
+	g.leave()
+	g.leave()
+	g.enter()
+	if g.violations != 1 || g.entered != 3 {
+		t.Errorf("%+v", g)
+	}
+}
+
+// TestLostCountsAreViolations settles callers who say that they were inside more often than the lock has seen.
+func TestLostCountsAreViolations(t *testing.T) {
+	t.Parallel()
+	c := &caller{}
+	c.all.Store(5)
+	if got := settle([]*caller{c}, []guard{{entered: 3, left: 3}}, time.Now(), load{times: 5}); got.violations != 2 {
+		t.Errorf("%d violations", got.violations)
+	}
+}
+
+func TestAFailureIsNoted(t *testing.T) {
+	t.Parallel()
+	broken := lockFunc(func(context.Context) (hold, error) { return nil, errors.New("broken") })
+	got := drive(t.Context(), load{times: 3}, append(mutexHandles(1), broken))
+	if got.all != 3 || !strings.Contains(got.note, "1 of 2 callers failed, one with: lock: broken") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestWhoHangsIsLeftBehind has a lock that works twice, and then neither comes back nor looks at its context.
+func TestWhoHangsIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	never := make(chan struct{})
+	defer close(never)
+	left := 2
+	hangs := lockFunc(func(context.Context) (hold, error) {
+		if left--; left < 0 {
+			<-never
+		}
+		return unlockFunc(func() {}), nil
+	})
+	const limit = 40 * time.Millisecond
+	got := drive(t.Context(), load{times: 3, limit: limit}, []handle{hangs})
+	if got.all != 2 || !strings.HasPrefix(got.note, "hung:") || got.waits.Max() < limit-time.Millisecond {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestWhoHeedsItsContextFails has a lock that is never free.
+func TestWhoHeedsItsContextFails(t *testing.T) {
+	t.Parallel()
+	waits := lockFunc(func(ctx context.Context) (hold, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	const limit = 20 * time.Millisecond
+	got := drive(t.Context(), load{window: time.Millisecond, limit: limit}, []handle{waits})
+	if got.all != 0 || !strings.Contains(got.note, "canceled") || got.waits.Max() < limit-time.Millisecond {
+		t.Errorf("%+v", got)
+	}
+}

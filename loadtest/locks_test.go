@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"inventory/loadtest/internal/lockbench"
+)
+
+// TestAllLocksTakePart runs the program as a person does: it starts itself as the other processes.
+func TestAllLocksTakePart(t *testing.T) { // not parallel: it needs the processor for itself
+	folder := t.TempDir()
+	program, tables := filepath.Join(folder, "loadtest"), filepath.Join(folder, "tables.md")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var out, errs bytes.Buffer
+	command := exec.CommandContext(t.Context(), program, "locks", "--quick", "--tiny", "--json=-", "--markdown", tables)
+	command.Stdout, command.Stderr = &out, &errs
+	if err := command.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, errs.String())
+	}
+	var result struct {
+		Cases []struct {
+			Case       string           `json:"case"`
+			Contenders []map[string]any `json:"contenders"`
+		} `json:"cases"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &result); err != nil {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	var names []string
+	for _, c := range result.Cases {
+		names = append(names, c.Case)
+		for _, contender := range c.Contenders {
+			wantWork(t, c.Case, contender)
+		}
+	}
+	if want := lockbench.Names(); strings.Join(names, ", ") != strings.Join(want, ", ") {
+		t.Errorf("the cases are %q, and not %q", names, want)
+	}
+	text, err := os.ReadFile(tables)
+	if err != nil || strings.Count(string(text), "### ") != len(names) {
+		t.Errorf("%v: the tables are\n%s", err, text)
+	}
+}
+
+// wantWork demands that a contender did something, that nothing went wrong, and that it kept others out.
+func wantWork(t *testing.T, name string, contender map[string]any) {
+	t.Helper()
+	if done, is := contender["per_second"].(float64); !is || done <= 0 {
+		t.Errorf("%s: %v did nothing: %v", name, contender["name"], contender)
+	}
+	if contender["violations"] != 0. || contender["note"] != nil {
+		t.Errorf("%s: %v went wrong: %v", name, contender["name"], contender)
+	}
+}
+
+func TestLocksWithWrongFlags(t *testing.T) {
+	t.Parallel()
+	nobody := freeAddress(t)
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"case":      {[]string{"--case=one;two"}, `there is no case "one"`},
+		"Redis URL": {[]string{"--case=one caller", "--redis-url=http://me:secret@h", "--database-url=postgres://h"}, "redis URL"},
+		"no Redis":  {[]string{"--redis-url=redis://me:secret@" + nobody, "--database-url=postgres://h"}, "reach Redis"},
+		"result":    {[]string{"--json=none/there.json"}, "--json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := runWith(t.Context(), append([]string{"locks"}, c.args...)...)
+			if got.code != 1 || got.out != "" || !strings.Contains(got.err, c.says) || strings.Contains(got.err, "secret") {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
