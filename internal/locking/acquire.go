@@ -208,15 +208,16 @@ func (l *Locks) reach(c *call, run []*part) (n int, busy time.Duration, err erro
 		c.kept = start
 	}
 	trusted := start.Add(trust(c.leaseOr(l.lease)))
-	ctx := c.ctx
+	ctx, trip := c.ctx, l.openTrip
+	if c.try {
+		trip = l.trip
+	}
 	if !c.until.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, latest(c.until, start.Add(grace)))
 		defer cancel()
 	}
-	answer, err := l.trip(ctx, trusted, l.closing, func(ctx context.Context) (any, error) {
-		return l.eval(ctx, acquireScript, ask.attempt, ask.call)
-	})
+	answer, err := trip(ctx, trusted, l.closing, errand{acquireScript, ask.call}, &ask.attempt)
 	var heard acquireAnswer
 	if err == nil {
 		heard, err = readAcquire(answer, len(run))
@@ -270,7 +271,7 @@ func (l *Locks) cancel(c *call, run []*part, ask *asked) {
 	for i, p := range run {
 		s.locks = append(s.locks, p.lock)
 		s.rows = append(s.rows, row{
-			id: ask.ids[len(ask.ids)-len(run)+i], count: p.tenant.live(), remaining: p.tenant.remaining(now), place: placeStay,
+			id: ask.parts[len(ask.parts)-len(run)+i].id, count: p.tenant.live(), remaining: p.tenant.remaining(now), place: placeStay,
 		})
 	}
 	l.mu.Unlock()

@@ -19,42 +19,51 @@ const reserve = 16
 
 // asked is what acquire.lua was told.
 type asked struct {
-	attempt *attempt
+	attempt attempt
 	start   time.Time
 	call    scriptCall
-	ids     []string // of the holder of each part
-	spare   []int64  // tokens reserved beyond the first
-	fresh   []bool   // not a re-entry
+	parts   []askedPart
+	one     [1]askedPart // what parts points at where there is one
+}
+
+// askedPart is what it was told of one lock.
+type askedPart struct {
+	id    any   // of the holder, a string
+	spare int64 // tokens reserved beyond the first
+	fresh bool  // not a re-entry
 }
 
 // ask prepares a trip. The caller has the turn of every tenant.
 func (l *Locks) ask(c *call, run []*part) *asked {
-	q := &asked{
-		attempt: l.attempt(), start: time.Now(),
-		ids: make([]string, len(run)), spare: make([]int64, len(run)), fresh: make([]bool, len(run)),
+	q := &asked{start: time.Now()}
+	q.attempt.number = l.numbers.Add(1)
+	q.parts = q.one[:]
+	if len(run) > 1 {
+		q.parts = make([]askedPart, len(run))
 	}
 	q.call = acquireScript.newCall(2+2*len(run), 3+6*len(run))
-	q.call = append(q.call, run[0].lock.place.clock(), run[0].lock.tombstone(q.attempt.number))
+	q.call = append(q.call, run[0].lock.args[0], run[0].lock.tombstone(q.attempt.number))
 	for _, p := range run {
-		q.call = append(q.call, p.lock.state, p.lock.queue)
+		q.call = append(q.call, p.lock.args[1:]...)
 	}
-	q.call = append(q.call, l.boxed, q.attempt, c.leaseOr(l.lease).Milliseconds())
+	q.call = append(q.call, l.boxed, &q.attempt, l.milliseconds(c.leaseOr(l.lease)))
 
 	listening := l.subscription.listening()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, p := range run {
-		q.ids[i] = p.tenant.id
-		token, from := "", ""
+		to := &q.parts[i]
+		to.id = p.tenant.arg
+		token, from := any(""), any("")
 		if g := p.tenant.grant; g != nil {
-			token, from = strconv.FormatInt(g.token, 10), g.tenure.id
+			token, from = g.token, g.tenure.id
 		} else {
-			q.fresh[i] = true
+			to.fresh = true
 			if b := l.books[p.lock.state]; p.waiter != nil && len(b.waiters) > 1 && p.times == 1 {
-				q.ids[i], q.spare[i] = l.nameless(q.attempt), reserve-1
+				to.id, to.spare = l.nameless(&q.attempt), reserve-1
 			}
 		}
-		q.call = append(q.call, q.ids[i], p.tenant.live()+p.times, token, from, l.placeOf(p, listening && !c.try), q.spare[i])
+		q.call = append(q.call, to.id, p.tenant.live()+p.times, token, from, l.placeOf(p, listening && !c.try), to.spare)
 	}
 	return q
 }
@@ -67,7 +76,7 @@ func (l *Locks) nameless(try *attempt) string {
 
 // placeOf tells the script how a part stands to the queue, and notes that it may stand there from now
 // on. l.mu is held.
-func (l *Locks) placeOf(p *part, queue bool) string {
+func (l *Locks) placeOf(p *part, queue bool) any {
 	if p.waiter == nil {
 		return placeNone
 	}
@@ -80,6 +89,14 @@ func (l *Locks) placeOf(p *part, queue bool) string {
 	}
 	b.queued = true
 	return placeQueue
+}
+
+// milliseconds is a lease as scripts take it.
+func (l *Locks) milliseconds(lease time.Duration) any {
+	if lease == l.lease {
+		return l.leaseArg
+	}
+	return lease.Milliseconds()
 }
 
 // acquireAnswer is what acquire.lua answered.
@@ -143,10 +160,10 @@ func (l *Locks) heard(c *call, run []*part, ask *asked, answer acquireAnswer, tr
 	resent := ask.attempt.sent.Load() > 1
 	for i, p := range run[:len(tokens)] {
 		t := &tenure{
-			id: ask.ids[i], token: answer.tokens[i], lease: c.leaseOr(l.lease),
-			next: tokens[i] + 1, last: tokens[i] + ask.spare[i], script: ask.start, since: ask.start,
+			id: ask.parts[i].id, token: answer.tokens[i], lease: c.leaseOr(l.lease),
+			next: tokens[i] + 1, last: tokens[i] + ask.parts[i].spare, script: ask.start, since: ask.start,
 		}
-		if resent && ask.fresh[i] { // a late copy of a re-entry finds nothing to re-enter
+		if resent && ask.parts[i].fresh { // a late copy of a re-entry finds nothing to re-enter
 			t.ghost = ask.attempt.number
 		}
 		l.granted(c, p, tokens[i], t, trusted)

@@ -15,6 +15,9 @@ type book struct {
 	passing bool      // the holder is handing it over by a trip
 	waiters []*waiter // first come, first served
 	queued  bool      // the process may be in the server's queue, or may have its promise
+
+	firstTenant [1]*tenant // where the slices begin: most books are small
+	firstWaiter [1]*waiter
 }
 
 // A tenant is one owner at one lock of this process, while anything is going on between the two. Its
@@ -24,6 +27,7 @@ type tenant struct {
 	lock  *lock
 	who   *owner
 	id    string        // of the owner, as the server knows it
+	arg   any           // the same, as scripts take it
 	turn  chan struct{} // holds one element while somebody has the turn
 	users int
 	grant *grant // nil while the owner does not hold the lock
@@ -36,12 +40,14 @@ type grant struct {
 	token  int64
 	holds  []*Hold // those that live; never empty while the tenant has the grant
 	tenure *tenure
+
+	firstHold [1]*Hold // where the slice begins
 }
 
 // A tenure is one time that this process has a lock at the server. It begins with a script and can pass
 // through several owners, which get a grant each.
 type tenure struct {
-	id    string // of the holder, as the server knows it: an owner, or this process for whoever is next
+	id    any    // of the holder, a string, as the server knows it: an owner, or this process for whoever is next
 	token string // as the server has it: the first one of those that came with the last script
 	lease time.Duration
 	ghost int64 // the attempt that took it, where a copy of that may still arrive; else 0
@@ -57,6 +63,7 @@ func (l *Locks) bookOf(a *lock) *book {
 	b := l.books[a.state]
 	if b == nil {
 		b = &book{}
+		b.tenants, b.waiters = b.firstTenant[:0], b.firstWaiter[:0]
 		l.books[a.state] = b
 	}
 	return b
@@ -87,6 +94,7 @@ func (l *Locks) tenant(a *lock, who *owner) *tenant {
 	t := b.tenantOf(who)
 	if t == nil {
 		t = &tenant{lock: a, who: who, id: l.process + ":" + who.id, turn: make(chan struct{}, 1)}
+		t.arg = t.id
 		b.tenants = append(b.tenants, t)
 	}
 	t.users++
@@ -155,7 +163,7 @@ func (t *tenant) live() int {
 }
 
 // liveAs is live for a holder as the server knows it: a grant under another name does not count. l.mu is held.
-func (t *tenant) liveAs(id string) int {
+func (t *tenant) liveAs(id any) int {
 	if t.grant == nil || t.grant.tenure.id != id {
 		return 0
 	}

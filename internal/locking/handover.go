@@ -31,7 +31,7 @@ type handover struct {
 	tenure  *tenure
 	start   time.Time
 	attempt *attempt
-	to      string // as whom the server will know the holder
+	to      any // a string: as whom the server will know the holder
 	next    *waiter
 	spare   int64
 	yield   bool
@@ -88,7 +88,7 @@ func (l *Locks) give(a *lock, to *waiter, t *tenure, token int64, trusted time.T
 
 // newHandover prepares a trip. l.mu is held.
 func (l *Locks) newHandover(a *lock, t *tenure, next *waiter, now time.Time) *handover {
-	v := &handover{lock: a, tenure: t, start: now, attempt: l.attempt(), next: next, to: next.part.tenant.id}
+	v := &handover{lock: a, tenure: t, start: now, attempt: l.attempt(), next: next, to: next.part.tenant.arg}
 	if len(l.books[a.state].waiters) > 1 {
 		v.to, v.spare = l.nameless(v.attempt), reserve-1
 	}
@@ -104,9 +104,7 @@ func (l *Locks) passByScript(ctx context.Context, until time.Time, v *handover) 
 	}
 	call := append(handoverScript.newCall(3, 8), v.lock.place.clock(), v.lock.state, v.lock.queue,
 		l.boxed, v.attempt, v.tenure.lease.Milliseconds(), v.tenure.id, v.to, v.spare, yield, claimMilliseconds)
-	answer, err := l.trip(ctx, until, nil, func(ctx context.Context) (any, error) {
-		return l.eval(ctx, handoverScript, v.attempt, call)
-	})
+	answer, err := l.trip(ctx, until, nil, errand{handoverScript, call}, v.attempt)
 	if err == nil {
 		if token, ok := answer.(string); ok {
 			var number int64
@@ -188,7 +186,7 @@ func (l *Locks) inherit(a *lock) {
 }
 
 // disown has the server told that none of these ids hold the lock, and ends the tenure. l.mu is held.
-func (l *Locks) disown(a *lock, t *tenure, ids ...string) {
+func (l *Locks) disown(a *lock, t *tenure, ids ...any) {
 	s := &settlement{attempt: l.attempt(), until: time.Now().Add(t.lease)}
 	for i, id := range ids {
 		if i == 0 || id != ids[0] {

@@ -46,6 +46,9 @@ func (l *Locks) newHold(c *call, p *part, g *grant, deadline time.Time) *Hold {
 	}
 	h.ctx, h.cancel = context.WithCancelCause(c.ctx)
 	h.timer = time.AfterFunc(time.Until(deadline), h.expire)
+	if g.holds == nil {
+		g.holds = g.firstHold[:0]
+	}
 	g.holds = append(g.holds, h)
 	c.who.took(p.lock.order)
 	l.observer.Acquired(p.lock.kind.name(), h.since.Sub(c.start), c.paused)

@@ -100,9 +100,7 @@ func (a *lock) ask(ctx context.Context, verb string, script *script, keys []stri
 		call = append(call, key)
 	}
 	call = append(call, args...)
-	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, func(ctx context.Context) (any, error) {
-		return l.eval(ctx, script, &attempt{}, call)
-	})
+	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, errand{script, call}, &attempt{})
 	if err != nil {
 		return nil, failed(verb, a.name, err)
 	}

@@ -15,6 +15,9 @@ type lock struct {
 	state string // the key of its state, which also names it in wake-ups
 	queue string
 	order string // where it stands in the order of all locks
+
+	args  [3]any // clock, state and queue, as scripts take them
+	tombs string // how the keys begin that cancel attempts
 }
 
 // A kind of lock is what its scripts say. The books, the watchdog and the janitor know no more of it.
@@ -48,6 +51,8 @@ func (l *Locks) lockAt(k kind, where place, name, stateRole, queueRole string) l
 		queue: where.key(queueRole, name),
 	}
 	a.order = a.state + "\x00" + l.address
+	a.args = [3]any{where.clock(), a.state, a.queue}
+	a.tombs = where.tombstones(l.process)
 	return a
 }
 
@@ -72,9 +77,9 @@ func (a *lock) Count(ctx context.Context) int {
 
 // tombstone returns the key that cancels an attempt. A script must be told some key also where no attempt
 // is meant, which is 0: none is written then.
-func (a *lock) tombstone(number int64) string {
+func (a *lock) tombstone(number int64) any {
 	if number == 0 {
-		return a.place.clock()
+		return a.args[0]
 	}
-	return a.place.tombstones(a.locks.process) + strconv.FormatInt(number, 10)
+	return a.tombs + strconv.FormatInt(number, 10)
 }

@@ -15,6 +15,7 @@ type Locks struct {
 	rdb      redis.UniversalClient
 	inPlace  bool          // the client keeps deadlines: commands need no goroutine of their own
 	boxed    any           // process, as scripts take it
+	leaseArg any           // lease in milliseconds, as scripts take it
 	process  string        // names this process in the states, queues and channels
 	lease    time.Duration // of holds that the watchdog renews
 	observer Observer
@@ -61,6 +62,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 			return nil, err
 		}
 	}
+	l.leaseArg = l.lease.Milliseconds()
 	l.loops.Go(l.watch)
 	l.loops.Go(l.janitor.run)
 	return l, nil

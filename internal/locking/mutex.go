@@ -96,7 +96,7 @@ func (mutexKind) settling(s *settlement) errand {
 	call := releaseScript.newCall(1+2*len(s.locks), 4+4*len(s.locks))
 	call = append(call, s.locks[0].tombstone(s.tombstone))
 	for _, a := range s.locks {
-		call = append(call, a.state, a.queue)
+		call = append(call, a.args[1:]...)
 	}
 	call = append(call, s.locks[0].locks.boxed, number, s.tombstoneFor.Milliseconds(), claimMilliseconds)
 	for _, r := range s.rows {

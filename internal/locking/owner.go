@@ -33,7 +33,8 @@ func WithOwner(ctx context.Context) context.Context {
 // NewOwner returns a context with a fresh owner, also where ctx carries one. Use it for a goroutine that
 // must be excluded by the locks of the work that started it.
 func NewOwner(ctx context.Context) context.Context {
-	return context.WithValue(ctx, ownerKey{}, &owner{id: newID()})
+	ctx, _ = newOwner(ctx)
+	return ctx
 }
 
 // withOwner is WithOwner, and tells who the owner is.
@@ -41,8 +42,26 @@ func withOwner(ctx context.Context) (context.Context, *owner) {
 	if who, ok := ctx.Value(ownerKey{}).(*owner); ok {
 		return ctx, who
 	}
-	who := &owner{id: newID()}
-	return context.WithValue(ctx, ownerKey{}, who), who
+	return newOwner(ctx)
+}
+
+// ownerContext is a context with an owner.
+type ownerContext struct {
+	context.Context
+	owner owner
+}
+
+func newOwner(ctx context.Context) (context.Context, *owner) {
+	c := &ownerContext{Context: ctx, owner: owner{id: newID()}}
+	return c, &c.owner
+}
+
+// Value returns the owner to who knows its key.
+func (c *ownerContext) Value(key any) any {
+	if key == (ownerKey{}) {
+		return &c.owner
+	}
+	return c.Context.Value(key)
 }
 
 // newID returns a name that no other has: 80 random bits, printable and without a colon.

@@ -26,10 +26,13 @@ type settlement struct {
 	until time.Time     // the janitor repeats it until then; zero: it tries once
 	tried func()        // the janitor calls it after its first try
 	done  chan struct{} // the janitor closes it after its first try
+
+	firstLock [1]*lock // where the slices begin
+	firstRow  [1]row
 }
 
 type row struct {
-	id        string // of the holder
+	id        any // of the holder, a string
 	count     int
 	remaining time.Duration
 	place     string
@@ -83,9 +86,7 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	s, ends, lost := l.settle(tenants, holds)
 	defer l.endTenures(s.locks, ends)
 	errand := s.locks[0].kind.settling(s)
-	answer, err := l.trip(ctx, until, nil, func(ctx context.Context) (any, error) {
-		return l.eval(ctx, errand.script, s.attempt, errand.call)
-	})
+	answer, err := l.trip(ctx, until, nil, errand, s.attempt)
 	var results []int64
 	if err == nil {
 		results, err = integers(answer, len(s.locks))
@@ -155,7 +156,7 @@ func (l *Locks) settle(tenants []*tenant, holds []*Hold) (s *settlement, ends []
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	ids := make([]string, len(tenants))
+	ids := make([]any, len(tenants))
 	ends = make([]*tenure, len(tenants))
 	var ghosts []int64
 	var lease time.Duration
@@ -177,6 +178,7 @@ func (l *Locks) settle(tenants []*tenant, holds []*Hold) (s *settlement, ends []
 		}
 	}
 	s = &settlement{attempt: l.attempt(), until: now.Add(lease)}
+	s.locks, s.rows = s.firstLock[:0], s.firstRow[:0]
 	for i, t := range tenants {
 		s.locks = append(s.locks, t.lock)
 		s.rows = append(s.rows, row{id: ids[i], count: t.liveAs(ids[i]), remaining: t.remaining(now), place: placeStay})

@@ -41,9 +41,7 @@ func (l *Locks) raise(ctx context.Context, h *Hold, n int64) (int64, error) {
 	if over {
 		return 0, ErrLost
 	}
-	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, func(ctx context.Context) (any, error) {
-		return l.eval(ctx, errand.script, &attempt{}, errand.call)
-	})
+	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, errand, &attempt{})
 	if err != nil {
 		return 0, failed("raise the token of", h.lock.name, err)
 	}

@@ -25,27 +25,70 @@ func keepsDeadlines(rdb redis.UniversalClient) bool {
 	}
 }
 
-// trip runs a command for no longer than ctx allows and until says, and returns its answer or ErrNoAnswer.
+// told is a context with a deadline that is told and not enforced: no timer, for whoever reads from a socket
+// looks at the deadline by itself.
+type told struct {
+	context.Context
+	until time.Time
+}
+
+// Deadline returns the earlier one of its own and its parent's.
+func (t *told) Deadline() (time.Time, bool) {
+	if theirs, ok := t.Context.Deadline(); ok && theirs.Before(t.until) {
+		return theirs, true
+	}
+	return t.until, true
+}
+
+// trip runs a script for no longer than ctx allows and until says, and returns its answer or ErrNoAnswer. The
+// errand has try among its arguments.
 //
-// A client that keeps deadlines runs it right here, which is faster: it hears of a deadline at
-// once, and of a mere cancellation when its own time-out for reads has passed. For any other client the command
-// has a goroutine of its own,
-// and is left behind when ctx ends or quit is closed. It ends by the client's own time-outs then, its
-// answer is dropped, and Close waits for it.
+// A client that keeps deadlines runs it right here, which is faster. It hears of a deadline at once, and of a
+// mere cancellation when its own time-out for reads has passed. But where it must connect first, it hears of
+// nothing but the end of a context: so until makes one.
 //
 // Only call it from work that Close waits for.
-func (l *Locks) trip(ctx context.Context, until time.Time, quit <-chan struct{}, command func(context.Context) (any, error)) (any, error) {
+func (l *Locks) trip(ctx context.Context, until time.Time, quit <-chan struct{}, e errand, try *attempt) (any, error) {
+	if l.inPlace {
+		ctx, cancel := context.WithDeadline(ctx, until)
+		defer cancel()
+		answer, err := l.eval(ctx, e.script, try, e.call)
+		return answer, noAnswer(ctx, err)
+	}
+	return bounded(l, ctx, until, quit, func(ctx context.Context) (any, error) {
+		return l.eval(ctx, e.script, try, e.call)
+	})
+}
+
+// openTrip is trip for who waits without a bound of its own: until is a matter of the answer's worth alone,
+// and costs no timer. To connect may take as long as the client likes, or until ctx ends.
+func (l *Locks) openTrip(ctx context.Context, until time.Time, quit <-chan struct{}, e errand, try *attempt) (any, error) {
+	if !l.inPlace {
+		return l.trip(ctx, until, quit, e, try)
+	}
+	answer, err := l.eval(&told{ctx, until}, e.script, try, e.call)
+	return answer, noAnswer(ctx, err)
+}
+
+// noAnswer tells a time-out from other errors. Whose end it was, the caller tells.
+func noAnswer(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() || ctx.Err() != nil {
+		return ErrNoAnswer
+	}
+	return err
+}
+
+// bounded runs a command for no longer than ctx allows and until says, for a client that may not keep
+// deadlines. The command has a goroutine of its own, and is left behind when ctx ends or quit is closed. It
+// ends by the client's own time-outs then, its answer is dropped, and Close waits for it.
+func bounded[T any](l *Locks, ctx context.Context, until time.Time, quit <-chan struct{}, command func(context.Context) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	if l.inPlace {
-		answer, err := command(ctx)
-		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() || err != nil && ctx.Err() != nil {
-			err = ErrNoAnswer // whose end it was, the caller tells
-		}
-		return answer, err
-	}
 	type outcome struct {
-		answer any
+		answer T
 		err    error
 	}
 	home := make(chan outcome, 1)
@@ -56,7 +99,7 @@ func (l *Locks) trip(ctx context.Context, until time.Time, quit <-chan struct{},
 	select {
 	case came := <-home:
 		if came.err != nil && ctx.Err() != nil {
-			return nil, ErrNoAnswer
+			return answer, ErrNoAnswer
 		}
 		return came.answer, came.err
 	case <-ctx.Done():
@@ -66,7 +109,7 @@ func (l *Locks) trip(ctx context.Context, until time.Time, quit <-chan struct{},
 	case came := <-home: // both at once: what is answered is answered
 		return came.answer, came.err
 	default:
-		return nil, ErrNoAnswer
+		return answer, ErrNoAnswer
 	}
 }
 

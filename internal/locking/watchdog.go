@@ -116,11 +116,7 @@ func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
 
 // pipeline runs many errands in one bounded trip.
 func (l *Locks) pipeline(until time.Time, errands []errand) ([]*redis.Cmd, error) {
-	answers, err := l.trip(context.Background(), until, nil, func(ctx context.Context) (any, error) {
+	return bounded(l, context.Background(), until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
 		return l.evalAll(ctx, errands), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return answers.([]*redis.Cmd), nil
 }
