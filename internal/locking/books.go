@@ -13,6 +13,7 @@ type book struct {
 	tenants []*tenant
 	tenure  *tenure   // this process holds the lock; it may pass between owners
 	passing bool      // the holder is handing it over by a trip
+	called  bool      // somebody was to look while that went on
 	waiters []*waiter // first come, first served
 	queued  bool      // the process may be in the server's queue, or may have its promise
 

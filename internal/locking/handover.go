@@ -56,7 +56,8 @@ func (l *Locks) pass(ctx context.Context, until time.Time, h *Hold) (done bool, 
 		l.mu.Unlock()
 		return true, nil
 	}
-	l.books[h.lock.state].passing = true
+	b := l.books[h.lock.state]
+	b.passing, b.called = true, false
 	v := l.newHandover(h.lock, t, next, now)
 	l.mu.Unlock()
 	return true, l.passByScript(ctx, until, v)
@@ -160,6 +161,9 @@ func (l *Locks) notPassed(v *handover, code int64) error {
 	if code == handoverYielded {
 		b := l.books[v.lock.state]
 		b.tenure, b.passing = nil, false // nobody need look: we are in the queue
+		if b.called {                    // or were, and have been promised the lock before we heard of the queue
+			b.wakeHead()
+		}
 		l.tidy(v.lock)
 		return nil
 	}

@@ -309,3 +309,24 @@ func TestHandoverOfALostLock(t *testing.T) {
 		w.ok(w.must(<-heirs[0].hold, <-heirs[0].err).Unlock(ctx))
 	})
 }
+
+// TestAPromiseThatOvertakesTheYield: the process that a handover yields to may release the lock, and have us woken up,
+// before we hear that we yielded. That wake-up is the only one.
+func TestAPromiseThatOvertakesTheYield(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, addr: shared, name: t.Name()}
+	l := w.locks()
+	m := l.Mutex(w.name)
+	head, yielding := &waiter{}, &tenure{}
+	l.mu.Lock()
+	b := l.bookOf(&m.lock)
+	b.waiters, b.tenure, b.passing = []*waiter{head}, yielding, true
+	l.mu.Unlock()
+
+	l.woken(m.state)
+	head.woken = false // it has looked, and may not ask while the lock is handed over
+	w.ok(l.notPassed(&handover{lock: &m.lock, tenure: yielding, attempt: l.attempt()}, handoverYielded))
+	if !head.woken {
+		t.Error("nobody looks, and the lock is free")
+	}
+}

@@ -185,8 +185,10 @@ func (l *Locks) remove(a *lock, w *waiter) {
 	l.tidy(a)
 }
 
-// wakeHead lets the first in line look again. l.mu is held.
+// wakeHead lets the first in line look again. While the lock is handed over it may not: it is called once
+// more after that. l.mu is held.
 func (b *book) wakeHead() {
+	b.called = b.passing
 	if len(b.waiters) > 0 {
 		b.waiters[0].wake()
 	}
@@ -198,7 +200,7 @@ func (l *Locks) woken(state string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b := l.books[state]; b != nil && len(b.waiters) > 0 {
-		b.waiters[0].wake()
+		b.wakeHead()
 		return
 	}
 	if m, ok := l.mutexOf(state); ok {
