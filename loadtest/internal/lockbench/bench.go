@@ -22,20 +22,21 @@ type Config struct {
 
 // Scale is how much time a measurement takes.
 type Scale struct {
-	Rounds int
-	Window time.Duration // of one contender in one round, where it is measured for a time
-	Crowd  int           // goroutines of one process that meet at one lock
-	Slices int           // into which the window of one caller is cut
-	Visits int           // of each of the separate clients
-	Holds  int           // that are kept
-	Lease  time.Duration // of those
-	Names  int           // that are contended for at once
+	Rounds     int
+	Window     time.Duration // of one contender in one round, where it is measured for a time
+	Crowd      int           // goroutines of one process that meet at one lock
+	Slices     int           // into which the window of one caller is cut
+	Visits     int           // of each of the separate clients
+	Holds      int           // that are kept
+	Lease      time.Duration // of those
+	Names      int           // that are contended for at once
+	NameVisits int           // of each client at each of those
 }
 
 // Full is the scale of figures to be told.
 func Full() Scale {
 	return Scale{
-		Rounds: 5, Window: 2 * time.Second, Crowd: 64, Slices: 20, Visits: 10, Holds: 10_000, Lease: 9 * time.Second, Names: 1000,
+		Rounds: 5, Window: 2 * time.Second, Crowd: 64, Slices: 20, Visits: 10, Holds: 10_000, Lease: 9 * time.Second, Names: 1000, NameVisits: 3,
 	}
 }
 
@@ -43,13 +44,14 @@ func Full() Scale {
 func Quick() Scale {
 	s := Full()
 	s.Rounds, s.Window, s.Slices, s.Visits, s.Lease = 1, 300*time.Millisecond, 10, 6, 4500*time.Millisecond
+	s.NameVisits = 1
 	return s
 }
 
 // Tiny is that of a test, which only wants to know that all of it works.
 func Tiny() Scale {
 	return Scale{
-		Rounds: 1, Window: 50 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1, Holds: 300, Lease: 600 * time.Millisecond, Names: 20,
+		Rounds: 1, Window: 50 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1, Holds: 300, Lease: 600 * time.Millisecond, Names: 20, NameVisits: 1,
 	}
 }
 

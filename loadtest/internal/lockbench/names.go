@@ -15,8 +15,6 @@ import (
 const (
 	// namesClients is how many clients want each of the names.
 	namesClients = 3
-	// namesVisits is how often each of them gets each.
-	namesVisits = 3
 	// namesConnections is what the goroutines of a client share.
 	namesConnections = 32
 	// settled is how long what is short-lived may take to go.
@@ -60,7 +58,7 @@ func (b *bench) names(ctx context.Context, k kind, probe *redis.Client, round in
 	}
 	commands := f.commands()
 	watch := watchSubscribers(ctx, probe)
-	t := drive(ctx, load{times: namesVisits}, groups...)
+	t := drive(ctx, load{times: b.scale.NameVisits}, groups...)
 	figures := t.figures(f.commands() - commands)
 	subscribers, err := watch()
 	if t.note != "" {
