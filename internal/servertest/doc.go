@@ -1,7 +1,8 @@
 //go:build unix
 
 // Package servertest starts private Redis and PostgreSQL servers for tests and
-// for the load lab.
+// for the load lab: single ones, and Redis with replicas, under Sentinel and as
+// a Cluster.
 //
 // # Protocol
 //
@@ -22,6 +23,10 @@
 //	  +------ killed <---------+
 //
 //	Stop leads from every state to the end, and may be called twice.
+//
+// The nodes of a group are servers like any other: kill, pause and restart them
+// one by one. Settled waits until a group has got over it. Replication is as
+// asynchronous as ever: what a master has been told just before it dies is lost.
 //
 // The context given to Start and Restart bounds the start alone; a server runs
 // until Kill or Stop.

@@ -20,6 +20,14 @@ type Redis struct{ server }
 // StartRedis starts a Redis server. Further arguments go to redis-server as
 // they are, for example "--maxmemory", "64mb".
 func StartRedis(ctx context.Context, arguments ...string) (*Redis, error) {
+	return startProgram(ctx, "Redis", func(*Redis) []string {
+		return append([]string{"--save", "", "--appendonly", "no"}, arguments...)
+	})
+}
+
+// startProgram starts redis-server. The arguments are asked for when the folder
+// and the port are known, which change until a port is found free.
+func startProgram(ctx context.Context, name string, arguments func(r *Redis) []string) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, errMissing("redis-server")
@@ -28,12 +36,10 @@ func StartRedis(ctx context.Context, arguments ...string) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Redis{server{name: "Redis", deathSignal: syscall.SIGKILL, folder: folder}}
+	r := &Redis{server{name: name, deathSignal: syscall.SIGKILL, folder: folder}}
 	r.command = func() *exec.Cmd {
-		command := exec.Command(program, append([]string{
-			"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", folder.path,
-			"--save", "", "--appendonly", "no", "--daemonize", "no",
-		}, arguments...)...)
+		command := exec.Command(program, append(arguments(r),
+			"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", folder.path, "--daemonize", "no")...)
 		command.Dir = folder.path
 		return command
 	}

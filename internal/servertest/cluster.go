@@ -1,0 +1,330 @@
+//go:build unix
+
+package servertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+)
+
+const (
+	clusterMasters = 3
+	clusterSlots   = 16384
+	// busDistance is how far the port of the cluster bus lies below that of the
+	// clients. Redis' own choice, 10000 above, is where systems pick the ports of
+	// outgoing connections.
+	busDistance = 10000
+	// migrateTimeout bounds the move of some keys, in milliseconds.
+	migrateTimeout = 5000
+)
+
+// Cluster is a Redis Cluster of three masters with a replica each, which is
+// promoted when its master is gone for a second.
+type Cluster struct{ nodes fleet }
+
+// StartCluster starts a cluster and returns when it works.
+func StartCluster(ctx context.Context) (*Cluster, error) {
+	nodes, err := startFleet(2*clusterMasters, func(int) (*Redis, error) { return startNode(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{nodes}
+	if err := c.form(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+func startNode(ctx context.Context) (*Redis, error) {
+	return startProgram(ctx, "a Redis Cluster node", func(r *Redis) []string {
+		return append([]string{
+			"--save", "", "--appendonly", "no", "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(r.port - busDistance),
+			"--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0",
+		}, quickSync...)
+	})
+}
+
+// form makes a cluster of nodes that do not know each other.
+func (c *Cluster) form(ctx context.Context) error {
+	for i, node := range c.nodes {
+		if _, err := node.do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
+			return err
+		}
+		if i < clusterMasters {
+			first, next := i*clusterSlots/clusterMasters, (i+1)*clusterSlots/clusterMasters
+			if _, err := node.do(ctx, "CLUSTER", "ADDSLOTSRANGE", first, next-1); err != nil {
+				return err
+			}
+		}
+		for _, other := range c.nodes[:i] { // all of them: faster than by hearsay
+			if _, err := node.do(ctx, "CLUSTER", "MEET", "127.0.0.1", other.port, other.port-busDistance); err != nil {
+				return err
+			}
+		}
+	}
+	for i, replica := range c.nodes[clusterMasters:] {
+		master, err := c.nodes[i].text(ctx, "CLUSTER", "MYID")
+		if err != nil {
+			return err
+		}
+		err = await(ctx, "a node to meet its master", func(ctx context.Context) error {
+			_, err := replica.do(ctx, "CLUSTER", "REPLICATE", master)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.Settled(ctx)
+}
+
+// Addrs lists where the nodes listen.
+func (c *Cluster) Addrs() []string { return c.nodes.addresses() }
+
+// Nodes lists all nodes.
+func (c *Cluster) Nodes() []*Redis { return slices.Clone(c.nodes) }
+
+// Masters lists the masters, each once, in the order of their slots.
+func (c *Cluster) Masters(ctx context.Context) ([]*Redis, error) {
+	var masters []*Redis
+	for slot := 0; slot < clusterSlots; {
+		found, err := c.shard(ctx, slot)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(masters, found.master) {
+			masters = append(masters, found.master)
+		}
+		slot = found.end + 1
+	}
+	return masters, nil
+}
+
+// Master returns the node that a slot belongs to.
+func (c *Cluster) Master(ctx context.Context, slot int) (*Redis, error) {
+	found, err := c.shard(ctx, slot)
+	return found.master, err
+}
+
+// Slot tells which slot a key belongs to.
+func (c *Cluster) Slot(ctx context.Context, key string) (int, error) {
+	slot, err := c.nodes.alive()[0].text(ctx, "CLUSTER", "KEYSLOT", key)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(slot)
+}
+
+// Failover has the replica of a slot's master promoted in an orderly way, and
+// returns when everybody knows.
+func (c *Cluster) Failover(ctx context.Context, slot int) error {
+	before, err := c.shard(ctx, slot)
+	if err != nil {
+		return err
+	}
+	if len(before.replicas) == 0 {
+		return fmt.Errorf("the master of slot %d has no replica", slot)
+	}
+	if _, err := before.replicas[0].do(ctx, "CLUSTER", "FAILOVER"); err != nil {
+		return err
+	}
+	err = await(ctx, "a replica to be promoted", func(ctx context.Context) error {
+		if master, err := c.Master(ctx, slot); err != nil || master == before.master {
+			return errors.Join(fmt.Errorf("%s is still the master", before.master.Addr()), err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.Settled(ctx)
+}
+
+// MigrateSlot moves a slot with its keys to another master, and returns when
+// everybody knows. In between it calls meanwhile, if that is not nil: the keys
+// have moved then, and the slot still belongs to its old master.
+func (c *Cluster) MigrateSlot(ctx context.Context, slot int, to *Redis, meanwhile func()) error {
+	from, err := c.Master(ctx, slot)
+	if err != nil {
+		return err
+	}
+	fromID, err := from.text(ctx, "CLUSTER", "MYID")
+	if err != nil {
+		return err
+	}
+	toID, err := to.text(ctx, "CLUSTER", "MYID")
+	if err != nil {
+		return err
+	}
+	if _, err := to.do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", fromID); err != nil {
+		return err
+	}
+	if _, err := from.do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", toID); err != nil {
+		return err
+	}
+	if err := moveKeys(ctx, slot, from, to); err != nil {
+		return err
+	}
+	if meanwhile != nil {
+		meanwhile()
+	}
+	for _, node := range []*Redis{to, from} { // in this order nobody is without an owner
+		if _, err := node.do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", toID); err != nil {
+			return err
+		}
+	}
+	return c.Settled(ctx)
+}
+
+// moveKeys empties a slot that is migrating: no new keys come into it.
+func moveKeys(ctx context.Context, slot int, from, to *Redis) error {
+	for {
+		answer, err := from.do(ctx, "CLUSTER", "GETKEYSINSLOT", slot, 100)
+		if err != nil {
+			return err
+		}
+		keys, _ := answer.([]any)
+		if len(keys) == 0 {
+			return nil
+		}
+		command := []any{"MIGRATE", "127.0.0.1", to.port, "", 0, migrateTimeout, "KEYS"}
+		if _, err := from.do(ctx, append(command, keys...)...); err != nil {
+			return err
+		}
+	}
+}
+
+// Settled waits until the running nodes agree: the cluster works, its masters
+// are running, and all other running nodes are replicas that have caught up.
+func (c *Cluster) Settled(ctx context.Context) error {
+	return await(ctx, "the cluster to agree", func(ctx context.Context) error {
+		var common string
+		for _, node := range c.nodes.alive() {
+			view, err := c.check(ctx, node)
+			if err != nil {
+				return err
+			}
+			if common == "" {
+				common = view
+			}
+			if view != common {
+				return fmt.Errorf("%s sees %s, not %s", node.Addr(), view, common)
+			}
+		}
+		return nil
+	})
+}
+
+// check returns how a node sees the cluster, in a form that is the same for all
+// nodes that agree.
+func (c *Cluster) check(ctx context.Context, node *Redis) (string, error) {
+	text, err := node.text(ctx, "CLUSTER", "INFO")
+	if err != nil {
+		return "", err
+	}
+	if state := fieldsOf(text)["cluster_state"]; state != "ok" {
+		return "", fmt.Errorf("to %s the cluster's state is %s", node.Addr(), state)
+	}
+	shards, err := c.shards(ctx, node)
+	if err != nil {
+		return "", err
+	}
+	view, leader := "", (*Redis)(nil)
+	members := make(map[*Redis]bool)
+	for _, s := range shards {
+		if !s.master.running() {
+			return "", fmt.Errorf("the master at %s: %w", s.master.Addr(), errNotRunning)
+		}
+		view += fmt.Sprintf(" %d-%d:%s", s.start, s.end, s.master.Addr())
+		for _, member := range append(s.replicas, s.master) {
+			members[member] = true
+			if member == node {
+				leader = s.master
+			}
+		}
+	}
+	if want := len(c.nodes.alive()); len(members) < want {
+		return "", fmt.Errorf("%s sees %d members, not %d", node.Addr(), len(members), want)
+	}
+	if leader != nil && leader != node {
+		err = node.follows(ctx, leader)
+	}
+	return view, err
+}
+
+// shard is slots in a row, with the nodes that have them.
+type shard struct {
+	start, end int
+	master     *Redis
+	replicas   []*Redis
+}
+
+// shard returns what a running node knows of a slot.
+func (c *Cluster) shard(ctx context.Context, slot int) (shard, error) {
+	err := errNotRunning
+	for _, node := range c.nodes.alive() {
+		var shards []shard
+		if shards, err = c.shards(ctx, node); err != nil {
+			continue
+		}
+		for _, s := range shards {
+			if s.start <= slot && slot <= s.end {
+				return s, nil
+			}
+		}
+		err = fmt.Errorf("%s knows nobody who has slot %d", node.Addr(), slot)
+	}
+	return shard{}, err
+}
+
+// shards returns how a node sees the cluster, in the order of the slots. The
+// answer is a list of (first slot, last slot, master, replica ...), and a node
+// is a list that begins with host and port.
+func (c *Cluster) shards(ctx context.Context, node *Redis) ([]shard, error) {
+	answer, err := node.do(ctx, "CLUSTER", "SLOTS")
+	if err != nil {
+		return nil, err
+	}
+	rows, _ := answer.([]any)
+	shards := make([]shard, len(rows))
+	for i, row := range rows {
+		if shards[i], err = c.shardOf(row); err != nil {
+			return nil, fmt.Errorf("the slots that %s knows: %w", node.Addr(), err)
+		}
+	}
+	slices.SortFunc(shards, func(a, b shard) int { return a.start - b.start })
+	return shards, nil
+}
+
+func (c *Cluster) shardOf(row any) (shard, error) {
+	list, _ := row.([]any)
+	if len(list) < 3 {
+		return shard{}, fmt.Errorf("a row is %v", row)
+	}
+	start, _ := list[0].(int64)
+	end, _ := list[1].(int64)
+	s := shard{start: int(start), end: int(end)}
+	for i, member := range list[2:] {
+		address, _ := member.([]any)
+		if len(address) < 2 {
+			return shard{}, fmt.Errorf("a node is %v", member)
+		}
+		ours, err := c.nodes.at(net.JoinHostPort(fmt.Sprint(address[0]), fmt.Sprint(address[1])))
+		if err != nil {
+			return shard{}, err
+		}
+		if i == 0 {
+			s.master = ours
+		} else {
+			s.replicas = append(s.replicas, ours)
+		}
+	}
+	return s, nil
+}
+
+// Stop ends all nodes. Later calls do nothing.
+func (c *Cluster) Stop() error { return c.nodes.stop() }

@@ -1,0 +1,178 @@
+//go:build unix
+
+package servertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// awaitText waits until a command has an answer.
+func awaitText(t *testing.T, r *Redis, want string, command ...any) {
+	t.Helper()
+	err := await(t.Context(), fmt.Sprintf("%v to answer %s", command, want), func(ctx context.Context) error {
+		if got, err := r.text(ctx, command...); err != nil || got != want {
+			return errors.Join(fmt.Errorf("it answers %q", got), err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func mustDo(t *testing.T, r *Redis, command ...any) {
+	t.Helper()
+	if _, err := r.do(t.Context(), command...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReplica(t *testing.T) {
+	t.Parallel()
+	master := startRedis(t)
+	replica, err := StartReplica(t.Context(), master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, replica.Stop, &replica.server) })
+	mustDo(t, master, "SET", "k", "v")
+	awaitText(t, replica, "v", "GET", "k")
+}
+
+func TestSentinelLife(t *testing.T) {
+	t.Parallel()
+	started := time.Now()
+	s, err := StartSentinel(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, r := range slices.Concat(s.nodes, s.sentinels) {
+			stop(t, s.Stop, &r.server)
+		}
+	})
+	t.Logf("started in %v", time.Since(started))
+	first, err := s.Master(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustDo(t, first, "SET", "k", "v")
+	if err := s.Settled(t.Context()); err != nil { // the replica has it
+		t.Fatal(err)
+	}
+
+	started = time.Now()
+	if err := s.Failover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("failed over in %v", time.Since(started))
+	second, err := s.Master(t.Context())
+	if err != nil || second == first {
+		t.Fatalf("the master is still %s (%v)", first.Addr(), err)
+	}
+	awaitText(t, second, "v", "GET", "k")
+
+	started = time.Now()
+	if err := second.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Settled(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("lived through a death in %v", time.Since(started))
+	if master, err := s.Master(t.Context()); err != nil || master != first {
+		t.Fatalf("the master is %v, want %s (%v)", master, first.Addr(), err)
+	}
+	started = time.Now()
+	if err := second.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Settled(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("took it back in %v", time.Since(started))
+}
+
+func TestClusterLife(t *testing.T) {
+	t.Parallel()
+	started := time.Now()
+	c, err := StartCluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, r := range c.nodes {
+			stop(t, c.Stop, &r.server)
+		}
+	})
+	t.Logf("started in %v", time.Since(started))
+	masters, err := c.Masters(t.Context())
+	if err != nil || len(masters) != clusterMasters {
+		t.Fatalf("%d masters (%v)", len(masters), err)
+	}
+	slot, err := c.Slot(t.Context(), "{slot}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := func() *Redis {
+		t.Helper()
+		master, err := c.Master(t.Context(), slot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return master
+	}
+	for i := range 250 {
+		mustDo(t, owner(), "SET", fmt.Sprintf("{slot}%d", i), i)
+	}
+
+	first := owner()
+	to := masters[(slices.Index(masters, first)+1)%len(masters)]
+	moved := false
+	started = time.Now()
+	err = c.MigrateSlot(t.Context(), slot, to, func() {
+		moved = true
+		awaitText(t, first, "0", "CLUSTER", "COUNTKEYSINSLOT", slot)
+		awaitText(t, to, "250", "CLUSTER", "COUNTKEYSINSLOT", slot)
+	})
+	if err != nil || !moved || owner() != to {
+		t.Fatalf("the slot is at %s, want %s (%v)", owner().Addr(), to.Addr(), err)
+	}
+	t.Logf("migrated a slot in %v", time.Since(started))
+
+	started = time.Now()
+	if err := c.Failover(t.Context(), slot); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("failed over in %v", time.Since(started))
+	second := owner()
+	if second == to {
+		t.Fatal("the master is the same")
+	}
+	awaitText(t, second, "7", "GET", "{slot}7")
+
+	started = time.Now()
+	if err := second.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Settled(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("lived through a death in %v", time.Since(started))
+	if owner() != to {
+		t.Errorf("the slot is at %s, want %s", owner().Addr(), to.Addr())
+	}
+	started = time.Now()
+	if err := second.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Settled(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("took it back in %v", time.Since(started))
+}

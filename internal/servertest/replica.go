@@ -1,0 +1,190 @@
+//go:build unix
+
+package servertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// quickSync makes a master send its data to a new replica at once, where by
+// default it waits 5 s for further replicas. A replica counts for a cluster when
+// it has received anything from its master: the first ping comes in a second,
+// not in ten.
+var quickSync = []string{"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}
+
+// StartReplica starts a Redis server that follows another one, and returns when
+// it has caught up. Stop it by itself.
+func StartReplica(ctx context.Context, master *Redis, arguments ...string) (*Redis, error) {
+	if _, err := master.do(ctx, "CONFIG", "SET", "repl-diskless-sync-delay", 0, "repl-ping-replica-period", 1); err != nil {
+		return nil, err
+	}
+	r, err := StartRedis(ctx, append(replicaOf(master), arguments...)...)
+	if err != nil {
+		return nil, err
+	}
+	err = await(ctx, "a replica to catch up", func(ctx context.Context) error { return r.follows(ctx, master) })
+	if err != nil {
+		return nil, errors.Join(err, r.Stop())
+	}
+	return r, nil
+}
+
+// replicaOf returns the arguments of a replica.
+func replicaOf(master *Redis) []string {
+	return append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.port)}, quickSync...)
+}
+
+// follows returns an error unless the server is a replica that has what its
+// master had a moment ago. Both must have sent and received something: a link
+// that is up need not stream yet.
+func (r *Redis) follows(ctx context.Context, master *Redis) error {
+	theirs, err := master.info(ctx, "replication")
+	if err != nil {
+		return err
+	}
+	ours, err := r.info(ctx, "replication")
+	if err != nil {
+		return err
+	}
+	if ours["role"] != "slave" || ours["master_port"] != strconv.Itoa(master.port) || ours["master_link_status"] != "up" {
+		return fmt.Errorf("%s is a %s of port %q with a link that is %q",
+			r.Addr(), ours["role"], ours["master_port"], ours["master_link_status"])
+	}
+	sent, sentErr := strconv.Atoi(theirs["master_repl_offset"])
+	got, gotErr := strconv.Atoi(ours["slave_repl_offset"])
+	if err := errors.Join(sentErr, gotErr); err != nil || sent == 0 || got < sent {
+		return errors.Join(fmt.Errorf("%s has %d of %d bytes of its master", r.Addr(), got, sent), err)
+	}
+	return nil
+}
+
+// do sends one command on a connection of its own, without retries, and returns
+// the answer.
+func (r *Redis) do(ctx context.Context, command ...any) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+	defer cancel()
+	client := redis.NewClient(&redis.Options{
+		Addr: r.Addr(), Protocol: 2, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
+	})
+	defer client.Close()
+	answer, err := client.Do(ctx, command...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("%v to %s: %w", command, r.Addr(), err)
+	}
+	return answer, nil
+}
+
+// text is do for an answer that is text.
+func (r *Redis) text(ctx context.Context, command ...any) (string, error) {
+	answer, err := r.do(ctx, command...)
+	return fmt.Sprint(answer), err
+}
+
+// info returns a section of INFO.
+func (r *Redis) info(ctx context.Context, section string) (map[string]string, error) {
+	text, err := r.text(ctx, "INFO", section)
+	return fieldsOf(text), err
+}
+
+// fieldsOf reads lines of the form name:value.
+func fieldsOf(text string) map[string]string {
+	fields := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// running tells whether the server's process is there, paused or not.
+func (s *server) running() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return !s.stopped && s.process.running()
+}
+
+// await asks until the answer is no error, or the time is up.
+func await(ctx context.Context, what string, is func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		err := is(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w; last: %w", what, context.Cause(ctx), err)
+		case <-time.After(readyPoll):
+		}
+	}
+}
+
+// fleet is servers that are started and stopped together.
+type fleet []*Redis
+
+// startFleet starts n servers at the same time.
+func startFleet(n int, start func(i int) (*Redis, error)) (fleet, error) {
+	started, errs := make(fleet, n), make([]error, n)
+	var starts sync.WaitGroup
+	for i := range n {
+		starts.Go(func() { started[i], errs[i] = start(i) })
+	}
+	starts.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, started.stop())
+	}
+	return started, nil
+}
+
+// stop stops all of them.
+func (f fleet) stop() error {
+	errs := make([]error, len(f))
+	var stops sync.WaitGroup
+	for i, r := range f {
+		if r != nil {
+			stops.Go(func() { errs[i] = r.Stop() })
+		}
+	}
+	stops.Wait()
+	return errors.Join(errs...)
+}
+
+// alive returns those whose processes are there.
+func (f fleet) alive() fleet {
+	var alive fleet
+	for _, r := range f {
+		if r.running() {
+			alive = append(alive, r)
+		}
+	}
+	return alive
+}
+
+// at returns the server with an address.
+func (f fleet) at(address string) (*Redis, error) {
+	for _, r := range f {
+		if r.Addr() == address {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("no server of ours is at %s", address)
+}
+
+// addresses lists where they listen.
+func (f fleet) addresses() []string {
+	addresses := make([]string, len(f))
+	for i, r := range f {
+		addresses[i] = r.Addr()
+	}
+	return addresses
+}

@@ -1,0 +1,192 @@
+//go:build unix
+
+package servertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+const (
+	// sentinelCount is how many sentinels watch; two of them must agree.
+	sentinelCount = 3
+	// sentinelMaster is the name that they know the master by.
+	sentinelMaster = "inventory"
+)
+
+// sentinelPace makes sentinels quicker than anybody wants them in production:
+// they ask every 100 ms, and a pause of the whole machine
+// stops their work for a second and not for thirty.
+var sentinelPace = []any{
+	"SENTINEL", "DEBUG", "INFO-PERIOD", 200, "PING-PERIOD", 100, "ASK-PERIOD", 100, "PUBLISH-PERIOD", 500,
+	"TILT-PERIOD", 1000,
+}
+
+// Sentinel is a master, its replicas and three sentinels that promote a replica
+// when the master is gone for half a second.
+type Sentinel struct{ nodes, sentinels fleet }
+
+// StartSentinel starts a master with that many replicas, and their sentinels.
+func StartSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
+	master, err := StartRedis(ctx, quickSync...)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sentinel{nodes: fleet{master}}
+	followers, err := startFleet(replicas, func(int) (*Redis, error) { return StartReplica(ctx, master) })
+	if err == nil {
+		s.nodes = append(s.nodes, followers...)
+		s.sentinels, err = startFleet(sentinelCount, func(int) (*Redis, error) { return startSentinel(ctx, master) })
+	}
+	if err == nil {
+		err = s.Settled(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+// startSentinel starts one that watches a master.
+func startSentinel(ctx context.Context, master *Redis) (*Redis, error) {
+	settings := fmt.Sprintf(`sentinel monitor %[1]s 127.0.0.1 %[2]d 2
+sentinel down-after-milliseconds %[1]s 500
+sentinel failover-timeout %[1]s 3000
+sentinel parallel-syncs %[1]s 8
+`, sentinelMaster, master.port)
+	var failed error
+	r, err := startProgram(ctx, "Redis Sentinel", func(r *Redis) []string {
+		file := filepath.Join(r.folder.path, "sentinel.conf") // the sentinel goes on writing it
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+			failed = os.WriteFile(file, []byte(settings), 0o600)
+		}
+		return []string{file, "--sentinel"}
+	})
+	if err != nil {
+		return nil, errors.Join(failed, err)
+	}
+	if _, err := r.do(ctx, sentinelPace...); err != nil {
+		return nil, errors.Join(err, r.Stop())
+	}
+	return r, nil
+}
+
+// MasterName is what the sentinels call the master.
+func (s *Sentinel) MasterName() string { return sentinelMaster }
+
+// Addrs lists where the sentinels listen.
+func (s *Sentinel) Addrs() []string { return s.sentinels.addresses() }
+
+// Nodes lists the master and the replicas, whichever is which by now.
+func (s *Sentinel) Nodes() []*Redis { return slices.Clone(s.nodes) }
+
+// Sentinels lists the sentinels.
+func (s *Sentinel) Sentinels() []*Redis { return slices.Clone(s.sentinels) }
+
+// Master returns the server that a running sentinel takes for the master.
+func (s *Sentinel) Master(ctx context.Context) (*Redis, error) {
+	err := errNotRunning
+	for _, sentinel := range s.sentinels.alive() {
+		var master *Redis
+		if master, err = s.masterOf(ctx, sentinel); err == nil {
+			return master, nil
+		}
+	}
+	return nil, err
+}
+
+func (s *Sentinel) masterOf(ctx context.Context, sentinel *Redis) (*Redis, error) {
+	answer, err := sentinel.do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", sentinelMaster)
+	if err != nil {
+		return nil, err
+	}
+	address, ok := answer.([]any)
+	if !ok || len(address) != 2 {
+		return nil, fmt.Errorf("the sentinel at %s answers %v", sentinel.Addr(), answer)
+	}
+	return s.nodes.at(net.JoinHostPort(fmt.Sprint(address[0]), fmt.Sprint(address[1])))
+}
+
+// Failover has a replica promoted while the master runs, and returns when
+// everybody follows it.
+func (s *Sentinel) Failover(ctx context.Context) error {
+	old, err := s.Master(ctx)
+	if err != nil {
+		return err
+	}
+	asked := false
+	err = await(ctx, "the sentinels to promote a replica", func(ctx context.Context) error {
+		if !asked { // refused while the one before is being finished
+			if _, err := s.sentinels[0].do(ctx, "SENTINEL", "FAILOVER", sentinelMaster); err != nil {
+				return err
+			}
+			asked = true
+		}
+		if master, err := s.Master(ctx); err != nil || master == old {
+			return errors.Join(fmt.Errorf("%s is still the master", old.Addr()), err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.Settled(ctx)
+}
+
+// Settled waits until all running sentinels see each other, the same running
+// master and its replicas, and all other running nodes have caught up with it.
+func (s *Sentinel) Settled(ctx context.Context) error {
+	return await(ctx, "the sentinels to agree", func(ctx context.Context) error {
+		master, err := s.Master(ctx)
+		if err != nil {
+			return err
+		}
+		for _, sentinel := range s.sentinels.alive() {
+			if err := s.agrees(ctx, sentinel, master); err != nil {
+				return err
+			}
+		}
+		for _, node := range s.nodes.alive() {
+			if node == master {
+				continue
+			}
+			if err := node.follows(ctx, master); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// agrees returns an error unless a sentinel sees that master, ready for a
+// failover.
+func (s *Sentinel) agrees(ctx context.Context, sentinel, master *Redis) error {
+	if theirs, err := s.masterOf(ctx, sentinel); err != nil || theirs != master {
+		return errors.Join(fmt.Errorf("the sentinel at %s sees another master", sentinel.Addr()), err)
+	}
+	if !master.running() {
+		return fmt.Errorf("the master at %s: %w", master.Addr(), errNotRunning)
+	}
+	_, err := sentinel.do(ctx, "SENTINEL", "CKQUORUM", sentinelMaster)
+	if err != nil {
+		return err
+	}
+	info, err := sentinel.info(ctx, "sentinel")
+	if err != nil {
+		return err
+	}
+	want := fmt.Sprintf("name=%s,status=ok,address=%s,slaves=%d,sentinels=%d",
+		sentinelMaster, master.Addr(), len(s.nodes)-1, sentinelCount)
+	if info["master0"] != want {
+		return fmt.Errorf("the sentinel at %s sees %s, not %s", sentinel.Addr(), info["master0"], want)
+	}
+	return nil
+}
+
+// Stop ends all of it. Later calls do nothing.
+func (s *Sentinel) Stop() error { return errors.Join(s.sentinels.stop(), s.nodes.stop()) }
