@@ -217,7 +217,17 @@ func (l *Locks) reach(c *call, run []*part) (n int, busy time.Duration, err erro
 		ctx, cancel = context.WithDeadline(ctx, latest(c.until, start.Add(grace)))
 		defer cancel()
 	}
-	answer, err := trip(ctx, trusted, l.closing, errand{acquireScript, ask.call}, &ask.attempt)
+	e := errand{script: acquireScript, call: ask.call}
+	if l.replicas.count > 0 && ask.anyFresh() {
+		e.eval = (*Locks).evalReplicated
+	}
+	answer, err := trip(ctx, trusted, l.closing, e, &ask.attempt)
+	if isMoving(err) && !c.try { // it may work in a moment
+		if ask.attempt.sent.Load() > 1 {
+			l.cancel(c, run, ask) // who knows what became of the first copy
+		}
+		return 0, migrationPause, nil
+	}
 	var heard acquireAnswer
 	if err == nil {
 		heard, err = readAcquire(answer, len(run))

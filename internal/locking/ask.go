@@ -2,6 +2,7 @@ package locking
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -66,6 +67,11 @@ func (l *Locks) ask(c *call, run []*part) *asked {
 		q.call = append(q.call, to.id, p.tenant.live()+p.times, token, from, l.placeOf(p, listening && !c.try), to.spare)
 	}
 	return q
+}
+
+// anyFresh tells whether a lock may be taken that its owner does not hold already.
+func (q *asked) anyFresh() bool {
+	return slices.ContainsFunc(q.parts, func(p askedPart) bool { return p.fresh })
 }
 
 // nameless returns the id of a holder for as long as the lock passes from owner to owner inside this

@@ -25,6 +25,12 @@ var (
 	// acquisition that may still arrive is cancelled, a release is repeated for as long as it matters.
 	ErrNoAnswer = errors.New("locking: no answer from the server in time")
 
+	// ErrNotReplicated says that too few replicas have confirmed an acquisition in time. It is cancelled.
+	ErrNotReplicated = errors.New("locking: not confirmed by enough replicas")
+
+	// ErrEviction says that the server may throw locks away when its memory is full.
+	ErrEviction = errors.New("locking: the server may evict locks")
+
 	// ErrInvalid refuses an option or an argument that makes no sense.
 	ErrInvalid = errors.New("locking: invalid argument")
 )

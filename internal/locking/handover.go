@@ -105,7 +105,8 @@ func (l *Locks) passByScript(ctx context.Context, until time.Time, v *handover) 
 	}
 	call := append(handoverScript.newCall(3, 8), v.lock.place.clock(), v.lock.state, v.lock.queue,
 		l.boxed, v.attempt, v.tenure.lease.Milliseconds(), v.tenure.id, v.to, v.spare, yield, claimMilliseconds)
-	answer, err := l.trip(ctx, until, nil, errand{handoverScript, call}, v.attempt)
+	e := errand{script: handoverScript, call: call, eval: (*Locks).evalPatiently}
+	answer, err := l.trip(ctx, until, nil, e, v.attempt)
 	if err == nil {
 		if token, ok := answer.(string); ok {
 			var number int64

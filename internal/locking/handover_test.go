@@ -185,7 +185,7 @@ func TestHandoverWithoutAnAnswer(t *testing.T) {
 				rdb, ctx := w.client(), w.ctx()
 				l, tap := w.tapped()
 				m := l.Mutex(w.name)
-				w.ok(handoverScript.Load(ctx, rdb).Err())
+				w.ok(rdb.ScriptLoad(ctx, handoverScript.source.(string)).Err())
 				first := w.must(m.Lock(ctx))
 				heirs := w.lineUp(m, waiting)
 				var copyOf []any
@@ -241,7 +241,7 @@ func TestHandoverTwice(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
-		w.ok(handoverScript.Load(ctx, rdb).Err())
+		w.ok(rdb.ScriptLoad(ctx, handoverScript.source.(string)).Err())
 		first := w.must(m.Lock(ctx))
 		heirs := w.lineUp(m, 2)
 		tap.on(handoverScript, func(cmd redis.Cmder, next func() error) error {

@@ -100,7 +100,7 @@ func (a *lock) ask(ctx context.Context, verb string, script *script, keys []stri
 		call = append(call, key)
 	}
 	call = append(call, args...)
-	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, errand{script, call}, &attempt{})
+	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, errand{script: script, call: call}, &attempt{})
 	if err != nil {
 		return nil, failed(verb, a.name, err)
 	}

@@ -94,7 +94,7 @@ func (j *janitor) do(work []*settlement) (failed []*settlement) {
 	for i, s := range work {
 		errands[i] = s.locks[0].kind.settling(s)
 	}
-	answers, err := l.pipeline(time.Now().Add(janitorBound), errands)
+	answers := l.pipeline(time.Now().Add(janitorBound), errands)
 	now := time.Now()
 	for i, s := range work {
 		if s.tried != nil {
@@ -106,7 +106,7 @@ func (j *janitor) do(work []*settlement) (failed []*settlement) {
 		default:
 			close(s.done)
 		}
-		if (err != nil || answers[i].Err() != nil) && now.Before(s.until) {
+		if answers[i].Err() != nil && now.Before(s.until) {
 			failed = append(failed, s)
 		}
 	}

@@ -39,6 +39,14 @@ type kind interface {
 type errand struct {
 	script *script
 	call   scriptCall
+	eval   func(*Locks, context.Context, *script, *attempt, scriptCall) (any, error) // nil: Locks.eval
+}
+
+func (e *errand) run(ctx context.Context, l *Locks, try *attempt) (any, error) {
+	if e.eval != nil {
+		return e.eval(l, ctx, e.script, try, e.call)
+	}
+	return l.eval(ctx, e.script, try, e.call)
 }
 
 func (l *Locks) lockAt(k kind, where place, name, stateRole, queueRole string) lock {

@@ -2,6 +2,8 @@ package locking
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +22,10 @@ type Locks struct {
 	lease    time.Duration // of holds that the watchdog renews
 	observer Observer
 	address  string       // of the server, for an order of locks that everybody shares
+	counts   bool         // PUBLISH tells of everybody who listens
 	numbers  atomic.Int64 // the last attempt
+
+	replicas replicas // that confirm what is acquired
 
 	janitor      *janitor
 	subscription *subscription
@@ -54,7 +59,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		books:    make(map[string]*book),
 	}
 	l.boxed = l.process
-	l.inPlace = keepsDeadlines(rdb)
+	l.inPlace, l.counts = keepsDeadlines(rdb), countsListeners(rdb)
 	l.janitor = newJanitor(l)
 	l.subscription = newSubscription(l)
 	for _, opt := range opts {
@@ -103,10 +108,17 @@ func (l *Locks) enter() error {
 // is told by its number.
 func (l *Locks) attempt() *attempt { return &attempt{number: l.numbers.Add(1)} }
 
-// address names the server of a client.
+// address names the server of a client: a cluster by the addresses that the client begins with, so everybody
+// should name the same. Clients that are told by Sentinel where the server is do not show which one they mean.
 func address(rdb redis.UniversalClient) string {
-	if one, ok := rdb.(*redis.Client); ok {
-		return fmt.Sprintf("%s/%d", one.Options().Addr, one.Options().DB)
+	switch rdb := rdb.(type) {
+	case *redis.Client:
+		return fmt.Sprintf("%s/%d", rdb.Options().Addr, rdb.Options().DB)
+	case *redis.ClusterClient:
+		seeds := slices.Clone(rdb.Options().Addrs)
+		slices.Sort(seeds)
+		return strings.Join(seeds, ",")
+	default:
+		return ""
 	}
-	return ""
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
 	"inventory/internal/servertest"
@@ -21,6 +22,10 @@ var shared string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	if os.Getenv(holderVariable) != "" {
+		return holdUntilLost()
+	}
+	logging.Disable() // the client tells of every fault that we make
 	server, err := servertest.StartRedis(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

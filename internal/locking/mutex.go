@@ -81,11 +81,11 @@ type mutexKind struct{}
 func (mutexKind) name() Kind { return KindMutex }
 
 func (mutexKind) renewal(g *grant, lease time.Duration) errand {
-	return errand{renewScript, append(renewScript.newCall(1, 3), g.lock.state, g.tenure.id, g.tenure.token, lease.Milliseconds())}
+	return errand{script: renewScript, call: append(renewScript.newCall(1, 3), g.lock.state, g.tenure.id, g.tenure.token, lease.Milliseconds())}
 }
 
 func (mutexKind) raising(g *grant, n int64) errand {
-	return errand{tokenScript, append(tokenScript.newCall(2, 4), g.lock.place.clock(), g.lock.state, g.lock.locks.boxed, "0", g.tenure.id, n)}
+	return errand{script: tokenScript, call: append(tokenScript.newCall(2, 4), g.lock.place.clock(), g.lock.state, g.lock.locks.boxed, "0", g.tenure.id, n)}
 }
 
 func (mutexKind) settling(s *settlement) errand {
@@ -102,5 +102,5 @@ func (mutexKind) settling(s *settlement) errand {
 	for _, r := range s.rows {
 		call = append(call, r.id, r.count, r.remaining.Milliseconds(), r.place)
 	}
-	return errand{releaseScript, call}
+	return errand{script: releaseScript, call: call}
 }

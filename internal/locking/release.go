@@ -86,6 +86,7 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	s, ends, lost := l.settle(tenants, holds)
 	defer l.endTenures(s.locks, ends)
 	errand := s.locks[0].kind.settling(s)
+	errand.eval = (*Locks).evalPatiently
 	answer, err := l.trip(ctx, until, nil, errand, s.attempt)
 	var results []int64
 	if err == nil {

@@ -27,8 +27,8 @@ for i = 0, (#KEYS - 3) / 2 do
     passes = true
   else
     result[1 + i] = 1
+    redis.call('PEXPIRE', state, ARGV[7 + 4 * i]) -- first: a script that has written is given memory
     redis.call('HSET', state, id, count, 'seq', ARGV[2])
-    redis.call('PEXPIRE', state, ARGV[7 + 4 * i])
   end
 
   if place == 'l' then redis.call('ZREM', queue, ARGV[1]) end

@@ -70,16 +70,23 @@ func (a *attempt) MarshalBinary() ([]byte, error) {
 	return strconv.AppendInt(nil, a.number, 10), nil
 }
 
-// A script knows the words that its calls begin with, in the form that the client wants.
+// A script knows the words that its calls begin with, in the form that the client wants. There are two texts
+// of it: for servers where PUBLISH counts everybody who listens, and for others.
 type script struct {
-	*redis.Script
 	source, hash any
+	uncounted    *script
 }
 
 func newScript(source string) *script {
-	s := redis.NewScript(source)
-	return &script{Script: s, source: source, hash: s.Hash()}
+	counted, uncounted := "local counts = true\n"+source, "local counts = false\n"+source
+	return &script{
+		source: counted, hash: redis.NewScript(counted).Hash(),
+		uncounted: &script{source: uncounted, hash: redis.NewScript(uncounted).Hash()},
+	}
 }
+
+// firstKey is where a call has its first key, which says where it must go.
+const firstKey = 3
 
 // A scriptCall is a command that runs a script by its hash.
 type scriptCall []any
@@ -97,11 +104,13 @@ func (s *script) inFull(call scriptCall) scriptCall {
 // eval runs a script by its hash, and by its text where the server does not know it (any more). The
 // attempt is among the arguments.
 func (l *Locks) eval(ctx context.Context, script *script, try *attempt, call scriptCall) (any, error) {
+	script = l.variant(script, call)
 	answer, err := l.rdb.Do(ctx, call...).Result()
 	if isNoScript(err) {
 		try.sent.CompareAndSwap(1, 0) // it was sent once, and has been answered: that copy did nothing
 		answer, err = l.rdb.Do(ctx, script.inFull(call)...).Result()
 	}
+	l.noticeError(err)
 	return answer, err
 }
 
@@ -115,20 +124,22 @@ func (l *Locks) evalAll(ctx context.Context, errands []errand) []*redis.Cmd {
 	return answers
 }
 
-// evalOnce is evalAll without a second try. In full, the first errand of each script brings its text.
+// evalOnce is evalAll without a second try. In full, every errand brings its script, for each may go to another
+// node.
 func (l *Locks) evalOnce(ctx context.Context, errands []errand, full bool) (answers []*redis.Cmd, unknown bool) {
 	answers = make([]*redis.Cmd, len(errands))
 	pipe := l.rdb.Pipeline()
 	for i, e := range errands {
-		call := e.call
+		script, call := l.variant(e.script, e.call), e.call
 		if full {
-			call = e.script.inFull(call)
+			call = script.inFull(call)
 		}
 		answers[i] = pipe.Do(ctx, call...)
 	}
 	_, _ = pipe.Exec(ctx) // every command has its own error
 	for _, answer := range answers {
 		unknown = unknown || isNoScript(answer.Err())
+		l.noticeError(answer.Err())
 	}
 	return answers, unknown
 }

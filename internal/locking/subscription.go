@@ -88,6 +88,7 @@ func (s *subscription) listen() {
 			l.woken(message.Payload)
 		}
 		if err != nil {
+			l.noticeError(err)
 			s.stands.Store(false)
 			s.rest(pause)
 			pause = min(2*pause, janitorPauseMax)

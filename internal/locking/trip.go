@@ -16,11 +16,7 @@ func keepsDeadlines(rdb redis.UniversalClient) bool {
 	switch rdb := rdb.(type) {
 	case *redis.Client:
 		return rdb.Options().ContextTimeoutEnabled
-	case *redis.ClusterClient:
-		return rdb.Options().ContextTimeoutEnabled
-	case *redis.Ring:
-		return rdb.Options().ContextTimeoutEnabled
-	default:
+	default: // a cluster's rests and goes on to other nodes without a look at the deadline
 		return false
 	}
 }
@@ -52,11 +48,11 @@ func (l *Locks) trip(ctx context.Context, until time.Time, quit <-chan struct{},
 	if l.inPlace {
 		ctx, cancel := context.WithDeadline(ctx, until)
 		defer cancel()
-		answer, err := l.eval(ctx, e.script, try, e.call)
+		answer, err := e.run(ctx, l, try)
 		return answer, noAnswer(ctx, err)
 	}
 	return bounded(l, ctx, until, quit, func(ctx context.Context) (any, error) {
-		return l.eval(ctx, e.script, try, e.call)
+		return e.run(ctx, l, try)
 	})
 }
 
@@ -66,7 +62,7 @@ func (l *Locks) openTrip(ctx context.Context, until time.Time, quit <-chan struc
 	if !l.inPlace {
 		return l.trip(ctx, until, quit, e, try)
 	}
-	answer, err := l.eval(&told{ctx, until}, e.script, try, e.call)
+	answer, err := e.run(&told{ctx, until}, l, try)
 	return answer, noAnswer(ctx, err)
 }
 

@@ -2,13 +2,14 @@
 --
 -- wake reserves a free lock for the process at the head of its queue, and tells it. The reservation is
 -- short and gives way by itself; it is there so that whoever released cannot overtake those who wait. A
--- channel without a listener belongs to a process that is gone: it is dropped, and the next is taken.
--- Losing the reservation (no memory) costs fairness only, so its error is not raised.
+-- channel without a listener belongs to a process that is gone: it is dropped, and the next is taken. Where
+-- PUBLISH does not count everybody who listens (counts is false), nobody is dropped. Losing the reservation
+-- (no memory) costs fairness only, so its error is not raised.
 local function wake(state, queue, claim_ms)
   while true do
     local head = redis.call('ZPOPMIN', queue)[1]
     if not head then return end
-    if redis.call('PUBLISH', 'lk:wake:' .. head, state) > 0 then
+    if redis.call('PUBLISH', 'lk:wake:' .. head, state) > 0 or not counts then
       redis.pcall('HSET', state, 'claim', head)
       redis.pcall('PEXPIRE', state, claim_ms)
       return

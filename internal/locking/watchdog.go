@@ -3,6 +3,7 @@ package locking
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -53,12 +54,16 @@ func (h *Hold) wantsRenewal() bool { return !h.fixed && !h.outlived }
 // renew puts off the expiry of grants by the watchdog's lease, and tells whether the server answered for
 // all of them.
 func (l *Locks) renew(due []*grant, bound time.Duration) bool {
-	for chunk := range slices.Chunk(due, batch) {
-		if !l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewal) {
-			return false // the server is in trouble: do not spend a time-out on each chunk
+	var failed atomic.Bool
+	together(byNode(l, due, func(g *grant) string { return g.lock.state }), func(due []*grant) {
+		for chunk := range slices.Chunk(due, batch) {
+			if !l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewal) {
+				failed.Store(true) // the server is in trouble: do not spend a time-out on each chunk
+				return
+			}
 		}
-	}
-	return true
+	})
+	return !failed.Load()
 }
 
 // renewSome renews grants in one trip, for the holds that want it.
@@ -71,11 +76,7 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 	}
 	l.mu.Unlock()
 	start := time.Now()
-	answers, err := l.pipeline(start.Add(bound), errands)
-	if err != nil {
-		l.observer.Renewed(len(grants), time.Since(start), false)
-		return false
-	}
+	answers := l.pipeline(start.Add(bound), errands)
 	whole := true
 	for i, answer := range answers {
 		held, err := answer.Int64()
@@ -114,9 +115,29 @@ func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
 	}
 }
 
-// pipeline runs many errands in one bounded trip.
-func (l *Locks) pipeline(until time.Time, errands []errand) ([]*redis.Cmd, error) {
-	return bounded(l, context.Background(), until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
-		return l.evalAll(ctx, errands), nil
+// pipeline runs many errands, in one bounded trip for each node. Every answer has its own error.
+func (l *Locks) pipeline(until time.Time, errands []errand) []*redis.Cmd {
+	answers := make([]*redis.Cmd, len(errands))
+	all := make([]int, len(errands))
+	for i := range errands {
+		all[i] = i
+	}
+	together(byNode(l, all, func(i int) string { return errands[i].call[firstKey].(string) }), func(some []int) {
+		mine := make([]errand, len(some))
+		for i, which := range some {
+			mine[i] = errands[which]
+		}
+		came, err := bounded(l, context.Background(), until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
+			return l.evalAll(ctx, mine), nil
+		})
+		for i, which := range some {
+			if err == nil {
+				answers[which] = came[i]
+			} else {
+				answers[which] = &redis.Cmd{}
+				answers[which].SetErr(err)
+			}
+		}
 	})
+	return answers
 }

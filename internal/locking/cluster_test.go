@@ -1,0 +1,377 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/servertest"
+)
+
+// A clustered is a world on a cluster.
+type clustered struct {
+	*world
+	cluster *servertest.Cluster
+}
+
+// TestCluster runs on one cluster, one test after the other: some of them maltreat it, and leave it whole.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	cluster, err := servertest.StartCluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, test := range []struct {
+		name string
+		run  func(w *clustered)
+	}{
+		{"Cycles", clusterCycles},
+		{"WakeUps", clusterWakeUps},
+		{"Renewals", clusterRenewals},
+		{"MultiLock", clusterMultiLock},
+		{"Order", clusterOrder},
+		{"DeadProcessInQueue", clusterDeadProcess},
+		{"Replicas", clusterReplicas},
+		{"Migration", clusterMigration},
+		{"Failover", clusterFailover},
+		{"PausedMaster", clusterPausedMaster},
+		{"Death", clusterDeath},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(&clustered{&world{t: t, name: t.Name()}, cluster})
+			if err := cluster.Settled(t.Context()); err != nil { // for the next one
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// client returns a new client of the cluster.
+func (w *clustered) client() *redis.ClusterClient {
+	w.t.Helper()
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: w.cluster.Addrs(), DisableIdentity: true, ReadTimeout: 2 * time.Second,
+	})
+	w.t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// locks returns new Locks, like those of another process.
+func (w *clustered) locks(opts ...Option) *Locks {
+	w.t.Helper()
+	return w.locksOn(w.client(), opts...)
+}
+
+// slot returns the slot of a lock.
+func (w *clustered) slot(m *Mutex) int {
+	w.t.Helper()
+	slot, err := w.cluster.Slot(w.t.Context(), m.state)
+	w.ok(err)
+	return slot
+}
+
+// master returns the node that has a lock.
+func (w *clustered) master(m *Mutex) *servertest.Redis {
+	w.t.Helper()
+	master, err := w.cluster.Master(w.t.Context(), w.slot(m))
+	w.ok(err)
+	return master
+}
+
+// names returns names of locks, one on each master.
+func (w *clustered) names(l *Locks) []string {
+	w.t.Helper()
+	var names []string
+	var masters []*servertest.Redis
+	for i := 0; len(names) < 3; i++ {
+		name := fmt.Sprint(w.name, i)
+		if master := w.master(l.Mutex(name)); !slices.Contains(masters, master) {
+			names, masters = append(names, name), append(masters, master)
+		}
+	}
+	return names
+}
+
+func clusterCycles(w *clustered) {
+	a, b := w.locks(), w.locks()
+	for _, name := range w.names(a) {
+		c := w.cycle(20, a.Mutex(name), b.Mutex(name), a.Mutex(name), b.Mutex(name))
+		w.end(c)
+		w.exclusive(c)
+		if n := c.failures.Load(); n > 0 {
+			w.t.Errorf("%d errors", n)
+		}
+	}
+}
+
+func clusterWakeUps(w *clustered) {
+	a, b := w.locks(), w.locks()
+	for _, name := range w.names(a) { // a subscription is on one of the nodes, and the lock on any
+		w.alternate(a.Mutex(name), b.Mutex(name), 8)
+	}
+}
+
+// Renewals go to several nodes in one pipeline, also when these have forgotten the script.
+func clusterRenewals(w *clustered) {
+	ctx, rdb := w.ctx(), w.client()
+	const lease = time.Second
+	l := w.locks(WatchdogLease(lease))
+	var holds []*Hold
+	for i := range 30 {
+		holds = append(holds, w.must(l.Mutex(fmt.Sprint(w.name, i)).Lock(ctx)))
+	}
+	end := time.Now().Add(2 * lease)
+	for time.Now().Before(end) {
+		w.ok(rdb.ForEachMaster(ctx, flushScripts))
+		time.Sleep(lease / 60)
+	}
+	for _, h := range holds {
+		w.ok(h.Context().Err())
+	}
+	w.ok(rdb.ForEachMaster(ctx, flushScripts))
+	for _, h := range holds {
+		w.ok(h.Unlock(ctx))
+	}
+	w.ok(rdb.ForEachMaster(ctx, flushScripts))
+	w.ok(w.must(l.Mutex(w.name).Lock(ctx)).Unlock(ctx))
+}
+
+func clusterMultiLock(w *clustered) {
+	ctx := w.ctx()
+	a, b := w.locks(), w.locks()
+	names := w.names(a)
+	lockOf := func(l *Locks, order ...int) Locker {
+		var parts []Locker
+		for _, i := range order {
+			parts = append(parts, l.Mutex(names[i]))
+		}
+		return MultiLock(parts...)
+	}
+	guards := []*guard{{t: w.t}, {t: w.t}, {t: w.t}}
+	done := make(chan error)
+	orders := []Locker{lockOf(a, 0, 1, 2), lockOf(b, 2, 1, 0), lockOf(a, 1, 2), lockOf(b, 2, 0)}
+	for _, m := range orders {
+		go func() {
+			for range 10 {
+				h, err := m.Lock(ctx)
+				if err != nil {
+					done <- err
+					return
+				}
+				for _, part := range h.Parts() {
+					guards[slices.Index(names, part.lock.name)].work(part, time.Millisecond)
+				}
+				if err := h.Unlock(ctx); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range orders {
+		w.ok(<-done)
+	}
+	for i, g := range guards {
+		if _, stale := g.seen(); stale > 0 || g.overlaps.Load() > 0 {
+			w.t.Errorf("part %d: %d stale tokens, %d overlaps", i, stale, g.overlaps.Load())
+		}
+	}
+}
+
+// Everybody takes the locks of two clusters in the same order, whatever order its seeds have.
+func clusterOrder(w *clustered) {
+	seeds := w.cluster.Addrs()
+	address := func(seeds ...string) string {
+		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: seeds})
+		defer func() { _ = rdb.Close() }()
+		return w.locksOn(rdb).address
+	}
+	if one, other := address(seeds[0], seeds[1]), address(seeds[1], seeds[0]); one != other || one == "" {
+		w.t.Errorf("one cluster is %q and %q", one, other)
+	}
+	if one, other := address(seeds[0]), address(seeds[1]); one == other {
+		w.t.Errorf("two clusters are both %q", one)
+	}
+}
+
+// A process that died in the queue costs the others a poll, for PUBLISH cannot tell that nobody listens.
+func clusterDeadProcess(w *clustered) {
+	ctx := w.ctx()
+	a, b := w.locks(), w.locks()
+	m, other := a.Mutex(w.name), b.Mutex(w.name)
+	h := w.must(m.Lock(ctx))
+	w.ok(a.rdb.ZAdd(ctx, m.queue, redis.Z{Score: 1, Member: "dead"}).Err())
+	admitted := make(chan error, 1)
+	go func() {
+		h, err := other.Lock(ctx)
+		if err == nil {
+			err = h.Unlock(ctx)
+		}
+		admitted <- err
+	}()
+	w.soon("it waits in the queue", func() bool { return w.waits(other) })
+	start := time.Now()
+	w.ok(h.Unlock(ctx))
+	w.ok(<-admitted)
+	if took := time.Since(start); took > 2*pollInterval {
+		w.t.Errorf("admitted after %s", took)
+	}
+}
+
+func clusterReplicas(w *clustered) {
+	ctx := w.ctx()
+	l := w.locks(WaitReplicas(1, 300*time.Millisecond))
+	for _, name := range w.names(l) {
+		w.ok(w.must(l.Mutex(name).Lock(ctx)).Unlock(ctx))
+	}
+	w.ok(l.rdb.(*redis.ClusterClient).ForEachMaster(ctx, flushScripts))
+	m := l.Mutex(w.name)
+	w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
+	masters, err := w.cluster.Masters(ctx)
+	w.ok(err)
+	w.ok(w.cluster.MigrateSlot(ctx, w.slot(m), masters[(slices.Index(masters, w.master(m))+1)%len(masters)], nil))
+	w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the client learns it from us
+
+	var replicas []*servertest.Redis
+	for _, node := range w.cluster.Nodes() {
+		if !slices.Contains(masters, node) {
+			w.ok(node.Pause())
+			replicas = append(replicas, node)
+		}
+	}
+	if _, err := m.Lock(ctx); !errors.Is(err, ErrNotReplicated) {
+		w.t.Errorf("without replicas: %v", err)
+	}
+	w.soon("it is cancelled", func() bool { return l.rdb.Exists(ctx, m.state).Val() == 0 })
+	for _, node := range replicas {
+		w.ok(node.Resume())
+	}
+	w.soon("it works again", func() bool {
+		h, err := m.Lock(ctx)
+		return err == nil && h.Unlock(ctx) == nil
+	})
+}
+
+// A slot moves while its lock is held, renewed, waited for and taken.
+func clusterMigration(w *clustered) {
+	ctx := w.ctx()
+	const lease = 900 * time.Millisecond
+	a, b := w.locks(WatchdogLease(lease)), w.locks(WatchdogLease(lease))
+	m, other := a.Mutex(w.name), b.Mutex(w.name)
+	masters, err := w.cluster.Masters(ctx)
+	w.ok(err)
+	next := func() *servertest.Redis {
+		return masters[(slices.Index(masters, w.master(m))+1)%len(masters)]
+	}
+
+	h := w.must(m.Lock(ctx))
+	admitted := make(chan *Hold, 1)
+	go func() {
+		got, err := other.Lock(ctx)
+		if err != nil {
+			w.t.Error(err)
+		}
+		admitted <- got
+	}()
+	w.soon("it waits in the queue", func() bool { return w.waits(other) })
+	w.ok(w.cluster.MigrateSlot(ctx, w.slot(m), next(), func() { time.Sleep(2 * lease) })) // renewed meanwhile
+	w.ok(h.Context().Err())
+	w.ok(h.Unlock(ctx))
+	second := <-admitted
+	if second == nil || second.Token() <= h.Token() {
+		w.t.Fatal("the other one was not admitted with a higher token")
+	}
+
+	released := make(chan error, 1)
+	w.ok(w.cluster.MigrateSlot(ctx, w.slot(m), next(), func() {
+		go func() { released <- second.Unlock(ctx) }()
+		time.Sleep(lease / 3)
+	}))
+	w.ok(<-released)
+
+	c := w.cycle(20, m, other, m, other)
+	for range 6 {
+		w.await(c, 5)
+		w.ok(w.cluster.MigrateSlot(ctx, w.slot(m), next(), func() { time.Sleep(50 * time.Millisecond) }))
+	}
+	w.end(c)
+	w.exclusive(c)
+	if n := c.failures.Load(); n > 0 {
+		w.t.Errorf("%d errors", n)
+	}
+}
+
+// An orderly failover loses nothing.
+func clusterFailover(w *clustered) {
+	ctx := w.ctx()
+	a, b := w.locks(), w.locks()
+	m := a.Mutex(w.name)
+	c := w.cycle(20, m, b.Mutex(w.name), b.Mutex(w.name))
+	w.await(c, 5)
+	before := w.master(m)
+	w.ok(w.cluster.Failover(ctx, w.slot(m)))
+	if w.master(m) == before {
+		w.t.Error("the master is the same")
+	}
+	w.await(c, 20)
+	w.end(c)
+	w.exclusive(c)
+}
+
+// A node that stands still loses its own locks at most.
+func clusterPausedMaster(w *clustered) {
+	ctx := w.ctx()
+	const lease = 900 * time.Millisecond
+	l := w.locks(WatchdogLease(lease))
+	var holds []*Hold
+	for _, name := range w.names(l) {
+		holds = append(holds, w.must(l.Mutex(name).Lock(ctx)))
+	}
+	paused := w.master(l.Mutex(holds[0].lock.name))
+	w.ok(paused.Pause())
+	select {
+	case <-holds[0].Context().Done(): // by our own clock, or by the word of the promoted replica
+	case <-time.After(2 * lease):
+	}
+	time.Sleep(lease)
+	for _, h := range holds[1:] {
+		if err := context.Cause(h.Context()); err != nil {
+			w.t.Errorf("a lock of another node: %v", err)
+		}
+		w.ok(h.Unlock(ctx))
+	}
+	w.ok(paused.Resume())
+	_ = holds[0].Unlock(ctx)
+}
+
+// A master dies with cycles going on. What it had not told its replica is lost, so errors and two holders at
+// once are possible; a token that is given twice, or that the guard takes out of order, is not.
+func clusterDeath(w *clustered) {
+	a, b := w.locks(), w.locks()
+	m := a.Mutex(w.name)
+	c := w.cycle(30, m, b.Mutex(w.name), b.Mutex(w.name))
+	w.await(c, 5)
+	dead := w.master(m)
+	w.ok(dead.Kill())
+	start := time.Now()
+	w.ok(w.cluster.Settled(w.ctx()))
+	w.t.Logf("the cluster went on after %s", time.Since(start))
+	start = time.Now()
+	w.await(c, 20)
+	if took := time.Since(start); took > 5*time.Second {
+		w.t.Errorf("the locks went on %s after the cluster", took)
+	}
+	w.ok(dead.Restart(w.ctx()))
+	w.end(c)
+}

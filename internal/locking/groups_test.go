@@ -1,0 +1,155 @@
+package locking
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A guard is what a lock protects: it takes writes under tokens, and sees whether two are at it at once.
+type guard struct {
+	t *testing.T
+
+	mu       sync.Mutex
+	last     int64
+	writes   int
+	stale    int
+	inside   atomic.Int32
+	overlaps atomic.Int32
+}
+
+// work is done under a hold. It tells whether the write was accepted.
+func (g *guard) work(h *Hold, d time.Duration) bool {
+	if g.inside.Add(1) > 1 {
+		g.overlaps.Add(1)
+	}
+	defer g.inside.Add(-1)
+	accepted := g.write(h.Token())
+	time.Sleep(d)
+	return accepted
+}
+
+// write accepts a token that is higher than every one before.
+func (g *guard) write(token int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if token == g.last {
+		g.t.Errorf("token %d was given twice", token)
+	}
+	if token <= g.last {
+		g.stale++
+		return false
+	}
+	g.last = token
+	g.writes++
+	return true
+}
+
+func (g *guard) seen() (writes, stale int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.writes, g.stale
+}
+
+// A crowd locks and unlocks, each of its members until it has had its cycles and it is told to stop.
+type crowd struct {
+	guard    *guard
+	members  sync.WaitGroup
+	stop     chan struct{}
+	failures atomic.Int32
+}
+
+// cycle begins. Errors are counted: the test decides whether there may be any.
+func (w *world) cycle(cycles int, mutexes ...*Mutex) *crowd {
+	c := &crowd{guard: &guard{t: w.t}, stop: make(chan struct{})}
+	ctx := w.ctx()
+	for _, m := range mutexes {
+		c.members.Go(func() {
+			for done, stopped := 0, false; (done < cycles || !stopped) && ctx.Err() == nil; {
+				h, err := m.Lock(ctx, Wait(2*time.Second))
+				if err != nil {
+					c.failures.Add(1)
+				} else {
+					done++
+					c.guard.work(h, time.Millisecond)
+					if h.Unlock(ctx) != nil {
+						c.failures.Add(1)
+					}
+				}
+				select {
+				case <-c.stop:
+					stopped = true
+				case <-time.After(time.Millisecond):
+				}
+			}
+		})
+	}
+	return c
+}
+
+// await waits for that many further writes.
+func (w *world) await(c *crowd, writes int) {
+	w.t.Helper()
+	before, _ := c.guard.seen()
+	w.soon(fmt.Sprintf("%d more writes", writes), func() bool { n, _ := c.guard.seen(); return n >= before+writes })
+}
+
+// end waits until all have had their cycles, and says how it went.
+func (w *world) end(c *crowd) {
+	w.t.Helper()
+	close(c.stop)
+	c.members.Wait()
+	writes, stale := c.guard.seen()
+	w.t.Logf("%d writes, %d refused as stale, %d overlaps, %d errors", writes, stale, c.guard.overlaps.Load(), c.failures.Load())
+}
+
+// exclusive fails the test where two were in at once, or somebody was let in with an old token.
+func (w *world) exclusive(c *crowd) {
+	w.t.Helper()
+	if _, stale := c.guard.seen(); stale > 0 || c.guard.overlaps.Load() > 0 {
+		w.t.Errorf("%d stale tokens, %d overlaps", stale, c.guard.overlaps.Load())
+	}
+}
+
+// alternate has two processes take a lock in turns and fails the test where wake-ups do not reach them: each
+// turn would take as long as a poll.
+func (w *world) alternate(a, b *Mutex, turns int) {
+	w.t.Helper()
+	ctx := w.ctx()
+	h := w.must(a.Lock(ctx))
+	start := time.Now()
+	for i := range turns {
+		next := []*Mutex{b, a}[i%2]
+		admitted := make(chan *Hold, 1)
+		go func() {
+			got, err := next.Lock(ctx)
+			if err != nil {
+				w.t.Error(err)
+			}
+			admitted <- got
+		}()
+		w.soon("it waits in the queue", func() bool { return w.waits(next) })
+		w.ok(h.Unlock(ctx))
+		if h = <-admitted; h == nil {
+			w.t.FailNow()
+		}
+	}
+	w.ok(h.Unlock(ctx))
+	if took := time.Since(start); took > time.Duration(turns)*pollInterval/4 {
+		w.t.Errorf("%d turns took %s", turns, took)
+	}
+}
+
+// waits tells whether the process of a mutex stands in the queue of the server.
+func (w *world) waits(m *Mutex) bool {
+	_, err := m.locks.rdb.ZScore(w.ctx(), m.queue, m.locks.process).Result()
+	return err == nil
+}
+
+// flushScripts makes a server forget all scripts.
+func flushScripts(ctx context.Context, rdb *redis.Client) error { return rdb.ScriptFlush(ctx).Err() }

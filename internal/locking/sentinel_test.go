@@ -1,0 +1,107 @@
+package locking
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/servertest"
+)
+
+// A guarded is a world under Sentinel.
+type guarded struct {
+	*world
+	sentinel *servertest.Sentinel
+}
+
+// TestSentinel runs on one master with a replica, one test after the other.
+func TestSentinel(t *testing.T) {
+	t.Parallel()
+	sentinel, err := servertest.StartSentinel(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sentinel.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, test := range []struct {
+		name string
+		run  func(w *guarded)
+	}{
+		{"Death", sentinelDeath}, // first: Sentinel acts on its own only when the last failover is a while ago
+		{"Failover", sentinelFailover},
+		{"ConfirmedFailover", sentinelConfirmedFailover},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(&guarded{&world{t: t, name: t.Name()}, sentinel})
+			if err := sentinel.Settled(t.Context()); err != nil { // for the next one
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// locks returns new Locks, like those of another process, on whichever server is the master.
+func (w *guarded) locks(opts ...Option) *Locks {
+	w.t.Helper()
+	rdb := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: w.sentinel.MasterName(), SentinelAddrs: w.sentinel.Addrs(), DisableIdentity: true,
+		ReadTimeout: 2 * time.Second,
+	})
+	w.t.Cleanup(func() { _ = rdb.Close() })
+	return w.locksOn(rdb, append(opts, WatchdogLease(2*time.Second))...)
+}
+
+// An ordered failover is not orderly: for a moment there are two masters, and what the old one is told then
+// is lost. Errors and two holders at once are possible; a token that is given twice is not.
+func sentinelFailover(w *guarded) {
+	ctx := w.ctx()
+	a, b := w.locks(), w.locks()
+	m, other := a.Mutex(w.name), b.Mutex(w.name)
+	c := w.cycle(30, m, m, other)
+	w.await(c, 5)
+	w.ok(w.sentinel.Failover(ctx))
+	w.await(c, 20)
+	w.end(c)
+	w.alternate(m, other, 8) // the subscriptions have found the new master
+}
+
+// With acquisitions that the replica confirms, the old master grants nothing that the new one does not know.
+func sentinelConfirmedFailover(w *guarded) {
+	ctx := w.ctx()
+	confirm := WaitReplicas(1, 500*time.Millisecond)
+	a, b := w.locks(confirm), w.locks(confirm)
+	m, other := a.Mutex(w.name), b.Mutex(w.name)
+	c := w.cycle(30, m, other, m, other)
+	w.await(c, 5)
+	w.ok(w.sentinel.Failover(ctx))
+	w.await(c, 20)
+	w.end(c)
+	w.exclusive(c)
+}
+
+// A master dies with cycles going on.
+func sentinelDeath(w *guarded) {
+	ctx := w.ctx()
+	a, b := w.locks(), w.locks()
+	m, other := a.Mutex(w.name), b.Mutex(w.name)
+	c := w.cycle(30, m, other, other)
+	w.await(c, 5)
+	dead, err := w.sentinel.Master(ctx)
+	w.ok(err)
+	w.ok(dead.Kill())
+	start := time.Now()
+	w.ok(w.sentinel.Settled(ctx))
+	w.t.Logf("Sentinel went on after %s", time.Since(start))
+	start = time.Now()
+	w.await(c, 20)
+	if took := time.Since(start); took > 5*time.Second {
+		w.t.Errorf("the locks went on %s after Sentinel", took)
+	}
+	w.end(c)
+	w.alternate(m, other, 8)
+	w.ok(dead.Restart(ctx))
+}

@@ -1,0 +1,304 @@
+package locking
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/servertest"
+)
+
+// holderVariable makes the test binary a process that holds a lock: its value is the server and the name.
+const holderVariable = "LOCKING_HOLDER"
+
+// holderLease is the lease of that process.
+const holderLease = 500 * time.Millisecond
+
+// holdUntilLost tells the token of its hold, and tells it again when it has found the hold lost.
+func holdUntilLost() int {
+	err := func() error {
+		addr, name, _ := strings.Cut(os.Getenv(holderVariable), " ")
+		rdb := redis.NewClient(&redis.Options{Addr: addr})
+		defer func() { _ = rdb.Close() }()
+		l, err := New(rdb, WatchdogLease(holderLease))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = l.Close() }()
+		h, err := l.Mutex(name).Lock(context.Background())
+		if err != nil {
+			return err
+		}
+		fmt.Println(h.Token())
+		<-h.Context().Done()
+		if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) {
+			return cause
+		}
+		if err := h.Unlock(context.Background()); !errors.Is(err, ErrLost) {
+			return fmt.Errorf("unlock: %w", err)
+		}
+		fmt.Println(h.Token())
+		return nil
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// A process is stopped for longer than its lease, and goes on believing. Its hold ends before it can do
+// anything by it, and what it writes all the same is refused.
+func TestStoppedHolder(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	ctx := w.ctx()
+	program, err := os.Executable()
+	w.ok(err)
+	child := exec.CommandContext(ctx, program)
+	child.Env = append(os.Environ(), holderVariable+"="+w.addr+" "+w.name)
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	w.ok(err)
+	w.ok(child.Start())
+	lines := bufio.NewScanner(out)
+	token := func() int64 {
+		t.Helper()
+		if !lines.Scan() {
+			t.Fatalf("the child says nothing: %v", lines.Err())
+		}
+		n, err := strconv.ParseInt(lines.Text(), 10, 64)
+		w.ok(err)
+		return n
+	}
+
+	g := &guard{t: t}
+	first := token()
+	if !g.write(first) {
+		t.Error("the holder's write was refused")
+	}
+	m := w.locks().Mutex(w.name)
+	if _, err := m.TryLock(ctx); !errors.Is(err, ErrBusy) {
+		t.Errorf("held by the child: %v", err)
+	}
+	w.ok(child.Process.Signal(syscall.SIGSTOP))
+	h := w.must(m.Lock(ctx, Wait(10*holderLease)))
+	if !g.write(h.Token()) {
+		t.Errorf("the rival's token %d is not above %d", h.Token(), first)
+	}
+	w.ok(child.Process.Signal(syscall.SIGCONT))
+	if stale := token(); stale != first || stale >= h.Token() {
+		t.Errorf("the child has token %d", stale)
+	} else if g.write(stale) {
+		t.Error("the guard takes a write of the child")
+	}
+	w.ok(child.Wait())
+	w.ok(h.Context().Err()) // it has not released what is the rival's
+	w.ok(h.Unlock(ctx))
+}
+
+func TestServerRestart(t *testing.T) {
+	t.Parallel()
+	w, server := private(t)
+	ctx := w.ctx()
+	const lease = 900 * time.Millisecond
+	m := w.locks(WatchdogLease(lease)).Mutex(w.name)
+	h := w.must(m.Lock(ctx))
+	w.ok(server.Kill())
+	w.ok(server.Restart(ctx))
+	if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+		t.Errorf("unlock: %v", err)
+	}
+	next := w.must(m.Lock(ctx))
+	if next.Token() <= h.Token() {
+		t.Errorf("token %d after %d", next.Token(), h.Token())
+	}
+	time.Sleep(2 * lease) // not for synchronisation: it must live on
+	w.ok(next.Context().Err())
+	w.ok(next.Unlock(ctx))
+}
+
+// Subscriptions are cut off again and again while two processes contend.
+func TestSubscriptionsCutOff(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	a, b := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+	c := w.cycle(20, a, b, b)
+	for range 10 {
+		w.await(c, 5)
+		w.ok(rdb.ClientKillByFilter(ctx, "TYPE", "pubsub").Err())
+	}
+	w.end(c)
+	w.exclusive(c)
+	if n := c.failures.Load(); n > 0 {
+		t.Errorf("%d errors", n)
+	}
+	w.alternate(a, b, 8) // they stand again
+}
+
+func TestMemoryIsFull(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	const lease = 900 * time.Millisecond
+	l := w.locks(WatchdogLease(lease))
+	outer := w.must(l.Mutex(w.name).Lock(ctx))
+	inner := w.must(l.Mutex(w.name).Lock(outer.Context()))
+	single := w.must(l.Mutex(w.name + "single").Lock(ctx))
+	w.ok(rdb.ConfigSet(ctx, "maxmemory", "1").Err())
+
+	if h, err := l.Mutex(w.name + "other").Lock(ctx); err == nil || h != nil || !redis.IsOOMError(err) {
+		t.Errorf("acquired without memory: %v", err)
+	}
+	time.Sleep(2 * lease) // not for synchronisation: renewals need no memory
+	w.ok(single.Context().Err())
+	w.ok(single.Unlock(ctx))
+	w.ok(inner.Unlock(ctx))
+	w.ok(outer.Unlock(ctx))
+	if n := w.exists(rdb, outer.lock.state, single.lock.state); n != 0 {
+		t.Errorf("%d locks are left", n)
+	}
+	w.ok(rdb.ConfigSet(ctx, "maxmemory", "0").Err())
+	w.ok(w.must(l.Mutex(w.name + "other").Lock(ctx)).Unlock(ctx))
+}
+
+func TestWaitReplicas(t *testing.T) {
+	t.Parallel()
+	w, server := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	replica, err := servertest.StartReplica(ctx, server)
+	w.ok(err)
+	t.Cleanup(func() { w.ok(replica.Stop()) })
+	const timeout = 200 * time.Millisecond
+	l, tap := w.tapped(WaitReplicas(1, timeout))
+	m := l.Mutex(w.name)
+	w.ok(w.must(w.locks().Mutex(w.name).Lock(ctx)).Unlock(ctx)) // the scripts are known now
+	h := w.must(m.Lock(ctx))
+	inner := w.must(m.Lock(h.Context()))
+	if waits := tapWaits(tap); waits != 1 {
+		t.Errorf("%d acquisitions waited for replicas, of one and a re-entry", waits)
+	}
+	w.ok(inner.Unlock(ctx))
+	w.ok(h.Unlock(ctx))
+	w.ok(rdb.ScriptFlush(ctx).Err())
+	h = w.must(m.Lock(ctx))
+
+	w.ok(replica.Pause())
+	start := time.Now()
+	if _, err := w.locks(WaitReplicas(1, timeout)).Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
+		t.Errorf("held by another: %v", err)
+	}
+	w.ok(h.Unlock(ctx)) // needs no replica
+	if _, err := m.Lock(ctx); !errors.Is(err, ErrNotReplicated) {
+		t.Errorf("without its replica: %v", err)
+	}
+	if took := time.Since(start); took < timeout {
+		t.Errorf("waited %s for the replica", took)
+	}
+	w.soon("it is cancelled", func() bool { return w.exists(rdb, m.state) == 0 })
+	if _, err := l.Mutex(w.name+"m").Lock(ctx, Wait(timeout/4)); err == nil {
+		t.Error("granted although nobody has confirmed it")
+	}
+	w.ok(w.must(w.locks().Mutex(w.name).Lock(ctx)).Unlock(ctx)) // others do not insist
+
+	w.ok(replica.Resume())
+	w.soon("the replica confirms again", func() bool {
+		h, err := m.Lock(ctx)
+		return err == nil && h.Unlock(ctx) == nil
+	})
+}
+
+// tapWaits counts the pipelines of two that a tap has seen: a script, and WAIT.
+func tapWaits(p *tap) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, length := range p.pipe {
+		if length == 2 {
+			n++
+		}
+	}
+	return n
+}
+
+// A copy of an acquisition that comes over another connection cannot be told from one that has waited there.
+func TestWaitReplicasOfACopy(t *testing.T) {
+	t.Parallel()
+	w, server := private(t)
+	ctx := w.ctx()
+	replica, err := servertest.StartReplica(ctx, server)
+	w.ok(err)
+	t.Cleanup(func() { w.ok(replica.Stop()) })
+	l := w.locks(WaitReplicas(1, time.Second))
+	m := l.Mutex(w.name)
+	w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
+	try := l.attempt()
+	id := l.process + ":copy"
+	call := append(acquireScript.newCall(4, 9), m.place.clock(), m.tombstone(try.number), m.state, m.queue,
+		l.process, try, 1000, id, 1, "", "", placeNone, 0)
+	if _, err := l.evalReplicated(ctx, acquireScript, try, call); err != nil {
+		t.Errorf("sent once: %v", err)
+	}
+	if _, err := l.evalReplicated(ctx, acquireScript, try, call); !errors.Is(err, ErrNotReplicated) {
+		t.Errorf("sent twice: %v", err)
+	}
+}
+
+func TestWaitReplicasRefused(t *testing.T) {
+	t.Parallel()
+	one := redis.NewClient(&redis.Options{Addr: shared, ReadTimeout: time.Second})
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": shared}})
+	t.Cleanup(func() { _, _ = one.Close(), ring.Close() })
+	for name, test := range map[string]struct {
+		rdb redis.UniversalClient
+		opt Option
+	}{
+		"no replica":           {one, WaitReplicas(0, 100*time.Millisecond)},
+		"no time":              {one, WaitReplicas(1, 0)},
+		"longer than a read":   {one, WaitReplicas(1, time.Second)},
+		"a ring":               {ring, WaitReplicas(1, 100*time.Millisecond)},
+		"an unknown client":    {opaque{one}, WaitReplicas(1, 100*time.Millisecond)},
+		"less than WAIT knows": {one, WaitReplicas(1, time.Microsecond)},
+	} {
+		if l, err := New(test.rdb, test.opt); !errors.Is(err, ErrInvalid) || l != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCheckServer(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	l := w.locks()
+	for _, test := range []struct {
+		limit, policy string
+		evicts        bool
+	}{
+		{"0", "allkeys-lru", false},
+		{"100mb", "noeviction", false},
+		{"100mb", "allkeys-lru", true},
+		{"100mb", "volatile-ttl", true},
+	} {
+		w.ok(rdb.ConfigSet(ctx, "maxmemory-policy", test.policy).Err())
+		w.ok(rdb.ConfigSet(ctx, "maxmemory", test.limit).Err())
+		if err := l.CheckServer(ctx); errors.Is(err, ErrEviction) != test.evicts || err != nil != test.evicts {
+			t.Errorf("%s of %s: %v", test.policy, test.limit, err)
+		}
+	}
+	w.ok(l.Close())
+	if err := l.CheckServer(ctx); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
