@@ -13,17 +13,23 @@ import (
 )
 
 const (
-	// sentinelCount is how many sentinels watch; two of them must agree.
+	// sentinelCount is how many sentinels watch.
 	sentinelCount = 3
+	// sentinelDown is how long the first one waits for a master that does not
+	// answer, in milliseconds; each further one waits as much longer. So they do
+	// not all stand for election at once: after a split vote the next election is
+	// seconds away. One is enough to start it, and two must vote.
+	sentinelDown = 500
 	// sentinelMaster is the name that they know the master by.
 	sentinelMaster = "inventory"
 )
 
-// sentinelPace makes sentinels quicker than anybody wants them in production:
-// they ask every 100 ms, and a pause of the whole machine
-// stops their work for a second and not for thirty.
+// sentinelPace makes sentinels quicker than anybody wants them in production, and
+// lets a pause of the whole machine stop their work for a second and not for
+// thirty. A replica is promoted only if it has answered INFO within three of its
+// periods, or five pings when the master is gone; it is then asked every second.
 var sentinelPace = []any{
-	"SENTINEL", "DEBUG", "INFO-PERIOD", 200, "PING-PERIOD", 100, "ASK-PERIOD", 100, "PUBLISH-PERIOD", 500,
+	"SENTINEL", "DEBUG", "INFO-PERIOD", 400, "PING-PERIOD", 300, "ASK-PERIOD", 100, "PUBLISH-PERIOD", 500,
 	"TILT-PERIOD", 1000,
 }
 
@@ -41,7 +47,7 @@ func StartSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
 	followers, err := startFleet(replicas, func(int) (*Redis, error) { return StartReplica(ctx, master) })
 	if err == nil {
 		s.nodes = append(s.nodes, followers...)
-		s.sentinels, err = startFleet(sentinelCount, func(int) (*Redis, error) { return startSentinel(ctx, master) })
+		s.sentinels, err = startFleet(sentinelCount, func(i int) (*Redis, error) { return startSentinel(ctx, master, (i+1)*sentinelDown) })
 	}
 	if err == nil {
 		err = s.Settled(ctx)
@@ -53,12 +59,12 @@ func StartSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
 }
 
 // startSentinel starts one that watches a master.
-func startSentinel(ctx context.Context, master *Redis) (*Redis, error) {
-	settings := fmt.Sprintf(`sentinel monitor %[1]s 127.0.0.1 %[2]d 2
-sentinel down-after-milliseconds %[1]s 500
+func startSentinel(ctx context.Context, master *Redis, down int) (*Redis, error) {
+	settings := fmt.Sprintf(`sentinel monitor %[1]s 127.0.0.1 %[2]d 1
+sentinel down-after-milliseconds %[1]s %[3]d
 sentinel failover-timeout %[1]s 3000
 sentinel parallel-syncs %[1]s 8
-`, sentinelMaster, master.port)
+`, sentinelMaster, master.port, down)
 	var failed error
 	r, err := startProgram(ctx, "Redis Sentinel", func(r *Redis) []string {
 		file := filepath.Join(r.folder.path, "sentinel.conf") // the sentinel goes on writing it
@@ -172,10 +178,6 @@ func (s *Sentinel) agrees(ctx context.Context, sentinel, master *Redis) error {
 	if !master.running() {
 		return fmt.Errorf("the master at %s: %w", master.Addr(), errNotRunning)
 	}
-	_, err := sentinel.do(ctx, "SENTINEL", "CKQUORUM", sentinelMaster)
-	if err != nil {
-		return err
-	}
 	info, err := sentinel.info(ctx, "sentinel")
 	if err != nil {
 		return err
@@ -185,7 +187,37 @@ func (s *Sentinel) agrees(ctx context.Context, sentinel, master *Redis) error {
 	if info["master0"] != want {
 		return fmt.Errorf("the sentinel at %s sees %s, not %s", sentinel.Addr(), info["master0"], want)
 	}
+	for _, node := range s.nodes.alive() {
+		if node == master {
+			continue
+		}
+		if err := seesReplica(ctx, sentinel, node); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// seesReplica returns an error unless a sentinel takes a node for a replica that
+// works. The answer lists each replica as names and values in turns.
+func seesReplica(ctx context.Context, sentinel, node *Redis) error {
+	answer, err := sentinel.do(ctx, "SENTINEL", "REPLICAS", sentinelMaster)
+	if err != nil {
+		return err
+	}
+	replicas, _ := answer.([]any)
+	for _, replica := range replicas {
+		list, _ := replica.([]any)
+		fields := make(map[any]any)
+		for i := 0; i+1 < len(list); i += 2 {
+			fields[list[i]] = list[i+1]
+		}
+		if fields["name"] == node.Addr() && fields["flags"] == "slave" && fields["role-reported"] == "slave" &&
+			fields["master-link-status"] == "ok" {
+			return nil
+		}
+	}
+	return fmt.Errorf("the sentinel at %s does not see the replica at %s", sentinel.Addr(), node.Addr())
 }
 
 // Stop ends all of it. Later calls do nothing.
