@@ -281,7 +281,7 @@ func (l *Locks) cancel(c *call, run []*part, ask *asked) {
 	for i, p := range run {
 		s.locks = append(s.locks, p.lock)
 		s.rows = append(s.rows, row{
-			id: ask.parts[len(ask.parts)-len(run)+i].id, count: p.tenant.live(), remaining: p.tenant.remaining(now), place: placeStay,
+			id: ask.parts[len(ask.parts)-len(run)+i].id, count: p.tenant.live(), longest: p.tenant.longest(), place: placeStay,
 		})
 	}
 	l.mu.Unlock()

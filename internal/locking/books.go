@@ -171,16 +171,16 @@ func (t *tenant) liveAs(id any) int {
 	return len(t.grant.holds)
 }
 
-// remaining is how long the lock must live on for the holds that are left. l.mu is held.
-func (t *tenant) remaining(now time.Time) time.Duration {
-	longest := time.Duration(0)
+// longest is the longest lease of the holds that are left: no longer need the lock live from now on. What they
+// have left of it does not count, for a renewal may overtake whoever tells the server. l.mu is held.
+func (t *tenant) longest() time.Duration {
+	longest := time.Millisecond
 	if t.grant != nil {
 		for _, h := range t.grant.holds {
-			// Back from what we trust to what we asked the server for.
-			longest = max(longest, h.deadline.Sub(now)+h.lease-trust(h.lease))
+			longest = max(longest, h.lease)
 		}
 	}
-	return max(longest, time.Millisecond)
+	return longest
 }
 
 // drop takes a hold out of the books. It tells whether it was there. l.mu is held.

@@ -100,7 +100,7 @@ func (mutexKind) settling(s *settlement) errand {
 	}
 	call = append(call, s.locks[0].locks.boxed, number, s.tombstoneFor.Milliseconds(), claimMilliseconds)
 	for _, r := range s.rows {
-		call = append(call, r.id, r.count, r.remaining.Milliseconds(), r.place)
+		call = append(call, r.id, r.count, r.longest.Milliseconds(), r.place)
 	}
 	return errand{script: releaseScript, call: call}
 }

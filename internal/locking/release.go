@@ -32,10 +32,10 @@ type settlement struct {
 }
 
 type row struct {
-	id        any // of the holder, a string
-	count     int
-	remaining time.Duration
-	place     string
+	id      any // of the holder, a string
+	count   int
+	longest time.Duration
+	place   string
 }
 
 // unlock is release for a caller that Close does not know of yet.
@@ -182,7 +182,7 @@ func (l *Locks) settle(tenants []*tenant, holds []*Hold) (s *settlement, ends []
 	s.locks, s.rows = s.firstLock[:0], s.firstRow[:0]
 	for i, t := range tenants {
 		s.locks = append(s.locks, t.lock)
-		s.rows = append(s.rows, row{id: ids[i], count: t.liveAs(ids[i]), remaining: t.remaining(now), place: placeStay})
+		s.rows = append(s.rows, row{id: ids[i], count: t.liveAs(ids[i]), longest: t.longest(), place: placeStay})
 	}
 	l.bury(s, ghosts, 2*lease)
 	return s, ends, lost

@@ -5,7 +5,7 @@
 -- KEYS  1 tombstone of the attempt to cancel, then for each lock: state, queue
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process),
 --       3 life of the tombstone in ms (0: write none), 4 life of a reservation in ms, then for each lock:
---         id of the holder ('' for none), count to hold afterwards, ms that the remaining holds need,
+--         id of the holder ('' for none), count to hold afterwards, longest lease of the holds that are left, in ms,
 --         place ('n' leave the queue alone, 'c' give up a reservation, 'l' give it up and leave the queue)
 -- Returns for each lock: 1 done   0 the lock is not the holder's   2 outdated by a later attempt
 --
@@ -27,7 +27,8 @@ for i = 0, (#KEYS - 3) / 2 do
     passes = true
   else
     result[1 + i] = 1
-    redis.call('PEXPIRE', state, ARGV[7 + 4 * i]) -- first: a script that has written is given memory
+    -- First, for a script that has written is given memory. Never further away, never below what a renewal gave.
+    redis.call('PEXPIRE', state, ARGV[7 + 4 * i], 'LT')
     redis.call('HSET', state, id, count, 'seq', ARGV[2])
   end
 
