@@ -1,0 +1,451 @@
+package locking
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// What the test suites of well-known lock libraries assert, for every kind of lock, against a real Redis.
+
+// fullLock is what every kind offers, and the process that it is in.
+type fullLock struct {
+	offered
+	process *Locks
+}
+
+type offered interface {
+	Locker
+	Count(ctx context.Context) int
+	Inspect(ctx context.Context) (State, error)
+	ForceUnlock(ctx context.Context) (bool, error)
+}
+
+// exclusiveKinds are the kinds that let one owner in at a time.
+func exclusiveKinds() map[string]func(l *Locks, name string) offered {
+	return map[string]func(l *Locks, name string) offered{
+		"mutex": func(l *Locks, name string) offered { return l.Mutex(name) },
+	}
+}
+
+// eachKind runs a test for each of them. What open returns is the same lock, in a new process each time.
+func eachKind(t *testing.T, test func(w *world, open func(opts ...Option) fullLock)) {
+	t.Parallel()
+	for name, kind := range exclusiveKinds() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{t: t, addr: shared, name: t.Name() + newID()}
+			test(w, func(opts ...Option) fullLock {
+				l := w.locks(opts...)
+				return fullLock{kind(l, w.name), l}
+			})
+		})
+	}
+}
+
+// count enters n times with each of the locks, and shows with a counter that is not atomic that nobody else
+// was in meanwhile.
+func (w *world) count(locks []fullLock, n int) {
+	w.t.Helper()
+	var inside, total int
+	var all sync.WaitGroup
+	for _, lock := range locks {
+		all.Go(func() {
+			for range n {
+				h, err := lock.Lock(w.ctx())
+				if err != nil {
+					w.t.Error(err)
+					return
+				}
+				inside++
+				if inside != 1 {
+					w.t.Errorf("%d are inside", inside)
+				}
+				total++
+				inside--
+				if err := h.Unlock(w.ctx()); err != nil {
+					w.t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if total != len(locks)*n {
+		w.t.Errorf("%d entries are %d", len(locks)*n, total)
+	}
+}
+
+func TestFifteenGoroutinesOfOneClient(t *testing.T) {
+	eachKind(t, func(w *world, open func(...Option) fullLock) {
+		w.count(slices.Repeat([]fullLock{open()}, 15), 20)
+	})
+}
+
+func TestHundredClients(t *testing.T) {
+	eachKind(t, func(w *world, open func(...Option) fullLock) {
+		locks := make([]fullLock, 100)
+		for i := range locks {
+			locks[i] = open()
+		}
+		w.count(locks, 1)
+	})
+}
+
+func TestSixteenClientsLoop(t *testing.T) {
+	eachKind(t, func(w *world, open func(...Option) fullLock) {
+		locks := make([]fullLock, 16)
+		for i := range locks {
+			locks[i] = open()
+		}
+		w.count(locks, 100)
+	})
+}
+
+func TestOfThousandTriesOneWins(t *testing.T) {
+	eachKind(t, func(w *world, open func(...Option) fullLock) {
+		locks := []fullLock{open(), open(), open(), open()}
+		var winners atomic.Int64
+		var all sync.WaitGroup
+		begin := make(chan struct{})
+		for i := range 1000 {
+			all.Go(func() {
+				<-begin
+				_, err := locks[i%len(locks)].TryLock(w.ctx())
+				if err == nil {
+					winners.Add(1)
+				} else if !errors.Is(err, ErrBusy) {
+					w.t.Error(err)
+				}
+			})
+		}
+		close(begin)
+		all.Wait()
+		if n := winners.Load(); n != 1 {
+			t.Errorf("%d won", n)
+		}
+	})
+}
+
+func TestHundredWaitersEnterInTurn(t *testing.T) {
+	eachKind(t, func(w *world, open func(...Option) fullLock) {
+		locks := []fullLock{open(), open(), open(), open()}
+		var inside, total int
+		var all sync.WaitGroup
+		for i := range 100 {
+			all.Go(func() {
+				h, err := locks[i%len(locks)].Lock(w.ctx(), Wait(10*time.Second), Lease(5*time.Second))
+				if err != nil {
+					w.t.Error(err)
+					return
+				}
+				inside++
+				total++
+				if inside != 1 {
+					w.t.Errorf("%d are inside", inside)
+				}
+				inside--
+				w.ok(h.Unlock(w.ctx()))
+			})
+		}
+		all.Wait()
+		if total != 100 {
+			t.Errorf("%d entered", total)
+		}
+	})
+}
+
+// The count goes 0, 1, 2, 1, 0; others see the lock held until the last; and they cannot enter before.
+func TestHoldCount(t *testing.T) {
+	eachKind(t, func(w *world, open func(...Option) fullLock) {
+		mine, theirs := open(), open()
+		ctx := WithOwner(w.ctx())
+		stranger := WithOwner(w.ctx())
+		expect := func(n int) {
+			t.Helper()
+			if mine.Count(ctx) != n || mine.Count(stranger) != 0 || theirs.Count(ctx) != 0 {
+				t.Errorf("counts %d, %d, %d; want %d, 0, 0", mine.Count(ctx), mine.Count(stranger), theirs.Count(ctx), n)
+			}
+			s, err := theirs.Inspect(w.ctx())
+			w.ok(err)
+			if s.Held() != (n > 0) || n > 0 && (s.Remaining < 25*time.Second || s.Remaining > 30*time.Second) {
+				t.Errorf("with %d holds others see %+v", n, s)
+			}
+			h, err := theirs.TryLock(w.ctx())
+			if n > 0 && !errors.Is(err, ErrBusy) {
+				t.Errorf("with %d holds others try: %v", n, err)
+			}
+			if h != nil {
+				w.ok(h.Unlock(w.ctx()))
+			}
+		}
+		for range 2 {
+			expect(0)
+			outer := w.must(mine.Lock(ctx))
+			expect(1)
+			inner := w.must(mine.TryLock(ctx))
+			if outer.Token() != inner.Token() || outer.Count() != 2 {
+				t.Errorf("tokens %d and %d, count %d", outer.Token(), inner.Token(), outer.Count())
+			}
+			expect(2)
+			w.ok(outer.Unlock(ctx)) // in any order
+			expect(1)
+			w.ok(inner.Unlock(ctx))
+		}
+	})
+}
+
+func TestLeaseOfTwoSecondsLetsAWaiterInThen(t *testing.T) {
+	eachKind(t, func(w *world, open func(...Option) fullLock) {
+		start := time.Now()
+		stale := w.must(open().Lock(w.ctx(), Lease(2*time.Second)))
+		next := w.must(open().Lock(w.ctx()))
+		if took := time.Since(start); took < 1990*time.Millisecond || took > 3500*time.Millisecond {
+			t.Errorf("the waiter entered after %s", took)
+		}
+		if next.Token() <= stale.Token() {
+			t.Errorf("token %d after %d", next.Token(), stale.Token())
+		}
+		if !errors.Is(context.Cause(stale.Context()), ErrLost) {
+			t.Errorf("the stale hold ended with %v", context.Cause(stale.Context()))
+		}
+		if err := stale.Unlock(w.ctx()); !errors.Is(err, ErrLost) {
+			t.Errorf("the stale owner unlocks: %v", err)
+		}
+		if s, err := open().Inspect(w.ctx()); err != nil || !s.Held() {
+			t.Errorf("it freed the next one's lock: %+v, %v", s, err)
+		}
+		w.ok(next.Unlock(w.ctx()))
+	})
+}
+
+func TestWaitTakesAsLongAsSaid(t *testing.T) {
+	eachKind(t, func(w *world, open func(...Option) fullLock) {
+		h := w.must(open().Lock(w.ctx()))
+		start := time.Now()
+		_, err := open().Lock(w.ctx(), Wait(3*time.Second))
+		if took := time.Since(start); !errors.Is(err, ErrBusy) || took < 3*time.Second || took > 4*time.Second {
+			t.Errorf("%v after %s", err, took)
+		}
+		w.ok(h.Unlock(w.ctx()))
+	})
+}
+
+func TestForceUnlockFromAnotherHandle(t *testing.T) {
+	eachKind(t, func(w *world, open func(...Option) fullLock) {
+		mine := open()
+		ctx := WithOwner(w.ctx())
+		outer, inner := w.must(mine.Lock(ctx)), w.must(mine.Lock(ctx))
+		if freed, err := open().ForceUnlock(ctx); err != nil || !freed {
+			t.Fatalf("freed %t, %v", freed, err)
+		}
+		next := w.must(open().TryLock(w.ctx()))
+		for _, h := range []*Hold{inner, outer} {
+			if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+				t.Errorf("unlock: %v", err)
+			}
+		}
+		w.ok(next.Unlock(ctx))
+		if freed, err := mine.ForceUnlock(ctx); err != nil || freed {
+			t.Errorf("freed a free lock: %t, %v", freed, err)
+		}
+	})
+}
+
+// A process that dies holds its lock for a lease at most.
+func TestLockOfADeadClientVanishes(t *testing.T) {
+	eachKind(t, func(w *world, open func(...Option) fullLock) {
+		lock := open(WatchdogLease(time.Second))
+		w.must(lock.Lock(w.ctx()))
+		w.ok(lock.process.Close()) // nothing renews it, nothing releases it
+		start := time.Now()
+		w.must(open().Lock(w.ctx()))
+		if took := time.Since(start); took > 2500*time.Millisecond {
+			t.Errorf("it stood for %s", took)
+		}
+	})
+}
+
+// A try whose caller goes away leaves nothing that is renewed.
+func TestInterruptedTryLeavesNothing(t *testing.T) {
+	eachKind(t, func(w *world, open func(...Option) fullLock) {
+		lock := open(WatchdogLease(300 * time.Millisecond))
+		for i := range 50 {
+			ctx, cancel := context.WithCancel(w.ctx())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				if h, err := lock.TryLock(ctx); err == nil {
+					w.ok(h.Unlock(w.ctx()))
+				}
+			}()
+			if i%2 == 0 {
+				cancel()
+			}
+			<-ended
+			cancel()
+		}
+		w.soon("the lock is free", func() bool {
+			s, err := lock.Inspect(w.ctx())
+			w.ok(err)
+			return !s.Held()
+		})
+	})
+}
+
+func TestTenThousandCyclesOverDistinctNames(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	rdb, l := w.client(), w.locks()
+	var all sync.WaitGroup
+	for i := range 10 {
+		all.Go(func() {
+			for j := range 1000 {
+				h, err := l.Mutex(fmt.Sprintf("%s/%d/%d", w.name, i, j)).Lock(w.ctx())
+				if err == nil {
+					err = h.Unlock(w.ctx())
+				}
+				if err != nil {
+					w.t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, key := range rdb.Keys(w.ctx(), "*").Val() {
+		if !strings.HasSuffix(key, "}:"+roleClock) {
+			t.Errorf("left behind: %s", key)
+		}
+	}
+	if n := rdb.DBSize(w.ctx()).Val(); n > buckets {
+		t.Errorf("%d keys", n)
+	}
+}
+
+// 5,000 contended acquisitions over one subscription connection of each process leave no subscription behind.
+func TestFiveThousandContendedAcquisitions(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	rdb := w.client()
+	const processes, callers, each = 5, 4, 250
+	all := make([]*Locks, processes)
+	for i := range all {
+		all[i] = w.locks()
+	}
+	var wg sync.WaitGroup
+	for _, l := range all {
+		for i := range callers {
+			wg.Go(func() {
+				for j := range each {
+					h, err := l.Mutex(fmt.Sprint(w.name, (i+j)%3)).Lock(w.ctx())
+					if err == nil {
+						err = h.Unlock(w.ctx())
+					}
+					if err != nil {
+						w.t.Error(err)
+						return
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	subscribers, err := rdb.Do(w.ctx(), "CLIENT", "LIST", "TYPE", "pubsub").Text()
+	w.ok(err)
+	if n := strings.Count(subscribers, "\n"); n > processes {
+		t.Errorf("%d subscription connections of %d processes", n, processes)
+	}
+	for _, l := range all {
+		w.ok(l.Close())
+	}
+	w.soon("nobody subscribes", func() bool { return len(rdb.PubSubChannels(w.ctx(), "*").Val()) == 0 })
+	for _, key := range rdb.Keys(w.ctx(), "*").Val() {
+		if !strings.HasSuffix(key, "}:"+roleClock) {
+			t.Errorf("left behind: %s", key)
+		}
+	}
+}
+
+// What MONITOR shows of one contended cycle: a try, the subscription, a try that queues, the release that
+// wakes, a try that gets it, a release. docs/LOCKS.md shows the same trace.
+func TestTraceOfAContendedCycle(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	ctx := w.ctx()
+	holder, waiter := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+	for _, m := range []*Mutex{holder, waiter} {
+		w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the server knows the scripts
+	}
+	h := w.must(holder.Lock(ctx))
+	trace := w.monitor()
+	got := make(chan *Hold, 1)
+	go func() { got <- w.must(waiter.Lock(ctx)) }()
+	w.soon("it is queued", func() bool { return w.queued(w.client(), waiter) == 1 })
+	w.ok(h.Unlock(ctx))
+	w.ok((<-got).Unlock(ctx))
+	want := []string{"acquire", "subscribe", "acquire", "release", "acquire", "release"}
+	w.soon("the trace is whole", func() bool { return len(trace()) >= len(want) })
+	if got := trace(); !slices.Equal(got, want) {
+		t.Errorf("the trace is %q, want %q", got, want)
+	}
+}
+
+// monitor reads what clients send, and returns the verbs of ours so far.
+func (w *world) monitor() func() []string {
+	w.t.Helper()
+	conn, err := net.Dial("tcp", w.addr)
+	w.ok(err)
+	var mu sync.Mutex
+	var verbs []string
+	var reading sync.WaitGroup
+	ready := make(chan struct{})
+	reading.Go(func() {
+		lines := bufio.NewScanner(conn)
+		lines.Scan() // +OK
+		close(ready)
+		for lines.Scan() {
+			if verb := verbOf(lines.Text()); verb != "" {
+				mu.Lock()
+				verbs = append(verbs, verb)
+				mu.Unlock()
+			}
+		}
+	})
+	w.t.Cleanup(func() {
+		_ = conn.Close()
+		reading.Wait()
+	})
+	_, err = fmt.Fprint(conn, "MONITOR\r\n")
+	w.ok(err)
+	<-ready
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(verbs)
+	}
+}
+
+// verbOf tells which of our verbs a line of MONITOR is; those that scripts send say "lua".
+func verbOf(line string) string {
+	_, command, _ := strings.Cut(line, "] ")
+	if strings.Contains(line, " lua]") {
+		return ""
+	}
+	for verb, script := range map[string]*script{"acquire": acquireScript, "release": releaseScript, "handover": handoverScript} {
+		if strings.Contains(command, script.hash.(string)) {
+			return verb
+		}
+	}
+	if strings.HasPrefix(strings.ToLower(command), `"subscribe"`) {
+		return "subscribe"
+	}
+	return ""
+}
