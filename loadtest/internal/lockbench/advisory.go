@@ -101,6 +101,7 @@ type advisoryHold struct {
 	key    int64
 }
 
+// Unlock implements hold.
 func (h *advisoryHold) Unlock(ctx context.Context) error {
 	defer h.conn.Release()
 	return h.exec(ctx, unlockSQL)

@@ -53,4 +53,5 @@ func (h bsmHandle) lock(ctx context.Context) (hold, error) {
 
 type bsmHold struct{ held *redislock.Lock }
 
+// Unlock implements hold.
 func (h bsmHold) Unlock(ctx context.Context) error { return h.held.Release(ctx) }

@@ -49,6 +49,7 @@ func (h redsyncHandle) lock(ctx context.Context) (hold, error) {
 	return h, nil
 }
 
+// Unlock implements hold.
 func (h redsyncHandle) Unlock(ctx context.Context) error {
 	ours, err := h.mutex.UnlockContext(ctx)
 	if err == nil && !ours {

@@ -53,7 +53,7 @@ func openWire(ctx context.Context, redisURL string, callers int) (*wire, error) 
 func (w *wire) warm(ctx context.Context, connections int) error {
 	for range connections {
 		conn := w.rdb.Conn()
-		defer conn.Close()
+		defer func() { _ = conn.Close() }() // back into the pool
 		if err := conn.Ping(ctx).Err(); err != nil {
 			return err
 		}
