@@ -27,14 +27,16 @@ func TestSentinel(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for _, test := range []struct {
+	type part struct {
 		name string
 		run  func(w *guarded)
-	}{
-		{"Death", sentinelDeath}, // first: Sentinel acts on its own only when the last failover is a while ago
-		{"Failover", sentinelFailover},
-		{"ConfirmedFailover", sentinelConfirmedFailover},
-	} {
+	}
+	// First: Sentinel acts on its own only when the last failover is a while ago.
+	tests := []part{{"Death", sentinelDeath}}
+	if !testing.Short() {
+		tests = append(tests, part{"Failover", sentinelFailover}, part{"ConfirmedFailover", sentinelConfirmedFailover})
+	}
+	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&guarded{&world{t: t, name: t.Name()}, sentinel})
 			if err := sentinel.Settled(t.Context()); err != nil { // for the next one
