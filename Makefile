@@ -16,6 +16,9 @@ BENCH      ?= .
 BENCHCOUNT ?= 6
 BENCHTIME  ?= 1s
 
+# How long locks are simulated.
+SIMTIME    ?= 10m
+
 .PHONY: help
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,6 +108,11 @@ fuzz: servers ## Run each fuzz target for FUZZTIME
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
 		done; \
 	done
+
+# A failure prints its seed, and -sim.seed plays it again.
+.PHONY: simulate
+simulate: ## Play random histories of locks for SIMTIME
+	$(GO) test -count 1 -timeout 0 -v -run '^TestSimulation$$' ./internal/locking/locksim -sim.for $(SIMTIME)
 
 .PHONY: clean
 clean: ## Remove what was built

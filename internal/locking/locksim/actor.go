@@ -1,0 +1,179 @@
+package locksim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"inventory/internal/locking"
+)
+
+func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// An Actor is an owner in a process. What it does is checked.
+type Actor struct {
+	Client *Client
+	Ctx    context.Context // carries the owner
+	id     int
+}
+
+// Actor adds an owner to a process.
+func (c *Client) Actor() *Actor {
+	w := c.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.actors++
+	return &Actor{Client: c, Ctx: locking.NewOwner(c.ctx), id: w.actors}
+}
+
+// String names it.
+func (a *Actor) String() string { return fmt.Sprintf("%s/o%d", a.Client, a.id) }
+
+// A Wish is what an actor asks for.
+type Wish struct {
+	Names []string // more than one: a MultiLock
+	Try   bool
+	Wait  time.Duration // negative: TryLock with none; 0: without a bound
+	Lease time.Duration // 0: the watchdog's
+}
+
+// String tells it in a few words.
+func (v Wish) String() string {
+	text := strings.Join(v.Names, "+")
+	if v.Try {
+		text = "try " + text
+	}
+	if v.Wait != 0 {
+		text += fmt.Sprintf(" wait %s", v.Wait)
+	}
+	if v.Lease != 0 {
+		text += fmt.Sprintf(" lease %s", v.Lease)
+	}
+	return text
+}
+
+// A Grip is a hold on one lock or several.
+type Grip struct {
+	Hold  *locking.Hold
+	who   *Actor
+	grips []*grip
+
+	mu      sync.Mutex
+	begin   time.Time // of the first Unlock
+	running int       // how many are under way
+	done    bool      // none is any more
+	failed  error
+}
+
+// locker makes the lock of a wish.
+func (a *Actor) locker(v Wish) locking.Locker {
+	var parts []locking.Locker
+	for _, name := range v.Names {
+		parts = append(parts, a.Client.Locks.Mutex(name, locking.Group(groupOf(name))))
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return locking.MultiLock(parts...)
+}
+
+// groupOf places names that begin alike in one slot.
+func groupOf(name string) string { return name[:1] }
+
+// Lock takes what an actor wishes for, in a context that carries the actor's owner.
+func (a *Actor) Lock(ctx context.Context, v Wish) (*Grip, error) {
+	w := a.Client.world
+	c := &call{who: a, names: v.Names, begin: time.Now(), lease: a.Client.lease, gone: endOf(ctx)}
+	var opts []locking.LockOption
+	if v.Lease > 0 {
+		opts = append(opts, locking.Lease(v.Lease))
+		c.lease = v.Lease
+	}
+	if v.Wait > 0 {
+		opts = append(opts, locking.Wait(v.Wait))
+	}
+	w.note("%s asks: %s", a, v)
+	w.book.asks(c)
+	take := a.locker(v).Lock
+	if v.Try {
+		take = a.locker(v).TryLock
+	}
+	hold, err := take(ctx, opts...)
+	if (hold == nil) != (err != nil) {
+		w.T.Errorf("%s: %s has the hold %v and the error %v", w.Name, a, hold, err)
+	}
+	if err != nil {
+		reason, _, _ := strings.Cut(err.Error(), "\n") // what is joined may depend on who was first
+		w.note("%s is refused: %s: %s", a, v, reason)
+		w.book.answered(c, nil, err)
+		return nil, err
+	}
+	parts := hold.Parts()
+	if parts == nil {
+		parts = []*locking.Hold{hold}
+	}
+	w.note("%s has %s, token %d", a, v, parts[0].Token())
+	return &Grip{Hold: hold, who: a, grips: w.book.answered(c, parts, nil)}, nil
+}
+
+// endOf returns what tells when a context ended, in virtual time; zero while it lives.
+func endOf(ctx context.Context) func() time.Time {
+	var mu sync.Mutex
+	var ended time.Time
+	context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		ended = time.Now()
+	})
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return ended
+	}
+}
+
+// Unlock gives it back. Of several at once, the library may let any do the work, and the others return
+// before it is done. Once more, when all is done, is checked to do nothing.
+func (g *Grip) Unlock(ctx context.Context) error {
+	w := g.who.Client.world
+	g.mu.Lock()
+	if g.running++; g.begin.IsZero() {
+		g.begin = time.Now()
+		w.note("%s unlocks %s", g.who, g.names())
+		w.book.releases(g.grips)
+	}
+	g.mu.Unlock()
+	err := g.Hold.Unlock(ctx)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running--
+	g.failed = errors.Join(g.failed, err)
+	switch {
+	case g.done && err != nil:
+		w.T.Errorf("%s: %s unlocks %s once more: %v", w.Name, g.who, g.names(), err)
+	case g.running == 0 && !g.done:
+		g.done = true
+		w.note("%s has unlocked %s: %v", g.who, g.names(), g.failed)
+		w.book.released(g.grips, g.begin, g.failed)
+	}
+	return err
+}
+
+// Write writes to all that the locks guard.
+func (g *Grip) Write() {
+	for _, part := range g.grips {
+		g.who.Client.world.book.write(part)
+	}
+}
+
+func (g *Grip) names() []string {
+	names := make([]string, len(g.grips))
+	for i, part := range g.grips {
+		names[i] = part.name
+	}
+	return slices.Clip(names)
+}

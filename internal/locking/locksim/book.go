@@ -1,0 +1,321 @@
+package locksim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"inventory/internal/locking"
+)
+
+// settled is how long after the weather has cleared up the last uncertain attempt must be settled.
+const settled = 5 * time.Second
+
+// A book holds what the clients believe against what must be true. Everything in it is of one history.
+type book struct {
+	world *World
+
+	mu        sync.Mutex
+	names     map[string]*entry
+	owners    map[string]*Actor // as they stand in the server's state
+	forgot    time.Time         // when exclusion was last lost by the server's own fault
+	trouble   []string
+	errors    int // of calls; a history without faults has none but ErrBusy
+	grants    int
+	longest   time.Duration // lease
+	histories map[string]*History
+}
+
+// An entry is what is known of one lock.
+type entry struct {
+	grips  []*grip
+	top    int64     // the highest token that was granted
+	state  int64     // the highest token that the server's state has shown
+	free   time.Time // when the last hold ended
+	asking map[*Actor]int
+	doubts []doubt
+	guard  guard
+}
+
+// A grip is one hold on one lock, as its owner sees it.
+type grip struct {
+	who       *Actor
+	name      string
+	token     int64
+	ctx       context.Context
+	at        time.Time
+	asked     time.Time
+	lease     time.Duration
+	released  bool // Unlock has been called
+	settled   bool // and has returned
+	confirmed bool // with no error
+	ended     time.Time
+	over      bool // the history for the model knows of its end
+}
+
+// doubt is an owner's attempt whose outcome nobody knows yet.
+type doubt struct {
+	who   *Actor
+	until time.Time
+}
+
+// guard is the guarded row: it refuses tokens that are lower than one it has seen.
+type guard struct {
+	top   int64
+	grant time.Time // when the grant of top was heard of
+}
+
+func newBook(w *World) *book {
+	return &book{
+		world:     w,
+		names:     make(map[string]*entry),
+		owners:    make(map[string]*Actor),
+		histories: make(map[string]*History),
+	}
+}
+
+// entry returns what is known of a lock. b.mu is held.
+func (b *book) entry(name string) *entry {
+	e := b.names[name]
+	if e == nil {
+		e = &entry{asking: make(map[*Actor]int)}
+		b.names[name] = e
+	}
+	return e
+}
+
+// wrong notes a violation. b.mu is held.
+func (b *book) wrong(format string, args ...any) {
+	text := sprintf(format, args...)
+	b.trouble = append(b.trouble, text)
+	b.world.note("WRONG: %s", text)
+}
+
+// amnesia notes that the server has lost locks.
+func (b *book) amnesia() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forgot = time.Now()
+}
+
+// A call is one Lock or TryLock under way.
+type call struct {
+	who   *Actor
+	names []string
+	begin time.Time
+	lease time.Duration
+	gone  func() time.Time // when its context ended
+	crowd map[string]bool  // others wait for these locks, or may hold them
+}
+
+// asks notes the beginning of a call.
+func (b *book) asks(c *call) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.longest = max(b.longest, c.lease)
+	c.crowd = make(map[string]bool)
+	for _, name := range c.names {
+		b.entry(name).asking[c.who]++
+		c.crowd[name] = b.crowded(name, c.who)
+	}
+}
+
+// crowded tells whether anybody else asks for a lock, or anybody may hold it without knowing. b.mu is held.
+func (b *book) crowded(name string, who *Actor) bool {
+	e := b.entry(name)
+	for other, n := range e.asking {
+		if other != who && n > 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(e.doubts, func(d doubt) bool { return time.Now().Before(d.until) })
+}
+
+// answered notes what a call has returned. parts are the holds of each of its locks.
+func (b *book) answered(c *call, parts []*locking.Hold, err error) []*grip {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	for _, name := range c.names {
+		b.entry(name).asking[c.who]--
+		c.crowd[name] = c.crowd[name] || b.crowded(name, c.who)
+	}
+	if err != nil {
+		b.failed(c, err)
+		return nil
+	}
+	if gone := c.gone(); !gone.IsZero() && gone.Before(now) {
+		b.wrong("%s was admitted to %s, but had gone %s before", c.who, c.names, now.Sub(gone))
+	}
+	var grips []*grip
+	for i, name := range c.names {
+		g := &grip{
+			who: c.who, name: name, token: parts[i].Token(), ctx: parts[i].Context(),
+			at: now, asked: c.begin, lease: c.lease,
+		}
+		b.owners[parts[i].Owner()] = c.who
+		b.granted(g, c)
+		grips = append(grips, g)
+	}
+	return grips
+}
+
+// failed notes an error. b.mu is held.
+func (b *book) failed(c *call, err error) {
+	b.recordFailure(c, err)
+	if !errors.Is(err, locking.ErrBusy) && c.gone().IsZero() {
+		b.errors++
+	}
+	if errors.Is(err, locking.ErrBusy) {
+		return // the server has said so, or there was no attempt
+	}
+	for _, name := range c.names {
+		e := b.entry(name)
+		e.doubts = append(e.doubts, doubt{who: c.who, until: b.sure()})
+	}
+}
+
+// sure is when something that is uncertain now must be settled.
+func (b *book) sure() time.Time { return later(time.Now(), b.world.weather.clears).Add(settled) }
+
+// granted checks a new grip. b.mu is held.
+func (b *book) granted(g *grip, c *call) {
+	e := b.entry(g.name)
+	b.grants++
+	reentry := false
+	for _, other := range e.grips {
+		if !other.trusted() {
+			continue
+		}
+		if other.who == g.who {
+			reentry = true
+			if other.token != g.token {
+				b.wrong("%s re-enters %s with token %d, and holds it with %d", g.who, g.name, g.token, other.token)
+			}
+			continue
+		}
+		if b.forgot.Before(other.asked) && b.forgot.Before(g.asked) {
+			b.wrong("%s gets %s with token %d while %s holds it with %d", g.who, g.name, g.token, other.who, other.token)
+		}
+	}
+	if !reentry && !e.has(g) && g.token <= e.top && b.forgot.Before(g.asked) {
+		b.wrong("%s gets %s with token %d after %d", g.who, g.name, g.token, e.top)
+	}
+	b.checkGap(e, g, c)
+	e.top = max(e.top, g.token)
+	e.grips = append(e.grips, g)
+	b.recordGrant(c, g)
+	context.AfterFunc(g.ctx, func() { b.ended(g) })
+}
+
+// has tells whether the owner has a hold with the same token that is not confirmed to be over. The server
+// may keep it for longer than the owner trusts it.
+func (e *entry) has(g *grip) bool {
+	return slices.ContainsFunc(e.grips, func(other *grip) bool {
+		return other.who == g.who && other.token == g.token && !other.confirmed
+	})
+}
+
+// trusted tells whether the owner may rely on a grip.
+func (g *grip) trusted() bool { return !g.released && g.ctx.Err() == nil }
+
+// ended notes that the context of a grip has ended.
+func (b *book) ended(g *grip) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if g.ended.IsZero() {
+		g.ended = time.Now()
+	}
+	b.entry(g.name).free = later(b.entry(g.name).free, time.Now())
+	if errors.Is(context.Cause(g.ctx), locking.ErrLost) {
+		b.recordEnd(g, time.Now())
+		b.world.note("%s has lost %s, token %d", g.who, g.name, g.token)
+	}
+}
+
+// releases notes that Unlock is called.
+func (b *book) releases(grips []*grip) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range grips {
+		g.released = true
+		b.entry(g.name).free = time.Now()
+	}
+}
+
+// released notes what Unlock has returned.
+func (b *book) released(grips []*grip, begin time.Time, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range grips {
+		g.settled, g.confirmed = true, err == nil
+		e := b.entry(g.name)
+		e.free = time.Now()
+		if err != nil {
+			e.doubts = append(e.doubts, doubt{who: g.who, until: b.sure()})
+		}
+		b.recordRelease(g, begin, err)
+	}
+}
+
+// write is a write to what the lock guards, under the token of a grip. It is refused when the guard has
+// seen a higher one.
+func (b *book) write(g *grip) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entry(g.name)
+	switch {
+	case g.token < e.guard.top:
+		if g.trusted() && b.forgot.Before(g.asked) {
+			b.wrong("%s trusts its hold on %s, but its token %d is refused after %d", g.who, g.name, g.token, e.guard.top)
+		}
+	case g.token > e.guard.top:
+		if g.at.Before(e.guard.grant) && b.forgot.Before(g.asked) {
+			b.wrong("%s writes to %s with token %d of an older grant after %d", g.who, g.name, g.token, e.guard.top)
+		}
+		e.guard = guard{top: g.token, grant: g.at}
+	}
+}
+
+// checkGap checks that a lock does not stay free for long while somebody waits for it. b.mu is held.
+func (b *book) checkGap(e *entry, g *grip, c *call) {
+	if len(c.names) > 1 {
+		return // it waited for something else meanwhile
+	}
+	since := later(later(c.begin, e.free), b.world.weather.clears)
+	limit := b.longest + pollTime + tripTime + time.Second
+	if b.world.Peaceful && e.tidy(g) {
+		limit = claimTime + 20*b.world.weather.Latency // whoever gave it back has told the next
+	}
+	if gap := g.at.Sub(since); gap > limit {
+		b.wrong("%s waited %s for %s, which nobody held", g.who, gap, g.name)
+	}
+}
+
+// tidy tells whether all holds but one have been given back.
+func (e *entry) tidy(but *grip) bool {
+	return !slices.ContainsFunc(e.grips, func(g *grip) bool { return g != but && !g.confirmed })
+}
+
+// claimTime is how long a free lock is reserved for who was told, who may not want it any more.
+const claimTime = 100 * time.Millisecond
+
+const (
+	pollTime = time.Second     // how often a waiter looks by itself
+	tripTime = 3 * time.Second // how long a process may wait for an answer that it cleans up with
+)
+
+// finish reports the violations and the history that led to them.
+func (b *book) finish() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.checkHistories()
+	if len(b.trouble) == 0 {
+		return
+	}
+	slices.Sort(b.trouble)
+	b.world.T.Errorf("%s\n%s\nthe history:\n%s", b.world.Name, strings.Join(slices.Compact(b.trouble), "\n"), &b.world.trace)
+}

@@ -1,0 +1,91 @@
+package locksim
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// executed looks at the server right after it has served a request: what is true of its keys at any time.
+// It runs on the agenda, when all is at rest.
+func (w *World) executed(l *link, q *Request, answer []byte) {
+	if !q.runsScript() {
+		return
+	}
+	heard := append([]byte(nil), answer...)
+	w.trace.add(func() string { return l.client.String() + " " + q.describe(heard) })
+	keys := w.server.redis.Keys()
+	w.book.mu.Lock()
+	defer w.book.mu.Unlock()
+	for _, key := range keys {
+		if w.server.redis.TTL(key) <= 0 {
+			w.book.wrong("key %s has no TTL", key)
+		}
+		if name, ok := strings.CutPrefix(roleAndName(key), "m:"); ok {
+			w.book.state(name, key)
+		}
+	}
+}
+
+// roleAndName returns what follows the bucket in a key.
+func roleAndName(key string) string {
+	_, rest, _ := strings.Cut(key, "}:")
+	return rest
+}
+
+// describe tells a request and its answer. The commands of a pipeline are sorted, for they come in no order.
+func (q *Request) describe(answer []byte) string {
+	answers, _ := frames(answer)
+	said := make([]string, len(q.Words))
+	for i, list := range q.Words {
+		said[i] = strings.Join(list[min(3, len(list)):], " ") + " ->"
+		if i < len(answers) {
+			said[i] += " " + strings.Join(words(answers[i]), " ")
+		}
+	}
+	slices.Sort(said)
+	return q.String() + ": " + strings.Join(said, " | ")
+}
+
+// state checks what the server says of a mutex. b.mu is held.
+func (b *book) state(name, key string) {
+	redis := b.world.server.redis
+	e := b.entry(name)
+	fields, err := redis.HKeys(key)
+	if err != nil {
+		return // it has expired just now
+	}
+	for _, field := range fields {
+		value := redis.HGet(key, field)
+		if field == "token" {
+			token, _ := strconv.ParseInt(value, 10, 64)
+			if token < e.state {
+				b.wrong("the server gives %s the token %d after %d", name, token, e.state)
+			}
+			e.state = max(e.state, token)
+		}
+		if who := b.owners[field]; who != nil && !b.world.weather.Wild && b.forgot.IsZero() && who.Client.calm() {
+			count, _ := strconv.Atoi(value)
+			if most := b.atMost(e, who); count > most {
+				b.wrong("the server counts %d holds of %s on %s, who has %d at most", count, who, name, most)
+			}
+		}
+	}
+}
+
+// atMost is how many holds of an owner the server may count. b.mu is held.
+func (b *book) atMost(e *entry, who *Actor) int {
+	n := e.asking[who]
+	for _, g := range e.grips {
+		if g.who == who && !g.settled {
+			n++
+		}
+	}
+	for _, d := range e.doubts {
+		if d.who == who && time.Now().Before(d.until) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,126 @@
+package locksim
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// stuck notes that somebody still waits after everything was in order for long enough.
+func (b *book) stuck(limit time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, e := range b.names {
+		for who, n := range e.asking {
+			if n > 0 {
+				b.wrong("%s still waits for %s after %s", who, name, limit)
+			}
+		}
+	}
+	b.wrong("the history does not end within %s", limit)
+}
+
+// longestLease is the longest lease that anybody has asked for.
+func (b *book) longestLease() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.world.clients {
+		b.longest = max(b.longest, c.lease)
+	}
+	return b.longest
+}
+
+// nothingHeld checks, after the last lease, that no lock is held or reserved.
+func (b *book) nothingHeld() {
+	keys := b.world.keys()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, key := range keys {
+		role, _, _ := strings.Cut(roleAndName(key), ":")
+		if slices.Contains([]string{"m", "mc"}, role) {
+			b.wrong("%s is left when all leases have run out", key)
+		}
+	}
+}
+
+// keys returns what is there. The history has ended.
+func (w *World) keys() []string {
+	answer := make(chan []string)
+	w.At(0, func(w *World) {
+		w.server.setClock()
+		answer <- w.server.redis.Keys()
+	})
+	return <-answer
+}
+
+// nothingLeft checks, after the last TTL, that only clocks are left.
+func (w *World) nothingLeft() {
+	time.Sleep(61*time.Second + 2*w.book.longestLease())
+	for _, key := range w.keys() {
+		if !strings.HasSuffix(key, "}:clock") {
+			w.book.mu.Lock()
+			w.book.wrong("%s is left at the very end", key)
+			w.book.mu.Unlock()
+		}
+	}
+}
+
+// Held returns how often each holder has a mutex by the server's books; nil when nobody has it.
+func (w *World) Held(name string) map[string]int {
+	answer := make(chan map[string]int)
+	w.At(0, func(w *World) {
+		w.server.setClock()
+		answer <- w.held(name)
+	})
+	return <-answer
+}
+
+// held is Held on the agenda.
+func (w *World) held(name string) map[string]int {
+	for _, key := range w.server.redis.Keys() {
+		if roleAndName(key) != "m:"+name {
+			continue
+		}
+		fields, err := w.server.redis.HKeys(key)
+		if err != nil || slices.Contains(fields, "claim") {
+			return nil // reserved for somebody, and free
+		}
+		held := make(map[string]int)
+		for _, field := range fields {
+			if !slices.Contains([]string{"seq", "token"}, field) {
+				held[field], _ = strconv.Atoi(w.server.redis.HGet(key, field))
+			}
+		}
+		return held
+	}
+	return nil
+}
+
+// Queued returns how many stand in the queue of a mutex at the server.
+func (w *World) Queued(name string) int {
+	answer := make(chan int)
+	w.At(0, func(w *World) {
+		w.server.setClock()
+		n := 0
+		for _, key := range w.server.redis.Keys() {
+			if roleAndName(key) == "mq:"+name {
+				members, _ := w.server.redis.ZMembers(key) // it is gone, which is none
+				n = len(members)
+			}
+		}
+		answer <- n
+	})
+	return <-answer
+}
+
+// End waits until all leases have run out, checks that nothing is left, and closes the world.
+func (w *World) End() {
+	time.Sleep(time.Until(later(time.Now(), w.weather.clears)) + 3*w.book.longestLease() + 2*w.weather.Long + settled)
+	w.book.nothingHeld()
+	for _, c := range w.clients {
+		c.close()
+	}
+	w.nothingLeft()
+	w.close()
+}

@@ -1,0 +1,201 @@
+package locksim
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"time"
+)
+
+// A link is one connection between a client and the server. What goes up it arrives in order, and what
+// comes down it too; when, and whether at all, is the weather's choice.
+type link struct {
+	world  *World
+	client *Client
+	id     int
+	wire   *wire // nil for the copy of a request, whose answer nobody hears
+	server net.Conn
+
+	mu      sync.Mutex
+	partial []byte     // of a request that the client has not written to its end
+	way     []*Request // to the server, in order
+	got     []byte     // from the server, not passed on yet
+	up      time.Time  // when the last request arrives
+	down    time.Time  // when the last answer arrives
+	deaf    bool       // nothing reaches the client any more
+	mute    bool       // nothing reaches the server any more
+	listens bool       // it has subscribed
+}
+
+// sent takes what a client writes. It runs in the client's goroutine.
+func (l *link) sent(p []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	whole, rest := frames(append(l.partial, p...))
+	l.partial = append([]byte(nil), rest...)
+	if len(whole) == 0 {
+		return
+	}
+	q := l.world.request(l, whole)
+	now := time.Now()
+	random := l.world.draw(l.client.id, whole)
+	q.fate = l.world.weather.fate(random, q, now)
+	l.world.rule(q, &q.fate)
+	if f := q.fate; f.Lost || f.Mute || f.CutAfter > 0 || len(f.Copies) > 0 || f.Delay > l.world.weather.Latency {
+		l.client.unsure()
+	}
+	rank := random.Uint64()
+	if q.fate.CutAfter > 0 {
+		l.world.agenda.at(now.Add(q.fate.CutAfter), rank, l.hangUp)
+	}
+	for _, after := range q.fate.Copies {
+		l.world.agenda.at(now.Add(after), rank, func() { l.world.ghost(l.client, q) })
+	}
+	if q.fate.Lost {
+		l.mute = true
+		l.world.note("%s %s is lost", l.client, q)
+	}
+	if l.mute {
+		return
+	}
+	l.way = append(l.way, q)
+	l.up = later(l.up.Add(1), now.Add(q.fate.Delay))
+	l.world.agenda.at(l.up, rank, l.arrive)
+}
+
+// arrive brings the next request to the server.
+func (l *link) arrive() {
+	w := l.world
+	now := time.Now()
+	if until := later(w.server.pausedUntil, l.client.heldUntil); now.Before(until) {
+		l.mu.Lock()
+		first := l.way[0].frames
+		l.mu.Unlock()
+		w.agenda.at(until.Add(w.jitter(l.client.id, first)), 0, l.arrive)
+		return
+	}
+	l.mu.Lock()
+	q := l.way[0]
+	l.way = l.way[1:]
+	l.mu.Unlock()
+	if w.server.down {
+		w.note("%s %s does not arrive", l.client, q)
+		return
+	}
+	w.server.setClock()
+	w.running, w.runningOn = q, l
+	_, _ = l.server.Write(bytes.Join(q.frames, nil)) // a closed connection takes nothing, as it should be
+}
+
+// settle passes on what the server has answered or published. The world is at rest.
+func (l *link) settle() {
+	w := l.world
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.runningOn == l {
+		w.executed(l, w.running, l.got)
+	}
+	if len(l.got) == 0 {
+		return
+	}
+	whole, rest := frames(l.got)
+	l.got = append([]byte(nil), rest...)
+	for _, frame := range whole {
+		l.send(frame)
+	}
+}
+
+// send puts one message on the way to the client. l.mu is held.
+func (l *link) send(frame []byte) {
+	w := l.world
+	random := w.draw(l.client.id, [][]byte{frame})
+	now := time.Now()
+	delay := w.weather.delay(random)
+	if w.runningOn == l {
+		delay = w.running.fate.Reply
+		if w.running.fate.Mute && !l.deaf {
+			l.deaf = true
+			w.note("%s the answer to %s is lost", l.client, w.running)
+		}
+	}
+	if isMessage(frame) && (w.weather.dropsMessage(random, now) || w.dropMessages) {
+		w.note("%s a wake-up is lost", l.client)
+		return
+	}
+	if l.deaf || l.wire == nil {
+		return
+	}
+	l.down = later(l.down.Add(1), now.Add(delay))
+	w.agenda.at(l.down, random.Uint64(), func() { l.pass(frame) })
+}
+
+// pass gives a message to the client.
+func (l *link) pass(frame []byte) {
+	if until := l.client.heldUntil; time.Now().Before(until) {
+		l.world.agenda.at(until.Add(l.world.jitter(l.client.id, [][]byte{frame})), 0, func() { l.pass(frame) })
+		return
+	}
+	l.mu.Lock()
+	deaf := l.deaf
+	l.mu.Unlock()
+	if !deaf {
+		l.wire.deliver(frame)
+	}
+}
+
+// seal stops all that is not on its way yet.
+func (l *link) seal() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mute, l.deaf = true, true
+}
+
+// reset breaks the connection on both sides; what is under way is gone.
+func (l *link) reset() {
+	l.seal()
+	_ = l.server.Close()
+	if l.wire != nil {
+		l.hangUp()
+	}
+}
+
+// hangUp cuts the connection on the client's side. What is on its way to the server still arrives.
+func (l *link) hangUp() {
+	if l.wire != nil && !l.client.severed {
+		l.world.note("%s connection is cut", l.client)
+		l.wire.hangUp()
+	}
+}
+
+// finish follows the client, which has closed its end.
+func (l *link) finish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	when := later(l.up, time.Now()).Add(time.Millisecond)
+	l.world.agenda.at(when, 0, func() {
+		if !l.client.severed { // nobody tells the server that a machine has died
+			_ = l.server.Close()
+		}
+	})
+}
+
+// receive collects what the server writes, until it closes the connection.
+func (l *link) receive() {
+	buffer := make([]byte, 4096)
+	for {
+		n, err := l.server.Read(buffer)
+		l.mu.Lock()
+		l.got = append(l.got, buffer[:n]...)
+		l.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,142 @@
+package locksim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Kind is what an operation on a mutex was.
+type Kind int
+
+// The operations of the model.
+const (
+	OpLock   Kind = iota // granted, with a token
+	OpUnlock             // confirmed
+	OpEnd                // one hold ends at some time, or has ended: its lease runs out, or nobody knows when it was given back
+	OpBusy               // refused, because somebody else has it
+)
+
+// An Op is one operation of an owner on a mutex, as a client saw it.
+type Op struct {
+	Kind  Kind
+	Owner string
+	Token int64
+
+	// Crowded says of OpBusy that others were waiting, or had uncertain attempts under way: the lock may
+	// have been promised to them, or theirs for a moment.
+	Crowded bool
+}
+
+// mutexState is a fenced reentrant mutex.
+type mutexState struct {
+	owner string
+	token int64 // of owner's grant
+	count int   // of owner's holds; 0: free
+	top   int64 // the highest token there was
+}
+
+// MutexModel is a mutex with owners, counts and tokens that grow, on which a hold that nobody gives back
+// ends at some time. A failed attempt leaves no operation: whether it took place or not, it gave nobody
+// anything, and whoever it kept out for a moment was crowded.
+func MutexModel() porcupine.Model {
+	return porcupine.Model{
+		Init:              func() any { return mutexState{} },
+		Step:              func(state, input, _ any) (bool, any) { return state.(mutexState).step(input.(Op)) },
+		DescribeOperation: func(input, _ any) string { return input.(Op).String() },
+		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state) },
+	}
+}
+
+// step tells whether an operation is possible in a state, and what the state is afterwards.
+func (s mutexState) step(o Op) (bool, mutexState) {
+	mine := s.count > 0 && s.owner == o.Owner && s.token == o.Token
+	switch o.Kind {
+	case OpLock:
+		if mine {
+			s.count++
+			return true, s
+		}
+		return s.count == 0 && o.Token > s.top, mutexState{owner: o.Owner, token: o.Token, count: 1, top: o.Token}
+	case OpUnlock:
+		s.count--
+		return mine, s
+	case OpEnd:
+		if mine {
+			s.count--
+		}
+		return true, s
+	default:
+		return o.Crowded || s.count > 0 && s.owner != o.Owner, s
+	}
+}
+
+// String tells it.
+func (o Op) String() string {
+	return fmt.Sprintf("%s %s %d", o.Owner, [...]string{"lock", "unlock", "end", "busy"}[o.Kind], o.Token)
+}
+
+// open is the return of an operation that may take effect at any time from its call on.
+const open = math.MaxInt64
+
+// A History is what happened to one mutex.
+type History struct {
+	ops []porcupine.Operation
+	ids map[string]int
+}
+
+// Add adds an operation that took place between two moments; end is zero where it may still do so.
+func (h *History) Add(o Op, begin, end time.Time) {
+	if h.ids == nil {
+		h.ids = make(map[string]int)
+	}
+	if _, known := h.ids[o.Owner]; !known {
+		h.ids[o.Owner] = len(h.ids)
+	}
+	op := porcupine.Operation{ClientId: h.ids[o.Owner], Input: o, Call: begin.UnixNano(), Return: open}
+	if !end.IsZero() {
+		op.Return = end.UnixNano()
+	}
+	h.ops = append(h.ops, op)
+}
+
+// Check tells whether some order of the operations explains the history. If not, it says what can be
+// explained, and what is left over then.
+func (h *History) Check(model porcupine.Model, limit time.Duration) (porcupine.CheckResult, string) {
+	result, info := porcupine.CheckOperationsVerbose(model, slices.Clone(h.ops), limit)
+	if result == porcupine.Ok {
+		return result, ""
+	}
+	var longest []int
+	for _, some := range info.PartialLinearizations() {
+		for _, order := range some {
+			if len(order) > len(longest) {
+				longest = order
+			}
+		}
+	}
+	var b strings.Builder
+	for _, i := range longest {
+		fmt.Fprintf(&b, "  explained: %s\n", h.describe(i))
+	}
+	for i := range h.ops {
+		if !slices.Contains(longest, i) {
+			fmt.Fprintf(&b, "  left over: %s\n", h.describe(i))
+		}
+	}
+	return result, b.String()
+}
+
+// describe tells an operation and its moments, from the beginning of the history.
+func (h *History) describe(i int) string {
+	op, begin := h.ops[i], h.ops[0].Call
+	until := "?"
+	if op.Return != open {
+		until = time.Duration(op.Return - begin).String()
+	}
+	return fmt.Sprintf("%s from %s to %s", op.Input, time.Duration(op.Call-begin), until)
+}

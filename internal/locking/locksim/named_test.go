@@ -1,0 +1,229 @@
+package locksim_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inventory/internal/locking/locksim"
+)
+
+const (
+	lease   = 300 * time.Millisecond
+	latency = time.Millisecond
+)
+
+// scripted runs a history that was thought out, in good weather. What was checked for random ones is
+// checked at its end too, and that nothing but clocks is left.
+func scripted(t *testing.T, play func(t *testing.T, w *locksim.World)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := locksim.New(t, 1, locksim.Weather{Latency: latency}, 0)
+		w.Name = t.Name()
+		play(t, w)
+		w.End()
+	})
+}
+
+// once is a client that sends each script once.
+func once(w *locksim.World) *locksim.Client {
+	return w.Client(locksim.Habit{Lease: lease, Retries: -1})
+}
+
+// again is a client that sends what was not answered again.
+func again(w *locksim.World) *locksim.Client { return w.Client(locksim.Habit{Lease: lease}) }
+
+// must returns a hold that has to be granted.
+func must(t *testing.T, a *locksim.Actor, ctx context.Context, v locksim.Wish) *locksim.Grip {
+	t.Helper()
+	grip, err := a.Lock(ctx, v)
+	if err != nil {
+		t.Fatalf("%s: %v", v, err)
+	}
+	return grip
+}
+
+// ok fails the test on an error.
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// warm lets a process send each script once, so that the server knows them and connections stand.
+func warm(t *testing.T, clients ...*locksim.Client) {
+	t.Helper()
+	for _, c := range clients {
+		a := c.Actor()
+		ok(t, must(t, a, a.Ctx, alone).Unlock(a.Ctx))
+	}
+}
+
+var alone = locksim.Wish{Names: []string{"a"}}
+
+// soon waits in virtual time.
+func soon(t *testing.T, limit time.Duration, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s", limit, what)
+		}
+	}
+}
+
+func TestAcquireArrivesAfterItsCancel(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		c := once(w)
+		warm(t, c)
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Verb == "acquire" && q.Nth == 1 {
+				f.Delay, f.CutAfter = lease, time.Millisecond // the client hears at once that something broke
+			}
+		})
+		a := c.Actor()
+		if grip, err := a.Lock(a.Ctx, alone); err == nil {
+			t.Fatalf("granted: %v", grip)
+		}
+		soon(t, lease/2, "the attempt is cancelled", func() bool { return c.Sent("release") >= 2 })
+		time.Sleep(2 * lease) // the late acquire has arrived
+		if held := w.Held("a"); held != nil {
+			t.Errorf("the cancelled attempt holds the lock: %v", held)
+		}
+		ok(t, must(t, a, a.Ctx, locksim.Wish{Names: []string{"a"}, Try: true}).Unlock(a.Ctx))
+	})
+}
+
+func TestReleaseOvertakenByItsOwnGhost(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		c := again(w)
+		warm(t, c)
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Verb == "acquire" && q.Nth == 1 {
+				f.Delay, f.CutAfter = lease/3, time.Millisecond // the client sends it again
+			}
+		})
+		a := c.Actor()
+		grip := must(t, a, a.Ctx, alone)
+		ok(t, grip.Unlock(a.Ctx))
+		if c.Sent("acquire") < 3 {
+			t.Fatal("the acquire was not sent again")
+		}
+		time.Sleep(lease / 2)
+		if held := w.Held("a"); held != nil {
+			t.Errorf("the ghost of a released acquire holds the lock: %v", held)
+		}
+	})
+}
+
+func TestGrantToADeadWaiter(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		holder, dead, alive := once(w), once(w), once(w)
+		warm(t, holder, dead, alive)
+		h := holder.Actor()
+		grip := must(t, h, h.Ctx, alone)
+		var all sync.WaitGroup
+		first := dead.Actor()
+		all.Go(func() {
+			if grip, err := first.Lock(first.Ctx, alone); err == nil {
+				t.Errorf("the dead process has the lock: %v", grip)
+			}
+		})
+		soon(t, time.Second, "it queues", func() bool { return w.Queued("a") == 1 })
+		var freed time.Time
+		second := alive.Actor()
+		all.Go(func() {
+			grip := must(t, second, second.Ctx, alone)
+			if gap := time.Since(freed); gap > 1100*time.Millisecond { // the reservation, and a poll
+				t.Errorf("the lock was idle for %s", gap)
+			}
+			ok(t, grip.Unlock(second.Ctx))
+		})
+		soon(t, time.Second, "both queue", func() bool { return w.Queued("a") == 2 })
+		w.At(0, locksim.Kill(dead))
+		time.Sleep(10 * time.Millisecond)
+		freed = time.Now()
+		ok(t, grip.Unlock(h.Ctx))
+		all.Wait()
+	})
+}
+
+func TestParallelReentryWithReplays(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		c := again(w)
+		warm(t, c)
+		replay := func(q *locksim.Request, f *locksim.Fate) {
+			if q.Verb != "acquire" && q.Verb != "release" {
+				return
+			}
+			f.Copies = []time.Duration{3 * latency, 7 * latency, 20 * latency, 50 * latency}
+			if q.Nth%2 == 1 {
+				f.Mute, f.CutAfter = true, 2*latency // and the client sends it again itself
+			}
+		}
+		a := c.Actor()
+		outer := must(t, a, a.Ctx, alone)
+		w.On(replay)
+		for range 3 {
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() {
+					inner := must(t, a, outer.Hold.Context(), alone)
+					if inner.Hold.Token() != outer.Hold.Token() {
+						t.Errorf("token %d inside of %d", inner.Hold.Token(), outer.Hold.Token())
+					}
+					time.Sleep(latency)
+					ok(t, inner.Unlock(a.Ctx))
+				})
+			}
+			all.Wait()
+		}
+		time.Sleep(60 * latency)
+		if held := w.Held("a"); len(held) != 1 || held[outer.Hold.Owner()] != 1 {
+			t.Errorf("held by %v after all but one have been unlocked", held)
+		}
+		ok(t, outer.Unlock(a.Ctx))
+		time.Sleep(60 * latency)
+		if held := w.Held("a"); held != nil {
+			t.Errorf("held by %v after the last", held)
+		}
+	})
+}
+
+// The lock goes from one owner to the next of the same process by a script. Its answer is lost: it was
+// done, and nobody knows. Nobody may have it twice, and who waits gets it.
+func TestAnswerLostToTheHandover(t *testing.T) {
+	for _, arrives := range []bool{true, false} {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			for _, c := range []*locksim.Client{once(w), again(w)} {
+				warm(t, c)
+				first := c.Actor()
+				grip := must(t, first, first.Ctx, alone)
+				var all sync.WaitGroup
+				for range 3 {
+					a := c.Actor()
+					all.Go(func() {
+						inner := must(t, a, a.Ctx, alone)
+						time.Sleep(5 * latency)
+						_ = inner.Unlock(a.Ctx) // one of them hears that it is not confirmed
+					})
+				}
+				time.Sleep(5 * latency) // they stand in the line
+				lost := 0
+				w.On(func(q *locksim.Request, f *locksim.Fate) {
+					if q.Client == c && q.Verb == "handover" && lost < 2 {
+						lost++
+						f.Lost, f.Mute, f.CutAfter = !arrives, arrives, 2*latency
+					}
+				})
+				_ = grip.Unlock(first.Ctx)
+				all.Wait()
+				if lost == 0 {
+					t.Error("no handover took place")
+				}
+			}
+		})
+	}
+}

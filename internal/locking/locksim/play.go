@@ -1,0 +1,153 @@
+package locksim
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A Play is a random history: its weather, its faults, its processes and what their owners do all follow
+// from the seed.
+type Play struct {
+	world  *World
+	random *rand.Rand
+	names  []string
+	fast   time.Duration // the shortest lease
+	calm   bool
+	every  []*Actor
+}
+
+// Random plays the history of a seed to its end and checks it. It must be called inside a bubble.
+func Random(t *testing.T, seed uint64) *World {
+	random := rand.New(rand.NewPCG(seed, 1))
+	p := &Play{random: random, calm: random.IntN(6) == 0}
+	p.fast = p.span(60, 250)
+	weather := Weather{Clears: p.span(800, 2500), Latency: p.pick(300, 1000, 5000)}
+	drift := 0.0
+	if !p.calm {
+		weather = p.storm(weather)
+		drift = []float64{0, 0, -0.009, 0.009}[random.IntN(4)]
+	}
+	p.world = New(t, seed, weather, drift)
+	p.world.Peaceful = p.calm
+	p.names = []string{"a", "ab", "b"}[:1+random.IntN(3)]
+	p.people()
+	if !p.calm {
+		p.faults()
+	}
+	p.act()
+	p.world.End()
+	return p.world
+}
+
+// span is a random time between two numbers of milliseconds, to the nanosecond.
+func (p *Play) span(low, high int64) time.Duration {
+	return time.Duration(low)*time.Millisecond + time.Duration(p.random.Int64N((high-low)*int64(time.Millisecond)))
+}
+
+// pick is one of some numbers of microseconds.
+func (p *Play) pick(microseconds ...int64) time.Duration {
+	return time.Duration(microseconds[p.random.IntN(len(microseconds))]) * time.Microsecond
+}
+
+// storm chooses some kinds of trouble; all at once would hide each other.
+func (p *Play) storm(w Weather) Weather {
+	for _, chance := range []*float64{&w.Lost, &w.Mute, &w.Stall, &w.Cut, &w.Deaf} {
+		if p.random.IntN(2) == 0 {
+			*chance = 0.25 * p.random.Float64()
+		}
+	}
+	if p.random.IntN(2) == 0 {
+		w.Copies = 0.7
+	}
+	// Tombstones stand for two leases from the time of the cancellation.
+	w.Long = p.fast * 3 / 2
+	if p.random.IntN(10) == 0 {
+		w.Wild, w.Long = true, 5*p.fast
+	}
+	return w
+}
+
+// people makes the processes and their owners.
+func (p *Play) people() {
+	for range 2 + p.random.IntN(3) {
+		habit := Habit{
+			Lease:     p.span(p.fast.Milliseconds(), 4*p.fast.Milliseconds()),
+			Retries:   []int{-1, 0, 0}[p.random.IntN(3)],
+			Timeout:   []time.Duration{0, 150 * time.Millisecond, 500 * time.Millisecond}[p.random.IntN(3)],
+			Deadlines: p.random.IntN(2) == 0,
+			Protocol:  2 + p.random.IntN(2),
+		}
+		c := p.world.Client(habit)
+		for range 1 + p.random.IntN(3) {
+			p.every = append(p.every, c.Actor())
+		}
+	}
+}
+
+// faults chooses what happens to the server and to processes.
+func (p *Play) faults() {
+	w := p.world
+	clears := w.weather.Clears.Milliseconds()
+	someone := func() *Client { return w.clients[p.random.IntN(len(w.clients))] }
+	forgets := p.random.IntN(2) == 0 // not both: only keys or the time keep tokens growing
+	for range p.random.IntN(4) {
+		var f Fault
+		switch p.random.IntN(11) {
+		case 0, 1:
+			f = Pause(p.span(5, 4*p.fast.Milliseconds()))
+		case 2, 3:
+			f = Hold(someone(), p.span(5, 4*p.fast.Milliseconds()))
+		case 4:
+			f = Kill(someone())
+		case 5:
+			f = Cut(someone())
+		case 6:
+			f = Restart(p.span(1, 300), true)
+		case 7:
+			f = ForgetScripts
+		case 8:
+			f = Step(p.span(1, 100000))
+		case 9:
+			f = Restart(p.span(1, 300), !forgets)
+		default:
+			f = Step(-p.span(1, 100000))
+			if forgets {
+				f = Flush
+			}
+		}
+		w.At(p.span(1, clears), f)
+	}
+}
+
+// act lets every owner do its deeds, and waits until all is done.
+func (p *Play) act() {
+	var all sync.WaitGroup
+	for _, a := range p.every {
+		life := &life{Actor: a, play: p, random: rand.New(rand.NewPCG(p.random.Uint64(), uint64(a.id)))}
+		all.Go(life.run)
+	}
+	done := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(done)
+	}()
+	limit := p.limit()
+	select {
+	case <-done:
+		return
+	case <-time.After(limit):
+		p.world.book.stuck(limit)
+	}
+	for _, c := range p.world.clients {
+		_ = c.Locks.Close()
+	}
+	<-done
+}
+
+// limit is how long a history may last: the weather, then for every owner its own time and every lease
+// that somebody else may have left behind.
+func (p *Play) limit() time.Duration {
+	return p.world.weather.Clears + settled + time.Duration(len(p.every))*10*time.Second
+}

@@ -1,0 +1,75 @@
+package locksim
+
+import (
+	"errors"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"inventory/internal/locking"
+)
+
+// checkLimit is how long the checker may take for the history of one lock.
+const checkLimit = 20 * time.Second
+
+// recorded returns the history of a lock. b.mu is held.
+func (b *book) recorded(name string) *History {
+	h := b.histories[name]
+	if h == nil {
+		h = &History{}
+		b.histories[name] = h
+	}
+	return h
+}
+
+// recordFailure notes a refusal. Other errors say nothing about the lock. b.mu is held.
+func (b *book) recordFailure(c *call, err error) {
+	if len(c.names) == 1 && errors.Is(err, locking.ErrBusy) && c.gone().IsZero() {
+		name := c.names[0]
+		op := Op{Kind: OpBusy, Owner: c.who.String(), Crowded: c.crowd[name] || b.world.weather.Wild || !c.who.Client.calm()}
+		b.recorded(name).Add(op, c.begin, time.Now())
+	}
+}
+
+// recordGrant notes a hold. b.mu is held.
+func (b *book) recordGrant(c *call, g *grip) {
+	b.recorded(g.name).Add(Op{Kind: OpLock, Owner: g.who.String(), Token: g.token}, c.begin, time.Now())
+}
+
+// recordRelease notes what Unlock has returned. b.mu is held.
+func (b *book) recordRelease(g *grip, begin time.Time, err error) {
+	if err == nil && !g.over {
+		g.over = true
+		b.recorded(g.name).Add(Op{Kind: OpUnlock, Owner: g.who.String(), Token: g.token}, begin, time.Now())
+		return
+	}
+	if !g.ended.IsZero() && g.ended.Before(begin) {
+		begin = g.ended // from when on nothing renewed it
+	}
+	b.recordEnd(g, begin)
+}
+
+// recordEnd notes that a hold ends at some time from a moment on. b.mu is held.
+func (b *book) recordEnd(g *grip, from time.Time) {
+	if !g.over {
+		g.over = true
+		b.recorded(g.name).Add(Op{Kind: OpEnd, Owner: g.who.String(), Token: g.token}, from, time.Time{})
+	}
+}
+
+// checkHistories holds what was recorded against the model. b.mu is held.
+func (b *book) checkHistories() {
+	if !b.forgot.IsZero() {
+		return // a server that has forgotten keeps no promise but growing tokens
+	}
+	for name, e := range b.names {
+		for _, g := range e.grips {
+			if !g.over && !g.ended.IsZero() {
+				b.recordEnd(g, g.ended)
+			}
+		}
+		if result, why := b.recorded(name).Check(MutexModel(), checkLimit); result != porcupine.Ok {
+			b.wrong("the history of %s is %s: no order of its operations explains it\n%s", name, result, why)
+		}
+	}
+}

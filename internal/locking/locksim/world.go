@@ -1,0 +1,157 @@
+package locksim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/cryptotest"
+	"time"
+)
+
+// A World is a server, its clients and the network between them, in the virtual time of one bubble.
+type World struct {
+	T    testing.TB
+	Name string // how to run it again, for whoever reads of a failure
+
+	// Peaceful says that nothing goes wrong, so that nobody may have to wait for a time to run out.
+	Peaceful bool
+
+	seed uint64
+
+	agenda  *agenda
+	server  *server
+	weather *climate
+	ending  chan struct{}
+	verbs   verbs
+	trace   trace
+	book    *book
+
+	mu      sync.Mutex
+	rules   []func(*Request, *Fate)
+	all     []*link
+	clients []*Client
+	actors  int
+	links   sync.WaitGroup // the goroutines that read from the server
+
+	// Used while one thing happens and all else rests.
+	running      *Request
+	runningOn    *link
+	dropMessages bool
+}
+
+// New returns a world. It must be called inside a bubble of testing/synctest; everything
+// of it ends with the test. A drift of 0.01 makes the server's clock gain a hundredth.
+func New(t *testing.T, seed uint64, weather Weather, drift float64) *World {
+	cryptotest.SetGlobalRandom(t, seed)
+	now := time.Now()
+	w := &World{
+		T:       t,
+		Name:    fmt.Sprintf("seed %d", seed),
+		seed:    seed,
+		server:  newServer(drift),
+		ending:  make(chan struct{}),
+		weather: &climate{Weather: weather, clears: now.Add(weather.Clears)},
+		verbs:   verbs{names: make(map[string]string)},
+		trace:   trace{begin: now},
+	}
+	w.book = newBook(w)
+	w.agenda = newAgenda(w.rested)
+	go w.agenda.run()
+	return w
+}
+
+// draw returns a source of chance that depends on the seed, on who asks, when, and for what; not on the
+// order in which things of one moment are asked for.
+func (w *World) draw(who int, about [][]byte) *rand.Rand {
+	about = slices.Clone(about)
+	slices.SortFunc(about, slices.Compare)
+	hash := fnv.New64a()
+	var number [8]byte
+	for _, n := range []uint64{w.seed, uint64(who), uint64(time.Since(w.trace.begin))} {
+		binary.LittleEndian.PutUint64(number[:], n)
+		_, _ = hash.Write(number[:]) // a hash never refuses
+	}
+	for _, text := range about {
+		_, _ = hash.Write(text)
+	}
+	return rand.New(rand.NewPCG(w.seed, hash.Sum64()))
+}
+
+// jitter keeps what was held back from arriving all at one moment.
+func (w *World) jitter(who int, about [][]byte) time.Duration {
+	return time.Microsecond + time.Duration(w.draw(who, about).Int64N(int64(time.Millisecond)))
+}
+
+// On lets a test decide about requests; the last word counts. It is called where the request is sent.
+func (w *World) On(rule func(q *Request, f *Fate)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rules = append(w.rules, rule)
+}
+
+func (w *World) rule(q *Request, f *Fate) {
+	w.mu.Lock()
+	rules := slices.Clone(w.rules)
+	w.mu.Unlock()
+	for _, rule := range rules {
+		rule(q, f)
+	}
+}
+
+// rested runs after each event, when all is at rest: answers and messages go on their way.
+func (w *World) rested() {
+	w.mu.Lock()
+	all := slices.Clone(w.all)
+	w.mu.Unlock()
+	for _, l := range all {
+		l.settle()
+	}
+	w.running, w.runningOn = nil, nil
+}
+
+// connect makes a connection to the server. It runs on the agenda.
+func (w *World) connect(c *Client) (*link, error) {
+	conn, err := w.server.redis.Dial()
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	l := &link{world: w, client: c, id: len(w.all), server: conn}
+	w.all = append(w.all, l)
+	w.mu.Unlock()
+	w.links.Go(l.receive)
+	return l, nil
+}
+
+// ghost lets a copy of a request arrive, on a connection of its own.
+func (w *World) ghost(c *Client, q *Request) {
+	if w.server.down {
+		return
+	}
+	l, err := w.connect(c)
+	if err != nil {
+		w.T.Errorf("%s: a copy's connection: %v", w.Name, err)
+		return
+	}
+	w.note("%s a copy of %s arrives", c, q)
+	l.way = append(l.way, &Request{Client: c, Verb: q.Verb, Nth: q.Nth, Words: q.Words, frames: q.frames})
+	l.arrive()
+	w.agenda.at(time.Now().Add(time.Minute), 0, func() { _ = l.server.Close() })
+}
+
+// close ends the network and the server, and reports. The clients are closed.
+func (w *World) close() {
+	w.book.finish()
+	close(w.ending)
+	time.Sleep(time.Second) // the client library tries to connect five times, a tenth of a second apart
+	w.agenda.end()
+	for _, l := range w.all {
+		_ = l.server.Close()
+	}
+	w.links.Wait()
+	w.server.redis.Close()
+}
