@@ -1,0 +1,84 @@
+-- Shared by the verbs of first-come locks, FairMutex and RWMutex; put in front of them when they are
+-- loaded. A FairMutex is the writing side of such a lock: nobody reads it.
+--
+-- KEYS  1 tombstone of an attempt (the clock where none is meant),
+--       2 state     hash: the writer -> count, seq, token             lives as long as the lease
+--       3 readers   zset: reader -> expiry in ms                      as long as the longest of them
+--       4 counts    hash: reader -> "count seq", token of the phase   the same
+--       5 writing   zset: waiting writer -> score                     1 min
+--       6 reading   zset: waiting reader -> score                     1 min
+--       7 beats     zset: waiter -> deadline in ms                    1 min
+--       8 pulse     string: from when on the dead are dropped         2 s
+--
+-- Both queues draw their scores from one sequence, so they are one queue of which the first writer can be
+-- found without looking at the readers. A free lock is the head's: nobody passes a waiter that lives.
+local call = redis.call
+local tombstone, state, readers, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local writing, reading, beats, pulse = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+
+local time = call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+
+local beat_life = 3000   -- a waiter that has not been heard of for so long is dead
+local quiet = 2000       -- where nobody was heard for so long it was the server that slept ...
+local respite = 3000     -- ... and all get this time to be heard again
+local queue_life = 60000
+local some = 100         -- how many waiters or readers a script deals with at most
+
+local function digits(number) return string.format('%.0f', number) end
+
+-- read_until returns when the last reader's time is over, or nil where nobody reads. Others whose time is
+-- over are forgotten, some with each call.
+local function read_until()
+  local last = call('ZREVRANGE', readers, 0, 0, 'WITHSCORES')[2]
+  if not last then return nil end
+  if tonumber(last) <= now then
+    call('UNLINK', readers, counts)
+    return nil
+  end
+  local over = call('ZRANGEBYSCORE', readers, '-inf', now, 'LIMIT', 0, some)
+  if #over > 0 then
+    call('ZREM', readers, unpack(over))
+    call('HDEL', counts, unpack(over))
+  end
+  return tonumber(last)
+end
+
+-- bury drops waiters whose deadline has passed, and tells whether there were any, and from when on it may.
+-- If the lock has not been talked about for a while, either the server stood still or nobody waits any
+-- more; the living get time to tell. A deadline too far away was set before the clock stepped back.
+local function bury()
+  local from = math.min(tonumber(call('GET', pulse) or now + respite), now + respite)
+  redis.pcall('SET', pulse, digits(from), 'PX', quiet) -- without memory it is only unfair
+  for _, waiter in ipairs(call('ZRANGEBYSCORE', beats, '(' .. now + beat_life, '+inf', 'LIMIT', 0, some)) do
+    call('ZADD', beats, now + beat_life, waiter)
+  end
+  if now < from then return false, from end
+  local dead = call('ZRANGEBYSCORE', beats, '-inf', now, 'LIMIT', 0, some)
+  if #dead == 0 then return false, from end
+  for _, key in ipairs({writing, reading, beats}) do call('ZREM', key, unpack(dead)) end
+  return true, from
+end
+
+-- tell wakes a waiter: its process listens, and knows it by its number.
+local function tell(waiter)
+  local process, number = string.match(waiter, '^(.*):(.*)$')
+  call('PUBLISH', 'lk:wake:' .. process, number .. ' ' .. state)
+end
+
+-- before returns the end of the range of scores of those readers who wait for no writer that waits.
+local function before(writer) return writer[2] and '(' .. writer[2] or '+inf' end
+
+-- wake tells those who may enter now: the readers up to the first writer, or the first writer.
+local function wake()
+  if call('EXISTS', writing, reading) == 0 then
+    call('DEL', beats, pulse)
+    return
+  end
+  if call('EXISTS', state) == 1 then return end
+  local writer = call('ZRANGE', writing, 0, 0, 'WITHSCORES')
+  local first = call('ZRANGEBYSCORE', reading, '-inf', before(writer), 'LIMIT', 0, some)
+  for _, reader in ipairs(first) do tell(reader) end
+  if #first == 0 and writer[1] and not read_until() then tell(writer[1]) end
+end

@@ -1,0 +1,157 @@
+-- fifo_acquire takes one side of a lock, or queues for it.
+--
+-- KEYS  see fifo.lua, and 9 clock of the bucket
+-- ARGV  1 side ('write', 'read'), 2 owner, 3 attempt (grows with every attempt of the process),
+--       4 lease in ms, 5 count to hold afterwards, 6 token of the hold that is re-entered ('' for none),
+--       7 waiter, 8 place ('n' do not queue, 'q' queue if busy, or show that we still wait)
+-- Returns {code, ms until it makes sense to look again (-1 unknown), token}
+--   code  0 taken   1 busy   2 the hold to re-enter is gone   3 this attempt is cancelled or outdated
+--         4 the owner reads, and must not wait for itself to stop
+--
+-- Running it twice changes things once: the second run finds its own attempt in the state.
+local side, owner, attempt, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local count, token, waiter, place = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local clock = KEYS[9]
+
+-- mint returns a token above the last one of the bucket, also when the clock of the server has stepped
+-- back, and above those that a server has forgotten, because the time is.
+local function mint()
+  local fresh = digits(micros)
+  local last = call('SET', clock, fresh, 'EX', 2592000, 'GET')
+  if last and tonumber(last) >= micros then
+    fresh = digits(tonumber(last) + 1)
+    call('SET', clock, fresh, 'EX', 2592000)
+  end
+  return fresh
+end
+
+local function write()
+  local fresh = mint()
+  call('HSET', state, owner, count, 'seq', attempt, 'token', fresh)
+  call('PEXPIRE', state, lease)
+  return 0, 0, fresh
+end
+
+-- read puts the owner among the readers, of whom the last one leaves at the given time. The first one
+-- begins a phase.
+local function read(last, expiry)
+  local phase = last and call('HGET', counts, 'token') or mint()
+  call('ZADD', readers, expiry, owner)
+  call('HSET', counts, owner, count .. ' ' .. attempt, 'token', phase)
+  local life = math.max(last or 0, expiry) - now
+  call('PEXPIRE', readers, life)
+  call('PEXPIRE', counts, life)
+  return 0, 0, phase
+end
+
+-- again compares an attempt with the last one of a hold: a code, and whether it is news.
+local function again(seq, theirs)
+  if token ~= '' and token ~= theirs then return 2 end
+  if tonumber(attempt) < tonumber(seq) then return 3 end
+  return 0, attempt ~= seq
+end
+
+local function rewrite(held)
+  local code, news = again(held[1], held[2])
+  if news then
+    call('HSET', state, owner, count, 'seq', attempt)
+    if call('PTTL', state) < lease then call('PEXPIRE', state, lease) end
+  end
+  return code, 0, held[2]
+end
+
+local function reread(record, expiry, last)
+  local phase = call('HGET', counts, 'token')
+  local code, news = again(string.match(record, ' (.*)'), phase)
+  if news then return read(last, math.max(expiry, now + lease)) end
+  return code, 0, phase
+end
+
+-- ahead returns a waiter that must enter before us, if there is one.
+local function ahead()
+  local writer = call('ZRANGE', writing, 0, 0, 'WITHSCORES')
+  if side == 'read' then
+    local mine = call('ZSCORE', reading, waiter)
+    if writer[2] and (not mine or tonumber(writer[2]) < tonumber(mine)) then return writer[1] end
+    return nil
+  end
+  local reader = call('ZRANGEBYSCORE', reading, '-inf', before(writer), 'LIMIT', 0, 1)[1]
+  if reader then return reader end
+  if writer[1] ~= waiter then return writer[1] end
+end
+
+-- stand queues the waiter, or shows that it still waits. A newcomer goes behind everybody, also when the
+-- clock has stepped back.
+local function stand()
+  local queue = side == 'read' and reading or writing
+  if not call('ZSCORE', queue, waiter) then
+    local score = micros
+    for _, each in ipairs({writing, reading}) do
+      local last = call('ZREVRANGE', each, 0, 0, 'WITHSCORES')[2]
+      if last and tonumber(last) >= score then score = tonumber(last) + 1 end
+    end
+    call('ZADD', queue, digits(score), waiter)
+  end
+  call('ZADD', beats, now + beat_life, waiter)
+  call('PEXPIRE', queue, queue_life)
+  call('PEXPIRE', beats, queue_life)
+end
+
+-- take returns a code, when to look again and the token. The dead are dropped from some time on.
+local function take(from)
+  local held = call('HMGET', state, 'seq', 'token', owner)
+  local last = read_until()
+  local record, expiry
+  if last then
+    expiry = tonumber(call('ZSCORE', readers, owner) or 0)
+    record = expiry > now and call('HGET', counts, owner)
+  end
+  if side == 'write' and held[3] then return rewrite(held) end
+  if side == 'read' and record then return reread(record, expiry, last) end
+  if token ~= '' then return 2, 0 end
+  if side == 'read' and held[3] then return read(last, now + lease) end
+  if record then return 4, 0 end
+
+  local first = ahead()
+  local blocked = held[2] or side == 'write' and last
+  if not blocked and not first then
+    if side == 'read' then return read(last, now + lease) end
+    return write()
+  end
+  if place == 'q' then stand() end
+  if not blocked then -- it is free, for somebody who comes now or dies
+    return 1, math.max(tonumber(call('ZSCORE', beats, first) or 0), from) - now
+  end
+  if first then return 1, -1 end
+  return 1, held[2] and call('PTTL', state) or last - now
+end
+
+-- leave takes a waiter that has got what it wanted out of its queue. Where more readers wait than are
+-- woken at once, each that leaves wakes one more.
+local function leave()
+  if call('ZREM', beats, waiter) == 0 then return end
+  call('ZREM', writing, waiter)
+  if call('ZREM', reading, waiter) == 1 then
+    local writer = call('ZRANGE', writing, 0, 0, 'WITHSCORES')
+    local next_one = call('ZRANGEBYSCORE', reading, '-inf', before(writer), 'LIMIT', some - 1, 1)[1]
+    if next_one then tell(next_one) end
+  end
+  if call('EXISTS', beats) == 0 then call('DEL', pulse) end
+end
+
+if call('EXISTS', tombstone, state, readers, writing, reading) == 0 then -- free, and nobody waits
+  if token ~= '' then return {2, 0} end
+  local _, _, fresh = (side == 'read' and read or write)(nil, now + lease)
+  return {0, 0, tonumber(fresh)}
+end
+if call('EXISTS', tombstone) == 1 then return {3, 0} end
+local dropped, from = false, now
+if call('EXISTS', beats) == 1 then
+  if place == 'q' then call('ZADD', beats, 'XX', now + beat_life, waiter) end -- before it is looked at
+  dropped, from = bury()
+end
+local code, pause, fresh = take(from)
+if code == 0 and waiter ~= '' then leave() end
+if dropped then wake() end
+if code == 0 then return {code, 0, tonumber(fresh)} end
+return {code, pause}

@@ -1,0 +1,64 @@
+-- fifo_release tells the server how often an owner holds one side of a lock from now on: once less after
+-- an unlock, not at all after the last one, and as often as before when an attempt has failed or must be
+-- cancelled. It takes waiters out of the queue that have given up. Who may enter then is woken.
+--
+-- KEYS  see fifo.lua; the tombstone is of the attempt to cancel
+-- ARGV  1 side ('write', 'read'), 2 owner, 3 attempt (grows with every attempt of the process; 0: the
+--       count is not told), 4 count to hold afterwards, 5 ms that the remaining holds need,
+--       6 waiter that leaves ('' for none), 7 life of the tombstone in ms (0: write none)
+-- Returns {1 done   0 the lock is not the owner's   2 outdated by a later attempt}
+--
+-- Running it twice changes things once: the second run is not later than the first.
+local side, owner, attempt, count = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local remaining, waiter = tonumber(ARGV[5]), ARGV[6]
+
+local function write()
+  local held = call('HMGET', state, 'seq', owner)
+  if not held[2] then return 0 end
+  if tonumber(attempt) <= tonumber(held[1]) then return 2 end
+  if count == '0' then
+    call('DEL', state)
+    return 1, true
+  end
+  call('HSET', state, owner, count, 'seq', attempt)
+  call('PEXPIRE', state, remaining)
+  return 1
+end
+
+local function read()
+  local expiry = call('ZSCORE', readers, owner)
+  local record = call('HGET', counts, owner)
+  if not record or not expiry or tonumber(expiry) <= now then return 0 end
+  if tonumber(attempt) <= tonumber(string.match(record, ' (.*)')) then return 2 end
+  if count == '0' then
+    call('ZREM', readers, owner)
+    call('HDEL', counts, owner)
+  else
+    call('HSET', counts, owner, count .. ' ' .. attempt)
+    call('ZADD', readers, now + remaining, owner)
+  end
+  local last = read_until()
+  if not last then
+    call('DEL', counts)
+    return 1, true
+  end
+  call('PEXPIRE', readers, last - now)
+  call('PEXPIRE', counts, last - now)
+  return 1
+end
+
+local result, passes = 0, false
+if attempt ~= '0' then
+  result, passes = (side == 'read' and read or write)()
+end
+if waiter ~= '' then
+  call('ZREM', beats, waiter)
+  if call('ZREM', writing, waiter) + call('ZREM', reading, waiter) > 0 then passes = true end
+end
+if passes then
+  if call('EXISTS', beats) == 1 then bury() end
+  wake()
+end
+-- Last, so that a server without memory, which refuses it, has done the rest.
+if ARGV[7] ~= '0' then call('SET', tombstone, '1', 'PX', ARGV[7]) end
+return {result}

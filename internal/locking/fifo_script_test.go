@@ -1,0 +1,520 @@
+package locking
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A desk calls the scripts of first-come locks by hand, as many processes would.
+type desk struct {
+	*world
+	rdb      *redis.Client
+	keys     map[string]string // by role
+	attempts int64
+}
+
+func (w *world) desk() *desk {
+	d := &desk{world: w, rdb: w.client(), keys: make(map[string]string)}
+	for _, role := range []string{"tombstone", "state", "readers", "counts", "writing", "reading", "beats", "pulse", "clock"} {
+		d.keys[role] = "lk:{" + w.name + "}:" + role
+	}
+	return d
+}
+
+func (d *desk) run(script *script, args ...any) []int64 {
+	d.t.Helper()
+	var keys []string
+	for _, role := range []string{"tombstone", "state", "readers", "counts", "writing", "reading", "beats", "pulse", "clock"} {
+		keys = append(keys, d.keys[role])
+	}
+	answer, err := script.Run(d.ctx(), d.rdb, keys, args...).Result()
+	d.ok(err)
+	if number, ok := answer.(int64); ok {
+		return []int64{number}
+	}
+	numbers, err := integers(answer, 1)
+	d.ok(err)
+	return numbers
+}
+
+// A wish is what a caller says to fifo_acquire.lua.
+type wish struct {
+	side, who string
+	lease     time.Duration
+	count     int
+	token     any
+	queue     bool
+	attempt   int64
+}
+
+func (d *desk) acquire(w wish) (code, pause, token int64) {
+	d.t.Helper()
+	if w.attempt == 0 {
+		d.attempts++
+		w.attempt = d.attempts
+	}
+	if w.lease == 0 {
+		w.lease = time.Minute
+	}
+	if w.count == 0 {
+		w.count = 1
+	}
+	if w.token == nil {
+		w.token = ""
+	}
+	waiter, place := "P:"+w.who, "n"
+	if w.queue {
+		place = "q"
+	}
+	n := d.run(fifoAcquireScript, w.side, "P:"+w.who, w.attempt, w.lease.Milliseconds(), w.count, w.token, waiter, place)
+	if n[0] == 0 {
+		return 0, 0, n[2]
+	}
+	return n[0], n[1], 0
+}
+
+// taken is acquire that must succeed, and queued is one that must queue.
+func (d *desk) taken(side, who string) int64 {
+	d.t.Helper()
+	code, _, token := d.acquire(wish{side: side, who: who})
+	if code != codeTaken {
+		d.t.Fatalf("%s gets code %d to %s", who, code, side)
+	}
+	return token
+}
+
+func (d *desk) queued(side, who string) int64 {
+	d.t.Helper()
+	code, pause, _ := d.acquire(wish{side: side, who: who, queue: true})
+	if code != codeBusy {
+		d.t.Fatalf("%s gets code %d to %s", who, code, side)
+	}
+	return pause
+}
+
+func (d *desk) busy(side, who string) int64 {
+	d.t.Helper()
+	code, pause, _ := d.acquire(wish{side: side, who: who})
+	if code != codeBusy {
+		d.t.Fatalf("%s gets code %d to %s", who, code, side)
+	}
+	return pause
+}
+
+func (d *desk) release(side, who string, count int) int64 {
+	d.t.Helper()
+	d.attempts++
+	return d.run(fifoReleaseScript, side, "P:"+who, d.attempts, count, 60000, "", 0)[0]
+}
+
+func (d *desk) leave(who string) {
+	d.t.Helper()
+	d.run(fifoReleaseScript, "write", "P:"+who, 0, 0, 0, "P:"+who, 0)
+}
+
+// wakes returns whom a step wakes, in order.
+func (d *desk) wakes(step func()) []string {
+	d.t.Helper()
+	sub := d.rdb.Subscribe(d.ctx(), "lk:wake:P")
+	defer func() { _ = sub.Close() }()
+	_, err := sub.Receive(d.ctx())
+	d.ok(err)
+	step()
+	d.ok(d.rdb.Publish(d.ctx(), "lk:wake:P", "end").Err())
+	var woken []string
+	for {
+		message, err := sub.ReceiveMessage(d.ctx())
+		d.ok(err)
+		if message.Payload == "end" {
+			return woken
+		}
+		who, state, _ := strings.Cut(message.Payload, " ")
+		if state != d.keys["state"] {
+			d.t.Errorf("woken for %q", state)
+		}
+		woken = append(woken, who)
+	}
+}
+
+func (d *desk) expectWoken(want string, step func()) {
+	d.t.Helper()
+	if got := fmt.Sprint(d.wakes(step)); got != "["+want+"]" {
+		d.t.Errorf("woken: %s, want [%s]", got, want)
+	}
+}
+
+// silence makes the waiters dead: their deadlines have passed, and the server was not asleep.
+func (d *desk) silence(who ...string) {
+	d.t.Helper()
+	past := float64(time.Now().Add(-time.Minute).UnixMilli())
+	for _, each := range who {
+		d.ok(d.rdb.ZAddXX(d.ctx(), d.keys["beats"], redis.Z{Score: past, Member: "P:" + each}).Err())
+	}
+	d.ok(d.rdb.Set(d.ctx(), d.keys["pulse"], 0, time.Minute).Err())
+}
+
+// nothing fails the test where anything but the clock is left.
+func (d *desk) nothing() {
+	d.t.Helper()
+	for role, key := range d.keys {
+		if role != "clock" && d.exists(d.rdb, key) != 0 {
+			d.t.Errorf("%s is left", role)
+		}
+	}
+}
+
+func TestFifoScriptOrder(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		d.taken("write", "a")
+		for i, who := range []string{"1", "2", "3"} {
+			pause := d.queued("write", who)
+			if i == 0 && (pause < 50000 || pause > 60000) || i > 0 && pause != -1 {
+				t.Errorf("%s looks again in %d ms", who, pause)
+			}
+		}
+		d.queued("write", "1") // polls change no order
+		d.expectWoken("1", func() { d.release("write", "a", 0) })
+		d.busy("write", "a") // who comes back does not overtake
+		d.queued("write", "3")
+		d.queued("write", "2")
+		d.taken("write", "1")
+		d.expectWoken("", func() { d.leave("3") })
+		d.expectWoken("2", func() { d.release("write", "1", 0) })
+		d.taken("write", "2")
+		d.expectWoken("", func() { d.release("write", "2", 0) })
+		d.nothing()
+	})
+}
+
+func TestFifoScriptScoresAfterAClockStep(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		d.taken("write", "a")
+		d.queued("write", "1")
+		ahead := float64(time.Now().Add(time.Hour).UnixMicro()) // the clock has stepped back since
+		d.ok(d.rdb.ZAddXX(d.ctx(), d.keys["writing"], redis.Z{Score: ahead, Member: "P:1"}).Err())
+		d.queued("read", "2")
+		d.queued("write", "3")
+		d.queued("read", "4")
+		for i, of := range []struct{ role, who string }{{"reading", "P:2"}, {"writing", "P:3"}, {"reading", "P:4"}} {
+			score := d.rdb.ZScore(d.ctx(), d.keys[of.role], of.who).Val()
+			if score != ahead+float64(i)+1 {
+				t.Errorf("the score of %s is %.0f, want %.0f", of.who, score, ahead+float64(i)+1)
+			}
+		}
+		far := float64(time.Now().Add(time.Hour).UnixMilli()) // its deadline too
+		d.ok(d.rdb.ZAddXX(d.ctx(), d.keys["beats"], redis.Z{Score: far, Member: "P:1"}).Err())
+		d.queued("write", "3")
+		if beat := d.rdb.ZScore(d.ctx(), d.keys["beats"], "P:1").Val(); beat > float64(time.Now().Add(4*time.Second).UnixMilli()) {
+			t.Errorf("a deadline is %.0f ms away", beat-float64(time.Now().UnixMilli()))
+		}
+	})
+}
+
+func TestFifoScriptDropsTheDead(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		d.taken("write", "a")
+		for _, who := range []string{"1", "2", "3", "4"} {
+			d.queued("write", who)
+		}
+		d.silence("1", "2")
+		d.expectWoken("3", func() { d.release("write", "a", 0) })
+		d.silence("3")
+		d.taken("write", "4") // its own script drops the dead before it
+		d.release("write", "4", 0)
+		d.nothing()
+	})
+}
+
+// Whoever drops a dead one wakes those who stood behind it.
+func TestFifoScriptEveryDequeueWakesTheNext(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		d.taken("read", "a")
+		d.queued("write", "w1")
+		d.queued("read", "r1")
+		d.queued("read", "r2")
+		d.queued("write", "w2")
+		d.silence("w1")
+		d.expectWoken("r1 r2", func() { d.queued("write", "w2") })
+		d.taken("read", "r1")
+		d.taken("read", "r2")
+		d.expectWoken("", func() { d.release("read", "a", 0); d.release("read", "r2", 0) })
+		d.queued("write", "w3")
+		d.queued("read", "r3")
+		d.expectWoken("w2", func() { d.release("read", "r1", 0) })
+		d.expectWoken("w3", func() { d.leave("w2") })
+		d.expectWoken("r3", func() { d.leave("w3") })
+		d.taken("read", "r3")
+		d.release("read", "r3", 0)
+		d.nothing()
+	})
+}
+
+// After a pause of the server all deadlines have passed, and nobody is dead.
+func TestFifoScriptPause(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		d.taken("write", "a")
+		d.queued("write", "1")
+		d.queued("write", "2")
+		d.silence("1", "2")
+		d.ok(d.rdb.Del(d.ctx(), d.keys["pulse"]).Err()) // it expires when nobody talks of the lock for 2 s
+		d.expectWoken("1", func() { d.release("write", "a", 0) })
+		pause := d.queued("write", "2")
+		if pause < 1000 || pause > 3000 {
+			t.Errorf("looks again in %d ms", pause)
+		}
+		if life := d.rdb.PTTL(d.ctx(), d.keys["pulse"]).Val(); life <= 0 || life > 2*time.Second {
+			t.Errorf("the pulse lives for %s", life)
+		}
+		d.taken("write", "1")
+		far := time.Now().Add(time.Hour).UnixMilli() // the clock steps back: the respite must not be that long
+		d.ok(d.rdb.Set(d.ctx(), d.keys["pulse"], far, time.Second).Err())
+		d.queued("write", "2")
+		if from := d.rdb.Get(d.ctx(), d.keys["pulse"]).Val(); from > fmt.Sprint(time.Now().Add(4*time.Second).UnixMilli()) {
+			t.Errorf("the dead are safe until %s", from)
+		}
+	})
+}
+
+func TestFifoScriptReaders(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		w1 := d.taken("write", "w1")
+		d.queued("read", "r1")
+		d.queued("read", "r2")
+		d.queued("write", "w2")
+		d.queued("read", "r3")
+		d.expectWoken("r1 r2", func() { d.release("write", "w1", 0) })
+		phase := d.taken("read", "r2")
+		if phase <= w1 {
+			t.Error("the phase is not above the writer")
+		}
+		d.busy("read", "r4") // an earlier writer waits
+		d.busy("write", "w3")
+		if d.taken("read", "r1") != phase {
+			t.Error("another token in one phase")
+		}
+		d.release("read", "r2", 0)
+		d.busy("read", "r3")
+		d.expectWoken("w2", func() { d.release("read", "r1", 0) })
+		w2 := d.taken("write", "w2")
+		d.release("write", "w2", 0)
+		if next := d.taken("read", "r3"); w2 <= phase || next <= w2 {
+			t.Errorf("tokens %d %d %d", phase, w2, next)
+		}
+		d.release("read", "r3", 0)
+		d.nothing()
+	})
+}
+
+// More readers wait than are woken at once.
+func TestFifoScriptLongRunOfReaders(t *testing.T) {
+	each(t, func(w *world) {
+		const many = 130
+		d := w.desk()
+		d.taken("write", "a")
+		for i := range many {
+			d.queued("read", fmt.Sprint(i))
+		}
+		d.queued("write", "w")
+		d.queued("read", "late")
+		woken := d.wakes(func() { d.release("write", "a", 0) })
+		for i := 0; i < len(woken); i++ {
+			woken = append(woken, d.wakes(func() { d.taken("read", woken[i]) })...)
+			if woken[i] != fmt.Sprint(i) {
+				t.Fatalf("woken: %v", woken)
+			}
+		}
+		if len(woken) != many {
+			t.Errorf("%d woken", len(woken))
+		}
+		d.busy("read", "late")
+	})
+}
+
+func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		d.acquire(wish{side: "read", who: "long", lease: 10 * time.Second})
+		d.acquire(wish{side: "read", who: "short", lease: 3 * time.Second})
+		life := func() time.Duration { return d.rdb.PTTL(d.ctx(), d.keys["counts"]).Val() }
+		if life() < 9*time.Second || d.busy("write", "w") < 9000 {
+			t.Errorf("readers live for %s", life())
+		}
+		d.release("read", "long", 0)
+		if life() > 3*time.Second || d.busy("write", "w") > 3000 {
+			t.Errorf("a reader lives for %s longer than its lease, for another's", life())
+		}
+		d.acquire(wish{side: "read", who: "crashed", lease: 10 * time.Second})
+		before := d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:crashed").Val()
+		token := d.rdb.HGet(d.ctx(), d.keys["counts"], "token").Val()
+		if d.run(fifoRenewScript, "read", "P:short", token, 30000)[0] != 1 || life() < 29*time.Second {
+			t.Error("a reader is not renewed")
+		}
+		if d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:crashed").Val() != before {
+			t.Error("another reader's renewal has touched it")
+		}
+		past := float64(time.Now().Add(-time.Second).UnixMilli())
+		d.ok(d.rdb.ZAdd(d.ctx(), d.keys["readers"], redis.Z{Score: past, Member: "P:crashed"}).Err())
+		for who, want := range map[string]int64{"crashed": 0, "short": 1} {
+			if got := d.run(fifoRenewScript, "read", "P:"+who, token, 1000)[0]; got != want {
+				t.Errorf("renewal of %s: %d", who, got)
+			}
+		}
+		if d.release("read", "crashed", 0) != 0 {
+			t.Error("what has expired was released")
+		}
+		d.release("read", "short", 0)
+		d.nothing() // and nobody else was forgotten in the counts
+		d.taken("write", "w")
+	})
+}
+
+func TestFifoScriptDowngrade(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		write := d.taken("write", "a")
+		read := d.taken("read", "a")
+		if read <= write {
+			t.Error("the token of the read phase is not above the writer's")
+		}
+		d.release("read", "a", 0)
+		d.busy("read", "b") // unlocking the inner read keeps the outer write
+		if again := d.taken("read", "a"); again <= read {
+			t.Error("the token of the second phase is not above the first")
+		}
+		d.queued("read", "r1")
+		d.queued("read", "r2")
+		d.queued("write", "w")
+		d.queued("read", "r3")
+		d.expectWoken("r1 r2", func() { d.release("write", "a", 0) })
+		d.taken("read", "r1")
+		d.taken("read", "r2")
+		d.busy("write", "w")
+		d.release("read", "r1", 0)
+		d.release("read", "r2", 0)
+		d.expectWoken("w", func() { d.release("read", "a", 0) })
+		d.taken("write", "w")
+	})
+}
+
+func TestFifoScriptUpgrade(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		d.taken("read", "a")
+		for _, queue := range []bool{false, true} {
+			if code, _, _ := d.acquire(wish{side: "write", who: "a", queue: queue}); code != codeUpgrade {
+				t.Errorf("code %d", code)
+			}
+		}
+		d.release("read", "a", 0)
+		d.nothing()
+	})
+}
+
+// The same attempt gets the same answer, an earlier one changes nothing, and counts are absolute.
+func TestFifoScriptReplays(t *testing.T) {
+	each(t, func(w *world) {
+		for _, side := range []string{"write", "read"} {
+			d := w.desk()
+			d.attempts = 10
+			first := wish{side: side, who: "a", attempt: 11}
+			_, _, token := d.acquire(first)
+			again := wish{side: side, who: "a", attempt: 12, count: 2, token: token}
+			for _, try := range []wish{first, again, again} {
+				if code, _, got := d.acquire(try); code != codeTaken || got != token {
+					t.Errorf("%s: code %d, token %d", side, code, got)
+				}
+			}
+			if code, _, _ := d.acquire(first); code != codeCancelled {
+				t.Errorf("%s: an outdated attempt gets code %d", side, code)
+			}
+			d.attempts = 12
+			d.run(fifoReleaseScript, side, "P:a", 13, 1, 5000, "", 0)
+			for attempt, want := range map[int]int64{12: releasedOutdated, 13: releasedOutdated} {
+				if got := d.run(fifoReleaseScript, side, "P:a", attempt, 0, 1, "", 0)[0]; got != want {
+					t.Errorf("%s: release %d: %d", side, attempt, got)
+				}
+			}
+			d.attempts = 13
+			if code, _, _ := d.acquire(wish{side: side, who: "a", token: token + 1}); code != codeGone {
+				t.Errorf("%s: code %d for another hold", side, code)
+			}
+			if d.release(side, "a", 0) != releasedDone || d.release(side, "a", 0) != releasedNotOurs {
+				t.Errorf("%s: a release does not know what it did", side)
+			}
+			if code, _, _ := d.acquire(wish{side: side, who: "a", token: token}); code != codeGone {
+				t.Errorf("%s: code %d for a hold that is gone", side, code)
+			}
+			d.run(fifoReleaseScript, side, "P:a", 20, 0, 0, "", 60000)
+			if code, _, _ := d.acquire(wish{side: side, who: "a", queue: true}); code != codeCancelled {
+				t.Errorf("%s: code %d behind a tombstone", side, code)
+			}
+			d.ok(d.rdb.Del(d.ctx(), d.keys["tombstone"]).Err())
+			d.nothing()
+		}
+	})
+}
+
+func TestFifoScriptForceTouchesItsOwnSide(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		for _, side := range []string{"write", "read"} {
+			if d.run(fifoForceScript, side)[0] != 0 {
+				t.Error("nothing was held")
+			}
+		}
+		d.taken("write", "a")
+		d.taken("read", "a")
+		d.queued("read", "r")
+		d.queued("write", "w")
+		if d.run(fifoForceScript, "read")[0] != 1 || d.release("write", "a", 1) != 1 {
+			t.Error("the writer is gone")
+		}
+		d.taken("read", "a")
+		d.expectWoken("r", func() { d.run(fifoForceScript, "write") })
+		if d.release("read", "a", 1) != 1 || d.release("write", "a", 0) != 0 {
+			t.Error("the reader is gone, or the writer is not")
+		}
+		d.expectWoken("r", func() { d.run(fifoForceScript, "read") })
+		d.taken("read", "r")
+	})
+}
+
+func TestFifoScriptTokensGrow(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		ahead := time.Now().Add(time.Hour).UnixMicro()
+		d.ok(d.rdb.Set(d.ctx(), d.keys["clock"], ahead, 0).Err())
+		for i, side := range []string{"write", "read", "write", "write", "read"} {
+			if token := d.taken(side, "a"); token != ahead+int64(i)+1 {
+				t.Errorf("token %d, want %d", token, ahead+int64(i)+1)
+			}
+			d.release(side, "a", 0)
+		}
+	})
+}
+
+func TestFifoScriptEveryKeyExpires(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		d.taken("write", "a")
+		d.taken("read", "a")
+		d.queued("read", "r")
+		d.queued("write", "w")
+		d.run(fifoReleaseScript, "write", "P:a", 0, 0, 0, "", 60000)
+		for role, key := range d.keys {
+			if life := d.rdb.PTTL(d.ctx(), key).Val(); life <= 0 {
+				t.Errorf("%s lives for %s", role, life)
+			}
+		}
+	})
+}

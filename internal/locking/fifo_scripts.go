@@ -1,0 +1,24 @@
+package locking
+
+import _ "embed" // the scripts
+
+var (
+	//go:embed fifo.lua
+	fifoSource string
+	//go:embed fifo_acquire.lua
+	fifoAcquireSource string
+	//go:embed fifo_release.lua
+	fifoReleaseSource string
+	//go:embed fifo_renew.lua
+	fifoRenewSource string
+	//go:embed fifo_force.lua
+	fifoForceSource string
+
+	fifoAcquireScript = newScript(fifoSource + fifoAcquireSource)
+	fifoReleaseScript = newScript(fifoSource + fifoReleaseSource)
+	fifoRenewScript   = newScript(fifoSource + fifoRenewSource)
+	fifoForceScript   = newScript(fifoSource + fifoForceSource)
+)
+
+// What fifo_acquire.lua answers beyond acquire.lua's codes.
+const codeUpgrade = 4 // the owner reads, and wants to write
