@@ -123,7 +123,7 @@ func readAcquire(answer any, n int) (acquireAnswer, error) {
 	}
 	code, isCode := list[0].(int64)
 	busy, isBusy := list[1].(int64)
-	if !isCode || !isBusy || code < codeTaken || code > codeCancelled || (code == codeTaken) != (len(list) == n+2) {
+	if !isCode || !isBusy || code < codeTaken || code > codeUpgrade || (code == codeTaken) != (len(list) == n+2) {
 		return acquireAnswer{}, strange(answer)
 	}
 	a := acquireAnswer{code: code}

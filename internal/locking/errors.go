@@ -31,6 +31,10 @@ var (
 	// ErrEviction says that the server may throw locks away when its memory is full.
 	ErrEviction = errors.New("locking: the server may evict locks")
 
+	// ErrUpgrade refuses the writing side of a lock to an owner who reads: it would wait for itself, and two
+	// who tried for each other. Unlock the reading side first.
+	ErrUpgrade = errors.New("locking: who reads cannot write")
+
 	// ErrInvalid refuses an option or an argument that makes no sense.
 	ErrInvalid = errors.New("locking: invalid argument")
 )

@@ -4,7 +4,7 @@
 -- KEYS  1 tombstone of an attempt (the clock where none is meant),
 --       2 state     hash: the writer -> count, seq, token             lives as long as the lease
 --       3 readers   zset: reader -> expiry in ms                      as long as the longest of them
---       4 counts    hash: reader -> "count seq", token of the phase   the same
+--       4 counts    hash: reader -> "count seq token", token (of the phase)   the same
 --       5 writing   zset: waiting writer -> score                     1 min
 --       6 reading   zset: waiting reader -> score                     1 min
 --       7 beats     zset: waiter -> deadline in ms                    1 min
@@ -61,24 +61,32 @@ local function bury()
   return true, from
 end
 
--- tell wakes a waiter: its process listens, and knows it by its number.
+-- parts returns the process and the ticket of a waiter.
+local function parts(waiter) return string.match(waiter, '^(.*):(.*)$') end
+
+-- tell wakes a waiter: its process listens, and knows its ticket. Who does not hear it polls.
 local function tell(waiter)
-  local process, number = string.match(waiter, '^(.*):(.*)$')
-  call('PUBLISH', 'lk:wake:' .. process, number .. ' ' .. state)
+  local process, ticket = parts(waiter)
+  redis.pcall('PUBLISH', 'lk:wake:' .. process, ticket .. ' ' .. state)
 end
 
 -- before returns the end of the range of scores of those readers who wait for no writer that waits.
 local function before(writer) return writer[2] and '(' .. writer[2] or '+inf' end
 
--- wake tells those who may enter now: the readers up to the first writer, or the first writer.
+-- entitled returns those who may enter now: the readers up to the first writer, or the first writer.
+local function entitled()
+  if call('EXISTS', state) == 1 then return {} end
+  local writer = call('ZRANGE', writing, 0, 0, 'WITHSCORES')
+  local first = call('ZRANGEBYSCORE', reading, '-inf', before(writer), 'LIMIT', 0, some)
+  if #first == 0 and writer[1] and not read_until() then return {writer[1]} end
+  return first
+end
+
+-- wake tells those who may enter now. An empty queue leaves nothing behind.
 local function wake()
   if call('EXISTS', writing, reading) == 0 then
     call('DEL', beats, pulse)
     return
   end
-  if call('EXISTS', state) == 1 then return end
-  local writer = call('ZRANGE', writing, 0, 0, 'WITHSCORES')
-  local first = call('ZRANGEBYSCORE', reading, '-inf', before(writer), 'LIMIT', 0, some)
-  for _, reader in ipairs(first) do tell(reader) end
-  if #first == 0 and writer[1] and not read_until() then tell(writer[1]) end
+  for _, waiter in ipairs(entitled()) do tell(waiter) end
 end

@@ -1,47 +1,36 @@
 -- fifo_acquire takes one side of a lock, or queues for it.
 --
 -- KEYS  see fifo.lua, and 9 clock of the bucket
--- ARGV  1 side ('write', 'read'), 2 owner, 3 attempt (grows with every attempt of the process),
---       4 lease in ms, 5 count to hold afterwards, 6 token of the hold that is re-entered ('' for none),
---       7 waiter, 8 place ('n' do not queue, 'q' queue if busy, or show that we still wait)
--- Returns {code, ms until it makes sense to look again (-1 unknown), token}
---   code  0 taken   1 busy   2 the hold to re-enter is gone   3 this attempt is cancelled or outdated
---         4 the owner reads, and must not wait for itself to stop
+-- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 side ('write', 'read'),
+--       4 id of the holder, 5 lease in ms, 6 count to hold afterwards,
+--       7 token of the hold that is re-entered ('' for none), 8 ticket of the waiter ('' for none),
+--       9 place ('n' do not queue, 'q' queue if busy, or show that we still wait)
+-- Returns the token, or {code, ms until it makes sense to look again if nobody wakes us}
+--   code  1 busy   2 the hold to re-enter is gone   3 this attempt is cancelled or outdated
+--         4 the owner reads, and would wait for itself to stop
 --
 -- Running it twice changes things once: the second run finds its own attempt in the state.
-local side, owner, attempt, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local count, token, waiter, place = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-local clock = KEYS[9]
-
--- mint returns a token above the last one of the bucket, also when the clock of the server has stepped
--- back, and above those that a server has forgotten, because the time is.
-local function mint()
-  local fresh = digits(micros)
-  local last = call('SET', clock, fresh, 'EX', 2592000, 'GET')
-  if last and tonumber(last) >= micros then
-    fresh = digits(tonumber(last) + 1)
-    call('SET', clock, fresh, 'EX', 2592000)
-  end
-  return fresh
-end
+local side, id, lease, count, token = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local waiter, place, clock = process .. ':' .. ARGV[8], ARGV[9], KEYS[9]
+local never = 60000
 
 local function write()
-  local fresh = mint()
-  call('HSET', state, owner, count, 'seq', attempt, 'token', fresh)
+  local fresh = mint(clock, '0')
+  call('HSET', state, id, count, 'seq', attempt, 'token', fresh)
   call('PEXPIRE', state, lease)
   return 0, 0, fresh
 end
 
 -- read puts the owner among the readers, of whom the last one leaves at the given time. The first one
--- begins a phase.
-local function read(last, expiry)
-  local phase = last and call('HGET', counts, 'token') or mint()
-  call('ZADD', readers, expiry, owner)
-  call('HSET', counts, owner, count .. ' ' .. attempt, 'token', phase)
+-- begins a phase, of which all who come have the token.
+local function read(last, expiry, theirs)
+  local phase = last and call('HGET', counts, 'token') or mint(clock, '0')
+  call('ZADD', readers, expiry, id)
+  call('HSET', counts, id, count .. ' ' .. attempt .. ' ' .. (theirs or phase), 'token', phase)
   local life = math.max(last or 0, expiry) - now
   call('PEXPIRE', readers, life)
   call('PEXPIRE', counts, life)
-  return 0, 0, phase
+  return 0, 0, theirs or phase
 end
 
 -- again compares an attempt with the last one of a hold: a code, and whether it is news.
@@ -54,17 +43,17 @@ end
 local function rewrite(held)
   local code, news = again(held[1], held[2])
   if news then
-    call('HSET', state, owner, count, 'seq', attempt)
+    call('HSET', state, id, count, 'seq', attempt)
     if call('PTTL', state) < lease then call('PEXPIRE', state, lease) end
   end
   return code, 0, held[2]
 end
 
 local function reread(record, expiry, last)
-  local phase = call('HGET', counts, 'token')
-  local code, news = again(string.match(record, ' (.*)'), phase)
-  if news then return read(last, math.max(expiry, now + lease)) end
-  return code, 0, phase
+  local seq, theirs = string.match(record, ' (.*) (.*)')
+  local code, news = again(seq, theirs)
+  if news then return read(last, math.max(expiry, now + lease), theirs) end
+  return code, 0, theirs
 end
 
 -- ahead returns a waiter that must enter before us, if there is one.
@@ -99,12 +88,12 @@ end
 
 -- take returns a code, when to look again and the token. The dead are dropped from some time on.
 local function take(from)
-  local held = call('HMGET', state, 'seq', 'token', owner)
+  local held = call('HMGET', state, 'seq', 'token', id)
   local last = read_until()
   local record, expiry
   if last then
-    expiry = tonumber(call('ZSCORE', readers, owner) or 0)
-    record = expiry > now and call('HGET', counts, owner)
+    expiry = tonumber(call('ZSCORE', readers, id) or 0)
+    record = expiry > now and call('HGET', counts, id)
   end
   if side == 'write' and held[3] then return rewrite(held) end
   if side == 'read' and record then return reread(record, expiry, last) end
@@ -122,7 +111,7 @@ local function take(from)
   if not blocked then -- it is free, for somebody who comes now or dies
     return 1, math.max(tonumber(call('ZSCORE', beats, first) or 0), from) - now
   end
-  if first then return 1, -1 end
+  if first then return 1, never end
   return 1, held[2] and call('PTTL', state) or last - now
 end
 
@@ -142,7 +131,7 @@ end
 if call('EXISTS', tombstone, state, readers, writing, reading) == 0 then -- free, and nobody waits
   if token ~= '' then return {2, 0} end
   local _, _, fresh = (side == 'read' and read or write)(nil, now + lease)
-  return {0, 0, tonumber(fresh)}
+  return fresh
 end
 if call('EXISTS', tombstone) == 1 then return {3, 0} end
 local dropped, from = false, now
@@ -151,7 +140,6 @@ if call('EXISTS', beats) == 1 then
   dropped, from = bury()
 end
 local code, pause, fresh = take(from)
-if code == 0 and waiter ~= '' then leave() end
+if code == 0 then leave() end
 if dropped then wake() end
-if code == 0 then return {code, 0, tonumber(fresh)} end
-return {code, pause}
+return code == 0 and fresh or {code, pause}

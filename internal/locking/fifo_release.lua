@@ -3,39 +3,40 @@
 -- cancelled. It takes waiters out of the queue that have given up. Who may enter then is woken.
 --
 -- KEYS  see fifo.lua; the tombstone is of the attempt to cancel
--- ARGV  1 side ('write', 'read'), 2 owner, 3 attempt (grows with every attempt of the process; 0: the
---       count is not told), 4 count to hold afterwards, 5 ms that the remaining holds need,
---       6 waiter that leaves ('' for none), 7 life of the tombstone in ms (0: write none)
--- Returns {1 done   0 the lock is not the owner's   2 outdated by a later attempt}
+-- ARGV  1 process, 2 attempt (grows with every attempt of the process; 0: the count is not told),
+--       3 side ('write', 'read'), 4 id of the holder, 5 count to hold afterwards,
+--       6 ms that the remaining holds need, 7 ticket of the waiter that leaves ('' for none),
+--       8 life of the tombstone in ms (0: write none)
+-- Returns {1 done   0 the lock is not the holder's   2 outdated by a later attempt}
 --
 -- Running it twice changes things once: the second run is not later than the first.
-local side, owner, attempt, count = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local remaining, waiter = tonumber(ARGV[5]), ARGV[6]
+local attempt, side, id, count, remaining = ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 local function write()
-  local held = call('HMGET', state, 'seq', owner)
+  local held = call('HMGET', state, 'seq', id)
   if not held[2] then return 0 end
   if tonumber(attempt) <= tonumber(held[1]) then return 2 end
   if count == '0' then
     call('DEL', state)
     return 1, true
   end
-  call('HSET', state, owner, count, 'seq', attempt)
+  call('HSET', state, id, count, 'seq', attempt)
   call('PEXPIRE', state, remaining)
   return 1
 end
 
 local function read()
-  local expiry = call('ZSCORE', readers, owner)
-  local record = call('HGET', counts, owner)
+  local expiry = call('ZSCORE', readers, id)
+  local record = call('HGET', counts, id)
   if not record or not expiry or tonumber(expiry) <= now then return 0 end
-  if tonumber(attempt) <= tonumber(string.match(record, ' (.*)')) then return 2 end
+  local seq, token = string.match(record, ' (.*) (.*)')
+  if tonumber(attempt) <= tonumber(seq) then return 2 end
   if count == '0' then
-    call('ZREM', readers, owner)
-    call('HDEL', counts, owner)
+    call('ZREM', readers, id)
+    call('HDEL', counts, id)
   else
-    call('HSET', counts, owner, count .. ' ' .. attempt)
-    call('ZADD', readers, now + remaining, owner)
+    call('HSET', counts, id, count .. ' ' .. attempt .. ' ' .. token)
+    call('ZADD', readers, now + remaining, id)
   end
   local last = read_until()
   if not last then
@@ -51,7 +52,8 @@ local result, passes = 0, false
 if attempt ~= '0' then
   result, passes = (side == 'read' and read or write)()
 end
-if waiter ~= '' then
+if ARGV[7] ~= '' then
+  local waiter = ARGV[1] .. ':' .. ARGV[7]
   call('ZREM', beats, waiter)
   if call('ZREM', writing, waiter) + call('ZREM', reading, waiter) > 0 then passes = true end
 end
@@ -60,5 +62,5 @@ if passes then
   wake()
 end
 -- Last, so that a server without memory, which refuses it, has done the rest.
-if ARGV[7] ~= '0' then call('SET', tombstone, '1', 'PX', ARGV[7]) end
+if ARGV[8] ~= '0' then call('SET', tombstone, '1', 'PX', ARGV[8]) end
 return {result}

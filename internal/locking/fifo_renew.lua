@@ -2,20 +2,20 @@
 -- it nearer. Other readers have their own.
 --
 -- KEYS  see fifo.lua; there is no tombstone
--- ARGV  1 side ('write', 'read'), 2 owner, 3 token, 4 lease in ms
+-- ARGV  1 side ('write', 'read'), 2 id of the holder, 3 token, 4 lease in ms
 -- Returns 1 when it is still held, 0 when it is lost.
-local side, owner, token, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local side, id, token, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 
 if side == 'write' then
-  local held = call('HMGET', state, 'token', owner)
+  local held = call('HMGET', state, 'token', id)
   if held[1] ~= token or not held[2] then return 0 end
   call('PEXPIRE', state, lease, 'GT')
   return 1
 end
-local expiry = tonumber(call('ZSCORE', readers, owner) or 0)
-if expiry <= now or call('HGET', counts, 'token') ~= token then return 0 end
+local expiry = tonumber(call('ZSCORE', readers, id) or 0)
+if expiry <= now or string.match(call('HGET', counts, id) or '', '(%S*)$') ~= token then return 0 end
 if expiry < now + lease then
-  call('ZADD', readers, now + lease, owner)
+  call('ZADD', readers, now + lease, id)
   call('PEXPIRE', readers, lease, 'GT')
   call('PEXPIRE', counts, lease, 'GT')
 end

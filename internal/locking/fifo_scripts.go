@@ -7,6 +7,8 @@ var (
 	fifoSource string
 	//go:embed fifo_acquire.lua
 	fifoAcquireSource string
+	//go:embed fifo_beat.lua
+	fifoBeatSource string
 	//go:embed fifo_release.lua
 	fifoReleaseSource string
 	//go:embed fifo_renew.lua
@@ -14,7 +16,8 @@ var (
 	//go:embed fifo_force.lua
 	fifoForceSource string
 
-	fifoAcquireScript = newScript(fifoSource + fifoAcquireSource)
+	fifoAcquireScript = newScript(mintSource + fifoSource + fifoAcquireSource)
+	fifoBeatScript    = newScript(fifoSource + fifoBeatSource)
 	fifoReleaseScript = newScript(fifoSource + fifoReleaseSource)
 	fifoRenewScript   = newScript(fifoSource + fifoRenewSource)
 	fifoForceScript   = newScript(fifoSource + fifoForceSource)

@@ -5,6 +5,9 @@ import (
 	"hash/fnv"
 )
 
+// keyPrefix is how all our keys begin.
+const keyPrefix = "lk:"
+
 // buckets is how many hash slots the locks are spread over, and how many clock keys there can be.
 const buckets = 1024
 
@@ -13,8 +16,20 @@ const buckets = 1024
 const (
 	roleMutex      = "m"  // hash: holder -> count, seq, token; or claim
 	roleMutexQueue = "mq" // sorted set: waiting process -> score
+	roleFair       = "f"  // hash: writer -> count, seq, token
+	roleReadWrite  = "rw" // the same
 	roleTombstone  = "x"  // string: an attempt that must not be granted any more
 	roleClock      = "clock"
+)
+
+// What a first-come lock keeps beside its state: the key's role is the lock's with one of these behind.
+const (
+	roleReaders = "r" // sorted set: reader -> expiry
+	roleCounts  = "c" // hash: reader -> count, seq and token; token of the phase
+	roleWriting = "q" // sorted set: waiting writer -> score
+	roleReading = "s" // sorted set: waiting reader -> score; they share the lock
+	roleBeats   = "h" // sorted set: waiter -> deadline of its heartbeat
+	rolePulse   = "p" // string: from when on the dead may be dropped
 )
 
 // place is the bucket of a lock, as the beginning of all its keys: "lk:{bNNNN}:". The first braces of a
@@ -29,7 +44,7 @@ func placeOf(group, name string) place {
 	}
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(tag)) // a hash never refuses
-	return place(fmt.Sprintf("lk:{b%04d}:", hash.Sum32()%buckets))
+	return place(fmt.Sprintf(keyPrefix+"{b%04d}:", hash.Sum32()%buckets))
 }
 
 // key returns the key of a role and a name. It is injective: bucket and role cannot contain a colon, and

@@ -2,6 +2,7 @@ package locking
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -194,11 +195,18 @@ func (b *book) wakeHead() {
 	}
 }
 
-// woken passes a wake-up on to the head of the line of a lock. If nobody waits any more, the lock is
-// promised to us in vain, and the promise is given back.
-func (l *Locks) woken(state string) {
+// woken passes a wake-up on: to the ticket that it names before a space and the state key, or to the head
+// of the line of a lock. If nobody waits any more, the lock is promised to us in vain, and the promise is
+// given back.
+func (l *Locks) woken(payload string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !strings.HasPrefix(payload, keyPrefix) {
+		ticket, _, _ := strings.Cut(payload, " ")
+		l.tickets.wake(ticket)
+		return
+	}
+	state := payload
 	if b := l.books[state]; b != nil && len(b.waiters) > 0 {
 		b.wakeHead()
 		return
@@ -208,13 +216,14 @@ func (l *Locks) woken(state string) {
 	}
 }
 
-// wakeHeads makes the head of every line look again: wake-ups may have been missed.
+// wakeHeads makes the head of every line and every ticket look again: wake-ups may have been missed.
 func (l *Locks) wakeHeads() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, b := range l.books {
 		b.wakeHead()
 	}
+	l.tickets.wakeAll()
 }
 
 // reenter lets those in the line look again who belong to an owner that has just got the lock: they need

@@ -25,6 +25,9 @@ type kind interface {
 	// name is what an Observer is told.
 	name() Kind
 
+	// take waits for locks that are in order, of one place and of equal kinds, and each named once.
+	take(c *call, run []*part) error
+
 	// renewal puts the expiry of a grant off.
 	renewal(g *grant, lease time.Duration) errand
 
@@ -62,6 +65,25 @@ func (l *Locks) lockAt(k kind, where place, name, stateRole, queueRole string) l
 	a.args = [3]any{where.clock(), a.state, a.queue}
 	a.tombs = where.tombstones(l.process)
 	return a
+}
+
+// self returns the lock that a handle embeds.
+func (a *lock) self() *lock { return a }
+
+// acquire is Lock and TryLock.
+func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
+	c, err := newCall(ctx, try, opts)
+	if err != nil {
+		return nil, err
+	}
+	if a.name == "" {
+		return nil, ErrEmptyName
+	}
+	p := &part{lock: a, times: 1}
+	if err := a.kind.take(c, []*part{p}); err != nil {
+		return nil, err
+	}
+	return p.holds[0], nil
 }
 
 // Name returns the name that the lock was made with.

@@ -29,6 +29,7 @@ type Locks struct {
 
 	janitor      *janitor
 	subscription *subscription
+	heart        *heart
 
 	closing chan struct{}  // closed: waiting ends
 	stop    chan struct{}  // closed: the loops end
@@ -36,9 +37,10 @@ type Locks struct {
 	loops   sync.WaitGroup // the watchdog, the janitor, the subscription
 	trips   sync.WaitGroup // commands under way
 
-	mu     sync.Mutex
-	closed bool
-	books  map[string]*book // by state key
+	mu      sync.Mutex
+	closed  bool
+	books   map[string]*book // by state key
+	tickets *tickets
 }
 
 // New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The
@@ -61,6 +63,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	l.boxed = l.process
 	l.inPlace, l.counts = keepsDeadlines(rdb), countsListeners(rdb)
 	l.janitor = newJanitor(l)
+	l.tickets = newTickets()
+	l.heart = newHeart(l)
 	l.subscription = newSubscription(l)
 	for _, opt := range opts {
 		if err := opt(l); err != nil {

@@ -42,11 +42,14 @@ func (m *multi) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) 
 	return m.lock(ctx, true, opts)
 }
 
+// A single is a Locker of ours that is one lock.
+type single interface{ self() *lock }
+
 // A step is one lock of a MultiLock, however often it is named.
 type step struct {
 	order string
-	part  *part  // of a Mutex
-	other Locker // not a Mutex
+	part  *part  // of a lock of ours
+	other Locker // something else
 	hold  *Hold  // of other
 
 	given int // how many of its holds have been handed out
@@ -66,15 +69,16 @@ func (m *multi) steps(steps []*step) ([]*step, error) {
 			if steps, err = p.steps(steps); err != nil {
 				return nil, err
 			}
-		case *Mutex:
-			if p.name == "" {
+		case single:
+			a := p.self()
+			if a.name == "" {
 				return nil, ErrEmptyName
 			}
-			same := func(s *step) bool { return s.part.is(p) }
+			same := func(s *step) bool { return s.part.is(a) }
 			if i := slices.IndexFunc(steps, same); i >= 0 {
 				steps[i].part.times++
 			} else {
-				steps = append(steps, &step{order: p.order, part: &part{lock: &p.lock, times: 1}})
+				steps = append(steps, &step{order: a.order, part: &part{lock: a, times: 1}})
 			}
 		default:
 			steps = append(steps, &step{order: p.Name(), other: p})
@@ -84,8 +88,8 @@ func (m *multi) steps(steps []*step) ([]*step, error) {
 }
 
 // is tells whether a part is of this lock, through the same Locks.
-func (p *part) is(m *Mutex) bool {
-	return p != nil && p.lock.locks == m.locks && p.lock.state == m.state
+func (p *part) is(a *lock) bool {
+	return p != nil && p.lock.locks == a.locks && p.lock.state == a.state
 }
 
 func (m *multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
@@ -107,7 +111,7 @@ func (m *multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 			continue
 		}
 		run := runOf(left)
-		err = run[0].lock.locks.take(c, run)
+		err = run[0].lock.kind.take(c, run)
 		left = left[len(run):]
 	}
 	if err == nil {
@@ -125,7 +129,7 @@ func runOf(steps []*step) []*part {
 	var run []*part
 	first := steps[0].part.lock
 	for _, s := range steps {
-		if s.part == nil || s.part.lock.locks != first.locks || s.part.lock.place != first.place {
+		if s.part == nil || s.part.lock.locks != first.locks || s.part.lock.kind != first.kind || s.part.lock.place != first.place {
 			break
 		}
 		run = append(run, s.part)
@@ -236,8 +240,8 @@ func (m *multi) assemble(c *call, steps []*step) []*Hold {
 		switch p := p.(type) {
 		case *multi:
 			holds[i] = p.hold(c, steps)
-		case *Mutex:
-			mine := steps[slices.IndexFunc(steps, func(s *step) bool { return s.part.is(p) })]
+		case single:
+			mine := steps[slices.IndexFunc(steps, func(s *step) bool { return s.part.is(p.self()) })]
 			holds[i] = mine.part.holds[mine.given]
 			mine.given++
 		default:

@@ -51,34 +51,21 @@ func (l *Locks) mutexOf(state string) (*Mutex, bool) {
 
 // Lock implements Locker.
 func (m *Mutex) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	return m.take(ctx, false, opts)
+	return m.acquire(ctx, false, opts)
 }
 
 // TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but
 // promised to somebody who waits.
 func (m *Mutex) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	return m.take(ctx, true, opts)
-}
-
-func (m *Mutex) take(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
-	c, err := newCall(ctx, try, opts)
-	if err != nil {
-		return nil, err
-	}
-	if m.name == "" {
-		return nil, ErrEmptyName
-	}
-	p := &part{lock: &m.lock, times: 1}
-	if err := m.locks.take(c, []*part{p}); err != nil {
-		return nil, err
-	}
-	return p.holds[0], nil
+	return m.acquire(ctx, true, opts)
 }
 
 // mutexKind is what the scripts of the Mutex say.
 type mutexKind struct{}
 
 func (mutexKind) name() Kind { return KindMutex }
+
+func (mutexKind) take(c *call, run []*part) error { return run[0].lock.locks.take(c, run) }
 
 func (mutexKind) renewal(g *grant, lease time.Duration) errand {
 	return errand{script: renewScript, call: append(renewScript.newCall(1, 3), g.lock.state, g.tenure.id, g.tenure.token, lease.Milliseconds())}

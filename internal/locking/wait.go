@@ -5,17 +5,17 @@ import "time"
 // pollInterval is how often the head of a line looks at the server by itself: a wake-up may be lost.
 const pollInterval = time.Second
 
-// await waits until it makes sense to look at a lock again: after a wake-up, after pause where that is
-// not 0 (the lock expires then), when it is time to poll, or when it is our turn in the line. It sees to it
+// await waits until it makes sense to look at a lock again: after a wake-up, after pause (the lock expires
+// then; 0: when it is time to poll), or when it is our turn in the line. It sees to it
 // that what the call has taken already does not expire meanwhile.
 func (l *Locks) await(c *call, p *part, pause time.Duration) error {
 	c.paused = true
 	now := time.Now()
-	limit := pollInterval
-	bound := func(d time.Duration) { limit = max(min(limit, d), time.Nanosecond) }
-	if pause > 0 {
-		bound(pause)
+	limit := pause
+	if pause == 0 {
+		limit = pollInterval
 	}
+	bound := func(d time.Duration) { limit = max(min(limit, d), time.Nanosecond) }
 	if !c.until.IsZero() {
 		bound(c.until.Sub(now))
 	}

@@ -1,0 +1,125 @@
+package locking
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// beatLife is after what time without a heartbeat the server drops a waiter; fifo.lua knows it too.
+	beatLife = 3 * time.Second
+
+	// beatBound is how long an answer to heartbeats may take: if it was lost, there must be time for more.
+	beatBound = beatLife / 2
+)
+
+// The heart shows the server every second which callers of this process wait in the queues of first-come
+// locks, all in one trip, and looks for them whether it is their turn: wake-ups may be lost. It begins to
+// beat with the first wait.
+type heart struct {
+	locks *Locks
+	once  sync.Once
+	news  chan struct{} // somebody waits
+}
+
+func newHeart(l *Locks) *heart { return &heart{locks: l, news: make(chan struct{}, 1)} }
+
+// start sees to it that the heart beats.
+func (h *heart) start() {
+	h.once.Do(func() { h.locks.loops.Go(h.run) })
+	select {
+	case h.news <- struct{}{}:
+	default:
+	}
+}
+
+// run beats while somebody waits, until stop.
+func (h *heart) run() {
+	timer := time.NewTimer(pollInterval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-h.locks.stop:
+			return
+		}
+		start := time.Now()
+		waiting, next := h.beat()
+		if !waiting {
+			select {
+			case <-h.news:
+			case <-h.locks.stop:
+				return
+			}
+			start, next = time.Now(), pollInterval
+		}
+		timer.Reset(max(next-time.Since(start), time.Millisecond))
+	}
+}
+
+// beat does it once. It tells whether anybody waits, and when to do it again.
+func (h *heart) beat() (waiting bool, next time.Duration) {
+	next = pollInterval
+	errands := h.errands()
+	for some := range slices.Chunk(errands, batch) {
+		next = min(next, h.send(some))
+	}
+	return len(errands) > 0, next
+}
+
+// errands returns what the server must be told of: of each lock who waits for it, some at a time.
+func (h *heart) errands() []errand {
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	calls := make(map[string]scriptCall)
+	var errands []errand
+	for _, t := range h.locks.tickets.all {
+		if !t.queued {
+			continue
+		}
+		key := t.fifo.wakes
+		call := calls[key]
+		if call == nil {
+			call = append(t.fifo.newCall(fifoBeatScript, t.fifo.tombstone(0), 1+batch), h.locks.boxed)
+		}
+		call = append(call, t.number)
+		if calls[key] = call; len(call) == cap(call) {
+			errands = append(errands, errand{fifoBeatScript, call})
+			delete(calls, key)
+		}
+	}
+	for _, call := range calls {
+		errands = append(errands, errand{fifoBeatScript, call})
+	}
+	return errands
+}
+
+// send brings heartbeats to the server, and lets those look again for whom it makes sense. It returns when
+// to beat again at the latest: soon, when the server did not answer or somebody has been woken.
+func (h *heart) send(errands []errand) time.Duration {
+	l := h.locks
+	soon, next := pollInterval/10, pollInterval
+	answers, err := l.pipeline(time.Now().Add(beatBound), errands)
+	if err != nil {
+		return soon
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, answer := range answers {
+		look, err := answer.StringSlice()
+		if err != nil || len(look) == 0 {
+			next = min(next, soon)
+			continue
+		}
+		if left, err := strconv.Atoi(look[0]); err == nil {
+			next = min(next, max(time.Duration(left+1)*time.Millisecond, soon/10))
+		}
+		for _, number := range look[1:] {
+			l.tickets.wake(number)
+			next = min(next, soon)
+		}
+	}
+	return next
+}

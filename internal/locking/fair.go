@@ -1,0 +1,12 @@
+package locking
+
+// A FairMutex is a Mutex that is strictly first come, first served: whoever waits, in whatever process, gets
+// the lock in the order in which the server has heard of them. Every waiter shows at least once a second
+// that it lives. One that dies is passed over after 3 s, and nobody else ever is: a free lock waits for
+// the head of its queue. A FairMutex is another lock than the Mutex of the same name.
+type FairMutex struct{ *fifo }
+
+// FairMutex returns the first-come lock of a name, which may be any bytes but none.
+func (l *Locks) FairMutex(name string, opts ...MutexOption) *FairMutex {
+	return &FairMutex{l.fifoAt(sideWrite, roleFair, name, opts)}
+}

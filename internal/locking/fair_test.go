@@ -1,0 +1,689 @@
+package locking
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// sides runs a test with a FairMutex and with the writing side of an RWMutex, which promise the same.
+func sides(t *testing.T, test func(w *world, of func(l *Locks) *fifo)) {
+	t.Helper()
+	t.Parallel()
+	for kind, of := range map[string]func(l *Locks, name string) *fifo{
+		"fair":  func(l *Locks, name string) *fifo { return l.FairMutex(name).fifo },
+		"write": func(l *Locks, name string) *fifo { return l.RWMutex(name).Writer().fifo },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			each(t, func(w *world) {
+				test(w, func(l *Locks) *fifo { return of(l, w.name) })
+			})
+		})
+	}
+}
+
+// waiting returns how many waiters queue at the server for either side.
+func (w *world) waiting(rdb *redis.Client, f *fifo) int64 {
+	w.t.Helper()
+	n := int64(0)
+	for _, queue := range []int{3, 4} {
+		some, err := rdb.ZCard(w.ctx(), f.keys[queue].(string)).Result()
+		w.ok(err)
+		n += some
+	}
+	return n
+}
+
+// left fails the test when a lock that nobody wants any more has left a key.
+func (w *world) left(rdb *redis.Client, f *fifo) {
+	w.t.Helper()
+	w.soon("nothing is left", func() bool {
+		for _, key := range f.keys {
+			if w.exists(rdb, key.(string)) != 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// line starts a waiter for each lock, one behind the other at the server, and tells in which order they
+// enter. Each gives the lock back after work.
+func (w *world) line(rdb *redis.Client, locks []*fifo, work func(i int, h *Hold)) (wait func() []int) {
+	w.t.Helper()
+	var mu sync.Mutex
+	var entered []int
+	var wg sync.WaitGroup
+	before := w.waiting(rdb, locks[0])
+	for i, f := range locks {
+		wg.Go(func() {
+			h, err := f.Lock(w.ctx())
+			if err != nil {
+				w.t.Errorf("waiter %d: %v", i, err)
+				return
+			}
+			mu.Lock()
+			entered = append(entered, i)
+			mu.Unlock()
+			work(i, h)
+		})
+		w.soon("it queues", func() bool { return w.waiting(rdb, f) == before+int64(i)+1 })
+	}
+	return func() []int {
+		wg.Wait()
+		return entered
+	}
+}
+
+func (w *world) unlocks(_ int, h *Hold) {
+	if err := h.Unlock(w.ctx()); err != nil {
+		w.t.Errorf("unlock: %v", err)
+	}
+}
+
+func inOrder(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
+func TestFifoCycle(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		f := of(w.locks())
+		for range 3 {
+			h := w.must(f.Lock(ctx))
+			state, err := rdb.HGetAll(ctx, f.state).Result()
+			w.ok(err)
+			if state[h.Owner()] != "1" || state["token"] != fmt.Sprint(h.Token()) || len(state) != 3 {
+				t.Errorf("state %v of owner %s", state, h.Owner())
+			}
+			if ttl := rdb.PTTL(ctx, f.state).Val(); ttl < 29*time.Second || ttl > 30*time.Second {
+				t.Errorf("the lock lives for %s", ttl)
+			}
+			w.ok(h.Unlock(ctx))
+			w.ok(h.Unlock(ctx)) // once more does nothing
+			w.left(rdb, f)
+			if !errors.Is(h.Context().Err(), context.Canceled) {
+				t.Error("the context outlives the hold")
+			}
+		}
+		if _, err := f.locks.FairMutex("").Lock(ctx); !errors.Is(err, ErrEmptyName) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestFifoReentry(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		ctx := w.ctx()
+		f, other := of(w.locks()), of(w.locks())
+		outer := w.must(f.Lock(ctx))
+		for round := range 2 { // 0 -> 1 -> 0 and 0 -> 2 -> 1 -> 0, and again under the same hold
+			inner := w.must(f.TryLock(outer.Context()))
+			if inner.Token() != outer.Token() || f.Count(outer.Context()) != 2 || f.Count(ctx) != 0 {
+				t.Errorf("round %d: token %d within %d, count %d", round, inner.Token(), outer.Token(), f.Count(outer.Context()))
+			}
+			w.ok(inner.Unlock(ctx))
+			if _, err := other.TryLock(ctx); !errors.Is(err, ErrBusy) {
+				t.Errorf("after one of two unlocks: %v", err)
+			}
+		}
+		w.ok(outer.Unlock(ctx))
+		if f.Count(outer.Context()) != 0 {
+			t.Error("it is still counted")
+		}
+		next := w.must(other.TryLock(ctx))
+		if next.Token() <= outer.Token() {
+			t.Error("the token did not grow")
+		}
+		w.ok(next.Unlock(ctx))
+	})
+}
+
+func TestFifoParallelReentry(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		f := of(w.locks())
+		outer := w.must(f.Lock(ctx))
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 10 {
+					h, err := f.Lock(outer.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					w.unlocks(0, h)
+				}
+			})
+		}
+		wg.Wait()
+		if count := rdb.HGet(ctx, f.state, outer.Owner()).Val(); count != "1" {
+			t.Errorf("count %s", count)
+		}
+		w.ok(outer.Unlock(ctx))
+		w.left(rdb, f)
+	})
+}
+
+// Who waits under one owner enters with the first of them, and not one after the other.
+func TestFifoSiblingsEnterTogether(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		f, other := of(w.locks()), of(w.locks())
+		blocker := w.must(other.Lock(ctx))
+		family := WithOwner(ctx)
+		holds := make(chan *Hold, 2)
+		for i := range 2 {
+			go func() {
+				h, err := f.Lock(family)
+				if err != nil {
+					t.Error(err)
+				}
+				holds <- h
+			}()
+			w.soon("it queues", func() bool { return w.waiting(rdb, f) == int64(i)+1 })
+		}
+		w.ok(blocker.Unlock(ctx))
+		first, second := <-holds, <-holds
+		if first.Token() != second.Token() {
+			t.Error("two tokens")
+		}
+		w.ok(first.Unlock(ctx))
+		w.ok(second.Unlock(ctx))
+		w.left(rdb, f)
+	})
+}
+
+func TestFifoExclusion(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		const processes, callers, rounds = 4, 4, 6
+		ctx := w.ctx()
+		counter, last := 0, int64(0) // not atomic: the lock is all that guards them
+		var wg sync.WaitGroup
+		for range processes {
+			f := of(w.locks())
+			for range callers {
+				wg.Go(func() {
+					for range rounds {
+						h, err := f.Lock(ctx)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						counter++
+						if h.Token() <= last {
+							t.Errorf("token %d after %d", h.Token(), last)
+						}
+						last = h.Token()
+						w.unlocks(0, h)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if counter != processes*callers*rounds {
+			t.Errorf("%d entries", counter)
+		}
+		w.left(w.client(), of(w.locks()))
+	})
+}
+
+func TestFifoOrder(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		const many = 15
+		rdb, ctx := w.client(), w.ctx()
+		processes := []*Locks{w.locks(), w.locks(), w.locks()}
+		first := w.must(of(processes[0]).Lock(ctx))
+		var line []*fifo
+		for i := range many {
+			line = append(line, of(processes[i%len(processes)]))
+		}
+		order := w.line(rdb, line, w.unlocks)
+		w.ok(first.Unlock(ctx))
+		if got := order(); !slices.Equal(got, inOrder(many)) {
+			t.Errorf("entered in the order %v", got)
+		}
+		w.left(rdb, line[0])
+	})
+}
+
+// Who unlocks and comes back at once stands behind everybody.
+func TestFifoReleaserQueuesBehind(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		f, other := of(w.locks()), of(w.locks())
+		h := w.must(f.Lock(ctx))
+		var inside atomic.Int32
+		order := w.line(rdb, []*fifo{other, f, other}, func(_ int, h *Hold) {
+			inside.Add(1)
+			w.unlocks(0, h)
+		})
+		w.ok(h.Unlock(ctx))
+		again := w.must(f.Lock(ctx))
+		if inside.Load() != 3 {
+			t.Errorf("it overtook %d of 3", 3-inside.Load())
+		}
+		w.ok(again.Unlock(ctx))
+		order()
+	})
+}
+
+func TestFifoTryLockDoesNotQueue(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		f := of(w.locks())
+		h := w.must(f.Lock(ctx))
+		other := of(w.locks())
+		for _, try := range []func() (*Hold, error){
+			func() (*Hold, error) { return other.TryLock(ctx) },
+			func() (*Hold, error) { return other.Lock(ctx, Wait(0)) },
+		} {
+			if _, err := try(); !errors.Is(err, ErrBusy) {
+				t.Error(err)
+			}
+			if n := w.waiting(rdb, f); n != 0 {
+				t.Errorf("%d wait", n)
+			}
+		}
+		w.ok(h.Unlock(ctx))
+		// Free, but somebody queues who comes soon: a waiter elsewhere that has not seen its wake-up yet.
+		d := &desk{world: w, rdb: rdb, keys: f.byRole(), attempts: 0}
+		d.taken("write", "x")
+		d.queued("write", "y")
+		d.release("write", "x", 0)
+		if _, err := other.TryLock(ctx); !errors.Is(err, ErrBusy) {
+			t.Errorf("somebody queues: %v", err)
+		}
+		d.leave("y")
+		w.ok(w.must(other.TryLock(ctx)).Unlock(ctx))
+	})
+}
+
+// byRole returns the keys of a lock for the desk.
+func (f *fifo) byRole() map[string]string {
+	keys := map[string]string{"clock": f.place.clock(), "tombstone": f.tombstone(1 << 60)}
+	for i, role := range []string{"state", "readers", "counts", "writing", "reading", "beats", "pulse"} {
+		keys[role] = f.keys[i].(string)
+	}
+	return keys
+}
+
+func TestFifoLeaseLetsAWaiterIn(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		const lease = 500 * time.Millisecond
+		ctx := w.ctx()
+		start := time.Now()
+		stale := w.must(of(w.locks(WatchdogLease(lease/2))).Lock(ctx, Lease(lease)))
+		next := w.must(of(w.locks()).Lock(ctx))
+		if took := time.Since(start); took < lease || took > lease+500*time.Millisecond {
+			t.Errorf("admitted after %s", took)
+		}
+		<-stale.Context().Done()
+		if cause := context.Cause(stale.Context()); !errors.Is(cause, ErrLost) {
+			t.Errorf("cause %v", cause)
+		}
+		if err := stale.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("the stale unlock: %v", err)
+		}
+		if _, err := of(w.locks()).TryLock(ctx); !errors.Is(err, ErrBusy) {
+			t.Errorf("the stale unlock freed the lock: %v", err)
+		}
+		if next.Token() <= stale.Token() {
+			t.Error("the token did not grow")
+		}
+		w.ok(next.Unlock(ctx))
+	})
+}
+
+func TestFifoWatchdog(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		const lease = 300 * time.Millisecond
+		ctx := w.ctx()
+		l := w.locks(WatchdogLease(lease))
+		h := w.must(of(l).Lock(ctx))
+		if _, err := of(w.locks()).Lock(ctx, Wait(3*lease)); !errors.Is(err, ErrBusy) {
+			t.Errorf("while it is renewed: %v", err)
+		}
+		w.ok(h.Context().Err())
+		w.ok(l.Close()) // it dies
+		next := w.must(of(w.locks()).Lock(ctx, Wait(lease+time.Second)))
+		<-h.Context().Done()
+		if !errors.Is(context.Cause(h.Context()), ErrLost) {
+			t.Error("the hold does not know")
+		}
+		w.ok(next.Unlock(ctx))
+	})
+}
+
+// Eight waiters whose holders never unlock all enter, in order, each when the lease before it ends.
+func TestFifoHoldersThatNeverUnlock(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		const lease = 200 * time.Millisecond
+		rdb, ctx := w.client(), w.ctx()
+		w.must(of(w.locks()).Lock(ctx, Lease(2*time.Second)))
+		var mu sync.Mutex
+		var entered []int
+		var wg sync.WaitGroup
+		for i := range 8 {
+			f := of(w.locks())
+			wg.Go(func() {
+				if _, err := f.Lock(ctx, Lease(lease)); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				entered = append(entered, i)
+				mu.Unlock()
+			})
+			w.soon("it queues", func() bool { return w.waiting(rdb, f) == int64(i)+1 })
+		}
+		start := time.Now()
+		wg.Wait()
+		if took := time.Since(start); took > 7*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if !slices.Equal(entered, inOrder(8)) {
+			t.Errorf("entered in the order %v", entered)
+		}
+	})
+}
+
+// Waiters of a process that has died are passed over at their deadlines, and the last one enters.
+func TestFifoAbandonedWaiters(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		f := of(w.locks())
+		h := w.must(f.Lock(ctx))
+		d := &desk{world: w, rdb: rdb, keys: f.byRole()}
+		for _, dead := range []string{"1", "2", "3", "4"} { // nobody speaks for them any more
+			d.queued("write", dead)
+		}
+		died := time.Now()
+		order := w.line(rdb, []*fifo{of(w.locks())}, w.unlocks)
+		w.ok(h.Unlock(ctx))
+		order()
+		if took := time.Since(died); took < 2*time.Second || took > beatLife+1500*time.Millisecond {
+			t.Errorf("it entered after %s", took)
+		}
+		w.left(rdb, f)
+	})
+}
+
+// However many came and went before, a waiter is passed over 3 s after it died, and not later.
+func TestFifoDeadlinesDoNotDrift(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		f := of(w.locks())
+		h := w.must(f.Lock(ctx))
+		var wg sync.WaitGroup
+		for range 5 {
+			for range 10 {
+				wg.Go(func() {
+					if _, err := f.Lock(ctx, Wait(20*time.Millisecond)); !errors.Is(err, ErrBusy) && !errors.Is(err, ErrNoAnswer) {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		w.soon("all have left", func() bool { return w.waiting(rdb, f) == 0 })
+		d := &desk{world: w, rdb: rdb, keys: f.byRole()}
+		d.queued("write", "dead")
+		order := w.line(rdb, []*fifo{of(w.locks()), f}, w.unlocks)
+		beat := rdb.ZScore(ctx, f.keys[5].(string), "P:dead").Val()
+		if left := time.Until(time.UnixMilli(int64(beat))); left > beatLife {
+			t.Errorf("a deadline is %s away", left)
+		}
+		w.ok(h.Unlock(ctx))
+		order()
+		w.left(rdb, f)
+	})
+}
+
+func TestFifoCancelledWaiterIsNeverAdmitted(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		h := w.must(of(w.locks()).Lock(ctx))
+		f := of(w.locks())
+		waiting, cancel := context.WithCancelCause(ctx)
+		reason := errors.New("enough")
+		failed := make(chan error)
+		go func() {
+			_, err := f.Lock(waiting)
+			failed <- err
+		}()
+		w.soon("it queues", func() bool { return w.waiting(rdb, f) == 1 })
+		cancel(reason)
+		err := <-failed
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, reason) || !errors.Is(err, ErrBusy) && !errors.Is(err, ErrNoAnswer) {
+			t.Errorf("error %v", err)
+		}
+		w.soon("it has left", func() bool { return w.waiting(rdb, f) == 0 })
+		w.ok(h.Unlock(ctx))
+		if _, err := f.Lock(waiting); !errors.Is(err, context.Canceled) {
+			t.Errorf("with a dead context: %v", err)
+		}
+		w.left(rdb, f)
+	})
+}
+
+// A waiter that gives up while the lock is on its way to it passes it on.
+func TestFifoGivingUpWakesTheNext(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		for range 20 {
+			f, impatient, patient := of(w.locks()), of(w.locks()), of(w.locks())
+			h := w.must(f.Lock(ctx))
+			leaving, cancel := context.WithCancel(ctx)
+			gone := make(chan *Hold)
+			go func() {
+				h, _ := impatient.Lock(leaving)
+				gone <- h
+			}()
+			w.soon("it queues", func() bool { return w.waiting(rdb, f) == 1 })
+			order := w.line(rdb, []*fifo{patient}, w.unlocks)
+			go cancel()
+			start := time.Now()
+			w.ok(h.Unlock(ctx))
+			if h := <-gone; h != nil { // it was quicker
+				w.unlocks(0, h)
+			}
+			order()
+			if took := time.Since(start); took > 700*time.Millisecond {
+				t.Errorf("the next one entered after %s", took)
+			}
+		}
+	})
+}
+
+func TestFifoWaitRunsOut(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		h := w.must(of(w.locks()).Lock(ctx))
+		f := of(w.locks())
+		for _, wait := range []time.Duration{0, time.Millisecond, 300 * time.Millisecond} {
+			start := time.Now()
+			_, err := f.Lock(ctx, Wait(wait))
+			if took := time.Since(start); !errors.Is(err, ErrBusy) || took < wait || took > wait+500*time.Millisecond {
+				t.Errorf("wait of %s: %v after %s", wait, err, took)
+			}
+		}
+		w.ok(h.Unlock(ctx))
+		w.left(rdb, f)
+	})
+}
+
+func TestFifoCloseEndsWaiting(t *testing.T) {
+	sides(t, func(w *world, of func(*Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		h := w.must(of(w.locks()).Lock(ctx))
+		l := w.locks()
+		f := of(l)
+		failed := make(chan error)
+		go func() {
+			_, err := f.Lock(ctx)
+			failed <- err
+		}()
+		w.soon("it queues", func() bool { return w.waiting(rdb, f) == 1 })
+		closed := make(chan error)
+		go func() { closed <- l.Close() }()
+		if err := <-failed; !errors.Is(err, ErrClosed) {
+			t.Errorf("the waiter: %v", err)
+		}
+		w.ok(<-closed)
+		if w.waiting(rdb, f) != 0 {
+			t.Error("it still queues")
+		}
+		w.ok(h.Unlock(ctx))
+		w.left(rdb, f)
+	})
+}
+
+// A wake-up that is lost costs a poll.
+func TestFifoLostWakeUp(t *testing.T) {
+	t.Parallel()
+	for name, order := range map[string]func(w *world, rdb *redis.Client){
+		"no subscription": func(w *world, rdb *redis.Client) {
+			w.ok(rdb.Do(w.ctx(), "ACL", "SETUSER", "default", "resetchannels").Err())
+		},
+		"subscription lost": func(*world, *redis.Client) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, _ := private(t)
+			rdb, ctx := w.client(), w.ctx()
+			order(w, rdb)
+			f := w.locks().FairMutex(w.name).fifo
+			h := w.must(f.Lock(ctx))
+			wait := w.line(rdb, []*fifo{w.locks().FairMutex(w.name).fifo, w.locks().FairMutex(w.name).fifo}, w.unlocks)
+			w.ok(rdb.ClientKillByFilter(ctx, "TYPE", "pubsub").Err())
+			start := time.Now()
+			w.ok(h.Unlock(ctx))
+			if got := wait(); !slices.Equal(got, inOrder(2)) {
+				t.Errorf("entered in the order %v", got)
+			}
+			if took := time.Since(start); took > 3*pollInterval {
+				t.Errorf("both entered after %s", took)
+			}
+		})
+	}
+}
+
+func TestFifoManyContenders(t *testing.T) {
+	each(t, func(w *world) {
+		const processes = 5
+		contenders := 500
+		if w.embedded {
+			contenders = 150 // the race detector makes miniredis ten times slower
+		}
+		ctx := w.ctx()
+		counter := 0
+		var wg sync.WaitGroup
+		for p := range processes {
+			f := w.locks().FairMutex(w.name)
+			for range contenders / processes {
+				wg.Go(func() {
+					h, err := f.Lock(ctx)
+					if err != nil {
+						t.Errorf("of process %d: %v", p, err)
+						return
+					}
+					counter++
+					w.unlocks(0, h)
+				})
+			}
+		}
+		wg.Wait()
+		if counter != contenders {
+			t.Errorf("%d entries", counter)
+		}
+		w.left(w.client(), w.locks().FairMutex(w.name).fifo)
+	})
+}
+
+// A pause of the server empties no queue, changes no order and raises no error.
+func TestFifoServerPause(t *testing.T) {
+	t.Parallel()
+	w, server := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	keeps := func(o *redis.Options) { o.ContextTimeoutEnabled = true }
+	var line []*fifo
+	for i := range 6 {
+		if i%2 == 0 {
+			line = append(line, w.locks().FairMutex(w.name).fifo)
+		} else {
+			line = append(line, w.locksOn(w.client(keeps)).FairMutex(w.name).fifo)
+		}
+	}
+	h := w.must(w.locks().FairMutex(w.name).Lock(ctx))
+	order := w.line(rdb, line, w.unlocks)
+	w.ok(server.Pause())
+	time.Sleep(beatLife + 2*time.Second) // what is tested is that this time passes
+	w.ok(server.Resume())
+	w.ok(h.Unlock(ctx))
+	if got := order(); !slices.Equal(got, inOrder(len(line))) {
+		t.Errorf("entered in the order %v", got)
+	}
+	w.left(rdb, line[0])
+}
+
+// What a caller and the server cost: a cycle has two commands, and a contended one at most four.
+func TestFifoCommands(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	ctx := w.ctx()
+	l, own := w.tapped()
+	count := func() int {
+		own.mu.Lock()
+		defer own.mu.Unlock()
+		return len(own.seen)
+	}
+	for _, f := range []*fifo{l.FairMutex(w.name).fifo, l.RWMutex(w.name).Writer().fifo, l.RWMutex(w.name).Reader().fifo} {
+		w.ok(w.must(f.Lock(ctx)).Unlock(ctx)) // the scripts are known now
+		before := count()
+		w.ok(w.must(f.Lock(ctx)).Unlock(ctx))
+		if n := count() - before; n != 2 {
+			t.Errorf("a cycle of %s takes %d commands", f.state, n)
+		}
+	}
+
+	const clients, rounds = 16, 10
+	var taps []*tap
+	var wg sync.WaitGroup
+	name := w.name + rand.Text()
+	for range clients {
+		l, its := w.tapped()
+		taps = append(taps, its)
+		wg.Go(func() {
+			for range rounds {
+				h, err := l.FairMutex(name).Lock(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(time.Millisecond) // work
+				w.unlocks(0, h)
+			}
+		})
+	}
+	wg.Wait()
+	commands := 0
+	for _, each := range taps {
+		commands += len(each.seen)
+	}
+	if per := float64(commands) / (clients * rounds); per > 4 {
+		t.Errorf("%.2f commands for an acquisition", per)
+	}
+}

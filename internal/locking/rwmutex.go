@@ -1,0 +1,34 @@
+package locking
+
+// An RWMutex is held by one writer or by any number of readers. Both wait in one queue, first come, first
+// served as in a FairMutex: a reader waits behind a writer that came earlier, and readers who stand at the
+// head together enter together.
+//
+// Both sides are reentrant and count by themselves. A writer may take the reading side as well; when it
+// unlocks the writing side first, it has become a reader, and others who wait to read enter. A reader
+// cannot become a writer: two who tried would wait for each other. It gets ErrUpgrade.
+//
+// Readers have a lease each. One that crashes, unlocks or is renewed does not touch the others'. All who
+// read at the same time have one token, which is above that of the last writer and below that of the next.
+// A guard may check it and must not be raised by it.
+type RWMutex struct{ writer, reader *fifo }
+
+// RWMutex returns the read-write lock of a name, which may be any bytes but none.
+func (l *Locks) RWMutex(name string, opts ...MutexOption) *RWMutex {
+	return &RWMutex{
+		writer: l.fifoAt(sideWrite, roleReadWrite, name, opts),
+		reader: l.fifoAt(sideRead, roleReadWrite, name, opts),
+	}
+}
+
+// Name returns the name that the lock was made with.
+func (m *RWMutex) Name() string { return m.writer.name }
+
+// Reader returns the side that many can hold.
+func (m *RWMutex) Reader() *RWSide { return &RWSide{m.reader} }
+
+// Writer returns the side that one can hold.
+func (m *RWMutex) Writer() *RWSide { return &RWSide{m.writer} }
+
+// An RWSide is the reading or the writing side of an RWMutex.
+type RWSide struct{ *fifo }

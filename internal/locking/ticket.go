@@ -1,0 +1,59 @@
+package locking
+
+import "slices"
+
+// A ticket is a caller of this process who waits in the queue of a first-come lock.
+type ticket struct {
+	number string
+	fifo   *fifo
+	waiter waiter
+	queued bool // it may stand in the queue
+}
+
+// The tickets of this process. They are used under Locks.mu.
+type tickets struct {
+	all    map[string]*ticket
+	owners map[*owner][]*ticket
+}
+
+func newTickets() *tickets {
+	return &tickets{all: make(map[string]*ticket), owners: make(map[*owner][]*ticket)}
+}
+
+// add notes a ticket.
+func (s *tickets) add(t *ticket) {
+	s.all[t.number] = t
+	s.owners[t.waiter.who] = append(s.owners[t.waiter.who], t)
+}
+
+// drop forgets a ticket.
+func (s *tickets) drop(t *ticket) {
+	delete(s.all, t.number)
+	others := slices.DeleteFunc(s.owners[t.waiter.who], func(other *ticket) bool { return other == t })
+	if len(others) == 0 {
+		delete(s.owners, t.waiter.who)
+	} else {
+		s.owners[t.waiter.who] = others
+	}
+}
+
+// wake lets one waiter look again. One that has gone leaves the queue as well, and so wakes the next.
+func (s *tickets) wake(number string) {
+	if t := s.all[number]; t != nil {
+		t.waiter.wake()
+	}
+}
+
+// wakeAll lets everybody look again.
+func (s *tickets) wakeAll() {
+	for _, t := range s.all {
+		t.waiter.wake()
+	}
+}
+
+// wakeOwner lets those look again who belong to an owner.
+func (s *tickets) wakeOwner(who *owner) {
+	for _, t := range s.owners[who] {
+		t.waiter.wake()
+	}
+}
