@@ -27,11 +27,7 @@ func (w *world) desk() *desk {
 
 func (d *desk) run(script *script, args ...any) []int64 {
 	d.t.Helper()
-	var keys []string
-	for _, role := range []string{"tombstone", "state", "readers", "counts", "writing", "reading", "beats", "pulse", "clock"} {
-		keys = append(keys, d.keys[role])
-	}
-	answer, err := script.Run(d.ctx(), d.rdb, keys, args...).Result()
+	answer, err := script.Run(d.ctx(), d.rdb, d.list(), args...).Result()
 	d.ok(err)
 	switch answer := answer.(type) {
 	case int64:
@@ -44,6 +40,15 @@ func (d *desk) run(script *script, args ...any) []int64 {
 	numbers, err := integers(answer, 1)
 	d.ok(err)
 	return numbers
+}
+
+// list returns the keys in the order of fifo.lua.
+func (d *desk) list() []string {
+	var keys []string
+	for _, role := range []string{"tombstone", "state", "readers", "counts", "writing", "reading", "beats", "pulse", "clock"} {
+		keys = append(keys, d.keys[role])
+	}
+	return keys
 }
 
 // A wish is what a caller says to fifo_acquire.lua.
