@@ -65,6 +65,7 @@ type part struct {
 	waiter  *waiter   // in the local line; nil where the owner holds the lock already
 	nextAsk time.Time // when to look at the server although this process holds the lock
 	holds   []*Hold
+	base    context.Context // of its holds, where that is not the caller's
 
 	firstWaiter waiter // what waiter points at
 }

@@ -82,7 +82,7 @@ func (h *heart) errands() []errand {
 		key := t.fifo.wakes
 		call := calls[key]
 		if call == nil {
-			call = append(t.fifo.newCall(fifoBeatScript, t.fifo.tombstone(0), 1+batch), h.locks.boxed)
+			call = append(t.fifo.newCall(fifoBeatScript, 0, batch), h.locks.boxed)
 		}
 		call = append(call, t.number)
 		if calls[key] = call; len(call) == cap(call) {

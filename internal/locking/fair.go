@@ -8,5 +8,5 @@ type FairMutex struct{ *fifo }
 
 // FairMutex returns the first-come lock of a name, which may be any bytes but none.
 func (l *Locks) FairMutex(name string, opts ...MutexOption) *FairMutex {
-	return &FairMutex{l.fifoAt(sideWrite, roleFair, name, opts)}
+	return &FairMutex{l.fifoAt(KindFair, roleFair, name, opts)}
 }

@@ -30,12 +30,25 @@ func sides(t *testing.T, test func(w *world, of func(l *Locks) *fifo)) {
 	}
 }
 
+// twice is sides for a test that takes long: each side on one of the servers.
+func twice(t *testing.T, test func(w *world, of func(l *Locks) *fifo)) {
+	t.Helper()
+	each(t, func(w *world) {
+		test(w, func(l *Locks) *fifo {
+			if w.addr == shared {
+				return l.FairMutex(w.name).fifo
+			}
+			return l.RWMutex(w.name).writer
+		})
+	})
+}
+
 // waiting returns how many waiters queue at the server for either side.
 func (w *world) waiting(rdb *redis.Client, f *fifo) int64 {
 	w.t.Helper()
 	n := int64(0)
 	for _, queue := range []int{3, 4} {
-		some, err := rdb.ZCard(w.ctx(), f.keys[queue].(string)).Result()
+		some, err := rdb.ZCard(w.ctx(), f.keys[queue]).Result()
 		w.ok(err)
 		n += some
 	}
@@ -47,7 +60,7 @@ func (w *world) left(rdb *redis.Client, f *fifo) {
 	w.t.Helper()
 	w.soon("nothing is left", func() bool {
 		for _, key := range f.keys {
-			if w.exists(rdb, key.(string)) != 0 {
+			if w.exists(rdb, key) != 0 {
 				return false
 			}
 		}
@@ -316,7 +329,7 @@ func TestFifoTryLockDoesNotQueue(t *testing.T) {
 func (f *fifo) byRole() map[string]string {
 	keys := map[string]string{"clock": f.place.clock(), "tombstone": f.tombstone(1 << 60)}
 	for i, role := range []string{"state", "readers", "counts", "writing", "reading", "beats", "pulse"} {
-		keys[role] = f.keys[i].(string)
+		keys[role] = f.keys[i]
 	}
 	return keys
 }
@@ -370,7 +383,7 @@ func TestFifoWatchdog(t *testing.T) {
 
 // Eight waiters whose holders never unlock all enter, in order, each when the lease before it ends.
 func TestFifoHoldersThatNeverUnlock(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	twice(t, func(w *world, of func(*Locks) *fifo) {
 		const lease = 200 * time.Millisecond
 		rdb, ctx := w.client(), w.ctx()
 		w.must(of(w.locks()).Lock(ctx, Lease(5*lease)))
@@ -402,7 +415,7 @@ func TestFifoHoldersThatNeverUnlock(t *testing.T) {
 
 // Waiters of a process that has died are passed over at their deadlines, and the last one enters.
 func TestFifoAbandonedWaiters(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	twice(t, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f := of(w.locks())
 		h := w.must(f.Lock(ctx))
@@ -423,7 +436,7 @@ func TestFifoAbandonedWaiters(t *testing.T) {
 
 // However many came and went before, a waiter is passed over 3 s after it died, and not later.
 func TestFifoDeadlinesDoNotDrift(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	twice(t, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f := of(w.locks())
 		h := w.must(f.Lock(ctx))
@@ -442,7 +455,7 @@ func TestFifoDeadlinesDoNotDrift(t *testing.T) {
 		d := &desk{world: w, rdb: rdb, keys: f.byRole()}
 		d.queued("write", "dead")
 		order := w.line(rdb, []*fifo{of(w.locks()), f}, w.unlocks)
-		beat := rdb.ZScore(ctx, f.keys[5].(string), "P:dead").Val()
+		beat := rdb.ZScore(ctx, f.keys[5], "P:dead").Val()
 		if left := time.Until(time.UnixMilli(int64(beat))); left > beatLife {
 			t.Errorf("a deadline is %s away", left)
 		}
@@ -481,7 +494,7 @@ func TestFifoCancelledWaiterIsNeverAdmitted(t *testing.T) {
 
 // A waiter that gives up while the lock is on its way to it passes it on.
 func TestFifoGivingUpWakesTheNext(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	twice(t, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		for range 20 {
 			f, impatient, patient := of(w.locks()), of(w.locks()), of(w.locks())

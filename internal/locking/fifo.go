@@ -16,23 +16,24 @@ const (
 type fifo struct {
 	lock
 	side  string
-	wakes string // the key that names the lock in wake-ups
-	keys  []any  // as fifo.lua wants them, after the tombstone
+	wakes string   // the key that names the lock in wake-ups
+	keys  []string // as fifo.lua wants them, after the tombstone
 }
 
 // fifoAt returns a side of the first-come lock of a name.
-func (l *Locks) fifoAt(side, role, name string, opts []MutexOption) *fifo {
+func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 	var o mutexOptions
 	for _, opt := range opts {
 		opt(&o)
 	}
 	where := placeOf(o.group, name)
-	f := &fifo{side: side, wakes: where.key(role, name)}
+	f := &fifo{side: sideWrite, wakes: where.key(role, name)}
 	for _, part := range []string{"", roleReaders, roleCounts, roleWriting, roleReading, roleBeats, rolePulse} {
 		f.keys = append(f.keys, where.key(role+part, name))
 	}
-	f.lock = l.lockAt(f, where, name, role, role+roleWriting)
-	if side == sideRead {
+	f.lock = l.lockAt(fifoKind{f, is}, where, name, role, role+roleWriting)
+	if is == KindRead {
+		f.side = sideRead
 		f.state = where.key(role+roleReaders, name)
 		f.queue = where.key(role+roleReading, name)
 		f.order += "\x00r" // after the writing side of the same lock, and before every other lock
@@ -51,29 +52,46 @@ func (f *fifo) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return f.acquire(ctx, true, opts)
 }
 
-// newCall begins the call of a script about this side, with some more arguments that are to be added.
-func (f *fifo) newCall(s *script, tombstone string, args int) scriptCall {
-	call := s.newCall(1+len(f.keys), args)
-	return append(append(call, tombstone), f.keys...)
+// keysOf returns the keys of a script. Where it needs no tombstone, the clock stands for it.
+func (f *fifo) keysOf(tombstone string) []string { return append([]string{tombstone}, f.keys...) }
+
+// newCall begins the call of a script about this side. The attempt to cancel is 0 for none.
+func (f *fifo) newCall(s *script, cancels int64, args int) scriptCall {
+	call := append(s.newCall(1+len(f.keys), 1+args), f.tombstone(cancels))
+	for _, key := range f.keys {
+		call = append(call, key)
+	}
+	return call
 }
 
-// acquisition is the call that asks for the lock. token is that of the hold to re-enter, or empty.
-func (f *fifo) acquisition(try *attempt, id string, lease time.Duration, count int, token, ticket, place string) scriptCall {
-	call := fifoAcquireScript.newCall(2+len(f.keys), 9)
-	call = append(append(call, f.tombstone(try.number)), f.keys...)
-	return append(call, f.place.clock(),
-		f.locks.boxed, try, f.side, id, lease.Milliseconds(), count, token, ticket, place)
+// newMintingCall is newCall for a script that mints tokens.
+func (f *fifo) newMintingCall(s *script, cancels int64, args int) scriptCall {
+	call := append(f.newCall(s, cancels, args), f.place.clock())
+	call[2] = len(f.keys) + 2
+	return call
 }
 
-// renewal implements kind.
-func (f *fifo) renewal(g *grant, lease time.Duration) errand {
-	call := f.newCall(fifoRenewScript, f.tombstone(0), 4)
-	return errand{fifoRenewScript, append(call, f.side, g.tenure.id, g.tenure.token, lease.Milliseconds())}
+// fifoKind is what the scripts of a first-come lock say. No two are equal: parts of such locks are taken
+// and given back one at a time.
+type fifoKind struct {
+	*fifo
+	is Kind
 }
 
-// settling implements kind. The place of a row is the ticket of a waiter that leaves. Parts of first-come
-// locks come one at a time.
-func (f *fifo) settling(s *settlement) errand {
+func (k fifoKind) name() Kind { return k.is }
+
+func (k fifoKind) renewal(g *grant, lease time.Duration) errand {
+	call := k.newCall(fifoRenewScript, 0, 4)
+	return errand{fifoRenewScript, append(call, k.side, g.tenure.id, g.tenure.token, lease.Milliseconds())}
+}
+
+func (k fifoKind) raising(g *grant, n int64) errand {
+	call := k.newMintingCall(fifoTokenScript, 0, 5)
+	return errand{fifoTokenScript, append(call, k.locks.boxed, "0", k.side, g.tenure.id, n)}
+}
+
+// settling has the ticket of a waiter that leaves as the place of the row.
+func (k fifoKind) settling(s *settlement) errand {
 	number, r := any(0), s.rows[0]
 	if s.attempt != nil {
 		number = s.attempt
@@ -82,19 +100,18 @@ func (f *fifo) settling(s *settlement) errand {
 	if leaves == placeStay {
 		leaves = ""
 	}
-	call := f.newCall(fifoReleaseScript, f.tombstone(s.tombstone), 8)
-	return errand{fifoReleaseScript, append(call, f.locks.boxed, number, f.side, r.id, r.count,
+	call := k.newCall(fifoReleaseScript, s.tombstone, 8)
+	return errand{fifoReleaseScript, append(call, k.locks.boxed, number, k.side, r.id, r.count,
 		r.remaining.Milliseconds(), leaves, s.tombstoneFor.Milliseconds())}
 }
 
-// take implements kind.
-func (f *fifo) take(c *call, run []*part) error {
-	l := f.locks
+func (k fifoKind) take(c *call, run []*part) error {
+	l := k.locks
 	if err := l.enter(); err != nil {
 		return err
 	}
 	defer l.calls.Done()
-	v := &visit{locks: l, fifo: f, call: c, part: run[0]}
+	v := &visit{locks: l, fifo: k.fifo, call: c, part: run[0]}
 	v.part.tenant = l.tenant(v.part.lock, c.who)
 	defer l.retire(v.part.tenant)
 	err := v.seek()
@@ -104,6 +121,7 @@ func (f *fifo) take(c *call, run []*part) error {
 	v.leave()
 	if err != nil {
 		_ = l.release(c.ctx, v.part.holds) // what fails here is repeated in the background
+		l.observer.Failed(k.is, time.Since(c.start), c.reasonOf(err))
 	}
 	return err
 }

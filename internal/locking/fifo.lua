@@ -8,7 +8,8 @@
 --       5 writing   zset: waiting writer -> score                     1 min
 --       6 reading   zset: waiting reader -> score                     1 min
 --       7 beats     zset: waiter -> deadline in ms                    1 min
---       8 pulse     string: from when on the dead are dropped         2 s
+--       8 pulse     string: "when the lock was talked about last,
+--                           from when on the dead are dropped"        1 min
 --
 -- Both queues draw their scores from one sequence, so they are one queue of which the first writer can be
 -- found without looking at the readers. A free lock is the head's: nobody passes a waiter that lives.
@@ -47,10 +48,13 @@ end
 
 -- bury drops waiters whose deadline has passed, and tells whether there were any, and from when on it may.
 -- If the lock has not been talked about for a while, either the server stood still or nobody waits any
--- more; the living get time to tell. A deadline too far away was set before the clock stepped back.
+-- more; the living get time to tell. The time of the talk is the one that its script has read: the server
+-- may have stood still in the middle of it. A deadline too far away was set before the clock stepped back.
 local function bury()
-  local from = math.min(tonumber(call('GET', pulse) or now + respite), now + respite)
-  redis.pcall('SET', pulse, digits(from), 'PX', quiet) -- without memory it is only unfair
+  local talk, from = string.match(call('GET', pulse) or '', '^(%d+) (%d+)$')
+  if not talk or now - talk > quiet or tonumber(from) > now + respite then from = now + respite end
+  from = tonumber(from)
+  redis.pcall('SET', pulse, digits(now) .. ' ' .. digits(from), 'PX', queue_life) -- else it is only unfair
   for _, waiter in ipairs(call('ZRANGEBYSCORE', beats, '(' .. now + beat_life, '+inf', 'LIMIT', 0, some)) do
     call('ZADD', beats, now + beat_life, waiter)
   end

@@ -13,6 +13,10 @@ var (
 	fifoReleaseSource string
 	//go:embed fifo_renew.lua
 	fifoRenewSource string
+	//go:embed fifo_token.lua
+	fifoTokenSource string
+	//go:embed fifo_inspect.lua
+	fifoInspectSource string
 	//go:embed fifo_force.lua
 	fifoForceSource string
 
@@ -20,6 +24,8 @@ var (
 	fifoBeatScript    = newScript(fifoSource + fifoBeatSource)
 	fifoReleaseScript = newScript(fifoSource + fifoReleaseSource)
 	fifoRenewScript   = newScript(fifoSource + fifoRenewSource)
+	fifoTokenScript   = newScript(mintSource + fifoSource + fifoTokenSource)
+	fifoInspectScript = newScript(fifoSource + fifoInspectSource)
 	fifoForceScript   = newScript(fifoSource + fifoForceSource)
 )
 

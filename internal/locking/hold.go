@@ -8,6 +8,7 @@ import (
 // A Hold is one successful Lock. It is safe for concurrent use, and does its own part in a reentrant
 // lock: each hold is unlocked by itself and has its own deadline.
 type Hold struct {
+	base   context.Context // what ctx is made from
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	who    *owner
@@ -43,8 +44,12 @@ func (l *Locks) newHold(c *call, p *part, g *grant, deadline time.Time) *Hold {
 		fixed:    c.fixed,
 		deadline: deadline,
 		since:    time.Now(),
+		base:     c.ctx,
 	}
-	h.ctx, h.cancel = context.WithCancelCause(c.ctx)
+	if p.base != nil {
+		h.base = p.base
+	}
+	h.ctx, h.cancel = context.WithCancelCause(h.base)
 	h.timer = time.AfterFunc(time.Until(deadline), h.expire)
 	if g.holds == nil {
 		g.holds = g.firstHold[:0]

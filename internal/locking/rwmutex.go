@@ -1,12 +1,16 @@
 package locking
 
+import "context"
+
 // An RWMutex is held by one writer or by any number of readers. Both wait in one queue, first come, first
 // served as in a FairMutex: a reader waits behind a writer that came earlier, and readers who stand at the
 // head together enter together.
 //
 // Both sides are reentrant and count by themselves. A writer may take the reading side as well; when it
 // unlocks the writing side first, it has become a reader, and others who wait to read enter. A reader
-// cannot become a writer: two who tried would wait for each other. It gets ErrUpgrade.
+// cannot become a writer: two who tried would wait for each other. It gets ErrUpgrade. Take the reading side
+// under the writer's hold.Context(), or under one that carries the same owner: it goes on when the writer is
+// unlocked.
 //
 // Readers have a lease each. One that crashes, unlocks or is renewed does not touch the others'. All who
 // read at the same time have one token, which is above that of the last writer and below that of the next.
@@ -16,10 +20,13 @@ type RWMutex struct{ writer, reader *fifo }
 // RWMutex returns the read-write lock of a name, which may be any bytes but none.
 func (l *Locks) RWMutex(name string, opts ...MutexOption) *RWMutex {
 	return &RWMutex{
-		writer: l.fifoAt(sideWrite, roleReadWrite, name, opts),
-		reader: l.fifoAt(sideRead, roleReadWrite, name, opts),
+		writer: l.fifoAt(KindWrite, roleReadWrite, name, opts),
+		reader: l.fifoAt(KindRead, roleReadWrite, name, opts),
 	}
 }
+
+// Inspect asks the server who holds either side of the lock and how many wait.
+func (m *RWMutex) Inspect(ctx context.Context) (State, error) { return m.writer.Inspect(ctx) }
 
 // Name returns the name that the lock was made with.
 func (m *RWMutex) Name() string { return m.writer.name }

@@ -36,6 +36,9 @@ func (v *visit) seek() error {
 	l, c, p := v.locks, v.call, v.part
 	for {
 		if err := l.check(c); err != nil {
+			if v.queued() && c.ctx.Err() != nil {
+				return ended(c.ctx, ErrBusy)
+			}
 			return err
 		}
 		pause, err := v.reach()
@@ -109,7 +112,8 @@ func (v *visit) reach() (pause time.Duration, err error) {
 	if p.tenant.grant != nil {
 		token = p.tenant.grant.tenure.token
 	}
-	call := v.fifo.acquisition(try, p.tenant.id, c.leaseOr(l.lease), p.tenant.live()+p.times, token, number, place)
+	call := append(v.fifo.newMintingCall(fifoAcquireScript, try.number, 10), l.boxed, try, v.fifo.side, p.tenant.id,
+		c.leaseOr(l.lease).Milliseconds(), p.tenant.live()+p.times, token, number, place)
 	l.mu.Unlock()
 
 	trusted := start.Add(trust(c.leaseOr(l.lease)))
@@ -222,8 +226,25 @@ func (v *visit) admit(token int64, t *tenure, trusted time.Time) {
 		g = &grant{lock: p.lock, who: v.call.who, token: token, tenure: t}
 		p.tenant.grant = g
 	}
+	p.base = v.base()
 	l.holdAll(v.call, p, g, trusted)
 	l.tickets.wakeOwner(v.call.who)
+}
+
+// base returns what the hold's context is made from: the caller's. A reader under the very context of its
+// own writer's hold must go on when that is unlocked, so its context comes from where the writer's came.
+// l.mu is held.
+func (v *visit) base() context.Context {
+	if b := v.locks.books[v.fifo.wakes]; b != nil && v.fifo.side == sideRead {
+		if writer := b.tenantOf(v.call.who); writer != nil && writer.grant != nil {
+			for _, h := range writer.grant.holds {
+				if h.ctx == v.call.ctx {
+					return h.base
+				}
+			}
+		}
+	}
+	return v.call.ctx
 }
 
 // leave gives up the ticket and the place in the queue, if there is one, and waits a moment for it to be

@@ -1,0 +1,443 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// everySide runs a test with each side of each kind of first-come lock.
+func everySide(t *testing.T, test func(w *world, of func(l *Locks) *fifo)) {
+	t.Helper()
+	t.Parallel()
+	for kind, of := range map[string]func(l *Locks, name string) *fifo{
+		"fair":  func(l *Locks, name string) *fifo { return l.FairMutex(name).fifo },
+		"write": func(l *Locks, name string) *fifo { return l.RWMutex(name).writer },
+		"read":  func(l *Locks, name string) *fifo { return l.RWMutex(name).reader },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			each(t, func(w *world) {
+				test(w, func(l *Locks) *fifo { return of(l, w.name) })
+			})
+		})
+	}
+}
+
+// count returns how often an owner holds a side by the server's books.
+func (w *world) count(rdb *redis.Client, f *fifo, h *Hold) string {
+	w.t.Helper()
+	s, err := f.Inspect(w.ctx())
+	w.ok(err)
+	for _, holder := range s.Holders {
+		if holder.Owner == h.Owner() && holder.Read == (f.side == sideRead) {
+			return string(rune('0' + holder.Count))
+		}
+	}
+	return ""
+}
+
+func TestFifoGhostOfACancelledAcquire(t *testing.T) {
+	everySide(t, func(w *world, of func(l *Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		f := of(l)
+		w.ok(w.must(f.Lock(ctx)).Unlock(ctx)) // the scripts are known now
+		for _, arrives := range []bool{false, true} {
+			var ghost []any
+			tap.on(fifoAcquireScript, func(cmd redis.Cmder, next func() error) error {
+				written(cmd)
+				ghost = cmd.Args()
+				if arrives {
+					w.ok(next())
+				}
+				cmd.SetErr(errLost)
+				return errLost
+			})
+			if h, err := f.Lock(ctx); err == nil || h != nil {
+				t.Fatal("an error was a grant")
+			}
+			tap.on(nil, nil)
+			w.soon("it is cancelled", func() bool { return w.exists(rdb, ghost[3].(string)) == 1 })
+			w.left(rdb, f)
+			w.late(rdb, ghost)
+			w.left(rdb, f)
+			if ttl := rdb.PTTL(ctx, ghost[3].(string)).Val(); ttl < 58*time.Second {
+				t.Errorf("the tombstone stands for %s", ttl)
+			}
+		}
+	})
+}
+
+func TestFifoGhostOfAReleasedAcquire(t *testing.T) {
+	everySide(t, func(w *world, of func(l *Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		f := of(l)
+		w.ok(w.must(f.Lock(ctx)).Unlock(ctx))
+		tap.on(fifoAcquireScript, func(cmd redis.Cmder, next func() error) error {
+			written(cmd) // once, and then again by the client
+			return next()
+		})
+		h := w.must(f.Lock(ctx))
+		inner := w.must(f.Lock(h.Context()))
+		tap.on(nil, nil)
+		w.ok(inner.Unlock(ctx))
+		w.ok(h.Unlock(ctx))
+		copies := tapArgs(tap, fifoAcquireScript)
+		for _, args := range copies[len(copies)-2:] {
+			w.late(rdb, args)
+			w.left(rdb, f)
+		}
+	})
+}
+
+func TestFifoReplayedScripts(t *testing.T) {
+	everySide(t, func(w *world, of func(l *Locks) *fifo) {
+		rdb, ctx := w.client(), WithOwner(w.ctx())
+		l, tap := w.tapped()
+		f := of(l)
+		twice := func(cmd redis.Cmder, next func() error) error {
+			written(cmd)
+			w.ok(next())
+			return next() // the second answer is the one that is heard
+		}
+		w.ok(w.must(f.Lock(ctx)).Unlock(ctx))
+		tap.on(fifoAcquireScript, twice)
+		outer := w.must(f.Lock(ctx))
+		inner := w.must(f.Lock(outer.Context()))
+		count := func(want string) {
+			t.Helper()
+			if got := w.count(rdb, f, outer); got != want {
+				t.Errorf("count %q, want %q", got, want)
+			}
+		}
+		count("2")
+		acquires := tapArgs(tap, fifoAcquireScript)
+		again := func(want string) {
+			t.Helper()
+			for _, args := range acquires[len(acquires)-2:] {
+				w.late(rdb, args)
+				count(want)
+			}
+		}
+		again("2")
+		tap.on(fifoReleaseScript, twice)
+		w.ok(inner.Unlock(ctx))
+		count("1")
+		again("1")
+		w.ok(outer.Unlock(ctx)) // the second answer says that it is not ours; the first one freed it
+		count("")
+		tap.on(nil, nil)
+		next := w.must(f.Lock(ctx)) // of the same owner: old releases must not free what it has locked since
+		for _, args := range tapArgs(tap, fifoReleaseScript) {
+			w.late(rdb, args)
+		}
+		count("1")
+		w.ok(next.Unlock(ctx))
+	})
+}
+
+func TestFifoUnconfirmedReleaseIsRepeated(t *testing.T) {
+	everySide(t, func(w *world, of func(l *Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		f := of(l)
+		h := w.must(f.Lock(ctx))
+		tap.on(fifoReleaseScript, func(cmd redis.Cmder, _ func() error) error {
+			written(cmd)
+			cmd.SetErr(errLost)
+			return errLost
+		})
+		tap.mu.Lock()
+		tap.lose = 2
+		tap.mu.Unlock()
+		if err := h.Unlock(ctx); err == nil {
+			t.Error("the loss was not told")
+		}
+		w.ok(h.Unlock(ctx))
+		w.left(rdb, f)
+	})
+}
+
+// A waiter whose answers are lost keeps asking, and its place. What a lost answer has granted, it takes.
+func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
+	everySide(t, func(w *world, of func(l *Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		holder := w.locks().RWMutex(w.name).Writer().fifo
+		f := of(w.locks())
+		if f.wakes != holder.wakes {
+			holder = of(w.locks())
+		}
+		h := w.must(holder.Lock(ctx))
+		l, tap := w.tapped()
+		f = of(l)
+		lost := make(chan []any, 2)
+		var ghosts [][]any // those that may still arrive
+		order := w.line(rdb, []*fifo{f}, func(_ int, h *Hold) {
+			for range cap(lost) {
+				ghosts = append(ghosts, <-lost)
+			}
+			for _, args := range ghosts {
+				w.late(rdb, args)
+			}
+			if got := w.count(rdb, f, h); got != "1" {
+				t.Errorf("count %q", got)
+			}
+			w.unlocks(0, h)
+		})
+		w.soon("it waits", func() bool {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			for _, ticket := range l.tickets.all {
+				return ticket.queued
+			}
+			return false
+		})
+		tap.on(fifoAcquireScript, func(cmd redis.Cmder, next func() error) error {
+			err := next()
+			select {
+			case lost <- cmd.Args():
+				written(cmd)
+				cmd.SetErr(errLost)
+				return errLost
+			default:
+				return err
+			}
+		})
+		w.ok(h.Unlock(ctx))
+		order()
+		for _, args := range ghosts {
+			w.late(rdb, args)
+		}
+		w.left(rdb, f)
+	})
+}
+
+func TestFifoFlushAllIsALoss(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	const lease = 600 * time.Millisecond
+	l := w.locks(WatchdogLease(lease))
+	var holds []*Hold
+	for _, f := range []*fifo{l.FairMutex(w.name).fifo, l.RWMutex(w.name + "w").writer, l.RWMutex(w.name + "r").reader} {
+		holds = append(holds, w.must(f.Lock(ctx)))
+	}
+	start := time.Now()
+	w.ok(rdb.FlushAll(ctx).Err())
+	for _, h := range holds {
+		<-h.Context().Done()
+		if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) || time.Since(start) > lease {
+			t.Errorf("cause %v after %s", cause, time.Since(start))
+		}
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+		next := w.must(h.lock.acquire(ctx, true, nil))
+		if next.Token() <= h.Token() {
+			t.Error("the token did not grow")
+		}
+		w.ok(next.Unlock(ctx))
+	}
+}
+
+// Waiters find their way back into a queue that the server has forgotten.
+func TestFifoQueueIsForgotten(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	f := w.locks().FairMutex(w.name).fifo
+	w.must(f.Lock(ctx))
+	order := w.line(rdb, []*fifo{f, w.locks().FairMutex(w.name).fifo}, w.unlocks)
+	start := time.Now()
+	w.ok(rdb.FlushAll(ctx).Err())
+	order()
+	if took := time.Since(start); took > 3*pollInterval {
+		t.Errorf("both entered after %s", took)
+	}
+}
+
+func TestFifoServerRestart(t *testing.T) {
+	t.Parallel()
+	w, server := private(t)
+	ctx := w.ctx()
+	l := w.locks()
+	f := l.FairMutex(w.name).fifo
+	h := w.must(f.Lock(ctx))
+	w.ok(server.Kill())
+	if h, err := l.RWMutex(w.name).Reader().Lock(ctx); err == nil || h != nil || errors.Is(err, ErrBusy) {
+		t.Errorf("without a server: %v", err)
+	}
+	if err := h.Unlock(ctx); err == nil {
+		t.Error("unlocked without a server")
+	}
+	w.ok(server.Restart(ctx))
+	w.soon("it works again", func() bool {
+		next, err := f.Lock(ctx)
+		if err != nil {
+			return false
+		}
+		if next.Token() <= h.Token() {
+			t.Error("the token did not grow")
+		}
+		return next.Unlock(ctx) == nil
+	})
+}
+
+func TestFifoForceUnlock(t *testing.T) {
+	everySide(t, func(w *world, of func(l *Locks) *fifo) {
+		rdb, ctx := w.client(), w.ctx()
+		f, other := of(w.locks()), of(w.locks())
+		if freed, err := other.ForceUnlock(ctx); err != nil || freed {
+			t.Errorf("freed %t, %v", freed, err)
+		}
+		h := w.must(f.Lock(ctx))
+		inner := w.must(f.Lock(h.Context()))
+		waits := other
+		if f.side == sideRead {
+			waits = other.locks.RWMutex(w.name).writer
+		}
+		order := w.line(rdb, []*fifo{waits}, func(_ int, next *Hold) {
+			if next.Token() <= h.Token() {
+				t.Errorf("token %d after %d", next.Token(), h.Token())
+			}
+			w.unlocks(0, next)
+		})
+		if freed, err := other.ForceUnlock(ctx); err != nil || !freed {
+			t.Fatalf("freed %t, %v", freed, err)
+		}
+		order()
+		for _, lost := range []*Hold{inner, h} {
+			if err := lost.Unlock(ctx); !errors.Is(err, ErrLost) {
+				t.Errorf("unlock: %v", err)
+			}
+		}
+		own := w.must(f.Lock(ctx)) // through the Locks that hold it: they know at once
+		if freed, err := f.ForceUnlock(ctx); err != nil || !freed || !errors.Is(context.Cause(own.Context()), ErrLost) {
+			t.Errorf("freed %t, %v, cause %v", freed, err, context.Cause(own.Context()))
+		}
+		w.left(rdb, f)
+	})
+}
+
+func TestRWForceUnlockTouchesItsOwnSide(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		m, other := w.locks().RWMutex(w.name), w.locks().RWMutex(w.name)
+		write := w.must(m.Writer().Lock(ctx))
+		read := w.must(m.Reader().Lock(write.Context()))
+		if freed, err := other.Reader().ForceUnlock(ctx); !freed || err != nil {
+			t.Errorf("freed %t, %v", freed, err)
+		}
+		if err := read.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("the reader: %v", err)
+		}
+		if _, err := other.Reader().TryLock(ctx); !errors.Is(err, ErrBusy) {
+			t.Errorf("the writer is gone: %v", err)
+		}
+		w.ok(write.Unlock(ctx))
+	})
+}
+
+func TestRWInspect(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m, other := w.locks().RWMutex(w.name), w.locks().RWMutex(w.name)
+		look := func() State {
+			t.Helper()
+			s, err := other.Inspect(ctx)
+			w.ok(err)
+			return s
+		}
+		if s := look(); s.Held() || s.Reserved || s.Token != 0 || s.Remaining != 0 || s.Waiting != 0 {
+			t.Errorf("free: %+v", s)
+		}
+		write := w.must(m.Writer().Lock(ctx))
+		w.must(m.Reader().Lock(write.Context(), Lease(time.Minute)))
+		order := w.line(rdb, []*fifo{other.reader, other.writer}, w.unlocks)
+		s := look()
+		if len(s.Holders) != 2 || s.Holders[0].Read || !s.Holders[1].Read || s.Token != write.Token() || s.Waiting != 2 {
+			t.Errorf("written: %+v", s)
+		}
+		for _, holder := range s.Holders {
+			if holder.Owner != write.Owner() || holder.Count != 1 || holder.Remaining < 29*time.Second {
+				t.Errorf("holder: %+v", holder)
+			}
+		}
+		if s.Remaining < 59*time.Second || s.Remaining > time.Minute {
+			t.Errorf("it lives for %s", s.Remaining)
+		}
+		for _, side := range []*RWSide{m.Reader(), m.Writer()} {
+			if _, err := side.ForceUnlock(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+		order()
+	})
+}
+
+func TestFifoTokenAbove(t *testing.T) {
+	everySide(t, func(w *world, of func(l *Locks) *fifo) {
+		ctx := w.ctx()
+		f := of(w.locks())
+		h := w.must(f.Lock(ctx))
+		other := (*Hold)(nil)
+		if f.side == sideRead {
+			other = w.must(of(w.locks()).Lock(ctx))
+		}
+		first := h.Token()
+		for _, n := range []int64{0, first, first + 10_000_000_000} {
+			token, err := h.TokenAbove(ctx, n)
+			if err != nil || token <= n || token != h.Token() {
+				t.Errorf("above %d: %d (%v)", n, token, err)
+			}
+		}
+		inner := w.must(f.Lock(h.Context()))
+		if inner.Token() != h.Token() {
+			t.Errorf("re-entry has %d, and not %d", inner.Token(), h.Token())
+		}
+		w.ok(inner.Unlock(ctx))
+		if other != nil {
+			if other.Token() != first {
+				t.Error("another reader's token has changed")
+			}
+			w.ok(other.Unlock(ctx))
+		}
+		last := h.Token()
+		w.ok(h.Unlock(ctx))
+		if _, err := h.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) {
+			t.Errorf("of a hold that is over: %v", err)
+		}
+		next := w.must(f.Lock(ctx))
+		if next.Token() <= last {
+			t.Error("the token did not grow")
+		}
+		w.ok(next.Unlock(ctx))
+	})
+}
+
+// After its token was raised a reader is renewed, and so are the others of its phase.
+func TestRWReadersAreRenewedUnderTheirOwnTokens(t *testing.T) {
+	each(t, func(w *world) {
+		const lease = 300 * time.Millisecond
+		ctx := w.ctx()
+		l := w.locks(WatchdogLease(lease))
+		var holds []*Hold
+		for range 3 {
+			holds = append(holds, w.must(l.RWMutex(w.name).Reader().Lock(ctx)))
+		}
+		if _, err := holds[1].TokenAbove(ctx, holds[1].Token()+1000); err != nil {
+			t.Error(err)
+		}
+		if _, err := w.locks().RWMutex(w.name).Writer().Lock(ctx, Wait(3*lease)); !errors.Is(err, ErrBusy) {
+			t.Errorf("a writer: %v", err)
+		}
+		for _, h := range holds {
+			w.ok(h.Context().Err())
+			w.ok(h.Unlock(ctx))
+		}
+	})
+}
