@@ -86,12 +86,12 @@ func (h *heart) errands() []errand {
 		}
 		call = append(call, t.number)
 		if calls[key] = call; len(call) == cap(call) {
-			errands = append(errands, errand{fifoBeatScript, call})
+			errands = append(errands, errand{script: fifoBeatScript, call: call})
 			delete(calls, key)
 		}
 	}
 	for _, call := range calls {
-		errands = append(errands, errand{fifoBeatScript, call})
+		errands = append(errands, errand{script: fifoBeatScript, call: call})
 	}
 	return errands
 }
@@ -101,10 +101,7 @@ func (h *heart) errands() []errand {
 func (h *heart) send(errands []errand) time.Duration {
 	l := h.locks
 	soon, next := pollInterval/10, pollInterval
-	answers, err := l.pipeline(time.Now().Add(beatBound), errands)
-	if err != nil {
-		return soon
-	}
+	answers := l.pipeline(time.Now().Add(beatBound), errands)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, answer := range answers {

@@ -1,6 +1,8 @@
 package locking
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,4 +74,47 @@ func BenchmarkCrowd(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkContended is 16 clients on one lock, with nothing to do under it and nothing in between: what the
+// strict order costs.
+func BenchmarkContended(b *testing.B) {
+	for name, of := range map[string]func(l *Locks, name string) Locker{
+		"mutex": func(l *Locks, name string) Locker { return l.Mutex(name) },
+		"fair":  func(l *Locks, name string) Locker { return l.FairMutex(name) },
+		"write": func(l *Locks, name string) Locker { return l.RWMutex(name).Writer() },
+	} {
+		b.Run(name, func(b *testing.B) {
+			var clients []Locker
+			for range 16 {
+				rdb := redis.NewClient(&redis.Options{Addr: shared, ContextTimeoutEnabled: true})
+				defer func() { _ = rdb.Close() }()
+				locks, err := New(rdb)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer func() { _ = locks.Close() }()
+				clients = append(clients, of(locks, b.Name()))
+			}
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			b.ResetTimer()
+			var wg sync.WaitGroup
+			for _, lock := range clients {
+				wg.Go(func() {
+					for left.Add(-1) >= 0 {
+						h, err := lock.Lock(b.Context())
+						if err != nil {
+							b.Error(err)
+							return
+						}
+						if err := h.Unlock(b.Context()); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
 }

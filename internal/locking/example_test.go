@@ -55,6 +55,74 @@ func ExampleLocks_Mutex() {
 	// somebody else: true
 }
 
+// Whoever waits gets the lock in the order in which they came, in whatever process.
+func ExampleLocks_FairMutex() {
+	locks, stop := embedded()
+	defer stop()
+	ctx := context.Background()
+	mu := locks.FairMutex("ticket office")
+
+	hold, err := mu.Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	served := make(chan string)
+	for i, who := range []string{"Ada", "Grace", "Mary"} {
+		go func() {
+			hold, err := mu.Lock(ctx)
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			served <- who
+			_ = hold.Unlock(ctx)
+		}()
+		for queued := false; !queued; { // until it stands in the queue
+			state, err := mu.Inspect(ctx)
+			queued = err != nil || state.Waiting == i+1
+		}
+	}
+	_ = hold.Unlock(ctx)
+	fmt.Println(<-served, <-served, <-served)
+	// Output:
+	// Ada Grace Mary
+}
+
+func ExampleLocks_RWMutex() {
+	locks, stop := embedded()
+	defer stop()
+	ctx := context.Background()
+	mu := locks.RWMutex("price list")
+
+	write, err := mu.Writer().Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = mu.Reader().TryLock(ctx)
+	fmt.Println("somebody reads beside a writer:", !errors.Is(err, locking.ErrBusy))
+
+	// The writer becomes a reader. Nobody writes in between, and others may read now.
+	read, err := mu.Reader().Lock(write.Context())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_ = write.Unlock(ctx)
+	other, err := mu.Reader().TryLock(ctx)
+	fmt.Println("somebody reads beside a reader:", err == nil && other.Token() == read.Token())
+
+	_, err = mu.Writer().TryLock(read.Context())
+	fmt.Println("the other way round:", err)
+	_ = other.Unlock(ctx)
+	_ = read.Unlock(ctx)
+	// Output:
+	// somebody reads beside a writer: false
+	// somebody reads beside a reader: true
+	// the other way round: locking: who reads cannot write
+}
+
 func ExampleMultiLock() {
 	locks, stop := embedded()
 	defer stop()

@@ -82,12 +82,12 @@ func (k fifoKind) name() Kind { return k.is }
 
 func (k fifoKind) renewal(g *grant, lease time.Duration) errand {
 	call := k.newCall(fifoRenewScript, 0, 4)
-	return errand{fifoRenewScript, append(call, k.side, g.tenure.id, g.tenure.token, lease.Milliseconds())}
+	return errand{script: fifoRenewScript, call: append(call, k.side, g.tenure.id, g.tenure.token, lease.Milliseconds())}
 }
 
 func (k fifoKind) raising(g *grant, n int64) errand {
 	call := k.newMintingCall(fifoTokenScript, 0, 5)
-	return errand{fifoTokenScript, append(call, k.locks.boxed, "0", k.side, g.tenure.id, n)}
+	return errand{script: fifoTokenScript, call: append(call, k.locks.boxed, "0", k.side, g.tenure.id, n)}
 }
 
 // settling has the ticket of a waiter that leaves as the place of the row.
@@ -101,8 +101,8 @@ func (k fifoKind) settling(s *settlement) errand {
 		leaves = ""
 	}
 	call := k.newCall(fifoReleaseScript, s.tombstone, 8)
-	return errand{fifoReleaseScript, append(call, k.locks.boxed, number, k.side, r.id, r.count,
-		r.remaining.Milliseconds(), leaves, s.tombstoneFor.Milliseconds())}
+	return errand{script: fifoReleaseScript, call: append(call, k.locks.boxed, number, k.side, r.id, r.count,
+		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds())}
 }
 
 func (k fifoKind) take(c *call, run []*part) error {

@@ -5,12 +5,12 @@
 -- KEYS  see fifo.lua; the tombstone is of the attempt to cancel
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process; 0: the count is not told),
 --       3 side ('write', 'read'), 4 id of the holder, 5 count to hold afterwards,
---       6 ms that the remaining holds need, 7 ticket of the waiter that leaves ('' for none),
+--       6 longest lease of the holds that are left, in ms, 7 ticket of the waiter that leaves ('' for none),
 --       8 life of the tombstone in ms (0: write none)
 -- Returns {1 done   0 the lock is not the holder's   2 outdated by a later attempt}
 --
 -- Running it twice changes things once: the second run is not later than the first.
-local attempt, side, id, count, remaining = ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+local attempt, side, id, count, longest = ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 local function write()
   local held = call('HMGET', state, 'seq', id)
@@ -20,8 +20,9 @@ local function write()
     call('DEL', state)
     return 1, true
   end
+  -- First, for a script that has written is given memory. Never further away, never below what a renewal gave.
+  call('PEXPIRE', state, longest, 'LT')
   call('HSET', state, id, count, 'seq', attempt)
-  call('PEXPIRE', state, remaining)
   return 1
 end
 
@@ -35,8 +36,9 @@ local function read()
     call('ZREM', readers, id)
     call('HDEL', counts, id)
   else
+    call('PEXPIRE', counts, longest, 'LT') -- as above; it is put right below
     call('HSET', counts, id, count .. ' ' .. attempt .. ' ' .. token)
-    call('ZADD', readers, now + remaining, id)
+    if tonumber(expiry) > now + longest then call('ZADD', readers, now + longest, id) end
   end
   local last = read_until()
   if not last then

@@ -27,7 +27,7 @@ func (w *world) desk() *desk {
 
 func (d *desk) run(script *script, args ...any) []int64 {
 	d.t.Helper()
-	answer, err := script.Run(d.ctx(), d.rdb, d.list(), args...).Result()
+	answer, err := d.rdb.Eval(d.ctx(), script.source.(string), d.list(), args...).Result()
 	d.ok(err)
 	switch answer := answer.(type) {
 	case int64:

@@ -1,6 +1,7 @@
 package locking
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -11,16 +12,22 @@ func FuzzKeys(f *testing.F) {
 	f.Add("m:a", "a", "{b0001}")
 	f.Add("\x00", "\xff:", "::")
 	roles := []string{roleMutex, roleMutexQueue, roleTombstone}
+	for _, kind := range []string{roleFair, roleReadWrite} {
+		roles = append(roles, kind)
+		for _, part := range []string{roleReaders, roleCounts, roleWriting, roleReading, roleBeats, rolePulse} {
+			roles = append(roles, kind+part)
+		}
+	}
 	f.Fuzz(func(t *testing.T, a, b, group string) {
 		if strings.Join(roles, ":") != strings.ReplaceAll(strings.Join(roles, ":"), "}", "") {
 			t.Fatal("a role with a brace")
 		}
 		where := placeOf(group, a)
 		seen := map[string]string{where.clock(): "the clock"}
-		for _, role := range roles {
+		for i, role := range roles {
 			for _, name := range []string{a, b} {
 				key := where.key(role, name)
-				what := role + " of " + name
+				what := fmt.Sprint(i, " of ", name)
 				if had, ok := seen[key]; ok && had != what {
 					t.Errorf("%q is %s and %s", key, had, what)
 				}

@@ -479,7 +479,7 @@ func TestRWTenThousandReaders(t *testing.T) {
 		for i := range n {
 			d.attempts++
 			who := fmt.Sprint("P:", i)
-			pipe.EvalSha(ctx, fifoAcquireScript.Hash(), d.list(), "P", d.attempts, "read", who, 60000, 1, "", "", "n")
+			pipe.EvalSha(ctx, fifoAcquireScript.hash.(string), d.list(), "P", d.attempts, "read", who, 60000, 1, "", "", "n")
 		}
 		_, err := pipe.Exec(ctx)
 		w.ok(err)

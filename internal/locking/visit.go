@@ -94,6 +94,25 @@ func (v *visit) queues(queued bool) {
 	}
 }
 
+// ask prepares a trip. The visit has the turn of its tenant.
+func (v *visit) ask() *asked {
+	l, c, p := v.locks, v.call, v.part
+	number, place := v.look()
+	q := &asked{start: time.Now()}
+	q.attempt.number = l.numbers.Add(1)
+	q.parts = q.one[:]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	token := ""
+	if p.tenant.grant != nil {
+		token = p.tenant.grant.tenure.token
+	}
+	q.one[0] = askedPart{id: p.tenant.arg, fresh: token == ""}
+	q.call = append(v.fifo.newMintingCall(fifoAcquireScript, q.attempt.number, 10), l.boxed, &q.attempt, v.fifo.side,
+		p.tenant.arg, l.milliseconds(c.leaseOr(l.lease)), p.tenant.live()+p.times, token, number, place)
+	return q
+}
+
 // reach asks the server once. Where it gets no hold, it returns when to look again at the latest, negative
 // for at once.
 func (v *visit) reach() (pause time.Duration, err error) {
@@ -102,30 +121,18 @@ func (v *visit) reach() (pause time.Duration, err error) {
 		return 0, err
 	}
 	defer p.tenant.end()
-	number, place := v.look()
-	try, start := l.attempt(), time.Now()
+	ask := v.ask()
 	if len(c.taken) == 0 {
-		c.kept = start
+		c.kept = ask.start
 	}
-	l.mu.Lock()
-	token := ""
-	if p.tenant.grant != nil {
-		token = p.tenant.grant.tenure.token
+	trusted := ask.start.Add(trust(c.leaseOr(l.lease)))
+	answer, err := v.trip(ask, trusted)
+	if isMoving(err) && !c.try { // it may work in a moment
+		if ask.attempt.sent.Load() > 1 {
+			v.bury(ask)
+		}
+		return migrationPause, nil
 	}
-	call := append(v.fifo.newMintingCall(fifoAcquireScript, try.number, 10), l.boxed, try, v.fifo.side, p.tenant.id,
-		c.leaseOr(l.lease).Milliseconds(), p.tenant.live()+p.times, token, number, place)
-	l.mu.Unlock()
-
-	trusted := start.Add(trust(c.leaseOr(l.lease)))
-	ctx := c.ctx
-	if !c.until.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, latest(c.until, start.Add(grace)))
-		defer cancel()
-	}
-	answer, err := l.trip(ctx, trusted, l.closing, func(ctx context.Context) (any, error) {
-		return l.eval(ctx, fifoAcquireScript, try, call)
-	})
 	var heard acquireAnswer
 	if err == nil {
 		heard, err = readAcquire(answer, 1)
@@ -134,61 +141,81 @@ func (v *visit) reach() (pause time.Duration, err error) {
 		err = ErrNoAnswer // its lease may have run out on the way
 	}
 	if err != nil {
-		return v.unanswered(try, err)
+		return v.unanswered(ask, err)
 	}
 	v.trouble = time.Time{}
-	return v.answered(try, heard, token == "", trusted)
+	return v.answered(ask, heard, trusted)
+}
+
+// trip runs the script within the bounds of the call.
+func (v *visit) trip(ask *asked, trusted time.Time) (any, error) {
+	l, c := v.locks, v.call
+	ctx, trip := c.ctx, l.openTrip
+	if c.try {
+		trip = l.trip
+	}
+	if !c.until.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, latest(c.until, ask.start.Add(grace)))
+		defer cancel()
+	}
+	e := errand{script: fifoAcquireScript, call: ask.call}
+	if l.replicas.count > 0 && ask.anyFresh() {
+		e.eval = (*Locks).evalReplicated
+	}
+	return trip(ctx, trusted, l.closing, e, &ask.attempt)
 }
 
 // unanswered deals with an attempt whose outcome is uncertain. Who stands in the queue asks again, for a
 // while: the next answer tells what the lost one would have, and a late copy of this one meets a
 // tombstone. Else the attempt is cancelled.
-func (v *visit) unanswered(try *attempt, err error) (pause time.Duration, _ error) {
+func (v *visit) unanswered(ask *asked, err error) (pause time.Duration, _ error) {
 	l, c, p := v.locks, v.call, v.part
 	refused := redis.Error(nil)
 	over := l.check(c)
-	if v.queued() && !errors.As(err, &refused) && over == nil && !c.waited(time.Now()) {
+	if v.queued() && !errors.As(err, &refused) && !errors.Is(err, ErrNotReplicated) && over == nil && !c.waited(time.Now()) {
 		if v.trouble.IsZero() {
 			v.trouble = time.Now()
 		}
 		if time.Since(v.trouble) < outage {
-			v.bury(try)
+			v.bury(ask)
 			return pollInterval / 4, nil
 		}
 	}
-	v.queues(try.sent.Load() > 0 || v.queued())
-	l.cancel(c, []*part{p}, &asked{attempt: try, ids: []string{p.tenant.id}})
+	v.queues(ask.attempt.sent.Load() > 0 || v.queued())
+	l.cancel(c, []*part{p}, ask)
 	return 0, failed("acquire", p.lock.name, errors.Join(err, over)) // the context, or Close, may be why
 }
 
 // bury has a tombstone written for an attempt, which changes nothing else.
-func (v *visit) bury(try *attempt) {
+func (v *visit) bury(ask *asked) {
 	v.doubtful = true
 	life := 2 * v.call.leaseOr(v.locks.lease)
 	v.locks.janitor.add(&settlement{
 		locks: []*lock{v.part.lock}, rows: []row{{place: placeStay}},
-		tombstone: try.number, tombstoneFor: life, until: time.Now().Add(life),
+		tombstone: ask.attempt.number, tombstoneFor: life, until: time.Now().Add(life),
 	})
 }
 
 // answered puts an answer into the books.
-func (v *visit) answered(try *attempt, heard acquireAnswer, fresh bool, trusted time.Time) (pause time.Duration, err error) {
-	resent := try.sent.Load() > 1
+func (v *visit) answered(ask *asked, heard acquireAnswer, trusted time.Time) (pause time.Duration, err error) {
+	l, p := v.locks, v.part
+	resent := ask.attempt.sent.Load() > 1
 	if heard.code == codeTaken {
 		token, err := tokenOf(heard.tokens[0])
 		if err != nil {
-			v.locks.cancel(v.call, []*part{v.part}, &asked{attempt: try, ids: []string{v.part.tenant.id}})
-			return 0, failed("acquire", v.part.lock.name, err)
+			l.cancel(v.call, []*part{p}, ask)
+			return 0, failed("acquire", p.lock.name, err)
 		}
-		t := &tenure{id: v.part.tenant.id, token: heard.tokens[0], lease: v.call.leaseOr(v.locks.lease)}
-		if resent && fresh { // a late copy of a re-entry finds nothing to re-enter
-			t.ghost = try.number
+		t := &tenure{id: p.tenant.arg, token: heard.tokens[0], lease: v.call.leaseOr(l.lease)}
+		if resent && ask.one[0].fresh { // a late copy of a re-entry finds nothing to re-enter
+			t.ghost = ask.attempt.number
 		}
 		v.admit(token, t, trusted)
 		return 0, nil
 	}
 	if resent {
-		v.bury(try) // a copy may still take what was busy
+		v.bury(ask) // a copy may still take what was busy
 	}
 	switch heard.code {
 	case codeBusy:
@@ -198,17 +225,17 @@ func (v *visit) answered(try *attempt, heard acquireAnswer, fresh bool, trusted 
 		}
 		return heard.busy, nil
 	case codeGone:
-		v.locks.mu.Lock()
-		g := v.part.tenant.grant
-		v.locks.mu.Unlock()
+		l.mu.Lock()
+		g := p.tenant.grant
+		l.mu.Unlock()
 		if g != nil {
-			v.locks.loseGrant(g)
+			l.loseGrant(g)
 		}
 		return -1, nil
 	case codeUpgrade:
 		return 0, ErrUpgrade
 	default:
-		return 0, failed("acquire", v.part.lock.name, errors.New("the attempt was cancelled"))
+		return 0, failed("acquire", p.lock.name, errors.New("the attempt was cancelled"))
 	}
 }
 
@@ -266,7 +293,7 @@ func (v *visit) leave() {
 	if tenant := v.part.tenant; v.doubtful && tenant.beginBy(now.Add(cleanupBound)) == nil {
 		defer tenant.end()
 		l.mu.Lock()
-		s.rows[0].id, s.rows[0].count, s.rows[0].remaining = tenant.id, tenant.live(), tenant.remaining(now)
+		s.rows[0].id, s.rows[0].count, s.rows[0].longest = tenant.arg, tenant.live(), tenant.longest()
 		l.mu.Unlock()
 		s.attempt, s.until = l.attempt(), now.Add(2*v.call.leaseOr(l.lease)+cancelPatience)
 	}
