@@ -33,6 +33,8 @@ type offered interface {
 func exclusiveKinds() map[string]func(l *Locks, name string) offered {
 	return map[string]func(l *Locks, name string) offered{
 		"mutex": func(l *Locks, name string) offered { return l.Mutex(name) },
+		"fair":  func(l *Locks, name string) offered { return l.FairMutex(name) },
+		"write": func(l *Locks, name string) offered { return l.RWMutex(name).Writer() },
 	}
 }
 
@@ -51,9 +53,9 @@ func eachKind(t *testing.T, test func(w *world, open func(opts ...Option) fullLo
 	}
 }
 
-// count enters n times with each of the locks, and shows with a counter that is not atomic that nobody else
+// enterAll enters n times with each of the locks, and shows with a counter that is not atomic that nobody else
 // was in meanwhile.
-func (w *world) count(locks []fullLock, n int) {
+func (w *world) enterAll(locks []fullLock, n int) {
 	w.t.Helper()
 	var inside, total int
 	var all sync.WaitGroup
@@ -85,7 +87,7 @@ func (w *world) count(locks []fullLock, n int) {
 
 func TestFifteenGoroutinesOfOneClient(t *testing.T) {
 	eachKind(t, func(w *world, open func(...Option) fullLock) {
-		w.count(slices.Repeat([]fullLock{open()}, 15), 20)
+		w.enterAll(slices.Repeat([]fullLock{open()}, 15), 20)
 	})
 }
 
@@ -95,7 +97,7 @@ func TestHundredClients(t *testing.T) {
 		for i := range locks {
 			locks[i] = open()
 		}
-		w.count(locks, 1)
+		w.enterAll(locks, 1)
 	})
 }
 
@@ -105,7 +107,7 @@ func TestSixteenClientsLoop(t *testing.T) {
 		for i := range locks {
 			locks[i] = open()
 		}
-		w.count(locks, 100)
+		w.enterAll(locks, 100)
 	})
 }
 
