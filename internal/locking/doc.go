@@ -1,5 +1,6 @@
-// Package locking provides distributed locks on Redis: a reentrant Mutex with a watchdog, fencing tokens
-// and a loss signal, and MultiLock, which takes several locks as one.
+// Package locking provides distributed locks on Redis: a reentrant Mutex, a FairMutex in strict order of
+// arrival, an RWMutex, MultiLock, which takes several locks as one, and RedLock, which is one lock on a
+// majority of independent servers. All have a watchdog, fencing tokens and a signal when a lock is lost.
 //
 //	locks, err := locking.New(rdb)
 //	hold, err := locks.Mutex("sku-1/3", locking.Group("sku-1")).Lock(ctx)
@@ -11,7 +12,8 @@
 // A process is one Locks. An owner is who holds locks; it travels in contexts, and exclusion is between
 // owners. A hold is one successful Lock; an owner can have several of one lock. A grant is what they
 // share: one time that the lock goes from free to held, with one token. An attempt is one talk of a
-// process to the server; attempts are numbered, and the number grows.
+// process to the server; attempts are numbered, and the number grows. A tenure is one time that a process
+// has a lock at the server; it can pass through several owners, each with a grant of its own.
 //
 // # Keys
 //
@@ -19,12 +21,13 @@
 // and its name. Keys are lk:{bNNNN}:ROLE:NAME. The first braces are ours and the role precedes the name, so
 // no name can choose a slot or meet a key of another role or kind, and all keys of a lock share a slot.
 //
-//	m      hash    the state: owner -> count, process, seq (last attempt), token     TTL: the longest lease
-//	mc     string  the process that the free lock is reserved for                    100 ms
+//	m      hash    the state: holder -> count, seq (last attempt), token             TTL: the longest lease
+//	               or claim: the process that the free lock is reserved for          100 ms
 //	mq     zset    waiting process -> score                                          1 min
 //	x      string  tombstone of an attempt; the name is PROCESS:NUMBER               2 leases
 //	clock  string  last token of the bucket, which has no name                       30 days
 //
+// A holder is PROCESS:OWNER, or PROCESS:*NUMBER while the lock passes between owners of one process.
 // A process listens on one channel, lk:wake:PROCESS, from its first wait on. A message is a state key.
 //
 // # States of a lock
@@ -44,9 +47,11 @@
 // # Verbs
 //
 // acquire takes locks of one slot in order and stops at the first that it cannot have, where it puts the
-// process in the queue. release tells the server how often the owner holds a lock from now on, frees it at
-// zero and wakes the next; it also cancels attempts, leaves queues and declines reservations. renew puts
-// an expiry off. A script that raises would read differently on miniredis: they return codes.
+// process in the queue. release tells the server how often the holder has a lock from now on, frees it at
+// zero and wakes the next; it also cancels attempts, leaves queues and declines reservations. handover
+// passes a lock from one holder to the next of the same process, or to a process that waits. renew puts
+// an expiry off. token gives the holder a higher token; inspect and force are for people. A script that
+// raises would read differently on miniredis: they return codes.
 //
 // Counts are absolute, and carry the number of their attempt. The server applies a count if the number is
 // above the last one. In this process, whoever talks for an owner at a lock has its turn, so what it says
@@ -55,13 +60,38 @@
 //
 // # Waiting
 //
-// Callers of one process stand in a line for each lock. The head tries; if the lock is busy, the same
+// Callers of one process stand in a line for each lock. While one of them has the lock, the others need
+// not ask: who unlocks hands it over, see below. Else the head tries; if the lock is busy, the same
 // script puts the process in the queue, so a release cannot fall in between. A release takes the first
 // process off the queue, reserves the lock for it for a moment and tells it; if no one listens to its
 // channel it is dead, and the next one is taken. Because of the reservation, who releases and comes back
 // queues behind it. A head that gives up leaves its place to the next in line; the last one in line leaves
 // the queue, and hands on what was reserved meanwhile. Nobody queues who could not hear: before the
 // subscription stands, and while it is broken, the head polls.
+//
+// # Inside a process
+//
+// Who takes a lock for which others of its process wait, takes it in the name of the process, and with it
+// 16 tokens. Unlock then gives the lock to the first in line, with the next token and without a trip, as
+// long as the last script was sent less than 1 ms ago: the lease has hardly begun, so the next one's is as
+// good as a fresh one. Else the handover script does it, with new tokens and a new lease; if only one
+// waits, in that owner's name.
+//
+//	            unlock: tokens left, script < 1 ms ago               +--------+
+//	        +------------------------------------------------------> |        |
+//	+-------+----+    unlock: handover -> token                      |  next  |
+//	| one owner  | ------------------------------------------------> |  owner |
+//	+-------+----+    unlock: handover -> others come first          +--------+
+//	        +--------------> reserved for the process at the head of the queue, ours at its end
+//
+// Others get their turn: after 16 scripts, or 2 ms, the handover script looks whether a process queues,
+// and if so reserves the lock for it and puts ours at the end of the queue.
+//
+// A re-entry tells the server the owner's name. A waiter with another lease is not handed the lock, for
+// its life at the server would be wrong; it is released, and the waiter takes it. Who leaves the line just
+// when it is handed the lock gives it back like any hold. When the answer to a handover is lost, the server
+// may know either of two holders: it is told that neither has the lock, and the line asks anew. A copy of a
+// handover that comes late finds its holder gone, or a later attempt: it changes nothing.
 //
 // # Failures
 //
@@ -88,6 +118,11 @@
 // the renewal) + lease - 1% - 2 ms on its own monotonic clock, which is before the server can give the lock
 // away; then its context ends with ErrLost. The watchdog renews every third of the lease, 250 locks in a
 // trip, and after a failure ten times as often. What still runs then is for the fencing token to stop.
+//
+// A release is overtaken by a renewal, or a renewal by a handover. A release that leaves holds brings the
+// expiry no nearer than the longest lease of those that are left, so no renewal before it is undone. A
+// renewal names the holder and the token; if the server knows others by then and we do too, it is asked
+// again, and its answer is not taken for a loss.
 //
 // The holder forgets to unlock. When the hold's context has ended, it is renewed once more, and then left
 // to expire.
@@ -121,6 +156,6 @@
 // That waiting ends: who waits for a lock that its own work holds under another owner waits for ever.
 // Give the work an owner early (WithOwner), and the wait a bound.
 //
-// On a Redis Cluster, PUBLISH counts the listeners of one node only; waking needs another proof of life
-// there.
+// On a Redis Cluster, PUBLISH counts the listeners of one node only, so no process is taken for dead because
+// it does not listen: one that died while it queued costs the others up to a poll, once.
 package locking
