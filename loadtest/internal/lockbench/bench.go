@@ -51,7 +51,7 @@ func Quick() Scale {
 // Tiny is that of a test, which only wants to know that all of it works.
 func Tiny() Scale {
 	return Scale{
-		Rounds: 1, Window: 50 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1, Holds: 300, Lease: 600 * time.Millisecond, Names: 20, NameVisits: 1,
+		Rounds: 1, Window: 100 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1, Holds: 300, Lease: 600 * time.Millisecond, Names: 20, NameVisits: 1,
 	}
 }
 
