@@ -123,7 +123,7 @@ func TestServerRestart(t *testing.T) {
 	if next.Token() <= h.Token() {
 		t.Errorf("token %d after %d", next.Token(), h.Token())
 	}
-	time.Sleep(2 * lease) // not for synchronisation: it must live on
+	time.Sleep(lease + lease/2) // not for synchronisation: it must live on
 	w.ok(next.Context().Err())
 	w.ok(next.Unlock(ctx))
 }
@@ -161,7 +161,7 @@ func TestMemoryIsFull(t *testing.T) {
 	if h, err := l.Mutex(w.name + "other").Lock(ctx); err == nil || h != nil || !redis.IsOOMError(err) {
 		t.Errorf("acquired without memory: %v", err)
 	}
-	time.Sleep(2 * lease) // not for synchronisation: renewals need no memory
+	time.Sleep(lease + lease/2) // not for synchronisation: renewals need no memory
 	w.ok(single.Context().Err())
 	w.ok(single.Unlock(ctx))
 	w.ok(inner.Unlock(ctx))
