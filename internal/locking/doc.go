@@ -136,7 +136,26 @@
 //
 // Scripts are flushed. They are sent by their text again, in pipelines as well.
 //
-// Memory is full. An acquire is refused with the server's error and cancelled; releases work.
+// Memory is full. An acquire is refused with the server's error and cancelled; renewals and releases work.
+// What is said of memory holds where the server does not make room by evicting locks: CheckServer tells.
+//
+// # Where it runs
+//
+// On one server, under Sentinel and on a Cluster. With a Ring, whose subscription is on one shard and whose
+// locks are on all, waiters poll.
+//
+// A failover is a server that forgets what it had not told its replica. Calls under way return errors, holds
+// that the new master does not know are lost, and waiting goes on when the client has found the new master.
+// A cluster client looks for it only when a node tells it to, so we tell it when a node does not answer.
+//
+// A cluster spreads locks over its nodes, and a message reaches the subscription wherever it is. But PUBLISH
+// counts the listeners of one node only, so there a process is never taken for dead: one that died in a queue
+// costs the others a poll. Renewals and what the janitor does go to each node in a trip of their own, so that
+// a node which stands still costs no lock of another.
+//
+// While a slot moves from node to node, both refuse a script if one of its keys does not exist. Renewals have
+// one key and go on. Who waits for the lock waits on, TryLock fails, and a release is tried again for as long
+// as releases are.
 //
 // # Several locks
 //
@@ -156,6 +175,7 @@
 // That waiting ends: who waits for a lock that its own work holds under another owner waits for ever.
 // Give the work an owner early (WithOwner), and the wait a bound.
 //
-// On a Redis Cluster, PUBLISH counts the listeners of one node only, so no process is taken for dead because
-// it does not listen: one that died while it queued costs the others up to a poll, once.
+// A lock that outlives its server: replication is asynchronous, so what a master grants just before it dies
+// may be unknown to the replica that takes its place. WaitReplicas makes that rare, and fencing tokens make it
+// harmless.
 package locking
