@@ -37,6 +37,7 @@ func TestCluster(t *testing.T) {
 	}
 	tests := []part{
 		{"Cycles", clusterCycles},
+		{"Verbs", clusterVerbs},
 		{"WakeUps", clusterWakeUps},
 		{"Queue", clusterQueue},
 		{"Renewals", clusterRenewals},
@@ -116,6 +117,35 @@ func clusterCycles(w *clustered) {
 			w.t.Errorf("%d errors", n)
 		}
 	}
+}
+
+// What else a lock can do goes to the node that has it.
+func clusterVerbs(w *clustered) {
+	ctx := w.ctx()
+	l := w.locks()
+	for _, name := range w.names(l) {
+		m := l.Mutex(name)
+		h := w.must(m.Lock(ctx))
+		inner := w.must(m.Lock(h.Context()))
+		if inner.Token() != h.Token() || m.Count(h.Context()) != 2 {
+			w.t.Errorf("re-entry: token %d after %d, %d holds", inner.Token(), h.Token(), m.Count(h.Context()))
+		}
+		w.ok(inner.Unlock(ctx))
+		far := h.Token() + time.Hour.Microseconds()
+		if token, err := h.TokenAbove(ctx, far); err != nil || token <= far {
+			w.t.Errorf("token %d above %d: %v", token, far, err)
+		}
+		if state, err := m.Inspect(ctx); err != nil || len(state.Holders) != 1 || state.Holders[0].Owner != h.Owner() {
+			w.t.Errorf("held by %q, is told %+v: %v", h.Owner(), state, err)
+		}
+		if forced, err := m.ForceUnlock(ctx); err != nil || !forced {
+			w.t.Errorf("forced: %t, %v", forced, err)
+		}
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			w.t.Errorf("unlock: %v", err)
+		}
+	}
+	w.ok(l.CheckServer(ctx))
 }
 
 func clusterWakeUps(w *clustered) {
