@@ -10,7 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Kind is what an operation on a mutex was.
+// Kind is what an operation on a lock was.
 type Kind int
 
 // The operations of the model.
@@ -19,9 +19,13 @@ const (
 	OpUnlock             // confirmed
 	OpEnd                // one hold ends at some time, or has ended: its lease runs out, or nobody knows when it was given back
 	OpBusy               // refused, because somebody else has it
+
+	OpRead       // granted to a reader, with the token of the phase
+	OpReadUnlock // confirmed
+	OpReadEnd    // as OpEnd
 )
 
-// An Op is one operation of an owner on a mutex, as a client saw it.
+// An Op is one operation of an owner on a lock, as a client saw it.
 type Op struct {
 	Kind  Kind
 	Owner string
@@ -70,14 +74,16 @@ func (s mutexState) step(o Op) (bool, mutexState) {
 			s.count--
 		}
 		return true, s
-	default:
+	case OpBusy:
 		return o.Crowded || s.count > 0 && s.owner != o.Owner, s
+	default:
+		return false, s
 	}
 }
 
 // String tells it.
 func (o Op) String() string {
-	return fmt.Sprintf("%s %s %d", o.Owner, [...]string{"lock", "unlock", "end", "busy"}[o.Kind], o.Token)
+	return fmt.Sprintf("%s %s %d", o.Owner, [...]string{"lock", "unlock", "end", "busy", "read", "unlock read", "end read"}[o.Kind], o.Token)
 }
 
 // open is the return of an operation that may take effect at any time from its call on.

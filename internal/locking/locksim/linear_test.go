@@ -1,0 +1,220 @@
+package locksim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/anishathalye/porcupine"
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking"
+	"inventory/internal/locking/locksim"
+	"inventory/internal/servertest"
+)
+
+// A diary is a history that several goroutines write.
+type diary struct {
+	mu      sync.Mutex
+	history locksim.History
+}
+
+// note adds an operation. until is zero where it has no end.
+func (d *diary) note(op locksim.Op, from, until time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.history.Add(op, from, until)
+}
+
+// A taken lock can be given back.
+type taken struct {
+	token int64
+	lasts time.Time // until then at least, if it was lost
+	give  func() error
+}
+
+// taking tries to take a lock for an owner. The owner may be inside of it already.
+type taking func(owner string, inside *taken) (*taken, error)
+
+// drive lets an owner take the lock again and again, and notes what it sees.
+func (d *diary) drive(owner string, random *rand.Rand, rounds int, take taking, pause func(*rand.Rand)) {
+	for range rounds {
+		outer := d.take(owner, nil, take)
+		if outer == nil {
+			pause(random)
+			continue
+		}
+		if random.IntN(3) == 0 {
+			if inner := d.take(owner, outer, take); inner != nil {
+				pause(random)
+				d.give(owner, inner)
+			}
+		}
+		pause(random)
+		d.give(owner, outer)
+	}
+}
+
+func (d *diary) take(owner string, inside *taken, take taking) *taken {
+	begin := time.Now()
+	got, err := take(owner, inside)
+	now := time.Now()
+	switch {
+	case err == nil:
+		d.note(locksim.Op{Kind: locksim.OpLock, Owner: owner, Token: got.token}, begin, now)
+		return got
+	case errors.Is(err, locking.ErrBusy):
+		d.note(locksim.Op{Kind: locksim.OpBusy, Owner: owner, Crowded: true}, begin, now)
+	}
+	return nil
+}
+
+func (d *diary) give(owner string, got *taken) {
+	begin := time.Now()
+	err := got.give()
+	op := locksim.Op{Kind: locksim.OpUnlock, Owner: owner, Token: got.token}
+	if err == nil {
+		d.note(op, begin, time.Now())
+		return
+	}
+	op.Kind = locksim.OpEnd
+	if got.lasts.Before(begin) {
+		begin = got.lasts
+	}
+	d.note(op, begin, time.Time{})
+}
+
+// TestLinearizable holds what several processes see of one lock against the model, on real servers and in
+// real time. Leases run out on some of them.
+func TestLinearizable(t *testing.T) {
+	t.Parallel()
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		server, err := servertest.StartRedis(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := server.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		linearizable(t, server.Addr())
+	})
+	t.Run("miniredis", func(t *testing.T) {
+		t.Parallel()
+		server := miniredis.RunT(t)
+		server.ClockTTL(true)
+		linearizable(t, server.Addr())
+	})
+}
+
+func linearizable(t *testing.T, addr string) {
+	seed := rand.Uint64()
+	var book diary
+	var all sync.WaitGroup
+	for process := range 3 {
+		rdb := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: process > 0})
+		t.Cleanup(func() { _ = rdb.Close() })
+		locks, err := locking.New(rdb, locking.WatchdogLease(150*time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = locks.Close() })
+		for who := range 3 {
+			owner := fmt.Sprintf("p%d/o%d", process, who)
+			random := rand.New(rand.NewPCG(seed, uint64(process<<8+who)))
+			all.Go(func() { book.drive(owner, random, 25, takeFrom(t, locks, random), rest) })
+		}
+	}
+	all.Wait()
+	if result, why := book.history.Check(locksim.MutexModel(), time.Minute); result != porcupine.Ok {
+		t.Errorf("seed %d: the history is %s\n%s", seed, result, why)
+	}
+}
+
+// takeFrom takes a lock of ours for an owner, in one way or another.
+func takeFrom(t *testing.T, locks *locking.Locks, random *rand.Rand) taking {
+	mutex := locks.Mutex(t.Name())
+	owner := locking.WithOwner(t.Context())
+	return func(_ string, _ *taken) (*taken, error) {
+		const lease = 15 * time.Millisecond
+		lock, opts, short := mutex.Lock, []locking.LockOption(nil), false
+		switch random.IntN(6) {
+		case 0:
+			lock = mutex.TryLock
+		case 1:
+			opts = append(opts, locking.Wait(time.Duration(random.IntN(20))*time.Millisecond))
+		case 2:
+			short = true
+			opts = append(opts, locking.Lease(lease)) // it may run out under way
+		}
+		begin := time.Now()
+		hold, err := lock(owner, opts...)
+		if err != nil {
+			return nil, err
+		}
+		lasts := time.Now() // a renewal that failed may have ended it at any time
+		if short {
+			lasts = begin.Add(lease - 2*time.Millisecond) // the server rounds to milliseconds
+		}
+		return &taken{
+			token: hold.Token(),
+			give:  func() error { return hold.Unlock(context.Background()) },
+			lasts: lasts,
+		}, nil
+	}
+}
+
+// rest holds a lock for a moment.
+func rest(random *rand.Rand) { time.Sleep(time.Duration(random.IntN(4000)) * time.Microsecond) }
+
+// brokenLock looks whether it is free, and takes it a moment later.
+type brokenLock struct {
+	mu     sync.Mutex
+	holder string
+	count  int
+	token  int64
+}
+
+func (b *brokenLock) take(owner string, inside *taken) (*taken, error) {
+	b.mu.Lock()
+	free := b.count == 0 || inside != nil
+	b.mu.Unlock()
+	if !free {
+		return nil, locking.ErrBusy
+	}
+	time.Sleep(100 * time.Microsecond)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if inside == nil {
+		b.holder, b.count = owner, 0
+		b.token++
+	}
+	b.count++
+	return &taken{token: b.token, give: func() error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.count--
+		return nil
+	}}, nil
+}
+
+func TestBrokenLockIsFound(t *testing.T) {
+	var book diary
+	var broken brokenLock
+	var all sync.WaitGroup
+	for who := range 4 {
+		random := rand.New(rand.NewPCG(1, uint64(who)))
+		all.Go(func() { book.drive(fmt.Sprint(who), random, 20, broken.take, rest) })
+	}
+	all.Wait()
+	if result, _ := book.history.Check(locksim.MutexModel(), time.Minute); result != porcupine.Illegal {
+		t.Errorf("the history of a broken lock is %s", result)
+	}
+}

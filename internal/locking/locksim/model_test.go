@@ -1,0 +1,118 @@
+package locksim_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"inventory/internal/locking/locksim"
+)
+
+// An episode is an operation between two moments; until 0 it has no end.
+type episode struct {
+	op          locksim.Op
+	from, until int
+}
+
+// historyOf makes a history of episodes.
+func historyOf(episodes []episode) *locksim.History {
+	begin := time.Unix(1_000_000, 0)
+	at := func(n int) time.Time {
+		if n == 0 {
+			return time.Time{}
+		}
+		return begin.Add(time.Duration(n) * time.Millisecond)
+	}
+	h := &locksim.History{}
+	for _, e := range episodes {
+		h.Add(e.op, at(e.from), at(e.until))
+	}
+	return h
+}
+
+func lock(owner string, token int64) locksim.Op {
+	return locksim.Op{Kind: locksim.OpLock, Owner: owner, Token: token}
+}
+
+func unlock(owner string, token int64) locksim.Op {
+	return locksim.Op{Kind: locksim.OpUnlock, Owner: owner, Token: token}
+}
+
+func end(owner string, token int64) locksim.Op {
+	return locksim.Op{Kind: locksim.OpEnd, Owner: owner, Token: token}
+}
+
+func busy(owner string) locksim.Op { return locksim.Op{Kind: locksim.OpBusy, Owner: owner} }
+
+func read(owner string, token int64) locksim.Op {
+	return locksim.Op{Kind: locksim.OpRead, Owner: owner, Token: token}
+}
+
+func unread(owner string, token int64) locksim.Op {
+	return locksim.Op{Kind: locksim.OpReadUnlock, Owner: owner, Token: token}
+}
+
+func unreadSome(owner string, token int64) locksim.Op {
+	return locksim.Op{Kind: locksim.OpReadEnd, Owner: owner, Token: token}
+}
+
+func TestModels(t *testing.T) {
+	mutex, rw := locksim.MutexModel(), locksim.RWModel()
+	for _, test := range []struct {
+		name     string
+		model    porcupine.Model
+		episodes []episode
+		want     porcupine.CheckResult
+	}{
+		{"one after the other", mutex, []episode{
+			{lock("a", 1), 1, 2}, {unlock("a", 1), 3, 4}, {lock("b", 2), 1, 5},
+		}, porcupine.Ok},
+		{"two at once", mutex, []episode{{lock("a", 1), 1, 2}, {lock("b", 2), 3, 4}, {unlock("a", 1), 5, 6}}, porcupine.Illegal},
+		{"a token twice", mutex, []episode{{lock("a", 1), 1, 2}, {unlock("a", 1), 3, 4}, {lock("b", 1), 5, 6}}, porcupine.Illegal},
+		{"a token that shrinks", mutex, []episode{{lock("a", 7), 1, 2}, {unlock("a", 7), 3, 4}, {lock("b", 6), 5, 6}}, porcupine.Illegal},
+		{"re-entry", mutex, []episode{
+			{lock("a", 1), 1, 2}, {lock("a", 1), 3, 4}, {unlock("a", 1), 5, 6}, {unlock("a", 1), 7, 8}, {lock("b", 2), 3, 9},
+		}, porcupine.Ok},
+		{"re-entry with a new token", mutex, []episode{{lock("a", 1), 1, 2}, {lock("a", 2), 3, 4}}, porcupine.Illegal},
+		{"in after one of two unlocks", mutex, []episode{
+			{lock("a", 1), 1, 2}, {lock("a", 1), 3, 4}, {unlock("a", 1), 5, 6}, {lock("b", 2), 7, 8}, {unlock("a", 1), 9, 10},
+		}, porcupine.Illegal},
+		{"unlocked by somebody else", mutex, []episode{{lock("a", 1), 1, 2}, {unlock("b", 1), 3, 4}}, porcupine.Illegal},
+		{"unlocked twice", mutex, []episode{{lock("a", 1), 1, 2}, {unlock("a", 1), 3, 4}, {unlock("a", 1), 5, 6}}, porcupine.Illegal},
+		{"a lease that runs out", mutex, []episode{{lock("a", 1), 1, 2}, {end("a", 1), 3, 0}, {lock("b", 2), 5, 6}}, porcupine.Ok},
+		{"in before the lease runs out", mutex, []episode{{lock("a", 1), 1, 2}, {lock("b", 2), 3, 4}, {end("a", 1), 5, 0}}, porcupine.Illegal},
+		{"unlocked after it had run out", mutex, []episode{
+			{lock("a", 1), 1, 2}, {end("a", 1), 3, 0}, {lock("b", 2), 5, 6}, {unlock("a", 1), 7, 8},
+		}, porcupine.Illegal},
+		{"busy while held", mutex, []episode{{lock("a", 1), 1, 2}, {busy("b"), 3, 4}, {unlock("a", 1), 5, 6}}, porcupine.Ok},
+		{"busy while free", mutex, []episode{{lock("a", 1), 1, 2}, {unlock("a", 1), 3, 4}, {busy("b"), 5, 6}}, porcupine.Illegal},
+		{"busy for its holder", mutex, []episode{{lock("a", 1), 1, 2}, {busy("a"), 3, 4}}, porcupine.Illegal},
+
+		{"readers together", rw, []episode{
+			{read("a", 1), 1, 2}, {read("b", 1), 3, 4}, {unread("a", 1), 5, 6}, {unread("b", 1), 7, 8}, {lock("c", 2), 1, 9},
+		}, porcupine.Ok},
+		{"a writer among readers", rw, []episode{{read("a", 1), 1, 2}, {lock("b", 2), 3, 4}, {unread("a", 1), 5, 6}}, porcupine.Illegal},
+		{"a reader beside a writer", rw, []episode{{lock("a", 1), 1, 2}, {read("b", 2), 3, 4}, {unlock("a", 1), 5, 6}}, porcupine.Illegal},
+		{"a phase with two tokens", rw, []episode{{read("a", 1), 1, 2}, {read("b", 2), 3, 4}}, porcupine.Illegal},
+		{"two phases with one token", rw, []episode{{read("a", 1), 1, 2}, {unread("a", 1), 3, 4}, {read("b", 1), 5, 6}}, porcupine.Illegal},
+		{"downgrade", rw, []episode{
+			{lock("a", 1), 1, 2}, {read("a", 2), 3, 4}, {unlock("a", 1), 5, 6}, {read("b", 2), 7, 8}, {unread("a", 2), 9, 10},
+			{unread("b", 2), 11, 12}, {lock("c", 3), 3, 13},
+		}, porcupine.Ok},
+		{"a writer in spite of a downgrade", rw, []episode{
+			{lock("a", 1), 1, 2}, {read("a", 2), 3, 4}, {unlock("a", 1), 5, 6}, {lock("c", 3), 7, 8}, {unread("a", 2), 9, 10},
+		}, porcupine.Illegal},
+		{"upgrade", rw, []episode{{read("a", 1), 1, 2}, {lock("a", 2), 3, 4}}, porcupine.Illegal},
+		{"a reader's lease that runs out", rw, []episode{{read("a", 1), 1, 2}, {unreadSome("a", 1), 3, 0}, {lock("b", 2), 5, 6}}, porcupine.Ok},
+		{"one reader's end is not another's", rw, []episode{
+			{read("a", 1), 1, 2}, {read("b", 1), 1, 2}, {unreadSome("a", 1), 3, 0}, {lock("c", 2), 5, 6}, {unread("b", 1), 7, 8},
+		}, porcupine.Illegal},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got, why := historyOf(test.episodes).Check(test.model, time.Minute); got != test.want {
+				t.Errorf("%s, want %s\n%s", got, test.want, why)
+			}
+		})
+	}
+}
