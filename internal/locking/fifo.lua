@@ -86,11 +86,16 @@ local function entitled()
   return first
 end
 
+-- suspect tells whether a waiter must be dead or its deadline wrong, and the deadline.
+local function suspect(waiter)
+  local deadline = tonumber(call('ZSCORE', beats, waiter) or 0)
+  return deadline <= now or deadline > now + beat_life, deadline
+end
+
 -- wake tells those who may enter now. An empty queue leaves nothing behind.
 local function wake()
-  if call('EXISTS', writing, reading) == 0 then
-    call('DEL', beats, pulse)
-    return
-  end
-  for _, waiter in ipairs(entitled()) do tell(waiter) end
+  local first = entitled()
+  if first[1] and suspect(first[1]) and bury() then first = entitled() end
+  for _, waiter in ipairs(first) do tell(waiter) end
+  if #first == 0 and call('EXISTS', writing, reading) == 0 then call('DEL', beats, pulse) end
 end

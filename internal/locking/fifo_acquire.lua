@@ -73,7 +73,8 @@ end
 -- clock has stepped back.
 local function stand()
   local queue = side == 'read' and reading or writing
-  if not call('ZSCORE', queue, waiter) then
+  local stands = call('ZSCORE', queue, waiter)
+  if not stands then
     local score = micros
     for _, each in ipairs({writing, reading}) do
       local last = call('ZREVRANGE', each, 0, 0, 'WITHSCORES')[2]
@@ -82,50 +83,73 @@ local function stand()
     call('ZADD', queue, digits(score), waiter)
   end
   call('ZADD', beats, now + beat_life, waiter)
-  call('PEXPIRE', queue, queue_life)
-  call('PEXPIRE', beats, queue_life)
+  if not stands then
+    call('PEXPIRE', queue, queue_life)
+    call('PEXPIRE', beats, queue_life)
+  end
 end
 
--- take returns a code, when to look again and the token. The dead are dropped from some time on.
-local function take(from)
-  local held = call('HMGET', state, 'seq', 'token', id)
-  local last = read_until()
-  local record, expiry
-  if last then
-    expiry = tonumber(call('ZSCORE', readers, id) or 0)
-    record = expiry > now and call('HGET', counts, id)
+-- busy returns what to answer while somebody holds the lock for some more ms. Only the next in turn need
+-- look when that is over.
+local function busy(left)
+  if place == 'q' then stand() end
+  if left < 1000 and ahead() then left = never end
+  return 1, left
+end
+
+-- reserved returns what to answer while the lock is free, but for somebody before us, who comes now or
+-- dies. If it is dead, the lock may be ours.
+local dropped = false
+local function reserved(first)
+  if place == 'q' then stand() end
+  local dead, deadline = suspect(first)
+  local from = now
+  if dead then
+    dropped, from = bury()
+    if dropped then
+      first = ahead()
+      if not first then return end
+      deadline = tonumber(call('ZSCORE', beats, first) or 0)
+    end
   end
+  return 1, math.max(deadline, from) - now
+end
+
+-- take returns a code, when to look again and the token.
+local function take()
+  local held = call('HMGET', state, 'seq', 'token', id)
+  if held[2] and not held[3] and token == '' then return busy(call('PTTL', state)) end
   if side == 'write' and held[3] then return rewrite(held) end
+  local last = read_until()
+  local expiry = last and tonumber(call('ZSCORE', readers, id) or 0) or 0
+  local record = expiry > now and call('HGET', counts, id)
   if side == 'read' and record then return reread(record, expiry, last) end
   if token ~= '' then return 2, 0 end
   if side == 'read' and held[3] then return read(last, now + lease) end
   if record then return 4, 0 end
 
+  if side == 'write' and last then return busy(last - now) end
   local first = ahead()
-  local blocked = held[2] or side == 'write' and last
-  if not blocked and not first then
-    if side == 'read' then return read(last, now + lease) end
-    return write()
+  if first then
+    local code, pause = reserved(first)
+    if code then return code, pause end
   end
-  if place == 'q' then stand() end
-  if not blocked then -- it is free, for somebody who comes now or dies
-    return 1, math.max(tonumber(call('ZSCORE', beats, first) or 0), from) - now
-  end
-  if first then return 1, never end
-  return 1, held[2] and call('PTTL', state) or last - now
+  if side == 'read' then return read(last, now + lease) end
+  return write()
 end
 
 -- leave takes a waiter that has got what it wanted out of its queue. Where more readers wait than are
 -- woken at once, each that leaves wakes one more.
 local function leave()
   if call('ZREM', beats, waiter) == 0 then return end
-  call('ZREM', writing, waiter)
-  if call('ZREM', reading, waiter) == 1 then
-    local writer = call('ZRANGE', writing, 0, 0, 'WITHSCORES')
-    local next_one = call('ZRANGEBYSCORE', reading, '-inf', before(writer), 'LIMIT', some - 1, 1)[1]
-    if next_one then tell(next_one) end
+  if side == 'write' then
+    call('ZREM', writing, waiter)
+    return
   end
-  if call('EXISTS', beats) == 0 then call('DEL', pulse) end
+  call('ZREM', reading, waiter)
+  local writer = call('ZRANGE', writing, 0, 0, 'WITHSCORES')
+  local next_one = call('ZRANGEBYSCORE', reading, '-inf', before(writer), 'LIMIT', some - 1, 1)[1]
+  if next_one then tell(next_one) end
 end
 
 if call('EXISTS', tombstone, state, readers, writing, reading) == 0 then -- free, and nobody waits
@@ -134,12 +158,7 @@ if call('EXISTS', tombstone, state, readers, writing, reading) == 0 then -- free
   return fresh
 end
 if call('EXISTS', tombstone) == 1 then return {3, 0} end
-local dropped, from = false, now
-if call('EXISTS', beats) == 1 then
-  if place == 'q' then call('ZADD', beats, 'XX', now + beat_life, waiter) end -- before it is looked at
-  dropped, from = bury()
-end
-local code, pause, fresh = take(from)
+local code, pause, fresh = take()
 if code == 0 then leave() end
 if dropped then wake() end
 return code == 0 and fresh or {code, pause}

@@ -11,6 +11,5 @@ else
   held = read_until() and 1 or 0
   call('UNLINK', readers, counts)
 end
-if call('EXISTS', beats) == 1 then bury() end
 wake()
 return held

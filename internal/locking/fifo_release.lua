@@ -59,10 +59,7 @@ if ARGV[7] ~= '' then
   call('ZREM', beats, waiter)
   if call('ZREM', writing, waiter) + call('ZREM', reading, waiter) > 0 then passes = true end
 end
-if passes then
-  if call('EXISTS', beats) == 1 then bury() end
-  wake()
-end
+if passes and call('EXISTS', beats, pulse) > 0 then wake() end
 -- Last, so that a server without memory, which refuses it, has done the rest.
 if ARGV[8] ~= '0' then call('SET', tombstone, '1', 'PX', ARGV[8]) end
 return {result}
