@@ -9,8 +9,10 @@ const (
 	// batch is how many scripts go in one pipelined trip: more would block the server for too long.
 	batch = 250
 
-	// janitorBound is how long one trip of the janitor may take.
-	janitorBound = 3 * time.Second
+	// janitorBound and janitorBoundMax are how long one trip may take: doubled after each failure. A connection
+	// that swallows what it is told costs those who wait for the janitor little then, and a slow server is heard.
+	janitorBound    = time.Second
+	janitorBoundMax = 3 * time.Second
 
 	// janitorPause and janitorPauseMax are how long it waits after a failure: doubled each time.
 	janitorPause    = 10 * time.Millisecond
@@ -24,11 +26,15 @@ type janitor struct {
 	locks *Locks
 	news  chan struct{}
 
+	bound time.Duration // of the next trip
+
 	mu   sync.Mutex
 	work []*settlement
 }
 
-func newJanitor(l *Locks) *janitor { return &janitor{locks: l, news: make(chan struct{}, 1)} }
+func newJanitor(l *Locks) *janitor {
+	return &janitor{locks: l, news: make(chan struct{}, 1), bound: janitorBound}
+}
 
 // add hands over a settlement. The channel is closed when it has been tried.
 func (j *janitor) add(s *settlement) <-chan struct{} {
@@ -62,9 +68,9 @@ func (j *janitor) run() {
 		again = nil
 		if left {
 			again = time.After(pause)
-			pause = min(2*pause, janitorPauseMax)
+			pause, j.bound = min(2*pause, janitorPauseMax), min(2*j.bound, janitorBoundMax)
 		} else {
-			pause = janitorPause
+			pause, j.bound = janitorPause, janitorBound
 		}
 	}
 }
@@ -94,7 +100,7 @@ func (j *janitor) do(work []*settlement) (failed []*settlement) {
 	for i, s := range work {
 		errands[i] = s.locks[0].kind.settling(s)
 	}
-	answers := l.pipeline(time.Now().Add(janitorBound), errands)
+	answers := l.pipeline(time.Now().Add(j.bound), errands)
 	now := time.Now()
 	for i, s := range work {
 		if s.tried != nil {
