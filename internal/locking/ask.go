@@ -16,7 +16,7 @@ const (
 
 // reserve is how many tokens the process keeps for the next in line when it takes a lock for which more
 // than one of its owners waits. They are used up or thrown away within localFor.
-const reserve = 16
+const reserve = 64
 
 // asked is what acquire.lua was told.
 type asked struct {

@@ -72,7 +72,7 @@
 // # Inside a process
 //
 // Who takes a lock for which others of its process wait, takes it in the name of the process, and with it
-// 16 tokens. Unlock then gives the lock to the first in line, with the next token and without a trip, as
+// 64 tokens. Unlock then gives the lock to the first in line, with the next token and without a trip, as
 // long as the last script was sent less than 1 ms ago: the lease has hardly begun, so the next one's is as
 // good as a fresh one. Else the handover script does it, with new tokens and a new lease; if only one
 // waits, in that owner's name.

@@ -18,6 +18,14 @@ const (
 	turnFor     = 2 * time.Millisecond
 )
 
+// Whether handover.lua yields to other processes that wait. A process that does not listen must not queue, for
+// nobody could wake it, and it would be taken for dead.
+const (
+	yieldNever    = "n"
+	yieldAndLook  = "y"
+	yieldAndQueue = "q"
+)
+
 // What handover.lua answers in place of a token.
 const (
 	handoverNotOurs  = 0
@@ -34,7 +42,7 @@ type handover struct {
 	to      any // a string: as whom the server will know the holder
 	next    *waiter
 	spare   int64
-	yield   bool
+	yield   any // how, one of yieldNever ...
 }
 
 // pass unlocks a hold by handing its lock over. It returns false where that cannot be done: the owner still
@@ -93,18 +101,20 @@ func (l *Locks) newHandover(a *lock, t *tenure, next *waiter, now time.Time) *ha
 	if len(l.books[a.state].waiters) > 1 {
 		v.to, v.spare = l.nameless(v.attempt), reserve-1
 	}
-	v.yield = t.scripts+1 >= turnScripts || now.Sub(t.since) >= turnFor
+	v.yield = yieldNever
+	if t.scripts+1 >= turnScripts || now.Sub(t.since) >= turnFor {
+		v.yield = yieldAndLook
+		if l.subscription.listening() {
+			v.yield = yieldAndQueue
+		}
+	}
 	return v
 }
 
 // passByScript hands the lock over by a trip.
 func (l *Locks) passByScript(ctx context.Context, until time.Time, v *handover) error {
-	yield := "0"
-	if v.yield {
-		yield = "1"
-	}
 	call := append(handoverScript.newCall(3, 8), v.lock.place.clock(), v.lock.state, v.lock.queue,
-		l.boxed, v.attempt, v.tenure.lease.Milliseconds(), v.tenure.id, v.to, v.spare, yield, claimMilliseconds)
+		l.boxed, v.attempt, v.tenure.lease.Milliseconds(), v.tenure.id, v.to, v.spare, v.yield, claimMilliseconds)
 	e := errand{script: handoverScript, call: call, eval: (*Locks).evalPatiently}
 	answer, err := l.trip(ctx, until, nil, e, v.attempt)
 	if err == nil {
@@ -135,7 +145,7 @@ func (l *Locks) passed(v *handover, token string, number int64) error {
 	t.next, t.last = number+1, number+v.spare
 	t.script = v.start
 	t.scripts++
-	if v.yield { // others had their chance, and nobody was there
+	if v.yield != yieldNever { // others had their chance, and nobody was there
 		t.scripts, t.since = 0, v.start
 	}
 	b := l.books[v.lock.state]
@@ -156,10 +166,10 @@ func (l *Locks) notPassed(v *handover, code int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	resent := v.attempt.sent.Load() > 1
-	if code == handoverYielded || resent { // the first copy may have put us into the queue
+	if v.yield == yieldAndQueue && (code == handoverYielded || resent) { // the first copy may have queued
 		l.inherit(v.lock)
 	}
-	if code == handoverYielded {
+	if code == handoverYielded && v.yield == yieldAndQueue {
 		b := l.books[v.lock.state]
 		b.tenure, b.passing = nil, false // nobody need look: we are in the queue
 		if b.called {                    // or were, and have been promised the lock before we heard of the queue
@@ -171,6 +181,8 @@ func (l *Locks) notPassed(v *handover, code int64) error {
 	trusted := time.Now().Before(v.tenure.script.Add(trust(v.tenure.lease)))
 	l.endTenure(v.lock, v.tenure)
 	switch {
+	case code == handoverYielded:
+		return nil
 	case resent && trusted:
 		return nil // the first copy has done it, and the lock has gone on since
 	case code == handoverOutdated:

@@ -3,9 +3,10 @@
 -- KEYS  1 clock of the bucket, 2 state, 3 queue
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 lease in ms, 4 id of the holder,
 --       5 id of the next one, 6 tokens after the first to reserve,
---       7 '1' if other processes that wait come first now, 8 life of a reservation in ms
--- Returns the new token; or 0 the lock is not the holder's, 1 another process comes first and we queue
--- behind it, 2 outdated by a later attempt.
+--       7 what to do if other processes wait ('n' keep the lock, 'y' yield, 'q' yield and queue behind them),
+--       8 life of a reservation in ms
+-- Returns the new token; or 0 the lock is not the holder's, 1 another process comes first, 2 outdated by a
+-- later attempt.
 --
 -- Running it twice changes things once: the second run finds its own attempt in the state.
 local state, queue, from, to = KEYS[2], KEYS[3], ARGV[4], ARGV[5]
@@ -14,9 +15,9 @@ if held[3] and held[2] == attempt then return held[4] end
 if not held[1] then return 0 end
 if tonumber(held[2]) >= tonumber(attempt) then return 2 end
 
-if ARGV[7] == '1' and call('EXISTS', queue) == 1 then
+if ARGV[7] ~= 'n' and call('EXISTS', queue) == 1 then
   call('DEL', state)
-  stand(queue)
+  if ARGV[7] == 'q' then stand(queue) end
   wake(state, queue, ARGV[8])
   return 1
 end

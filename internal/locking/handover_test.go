@@ -325,8 +325,35 @@ func TestAPromiseThatOvertakesTheYield(t *testing.T) {
 
 	l.woken(m.state)
 	head.woken = false // it has looked, and may not ask while the lock is handed over
-	w.ok(l.notPassed(&handover{lock: &m.lock, tenure: yielding, attempt: l.attempt()}, handoverYielded))
+	w.ok(l.notPassed(&handover{lock: &m.lock, tenure: yielding, attempt: l.attempt(), yield: yieldAndQueue}, handoverYielded))
 	if !head.woken {
 		t.Error("nobody looks, and the lock is free")
 	}
+}
+
+// A process that has never waited for a server does not listen yet. When it yields it must not queue, where
+// nobody could wake it.
+func TestYieldBeforeListening(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 2)
+		admitted := make(chan *Hold, 1)
+		go func() { admitted <- w.must(other.Lock(ctx)) }()
+		w.soon("the other queues", func() bool { return w.queued(rdb, m) == 1 })
+		w.soon("its turn comes", func() bool { return time.Since(first.grant.tenure.since) > turnFor })
+		if m.locks.subscription.listening() {
+			t.Fatal("it listens already")
+		}
+		w.ok(first.Unlock(ctx))
+		w.ok((<-admitted).Unlock(ctx))
+		start := time.Now()
+		for _, heir := range heirs {
+			w.ok(w.must(<-heir.hold, <-heir.err).Unlock(ctx))
+		}
+		if took := time.Since(start); took > pollInterval*3/4 {
+			t.Errorf("the first ones to come back had to poll: %s", took)
+		}
+	})
 }
