@@ -44,7 +44,7 @@ func TestSomeTimesEach(t *testing.T) {
 
 func TestForAWindow(t *testing.T) {
 	t.Parallel()
-	const window = 30 * time.Millisecond
+	const window = 200 * time.Millisecond
 	got := drive(t.Context(), load{window: window}, mutexHandles(4))
 	f := got.figures(2 * got.all)
 	if got.all == 0 || got.violations != 0 || got.elapsed != window || f[Commands] != 2 || f[PerSecond] == 0 {
@@ -112,7 +112,7 @@ func TestWhoHeedsItsContextFails(t *testing.T) {
 		return nil, ctx.Err()
 	})
 	const limit = 20 * time.Millisecond
-	got := drive(t.Context(), load{window: time.Millisecond, limit: limit}, []handle{waits})
+	got := drive(t.Context(), load{times: 1, limit: limit}, []handle{waits})
 	if got.all != 0 || !strings.Contains(got.note, "canceled") || got.waits.Max() < limit-time.Millisecond {
 		t.Errorf("%+v", got)
 	}
