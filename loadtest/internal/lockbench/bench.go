@@ -70,6 +70,7 @@ func questions() []question {
 		{"16 clients", separateClients, separateClientsTargets},
 		{"3 processes", severalProcesses, severalProcessesTargets},
 		{"lone caller", loneCaller, loneCallerTargets},
+		{"readers", manyReaders, manyReadersTargets},
 		{"10,000 holds", manyHolds, manyHoldsTargets},
 		{"1,000 names", manyNames, manyNamesTargets},
 	}

@@ -20,7 +20,7 @@ const (
 // baseline is the same holds slept one after another.
 func separateClients(ctx context.Context, b *bench) ([]Contender, error) {
 	kinds := []kind{
-		inventoryMutex(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory(),
+		inventoryMutex(), inventoryFair(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory(),
 	}
 	fleets, closeAll, err := openFleets(ctx, kinds, b.servers, separate, separate)
 	if err != nil {
@@ -36,7 +36,10 @@ func separateClients(ctx context.Context, b *bench) ([]Contender, error) {
 		},
 	})
 	baseline := entrant{name: sleeping, measure: func(context.Context, int) (Figures, string) { return sleep(holds), "" }}
-	return b.rounds(ctx, append(all, baseline)), closeAll()
+	contenders := b.rounds(ctx, append(all, baseline))
+	fair, mutex := Case{Contenders: contenders}.find(fairName), Case{Contenders: contenders}.find(mutexName)
+	fair[Ratio] = ratio(fair[PerSecond], mutex[PerSecond])
+	return contenders, closeAll()
 }
 
 // sleep is what some holds take that follow one another at once.
@@ -81,12 +84,15 @@ func byGrant(visits []visit) []visit {
 }
 
 func separateClientsTargets(c Case) []Target {
-	mutex, slept := c.find("inventory mutex"), c.find(sleeping)
+	mutex, fair, slept := c.find(mutexName), c.find(fairName), c.find(sleeping)
 	holds := ratio(1000*separate, slept[PerSecond])
 	return []Target{
 		atMost("total time, in parts of the holds slept one after another", ratio(mutex[Seconds], slept[Seconds]), 1.1),
 		atMost("idle after a release, p50 ms", mutex[IdleP50], 0.3),
 		atMost("commands an acquisition", mutex[Commands], 4),
 		atMost("wait p99, in parts of 16 holds", ratio(mutex[WaitP99], holds), 1.3),
+		atMost("fair: callers who were overtaken", fair[OrderViolations], 0),
+		atLeast("fair: acquisitions, in parts of the mutex's", fair[Ratio], 0.8),
+		atMost("fair: commands an acquisition", fair[Commands], 4),
 	}
 }

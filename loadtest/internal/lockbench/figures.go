@@ -26,6 +26,7 @@ const (
 	IdleP50          = "idle_p50_ms"
 	OrderViolations  = "order_violations"
 	Ratio            = "ratio"
+	UnlockP50        = "unlock_p50_ms"
 	BusyPerSecond    = "busy_per_second"
 	TripsPerPeriod   = "round_trips_per_period"
 	CPUPercent       = "cpu_percent" // of a core, with the watchdog's default lease

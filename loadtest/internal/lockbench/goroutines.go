@@ -8,7 +8,7 @@ import (
 // manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
 func manyGoroutines(ctx context.Context, b *bench) ([]Contender, error) {
 	kinds := []kind{
-		inventoryMutex(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory(),
+		inventoryMutex(), inventoryFair(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory(),
 	}
 	fleets, closeAll, err := openFleets(ctx, kinds, b.servers, 1, b.scale.Crowd)
 	if err != nil {
@@ -19,7 +19,7 @@ func manyGoroutines(ctx context.Context, b *bench) ([]Contender, error) {
 }
 
 func manyGoroutinesTargets(c Case) []Target {
-	mutex, peer, library := c.find("inventory mutex"), c.bestPeer(PerSecond), c.bestLibrary(PerSecond)
+	mutex, peer, library := c.find(mutexName), c.bestPeer(PerSecond), c.bestLibrary(PerSecond)
 	return []Target{
 		atLeast("acquisitions, in parts of the fastest peer's", ratio(mutex[PerSecond], peer[PerSecond]), 5),
 		atLeast("Jain's index", mutex[Fairness], 0.95),

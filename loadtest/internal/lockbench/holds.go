@@ -33,7 +33,7 @@ func manyHolds(ctx context.Context, b *bench) (contenders []Contender, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, locks.Close()) }()
-	kept := &keeper{locks: locks, prefix: b.run + "held-"}
+	kept := &keeper{locker: func(i int) locking.Locker { return locks.Mutex(fmt.Sprint(b.run, "held-", i)) }}
 	taken, err := kept.take(ctx, w, b.scale.Holds)
 	if err != nil {
 		return nil, err
@@ -48,14 +48,13 @@ func manyHolds(ctx context.Context, b *bench) (contenders []Contender, err error
 		}
 		return f, ""
 	}
-	contenders = b.rounds(ctx, []entrant{{"inventory mutex", true, round}})
+	contenders = b.rounds(ctx, []entrant{{mutexName, true, round}})
 	return contenders, kept.release(ctx)
 }
 
 // keeper keeps locks.
 type keeper struct {
-	locks  *locking.Locks
-	prefix string
+	locker func(i int) locking.Locker
 
 	mu    sync.Mutex
 	holds []*locking.Hold
@@ -67,7 +66,7 @@ func (k *keeper) take(ctx context.Context, w *wire, locks int) (Figures, error) 
 	before, start := w.commands.Load(), time.Now()
 	err := k.share(locks, func(taker, lock int) error {
 		called := time.Now()
-		hold, err := k.locks.Mutex(fmt.Sprint(k.prefix, lock)).Lock(ctx)
+		hold, err := k.locker(lock).Lock(ctx)
 		if err != nil {
 			return fmt.Errorf("take one of many locks: %w", err)
 		}
@@ -139,7 +138,7 @@ func (k *keeper) release(ctx context.Context) error {
 }
 
 func manyHoldsTargets(c Case) []Target {
-	mutex := c.find("inventory mutex")
+	mutex := c.find(mutexName)
 	return []Target{
 		atMost("round trips a period", mutex[TripsPerPeriod], 100),
 		atMost("percent of a core, at the default lease", mutex[CPUPercent], 2),

@@ -3,13 +3,53 @@ package lockbench
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"inventory/internal/locking"
 )
 
+// Names that targets are about.
+const (
+	mutexName = "inventory mutex"
+	fairName  = "inventory fair"
+)
+
 // inventoryMutex is the mutex of this repository.
 func inventoryMutex() kind {
-	return inventory("inventory mutex", func(l *locking.Locks, name string) locking.Locker { return l.Mutex(name) })
+	return inventory(mutexName, func(l *locking.Locks, name string) locking.Locker { return l.Mutex(name) })
+}
+
+// inventoryFair is the first-come lock.
+func inventoryFair() kind {
+	return inventory(fairName, func(l *locking.Locks, name string) locking.Locker { return l.FairMutex(name) })
+}
+
+// inventoryWriter is the write side of the read-write lock.
+func inventoryWriter() kind {
+	return inventory("inventory rwmutex", func(l *locking.Locks, name string) locking.Locker {
+		return l.RWMutex(name).Writer()
+	})
+}
+
+// inventoryReader is its read side.
+func inventoryReader() kind {
+	return inventory("inventory rwmutex reader", func(l *locking.Locks, name string) locking.Locker {
+		return l.RWMutex(name).Reader()
+	})
+}
+
+// several is how many locks are taken as one.
+const several = 3
+
+// inventoryMultiLock is several mutexes as one.
+func inventoryMultiLock() kind {
+	return inventory("inventory multilock of 3", func(l *locking.Locks, name string) locking.Locker {
+		parts := make([]locking.Locker, several)
+		for i := range parts {
+			parts[i] = l.Mutex(fmt.Sprint(name, "/", i), locking.Group(name))
+		}
+		return locking.MultiLock(parts...)
+	})
 }
 
 // inventory is one of our kinds.

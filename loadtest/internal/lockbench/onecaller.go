@@ -9,7 +9,10 @@ import (
 
 // oneCaller measures what a lock costs whom nobody disturbs. Contenders take turns in short slices.
 func oneCaller(ctx context.Context, b *bench) ([]Contender, error) {
-	kinds := []kind{inventoryMutex(), bsm(50 * time.Millisecond), redsyncKind(), advisory()}
+	kinds := []kind{
+		inventoryMutex(), bsm(50 * time.Millisecond), redsyncKind(), advisory(),
+		inventoryFair(), inventoryWriter(), inventoryReader(), inventoryMultiLock(), bsmMulti(),
+	}
 	fleets, closeAll, err := openFleets(ctx, kinds, b.servers, 1, 1)
 	if err != nil {
 		return nil, err
@@ -57,10 +60,10 @@ func join(sum, t *tally) *tally {
 }
 
 func oneCallerTargets(c Case) []Target {
-	mutex := c.find("inventory mutex")[PerSecond]
+	mutex := c.find(mutexName)[PerSecond]
 	return []Target{
 		atLeast("cycles, in parts of the fastest library's", ratio(mutex, c.bestLibrary(PerSecond)[PerSecond]), 0.85),
 		atLeast("cycles, in parts of the fastest peer's", ratio(mutex, c.bestPeer(PerSecond)[PerSecond]), 0.85),
-		atMost("commands a cycle", c.find("inventory mutex")[Commands], 2),
+		atMost("commands a cycle", c.find(mutexName)[Commands], 2),
 	}
 }

@@ -14,7 +14,7 @@ const (
 
 // severalProcessesKinds are all contenders that processes of their own are started for.
 func severalProcessesKinds() []kind {
-	return []kind{inventoryMutex(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory()}
+	return []kind{inventoryMutex(), inventoryFair(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory()}
 }
 
 // loneCallerKinds leave out one: a lone caller that polls every 50 ms is seldom seen.
@@ -34,7 +34,7 @@ func severalProcesses(ctx context.Context, b *bench) ([]Contender, error) {
 }
 
 func severalProcessesTargets(c Case) []Target {
-	mutex := c.find("inventory mutex")
+	mutex := c.find(mutexName)
 	return []Target{atLeast("Jain's index over the processes", mutex[Fairness], 0.95)}
 }
 
@@ -54,5 +54,5 @@ func loneCaller(ctx context.Context, b *bench) ([]Contender, error) {
 }
 
 func loneCallerTargets(c Case) []Target {
-	return []Target{atMost("the lone caller's wait, p99 ms", c.find("inventory mutex")[WaitP99], 5)}
+	return []Target{atMost("the lone caller's wait, p99 ms", c.find(mutexName)[WaitP99], 5)}
 }
