@@ -3,6 +3,7 @@ package locking
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -175,6 +176,21 @@ func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 		l, tap := w.tapped()
 		f = of(l)
 		lost := make(chan []any, 2)
+		var losing atomic.Bool
+		tap.on(fifoAcquireScript, func(cmd redis.Cmder, next func() error) error {
+			err := next()
+			if !losing.Load() {
+				return err
+			}
+			select {
+			case lost <- cmd.Args():
+				written(cmd)
+				cmd.SetErr(errLost)
+				return errLost
+			default:
+				return err
+			}
+		})
 		var ghosts [][]any // those that may still arrive
 		order := w.line(rdb, []*fifo{f}, func(_ int, h *Hold) {
 			for range cap(lost) {
@@ -196,17 +212,7 @@ func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 			}
 			return false
 		})
-		tap.on(fifoAcquireScript, func(cmd redis.Cmder, next func() error) error {
-			err := next()
-			select {
-			case lost <- cmd.Args():
-				written(cmd)
-				cmd.SetErr(errLost)
-				return errLost
-			default:
-				return err
-			}
-		})
+		losing.Store(true) // from now on also the answer to what is on its way
 		w.ok(h.Unlock(ctx))
 		order()
 		for _, args := range ghosts {
