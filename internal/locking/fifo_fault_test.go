@@ -27,8 +27,8 @@ func everySide(t *testing.T, test func(w *world, of func(l *Locks) *fifo)) {
 	}
 }
 
-// count returns how often an owner holds a side by the server's books.
-func (w *world) count(rdb *redis.Client, f *fifo, h *Hold) string {
+// counted returns how often an owner holds a side by the server's books.
+func (w *world) counted(rdb *redis.Client, f *fifo, h *Hold) string {
 	w.t.Helper()
 	s, err := f.Inspect(w.ctx())
 	w.ok(err)
@@ -111,7 +111,7 @@ func TestFifoReplayedScripts(t *testing.T) {
 		inner := w.must(f.Lock(outer.Context()))
 		count := func(want string) {
 			t.Helper()
-			if got := w.count(rdb, f, outer); got != want {
+			if got := w.counted(rdb, f, outer); got != want {
 				t.Errorf("count %q, want %q", got, want)
 			}
 		}
@@ -199,7 +199,7 @@ func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 			for _, args := range ghosts {
 				w.late(rdb, args)
 			}
-			if got := w.count(rdb, f, h); got != "1" {
+			if got := w.counted(rdb, f, h); got != "1" {
 				t.Errorf("count %q", got)
 			}
 			w.unlocks(0, h)
