@@ -1,3 +1,5 @@
+// Package locking has two kinds of lock that are first come, first served.
+//
 // # Fair and read-write
 //
 // FairMutex and RWMutex are one protocol: a lock with a writing side, and for the RWMutex a
@@ -40,17 +42,17 @@
 //
 // # States of an RWMutex
 //
-//	                       W: write lock, w: its release; R: read lock, r: the last reader's release
+//	                      W: write lock, w: its release; R: read lock, r: the last reader's release
 //
-//	          W                        R by the writer
-//	  +------+ -> +---------+ ------------------------> +-------------------+
-//	  | free |    | written |                           | written, and read |
-//	  +------+ <- +---------+ <------------------------ | by the writer     |
-//	   |    ^  w                r: still written        +-------------------+
-//	   |    |                                                    | w: the writer has become a reader,
-//	 R |    | r        +------+                                  v    and others may enter
-//	   |    +--------- | read | <--------------------------------+
-//	   +-------------> +------+  R by anybody who waits behind no writer
+//	         W                        R by the writer
+//	 +------+ -> +---------+ ------------------------> +-------------------+
+//	 | free |    | written |                           | written, and read |
+//	 +------+ <- +---------+ <------------------------ | by the writer     |
+//	  |    ^  w                r: still written        +-------------------+
+//	  |    |                                                    | w: the writer has become a reader,
+//	R |    | r        +------+                                  v    and others may enter
+//	  |    +--------- | read | <--------------------------------+
+//	  +-------------> +------+  R by anybody who waits behind no writer
 //
 // A reader enters if nobody writes and no writer came before it. So the readers at the head enter together, and
 // those who come later, up to the first writer who waits, join them. A writer enters if nobody reads or
