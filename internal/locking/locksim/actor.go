@@ -35,7 +35,7 @@ func (a *Actor) String() string { return fmt.Sprintf("%s/o%d", a.Client, a.id) }
 
 // A Wish is what an actor asks for.
 type Wish struct {
-	Names []string // more than one: a MultiLock
+	Names []string // see Lock; more than one: a MultiLock
 	Try   bool
 	Wait  time.Duration // negative: TryLock with none; 0: without a bound
 	Lease time.Duration // 0: the watchdog's
@@ -73,7 +73,7 @@ type Grip struct {
 func (a *Actor) locker(v Wish) locking.Locker {
 	var parts []locking.Locker
 	for _, name := range v.Names {
-		parts = append(parts, a.Client.Locks.Mutex(name, locking.Group(groupOf(name))))
+		parts = append(parts, a.part(name))
 	}
 	if len(parts) == 1 {
 		return parts[0]
@@ -81,8 +81,40 @@ func (a *Actor) locker(v Wish) locking.Locker {
 	return locking.MultiLock(parts...)
 }
 
-// groupOf places names that begin alike in one slot.
-func groupOf(name string) string { return name[:1] }
+// What a name begins with tells the kind of lock: none of these is a Mutex.
+const (
+	fair   = "fair:"
+	reads  = "read:"
+	writes = "write:"
+)
+
+// part makes one lock. Names that begin alike are in one slot.
+func (a *Actor) part(name string) locking.Locker {
+	kind, bare, found := strings.Cut(name, ":")
+	if !found {
+		return a.Client.Locks.Mutex(name, locking.Group(name[:1]))
+	}
+	group := locking.Group(bare[:1])
+	switch kind + ":" {
+	case fair:
+		return a.Client.Locks.FairMutex(bare, group)
+	case reads:
+		return a.Client.Locks.RWMutex(bare, group).Reader()
+	default:
+		return a.Client.Locks.RWMutex(bare, group).Writer()
+	}
+}
+
+// lockOf returns what a name is kept under: both sides of a lock are one.
+func lockOf(name string) string {
+	if bare, found := strings.CutPrefix(name, reads); found {
+		return writes + bare
+	}
+	return name
+}
+
+// isRead tells whether a name is that of a reading side.
+func isRead(name string) bool { return strings.HasPrefix(name, reads) }
 
 // Lock takes what an actor wishes for, in a context that carries the actor's owner.
 func (a *Actor) Lock(ctx context.Context, v Wish) (*Grip, error) {

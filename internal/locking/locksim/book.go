@@ -21,6 +21,7 @@ type book struct {
 	mu        sync.Mutex
 	names     map[string]*entry
 	owners    map[string]*Actor // as they stand in the server's state
+	stepped   time.Duration     // how far the server's clock has been set back
 	forgot    time.Time         // when exclusion was last lost by the server's own fault
 	trouble   []string
 	errors    int // of calls; a history without faults has none but ErrBusy
@@ -32,9 +33,9 @@ type book struct {
 // An entry is what is known of one lock.
 type entry struct {
 	grips  []*grip
-	top    int64     // the highest token that was granted
-	state  int64     // the highest token that the server's state has shown
-	free   time.Time // when the last hold ended
+	top    int64            // the highest token that was granted
+	state  map[string]int64 // the highest token that the server has shown for each side
+	free   time.Time        // when the last hold ended
 	asking map[*Actor]int
 	doubts []doubt
 	guard  guard
@@ -79,9 +80,10 @@ func newBook(w *World) *book {
 
 // entry returns what is known of a lock. b.mu is held.
 func (b *book) entry(name string) *entry {
+	name = lockOf(name)
 	e := b.names[name]
 	if e == nil {
-		e = &entry{asking: make(map[*Actor]int)}
+		e = &entry{asking: make(map[*Actor]int), state: make(map[string]int64)}
 		b.names[name] = e
 	}
 	return e
@@ -187,10 +189,13 @@ func (b *book) granted(g *grip, c *call) {
 	b.grants++
 	reentry := false
 	for _, other := range e.grips {
-		if !other.trusted() {
+		if !other.trusted() || other.who != g.who && other.reads() && g.reads() {
 			continue
 		}
 		if other.who == g.who {
+			if other.reads() != g.reads() {
+				continue // a writer who reads
+			}
 			reentry = true
 			if other.token != g.token {
 				b.wrong("%s re-enters %s with token %d, and holds it with %d", g.who, g.name, g.token, other.token)
@@ -201,7 +206,11 @@ func (b *book) granted(g *grip, c *call) {
 			b.wrong("%s gets %s with token %d while %s holds it with %d", g.who, g.name, g.token, other.who, other.token)
 		}
 	}
-	if !reentry && !e.has(g) && g.token <= e.top && b.forgot.Before(g.asked) {
+	lowest := e.top + 1
+	if g.reads() {
+		lowest = e.top // that of the phase
+	}
+	if !reentry && !e.has(g) && g.token < lowest && b.forgot.Before(g.asked) {
 		b.wrong("%s gets %s with token %d after %d", g.who, g.name, g.token, e.top)
 	}
 	b.checkGap(e, g, c)
@@ -218,6 +227,9 @@ func (e *entry) has(g *grip) bool {
 		return other.who == g.who && other.token == g.token && !other.confirmed
 	})
 }
+
+// reads tells whether it is a hold on the reading side.
+func (g *grip) reads() bool { return isRead(g.name) }
 
 // trusted tells whether the owner may rely on a grip.
 func (g *grip) trusted() bool { return !g.released && g.ctx.Err() == nil }
@@ -268,6 +280,7 @@ func (b *book) write(g *grip) {
 	defer b.mu.Unlock()
 	e := b.entry(g.name)
 	switch {
+	case g.reads(): // who reads does not write
 	case g.token < e.guard.top:
 		if g.trusted() && b.forgot.Before(g.asked) {
 			b.wrong("%s trusts its hold on %s, but its token %d is refused after %d", g.who, g.name, g.token, e.guard.top)
@@ -287,10 +300,13 @@ func (b *book) checkGap(e *entry, g *grip, c *call) {
 	}
 	since := later(later(c.begin, e.free), b.world.weather.clears)
 	limit := b.longest + pollTime + tripTime + time.Second
+	if strings.Contains(g.name, ":") {
+		limit += beatTime + min(b.stepped, 10*time.Second) // a waiter before it may have died
+	}
 	if b.world.Peaceful && e.tidy(g) {
 		limit = claimTime + 20*b.world.weather.Latency // whoever gave it back has told the next
 	}
-	if gap := g.at.Sub(since); gap > limit {
+	if gap := g.at.Sub(since); gap > limit && !e.held() {
 		b.wrong("%s waited %s for %s, which nobody held", g.who, gap, g.name)
 	}
 }
@@ -300,11 +316,15 @@ func (e *entry) tidy(but *grip) bool {
 	return !slices.ContainsFunc(e.grips, func(g *grip) bool { return g != but && !g.confirmed })
 }
 
+// held tells whether anybody trusts a hold.
+func (e *entry) held() bool { return slices.ContainsFunc(e.grips, (*grip).trusted) }
+
 // claimTime is how long a free lock is reserved for who was told, who may not want it any more.
 const claimTime = 100 * time.Millisecond
 
 const (
 	pollTime = time.Second     // how often a waiter looks by itself
+	beatTime = 8 * time.Second // after which a first-come lock passes over a dead waiter, if nobody was heard for long
 	tripTime = 3 * time.Second // how long a process may wait for an answer that it cleans up with
 )
 

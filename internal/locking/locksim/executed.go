@@ -22,11 +22,15 @@ func (w *World) executed(l *link, q *Request, answer []byte) {
 		if w.server.redis.TTL(key) <= 0 {
 			w.book.wrong("key %s has no TTL", key)
 		}
-		if name, ok := strings.CutPrefix(roleAndName(key), "m:"); ok {
-			w.book.state(name, key)
+		role, name, _ := strings.Cut(roleAndName(key), ":")
+		if kind, ok := states[role]; ok {
+			w.book.state(kind+name, key)
 		}
 	}
 }
+
+// states tells which keys say who holds what: the role, and what our names of such locks begin with.
+var states = map[string]string{"m": "", "f": fair, "rw": writes, "rwc": reads}
 
 // roleAndName returns what follows the bucket in a key.
 func roleAndName(key string) string {
@@ -48,7 +52,7 @@ func (q *Request) describe(answer []byte) string {
 	return q.String() + ": " + strings.Join(said, " | ")
 }
 
-// state checks what the server says of a mutex. b.mu is held.
+// state checks what the server says of a lock. b.mu is held.
 func (b *book) state(name, key string) {
 	redis := b.world.server.redis
 	e := b.entry(name)
@@ -60,25 +64,26 @@ func (b *book) state(name, key string) {
 		value := redis.HGet(key, field)
 		if field == "token" {
 			token, _ := strconv.ParseInt(value, 10, 64)
-			if token < e.state {
-				b.wrong("the server gives %s the token %d after %d", name, token, e.state)
+			if token < e.state[key] {
+				b.wrong("the server gives %s the token %d after %d", name, token, e.state[key])
 			}
-			e.state = max(e.state, token)
+			e.state[key] = max(e.state[key], token)
 		}
 		if who := b.owners[field]; who != nil && !b.world.weather.Wild && b.forgot.IsZero() && who.Client.calm() {
-			count, _ := strconv.Atoi(value)
-			if most := b.atMost(e, who); count > most {
+			first, _, _ := strings.Cut(value, " ") // a reader's has more
+			count, _ := strconv.Atoi(first)
+			if most := b.atMost(e, who, isRead(name)); count > most {
 				b.wrong("the server counts %d holds of %s on %s, who has %d at most", count, who, name, most)
 			}
 		}
 	}
 }
 
-// atMost is how many holds of an owner the server may count. b.mu is held.
-func (b *book) atMost(e *entry, who *Actor) int {
+// atMost is how many holds of an owner on one side of a lock the server may count. b.mu is held.
+func (b *book) atMost(e *entry, who *Actor, reading bool) int {
 	n := e.asking[who]
 	for _, g := range e.grips {
-		if g.who == who && !g.settled {
+		if g.who == who && g.reads() == reading && !g.settled {
 			n++
 		}
 	}

@@ -118,7 +118,15 @@ func Step(d time.Duration) Fault {
 			w.book.amnesia() // leases run out early
 		}
 		w.server.step(d)
+		w.book.steps(d)
 	}
+}
+
+// steps notes that the server's clock was set.
+func (b *book) steps(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stepped += max(-d, 0)
 }
 
 // Deafen drops wake-ups from now on, or no longer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -34,6 +35,11 @@ func (l *life) wish() Wish {
 	if l.random.IntN(5) == 0 {
 		v.Names = slices.Clone(l.play.names)
 		l.random.Shuffle(len(v.Names), func(i, j int) { v.Names[i], v.Names[j] = v.Names[j], v.Names[i] })
+	}
+	for i, name := range v.Names {
+		if bare, found := strings.CutPrefix(name, writes); found && l.random.IntN(3) > 0 {
+			v.Names[i] = reads + bare
+		}
 	}
 	v.Try = l.random.IntN(5) == 0
 	if l.random.IntN(4) == 0 {

@@ -31,8 +31,8 @@ type Op struct {
 	Owner string
 	Token int64
 
-	// Crowded says of OpBusy that others were waiting, or had uncertain attempts under way: the lock may
-	// have been promised to them, or theirs for a moment.
+	// Crowded says of OpBusy and OpRead that others were waiting, or had uncertain attempts under way: the
+	// lock may have been promised to them, or theirs for a moment, and a phase of readers theirs alone.
 	Crowded bool
 }
 

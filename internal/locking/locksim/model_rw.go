@@ -70,7 +70,7 @@ func (s rwState) read(o Op) (bool, rwState) {
 		return false, s
 	case len(s.readers) > 0:
 		return o.Token == s.phase, s.with(o.Owner, 1)
-	case s.writes > 0 && o.Token == s.token: // the writer's own token is as good
+	case o.Crowded && s.writes == 0 && o.Token == s.phase && o.Token == s.top: // somebody unknown kept the phase
 	case o.Token <= s.top:
 		return false, s
 	}

@@ -2,6 +2,8 @@ package locksim
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,7 +33,7 @@ func Random(t *testing.T, seed uint64) *World {
 	}
 	p.world = New(t, seed, weather, drift)
 	p.world.Peaceful = p.calm
-	p.names = []string{"a", "ab", "b"}[:1+random.IntN(3)]
+	p.names = p.someNames()
 	p.people()
 	if !p.calm {
 		p.faults()
@@ -39,6 +41,12 @@ func Random(t *testing.T, seed uint64) *World {
 	p.act()
 	p.world.End()
 	return p.world
+}
+
+// someNames chooses the locks of a history: Mutexes mostly, or one kind, or several.
+func (p *Play) someNames() []string {
+	all := [][]string{{"a", "ab", "b"}, {"a", "ab", "b"}, {fair + "a", fair + "ab", fair + "b"}, {writes + "a", writes + "ab", writes + "b"}, {"a", fair + "a", writes + "a"}}
+	return all[p.random.IntN(len(all))][:1+p.random.IntN(3)]
 }
 
 // span is a random time between two numbers of milliseconds, to the nanosecond.
@@ -112,13 +120,22 @@ func (p *Play) faults() {
 		case 9:
 			f = Restart(p.span(1, 300), !forgets)
 		default:
-			f = Step(-p.span(1, 100000))
+			f = Step(-p.span(1, p.farthestBack()))
 			if forgets {
 				f = Flush
 			}
 		}
 		w.At(p.span(1, clears), f)
 	}
+}
+
+// farthestBack is by how many milliseconds the clock may be set back. A reader's expiry is a moment of that
+// clock, as every expiry of a real Redis is: it comes that much later.
+func (p *Play) farthestBack() int64 {
+	if slices.ContainsFunc(p.names, func(name string) bool { return strings.HasPrefix(name, writes) }) {
+		return 2000
+	}
+	return 100000
 }
 
 // act lets every owner do its deeds, and waits until all is done.

@@ -2,6 +2,7 @@ package locksim
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -14,6 +15,7 @@ const checkLimit = 20 * time.Second
 
 // recorded returns the history of a lock. b.mu is held.
 func (b *book) recorded(name string) *History {
+	name = lockOf(name)
 	h := b.histories[name]
 	if h == nil {
 		h = &History{}
@@ -31,16 +33,26 @@ func (b *book) recordFailure(c *call, err error) {
 	}
 }
 
+// kind is the operation on the side of a grip.
+func (g *grip) kind(k Kind) Kind {
+	if g.reads() {
+		return map[Kind]Kind{OpLock: OpRead, OpUnlock: OpReadUnlock, OpEnd: OpReadEnd}[k]
+	}
+	return k
+}
+
 // recordGrant notes a hold. b.mu is held.
 func (b *book) recordGrant(c *call, g *grip) {
-	b.recorded(g.name).Add(Op{Kind: OpLock, Owner: g.who.String(), Token: g.token}, c.begin, time.Now())
+	b.recorded(g.name).Add(Op{
+		Kind: g.kind(OpLock), Owner: g.who.String(), Token: g.token, Crowded: c.crowd[g.name] || !g.who.Client.calm(),
+	}, c.begin, time.Now())
 }
 
 // recordRelease notes what Unlock has returned. b.mu is held.
 func (b *book) recordRelease(g *grip, begin time.Time, err error) {
 	if err == nil && !g.over {
 		g.over = true
-		b.recorded(g.name).Add(Op{Kind: OpUnlock, Owner: g.who.String(), Token: g.token}, begin, time.Now())
+		b.recorded(g.name).Add(Op{Kind: g.kind(OpUnlock), Owner: g.who.String(), Token: g.token}, begin, time.Now())
 		return
 	}
 	if !g.ended.IsZero() && g.ended.Before(begin) {
@@ -53,7 +65,7 @@ func (b *book) recordRelease(g *grip, begin time.Time, err error) {
 func (b *book) recordEnd(g *grip, from time.Time) {
 	if !g.over {
 		g.over = true
-		b.recorded(g.name).Add(Op{Kind: OpEnd, Owner: g.who.String(), Token: g.token}, from, time.Time{})
+		b.recorded(g.name).Add(Op{Kind: g.kind(OpEnd), Owner: g.who.String(), Token: g.token}, from, time.Time{})
 	}
 }
 
@@ -68,7 +80,11 @@ func (b *book) checkHistories() {
 				b.recordEnd(g, g.ended)
 			}
 		}
-		if result, why := b.recorded(name).Check(MutexModel(), checkLimit); result != porcupine.Ok {
+		model := MutexModel()
+		if strings.HasPrefix(name, writes) {
+			model = RWModel()
+		}
+		if result, why := b.recorded(name).Check(model, checkLimit); result != porcupine.Ok {
 			b.wrong("the history of %s is %s: no order of its operations explains it\n%s", name, result, why)
 		}
 	}
