@@ -28,6 +28,7 @@ type book struct {
 	grants    int
 	longest   time.Duration // lease
 	histories map[string]*History
+	queues    map[string][]place // of first-come locks, by the key of their state
 }
 
 // An entry is what is known of one lock.
@@ -75,6 +76,7 @@ func newBook(w *World) *book {
 		names:     make(map[string]*entry),
 		owners:    make(map[string]*Actor),
 		histories: make(map[string]*History),
+		queues:    make(map[string][]place),
 	}
 }
 

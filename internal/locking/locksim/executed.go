@@ -18,6 +18,10 @@ func (w *World) executed(l *link, q *Request, answer []byte) {
 	keys := w.server.redis.Keys()
 	w.book.mu.Lock()
 	defer w.book.mu.Unlock()
+	if w.Peaceful {
+		w.book.checkOrder(q, answer)
+		w.book.noteQueue(q)
+	}
 	for _, key := range keys {
 		if w.server.redis.TTL(key) <= 0 {
 			w.book.wrong("key %s has no TTL", key)
