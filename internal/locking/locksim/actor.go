@@ -120,10 +120,11 @@ func isRead(name string) bool { return strings.HasPrefix(name, reads) }
 func (a *Actor) Lock(ctx context.Context, v Wish) (*Grip, error) {
 	w := a.Client.world
 	c := &call{who: a, names: v.Names, begin: time.Now(), lease: a.Client.lease, gone: endOf(ctx)}
+	c.alive = func() bool { return ctx.Err() == nil }
 	var opts []locking.LockOption
 	if v.Lease > 0 {
 		opts = append(opts, locking.Lease(v.Lease))
-		c.lease = v.Lease
+		c.lease, c.fixed = v.Lease, true
 	}
 	if v.Wait > 0 {
 		opts = append(opts, locking.Wait(v.Wait))

@@ -24,8 +24,6 @@ type book struct {
 	stepped   time.Duration     // how far the server's clock has been set back
 	forgot    time.Time         // when exclusion was last lost by the server's own fault
 	trouble   []string
-	errors    int // of calls; a history without faults has none but ErrBusy
-	grants    int
 	longest   time.Duration // lease
 	histories map[string]*History
 	queues    map[string][]place // of first-come locks, by the key of their state
@@ -50,7 +48,7 @@ type grip struct {
 	ctx       context.Context
 	at        time.Time
 	asked     time.Time
-	lease     time.Duration
+	fixed     bool // nothing renews it
 	released  bool // Unlock has been called
 	settled   bool // and has returned
 	confirmed bool // with no error
@@ -111,7 +109,9 @@ type call struct {
 	names []string
 	begin time.Time
 	lease time.Duration
-	gone  func() time.Time // when its context ended
+	fixed bool
+	alive func() bool      // its context has not ended
+	gone  func() time.Time // when it has
 	crowd map[string]bool  // others wait for these locks, or may hold them
 }
 
@@ -158,7 +158,7 @@ func (b *book) answered(c *call, parts []*locking.Hold, err error) []*grip {
 	for i, name := range c.names {
 		g := &grip{
 			who: c.who, name: name, token: parts[i].Token(), ctx: parts[i].Context(),
-			at: now, asked: c.begin, lease: c.lease,
+			at: now, asked: c.begin, fixed: c.fixed,
 		}
 		b.owners[parts[i].Owner()] = c.who
 		b.granted(g, c)
@@ -170,15 +170,15 @@ func (b *book) answered(c *call, parts []*locking.Hold, err error) []*grip {
 // failed notes an error. b.mu is held.
 func (b *book) failed(c *call, err error) {
 	b.recordFailure(c, err)
-	if !errors.Is(err, locking.ErrBusy) && c.gone().IsZero() {
-		b.errors++
-	}
-	if errors.Is(err, locking.ErrBusy) {
-		return // the server has said so, or there was no attempt
+	until := b.sure()
+	if errors.Is(err, locking.ErrBusy) || errors.Is(err, locking.ErrUpgrade) {
+		until = time.Now().Add(leaveTime)
+	} else if b.world.Peaceful && c.alive() {
+		b.wrong("%s is refused %s in good weather: %v", c.who, c.names, err)
 	}
 	for _, name := range c.names {
 		e := b.entry(name)
-		e.doubts = append(e.doubts, doubt{who: c.who, until: b.sure()})
+		e.doubts = append(e.doubts, doubt{who: c.who, until: until})
 	}
 }
 
@@ -188,7 +188,6 @@ func (b *book) sure() time.Time { return later(time.Now(), b.world.weather.clear
 // granted checks a new grip. b.mu is held.
 func (b *book) granted(g *grip, c *call) {
 	e := b.entry(g.name)
-	b.grants++
 	reentry := false
 	for _, other := range e.grips {
 		if !other.trusted() || other.who != g.who && other.reads() && g.reads() {
@@ -246,6 +245,9 @@ func (b *book) ended(g *grip) {
 	b.entry(g.name).free = later(b.entry(g.name).free, time.Now())
 	if errors.Is(context.Cause(g.ctx), locking.ErrLost) {
 		b.recordEnd(g, time.Now())
+		if b.world.Peaceful && !g.fixed {
+			b.wrong("%s has lost %s in good weather", g.who, g.name)
+		}
 		b.world.note("%s has lost %s, token %d", g.who, g.name, g.token)
 	}
 }
@@ -325,7 +327,10 @@ func (e *entry) held() bool { return slices.ContainsFunc(e.grips, (*grip).truste
 const claimTime = 100 * time.Millisecond
 
 const (
-	pollTime = time.Second     // how often a waiter looks by itself
+	pollTime = time.Second // how often a waiter looks by itself
+	// leaveTime is for how long in good weather the lock may be on its way to somebody who has just gone.
+	leaveTime = 250 * time.Millisecond
+
 	beatTime = 8 * time.Second // after which a first-come lock passes over a dead waiter, if nobody was heard for long
 	tripTime = 3 * time.Second // how long a process may wait for an answer that it cleans up with
 )

@@ -97,8 +97,13 @@ func TestModels(t *testing.T) {
 		{"a phase with two tokens", rw, []episode{{read("a", 1), 1, 2}, {read("b", 2), 3, 4}}, porcupine.Illegal},
 		{"two phases with one token", rw, []episode{{read("a", 1), 1, 2}, {unread("a", 1), 3, 4}, {read("b", 1), 5, 6}}, porcupine.Illegal},
 		{"downgrade", rw, []episode{
-			{lock("a", 1), 1, 2}, {read("a", 2), 3, 4}, {unlock("a", 1), 5, 6}, {read("b", 2), 7, 8}, {unread("a", 2), 9, 10},
-			{unread("b", 2), 11, 12}, {lock("c", 3), 3, 13},
+			{lock("a", 1), 1, 2},
+			{read("a", 2), 3, 4},
+			{unlock("a", 1), 5, 6},
+			{read("b", 2), 7, 8},
+			{unread("a", 2), 9, 10},
+			{unread("b", 2), 11, 12},
+			{lock("c", 3), 3, 13},
 		}, porcupine.Ok},
 		{"a writer in spite of a downgrade", rw, []episode{
 			{lock("a", 1), 1, 2}, {read("a", 2), 3, 4}, {unlock("a", 1), 5, 6}, {lock("c", 3), 7, 8}, {unread("a", 2), 9, 10},
