@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -145,6 +147,38 @@ func TestSubscriptionsCutOff(t *testing.T) {
 		t.Errorf("%d errors", n)
 	}
 	w.alternate(a, b, 8) // they stand again
+}
+
+// The server's host is gone without a word, and another has its place. Nothing tells the subscription, which
+// would wait for ever; and there nobody listens, so the server takes the process for dead.
+func TestSubscriptionToADeadHost(t *testing.T) {
+	t.Parallel()
+	w, old := private(t)
+	_, successor := private(t)
+	var place atomic.Pointer[servertest.Redis]
+	place.Store(old)
+	moving := func(o *redis.Options) { // as Sentinel's clients do it
+		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, place.Load().Addr())
+		}
+		o.ReadTimeout, o.MaxRetries, o.PoolSize = 500*time.Millisecond, -1, 1
+	}
+	a, b := w.locksOn(w.client(moving)).Mutex(w.name), w.locksOn(w.client(moving)).Mutex(w.name)
+	a.locks.subscription.silence, b.locks.subscription.silence = 200*time.Millisecond, 200*time.Millisecond
+	w.alternate(a, b, 2)
+	place.Store(successor)
+	w.ok(old.Pause())
+	for _, m := range []*Mutex{a, b} {
+		w.soon("locks work again", func() bool {
+			h, err := m.Lock(w.ctx(), Wait(time.Second))
+			return err == nil && h.Unlock(w.ctx()) == nil
+		})
+	}
+	rdb := w.client(moving)
+	w.soon("both listen again", func() bool {
+		return len(rdb.PubSubChannels(w.ctx(), wakeChannel("*")).Val()) == 2
+	})
+	w.alternate(a, b, 8)
 }
 
 func TestMemoryIsFull(t *testing.T) {

@@ -2,6 +2,8 @@ package locking
 
 import (
 	"context"
+	"errors"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,18 +14,24 @@ import (
 // subscribeBound is how long a waiter waits for the subscription to stand before it polls without.
 const subscribeBound = 250 * time.Millisecond
 
+// silence is how long a subscription hears nothing before it asks whether anybody is there, and then how long
+// it waits for the answer.
+const silence = 3 * time.Second
+
 // subscription listens for this process's wake-ups, on one connection and one channel. It begins with the
 // first wait. While it is broken nobody queues, for a process that does not listen would be taken for
 // dead; waiters poll until it stands again.
 type subscription struct {
 	locks   *Locks
 	once    sync.Once
+	first   sync.Once
 	stands  atomic.Bool
+	silence time.Duration
 	changed chan struct{} // closed when it first stands
 }
 
 func newSubscription(l *Locks) *subscription {
-	return &subscription{locks: l, changed: make(chan struct{})}
+	return &subscription{locks: l, silence: silence, changed: make(chan struct{})}
 }
 
 // listening tells whether a wake-up would be heard.
@@ -54,36 +62,58 @@ func (s *subscription) start(c *call) bool {
 	return false
 }
 
-// listen receives until stop. The client reconnects and subscribes again by itself.
+// listen receives until stop, over a new connection whenever the other side has fallen silent.
 func (s *subscription) listen() {
-	l := s.locks
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	s.locks.loops.Go(func() { // ends the read that hear is in
+		<-s.locks.stop
+		cancel()
+	})
+	for ctx.Err() == nil {
+		s.hear(ctx)
+	}
+}
+
+// hear receives until ctx ends, or nobody answers any more. After an error the client reconnects and subscribes
+// again by itself. But a host that is gone says nothing: so who hears nothing for a while asks.
+func (s *subscription) hear(ctx context.Context) {
+	l := s.locks
 	sub := l.rdb.Subscribe(ctx)
 	closed := make(chan struct{})
-	l.loops.Go(func() { // ends the read that Receive is in
-		defer close(closed)
-		<-l.stop
-		cancel()
+	ended := context.AfterFunc(ctx, func() {
 		_ = sub.Close()
+		close(closed)
 	})
-	defer func() { <-closed }()
-	_ = sub.Subscribe(ctx, wakeChannel(l.process)) // a failure shows in Receive, which tries again
-	first := true
+	defer func() {
+		if !ended() {
+			<-closed
+		}
+		_ = sub.Close()
+		s.stands.Store(false)
+	}()
+	_ = sub.Subscribe(ctx, wakeChannel(l.process)) // a failure shows when we receive, which tries again
+	asked := false
 	for pause := janitorPause; ; {
-		message, err := sub.Receive(ctx)
+		message, err := sub.ReceiveTimeout(ctx, s.silence)
 		if ctx.Err() != nil {
 			return
 		}
+		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+			if asked {
+				l.noticeError(err)
+				return
+			}
+			asked = true
+			if err = sub.Ping(ctx); err == nil {
+				continue
+			}
+		}
+		asked = false
 		switch message := message.(type) {
 		case *redis.Subscription:
 			pause = janitorPause
-			s.stands.Store(true)
-			if first {
-				close(s.changed)
-				first = false
-			}
-			l.wakeHeads() // what was published in between has been missed
+			s.stand()
 		case *redis.Message:
 			l.woken(message.Payload)
 		}
@@ -94,6 +124,13 @@ func (s *subscription) listen() {
 			pause = min(2*pause, janitorPauseMax)
 		}
 	}
+}
+
+// stand notes that wake-ups are heard from now on.
+func (s *subscription) stand() {
+	s.stands.Store(true)
+	s.first.Do(func() { close(s.changed) })
+	s.locks.wakeHeads() // what was published in between has been missed
 }
 
 // rest waits between two tries to connect.
