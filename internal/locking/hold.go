@@ -27,9 +27,10 @@ type Hold struct {
 	lost     bool        // under Locks.mu
 	unlocked bool        // Unlock has been called; under Locks.mu
 
-	// Of a MultiLock.
+	// Of a MultiLock or a RedLock.
 	parts []*Hold
-	whole *whole
+	whole *whole   // of a MultiLock
+	red   *redHold // of a RedLock
 }
 
 // newHold notes a hold in the books. l.mu is held.
@@ -94,6 +95,9 @@ func (h *Hold) Context() context.Context {
 // same on re-entry. A guard that refuses lower ones is safe from a holder that does not know that it is
 // late. A MultiLock's hold has none, and returns 0; its Parts have.
 func (h *Hold) Token() int64 {
+	if h.red != nil {
+		return h.red.token()
+	}
 	if h.grant == nil {
 		return 0
 	}
@@ -103,8 +107,11 @@ func (h *Hold) Token() int64 {
 }
 
 // Remaining is for how much longer the hold can be relied on if nothing renews it: 0 when it has ended. That
-// of a MultiLock is its shortest part's.
+// of a MultiLock is its shortest part's; that of a RedLock ends when fewer than a quorum of its parts live.
 func (h *Hold) Remaining() time.Duration {
+	if h.red != nil {
+		return h.red.remaining()
+	}
 	if h.whole != nil {
 		least := maxLease
 		for _, part := range h.parts {
@@ -125,6 +132,9 @@ func (h *Hold) Remaining() time.Duration {
 
 // Count is how many holds the owner has of this lock now; of a MultiLock, of the part that it has least of.
 func (h *Hold) Count() int {
+	if h.red != nil {
+		return h.red.count()
+	}
 	if h.whole != nil {
 		least := h.parts[0].Count()
 		for _, part := range h.parts[1:] {
@@ -141,7 +151,7 @@ func (h *Hold) Count() int {
 }
 
 // Owner returns the owner, as the server's state of the lock shows it: the process, a colon, and who of it.
-// That of a MultiLock is its first part's.
+// That of a MultiLock or a RedLock is its first part's.
 func (h *Hold) Owner() string {
 	switch {
 	case h.tenant != nil:
@@ -153,8 +163,8 @@ func (h *Hold) Owner() string {
 	}
 }
 
-// Parts returns the holds of a MultiLock, in the order of its arguments, and nil for a Mutex. They are
-// unlocked with the whole.
+// Parts returns the holds of a MultiLock, or those that a RedLock has got on its nodes, in the order of the
+// arguments; nil for a Mutex. They are unlocked with the whole.
 func (h *Hold) Parts() []*Hold { return h.parts }
 
 // Unlock gives the hold back. It does not care whether ctx has ended, and takes 3 s at most. ErrLost says
@@ -162,7 +172,10 @@ func (h *Hold) Parts() []*Hold { return h.parts }
 // confirmed: it is repeated in the background for as long as the lock can exist, and nothing renews the
 // lock any more. Unlocking once more does nothing and returns nil.
 func (h *Hold) Unlock(ctx context.Context) error {
-	if h.whole != nil {
+	switch {
+	case h.red != nil:
+		return h.red.unlock(ctx)
+	case h.whole != nil:
 		return h.whole.unlock(ctx)
 	}
 	if h.locks == nil {

@@ -17,12 +17,13 @@ import (
 //
 // Wait bounds the whole, Lease is that of every part, and counts from when the last one was taken. The
 // hold's Token is 0: each part has its own. When one part is lost, the whole is lost.
-func MultiLock(parts ...Locker) Locker { return &multi{parts: slices.Clone(parts)} }
+func MultiLock(parts ...Locker) *Multi { return &Multi{parts: slices.Clone(parts)} }
 
-type multi struct{ parts []Locker }
+// A Multi is several locks as one. MultiLock makes it.
+type Multi struct{ parts []Locker }
 
 // Name returns the names of the parts, with a plus sign in between.
-func (m *multi) Name() string {
+func (m *Multi) Name() string {
 	names := make([]string, len(m.parts))
 	for i, p := range m.parts {
 		if p != nil {
@@ -33,12 +34,12 @@ func (m *multi) Name() string {
 }
 
 // Lock implements Locker.
-func (m *multi) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+func (m *Multi) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return m.lock(ctx, false, opts)
 }
 
 // TryLock implements Locker.
-func (m *multi) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+func (m *Multi) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return m.lock(ctx, true, opts)
 }
 
@@ -56,7 +57,7 @@ type step struct {
 }
 
 // steps adds what a MultiLock takes to the steps that there are.
-func (m *multi) steps(steps []*step) ([]*step, error) {
+func (m *Multi) steps(steps []*step) ([]*step, error) {
 	if len(m.parts) == 0 {
 		return nil, fmt.Errorf("%w: a MultiLock of nothing", ErrInvalid)
 	}
@@ -65,7 +66,7 @@ func (m *multi) steps(steps []*step) ([]*step, error) {
 		switch p := p.(type) {
 		case nil:
 			return nil, fmt.Errorf("%w: a MultiLock with a nil part", ErrInvalid)
-		case *multi:
+		case *Multi:
 			if steps, err = p.steps(steps); err != nil {
 				return nil, err
 			}
@@ -80,6 +81,11 @@ func (m *multi) steps(steps []*step) ([]*step, error) {
 			} else {
 				steps = append(steps, &step{order: a.order, part: &part{lock: a, times: 1}})
 			}
+		case *Red:
+			if p.err != nil {
+				return nil, p.err
+			}
+			steps = append(steps, &step{order: p.order, other: p})
 		default:
 			steps = append(steps, &step{order: p.Name(), other: p})
 		}
@@ -92,7 +98,7 @@ func (p *part) is(a *lock) bool {
 	return p != nil && p.lock.locks == a.locks && p.lock.state == a.state
 }
 
-func (m *multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
+func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
 	made, err := m.steps(nil)
 	if err != nil {
 		return nil, err
@@ -153,7 +159,9 @@ func (c *call) takeOther(s *step) (err error) {
 			opts = append(opts, Wait(max(time.Until(c.until), 0)))
 		}
 		c.paused = true
+		stop := c.keepOn()
 		s.hold, err = s.other.Lock(c.ctx, opts...)
+		stop()
 	}
 	if err == nil {
 		c.taken = append(c.taken, s.hold)
@@ -186,22 +194,48 @@ func (c *call) intact() error {
 	return nil
 }
 
+// keepOn is keep, again and again until stop is called, for as long as another Locker is waited for. That
+// something was lost is found out in the end.
+func (c *call) keepOn() (stop func()) {
+	if !c.fixed || len(c.taken) == 0 {
+		return func() {}
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			alarm := time.NewTimer(time.Until(c.kept.Add(c.lease / 3)))
+			select {
+			case <-alarm.C:
+				_ = c.keep()
+			case <-quit:
+				alarm.Stop()
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
+}
+
 // keep begins the fixed leases of what the call has taken anew. A failure is not the end: each hold has
 // its own deadline.
 func (c *call) keep() error {
 	start := time.Now()
+	singles := singlesOf(c.taken)
 	grants := make(map[*Locks][]*grant)
-	for _, h := range c.taken {
-		if h.locks != nil && !slices.Contains(grants[h.locks], h.grant) {
+	for _, h := range singles {
+		if !slices.Contains(grants[h.locks], h.grant) {
 			grants[h.locks] = append(grants[h.locks], h.grant)
 		}
 	}
 	whole := true
 	for l, mine := range grants {
 		for chunk := range slices.Chunk(mine, batch) {
-			whole = whole && l.renewSome(chunk, c.lease, c.lease/3, func(h *Hold) bool {
-				return slices.Contains(c.taken, h)
-			})
+			kept := l.renewSome(chunk, c.lease, c.lease/3, func(h *Hold) bool { return slices.Contains(singles, h) })
+			whole = whole && kept
 		}
 	}
 	c.kept = start
@@ -211,9 +245,21 @@ func (c *call) keep() error {
 	return c.intact()
 }
 
+// singlesOf returns the holds of single locks that these holds consist of.
+func singlesOf(holds []*Hold) []*Hold {
+	var singles []*Hold
+	for _, h := range holds {
+		if h.locks != nil {
+			singles = append(singles, h)
+		}
+		singles = append(singles, singlesOf(h.parts)...)
+	}
+	return singles
+}
+
 // hold makes the hold of a MultiLock from what was taken: the parts in the order of the arguments. steps
 // are in the order in which they were made.
-func (m *multi) hold(c *call, steps []*step) *Hold {
+func (m *Multi) hold(c *call, steps []*step) *Hold {
 	h := &Hold{who: c.who, whole: &whole{}}
 	h.ctx, h.cancel = context.WithCancelCause(c.ctx)
 	h.parts = m.assemble(c, steps)
@@ -234,11 +280,11 @@ func (m *multi) hold(c *call, steps []*step) *Hold {
 }
 
 // assemble returns the hold of each part. Those of other Lockers come in the order of the steps.
-func (m *multi) assemble(c *call, steps []*step) []*Hold {
+func (m *Multi) assemble(c *call, steps []*step) []*Hold {
 	holds := make([]*Hold, len(m.parts))
 	for i, p := range m.parts {
 		switch p := p.(type) {
-		case *multi:
+		case *Multi:
 			holds[i] = p.hold(c, steps)
 		case single:
 			mine := steps[slices.IndexFunc(steps, func(s *step) bool { return s.part.is(p.self()) })]

@@ -75,6 +75,11 @@ func (mutexKind) raising(g *grant, n int64) errand {
 	return errand{script: tokenScript, call: append(tokenScript.newCall(2, 4), g.lock.place.clock(), g.lock.state, g.lock.locks.boxed, "0", g.tenure.id, n)}
 }
 
+// leveling asks for a token that is not below one of another server.
+func leveling(g *grant, token int64) errand {
+	return errand{levelScript, append(levelScript.newCall(2, 2), g.lock.place.clock(), g.lock.state, g.tenure.id, token)}
+}
+
 func (mutexKind) settling(s *settlement) errand {
 	number := any(0)
 	if s.attempt != nil {

@@ -17,6 +17,8 @@ type owner struct {
 
 	mu   sync.Mutex
 	held []string // the order of each hold, in no order themselves; one entry per hold
+
+	reds redTenants
 }
 
 // WithOwner returns a context with an owner: the one that ctx carries already, else a fresh one. Set it

@@ -26,6 +26,8 @@ var (
 	renewSource string
 	//go:embed token.lua
 	tokenSource string
+	//go:embed level.lua
+	levelSource string
 	//go:embed inspect.lua
 	inspectSource string
 	//go:embed force.lua
@@ -36,6 +38,7 @@ var (
 	releaseScript  = newScript(wakeSource + releaseSource)
 	renewScript    = newScript(renewSource)
 	tokenScript    = newScript(mintSource + tokenSource)
+	levelScript    = newScript(levelSource)
 	inspectScript  = newScript(inspectSource)
 	forceScript    = newScript(wakeSource + forceSource)
 )

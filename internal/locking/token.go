@@ -15,9 +15,17 @@ const maxToken = 1<<53 - 1
 // one; for anybody else it is ErrLost. The hold's Token and those of its owner's other holds change with it.
 // n may be up to 2^53 - 2.
 func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
-	if h.locks == nil || n < 0 || n >= maxToken {
+	if h.locks == nil && h.red == nil || n < 0 || n >= maxToken {
 		return 0, fmt.Errorf("%w: no token above %d for this hold", ErrInvalid, n)
 	}
+	if h.red != nil {
+		return h.red.tokenAbove(ctx, n)
+	}
+	return h.raise(ctx, func() errand { return h.lock.kind.raising(h.grant, n) })
+}
+
+// raise has the server give the hold another token, by an errand that is made when it is the owner's turn.
+func (h *Hold) raise(ctx context.Context, prepare func() errand) (int64, error) {
 	l := h.locks
 	if err := l.enter(); err != nil {
 		return 0, err
@@ -29,18 +37,24 @@ func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
 		return 0, err
 	}
 	defer t.end()
-	return l.raise(ctx, h, n)
+	return l.raise(ctx, h, prepare)
 }
 
-// raise is TokenAbove for who has the tenant's turn.
-func (l *Locks) raise(ctx context.Context, h *Hold, n int64) (int64, error) {
+// raise is Hold.raise for who has the tenant's turn.
+func (l *Locks) raise(ctx context.Context, h *Hold, prepare func() errand) (int64, error) {
 	l.mu.Lock()
-	over := h.lost || h.unlocked
-	errand := h.lock.kind.raising(h.grant, n)
-	l.mu.Unlock()
-	if over {
+	if h.lost || h.unlocked {
+		l.mu.Unlock()
 		return 0, ErrLost
 	}
+	errand := prepare()
+	h.grant.tenure.rising = true
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		h.grant.tenure.rising = false
+	}()
 	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, errand, &attempt{})
 	if err != nil {
 		return 0, failed("raise the token of", h.lock.name, err)

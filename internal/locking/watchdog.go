@@ -95,12 +95,13 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 	return whole
 }
 
-// renamed tells whether the server has come to know a grant by another id or token since it was asked about
-// it: then its answer means nothing.
+// renamed tells whether the server may have come to know a grant by another id or token when it was asked
+// about it: then its answer means nothing.
 func (l *Locks) renamed(g *grant, asked *tenure) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return g.tenure.id != asked.id || g.tenure.token != asked.token
+	now := g.tenure
+	return now.id != asked.id || now.token != asked.token || now.rising || asked.rising
 }
 
 // renewed puts off the deadlines of the holds of a grant.

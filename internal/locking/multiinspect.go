@@ -1,0 +1,86 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// An inspectable lock can tell who holds it. All of ours can; another Locker as a part of a MultiLock is passed
+// over if it cannot.
+type inspectable interface {
+	Count(ctx context.Context) int
+	Inspect(ctx context.Context) (State, error)
+	ForceUnlock(ctx context.Context) (bool, error)
+}
+
+func (m *Multi) inspectables() []inspectable {
+	var all []inspectable
+	for _, p := range m.parts {
+		if p, ok := p.(inspectable); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// Count tells how often the owner that ctx carries holds the part that it has least of.
+func (m *Multi) Count(ctx context.Context) int {
+	parts := m.inspectables()
+	if len(parts) == 0 {
+		return 0
+	}
+	least := parts[0].Count(ctx)
+	for _, p := range parts[1:] {
+		least = min(least, p.Count(ctx))
+	}
+	return least
+}
+
+// Inspect asks for one part after the other. Whoever holds any of them is a holder, with the least that it has of
+// those it holds. There is no token, and Remaining is until all parts would be free.
+func (m *Multi) Inspect(ctx context.Context) (State, error) {
+	if _, err := m.steps(nil); err != nil {
+		return State{}, err
+	}
+	var whole State
+	for _, p := range m.inspectables() {
+		s, err := p.Inspect(ctx)
+		if err != nil {
+			return State{}, err
+		}
+		whole.Reserved = whole.Reserved || s.Reserved
+		whole.Remaining = max(whole.Remaining, s.Remaining)
+		whole.Waiting = max(whole.Waiting, s.Waiting)
+		for _, h := range s.Holders {
+			whole.merge(h)
+		}
+	}
+	return whole, nil
+}
+
+// merge adds a holder of another part.
+func (s *State) merge(h Holder) {
+	i := slices.IndexFunc(s.Holders, func(other Holder) bool { return other.Owner == h.Owner && other.Read == h.Read })
+	if i < 0 {
+		s.Holders = append(s.Holders, h)
+		return
+	}
+	mine := &s.Holders[i]
+	mine.Count, mine.Remaining = min(mine.Count, h.Count), min(mine.Remaining, h.Remaining)
+}
+
+// ForceUnlock frees all parts, whoever holds them, and tells whether anybody did.
+func (m *Multi) ForceUnlock(ctx context.Context) (bool, error) {
+	if _, err := m.steps(nil); err != nil {
+		return false, err
+	}
+	freed := false
+	var errs []error
+	for _, p := range m.inspectables() {
+		held, err := p.ForceUnlock(ctx)
+		freed = freed || held
+		errs = append(errs, err)
+	}
+	return freed, errors.Join(errs...)
+}

@@ -1,0 +1,90 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Inspect asks all nodes, and tells what a quorum of them agrees on. A grant is known by its token, which it has
+// on all of its nodes. Remaining is the time until a quorum would be free.
+func (r *Red) Inspect(ctx context.Context) (State, error) {
+	if r.err != nil {
+		return State{}, r.err
+	}
+	replies := askAll(r.locks, r.quorum(), nodeBound, func(i int) (State, error) { return r.nodes[i].Inspect(ctx) }, nil)
+	var states []State
+	for _, reply := range replies {
+		if reply.err == nil {
+			states = append(states, reply.value)
+		}
+	}
+	if len(states) < r.quorum() {
+		return State{}, refusal(r, "inspect", replies)
+	}
+	return r.agreed(states), nil
+}
+
+// agreed makes one state of those of the nodes.
+func (r *Red) agreed(states []State) State {
+	var whole State
+	var free []time.Duration
+	grants := make(map[int64][]Holder)
+	for _, s := range states {
+		whole.Waiting = max(whole.Waiting, s.Waiting)
+		whole.Reserved = whole.Reserved || s.Reserved
+		free = append(free, s.Remaining)
+		if s.Held() {
+			grants[s.Token] = append(grants[s.Token], s.Holders[0])
+		}
+	}
+	slices.Sort(free)
+	whole.Remaining = free[r.quorum()-1]
+	for token, mine := range grants {
+		if len(mine) >= r.quorum() {
+			whole.Reserved, whole.Token = false, token
+			whole.Holders = []Holder{r.holder(mine)}
+		}
+	}
+	return whole
+}
+
+// holder makes one holder of what the nodes say of it. Its name is the first node's that knows it.
+func (r *Red) holder(mine []Holder) Holder {
+	h := Holder{Owner: mine[0].Owner}
+	if i := slices.IndexFunc(mine, func(h Holder) bool { return !strings.Contains(h.Owner, ":*") }); i >= 0 {
+		h.Owner = mine[i].Owner
+	}
+	var counts []int
+	var left []time.Duration
+	for _, m := range mine {
+		counts, left = append(counts, m.Count), append(left, m.Remaining)
+	}
+	h.Count, h.Remaining = nth(counts, r.quorum()), nth(left, r.quorum())
+	return h
+}
+
+// ForceUnlock frees the lock on all nodes, whoever holds it there, and tells whether anybody did on any of them.
+// Less than a quorum of answers is an error.
+func (r *Red) ForceUnlock(ctx context.Context) (bool, error) {
+	if r.err != nil {
+		return false, r.err
+	}
+	replies := askAll(r.locks, len(r.nodes), releaseBound, func(i int) (bool, error) { return r.nodes[i].ForceUnlock(ctx) }, nil)
+	answered, freed := 0, false
+	var errs []error
+	for _, reply := range replies {
+		if reply.err != nil {
+			errs = append(errs, reply.err)
+			continue
+		}
+		answered++
+		freed = freed || reply.value
+	}
+	if answered < r.quorum() {
+		return freed, errors.Join(errs...)
+	}
+	return freed, nil
+}

@@ -1,0 +1,250 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// straggle is how long a node is waited for, at least, when the result no longer depends on it.
+const straggle = 5 * time.Millisecond
+
+// A reply is what one node said, or ErrNoAnswer.
+type reply[T any] struct {
+	value T
+	err   error
+}
+
+// askAll asks the owners all at once, each in a goroutine that its Close waits for. It returns when all have
+// answered, or when limit has passed; or when need of them have agreed, or no longer can, and the others have
+// had a moment. What one of them grants after that goes to late, if that is not nil.
+func askAll[T any](owners []*Locks, need int, limit time.Duration, ask func(i int) (T, error), late func(T)) []reply[T] {
+	type vote struct {
+		from int
+		reply[T]
+	}
+	var (
+		mu    sync.Mutex
+		over  bool
+		votes = make(chan vote, len(owners))
+	)
+	for i, l := range owners {
+		if err := l.enter(); err != nil {
+			votes <- vote{i, reply[T]{err: err}}
+			continue
+		}
+		go func() {
+			defer l.calls.Done()
+			value, err := ask(i)
+			mu.Lock()
+			inTime := !over
+			if inTime {
+				votes <- vote{i, reply[T]{value, err}}
+			}
+			mu.Unlock()
+			if !inTime && err == nil && late != nil {
+				late(value)
+			}
+		}()
+	}
+
+	replies := make([]reply[T], len(owners))
+	for i := range replies {
+		replies[i].err = ErrNoAnswer
+	}
+	start := time.Now()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	agreed, came := 0, 0
+	decided := func() bool { return agreed >= need || len(owners)-(came-agreed) < need }
+	hear := func(v vote) {
+		replies[v.from] = v.reply
+		if came++; v.err == nil {
+			agreed++
+		}
+	}
+	for hurry, timely := false, true; timely && came < len(owners); {
+		if !hurry && decided() {
+			hurry = true
+			took := time.Since(start)
+			timer.Reset(min(max(took, straggle), limit-took))
+		}
+		select {
+		case v := <-votes:
+			hear(v)
+		case <-timer.C:
+			timely = false
+		}
+	}
+	mu.Lock()
+	over = true
+	mu.Unlock()
+	for len(votes) > 0 {
+		hear(<-votes)
+	}
+	return replies
+}
+
+// attempt asks for the lock once, on all nodes. Where it got nothing it tells the first node that was busy, else
+// a negative number.
+func (b *candidate) attempt(woken *wakening) (h *Hold, busy int, err error) {
+	if err := b.tenant.begin(b.ctx); err != nil {
+		b.giveBack(woken.holds())
+		return nil, -1, err
+	}
+	defer b.tenant.end()
+	parts, busy, err := b.take(woken)
+	if err != nil {
+		b.giveBack(parts)
+		return nil, busy, err
+	}
+	token, held := b.tenant.token()
+	if !held {
+		token = highest(parts)
+	}
+	carriers, err := b.level(parts, token)
+	if err != nil {
+		b.giveBack(carriers)
+		return nil, -1, err
+	}
+	h = b.grant(carriers, token)
+	switch {
+	case b.call.ctx.Err() != nil: // too late: who has gone is not admitted
+		err = ended(b.call.ctx, nil)
+	case h.Remaining() == 0: // the leases of a quorum may have run out on the way
+		err = failed("acquire", b.red.name, ErrNoAnswer)
+	default:
+		return h, -1, nil
+	}
+	_ = h.Unlock(b.call.ctx) // what fails here is repeated in the background
+	return nil, -1, err
+}
+
+// take takes the lock on a quorum of nodes at least, and as many more as answer in time.
+func (b *candidate) take(woken *wakening) (parts []*Hold, busy int, err error) {
+	wait := b.limit
+	if !b.call.until.IsZero() {
+		wait = min(wait, max(time.Until(b.call.until), grace))
+	}
+	replies := askAll(b.red.locks, b.red.quorum(), wait, func(i int) (*Hold, error) {
+		if woken != nil && woken.node == i {
+			return woken.hold, nil
+		}
+		if !b.asked[i].CompareAndSwap(false, true) {
+			return nil, ErrNoAnswer // it owes us the last one
+		}
+		defer b.asked[i].Store(false)
+		return b.red.nodes[i].TryLock(b.ctx, b.options(wait)...)
+	}, func(h *Hold) { _ = h.giveBack() })
+	busy = -1
+	for i, r := range replies {
+		switch {
+		case r.err == nil:
+			parts = append(parts, r.value)
+		case busy < 0 && errors.Is(r.err, ErrBusy):
+			busy = i
+		}
+	}
+	if len(parts) >= b.red.quorum() {
+		return parts, -1, nil
+	}
+	if len(parts) > 0 {
+		busy = -1
+	}
+	return parts, busy, refusal(b.red, "acquire", replies)
+}
+
+// refusal tells why there is no quorum: ErrBusy where enough nodes have answered, and else only what is wrong
+// with the others.
+func refusal[T any](r *Red, verb string, replies []reply[T]) error {
+	answered := 0
+	var errs []error
+	for i, reply := range replies {
+		if reply.err == nil || errors.Is(reply.err, ErrBusy) {
+			answered++
+		} else {
+			errs = append(errs, fmt.Errorf("node %d: %w", i, reply.err))
+		}
+	}
+	if answered >= r.quorum() {
+		return errors.Join(append([]error{ErrBusy}, errs...)...)
+	}
+	return fmt.Errorf("locking: %s %q: %d of %d nodes answered: %w", verb, r.name, answered, len(replies), errors.Join(errs...))
+}
+
+// highest returns the token of a new grant. A node that the owner has held before has given its token to an
+// earlier grant, perhaps.
+func highest(parts []*Hold) int64 {
+	token := int64(0)
+	for _, part := range parts {
+		mine := part.Token()
+		if part.Count() > 1 {
+			mine++
+		}
+		token = max(token, mine)
+	}
+	return token
+}
+
+// level raises all parts to a token, and returns those that carry it. The others are given back: each part of a
+// hold carries the hold's token.
+func (b *candidate) level(parts []*Hold, token int64) ([]*Hold, error) {
+	carriers, others, err := b.red.level(b.ctx, b.limit, parts, token)
+	release(others, 0, 0)
+	return carriers, err
+}
+
+// level raises parts to a token, and tells which of them carry it, and whether they are a quorum.
+func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, token int64) (carriers, others []*Hold, err error) {
+	replies := askAll(locksOf(parts), r.quorum(), limit, func(i int) (int64, error) {
+		if parts[i].carries(token) {
+			return token, nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return parts[i].raise(ctx, func() errand { return leveling(parts[i].grant, token) })
+	}, nil)
+	for i, reply := range replies {
+		if reply.err == nil {
+			carriers = append(carriers, parts[i])
+		} else {
+			others = append(others, parts[i])
+		}
+	}
+	if len(carriers) < r.quorum() {
+		err = refusal(r, "raise the token of", replies)
+	}
+	return carriers, others, err
+}
+
+// carries tells whether the server knows the hold's lock by this token or a higher one.
+func (h *Hold) carries(token int64) bool {
+	h.locks.mu.Lock()
+	text := h.grant.tenure.token
+	h.locks.mu.Unlock()
+	known, err := tokenOf(text)
+	return err == nil && known >= token
+}
+
+// giveBack gives parts back, and waits for nodes that are slow as long as for any answer.
+func (b *candidate) giveBack(parts []*Hold) { release(parts, len(parts), b.limit) }
+
+// release gives parts back, all at once. It waits until need of them are, but not for long.
+func release(parts []*Hold, need int, limit time.Duration) []reply[struct{}] {
+	return askAll(locksOf(parts), need, limit, func(i int) (struct{}, error) {
+		return struct{}{}, parts[i].giveBack()
+	}, nil)
+}
+
+// giveBack is Unlock for a goroutine that Close waits for.
+func (h *Hold) giveBack() error { return h.locks.release(context.Background(), []*Hold{h}) }
+
+func locksOf(parts []*Hold) []*Locks {
+	all := make([]*Locks, len(parts))
+	for i, part := range parts {
+		all[i] = part.locks
+	}
+	return all
+}
