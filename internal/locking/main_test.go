@@ -3,8 +3,10 @@ package locking
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,8 +18,12 @@ import (
 	"inventory/internal/servertest"
 )
 
-// shared is the address of the Redis that the tests share which do it no harm.
-var shared string
+// shared is the address of the Redis that the tests share which do it no harm. It is one of five, for those
+// that need a quorum.
+var (
+	shared string
+	five   [5]*servertest.Redis
+)
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -26,16 +32,27 @@ func run(m *testing.M) int {
 		return holdUntilLost()
 	}
 	logging.Disable() // the client tells of every fault that we make
-	server, err := servertest.StartRedis(context.Background())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	var errs [len(five)]error
+	var starts sync.WaitGroup
+	for i := range five {
+		starts.Go(func() { five[i], errs[i] = servertest.StartRedis(context.Background()) })
 	}
-	shared = server.Addr()
-	code := m.Run()
-	if err := server.Stop(); err != nil {
+	starts.Wait()
+	code := 1
+	if err := errors.Join(errs[:]...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+	} else {
+		shared = five[0].Addr()
+		code = m.Run()
+	}
+	for _, server := range five {
+		if server == nil {
+			continue
+		}
+		if err := server.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	}
 	if err := goleak.Find(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -77,7 +77,7 @@ func (mutexKind) raising(g *grant, n int64) errand {
 
 // leveling asks for a token that is not below one of another server.
 func leveling(g *grant, token int64) errand {
-	return errand{levelScript, append(levelScript.newCall(2, 2), g.lock.place.clock(), g.lock.state, g.tenure.id, token)}
+	return errand{script: levelScript, call: append(levelScript.newCall(2, 2), g.lock.place.clock(), g.lock.state, g.tenure.id, token)}
 }
 
 func (mutexKind) settling(s *settlement) errand {

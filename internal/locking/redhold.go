@@ -232,7 +232,7 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 		return token, nil
 	}
 	parts := r.whole.parts
-	replies := askAll(locksOf(parts), r.red.quorum(), releaseBound, func(i int) (int64, error) {
+	replies := askAll(locksOf(parts), r.red.quorum(), releaseBound, func(i int, _ <-chan struct{}) (int64, error) {
 		return parts[i].raise(ctx, func() errand { return parts[i].lock.kind.raising(parts[i].grant, n) })
 	}, nil)
 	var raised []*Hold

@@ -14,7 +14,7 @@ func (r *Red) Inspect(ctx context.Context) (State, error) {
 	if r.err != nil {
 		return State{}, r.err
 	}
-	replies := askAll(r.locks, r.quorum(), nodeBound, func(i int) (State, error) { return r.nodes[i].Inspect(ctx) }, nil)
+	replies := askAll(r.locks, r.quorum(), nodeBound, func(i int, _ <-chan struct{}) (State, error) { return r.nodes[i].Inspect(ctx) }, nil)
 	var states []State
 	for _, reply := range replies {
 		if reply.err == nil {
@@ -72,7 +72,7 @@ func (r *Red) ForceUnlock(ctx context.Context) (bool, error) {
 	if r.err != nil {
 		return false, r.err
 	}
-	replies := askAll(r.locks, len(r.nodes), releaseBound, func(i int) (bool, error) { return r.nodes[i].ForceUnlock(ctx) }, nil)
+	replies := askAll(r.locks, len(r.nodes), releaseBound, func(i int, _ <-chan struct{}) (bool, error) { return r.nodes[i].ForceUnlock(ctx) }, nil)
 	answered, freed := 0, false
 	var errs []error
 	for _, reply := range replies {

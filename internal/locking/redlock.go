@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -39,7 +38,7 @@ import (
 const (
 	// nodeShare is which part of the lease a node's answer may take, and nodeBound how long at most. What a
 	// trip gets at least is grace.
-	nodeShare = 20
+	nodeShare = 8
 	nodeBound = 250 * time.Millisecond
 
 	// firstPause and lastPause are how long a candidate waits between two attempts, at most: doubled each time.
@@ -62,10 +61,11 @@ type Red struct {
 // RedLock returns the lock of a name on the servers of these Locks, which must be different servers: an odd number
 // of them, for one more to make it even bears no more that fail.
 //
-// A hold's Token is the same on all nodes, and grows under the conditions that docs and package comment give. The
-// hold lives while a quorum of its parts does; each of them counts its lease from its own beginning. Wait,
-// Lease and contexts mean what they mean for a Mutex. Lock returns an error at once where less than a quorum
-// answers. Between those who wait it promises no order.
+// A hold's Token is the same on all nodes, and grows as long as few enough of them forget (see the package
+// comment). The hold lives while a quorum of its Parts does; each of them counts its lease from its own beginning.
+// Wait, Lease and contexts mean what they mean for a Mutex. A node has an eighth of the lease to answer, from
+// 50 to 250 ms. Lock returns an error, which is not ErrBusy, as soon as less than a quorum answers. Between
+// those who wait it promises no order.
 func RedLock(name string, nodes ...*Locks) *Red {
 	r := &Red{name: name, locks: slices.Clone(nodes)}
 	if r.err = checkNodes(name, nodes); r.err != nil {
@@ -130,8 +130,8 @@ type candidate struct {
 	ctx    context.Context // of the hold to be, and of its parts
 	cancel context.CancelCauseFunc
 	tenant *redTenant
-	limit  time.Duration // of a node's answer
-	asked  []atomic.Bool // the node has not answered the last question
+	limit  time.Duration   // of a node's answer
+	asked  []chan struct{} // holds one element while the node has not answered the last question
 }
 
 func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
@@ -149,7 +149,10 @@ func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, err
 	b := &candidate{
 		red: r, call: c, tenant: c.who.reds.tenant(r.key),
 		limit: max(min(lease/nodeShare, nodeBound), grace),
-		asked: make([]atomic.Bool, len(r.nodes)),
+		asked: make([]chan struct{}, len(r.nodes)),
+	}
+	for i := range b.asked {
+		b.asked[i] = make(chan struct{}, 1)
 	}
 	defer c.who.reds.retire(b.tenant)
 	b.ctx, b.cancel = context.WithCancelCause(c.ctx)
@@ -165,25 +168,21 @@ func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, err
 func (b *candidate) run() (*Hold, error) {
 	pause := firstPause
 	var woken *wakening
+	var waiting error
 	for {
 		h, busy, err := b.attempt(woken)
 		switch {
 		case err == nil:
 			return h, nil
-		case b.call.ctx.Err() != nil && errors.Is(err, ErrBusy):
-			return nil, ended(b.call.ctx, ErrBusy)
 		case b.call.ctx.Err() != nil:
-			return nil, ended(b.call.ctx, nil)
+			return nil, ended(b.call.ctx, waiting)
 		case b.call.try || !errors.Is(err, ErrBusy) || b.call.waited(time.Now()):
 			return nil, err
 		}
+		waiting = ErrBusy
 		woken = b.await(busy, pause)
 		if pause = min(2*pause, lastPause); woken != nil {
 			pause = firstPause
-		}
-		if b.call.ctx.Err() != nil {
-			b.giveBack(woken.holds())
-			return nil, ended(b.call.ctx, ErrBusy)
 		}
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// straggle is how long a node is waited for, at least, when the result no longer depends on it.
-const straggle = 5 * time.Millisecond
+// straggle is how long a node is waited for, at least, when the result no longer depends on it: each node more
+// lets one more of them forget. While a node is silent it is what every acquisition costs.
+const straggle = 10 * time.Millisecond
 
 // A reply is what one node said, or ErrNoAnswer.
 type reply[T any] struct {
@@ -18,73 +19,107 @@ type reply[T any] struct {
 }
 
 // askAll asks the owners all at once, each in a goroutine that its Close waits for. It returns when all have
-// answered, or when limit has passed; or when need of them have agreed, or no longer can, and the others have
-// had a moment. What one of them grants after that goes to late, if that is not nil.
-func askAll[T any](owners []*Locks, need int, limit time.Duration, ask func(i int) (T, error), late func(T)) []reply[T] {
-	type vote struct {
-		from int
-		reply[T]
-	}
-	var (
-		mu    sync.Mutex
-		over  bool
-		votes = make(chan vote, len(owners))
-	)
+// answered, or when limit has passed; or when it is decided whether need of them agree, and the others have had a
+// moment. When it returns, quit is closed, and what is granted after that goes to late, if that is not nil.
+func askAll[T any](owners []*Locks, need int, limit time.Duration, ask func(i int, quit <-chan struct{}) (T, error), late func(T)) []reply[T] {
+	b := newBallot[T](len(owners), need)
 	for i, l := range owners {
 		if err := l.enter(); err != nil {
-			votes <- vote{i, reply[T]{err: err}}
+			b.cast(i, reply[T]{err: err})
 			continue
 		}
 		go func() {
 			defer l.calls.Done()
-			value, err := ask(i)
-			mu.Lock()
-			inTime := !over
-			if inTime {
-				votes <- vote{i, reply[T]{value, err}}
-			}
-			mu.Unlock()
-			if !inTime && err == nil && late != nil {
+			value, err := ask(i, b.quit)
+			if !b.cast(i, reply[T]{value, err}) && err == nil && late != nil {
 				late(value)
 			}
 		}()
 	}
+	b.count(limit)
+	return b.replies
+}
 
-	replies := make([]reply[T], len(owners))
-	for i := range replies {
-		replies[i].err = ErrNoAnswer
+// A ballot collects replies until it is over.
+type ballot[T any] struct {
+	need  int
+	votes chan vote[T]
+	quit  chan struct{}
+
+	mu   sync.Mutex
+	over bool
+
+	replies             []reply[T]
+	agreed, busy, other int
+}
+
+type vote[T any] struct {
+	from int
+	reply[T]
+}
+
+func newBallot[T any](n, need int) *ballot[T] {
+	b := &ballot[T]{need: need, votes: make(chan vote[T], n), quit: make(chan struct{}), replies: make([]reply[T], n)}
+	for i := range b.replies {
+		b.replies[i].err = ErrNoAnswer
 	}
+	return b
+}
+
+// cast hands a reply in, and tells whether it came in time.
+func (b *ballot[T]) cast(from int, r reply[T]) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over {
+		b.votes <- vote[T]{from, r}
+	}
+	return !b.over
+}
+
+// count waits for the replies.
+func (b *ballot[T]) count(limit time.Duration) {
 	start := time.Now()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	agreed, came := 0, 0
-	decided := func() bool { return agreed >= need || len(owners)-(came-agreed) < need }
-	hear := func(v vote) {
-		replies[v.from] = v.reply
-		if came++; v.err == nil {
-			agreed++
-		}
-	}
-	for hurry, timely := false, true; timely && came < len(owners); {
-		if !hurry && decided() {
+	for hurry, timely := false, true; timely && b.agreed+b.busy+b.other < len(b.replies); {
+		if !hurry && b.decided() {
 			hurry = true
 			took := time.Since(start)
-			timer.Reset(min(max(took, straggle), limit-took))
+			timer.Reset(min(max(2*took, straggle), limit-took))
 		}
 		select {
-		case v := <-votes:
-			hear(v)
+		case v := <-b.votes:
+			b.hear(v)
 		case <-timer.C:
 			timely = false
 		}
 	}
-	mu.Lock()
-	over = true
-	mu.Unlock()
-	for len(votes) > 0 {
-		hear(<-votes)
+	b.mu.Lock()
+	b.over = true
+	b.mu.Unlock()
+	close(b.quit)
+	for len(b.votes) > 0 {
+		b.hear(<-b.votes)
 	}
-	return replies
+}
+
+func (b *ballot[T]) hear(v vote[T]) {
+	b.replies[v.from] = v.reply
+	switch {
+	case v.err == nil:
+		b.agreed++
+	case errors.Is(v.err, ErrBusy):
+		b.busy++
+	default:
+		b.other++
+	}
+}
+
+// decided tells whether enough have agreed, or not enough can, or enough have answered one way or the other. In
+// that last case some might still agree, but who has got some nodes and not enough must not keep them while
+// others are silent: two who do that are in each other's way for ever.
+func (b *ballot[T]) decided() bool {
+	return b.agreed+b.busy >= b.need || len(b.replies)-b.busy-b.other < b.need
 }
 
 // attempt asks for the lock once, on all nodes. Where it got nothing it tells the first node that was busy, else
@@ -128,14 +163,16 @@ func (b *candidate) take(woken *wakening) (parts []*Hold, busy int, err error) {
 	if !b.call.until.IsZero() {
 		wait = min(wait, max(time.Until(b.call.until), grace))
 	}
-	replies := askAll(b.red.locks, b.red.quorum(), wait, func(i int) (*Hold, error) {
+	replies := askAll(b.red.locks, b.red.quorum(), wait, func(i int, quit <-chan struct{}) (*Hold, error) {
 		if woken != nil && woken.node == i {
 			return woken.hold, nil
 		}
-		if !b.asked[i].CompareAndSwap(false, true) {
-			return nil, ErrNoAnswer // it owes us the last one
+		select {
+		case b.asked[i] <- struct{}{}:
+		case <-quit:
+			return nil, ErrNoAnswer // it still owes us the last one
 		}
-		defer b.asked[i].Store(false)
+		defer func() { <-b.asked[i] }()
 		return b.red.nodes[i].TryLock(b.ctx, b.options(wait)...)
 	}, func(h *Hold) { _ = h.giveBack() })
 	busy = -1
@@ -198,7 +235,7 @@ func (b *candidate) level(parts []*Hold, token int64) ([]*Hold, error) {
 
 // level raises parts to a token, and tells which of them carry it, and whether they are a quorum.
 func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, token int64) (carriers, others []*Hold, err error) {
-	replies := askAll(locksOf(parts), r.quorum(), limit, func(i int) (int64, error) {
+	replies := askAll(locksOf(parts), r.quorum(), limit, func(i int, _ <-chan struct{}) (int64, error) {
 		if parts[i].carries(token) {
 			return token, nil
 		}
@@ -233,7 +270,7 @@ func (b *candidate) giveBack(parts []*Hold) { release(parts, len(parts), b.limit
 
 // release gives parts back, all at once. It waits until need of them are, but not for long.
 func release(parts []*Hold, need int, limit time.Duration) []reply[struct{}] {
-	return askAll(locksOf(parts), need, limit, func(i int) (struct{}, error) {
+	return askAll(locksOf(parts), need, limit, func(i int, _ <-chan struct{}) (struct{}, error) {
 		return struct{}{}, parts[i].giveBack()
 	}, nil)
 }
