@@ -48,13 +48,7 @@ func (l *Locks) raise(ctx context.Context, h *Hold, prepare func() errand) (int6
 		return 0, ErrLost
 	}
 	errand := prepare()
-	h.grant.tenure.rising = true
 	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		h.grant.tenure.rising = false
-	}()
 	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, errand, &attempt{})
 	if err != nil {
 		return 0, failed("raise the token of", h.lock.name, err)

@@ -95,13 +95,17 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 	return whole
 }
 
-// renamed tells whether the server may have come to know a grant by another id or token when it was asked
-// about it: then its answer means nothing.
+// renamed tells whether the server may have come to know a grant by another id or token since it was asked
+// about it: then its answer means nothing. While the owner talks, we cannot know.
 func (l *Locks) renamed(g *grant, asked *tenure) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := g.tenure
-	return now.id != asked.id || now.token != asked.token || now.rising || asked.rising
+	if b := l.books[g.lock.state]; b != nil {
+		if t := b.tenantOf(g.who); t != nil && len(t.turn) > 0 {
+			return true
+		}
+	}
+	return g.tenure.id != asked.id || g.tenure.token != asked.token
 }
 
 // renewed puts off the deadlines of the holds of a grant.
