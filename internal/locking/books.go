@@ -53,7 +53,6 @@ type tenure struct {
 	lease time.Duration
 	ghost int64 // the attempt that took it, where a copy of that may still arrive; else 0
 
-
 	next, last int64     // tokens in reserve
 	script     time.Time // when the last script was sent
 	scripts    int       // since other processes had the chance to get the lock

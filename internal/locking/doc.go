@@ -164,6 +164,33 @@
 // holds a later lock already, it does not wait at all. What it took is renewed while it waits, also when
 // the hold will have a fixed lease.
 //
+// A RedLock is one lock on n independent servers, of which a quorum, q = n/2 + 1, must agree. It is the Mutex of
+// its name on each of them, and has no state of its own: a part of the hold is a hold of that Mutex, with its own
+// deadline, its own renewal and its own clean-up. What is new is the vote and the token.
+//
+//	           ask all nodes at once
+//	+------+ ------------------------> +----------+   less than a quorum granted: give back,
+//	| free |                           |  voting  | --+  wait, ask again
+//	+------+ <------------------------ +----------+ <-+
+//	   ^ ^    no quorum answers, or         | a quorum granted, and others in a moment
+//	   | |    the wait runs out             v
+//	   | |                             +----------+
+//	   | +---------------------------- | raising  |   T = the highest token; all parts are raised to it
+//	   |      no quorum carries T, or  +----------+
+//	   |      the leases have run out       | a quorum carries T
+//	   |                                    v
+//	   |      unlock everywhere        +----------+   fewer than a quorum of parts live   +------+
+//	   +------------------------------ |   held   | ------------------------------------> | lost |
+//	                                   +----------+                                       +------+
+//
+// A node that is late, or does not take the token, is given back and is no part of the hold. A silent one is waited
+// for an eighth of the lease, from 50 to 250 ms, and only for a moment when enough others have answered. Who
+// finds every node busy waits in the line of the first, whose release wakes it. Who has got some nodes and not
+// enough gives them back at once, also while others are silent, and comes again after a random pause of up to
+// 50 ms. Which nodes may forget is worked out in redlock.go; in short: with the token on k nodes, f of them may,
+// as long as f < k + q - n. So run nodes with appendfsync always, or let one that crashed come back only after
+// the longest lease.
+//
 // # What is not promised
 //
 // Exclusion without fencing: a server that forgets, a clock that jumps or a process that stops between

@@ -123,6 +123,35 @@ func ExampleLocks_RWMutex() {
 	// the other way round: locking: who reads cannot write
 }
 
+func ExampleRedLock() {
+	var nodes []*locking.Locks
+	for range 3 { // three servers that know nothing of each other
+		locks, stop := embedded()
+		defer stop()
+		nodes = append(nodes, locks)
+	}
+	ctx := context.Background()
+	mu := locking.RedLock("report", nodes...)
+
+	_ = nodes[2].Close() // one of them may be gone
+	hold, err := mu.Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("nodes:", len(hold.Parts()))
+	fmt.Println("one token:", hold.Parts()[0].Token() == hold.Token() && hold.Parts()[1].Token() == hold.Token())
+
+	_, err = mu.TryLock(ctx)
+	fmt.Println("somebody else:", errors.Is(err, locking.ErrBusy))
+	fmt.Println(hold.Unlock(ctx))
+	// Output:
+	// nodes: 2
+	// one token: true
+	// somebody else: true
+	// <nil>
+}
+
 func ExampleMultiLock() {
 	locks, stop := embedded()
 	defer stop()

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 func TestInspect(t *testing.T) {
@@ -74,6 +76,31 @@ func TestForceUnlock(t *testing.T) {
 		if mine.Context().Err() == nil {
 			t.Error("the holder of the same process does not know")
 		}
+	})
+}
+
+// A renewal that finds the new token before its holder has heard of it is no loss.
+func TestRenewalWhileTheTokenRises(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		l, tap := w.tapped()
+		h := w.must(l.Mutex(w.name).Lock(ctx))
+		_, err := h.TokenAbove(ctx, h.Token()) // the scripts are known now
+		w.ok(err)
+		tap.on(tokenScript, func(_ redis.Cmder, next func() error) error {
+			err := next()
+			if l.renew(l.due(), time.Second) {
+				t.Error("the renewal knows the new token")
+			}
+			return err
+		})
+		_, err = h.TokenAbove(ctx, h.Token())
+		w.ok(err)
+		w.ok(h.Context().Err())
+		if !l.renew(l.due(), time.Second) {
+			t.Error("the hold is not renewed")
+		}
+		w.ok(h.Unlock(ctx))
 	})
 }
 
