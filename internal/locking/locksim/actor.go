@@ -140,8 +140,7 @@ func (a *Actor) Lock(ctx context.Context, v Wish) (*Grip, error) {
 		w.T.Errorf("%s: %s has the hold %v and the error %v", w.Name, a, hold, err)
 	}
 	if err != nil {
-		reason, _, _ := strings.Cut(err.Error(), "\n") // what is joined may depend on who was first
-		w.note("%s is refused: %s: %s", a, v, reason)
+		w.note("%s is refused: %s: %s", a, v, class(err))
 		w.book.answered(c, nil, err)
 		return nil, err
 	}
@@ -151,6 +150,16 @@ func (a *Actor) Lock(ctx context.Context, v Wish) (*Grip, error) {
 	}
 	w.note("%s has %s, token %d", a, v, parts[0].Token())
 	return &Grip{Hold: hold, who: a, grips: w.book.answered(c, parts, nil)}, nil
+}
+
+// class tells what kind of error it is: what is joined to it may depend on who was first at a moment.
+func class(err error) string {
+	for _, known := range []error{locking.ErrBusy, locking.ErrUpgrade, locking.ErrClosed} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return "uncertain"
 }
 
 // endOf returns what tells when a context ended, in virtual time; zero while it lives.

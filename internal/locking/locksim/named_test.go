@@ -227,3 +227,73 @@ func TestAnswerLostToTheHandover(t *testing.T) {
 		})
 	}
 }
+
+// A release of one of two holds is held up, and renewals overtake it. It must not take back what they gave.
+func TestReleaseOvertakenByRenewals(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		c, rival := once(w), once(w)
+		warm(t, c, rival)
+		a, b := c.Actor(), rival.Actor()
+		outer := must(t, a, a.Ctx, alone)
+		inner := must(t, a, outer.Hold.Context(), alone)
+		time.Sleep(lease / 4)
+		arrives := time.Now().Add(2 * lease)
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			switch {
+			case q.Client != c:
+			case q.Verb == "release":
+				f.Delay = 2 * lease
+			case q.Verb == "renew":
+				f.Lost = time.Now().After(arrives.Add(-lease / 10)) // the last one was a moment before
+			}
+		})
+		var all sync.WaitGroup
+		all.Go(func() { ok(t, inner.Unlock(a.Ctx)) })
+		all.Go(func() { ok(t, must(t, b, b.Ctx, alone).Unlock(b.Ctx)) }) // not before the outer is lost
+		<-outer.Hold.Context().Done()
+		if time.Now().Before(arrives) {
+			t.Error("the outer hold was lost too early")
+		}
+		all.Wait()
+	})
+}
+
+// A re-entry puts the owner's name in the place of its process's. A renewal by the old name, which was sent
+// before and arrives after it, says nothing about the hold.
+func TestRenewalOvertakenByAReentryThatRenames(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		first, c := once(w), once(w)
+		warm(t, first, c)
+		h := first.Actor()
+		before := must(t, h, h.Ctx, alone)
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			switch {
+			case q.Client != c:
+			case q.Verb == "renew":
+				f.Delay = 10 * latency
+			case q.Verb == "acquire":
+				f.Reply = 20 * latency
+			}
+		})
+		var all sync.WaitGroup
+		for range 3 { // so many that the process takes the lock in its own name
+			a := c.Actor()
+			all.Go(func() {
+				outer := must(t, a, a.Ctx, alone)
+				renewals := c.Sent("renew")
+				soon(t, lease, "it is renewed", func() bool { return c.Sent("renew") > renewals })
+				inner := must(t, a, outer.Hold.Context(), alone)
+				time.Sleep(lease)
+				if err := outer.Hold.Context().Err(); err != nil {
+					t.Errorf("the outer hold was lost: %v", context.Cause(outer.Hold.Context()))
+				}
+				ok(t, inner.Unlock(a.Ctx))
+				ok(t, outer.Unlock(a.Ctx))
+			})
+		}
+		soon(t, time.Second, "they queue", func() bool { return w.Queued("a") == 1 })
+		time.Sleep(10 * latency)
+		ok(t, before.Unlock(h.Ctx))
+		all.Wait()
+	})
+}

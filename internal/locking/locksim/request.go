@@ -76,8 +76,10 @@ func (w *World) request(l *link, whole [][]byte) *Request {
 	q := &Request{Client: l.client, frames: whole}
 	for _, frame := range whole {
 		q.Words = append(q.Words, words(frame))
+		if verb := w.verbs.of(q.Words[len(q.Words)-1]); q.Verb == "" || verb < q.Verb {
+			q.Verb = verb // of a pipeline one, whatever its order
+		}
 	}
-	q.Verb = w.verbs.of(q.Words[0])
 	if q.Verb == "subscribe" {
 		l.listens = true
 	}
