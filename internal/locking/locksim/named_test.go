@@ -249,7 +249,14 @@ func TestReleaseOvertakenByRenewals(t *testing.T) {
 		})
 		var all sync.WaitGroup
 		all.Go(func() { ok(t, inner.Unlock(a.Ctx)) })
-		all.Go(func() { ok(t, must(t, b, b.Ctx, alone).Unlock(b.Ctx)) }) // not before the outer is lost
+		all.Go(func() { // it gets in when the outer is lost, and not before
+			try := locksim.Wish{Names: alone.Names, Try: true}
+			grip, err := b.Lock(b.Ctx, try)
+			for ; err != nil; grip, err = b.Lock(b.Ctx, try) {
+				time.Sleep(latency)
+			}
+			ok(t, grip.Unlock(b.Ctx))
+		})
 		<-outer.Hold.Context().Done()
 		if time.Now().Before(arrives) {
 			t.Error("the outer hold was lost too early")
