@@ -96,12 +96,15 @@ type events []*event
 
 func (e events) Len() int      { return len(e) }
 func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(*event)) }
+
+// Push is for package heap.
+func (e *events) Push(x any) { *e = append(*e, x.(*event)) }
 
 func (e events) Less(i, j int) bool {
 	return cmp.Or(e[i].at.Compare(e[j].at), cmp.Compare(e[i].rank, e[j].rank), cmp.Compare(e[i].nth, e[j].nth)) < 0
 }
 
+// Pop is for package heap.
 func (e *events) Pop() any {
 	old := *e
 	last := old[len(old)-1]

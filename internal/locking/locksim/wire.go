@@ -138,5 +138,8 @@ func (w *wire) RemoteAddr() net.Addr { return address{} }
 
 type address struct{}
 
+// Network is none.
 func (address) Network() string { return "simulated" }
-func (address) String() string  { return "simulated" }
+
+// String is no address.
+func (address) String() string { return "simulated" }

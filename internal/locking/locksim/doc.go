@@ -1,0 +1,35 @@
+// Package locksim plays histories of the lock library in virtual time: many processes on one server, with a
+// network between them that delays, loses, repeats and cuts, a server that stands still, restarts, forgets
+// and sets its clock, and processes that stop or die. A seed decides all of it, and the history of a seed is
+// the same each time it is played. What is true of locks at any time is checked all the time.
+//
+//	go test ./internal/locking/locksim -run TestSimulation -sim.seed=N    the history of a seed again
+//	make simulate SIMTIME=1h                                             as many as there is time for
+//
+// # How it works
+//
+// A history lives in a bubble of testing/synctest, whose clock stands still until everybody waits. The server
+// is miniredis, which runs the real scripts and is reached in memory; the clients are real, with their pools
+// and retries. Between the two, a link per connection cuts the bytes into requests and answers. What becomes
+// of each is drawn from the seed, who sends it, when, and what it says. An agenda lets one thing happen at a
+// time and waits until all is at rest, so that chance has no say in the order of things. Where two goroutines
+// of a process are ready at one moment, Go's scheduler decides all the same: few seeds have two histories.
+//
+// # What is checked
+//
+//   - Two owners never trust their holds on one lock at once, except readers, and except after the server has
+//     lost its memory or its clock went ahead.
+//   - Tokens grow with every grant, by what clients hear and by what the server's state says, and are the same
+//     on re-entry. A guard never refuses who is still right, nor accepts an older grant after a newer one.
+//   - An error is no grant, and the server counts no holds that nobody has.
+//   - Whoever has gone is not admitted.
+//   - In the end nothing is held, no key is left but clocks, and no goroutine. Every key has a TTL.
+//   - A lock that nobody holds does not stay free while somebody waits. A wait without a bound ends.
+//   - First-come locks let in who came first.
+//   - Some order of all operations explains what the clients have seen (see MutexModel and RWModel).
+//
+// # What it cannot do
+//
+// A process that stands still goes on in here: only its network stops. Real sockets do not exist. miniredis
+// counts times to live down, so that setting its clock back prolongs no Mutex, as it would on Redis.
+package locksim
