@@ -44,6 +44,10 @@ const (
 	// firstPause and lastPause are how long a candidate waits between two attempts, at most: doubled each time.
 	firstPause = time.Millisecond
 	lastPause  = 50 * time.Millisecond
+
+	// silences is how many attempts in a row may find less than a quorum that answers: a moment in which the
+	// network or the machine stands still does not end a long wait.
+	silences = 3
 )
 
 // A Red is one lock on several independent servers, of which most must agree: it works while a minority of them
@@ -64,8 +68,8 @@ type Red struct {
 // A hold's Token is the same on all nodes, and grows as long as few enough of them forget (see the package
 // comment). The hold lives while a quorum of its Parts does; each of them counts its lease from its own beginning.
 // Wait, Lease and contexts mean what they mean for a Mutex. A node has an eighth of the lease to answer, from
-// 50 to 250 ms. Lock returns an error, which is not ErrBusy, as soon as less than a quorum answers. Between
-// those who wait it promises no order.
+// 50 to 250 ms. Where less than a quorum answers, Lock asks twice more, and returns an error that is not ErrBusy.
+// Between those who wait it promises no order.
 func RedLock(name string, nodes ...*Locks) *Red {
 	r := &Red{name: name, locks: slices.Clone(nodes)}
 	if r.err = checkNodes(name, nodes); r.err != nil {
@@ -169,17 +173,20 @@ func (b *candidate) run() (*Hold, error) {
 	pause := firstPause
 	var woken *wakening
 	var waiting error
+	silent := 0
 	for {
 		h, busy, err := b.attempt(woken)
+		if silent++; errors.Is(err, ErrBusy) {
+			silent, waiting = 0, ErrBusy
+		}
 		switch {
 		case err == nil:
 			return h, nil
 		case b.call.ctx.Err() != nil:
 			return nil, ended(b.call.ctx, waiting)
-		case b.call.try || !errors.Is(err, ErrBusy) || b.call.waited(time.Now()):
+		case b.call.try || silent >= silences || b.call.waited(time.Now()):
 			return nil, err
 		}
-		waiting = ErrBusy
 		woken = b.await(busy, pause)
 		if pause = min(2*pause, lastPause); woken != nil {
 			pause = firstPause

@@ -534,7 +534,7 @@ func TestRedLockBearsAMinority(t *testing.T) {
 	f.ok(f.servers[2].Kill())
 	start := time.Now()
 	_, err := r.Lock(ctx)
-	if took := time.Since(start); err == nil || errors.Is(err, ErrBusy) || took > 4*nodeBound {
+	if took := time.Since(start); err == nil || errors.Is(err, ErrBusy) || took > 6*nodeBound {
 		t.Errorf("three of five are gone, refused after %s: %v", took, err)
 	}
 	if _, err := r.Inspect(ctx); err == nil {
@@ -814,11 +814,10 @@ func TestRedLockRefusesNonsense(t *testing.T) {
 }
 
 func TestMultiLockOfARedLock(t *testing.T) {
-	const lease = time.Second
 	f := fleetOf(t, 3)
 	ctx, all := WithOwner(f.ctx()), f.locks()
-	r, a, z := RedLock(f.name, all...), all[0].Mutex(f.name+"a"), all[1].Mutex(f.name+"z")
-	whole := MultiLock(z, r, a, r)
+	r := RedLock(f.name, all...)
+	whole := MultiLock(all[1].Mutex(f.name+"z"), r, all[0].Mutex(f.name+"a"), r)
 	h := f.must(whole.Lock(ctx))
 	if h.Parts()[1].Token() == 0 || h.Parts()[1].Token() != h.Parts()[3].Token() || h.Remaining() == 0 {
 		t.Errorf("tokens %d and %d, %s left", h.Parts()[1].Token(), h.Parts()[3].Token(), h.Remaining())
@@ -826,36 +825,15 @@ func TestMultiLockOfARedLock(t *testing.T) {
 	if whole.Count(ctx) != 1 || r.Count(ctx) != 2 {
 		t.Errorf("counts %d and %d", whole.Count(ctx), r.Count(ctx))
 	}
-	if s, err := whole.Inspect(f.ctx()); err != nil || !s.Held() || s.Token != 0 || s.Remaining < 29*time.Second {
+	if s, err := whole.Inspect(f.ctx()); err != nil || !s.Held() || s.Token != 0 || s.Remaining < 25*time.Second {
 		t.Errorf("inspected: %+v, %v", s, err)
 	}
 	f.ok(h.Unlock(ctx))
 	f.free(r, 0, 1, 2)
-
-	// Whatever is waited for, a fixed lease of what is taken begins anew.
-	rivals := f.locks()
-	for _, last := range []Locker{RedLock(f.name, rivals...), rivals[0].Mutex(a.name), rivals[1].Mutex(z.name)} {
-		busy := f.must(last.Lock(ctx))
-		got := make(chan *Hold, 1)
-		go func() {
-			h, err := whole.Lock(f.ctx(), Lease(lease))
-			if err != nil {
-				t.Errorf("%s was busy for longer than the lease: %v", last.Name(), err)
-			}
-			got <- h
-		}()
-		after := time.NewTimer(2 * lease)
-		<-after.C
-		f.ok(busy.Unlock(ctx))
-		h := <-got
-		if h == nil {
-			return
-		}
-		if left := h.Remaining(); left < lease/2 {
-			t.Errorf("%s was busy: %s left", last.Name(), left)
-		}
-		f.ok(h.Unlock(ctx))
+	if s, err := whole.Inspect(f.ctx()); err != nil || s.Held() || whole.Count(ctx) != 0 {
+		t.Errorf("free: %+v, %v", s, err)
 	}
+
 	h = f.must(whole.Lock(ctx))
 	if freed, err := whole.ForceUnlock(ctx); err != nil || !freed {
 		t.Errorf("freed %t, %v", freed, err)
@@ -863,5 +841,41 @@ func TestMultiLockOfARedLock(t *testing.T) {
 	<-h.Context().Done()
 	if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
 		t.Errorf("unlock: %v", err)
+	}
+	if freed, err := whole.ForceUnlock(ctx); err != nil || freed {
+		t.Errorf("free: freed %t, %v", freed, err)
+	}
+}
+
+// Whichever part is waited for, the fixed leases of those that are taken begin anew meanwhile.
+func TestMultiLockKeepsRedLocksWhileItWaits(t *testing.T) {
+	const lease = 3 * time.Second
+	for part, what := range []string{"a mutex", "another mutex", "the RedLock"} {
+		t.Run(what, func(t *testing.T) {
+			f := fleetOf(t, 3)
+			ctx := f.ctx()
+			partsOf := func(all []*Locks) []Locker {
+				return []Locker{all[0].Mutex(f.name + "a"), all[1].Mutex(f.name + "z"), RedLock(f.name, all...)}
+			}
+			busy := f.must(partsOf(f.locks())[part].Lock(ctx))
+			got := make(chan *Hold, 1)
+			go func() {
+				h, err := MultiLock(partsOf(f.locks())...).Lock(ctx, Lease(lease))
+				if err != nil {
+					t.Error(err)
+				}
+				got <- h
+			}()
+			<-time.After(lease + lease/2)
+			f.ok(busy.Unlock(ctx))
+			h := <-got
+			if h == nil {
+				return
+			}
+			if left := h.Remaining(); left < lease/2 {
+				t.Errorf("%s left", left)
+			}
+			f.ok(h.Unlock(ctx))
+		})
 	}
 }
