@@ -8,11 +8,6 @@ import (
 )
 
 const (
-	// claimLife is how long a free lock is reserved for the process that was woken up for it: longer than
-	// a wake-up takes on a busy machine, and short for all others when that process has been stopped.
-	claimLife         = 100 * time.Millisecond
-	claimMilliseconds = int64(claimLife / time.Millisecond)
-
 	// grace is what a trip gets at least, also when the wait runs out before: an acquisition that is cut
 	// off has to be cancelled, which costs more than to hear its answer.
 	grace = 50 * time.Millisecond
@@ -209,10 +204,7 @@ func (l *Locks) reach(c *call, run []*part) (n int, busy time.Duration, err erro
 		c.kept = start
 	}
 	trusted := start.Add(trust(c.leaseOr(l.lease)))
-	ctx, trip := c.ctx, l.openTrip
-	if c.try {
-		trip = l.trip
-	}
+	ctx := c.ctx
 	if !c.until.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, latest(c.until, start.Add(grace)))
@@ -222,7 +214,7 @@ func (l *Locks) reach(c *call, run []*part) (n int, busy time.Duration, err erro
 	if l.replicas.count > 0 && ask.anyFresh() {
 		e.eval = (*Locks).evalReplicated
 	}
-	answer, err := trip(ctx, trusted, l.closing, e, &ask.attempt)
+	answer, err := l.trip(ctx, trusted, l.closing, e, &ask.attempt)
 	if isMoving(err) && !c.try { // it may work in a moment
 		if ask.attempt.sent.Load() > 1 {
 			l.cancel(c, run, ask) // who knows what became of the first copy

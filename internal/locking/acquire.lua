@@ -1,18 +1,29 @@
 -- acquire takes locks of one slot in the given order, and stops at the first that it cannot have.
 --
 -- KEYS  1 clock of the bucket, 2 tombstone of this attempt, then for each lock: state, queue
--- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 lease in ms, then for each lock:
---         id of the holder, count to hold afterwards,
---         token and id of the hold that is re-entered ('' and '' for none),
+-- ARGV  1 attempt (grows with every attempt of the process), 2 lease in ms, then for each lock:
+--         id of the holder, which begins with the process and a colon,
 --         place ('n' do not queue, 'q' queue if busy, 'Q' the same and we may be in the queue already),
---         tokens after the first to reserve
+--         tokens after the first to reserve, count to hold afterwards,
+--         token and id of the hold that is re-entered ('' and '' for none).
+--       For one lock what comes after the id may be missing: 'n', 0, 1, '' and ''.
 -- Returns the token where it was asked for one lock and took it. Else
 --         {code, ms until the busy lock may become free, token, token ...}: a token for each lock taken.
 --   code  0 all taken   1 busy   2 the hold to re-enter is gone   3 this attempt is cancelled or outdated
 --
 -- Running it twice changes things once: the second run finds its own attempt in the state.
 -- The clock lives for 30 days after the last acquisition, a queue for 1 min after the last sign of anybody
--- in it. Every call and every conversion costs: a free lock takes five calls, and tokens stay text.
+-- in it. Every call, every argument and every function costs, so a lock that is simply free has a beginning
+-- of its own.
+local attempt, lease = ARGV[1], ARGV[2]
+
+local function grant(state, queue, id, place, reserved, count)
+  if place == 'Q' then call('ZREM', queue, process_of(id)) end
+  local token = mint(KEYS[1], reserved)
+  call('HSET', state, id, count, 'seq', attempt, 'token', token)
+  call('PEXPIRE', state, lease)
+  return token
+end
 
 -- reenter sets the count of a lock that is held already, and returns a code and its token. What was held in
 -- the name of the process is from now on held in the owner's.
@@ -23,7 +34,7 @@ local function reenter(state, held, id, count, token, from)
   if attempt ~= held[2] then
     call('HSET', state, id, count, 'seq', attempt, 'token', token)
     if from ~= id and from ~= '' then call('HDEL', state, from) end
-    if call('PTTL', state) < tonumber(ARGV[3]) then call('PEXPIRE', state, ARGV[3]) end
+    if call('PTTL', state) < tonumber(lease) then call('PEXPIRE', state, lease) end
   end
   return 0, token
 end
@@ -35,30 +46,28 @@ local function occupied(state, queue, id, count, token, from, place)
   local held = call('HMGET', state, id, 'seq', 'token', 'claim', from)
   if held[1] or held[5] then return reenter(state, held, id, count, token, from) end
   if token ~= '' then return 2 end
+  local process = process_of(id)
   if held[4] == process then -- it was promised to us
     call('DEL', state)
     return nil
   end
-  if place ~= 'n' then stand(queue) end
+  if place ~= 'n' then stand(queue, process) end
   return 1, call('PTTL', state)
 end
 
 local result = {0, 0}
 for i = 0, (#KEYS - 4) / 2 do
   local k, a = 2 * i, 6 * i
-  local state, queue = KEYS[k + 3], KEYS[k + 4]
-  local id, token, place = ARGV[a + 4], ARGV[a + 6], ARGV[a + 8]
+  local state, queue, id, place = KEYS[k + 3], KEYS[k + 4], ARGV[a + 3], ARGV[a + 4] or 'n'
+  local count, token, from = ARGV[a + 6] or 1, ARGV[a + 7] or '', ARGV[a + 8] or ''
   local code, value
   if call('EXISTS', state, KEYS[2]) > 0 then
-    code, value = occupied(state, queue, id, ARGV[a + 5], token, ARGV[a + 7], place)
+    code, value = occupied(state, queue, id, count, token, from, place)
   elseif token ~= '' then
     code = 2
   end
   if not code then
-    if place == 'Q' then call('ZREM', queue, process) end
-    value = mint(KEYS[1], ARGV[a + 9])
-    call('HSET', state, id, ARGV[a + 5], 'seq', attempt, 'token', value)
-    call('PEXPIRE', state, ARGV[3])
+    value = grant(state, queue, id, place, ARGV[a + 5] or '0', count)
   elseif code ~= 0 then
     result[1], result[2] = code, value or 0
     return result

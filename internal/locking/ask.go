@@ -42,12 +42,12 @@ func (l *Locks) ask(c *call, run []*part) *asked {
 	if len(run) > 1 {
 		q.parts = make([]askedPart, len(run))
 	}
-	q.call = acquireScript.newCall(2+2*len(run), 3+6*len(run))
+	q.call = acquireScript.newCall(2+2*len(run), 2+6*len(run))
 	q.call = append(q.call, run[0].lock.args[0], run[0].lock.tombstone(q.attempt.number))
 	for _, p := range run {
 		q.call = append(q.call, p.lock.args[1:]...)
 	}
-	q.call = append(q.call, l.boxed, &q.attempt, l.milliseconds(c.leaseOr(l.lease)))
+	q.call = append(q.call, &q.attempt, l.milliseconds(c.leaseOr(l.lease)))
 
 	listening := l.subscription.listening()
 	l.mu.Lock()
@@ -64,7 +64,13 @@ func (l *Locks) ask(c *call, run []*part) *asked {
 				to.id, to.spare = l.nameless(&q.attempt), reserve-1
 			}
 		}
-		q.call = append(q.call, to.id, p.tenant.live()+p.times, token, from, l.placeOf(p, listening && !c.try), to.spare)
+		q.call = append(q.call, to.id, l.placeOf(p, listening && !c.try), to.spare, p.tenant.live()+p.times, token, from)
+	}
+	if to := &q.parts[0]; len(run) == 1 && to.fresh && run[0].times == 1 {
+		q.call = q.call[:len(q.call)-3] // what the script takes for granted
+		if to.spare == 0 {
+			q.call = q.call[:len(q.call)-1]
+		}
 	}
 	return q
 }
@@ -156,12 +162,15 @@ func strange(answer any) error {
 
 // heard puts an answer into the books.
 func (l *Locks) heard(c *call, run []*part, ask *asked, answer acquireAnswer, trusted time.Time) (n int, busy time.Duration, err error) {
-	tokens := make([]int64, len(answer.tokens))
-	for i, text := range answer.tokens {
-		if tokens[i], err = tokenOf(text); err != nil {
+	var few [4]int64
+	tokens := few[:0]
+	for _, text := range answer.tokens {
+		token, err := tokenOf(text)
+		if err != nil {
 			l.cancel(c, run, ask)
 			return 0, 0, failed("acquire", run[0].lock.name, err)
 		}
+		tokens = append(tokens, token)
 	}
 	resent := ask.attempt.sent.Load() > 1
 	for i, p := range run[:len(tokens)] {

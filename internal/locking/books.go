@@ -195,7 +195,7 @@ func (l *Locks) drop(h *Hold) bool {
 		h.tenant.grant = nil
 		l.forget(h.tenant)
 	}
-	h.timer.Stop()
+	l.forgetDeadline(h)
 	h.who.gave(h.lock.order)
 	return true
 }

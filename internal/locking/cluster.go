@@ -32,8 +32,11 @@ func (l *Locks) variant(s *script, call scriptCall) *script {
 // noticeError has a cluster client look again which node has which slots when a node cannot be reached. By
 // itself it does so when it is told MOVED, which a node that is gone does not say, and else every minute.
 func (l *Locks) noticeError(err error) {
+	if err == nil {
+		return
+	}
 	answer := redis.Error(nil)
-	if cluster, ok := l.rdb.(*redis.ClusterClient); ok && err != nil && !errors.As(err, &answer) {
+	if cluster, ok := l.rdb.(*redis.ClusterClient); ok && !errors.As(err, &answer) {
 		cluster.ReloadState(context.Background()) // in the background, and no more than five times a second
 	}
 }
@@ -42,6 +45,9 @@ func (l *Locks) noticeError(err error) {
 // While it does, a script with several keys is refused by both if one of the keys does not exist. Nothing has
 // been done then.
 func isMoving(err error) bool {
+	if err == nil {
+		return false
+	}
 	_, moved := redis.IsMovedError(err)
 	_, ask := redis.IsAskError(err)
 	return moved || ask || redis.IsTryAgainError(err)

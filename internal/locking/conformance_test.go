@@ -3,6 +3,7 @@ package locking
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -44,7 +45,7 @@ func eachKind(t *testing.T, test func(w *world, open func(opts ...Option) fullLo
 	for name, kind := range exclusiveKinds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &world{t: t, addr: shared, name: t.Name() + newID()}
+			w := &world{t: t, addr: shared, name: t.Name() + rand.Text()}
 			test(w, func(opts ...Option) fullLock {
 				l := w.locks(opts...)
 				return fullLock{kind(l, w.name), l}

@@ -10,6 +10,7 @@
 --         4 the owner reads, and would wait for itself to stop
 --
 -- Running it twice changes things once: the second run finds its own attempt in the state.
+local process, attempt = ARGV[1], ARGV[2]
 local side, id, lease, count, token = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
 local waiter, place, clock = process .. ':' .. ARGV[8], ARGV[9], KEYS[9]
 local never = 60000

@@ -113,8 +113,8 @@ func (l *Locks) newHandover(a *lock, t *tenure, next *waiter, now time.Time) *ha
 
 // passByScript hands the lock over by a trip.
 func (l *Locks) passByScript(ctx context.Context, until time.Time, v *handover) error {
-	call := append(handoverScript.newCall(3, 8), v.lock.place.clock(), v.lock.state, v.lock.queue,
-		l.boxed, v.attempt, v.tenure.lease.Milliseconds(), v.tenure.id, v.to, v.spare, v.yield, claimMilliseconds)
+	call := append(handoverScript.newCall(3, 7), v.lock.place.clock(), v.lock.state, v.lock.queue,
+		l.boxed, v.attempt, v.tenure.lease.Milliseconds(), v.tenure.id, v.to, v.spare, v.yield)
 	e := errand{script: handoverScript, call: call, eval: (*Locks).evalPatiently}
 	answer, err := l.trip(ctx, until, nil, e, v.attempt)
 	if err == nil {

@@ -3,12 +3,12 @@
 -- KEYS  1 clock of the bucket, 2 state, 3 queue
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 lease in ms, 4 id of the holder,
 --       5 id of the next one, 6 tokens after the first to reserve,
---       7 what to do if other processes wait ('n' keep the lock, 'y' yield, 'q' yield and queue behind them),
---       8 life of a reservation in ms
+--       7 what to do if other processes wait ('n' keep the lock, 'y' yield, 'q' yield and queue behind them)
 -- Returns the new token; or 0 the lock is not the holder's, 1 another process comes first, 2 outdated by a
 -- later attempt.
 --
 -- Running it twice changes things once: the second run finds its own attempt in the state.
+local attempt = ARGV[2]
 local state, queue, from, to = KEYS[2], KEYS[3], ARGV[4], ARGV[5]
 local held = call('HMGET', state, from, 'seq', to, 'token')
 if held[3] and held[2] == attempt then return held[4] end
@@ -17,8 +17,8 @@ if tonumber(held[2]) >= tonumber(attempt) then return 2 end
 
 if ARGV[7] ~= 'n' and call('EXISTS', queue) == 1 then
   call('DEL', state)
-  if ARGV[7] == 'q' then stand(queue) end
-  wake(state, queue, ARGV[8])
+  if ARGV[7] == 'q' then stand(queue, ARGV[1]) end
+  wake(state, queue)
   return 1
 end
 local token = mint(KEYS[1], ARGV[6])

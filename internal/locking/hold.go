@@ -21,11 +21,11 @@ type Hold struct {
 	since    time.Time
 	lease    time.Duration
 	fixed    bool
-	deadline time.Time   // until when we trust ourselves; under Locks.mu
-	timer    *time.Timer // fires then
-	outlived bool        // renewed once more after its context had ended; under Locks.mu
-	lost     bool        // under Locks.mu
-	unlocked bool        // Unlock has been called; under Locks.mu
+	deadline time.Time // until when we trust ourselves; under Locks.mu
+	rank     int       // in Locks.deadlines
+	outlived bool      // renewed once more after its context had ended; under Locks.mu
+	lost     bool      // under Locks.mu
+	unlocked bool      // Unlock has been called; under Locks.mu
 
 	// Of a MultiLock or a RedLock.
 	parts []*Hold
@@ -51,7 +51,7 @@ func (l *Locks) newHold(c *call, p *part, g *grant, deadline time.Time) *Hold {
 		h.base = p.base
 	}
 	h.ctx, h.cancel = context.WithCancelCause(h.base)
-	h.timer = time.AfterFunc(time.Until(deadline), h.expire)
+	l.watchDeadline(h)
 	if g.holds == nil {
 		g.holds = g.firstHold[:0]
 	}
@@ -61,23 +61,11 @@ func (l *Locks) newHold(c *call, p *part, g *grant, deadline time.Time) *Hold {
 	return h
 }
 
-// expire runs when the deadline of a hold may have come.
-func (h *Hold) expire() {
-	h.locks.mu.Lock()
-	if left := time.Until(h.deadline); left > 0 { // it was put off while the timer fired
-		h.timer.Reset(left)
-		h.locks.mu.Unlock()
-		return
-	}
-	h.locks.mu.Unlock()
-	h.locks.lose([]*Hold{h})
-}
-
 // extend puts the deadline off. l.mu is held.
 func (h *Hold) extend(deadline time.Time) {
 	if deadline.After(h.deadline) {
 		h.deadline = deadline
-		h.timer.Reset(time.Until(deadline))
+		h.locks.moveDeadline(h)
 	}
 }
 

@@ -71,7 +71,7 @@ func (s *State) read(field, value string) error {
 // learns of the loss at its next renewal, or when it unlocks; until then its work and the next holder's can
 // overlap, and only the fencing token tells them apart.
 func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
-	answer, err := m.ask(ctx, "force", forceScript, []string{m.state, m.queue}, claimMilliseconds)
+	answer, err := m.ask(ctx, "force", forceScript, []string{m.state, m.queue})
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package locking
 
 import (
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,8 @@ type Locks struct {
 	closed  bool
 	books   map[string]*book // by state key
 	tickets *tickets
+
+	deadlines deadlines
 }
 
 // New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The
@@ -52,7 +55,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	}
 	l := &Locks{
 		rdb:      rdb,
-		process:  newID(),
+		process:  rand.Text()[:16], // 80 random bits, printable and without a colon
 		lease:    defaultWatchdogLease,
 		observer: nobody{},
 		address:  address(rdb),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -32,6 +33,11 @@ func run(m *testing.M) int {
 		return holdUntilLost()
 	}
 	logging.Disable() // the client tells of every fault that we make
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // they wait for time to pass more than they work
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	var errs [len(five)]error
 	var starts sync.WaitGroup
 	for i := range five {

@@ -81,18 +81,32 @@ func leveling(g *grant, token int64) errand {
 }
 
 func (mutexKind) settling(s *settlement) errand {
+	keys := 2 * len(s.locks)
+	if s.tombstone != 0 {
+		keys++
+	}
+	call := releaseScript.newCall(keys, 2+4*len(s.locks))
+	for _, a := range s.locks {
+		call = append(call, a.args[1:]...)
+	}
+	if s.tombstone != 0 {
+		call = append(call, s.locks[0].tombstone(s.tombstone))
+	}
 	number := any(0)
 	if s.attempt != nil {
 		number = s.attempt
 	}
-	call := releaseScript.newCall(1+2*len(s.locks), 4+4*len(s.locks))
-	call = append(call, s.locks[0].tombstone(s.tombstone))
-	for _, a := range s.locks {
-		call = append(call, a.args[1:]...)
-	}
-	call = append(call, s.locks[0].locks.boxed, number, s.tombstoneFor.Milliseconds(), claimMilliseconds)
+	call = append(call, number)
 	for _, r := range s.rows {
+		if r.id == nil { // nobody's: the queue is what it is about
+			r.id = s.locks[0].locks.process + ":"
+		}
 		call = append(call, r.id, r.count, r.longest.Milliseconds(), r.place)
+	}
+	if s.tombstone != 0 {
+		call = append(call, s.tombstoneFor.Milliseconds())
+	} else if r := s.rows[0]; len(s.rows) == 1 && r.count == 0 && r.place == placeStay {
+		call = call[:len(call)-3] // what the script takes for granted
 	}
 	return errand{script: releaseScript, call: call}
 }

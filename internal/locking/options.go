@@ -80,11 +80,14 @@ func checkLease(d time.Duration) error {
 }
 
 func collect(opts []LockOption) (lockOptions, error) {
-	var o lockOptions
-	for _, opt := range opts {
-		opt(&o)
+	if len(opts) == 0 {
+		return lockOptions{}, nil
 	}
-	return o, o.err
+	o := &lockOptions{}
+	for _, opt := range opts {
+		opt(o)
+	}
+	return *o, o.err
 }
 
 // trust is how long after the start of an attempt its lease can be relied on: less than the lease, for

@@ -2,8 +2,9 @@ package locking
 
 import (
 	"context"
-	"crypto/rand"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 )
 
@@ -54,7 +55,7 @@ type ownerContext struct {
 }
 
 func newOwner(ctx context.Context) (context.Context, *owner) {
-	c := &ownerContext{Context: ctx, owner: owner{id: newID()}}
+	c := &ownerContext{Context: ctx, owner: owner{id: newOwnerID()}}
 	return c, &c.owner
 }
 
@@ -66,8 +67,8 @@ func (c *ownerContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// newID returns a name that no other has: 80 random bits, printable and without a colon.
-func newID() string { return rand.Text()[:16] }
+// newOwnerID returns a name that no other owner of this process has. The process has a name of its own.
+func newOwnerID() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // took notes a hold.
 func (o *owner) took(order string) {

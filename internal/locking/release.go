@@ -168,7 +168,7 @@ func (l *Locks) settle(tenants []*tenant, holds []*Hold) (s *settlement, ends []
 		lost = lost || h.lost
 		lease = max(lease, h.lease)
 		t := h.grant.tenure
-		if !slices.Contains(ghosts, t.ghost) {
+		if t.ghost != 0 && !slices.Contains(ghosts, t.ghost) {
 			ghosts = append(ghosts, t.ghost)
 		}
 		l.drop(h)

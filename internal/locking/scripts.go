@@ -16,10 +16,16 @@ var (
 	wakeSource string
 	//go:embed mint.lua
 	mintSource string
+	//go:embed stand.lua
+	standSource string
+	//go:embed acquire_free.lua
+	acquireFreeSource string
 	//go:embed acquire.lua
 	acquireSource string
 	//go:embed handover.lua
 	handoverSource string
+	//go:embed release_last.lua
+	releaseLastSource string
 	//go:embed release.lua
 	releaseSource string
 	//go:embed renew.lua
@@ -33,9 +39,9 @@ var (
 	//go:embed force.lua
 	forceSource string
 
-	acquireScript  = newScript(mintSource + acquireSource)
-	handoverScript = newScript(mintSource + wakeSource + handoverSource)
-	releaseScript  = newScript(wakeSource + releaseSource)
+	acquireScript  = newScript(acquireFreeSource + mintSource + standSource + acquireSource)
+	handoverScript = newScript(mintSource + standSource + wakeSource + handoverSource)
+	releaseScript  = newScript(releaseLastSource + standSource + wakeSource + releaseSource)
 	renewScript    = newScript(renewSource)
 	tokenScript    = newScript(mintSource + tokenSource)
 	levelScript    = newScript(levelSource)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,49 +23,80 @@ func keepsDeadlines(rdb redis.UniversalClient) bool {
 	}
 }
 
-// told is a context with a deadline that is told and not enforced: no timer, for whoever reads from a socket
-// looks at the deadline by itself.
-type told struct {
+// limit is a context with a deadline that costs no timer in the ordinary case. Whoever reads from a socket looks
+// at Deadline. Whoever waits for a connection waits for Done; but before that everybody asks once whether the
+// context has ended, and that first look is answered as the parent answers it. From the second on the deadline
+// ends the context for all to hear.
+type limit struct {
 	context.Context
 	until time.Time
+	looks atomic.Int32
+	once  sync.Once
+	ends  atomic.Pointer[ending]
+}
+
+// ending is a limit that somebody waits for.
+type ending struct {
+	context.Context
+	cancel context.CancelFunc
 }
 
 // Deadline returns the earlier one of its own and its parent's.
-func (t *told) Deadline() (time.Time, bool) {
-	if theirs, ok := t.Context.Deadline(); ok && theirs.Before(t.until) {
+func (l *limit) Deadline() (time.Time, bool) {
+	if theirs, ok := l.Context.Deadline(); ok && theirs.Before(l.until) {
 		return theirs, true
 	}
-	return t.until, true
+	return l.until, true
+}
+
+// Done returns what is closed at the deadline, or with the parent.
+func (l *limit) Done() <-chan struct{} {
+	if l.looks.Add(1) == 1 {
+		return l.Context.Done()
+	}
+	l.once.Do(func() {
+		ctx, cancel := context.WithDeadline(l.Context, l.until)
+		l.ends.Store(&ending{ctx, cancel})
+	})
+	return l.ends.Load().Done()
+}
+
+// Err tells whether it has ended.
+func (l *limit) Err() error {
+	if e := l.ends.Load(); e != nil {
+		return e.Err()
+	}
+	return l.Context.Err()
+}
+
+// close gives back what Done has taken.
+func (l *limit) close() {
+	if e := l.ends.Load(); e != nil {
+		e.cancel()
+	}
 }
 
 // trip runs a script for no longer than ctx allows and until says, and returns its answer or ErrNoAnswer. The
 // errand has try among its arguments.
 //
 // A client that keeps deadlines runs it right here, which is faster. It hears of a deadline at once, and of a
-// mere cancellation when its own time-out for reads has passed. But where it must connect first, it hears of
-// nothing but the end of a context: so until makes one.
+// mere cancellation when its own time-out for reads has passed.
 //
 // Only call it from work that Close waits for.
 func (l *Locks) trip(ctx context.Context, until time.Time, quit <-chan struct{}, e errand, try *attempt) (any, error) {
-	if l.inPlace {
-		ctx, cancel := context.WithDeadline(ctx, until)
-		defer cancel()
-		answer, err := e.run(ctx, l, try)
-		return answer, noAnswer(ctx, err)
+	if !l.inPlace {
+		return l.tripAway(ctx, until, quit, e, try)
 	}
+	limited := &limit{Context: ctx, until: until}
+	defer limited.close()
+	answer, err := e.run(limited, l, try)
+	return answer, noAnswer(limited, err)
+}
+
+func (l *Locks) tripAway(ctx context.Context, until time.Time, quit <-chan struct{}, e errand, try *attempt) (any, error) {
 	return bounded(l, ctx, until, quit, func(ctx context.Context) (any, error) {
 		return e.run(ctx, l, try)
 	})
-}
-
-// openTrip is trip for who waits without a bound of its own: until is a matter of the answer's worth alone,
-// and costs no timer. To connect may take as long as the client likes, or until ctx ends.
-func (l *Locks) openTrip(ctx context.Context, until time.Time, quit <-chan struct{}, e errand, try *attempt) (any, error) {
-	if !l.inPlace {
-		return l.trip(ctx, until, quit, e, try)
-	}
-	answer, err := e.run(&told{ctx, until}, l, try)
-	return answer, noAnswer(ctx, err)
 }
 
 // noAnswer tells a time-out from other errors. Whose end it was, the caller tells.

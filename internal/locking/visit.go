@@ -150,10 +150,7 @@ func (v *visit) reach() (pause time.Duration, err error) {
 // trip runs the script within the bounds of the call.
 func (v *visit) trip(ask *asked, trusted time.Time) (any, error) {
 	l, c := v.locks, v.call
-	ctx, trip := c.ctx, l.openTrip
-	if c.try {
-		trip = l.trip
-	}
+	ctx := c.ctx
 	if !c.until.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, latest(c.until, ask.start.Add(grace)))
@@ -163,7 +160,7 @@ func (v *visit) trip(ask *asked, trusted time.Time) (any, error) {
 	if l.replicas.count > 0 && ask.anyFresh() {
 		e.eval = (*Locks).evalReplicated
 	}
-	return trip(ctx, trusted, l.closing, e, &ask.attempt)
+	return l.trip(ctx, trusted, l.closing, e, &ask.attempt)
 }
 
 // unanswered deals with an attempt whose outcome is uncertain. Who stands in the queue asks again, for a

@@ -1,17 +1,19 @@
 -- Shared by the verbs that can make a lock free; put in front of them when they are loaded.
 --
 -- wake reserves a free lock for the process at the head of its queue, and tells it. The reservation is
--- short and gives way by itself; it is there so that whoever released cannot overtake those who wait. A
+-- longer than a wake-up takes on a busy machine, and gives way by itself; it is there so that whoever released cannot overtake those who wait. A
 -- channel without a listener belongs to a process that is gone: it is dropped, and the next is taken. Where
 -- PUBLISH does not count everybody who listens (counts is false), nobody is dropped. Losing the reservation
 -- (no memory) costs fairness only, so its error is not raised.
-local function wake(state, queue, claim_ms)
+local claim_life = 100 -- ms
+
+local function wake(state, queue)
   while true do
     local head = redis.call('ZPOPMIN', queue)[1]
     if not head then return end
     if redis.call('PUBLISH', 'lk:wake:' .. head, state) > 0 or not counts then
       redis.pcall('HSET', state, 'claim', head)
-      redis.pcall('PEXPIRE', state, claim_ms)
+      redis.pcall('PEXPIRE', state, claim_life)
       return
     end
   end

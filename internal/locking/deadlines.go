@@ -1,0 +1,92 @@
+package locking
+
+import (
+	"container/heap"
+	"time"
+)
+
+// deadlines are those of the holds of a process, the next one first, with one timer for all: most holds end long
+// before their deadline, and then it costs nothing. It is used under Locks.mu.
+type deadlines struct {
+	holds []*Hold
+	timer *time.Timer
+	next  time.Time // when the timer fires; zero when it does not
+}
+
+// Len implements heap.Interface.
+func (d *deadlines) Len() int { return len(d.holds) }
+
+// Less implements heap.Interface.
+func (d *deadlines) Less(i, j int) bool { return d.holds[i].deadline.Before(d.holds[j].deadline) }
+
+// Swap implements heap.Interface.
+func (d *deadlines) Swap(i, j int) {
+	d.holds[i], d.holds[j] = d.holds[j], d.holds[i]
+	d.holds[i].rank, d.holds[j].rank = i, j
+}
+
+// Push implements heap.Interface.
+func (d *deadlines) Push(hold any) {
+	h := hold.(*Hold)
+	h.rank = len(d.holds)
+	d.holds = append(d.holds, h)
+}
+
+// Pop implements heap.Interface.
+func (d *deadlines) Pop() any {
+	last := len(d.holds) - 1
+	h := d.holds[last]
+	h.rank = -1
+	d.holds[last] = nil
+	d.holds = d.holds[:last]
+	return h
+}
+
+// watchDeadline notes a hold's deadline. l.mu is held.
+func (l *Locks) watchDeadline(h *Hold) {
+	heap.Push(&l.deadlines, h)
+	l.armDeadlines()
+}
+
+// moveDeadline notes that a hold's deadline has changed. l.mu is held.
+func (l *Locks) moveDeadline(h *Hold) {
+	if h.rank >= 0 {
+		heap.Fix(&l.deadlines, h.rank)
+		l.armDeadlines()
+	}
+}
+
+// forgetDeadline forgets a hold. l.mu is held.
+func (l *Locks) forgetDeadline(h *Hold) {
+	if h.rank >= 0 {
+		heap.Remove(&l.deadlines, h.rank)
+	}
+}
+
+// armDeadlines sees to it that the timer fires for the next one. It may fire sooner, in vain. l.mu is held.
+func (l *Locks) armDeadlines() {
+	d := &l.deadlines
+	if len(d.holds) == 0 || !d.next.IsZero() && !d.holds[0].deadline.Before(d.next) {
+		return
+	}
+	d.next = d.holds[0].deadline
+	if d.timer == nil {
+		d.timer = time.AfterFunc(time.Until(d.next), l.meetDeadlines)
+		return
+	}
+	d.timer.Reset(time.Until(d.next))
+}
+
+// meetDeadlines ends the holds whose time is over.
+func (l *Locks) meetDeadlines() {
+	l.mu.Lock()
+	var over []*Hold
+	d := &l.deadlines
+	for now := time.Now(); len(d.holds) > 0 && !d.holds[0].deadline.After(now); {
+		over = append(over, heap.Pop(d).(*Hold))
+	}
+	d.next = time.Time{}
+	l.armDeadlines()
+	l.mu.Unlock()
+	l.lose(over)
+}
