@@ -245,11 +245,21 @@ func (b *book) ended(g *grip) {
 	b.entry(g.name).free = later(b.entry(g.name).free, time.Now())
 	if errors.Is(context.Cause(g.ctx), locking.ErrLost) {
 		b.recordEnd(g, time.Now())
-		if b.world.Peaceful && !g.fixed {
+		if b.world.Peaceful && !b.fixed(g.who) {
 			b.wrong("%s has lost %s in good weather", g.who, g.name)
 		}
 		b.world.note("%s has lost %s, token %d", g.who, g.name, g.token)
 	}
+}
+
+// fixed tells whether an owner has had a fixed lease, which ends what was taken inside of it. b.mu is held.
+func (b *book) fixed(who *Actor) bool {
+	for _, e := range b.names {
+		if slices.ContainsFunc(e.grips, func(g *grip) bool { return g.who == who && g.fixed }) {
+			return true
+		}
+	}
+	return false
 }
 
 // releases notes that Unlock is called.

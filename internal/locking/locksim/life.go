@@ -80,6 +80,8 @@ func (l *life) work(grip *Grip) {
 		l.nest(grip, 1)
 	case 1:
 		l.nest(grip, 2+l.random.IntN(2))
+	case 2:
+		l.widen(grip)
 	}
 	time.Sleep(l.below([]int64{2, 20, 20, 4 * l.play.fast.Milliseconds()}[l.random.IntN(4)]))
 	if l.random.IntN(3) > 0 && grip.Hold.Context().Err() != nil {
@@ -117,6 +119,21 @@ func (l *life) nest(outer *Grip, times int) {
 		})
 	}
 	all.Wait()
+}
+
+// widen takes all locks while the owner has some. What would be waiting backwards is refused, so nobody
+// waits in a circle.
+func (l *life) widen(outer *Grip) {
+	if len(l.play.names) == 1 {
+		return
+	}
+	all, err := l.Lock(outer.Hold.Context(), Wish{Names: l.play.names})
+	if err != nil {
+		return
+	}
+	all.Write()
+	time.Sleep(l.below(10))
+	_ = all.Unlock(context.Background()) // its outcome is checked where it is noted
 }
 
 // giveBack ends a hold in one way or another.
