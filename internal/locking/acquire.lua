@@ -5,8 +5,8 @@
 --         id of the holder, which begins with the process and a colon,
 --         place ('n' do not queue, 'q' queue if busy, 'Q' the same and we may be in the queue already),
 --         tokens after the first to reserve, count to hold afterwards,
---         token and id of the hold that is re-entered ('' and '' for none).
---       For one lock what comes after the id may be missing: 'n', 0, 1, '' and ''.
+--         token of the hold that is re-entered ('' for none).
+--       For one lock what comes after the id may be missing: 'n', 0, 1 and ''.
 -- Returns the token where it was asked for one lock and took it. Else
 --         {code, ms until the busy lock may become free, token, token ...}: a token for each lock taken.
 --   code  0 all taken   1 busy   2 the hold to re-enter is gone   3 this attempt is cancelled or outdated
@@ -25,15 +25,14 @@ local function grant(state, queue, id, place, reserved, count)
   return token
 end
 
--- reenter sets the count of a lock that is held already, and returns a code and its token. What was held in
--- the name of the process is from now on held in the owner's.
-local function reenter(state, held, id, count, token, from)
+-- reenter sets the count of a lock that is held already, and returns a code and its token. That may be above
+-- the one in the state, which is the first of those that were reserved.
+local function reenter(state, held, id, count, token)
   if token ~= '' and tonumber(token) < tonumber(held[3]) then return 2 end
   if tonumber(attempt) < tonumber(held[2]) then return 3 end
   if token == '' then token = held[3] end
   if attempt ~= held[2] then
-    call('HSET', state, id, count, 'seq', attempt, 'token', token)
-    if from ~= id and from ~= '' then call('HDEL', state, from) end
+    call('HSET', state, id, count, 'seq', attempt)
     if call('PTTL', state) < tonumber(lease) then call('PEXPIRE', state, lease) end
   end
   return 0, token
@@ -41,10 +40,10 @@ end
 
 -- occupied deals with a lock that is not simply free. It returns a code, and the token or for how long the
 -- lock is busy; or nil where it is free for us after all.
-local function occupied(state, queue, id, count, token, from, place)
+local function occupied(state, queue, id, count, token, place)
   if call('EXISTS', KEYS[2]) == 1 then return 3 end
-  local held = call('HMGET', state, id, 'seq', 'token', 'claim', from)
-  if held[1] or held[5] then return reenter(state, held, id, count, token, from) end
+  local held = call('HMGET', state, id, 'seq', 'token', 'claim')
+  if held[1] then return reenter(state, held, id, count, token) end
   if token ~= '' then return 2 end
   local process = process_of(id)
   if held[4] == process then -- it was promised to us
@@ -57,12 +56,12 @@ end
 
 local result = {0, 0}
 for i = 0, (#KEYS - 4) / 2 do
-  local k, a = 2 * i, 6 * i
+  local k, a = 2 * i, 5 * i
   local state, queue, id, place = KEYS[k + 3], KEYS[k + 4], ARGV[a + 3], ARGV[a + 4] or 'n'
-  local count, token, from = ARGV[a + 6] or 1, ARGV[a + 7] or '', ARGV[a + 8] or ''
+  local count, token = ARGV[a + 6] or 1, ARGV[a + 7] or ''
   local code, value
   if call('EXISTS', state, KEYS[2]) > 0 then
-    code, value = occupied(state, queue, id, count, token, from, place)
+    code, value = occupied(state, queue, id, count, token, place)
   elseif token ~= '' then
     code = 2
   end

@@ -42,7 +42,7 @@ func (l *Locks) ask(c *call, run []*part) *asked {
 	if len(run) > 1 {
 		q.parts = make([]askedPart, len(run))
 	}
-	q.call = acquireScript.newCall(2+2*len(run), 2+6*len(run))
+	q.call = acquireScript.newCall(2+2*len(run), 2+5*len(run))
 	q.call = append(q.call, run[0].lock.args[0], run[0].lock.tombstone(q.attempt.number))
 	for _, p := range run {
 		q.call = append(q.call, p.lock.args[1:]...)
@@ -55,19 +55,19 @@ func (l *Locks) ask(c *call, run []*part) *asked {
 	for i, p := range run {
 		to := &q.parts[i]
 		to.id = p.tenant.arg
-		token, from := any(""), any("")
+		token := any("")
 		if g := p.tenant.grant; g != nil {
-			token, from = g.token, g.tenure.id
+			to.id, token = g.tenure.id, g.token
 		} else {
 			to.fresh = true
 			if b := l.books[p.lock.state]; p.waiter != nil && len(b.waiters) > 1 && p.times == 1 {
 				to.id, to.spare = l.nameless(&q.attempt), reserve-1
 			}
 		}
-		q.call = append(q.call, to.id, l.placeOf(p, listening && !c.try), to.spare, p.tenant.live()+p.times, token, from)
+		q.call = append(q.call, to.id, l.placeOf(p, listening && !c.try), to.spare, p.tenant.live()+p.times, token)
 	}
 	if to := &q.parts[0]; len(run) == 1 && to.fresh && run[0].times == 1 {
-		q.call = q.call[:len(q.call)-3] // what the script takes for granted
+		q.call = q.call[:len(q.call)-2] // what the script takes for granted
 		if to.spare == 0 {
 			q.call = q.call[:len(q.call)-1]
 		}
@@ -221,8 +221,6 @@ func (l *Locks) granted(c *call, p *part, token int64, t *tenure, trusted time.T
 	if g == nil || g.token != token {
 		g = &grant{lock: p.lock, who: c.who, token: token, tenure: t}
 		p.tenant.grant = g
-	} else {
-		g.tenure.rename(t) // a re-entry: what was nameless has its owner's name now
 	}
 	b.tenure = g.tenure
 	l.holdAll(c, p, g, trusted)
@@ -236,13 +234,6 @@ func (l *Locks) holdAll(c *call, p *part, g *grant, trusted time.Time) {
 		p.holds = append(p.holds, h)
 		c.taken = append(c.taken, h)
 	}
-}
-
-// rename notes what the server calls the holder from now on. Reserved tokens went with the old name. The
-// lock may live shorter than a waiter's lease wants, so nobody is handed it without a script.
-func (t *tenure) rename(now *tenure) {
-	t.id, t.token = now.id, now.token
-	t.spend()
 }
 
 // unreached notes that the script stopped before these parts, and has not queued for them.

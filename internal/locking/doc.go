@@ -87,7 +87,7 @@
 // Others get their turn: after 16 scripts, or 2 ms, the handover script looks whether a process queues,
 // and if so reserves the lock for it and puts ours at the end of the queue.
 //
-// A re-entry tells the server the owner's name. A waiter with another lease is not handed the lock, for
+// A re-entry counts under the name that the server knows. A waiter with another lease is not handed the lock, for
 // its life at the server would be wrong; it is released, and the waiter takes it. Who leaves the line just
 // when it is handed the lock gives it back like any hold. When the answer to a handover is lost, the server
 // may know either of two holders: it is told that neither has the lock, and the line asks anew. A copy of a

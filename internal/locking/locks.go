@@ -1,7 +1,6 @@
 package locking
 
 import (
-	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,7 +54,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	}
 	l := &Locks{
 		rdb:      rdb,
-		process:  rand.Text()[:16], // 80 random bits, printable and without a colon
+		process:  newID(),
 		lease:    defaultWatchdogLease,
 		observer: nobody{},
 		address:  address(rdb),

@@ -2,9 +2,9 @@ package locking
 
 import (
 	"context"
-	"math/rand/v2"
+	"crypto/rand"
+	"encoding/base32"
 	"slices"
-	"strconv"
 	"sync"
 )
 
@@ -55,7 +55,7 @@ type ownerContext struct {
 }
 
 func newOwner(ctx context.Context) (context.Context, *owner) {
-	c := &ownerContext{Context: ctx, owner: owner{id: newOwnerID()}}
+	c := &ownerContext{Context: ctx, owner: owner{id: newID()}}
 	return c, &c.owner
 }
 
@@ -67,8 +67,12 @@ func (c *ownerContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// newOwnerID returns a name that no other owner of this process has. The process has a name of its own.
-func newOwnerID() string { return strconv.FormatUint(rand.Uint64(), 36) }
+// newID returns a name that no other has: 80 random bits as letters and digits.
+func newID() string {
+	var bits [10]byte
+	_, _ = rand.Read(bits[:]) // never fails
+	return base32.StdEncoding.EncodeToString(bits[:])
+}
 
 // took notes a hold.
 func (o *owner) took(order string) {

@@ -279,8 +279,8 @@ func TestWaitReplicasOfACopy(t *testing.T) {
 	w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	try := l.attempt()
 	id := l.process + ":copy"
-	call := append(acquireScript.newCall(4, 8), m.place.clock(), m.tombstone(try.number), m.state, m.queue,
-		try, 1000, id, placeNone, 0, 1, "", "")
+	call := append(acquireScript.newCall(4, 7), m.place.clock(), m.tombstone(try.number), m.state, m.queue,
+		try, 1000, id, placeNone, 0, 1, "")
 	if _, err := l.evalReplicated(ctx, acquireScript, try, call); err != nil {
 		t.Errorf("sent once: %v", err)
 	}

@@ -304,3 +304,45 @@ func TestRenewalOvertakenByAReentryThatRenames(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// A lock that was taken in the process's own name is re-entered, which puts the owner's in its place; the
+// answer is lost. The outer hold goes on all the same, and its end frees the lock.
+func TestAnswerLostToAReentryThatRenames(t *testing.T) {
+	for _, arrives := range []bool{true, false} {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			first, c := once(w), once(w)
+			warm(t, first, c)
+			h := first.Actor()
+			before := must(t, h, h.Ctx, alone)
+			var all sync.WaitGroup
+			for range 3 { // so many that the process takes the lock in its own name
+				a := c.Actor()
+				all.Go(func() {
+					outer := must(t, a, a.Ctx, alone)
+					if inner, err := a.Lock(outer.Hold.Context(), alone); err == nil {
+						ok(t, inner.Unlock(a.Ctx))
+					}
+					time.Sleep(2 * lease)
+					if err := outer.Hold.Context().Err(); err != nil {
+						t.Errorf("the outer hold was lost: %v", context.Cause(outer.Hold.Context()))
+					}
+					ok(t, outer.Unlock(a.Ctx))
+				})
+			}
+			soon(t, time.Second, "they queue", func() bool { return w.Queued("a") == 1 })
+			time.Sleep(10 * latency)
+			lost := false
+			w.On(func(q *locksim.Request, f *locksim.Fate) {
+				if inside := q.Verb == "acquire" && len(q.Words[0]) > 13 && q.Words[0][13] != ""; q.Client == c && inside && !lost {
+					lost = true
+					f.Lost, f.Mute, f.CutAfter = !arrives, arrives, 2*latency
+				}
+			})
+			ok(t, before.Unlock(h.Ctx))
+			all.Wait()
+			if !lost {
+				t.Error("no re-entry was lost")
+			}
+		})
+	}
+}
