@@ -2,11 +2,14 @@ package locksim_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"inventory/internal/locking"
 	"inventory/internal/locking/locksim"
 )
 
@@ -75,24 +78,91 @@ func soon(t *testing.T, limit time.Duration, what string, is func() bool) {
 }
 
 func TestAcquireArrivesAfterItsCancel(t *testing.T) {
+	for mine, rivals := range map[string]string{"a": "a", "fair:a": "fair:a", "write:a": "read:a", "read:a": "write:a"} {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c, rival := once(w), once(w)
+			a, b := c.Actor(), rival.Actor()
+			wish, try := locksim.Wish{Names: []string{mine}}, locksim.Wish{Names: []string{rivals}, Try: true}
+			ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+			ok(t, must(t, b, b.Ctx, try).Unlock(b.Ctx))
+			late := false
+			w.On(func(q *locksim.Request, f *locksim.Fate) {
+				if q.Client == c && strings.HasSuffix(q.Verb, "acquire") && !late {
+					late = true
+					f.Delay, f.CutAfter = lease, time.Millisecond // the client hears at once that something broke
+				}
+			})
+			if grip, err := a.Lock(a.Ctx, wish); err == nil {
+				t.Fatalf("granted: %v", grip)
+			}
+			time.Sleep(lease + lease/3) // the late acquire has arrived, and its lease has not run out
+			ok(t, must(t, b, b.Ctx, try).Unlock(b.Ctx))
+		})
+	}
+}
+
+// A release that is lost again and again is repeated in the background, long before the lease runs out.
+func TestLostReleaseIsRepeated(t *testing.T) {
+	for _, name := range []string{"a", "fair:a", "write:a", "read:a"} {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c := w.Client(locksim.Habit{Lease: time.Minute, Retries: -1})
+			a := c.Actor()
+			grip := must(t, a, a.Ctx, locksim.Wish{Names: []string{name}})
+			lost := 0
+			w.On(func(q *locksim.Request, f *locksim.Fate) {
+				if q.Client == c && lost < 4 {
+					lost++
+					f.Lost, f.CutAfter = true, latency
+				}
+			})
+			if err := grip.Unlock(a.Ctx); err == nil {
+				t.Error("the release is confirmed")
+			}
+			rival := once(w).Actor()
+			wish := locksim.Wish{Names: []string{strings.Replace(name, "read", "write", 1)}, Wait: 3 * time.Second}
+			ok(t, must(t, rival, rival.Ctx, wish).Unlock(rival.Ctx))
+		})
+	}
+}
+
+// The head of a first-come queue has not heard that the lock is free, and gives up. The next hears of it.
+func TestWhoLeavesWakesTheNext(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
-		c := once(w)
-		warm(t, c)
-		w.On(func(q *locksim.Request, f *locksim.Fate) {
-			if q.Verb == "acquire" && q.Nth == 1 {
-				f.Delay, f.CutAfter = lease, time.Millisecond // the client hears at once that something broke
+		wish := locksim.Wish{Names: []string{"fair:a"}}
+		var who []*locksim.Actor
+		for range 3 {
+			c := w.Client(locksim.Habit{Lease: time.Minute, Retries: -1})
+			who = append(who, c.Actor())
+			ok(t, must(t, who[len(who)-1], who[len(who)-1].Ctx, wish).Unlock(c.Actor().Ctx))
+		}
+		grip := must(t, who[0], who[0].Ctx, wish)
+		var all sync.WaitGroup
+		ctx, leave := context.WithCancel(who[1].Ctx)
+		defer leave()
+		all.Go(func() {
+			if grip, err := who[1].Lock(ctx, wish); err == nil {
+				t.Errorf("the one who leaves has the lock: %v", grip)
 			}
 		})
-		a := c.Actor()
-		if grip, err := a.Lock(a.Ctx, alone); err == nil {
-			t.Fatalf("granted: %v", grip)
-		}
-		soon(t, lease/2, "the attempt is cancelled", func() bool { return c.Sent("release") >= 2 })
-		time.Sleep(lease) // the late acquire has arrived, and its lease has not run out
-		if held := w.Held("a"); held != nil {
-			t.Errorf("the cancelled attempt holds the lock: %v", held)
-		}
-		ok(t, must(t, a, a.Ctx, locksim.Wish{Names: []string{"a"}, Try: true}).Unlock(a.Ctx))
+		time.Sleep(50 * latency)
+		var left time.Time
+		all.Go(func() {
+			next := must(t, who[2], who[2].Ctx, wish)
+			if gap := time.Since(left); gap > 50*latency {
+				t.Errorf("the next has heard of it after %s", gap)
+			}
+			ok(t, next.Unlock(who[2].Ctx))
+		})
+		time.Sleep(50 * latency)
+		w.At(0, locksim.Deafen(true))
+		time.Sleep(latency)
+		ok(t, grip.Unlock(who[0].Ctx))
+		time.Sleep(10 * latency)
+		w.At(0, locksim.Deafen(false))
+		time.Sleep(latency)
+		left = time.Now()
+		leave()
+		all.Wait()
 	})
 }
 
@@ -265,9 +335,9 @@ func TestReleaseOvertakenByRenewals(t *testing.T) {
 	})
 }
 
-// A re-entry puts the owner's name in the place of its process's. A renewal by the old name, which was sent
-// before and arrives after it, says nothing about the hold.
-func TestRenewalOvertakenByAReentryThatRenames(t *testing.T) {
+// A lock that was taken in the process's own name is re-entered, and a renewal that was sent before arrives after
+// that. The hold goes on.
+func TestRenewalOvertakenByAReentry(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		first, c := once(w), once(w)
 		warm(t, first, c)
@@ -305,9 +375,35 @@ func TestRenewalOvertakenByAReentryThatRenames(t *testing.T) {
 	})
 }
 
-// A lock that was taken in the process's own name is re-entered, which puts the owner's in its place; the
-// answer is lost. The outer hold goes on all the same, and its end frees the lock.
-func TestAnswerLostToAReentryThatRenames(t *testing.T) {
+// A try is sent twice; the second copy finds the lock busy, and the first arrives when it is free.
+func TestRefusedTryArrivesAgain(t *testing.T) {
+	for _, name := range []string{"a", "fair:a", "write:a"} {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c, holder := again(w), once(w)
+			a, h := c.Actor(), holder.Actor()
+			try := locksim.Wish{Names: []string{name}, Try: true}
+			ok(t, must(t, a, a.Ctx, try).Unlock(a.Ctx))
+			grip := must(t, h, h.Ctx, try)
+			late := false
+			w.On(func(q *locksim.Request, f *locksim.Fate) {
+				if q.Client == c && strings.HasSuffix(q.Verb, "acquire") && !late {
+					late = true
+					f.Delay, f.CutAfter = lease/2, latency
+				}
+			})
+			if _, err := a.Lock(a.Ctx, try); !errors.Is(err, locking.ErrBusy) {
+				t.Errorf("the try: %v", err)
+			}
+			ok(t, grip.Unlock(h.Ctx))
+			time.Sleep(lease/2 + lease/10)
+			ok(t, must(t, h, h.Ctx, try).Unlock(h.Ctx))
+		})
+	}
+}
+
+// A lock that was taken in the process's own name is re-entered, and the answer is lost. The outer hold goes on
+// all the same, and its end frees the lock.
+func TestAnswerLostToAReentry(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			first, c := once(w), once(w)
