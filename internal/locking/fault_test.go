@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -545,5 +548,98 @@ func TestLateRenewal(t *testing.T) {
 			t.Errorf("a late renewal has extended the lock to %s", left)
 		}
 		w.ok(h.Unlock(ctx))
+	})
+}
+
+// The connection is gone, and the network swallows the attempts to make another one: an unlock keeps its bound,
+// whatever patience the client has.
+func TestUnlockWithoutAConnection(t *testing.T) {
+	t.Parallel()
+	w, server := private(t)
+	var swallows atomic.Bool
+	over := make(chan struct{})
+	rdb := w.client(func(o *redis.Options) {
+		o.ContextTimeoutEnabled = true
+		o.DialTimeout = time.Minute
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if swallows.Load() {
+				<-over
+				return nil, net.ErrClosed
+			}
+			var d net.Dialer
+			return d.DialContext(ctx, network, addr)
+		}
+	})
+	m := w.locksOn(rdb).Mutex(w.name)
+	h := w.must(m.Lock(w.ctx()))
+	swallows.Store(true)
+	w.ok(server.Kill())
+	start := time.Now()
+	if err := h.Unlock(w.ctx()); !errors.Is(err, ErrNoAnswer) {
+		t.Errorf("unlock: %v", err)
+	}
+	if took := time.Since(start); took > releaseBound+2*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	close(over)
+}
+
+// The owner re-enters a lock that the server has forgotten: the outer hold is lost, and the inner one is a new one.
+func TestReentryOfAForgottenLock(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		owner := WithOwner(ctx)
+		outer := w.must(m.Lock(owner))
+		w.ok(rdb.Del(ctx, m.state).Err())
+		inner := w.must(m.Lock(owner))
+		if inner.Token() <= outer.Token() || m.Count(owner) != 1 {
+			t.Errorf("token %d inside of %d, count %d", inner.Token(), outer.Token(), m.Count(owner))
+		}
+		if !errors.Is(context.Cause(outer.Context()), ErrLost) {
+			t.Errorf("the outer hold ended with %v", context.Cause(outer.Context()))
+		}
+		w.ok(inner.Unlock(ctx))
+	})
+}
+
+// Scripts about a holder are about that one, and not about whoever else has the lock.
+func TestScriptsNameTheirHolder(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		h := w.must(m.Lock(ctx))
+		before := rdb.HGetAll(ctx, m.state).Val()
+		w.ok(rdb.PExpire(ctx, m.state, 10*time.Second).Err())
+		run := func(s *script, keys []string, args ...any) any {
+			t.Helper()
+			answer, err := rdb.Eval(ctx, s.source.(string), keys, args...).Result()
+			w.ok(err)
+			return answer
+		}
+		seq, err := strconv.Atoi(before["seq"])
+		w.ok(err)
+		if got := run(renewScript, []string{m.state}, "P:else", before["token"], 60000); got != int64(0) {
+			t.Errorf("a stranger renews: %v", got)
+		}
+		if got := run(renewScript, []string{m.state}, h.Owner(), "1", 60000); got != int64(0) {
+			t.Errorf("an old grant renews: %v", got)
+		}
+		handover := []string{m.place.clock(), m.state, m.queue}
+		if got := run(handoverScript, handover, "P", seq+1, 60000, "P:else", "P:next", 0, yieldNever); got != int64(handoverNotOurs) {
+			t.Errorf("a stranger hands over: %v", got)
+		}
+		if got := run(handoverScript, handover, "P", seq, 60000, h.Owner(), "P:next", 0, yieldNever); got != int64(handoverOutdated) {
+			t.Errorf("an outdated handover: %v", got)
+		}
+		if got := run(tokenScript, []string{m.place.clock(), m.state}, "P", 0, "P:else", 1); got != int64(0) {
+			t.Errorf("a stranger raises the token: %v", got)
+		}
+		if after := rdb.HGetAll(ctx, m.state).Val(); !maps.Equal(before, after) {
+			t.Errorf("the state went from %v to %v", before, after)
+		}
+		if ttl := rdb.PTTL(ctx, m.state).Val(); ttl > 10*time.Second {
+			t.Errorf("the lock lives for %s", ttl)
+		}
 	})
 }
