@@ -10,15 +10,14 @@ import (
 
 // A book is what this process knows of one lock, while anything goes on there.
 type book struct {
-	tenants []*tenant
+	tenants tenants
 	tenure  *tenure   // this process holds the lock; it may pass between owners
 	passing bool      // the holder is handing it over by a trip
 	called  bool      // somebody was to look while that went on
 	waiters []*waiter // first come, first served
 	queued  bool      // the process may be in the server's queue, or may have its promise
 
-	firstTenant [1]*tenant // where the slices begin: most books are small
-	firstWaiter [1]*waiter
+	firstWaiter [1]*waiter // where waiters begins: most books are small
 }
 
 // A tenant is one owner at one lock of this process, while anything is going on between the two. Its
@@ -64,7 +63,7 @@ func (l *Locks) bookOf(a *lock) *book {
 	b := l.books[a.state]
 	if b == nil {
 		b = &book{}
-		b.tenants, b.waiters = b.firstTenant[:0], b.firstWaiter[:0]
+		b.waiters = b.firstWaiter[:0]
 		l.books[a.state] = b
 	}
 	return b
@@ -72,19 +71,9 @@ func (l *Locks) bookOf(a *lock) *book {
 
 // tidy forgets a book with nothing in it. l.mu is held.
 func (l *Locks) tidy(a *lock) {
-	if b := l.books[a.state]; b != nil && len(b.tenants) == 0 && len(b.waiters) == 0 && b.tenure == nil {
+	if b := l.books[a.state]; b != nil && b.tenants.len() == 0 && len(b.waiters) == 0 && b.tenure == nil {
 		delete(l.books, a.state)
 	}
-}
-
-// tenantOf returns the tenant of an owner, or nil. l.mu is held.
-func (b *book) tenantOf(who *owner) *tenant {
-	for _, t := range b.tenants {
-		if t.who == who {
-			return t
-		}
-	}
-	return nil
 }
 
 // tenant returns the books of an owner at a lock; its user gives it back with retire.
@@ -92,11 +81,11 @@ func (l *Locks) tenant(a *lock, who *owner) *tenant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.bookOf(a)
-	t := b.tenantOf(who)
+	t := b.tenants.of(who)
 	if t == nil {
 		t = &tenant{lock: a, who: who, id: l.process + ":" + who.id, turn: make(chan struct{}, 1)}
 		t.arg = t.id
-		b.tenants = append(b.tenants, t)
+		b.tenants.add(t)
 	}
 	t.users++
 	return t
@@ -116,10 +105,8 @@ func (l *Locks) forget(t *tenant) {
 		return
 	}
 	if b := l.books[t.lock.state]; b != nil {
-		if i := slices.Index(b.tenants, t); i >= 0 {
-			b.tenants = slices.Delete(b.tenants, i, i+1)
-			l.tidy(t.lock)
-		}
+		b.tenants.remove(t)
+		l.tidy(t.lock)
 	}
 }
 

@@ -112,7 +112,7 @@ func (l *Locks) loseAll(a *lock) {
 	var holds []*Hold
 	l.mu.Lock()
 	if b := l.books[a.state]; b != nil {
-		for _, t := range b.tenants {
+		for t := range b.tenants.all() {
 			if t.grant != nil {
 				holds = append(holds, t.grant.holds...)
 			}

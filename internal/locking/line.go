@@ -50,12 +50,9 @@ const (
 func (l *Locks) stand(c *call, p *part) stance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.waiter != nil && p.waiter.gift != nil {
-		if l.accept(c, p) {
-			return isGiven
-		}
-		return mayWait // it came too late: look once more
-	}
+	if p.waiter != nil && p.waiter.gift != nil && l.accept(c, p) {
+		return isGiven
+	} // else it came too late, and the caller stands in line anew
 	if p.tenant.grant != nil {
 		l.leaveLine(p)
 		return mayAsk

@@ -98,7 +98,7 @@ func (a *lock) Count(ctx context.Context) int {
 	a.locks.mu.Lock()
 	defer a.locks.mu.Unlock()
 	if b := a.locks.books[a.state]; b != nil {
-		if t := b.tenantOf(who); t != nil {
+		if t := b.tenants.of(who); t != nil {
 			return t.live()
 		}
 	}

@@ -260,7 +260,7 @@ func (v *visit) admit(token int64, t *tenure, trusted time.Time) {
 // l.mu is held.
 func (v *visit) base() context.Context {
 	if b := v.locks.books[v.fifo.wakes]; b != nil && v.fifo.side == sideRead {
-		if writer := b.tenantOf(v.call.who); writer != nil && writer.grant != nil {
+		if writer := b.tenants.of(v.call.who); writer != nil && writer.grant != nil {
 			for _, h := range writer.grant.holds {
 				if h.ctx == v.call.ctx {
 					return h.base

@@ -39,7 +39,7 @@ func (l *Locks) due() []*grant {
 	defer l.mu.Unlock()
 	var due []*grant
 	for _, b := range l.books {
-		for _, t := range b.tenants {
+		for t := range b.tenants.all() {
 			if t.grant != nil && slices.ContainsFunc(t.grant.holds, (*Hold).wantsRenewal) {
 				due = append(due, t.grant)
 			}
@@ -101,7 +101,7 @@ func (l *Locks) renamed(g *grant, asked *tenure) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b := l.books[g.lock.state]; b != nil {
-		if t := b.tenantOf(g.who); t != nil && len(t.turn) > 0 {
+		if t := b.tenants.of(g.who); t != nil && len(t.turn) > 0 {
 			return true
 		}
 	}
