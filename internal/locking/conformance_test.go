@@ -42,7 +42,11 @@ func exclusiveKinds() map[string]func(l *Locks, name string) offered {
 // eachKind runs a test for each of them. What open returns is the same lock, in a new process each time.
 func eachKind(t *testing.T, test func(w *world, open func(opts ...Option) fullLock)) {
 	t.Parallel()
-	for name, kind := range exclusiveKinds() {
+	kinds := exclusiveKinds()
+	if testing.Short() {
+		kinds = map[string]func(*Locks, string) offered{"mutex": kinds["mutex"]}
+	}
+	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{t: t, addr: shared, name: t.Name() + rand.Text()}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -624,6 +625,10 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		}
 		if got := run(renewScript, []string{m.state}, h.Owner(), "1", 60000); got != int64(0) {
 			t.Errorf("an old grant renews: %v", got)
+		}
+		acquire := []string{m.place.clock(), m.tombstone(1).(string), m.state, m.queue}
+		if got := run(acquireScript, acquire, seq+1, 60000, h.Owner(), placeNone, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+			t.Errorf("an old hold is re-entered: %v", got)
 		}
 		handover := []string{m.place.clock(), m.state, m.queue}
 		if got := run(handoverScript, handover, "P", seq+1, 60000, "P:else", "P:next", 0, yieldNever); got != int64(handoverNotOurs) {

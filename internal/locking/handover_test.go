@@ -157,9 +157,11 @@ func TestHandoverKeepsLeases(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		first := w.must(m.Lock(ctx))
-		heirs := append(w.lineUp(m, 1, Lease(time.Minute)), w.lineUp(m, 1)...)
+		heirs := append(w.lineUp(m, 1), w.lineUp(m, 1, Lease(time.Minute))...)
+		heirs = append(heirs, w.lineUp(m, 1)...)
 		w.ok(first.Unlock(ctx))
-		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		w.ok(w.must(<-heirs[0].hold, <-heirs[0].err).Unlock(ctx)) // it had tokens in reserve
+		h := w.must(<-heirs[1].hold, <-heirs[1].err)
 		if ttl := rdb.PTTL(ctx, m.state).Val(); ttl < 55*time.Second {
 			t.Errorf("the lock lives for %s", ttl)
 		}
@@ -167,8 +169,47 @@ func TestHandoverKeepsLeases(t *testing.T) {
 			t.Errorf("the hold has %s left", left)
 		}
 		w.ok(h.Unlock(ctx))
-		w.ok(w.must(<-heirs[1].hold, <-heirs[1].err).Unlock(ctx))
+		w.ok(w.must(<-heirs[2].hold, <-heirs[2].err).Unlock(ctx))
 	})
+}
+
+// Reserved tokens are for a moment: a waiter that comes after a long hold gets a lease of its own.
+func TestHandoverAfterALongHold(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 3)
+		w.ok(first.Unlock(ctx))
+		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		before := len(tapArgs(tap, handoverScript))
+		w.soon("it has held it for long", func() bool { return time.Since(h.grant.tenure.script) > localFor })
+		w.ok(h.Unlock(ctx))
+		next := w.must(<-heirs[1].hold, <-heirs[1].err)
+		if n := len(tapArgs(tap, handoverScript)) - before; n != 1 {
+			t.Errorf("handed over by %d scripts", n)
+		}
+		w.ok(next.Unlock(ctx))
+		w.ok(w.must(<-heirs[2].hold, <-heirs[2].err).Unlock(ctx))
+	})
+}
+
+// A lock that is lost on its way to the next owner does not arrive.
+func TestGiftThatIsLost(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, addr: shared, name: t.Name()}
+	m := w.locks().Mutex(w.name)
+	c, err := newCall(w.ctx(), false, nil)
+	w.ok(err)
+	p := &part{lock: &m.lock, times: 1, tenant: m.locks.tenant(&m.lock, c.who)}
+	defer m.locks.retire(p.tenant)
+	p.waiter = &waiter{gift: &gift{tenure: &tenure{}, token: 1, trusted: time.Now().Add(time.Minute)}}
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	if m.locks.accept(c, p) || p.tenant.grant != nil || len(p.holds) != 0 {
+		t.Error("it has arrived")
+	}
 }
 
 // The answer to a handover is lost, and the server has done it or not: the next one gets the lock soon, and a

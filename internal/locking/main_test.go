@@ -34,7 +34,11 @@ func run(m *testing.M) int {
 	}
 	logging.Disable() // the client tells of every fault that we make
 	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil { // they wait for time to pass more than they work
+	parallel := "8" // they wait for time to pass more than they work
+	if testing.Short() {
+		parallel = "16"
+	}
+	if err := flag.Set("test.parallel", parallel); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
