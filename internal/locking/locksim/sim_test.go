@@ -24,10 +24,14 @@ func TestSimulation(t *testing.T) {
 		play(t, *simSeed)
 		return
 	}
+	long := *simFor
+	if testing.Short() {
+		long /= 4
+	}
 	first := rand.Uint64N(1 << 40)
 	began := time.Now()
 	n := 0
-	for ; *simHistories > 0 && n < *simHistories || *simHistories == 0 && time.Since(began) < *simFor; n++ {
+	for ; *simHistories > 0 && n < *simHistories || *simHistories == 0 && time.Since(began) < long; n++ {
 		if play(t, first+uint64(n)); t.Failed() {
 			break
 		}
