@@ -89,47 +89,68 @@ func (d *diary) give(owner string, got *taken) {
 	d.note(op, begin, time.Time{})
 }
 
+// openers are the kinds of lock that let one owner in, each opened by a process of its own. The servers of a RedLock
+// are databases of one server here.
+func openers() map[string]func(nodes []*locking.Locks) locking.Locker {
+	return map[string]func(nodes []*locking.Locks) locking.Locker{
+		"mutex": func(nodes []*locking.Locks) locking.Locker { return nodes[0].Mutex("a") },
+		"fair":  func(nodes []*locking.Locks) locking.Locker { return nodes[0].FairMutex("a") },
+		"write": func(nodes []*locking.Locks) locking.Locker { return nodes[0].RWMutex("a").Writer() },
+		"multi": func(nodes []*locking.Locks) locking.Locker {
+			return locking.MultiLock(nodes[0].Mutex("b"), nodes[0].FairMutex("c"))
+		},
+		"red": func(nodes []*locking.Locks) locking.Locker { return locking.RedLock("a", nodes...) },
+	}
+}
+
 // TestLinearizable holds what several processes see of one lock against the model, on real servers and in
 // real time. Leases run out on some of them.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
-	t.Run("redis", func(t *testing.T) {
-		t.Parallel()
-		server, err := servertest.StartRedis(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := server.Stop(); err != nil {
-				t.Error(err)
+	for kind, open := range openers() {
+		t.Run(kind+" on redis", func(t *testing.T) {
+			t.Parallel()
+			server, err := servertest.StartRedis(t.Context())
+			if err != nil {
+				t.Fatal(err)
 			}
+			t.Cleanup(func() {
+				if err := server.Stop(); err != nil {
+					t.Error(err)
+				}
+			})
+			linearizable(t, server.Addr(), open)
 		})
-		linearizable(t, server.Addr())
-	})
-	t.Run("miniredis", func(t *testing.T) {
-		t.Parallel()
-		server := miniredis.RunT(t)
-		server.ClockTTL(true)
-		linearizable(t, server.Addr())
-	})
+		t.Run(kind+" on miniredis", func(t *testing.T) {
+			t.Parallel()
+			server := miniredis.RunT(t)
+			server.ClockTTL(true)
+			linearizable(t, server.Addr(), open)
+		})
+	}
 }
 
-func linearizable(t *testing.T, addr string) {
+func linearizable(t *testing.T, addr string, open func(nodes []*locking.Locks) locking.Locker) {
 	seed := rand.Uint64()
 	var book diary
 	var all sync.WaitGroup
 	for process := range 3 {
-		rdb := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: process > 0})
-		t.Cleanup(func() { _ = rdb.Close() })
-		locks, err := locking.New(rdb, locking.WatchdogLease(150*time.Millisecond))
-		if err != nil {
-			t.Fatal(err)
+		var nodes []*locking.Locks
+		for node := range 3 {
+			rdb := redis.NewClient(&redis.Options{Addr: addr, DB: node, ContextTimeoutEnabled: process > 0})
+			t.Cleanup(func() { _ = rdb.Close() })
+			locks, err := locking.New(rdb, locking.WatchdogLease(time.Second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = locks.Close() })
+			nodes = append(nodes, locks)
 		}
-		t.Cleanup(func() { _ = locks.Close() })
+		lock := open(nodes)
 		for who := range 3 {
 			owner := fmt.Sprintf("p%d/o%d", process, who)
 			random := rand.New(rand.NewPCG(seed, uint64(process<<8+who)))
-			all.Go(func() { book.drive(owner, random, 25, takeFrom(t, locks, random), rest) })
+			all.Go(func() { book.drive(owner, random, 25, takeFrom(t, lock, random), rest) })
 		}
 	}
 	all.Wait()
@@ -139,8 +160,7 @@ func linearizable(t *testing.T, addr string) {
 }
 
 // takeFrom takes a lock of ours for an owner, in one way or another.
-func takeFrom(t *testing.T, locks *locking.Locks, random *rand.Rand) taking {
-	mutex := locks.Mutex(t.Name())
+func takeFrom(t *testing.T, mutex locking.Locker, random *rand.Rand) taking {
 	owner := locking.WithOwner(t.Context())
 	return func(_ string, _ *taken) (*taken, error) {
 		const lease = 15 * time.Millisecond
@@ -163,8 +183,12 @@ func takeFrom(t *testing.T, locks *locking.Locks, random *rand.Rand) taking {
 		if short {
 			lasts = begin.Add(lease - 2*time.Millisecond) // the server rounds to milliseconds
 		}
+		token := hold.Token()
+		if parts := hold.Parts(); token == 0 { // a MultiLock's are its parts'
+			token = parts[0].Token()
+		}
 		return &taken{
-			token: hold.Token(),
+			token: token,
 			give:  func() error { return hold.Unlock(context.Background()) },
 			lasts: lasts,
 		}, nil
