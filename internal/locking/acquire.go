@@ -259,7 +259,7 @@ func (l *Locks) noLongerAsking(run []*part) {
 // will arrive: the owner holds from now on what the books say, and a late copy meets a tombstone. The
 // caller has the turn of every tenant.
 func (l *Locks) cancel(c *call, run []*part, ask *asked) {
-	if ask.attempt.sent.Load() == 0 || len(run) == 0 {
+	if len(run) == 0 || ask.attempt.giveUp() {
 		return // it never went out
 	}
 	lease := c.leaseOr(l.lease)

@@ -428,7 +428,7 @@ func TestFifoTokenAbove(t *testing.T) {
 // After its token was raised a reader is renewed, and so are the others of its phase.
 func TestRWReadersAreRenewedUnderTheirOwnTokens(t *testing.T) {
 	each(t, func(w *world) {
-		const lease = 300 * time.Millisecond
+		const lease = time.Second
 		ctx := w.ctx()
 		l := w.locks(WatchdogLease(lease))
 		var holds []*Hold

@@ -73,9 +73,20 @@ type attempt struct {
 	sent   atomic.Int32
 }
 
+// giveUp tells whether the attempt has never been sent, and never will be.
+func (a *attempt) giveUp() bool { return a.sent.CompareAndSwap(0, -1) }
+
 // MarshalBinary is called by the client each time it writes the argument.
 func (a *attempt) MarshalBinary() ([]byte, error) {
-	a.sent.Add(1)
+	for {
+		sent := a.sent.Load()
+		if sent < 0 {
+			return nil, ErrNoAnswer // nobody waits for one any more
+		}
+		if a.sent.CompareAndSwap(sent, sent+1) {
+			break
+		}
+	}
 	return strconv.AppendInt(nil, a.number, 10), nil
 }
 
