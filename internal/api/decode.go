@@ -3,10 +3,12 @@ package api
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,17 +66,53 @@ func (f field[T]) require(name string) (T, error) {
 
 // decode reads the request's body, one JSON object with the fields of into and no others, each once.
 func decode(c echo.Context, into any) error {
-	media, _, err := mime.ParseMediaType(c.Request().Header.Get(echo.HeaderContentType))
+	if err := checkMediaType(c.Request()); err != nil {
+		return err
+	}
+	return decodeFrom(c.Request().Body, into)
+}
+
+func checkMediaType(r *http.Request) error {
+	given := r.Header.Get(echo.HeaderContentType)
+	if given == echo.MIMEApplicationJSON { // as it nearly always is
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(given)
 	if err != nil || media != echo.MIMEApplicationJSON {
 		return echo.NewHTTPError(http.StatusUnsupportedMediaType, "the content type must be application/json")
 	}
-	err = json.UnmarshalRead(c.Request().Body, into, json.RejectUnknownMembers(true))
+	return nil
+}
+
+func decodeFrom(body io.Reader, into any) error {
+	err := json.UnmarshalRead(body, into, json.RejectUnknownMembers(true))
 	var tooLarge *echo.HTTPError
 	if err == nil || errors.As(err, &tooLarge) {
 		return err
 	}
 	name, message := explain(err)
 	return &stock.Error{Code: stock.CodeInvalidRequest, Field: name, Message: name + " " + message, Err: err}
+}
+
+// readBody appends the request's body to a buffer, as much as a body may hold.
+func readBody(r *http.Request, to []byte) ([]byte, error) {
+	if r.ContentLength > maxBodyBytes {
+		return to, echo.ErrStatusRequestEntityTooLarge
+	}
+	for {
+		if len(to) > maxBodyBytes {
+			return to, echo.ErrStatusRequestEntityTooLarge
+		}
+		to = slices.Grow(to, 512)
+		n, err := r.Body.Read(to[len(to):cap(to)])
+		to = to[:len(to)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return to, nil
+		case err != nil:
+			return to, &stock.Error{Code: stock.CodeInvalidRequest, Field: "body", Message: "body could not be read", Err: err}
+		}
+	}
 }
 
 // explain finds the field that an error of the decoder is about, and what is wrong with it.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -29,11 +30,9 @@ type partAnswer struct {
 }
 
 func (s *server) deduct(c echo.Context) error {
-	var body newDeduction
-	if err := decode(c, &body); err != nil {
-		return err
-	}
-	order, err := body.order()
+	buffer := s.buffers.Get().(*[]byte)
+	defer s.buffers.Put(buffer)
+	order, err := readOrder(c, buffer)
 	if err != nil {
 		return err
 	}
@@ -41,7 +40,28 @@ func (s *server) deduct(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(createdOrOK(created), deductionOf(d))
+	*buffer = appendDeduction((*buffer)[:0], d)
+	return c.JSONBlob(createdOrOK(created), *buffer)
+}
+
+// readOrder reads the body of a request, using the buffer.
+func readOrder(c echo.Context, buffer *[]byte) (stock.Order, error) {
+	if err := checkMediaType(c.Request()); err != nil {
+		return stock.Order{}, err
+	}
+	text, err := readBody(c.Request(), (*buffer)[:0])
+	*buffer = text
+	if err != nil {
+		return stock.Order{}, err
+	}
+	if order, plain := plainOrder(text); plain {
+		return order, nil
+	}
+	var body newDeduction
+	if err := decodeFrom(bytes.NewReader(text), &body); err != nil {
+		return stock.Order{}, err
+	}
+	return body.order()
 }
 
 func (n newDeduction) order() (o stock.Order, err error) {

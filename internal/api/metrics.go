@@ -2,6 +2,7 @@ package api
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -15,6 +16,10 @@ import (
 type Metrics struct {
 	requests       *prometheus.CounterVec
 	requestSeconds *prometheus.HistogramVec
+	known          struct {
+		sync.RWMutex
+		series map[outcome]series
+	}
 
 	batchOrders  prometheus.Histogram
 	batchSeconds *prometheus.HistogramVec
@@ -57,9 +62,23 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		guardFired:     counter("guard_fired_total", "Database constraints that fired; above 0 is a bug or a stranger's write."),
 		soldOut:        counter("sold_out_from_memory_total", "Orders refused without asking for stock again."),
 	}
+	m.known.series = make(map[outcome]series)
 	r.MustRegister(m.requests, m.requestSeconds, batchOrders, m.batchSeconds, m.mergeSeconds, m.mergedOrders,
 		m.lockSeconds, queueSeconds, m.fencedOut, m.guardFired, m.soldOut)
 	return m
+}
+
+// outcome is what requests are counted by: there are few.
+type outcome struct {
+	route  string // the pattern, of which there are few; a path that is no route has none
+	status int
+	code   stock.Code // of a problem
+}
+
+// series are the metrics of one outcome.
+type series struct {
+	requests prometheus.Counter
+	seconds  prometheus.Observer
 }
 
 // observe counts and times requests.
@@ -70,18 +89,33 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			c.Error(err) // answers now, so that the status is known; Echo answers only once
 		}
-		// c.Path is the route's pattern, of which there are few; a path that is no route has none.
-		m.requests.WithLabelValues(c.Path(), strconv.Itoa(c.Response().Status), codeLabel(err)).Inc()
-		m.requestSeconds.WithLabelValues(c.Path()).Observe(time.Since(start).Seconds())
+		o := outcome{route: c.Path(), status: c.Response().Status}
+		if err != nil {
+			o.code = asStockError(err).Code
+		}
+		s := m.seriesOf(o)
+		s.requests.Inc()
+		s.seconds.Observe(time.Since(start).Seconds())
 		return nil
 	}
 }
 
-func codeLabel(err error) string {
-	if err == nil {
-		return ""
+// seriesOf finds the metrics of an outcome. To find them by their labels would cost a request a microsecond.
+func (m *Metrics) seriesOf(o outcome) series {
+	m.known.RLock()
+	s, ok := m.known.series[o]
+	m.known.RUnlock()
+	if ok {
+		return s
 	}
-	return string(asStockError(err).Code)
+	s = series{
+		requests: m.requests.WithLabelValues(o.route, strconv.Itoa(o.status), string(o.code)),
+		seconds:  m.requestSeconds.WithLabelValues(o.route),
+	}
+	m.known.Lock()
+	defer m.known.Unlock()
+	m.known.series[o] = s
+	return s
 }
 
 // BatchWritten implements [stock.Observer].

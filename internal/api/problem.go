@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -61,15 +60,15 @@ func kindOf(code stock.Code) kind {
 	}
 }
 
-// problem is the body of every error: RFC 9457 with the members that our codes add.
+// problem is the body of every error: RFC 9457 with the members that our codes add. See appendProblem.
 type problem struct {
-	Type      string     `json:"type"`
-	Title     string     `json:"title"`
-	Status    int        `json:"status"`
-	Detail    string     `json:"detail"`
-	Code      stock.Code `json:"code"`
-	Field     string     `json:"field,omitempty"`
-	Available *int64     `json:"available,omitempty"`
+	Type      string
+	Title     string
+	Status    int
+	Detail    string
+	Code      stock.Code
+	Field     string // "" for none
+	Available *int64 // nil for none
 }
 
 func problemOf(err error) problem {
@@ -100,7 +99,7 @@ func asStockError(err error) *stock.Error {
 		case http.StatusMethodNotAllowed:
 			return &stock.Error{Code: codeMethodNotAllowed, Message: "see /openapi.yaml for what this path serves"}
 		case http.StatusRequestEntityTooLarge:
-			return &stock.Error{Code: codeTooLarge, Message: "a body holds at most " + maxBody + " bytes"}
+			return &stock.Error{Code: codeTooLarge, Message: "a body holds at most " + strconv.Itoa(maxBodyBytes) + " bytes"}
 		case http.StatusUnsupportedMediaType:
 			return &stock.Error{Code: codeMediaType, Message: "the content type must be application/json"}
 		}
@@ -123,11 +122,7 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	if p.Code == stock.CodeUnavailable {
 		log.Warn("request failed", "method", c.Request().Method, "route", c.Path(), "error", err)
 	}
-	body, err := json.Marshal(p)
-	if err == nil {
-		err = c.Blob(p.Status, "application/problem+json", body)
-	}
-	if err != nil {
+	if err := c.Blob(p.Status, "application/problem+json", appendProblem(nil, p)); err != nil {
 		log.Debug("answer not sent", "route", c.Path(), "error", err)
 	}
 }

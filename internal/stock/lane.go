@@ -15,6 +15,7 @@ import (
 const (
 	queueLimit = 8192                   // orders waiting before callers are told overloaded
 	batchLimit = 256                    // orders of one write
+	queueWait  = 4 * time.Second        // an order that has waited for longer is not started; with writeLimit, every caller knows within 15 s
 	maxHops    = 4                      // segments tried before a merge
 	laneIdle   = time.Second            // a lane without work for this long ends
 	writeLimit = 10 * time.Second       // for all that one batch needs of the store
@@ -52,7 +53,7 @@ func (l *lane) push(r *request) error { return l.queue.push(r, queueLimit) }
 // run serves batches until the lane has been idle for a while or the service stops.
 func (l *lane) run() {
 	for {
-		batch := l.queue.take(batchLimit)
+		batch := l.queue.take(batchLimit, queueWait)
 		if len(batch) > 0 {
 			l.serve(batch)
 			l.takeTurns()

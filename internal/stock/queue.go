@@ -21,8 +21,17 @@ type answer struct {
 	err       error
 }
 
-func newRequest(ctx context.Context, o Order) *request {
-	return &request{ctx: ctx, order: o, queued: time.Now(), answer: make(chan answer, 1)}
+// newRequest returns a request, perhaps one that has been used up before.
+func (s *Service) newRequest(ctx context.Context, o Order) *request {
+	r := s.requests.Get().(*request)
+	r.ctx, r.order, r.queued = ctx, o, time.Now()
+	return r
+}
+
+// used gives back a request whose answer has been taken: nobody else knows it any more.
+func (s *Service) used(r *request) {
+	r.ctx, r.order = nil, Order{}
+	s.requests.Put(r)
 }
 
 func (r *request) refuse(err error) { r.answer <- answer{err: err} }
@@ -48,7 +57,7 @@ func (q *queue) push(r *request, limit int) error {
 		return errRetired
 	}
 	if len(q.waiting) >= limit {
-		return &Error{Code: CodeOverloaded, Message: "too many orders are waiting; try again later"}
+		return overloaded()
 	}
 	q.waiting = append(q.waiting, r)
 	select {
@@ -58,15 +67,16 @@ func (q *queue) push(r *request, limit int) error {
 	return nil
 }
 
-// take removes up to limit requests, the longest waiting first. A request whose caller has gone is dropped: work
-// past its deadline is not started. A second occurrence of an order id waits for the next batch, where the first
+// take removes up to limit requests, the longest waiting first. A request whose caller has gone, or that has waited
+// for longer than patience, is dropped: work past its deadline is not started. A second occurrence of an order id waits for the next batch, where the first
 // one's outcome can be read.
-func (q *queue) take(limit int) []*request {
+func (q *queue) take(limit int, patience time.Duration) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
 		return nil
 	}
+	oldest := time.Now().Add(-patience)
 	var batch []*request
 	taken := make(map[string]struct{}, min(limit, len(q.waiting)))
 	kept := q.waiting[:0]
@@ -79,6 +89,8 @@ func (q *queue) take(limit int) []*request {
 		switch {
 		case r.ctx.Err() != nil:
 			r.refuse(unavailable(context.Cause(r.ctx), "wait in the queue"))
+		case r.queued.Before(oldest):
+			r.refuse(overloaded())
 		case again:
 			kept = append(kept, r)
 		default:
@@ -97,4 +109,8 @@ func (q *queue) retire() bool {
 	defer q.mu.Unlock()
 	q.retired = len(q.waiting) == 0
 	return q.retired
+}
+
+func overloaded() *Error {
+	return &Error{Code: CodeOverloaded, Message: "too many orders are waiting; try again later"}
 }

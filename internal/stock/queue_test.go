@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 )
 
 func ask(ctx context.Context, id string) *request {
-	return newRequest(ctx, Order{OrderID: id, Quantity: 1})
+	return &request{ctx: ctx, order: Order{OrderID: id, Quantity: 1}, queued: time.Now(), answer: make(chan answer, 1)}
 }
 
 func ids(batch []*request) (list string) {
@@ -25,7 +26,7 @@ func TestQueueHandsOutBatchesInOrder(t *testing.T) {
 		}
 	}
 	for i, want := range []string{"abc", "ad", ""} {
-		if got := ids(q.take(3)); got != want {
+		if got := ids(q.take(3, time.Hour)); got != want {
 			t.Errorf("batch %d: got %q, want %q", i, got, want)
 		}
 	}
@@ -41,10 +42,27 @@ func TestQueueDoesNotStartWhatNobodyWaitsFor(t *testing.T) {
 		}
 	}
 	cancel()
-	if got := ids(q.take(10)); got != "b" {
+	if got := ids(q.take(10, time.Hour)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
 	if a := <-r.answer; !errors.Is(a.err, context.Canceled) || CodeOf(a.err) != CodeUnavailable {
+		t.Fatalf("the caller was told %v", a.err)
+	}
+}
+
+func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
+	q := newQueue()
+	r := ask(t.Context(), "a")
+	r.queued = time.Now().Add(-time.Minute)
+	for _, r := range []*request{r, ask(t.Context(), "b")} {
+		if err := q.push(r, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := ids(q.take(10, 30*time.Second)); got != "b" {
+		t.Fatalf("got %q, want b", got)
+	}
+	if a := <-r.answer; CodeOf(a.err) != CodeOverloaded {
 		t.Fatalf("the caller was told %v", a.err)
 	}
 }
@@ -69,7 +87,7 @@ func TestQueueRetiresOnlyWhenEmpty(t *testing.T) {
 	if q.retire() {
 		t.Fatal("retired with a request in it")
 	}
-	q.take(1)
+	q.take(1, time.Hour)
 	if !q.retire() {
 		t.Fatal("did not retire")
 	}

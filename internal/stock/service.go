@@ -33,6 +33,7 @@ type Service struct {
 	stop   chan struct{} // closed by Close: lanes finish their queues and end
 	// locksFail is whether the last lock asked for could not be had because of an error.
 	locksFail atomic.Bool
+	requests  sync.Pool // of *request
 	lanes     struct {
 		sync.RWMutex
 		bySKU   map[string]*lane
@@ -52,6 +53,7 @@ func NewService(c Config) *Service {
 	}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.lanes.bySKU = make(map[string]*lane)
+	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
 	return s
 }
 
@@ -118,12 +120,13 @@ func (s *Service) Deduct(ctx context.Context, sku string, order Order) (d Deduct
 	if err := order.check(); err != nil {
 		return Deduction{}, false, err
 	}
-	r := newRequest(ctx, order)
+	r := s.newRequest(ctx, order)
 	if err := s.enqueue(sku, r); err != nil {
 		return Deduction{}, false, err
 	}
 	select {
 	case answer := <-r.answer:
+		s.used(r)
 		return answer.deduction, answer.created, answer.err
 	case <-ctx.Done():
 		return Deduction{}, false, unavailable(context.Cause(ctx), "wait for the lane")

@@ -1,0 +1,113 @@
+package api
+
+import "inventory/internal/stock"
+
+// The deduct route is the hot one, and nearly all of its requests are plain: known fields, each once, printable ASCII
+// that needs no escapes, short numbers. Those are read here, in a tenth of the time that general JSON takes. Whatever
+// is not plain, right or wrong, is left to the general decoder, which reads the same out of what is: a fuzz test
+// holds the two together.
+
+// plainOrder reads the body of a deduction if it is plain and whole.
+func plainOrder(body []byte) (o stock.Order, ok bool) {
+	s := scanner{text: string(body)}
+	if !s.punctuation('{') {
+		return o, false
+	}
+	for {
+		name, ok := s.plainString()
+		if !ok || !s.punctuation(':') {
+			return o, false
+		}
+		if !s.fieldInto(&o, name) {
+			return o, false
+		}
+		if s.punctuation(',') {
+			continue
+		}
+		whole := s.punctuation('}') && s.end()
+		return o, whole && o.OrderID != "" && o.Quantity != 0
+	}
+}
+
+// fieldInto reads the value of a field. A field that is there twice, or empty, is not plain.
+func (s *scanner) fieldInto(o *stock.Order, name string) (ok bool) {
+	switch {
+	case name == "order_id" && o.OrderID == "":
+		o.OrderID, ok = s.plainString()
+		return ok && o.OrderID != ""
+	case name == "buyer_id" && o.BuyerID == "":
+		o.BuyerID, ok = s.plainString()
+		return ok && o.BuyerID != ""
+	case name == "quantity" && o.Quantity == 0:
+		o.Quantity, ok = s.plainNumber()
+		return ok
+	default:
+		return false
+	}
+}
+
+// scanner goes through plain JSON. Every method passes over white space first, and reports false, anywhere in the
+// text, when what comes is not plain or not what was asked for.
+type scanner struct {
+	text string
+	at   int
+}
+
+func (s *scanner) space() {
+	for s.at < len(s.text) {
+		switch s.text[s.at] {
+		case ' ', '\t', '\r', '\n':
+			s.at++
+		default:
+			return
+		}
+	}
+}
+
+func (s *scanner) punctuation(b byte) bool {
+	s.space()
+	if s.at == len(s.text) || s.text[s.at] != b {
+		return false
+	}
+	s.at++
+	return true
+}
+
+func (s *scanner) end() bool {
+	s.space()
+	return s.at == len(s.text)
+}
+
+func (s *scanner) plainString() (value string, ok bool) {
+	if !s.punctuation('"') {
+		return "", false
+	}
+	start := s.at
+	for ; s.at < len(s.text); s.at++ {
+		switch b := s.text[s.at]; {
+		case b == '"':
+			s.at++
+			return s.text[start : s.at-1], true
+		case !isPlain(b):
+			return "", false
+		}
+	}
+	return "", false
+}
+
+// plainNumber reads a positive whole number of at most nine digits.
+func (s *scanner) plainNumber() (n int64, ok bool) {
+	s.space()
+	start := s.at
+	for ; s.at < len(s.text) && s.text[s.at] >= '0' && s.text[s.at] <= '9'; s.at++ {
+		if s.at-start == 9 {
+			return 0, false
+		}
+		n = n*10 + int64(s.text[s.at]-'0')
+	}
+	// What follows must be punctuation, which the caller sees to: 1.5 and 1e3 fail there.
+	return n, s.at > start && s.text[start] != '0'
+}
+
+// isPlain tells whether a byte stands for itself in a JSON string.
+func isPlain(b byte) bool { return b >= ' ' && b <= '~' && b != '"' && b != '\\' }
