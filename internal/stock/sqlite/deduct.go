@@ -11,7 +11,8 @@ import (
 
 const insertDeduction = `
 INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, created_at)
-VALUES ($1, $2, nullif($3, ''), $4, $5, 'committed', $6)`
+VALUES ($1, $2, nullif($3, ''), $4, $5, 'committed', $6)
+ON CONFLICT (sku_id, order_id) DO NOTHING`
 
 // Adds $3 units, which may be below zero, under the fence $4 of owner $5; 0 is no fence.
 const changeSegment = `
@@ -27,15 +28,16 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 	first, repeats := stock.Unique(batch.Orders)
 	result := stock.BatchResult{Outcomes: make([]stock.Outcome, len(batch.Orders))}
 	err := s.inTx(ctx, func(tx *sql.Tx) error {
+		// The driver has a goroutine watch every statement that can be cancelled. A batch takes milliseconds.
+		ctx := context.WithoutCancel(ctx)
 		var err error
 		if result.Available, err = readSegment(ctx, tx, batch); err != nil {
 			return err
 		}
-		known, err := selectDeductions(ctx, tx, batch.SKU, idsOf(batch.Orders, first))
+		admitted, err := admit(ctx, tx, batch, first, result)
 		if err != nil {
 			return err
 		}
-		admitted := stock.Admit(batch.Orders, first, known, result.Available, result.Outcomes)
 		units, err := insertAll(ctx, tx, batch, admitted, result.Outcomes)
 		if err != nil || units == 0 {
 			return err
@@ -51,7 +53,24 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 	return result, nil
 }
 
-// insertAll inserts the admitted orders of a batch and returns their units.
+// admit returns which orders are to be inserted. Where all of them fit, none has to be looked up before.
+func admit(ctx context.Context, tx *sql.Tx, batch stock.Batch, first []int, result stock.BatchResult) ([]int, error) {
+	var units int64
+	for _, i := range first {
+		units += batch.Orders[i].Quantity
+	}
+	if units <= result.Available {
+		return first, nil
+	}
+	known, err := selectDeductions(ctx, tx, batch.SKU, idsOf(batch.Orders, first))
+	if err != nil {
+		return nil, err
+	}
+	return stock.Admit(batch.Orders, first, known, result.Available, result.Outcomes), nil
+}
+
+// insertAll inserts the admitted orders of a batch, sets their outcomes, and returns the units of those that were not
+// there before.
 func insertAll(ctx context.Context, tx *sql.Tx, batch stock.Batch, admitted []int, outcomes []stock.Outcome) (units int64, err error) {
 	if len(admitted) == 0 {
 		return 0, nil
@@ -61,15 +80,35 @@ func insertAll(ctx context.Context, tx *sql.Tx, batch stock.Batch, admitted []in
 		return 0, err
 	}
 	defer insert.Close() //nolint:errcheck // it ends with the transaction anyway
+	var before []int
 	for _, i := range admitted {
 		o := batch.Orders[i]
-		if _, err := insert.ExecContext(ctx, batch.SKU, o.OrderID, o.BuyerID, o.Quantity, batch.Segment, micros(batch.At)); err != nil {
+		done, err := insert.ExecContext(ctx, batch.SKU, o.OrderID, o.BuyerID, o.Quantity, batch.Segment, micros(batch.At))
+		if err != nil {
 			return 0, err
+		}
+		if n, err := done.RowsAffected(); err != nil {
+			return 0, err
+		} else if n == 0 {
+			before = append(before, i)
+			continue
 		}
 		outcomes[i] = stock.AcceptedOutcome(batch.SKU, o)
 		units += o.Quantity
 	}
-	return units, nil
+	return units, readKnown(ctx, tx, batch, before, outcomes)
+}
+
+// readKnown sets the outcomes of orders that were there before.
+func readKnown(ctx context.Context, tx *sql.Tx, batch stock.Batch, before []int, outcomes []stock.Outcome) error {
+	if len(before) == 0 {
+		return nil
+	}
+	known, err := selectDeductions(ctx, tx, batch.SKU, idsOf(batch.Orders, before))
+	for _, i := range before {
+		outcomes[i] = stock.Outcome{Verdict: stock.Known, Deduction: known[batch.Orders[i].OrderID]}
+	}
+	return err
 }
 
 const selectSegment = `SELECT available, fence, fence_owner FROM stock_segments WHERE sku_id = $1 AND segment = $2`

@@ -46,7 +46,7 @@ func TestStore(t *testing.T) {
 }
 
 // migrated returns a new database file with the schema in it.
-func migrated(t *testing.T) string {
+func migrated(t testing.TB) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "inventory.db")
 	m, err := migrations.OpenSQLite(file)
@@ -109,4 +109,20 @@ func TestReaderDoesNotWrite(t *testing.T) {
 	if _, err := reader.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Segments: 1}, time.Now()); err == nil {
 		t.Fatal("a reader could write")
 	}
+}
+
+func BenchmarkDeduct(b *testing.B) {
+	stocktest.RunBenchmarks(b, func(b *testing.B) stock.Store {
+		b.Helper()
+		store, err := sqlite.Open(b.Context(), migrated(b))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() {
+			if err := store.Close(); err != nil {
+				b.Error(err)
+			}
+		})
+		return store
+	})
 }
