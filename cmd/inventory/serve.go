@@ -40,6 +40,7 @@ func (c *serveCommand) Validate() error {
 
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
+	app.SpendMemory()
 	log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: c.LogLevel}))
 	a, err := app.Start(ctx, app.Config{
 		Listen: c.Listen, AdminListen: c.AdminListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
