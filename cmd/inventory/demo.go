@@ -108,6 +108,7 @@ func (c *demoCommand) startService(ctx context.Context, logTo io.Writer) (stop f
 		removeFiles = func() error { return os.RemoveAll(folder) }
 		c.DatabaseURL = "sqlite:" + filepath.Join(folder, "inventory.db")
 	}
+	app.SpendMemory()
 	a, err := app.Start(ctx, app.Config{
 		DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL, Lock: c.Lock, DrainTimeout: patience,
 		Logger: slog.New(slog.NewTextHandler(logTo, nil)),

@@ -68,6 +68,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
+// WatchQueues registers the number of orders that wait, which is asked for at each scrape.
+func WatchQueues(r prometheus.Registerer, waiting func() int) {
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "inventory", Name: "queue_orders", Help: "Orders that stand in the queues of all lanes now.",
+	}, func() float64 { return float64(waiting()) }))
+}
+
 // outcome is what requests are counted by: there are few.
 type outcome struct {
 	route  string // the pattern, of which there are few; a path that is no route has none

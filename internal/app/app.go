@@ -78,6 +78,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if err != nil {
 		return nil, err
 	}
+	api.WatchQueues(registry, a.service.Waiting)
 	public := api.New(api.Config{Service: a.service, Metrics: metrics, Logger: a.config.Logger})
 	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ping, Logger: a.config.Logger}
 	if redis != nil {

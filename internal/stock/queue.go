@@ -103,6 +103,12 @@ func (q *queue) take(limit int, patience time.Duration) []*request {
 	return batch
 }
 
+func (q *queue) length() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}
+
 // retire closes the queue if nobody waits in it.
 func (q *queue) retire() bool {
 	q.mu.Lock()

@@ -181,6 +181,17 @@ func (s *Service) enqueue(sku string, r *request) error {
 	}
 }
 
+// Waiting is how many orders stand in the queues of all lanes.
+func (s *Service) Waiting() int {
+	s.lanes.RLock()
+	defer s.lanes.RUnlock()
+	waiting := 0
+	for _, l := range s.lanes.bySKU {
+		waiting += l.queue.length()
+	}
+	return waiting
+}
+
 func (s *Service) lane(sku string) (*lane, error) {
 	s.lanes.RLock()
 	l, stopped := s.lanes.bySKU[sku], s.lanes.stopped
