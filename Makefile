@@ -112,7 +112,7 @@ fuzz: servers ## Run each fuzz target for FUZZTIME
 # A failure prints its seed, and -sim.seed plays it again.
 .PHONY: simulate
 simulate: ## Play random histories of locks for SIMTIME
-	$(GO) test -count 1 -timeout 0 -v -run '^TestSimulation$$' ./internal/locking/locksim -sim.for $(SIMTIME)
+	$(GO) test -count 1 -timeout 0 -v -run '^TestSimulation(OfRedLocks)?$$' ./internal/locking/locksim -sim.for $(SIMTIME)
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -86,6 +86,7 @@ const (
 	fair   = "fair:"
 	reads  = "read:"
 	writes = "write:"
+	red    = "red:" // of its mutexes on the servers too
 )
 
 // part makes one lock. Names that begin alike are in one slot.
@@ -96,6 +97,8 @@ func (a *Actor) part(name string) locking.Locker {
 	}
 	group := locking.Group(bare[:1])
 	switch kind + ":" {
+	case red:
+		return locking.RedLock(name, a.Client.Nodes...)
 	case fair:
 		return a.Client.Locks.FairMutex(bare, group)
 	case reads:
@@ -112,6 +115,9 @@ func lockOf(name string) string {
 	}
 	return name
 }
+
+// isRed tells whether a name is that of a RedLock.
+func isRed(name string) bool { return strings.HasPrefix(name, red) }
 
 // isRead tells whether a name is that of a reading side.
 func isRead(name string) bool { return strings.HasPrefix(name, reads) }
@@ -144,9 +150,9 @@ func (a *Actor) Lock(ctx context.Context, v Wish) (*Grip, error) {
 		w.book.answered(c, nil, err)
 		return nil, err
 	}
-	parts := hold.Parts()
-	if parts == nil {
-		parts = []*locking.Hold{hold}
+	parts := []*locking.Hold{hold}
+	if len(v.Names) > 1 {
+		parts = hold.Parts()
 	}
 	w.note("%s has %s, token %d", a, v, parts[0].Token())
 	return &Grip{Hold: hold, who: a, grips: w.book.answered(c, parts, nil)}, nil

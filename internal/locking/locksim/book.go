@@ -22,8 +22,8 @@ type book struct {
 	names     map[string]*entry
 	owners    map[string]*Actor // as they stand in the server's state
 	stepped   time.Duration     // how far the server's clock has been set back
-	forgot    time.Time         // when exclusion was last lost by the server's own fault
 	trouble   []string
+	excused   []string      // what would be trouble if no server had forgotten
 	longest   time.Duration // lease
 	histories map[string]*History
 	queues    map[string][]place // of first-come locks, by the key of their state
@@ -32,12 +32,17 @@ type book struct {
 // An entry is what is known of one lock.
 type entry struct {
 	grips  []*grip
-	top    int64            // the highest token that was granted
-	state  map[string]int64 // the highest token that the server has shown for each side
-	free   time.Time        // when the last hold ended
+	state  map[shown]int64 // the highest token that a server has shown
+	free   time.Time       // when the last hold ended
 	asking map[*Actor]int
 	doubts []doubt
 	guard  guard
+}
+
+// shown is where a server shows the state of one side of a lock.
+type shown struct {
+	server *server
+	key    string
 }
 
 // A grip is one hold on one lock, as its owner sees it.
@@ -48,10 +53,11 @@ type grip struct {
 	ctx       context.Context
 	at        time.Time
 	asked     time.Time
-	fixed     bool // nothing renews it
-	released  bool // Unlock has been called
-	settled   bool // and has returned
-	confirmed bool // with no error
+	fixed     bool      // nothing renews it
+	released  bool      // Unlock has been called
+	settled   bool      // and has returned
+	confirmed bool      // with no error
+	carriers  []*server // which of them granted it
 	ended     time.Time
 	over      bool // the history for the model knows of its end
 }
@@ -64,8 +70,8 @@ type doubt struct {
 
 // guard is the guarded row: it refuses tokens that are lower than one it has seen.
 type guard struct {
-	top   int64
-	grant time.Time // when the grant of top was heard of
+	top int64
+	by  *grip // whose grant was the first of top to be heard of
 }
 
 func newBook(w *World) *book {
@@ -83,7 +89,7 @@ func (b *book) entry(name string) *entry {
 	name = lockOf(name)
 	e := b.names[name]
 	if e == nil {
-		e = &entry{asking: make(map[*Actor]int), state: make(map[string]int64)}
+		e = &entry{asking: make(map[*Actor]int), state: make(map[shown]int64)}
 		b.names[name] = e
 	}
 	return e
@@ -94,13 +100,6 @@ func (b *book) wrong(format string, args ...any) {
 	text := sprintf(format, args...)
 	b.trouble = append(b.trouble, text)
 	b.world.note("WRONG: %s", text)
-}
-
-// amnesia notes that the server has lost locks.
-func (b *book) amnesia() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.forgot = time.Now()
 }
 
 // A call is one Lock or TryLock under way.
@@ -160,11 +159,22 @@ func (b *book) answered(c *call, parts []*locking.Hold, err error) []*grip {
 			who: c.who, name: name, token: parts[i].Token(), ctx: parts[i].Context(),
 			at: now, asked: c.begin, fixed: c.fixed,
 		}
-		b.owners[parts[i].Owner()] = c.who
+		for _, part := range partsOf(parts[i]) {
+			b.owners[part.Owner()] = c.who
+			g.carriers = append(g.carriers, b.world.home(part))
+		}
 		b.granted(g, c)
 		grips = append(grips, g)
 	}
 	return grips
+}
+
+// partsOf returns what a hold of one lock consists of.
+func partsOf(h *locking.Hold) []*locking.Hold {
+	if parts := h.Parts(); parts != nil {
+		return parts
+	}
+	return []*locking.Hold{h}
 }
 
 // failed notes an error. b.mu is held.
@@ -203,22 +213,25 @@ func (b *book) granted(g *grip, c *call) {
 			}
 			continue
 		}
-		if b.forgot.Before(other.asked) && b.forgot.Before(g.asked) {
-			b.wrong("%s gets %s with token %d while %s holds it with %d", g.who, g.name, g.token, other.who, other.token)
-		}
+		b.judge(b.kept(other) && b.kept(g), "%s gets %s with token %d while %s holds it with %d", g.who, g.name, g.token, other.who, other.token)
 	}
-	lowest := e.top + 1
-	if g.reads() {
-		lowest = e.top // that of the phase
-	}
-	if !reentry && !e.has(g) && g.token < lowest && b.forgot.Before(g.asked) {
-		b.wrong("%s gets %s with token %d after %d", g.who, g.name, g.token, e.top)
+	if !reentry && !e.has(g) {
+		b.checkToken(e, g)
 	}
 	b.checkGap(e, g, c)
-	e.top = max(e.top, g.token)
 	e.grips = append(e.grips, g)
 	b.recordGrant(c, g)
 	context.AfterFunc(g.ctx, func() { b.ended(g) })
+}
+
+// checkToken checks that a new grant's token is above all earlier ones; a reader's may be that of the phase.
+// b.mu is held.
+func (b *book) checkToken(e *entry, g *grip) {
+	for _, other := range e.grips {
+		if other.token > g.token || other.token == g.token && !g.reads() {
+			b.judge(b.kept(g) && b.outgrown(other), "%s gets %s with token %d after %d", g.who, g.name, g.token, other.token)
+		}
+	}
 }
 
 // has tells whether the owner has a hold with the same token that is not confirmed to be over. The server
@@ -280,8 +293,11 @@ func (b *book) released(grips []*grip, begin time.Time, err error) {
 		g.settled, g.confirmed = true, err == nil
 		e := b.entry(g.name)
 		e.free = time.Now()
-		if err != nil {
+		switch {
+		case err != nil:
 			e.doubts = append(e.doubts, doubt{who: g.who, until: b.sure()})
+		case isRed(g.name): // a minority of the servers has not heard of it yet, perhaps
+			e.doubts = append(e.doubts, doubt{who: g.who, until: time.Now().Add(leaveTime)})
 		}
 		b.recordRelease(g, begin, err)
 	}
@@ -296,14 +312,14 @@ func (b *book) write(g *grip) {
 	switch {
 	case g.reads(): // who reads does not write
 	case g.token < e.guard.top:
-		if g.trusted() && b.forgot.Before(g.asked) {
-			b.wrong("%s trusts its hold on %s, but its token %d is refused after %d", g.who, g.name, g.token, e.guard.top)
+		if g.trusted() {
+			b.judge(b.kept(g) && b.outgrown(e.guard.by), "%s trusts its hold on %s, but its token %d is refused after %d", g.who, g.name, g.token, e.guard.top)
 		}
 	case g.token > e.guard.top:
-		if g.at.Before(e.guard.grant) && b.forgot.Before(g.asked) {
-			b.wrong("%s writes to %s with token %d of an older grant after %d", g.who, g.name, g.token, e.guard.top)
+		if by := e.guard.by; by != nil && g.at.Before(by.at) {
+			b.judge(b.kept(g) && b.outgrown(by), "%s writes to %s with token %d of an older grant after %d", g.who, g.name, g.token, e.guard.top)
 		}
-		e.guard = guard{top: g.token, grant: g.at}
+		e.guard = guard{top: g.token, by: g}
 	}
 }
 

@@ -14,11 +14,12 @@ import (
 	"inventory/internal/locking"
 )
 
-// A Client is a process: a Redis client of its own and the Locks on it.
+// A Client is a process: for each server, a Redis client of its own and the Locks on it.
 type Client struct {
-	Locks *locking.Locks
-	Redis *redis.Client
+	Locks *locking.Locks   // on the first server
+	Nodes []*locking.Locks // on all
 
+	redis []*redis.Client
 	world *World
 	id    int
 	ctx   context.Context // ends some time after the process was killed
@@ -30,8 +31,9 @@ type Client struct {
 	sure time.Time      // until then an attempt may be uncertain, and its copy may hold a lock for a moment
 
 	// Used on the agenda only.
-	severed   bool      // it is dead: nothing comes or goes
-	heldUntil time.Time // it stands still, or its network does
+	severed   bool                  // it is dead: nothing comes or goes
+	heldUntil time.Time             // it stands still, or its network does
+	parted    map[*server]time.Time // until then the way to a server does
 }
 
 // String names it.
@@ -51,15 +53,32 @@ const dialTimeout = 300 * time.Millisecond
 
 // Client adds a process.
 func (w *World) Client(h Habit) *Client {
-	c := &Client{world: w, id: len(w.clients), sent: make(map[string]int), lease: h.Lease}
+	c := &Client{world: w, id: len(w.clients), sent: make(map[string]int), parted: make(map[*server]time.Time), lease: h.Lease}
 	if c.lease == 0 {
 		c.lease = 30 * time.Second
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
-	c.Redis = redis.NewClient(&redis.Options{
-		Addr:                     "server:6379",
-		Protocol:                 h.Protocol,
-		Dialer:                   c.dial,
+	for _, s := range w.servers {
+		rdb := c.connect(h, s)
+		locks, err := locking.New(rdb, locking.WatchdogLease(c.lease))
+		if err != nil {
+			w.T.Fatalf("%s: %v", w.Name, err)
+		}
+		c.redis, c.Nodes = append(c.redis, rdb), append(c.Nodes, locks)
+	}
+	c.Locks = c.Nodes[0]
+	w.clients = append(w.clients, c)
+	return c
+}
+
+// connect makes the Redis client for a server.
+func (c *Client) connect(h Habit, s *server) *redis.Client {
+	rdb := redis.NewClient(&redis.Options{
+		Addr:     s.String() + ":6379",
+		Protocol: h.Protocol,
+		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return c.dial(ctx, s)
+		},
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		MaxRetries:               h.Retries,
@@ -70,19 +89,17 @@ func (w *World) Client(h Habit) *Client {
 		PoolSize:                 32,
 		DialTimeout:              dialTimeout,
 	})
-	c.Redis.AddHook(linger{c})
-	var err error
-	if c.Locks, err = locking.New(c.Redis, locking.WatchdogLease(c.lease)); err != nil {
-		w.T.Fatalf("%s: %v", w.Name, err)
-	}
-	w.clients = append(w.clients, c)
-	return c
+	rdb.AddHook(linger{c, s})
+	return rdb
 }
 
+// away is until when nothing passes between the process and a server.
+func (c *Client) away(s *server) time.Time { return later(c.heldUntil, c.parted[s]) }
+
 // dial connects through the simulated network.
-func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (c *Client) dial(ctx context.Context, s *server) (net.Conn, error) {
 	w := c.world
-	random := w.draw(c.id, [][]byte{[]byte("dial")})
+	random := w.draw(c.lane(s), [][]byte{[]byte("dial")})
 	type outcome struct {
 		conn net.Conn
 		err  error
@@ -92,12 +109,12 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	knock = func() {
 		switch {
 		case c.severed:
-		case time.Now().Before(c.heldUntil):
-			w.agenda.at(c.heldUntil.Add(w.jitter(c.id, nil)), 0, knock)
-		case w.server.down:
+		case time.Now().Before(c.away(s)):
+			w.agenda.at(c.away(s).Add(w.jitter(c.lane(s), nil)), 0, knock)
+		case s.down:
 			home <- outcome{err: syscall.ECONNREFUSED}
 		default:
-			l, err := w.connect(c)
+			l, err := w.connect(c, s)
 			if err != nil {
 				home <- outcome{err: err}
 				return
@@ -140,10 +157,19 @@ func (c *Client) unsure() {
 
 func (c *Client) close() {
 	c.stop()
-	if err := c.Locks.Close(); err != nil {
-		c.world.T.Errorf("%s: close: %v", c.world.Name, err)
+	c.closeLocks()
+	for _, rdb := range c.redis {
+		if err := rdb.Close(); err != nil {
+			c.world.T.Errorf("%s: close: %v", c.world.Name, err)
+		}
 	}
-	if err := c.Redis.Close(); err != nil {
-		c.world.T.Errorf("%s: close: %v", c.world.Name, err)
+}
+
+// closeLocks ends what goes on at all servers.
+func (c *Client) closeLocks() {
+	for _, locks := range c.Nodes {
+		if err := locks.Close(); err != nil {
+			c.world.T.Errorf("%s: close: %v", c.world.Name, err)
+		}
 	}
 }

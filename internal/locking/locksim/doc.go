@@ -1,15 +1,16 @@
-// Package locksim plays histories of the lock library in virtual time: many processes on one server, with a
-// network between them that delays, loses, repeats and cuts, a server that stands still, restarts, forgets
-// and sets its clock, and processes that stop or die. A seed decides all of it, and the history of a seed is
-// the same each time it is played. What is true of locks at any time is checked all the time.
+// Package locksim plays histories of the lock library in virtual time: many processes on one server, or on several
+// that RedLocks are on, with a network between them that delays, loses, repeats, cuts and parts, servers that stand
+// still, restart, forget and set their clocks, and processes that stop or die. A seed decides all of it, and the
+// history of a seed is the same each time it is played. What is true of locks at any time is checked all the time.
 //
-//	go test ./internal/locking/locksim -run TestSimulation -sim.seed=N    the history of a seed again
-//	make simulate SIMTIME=1h                                             as many as there is time for
+//	go test ./internal/locking/locksim -run '^TestSimulation$' -sim.seed=N            the history of a seed again
+//	go test ./internal/locking/locksim -run '^TestSimulationOfRedLocks$' -sim.seed=N    the same on several servers
+//	make simulate SIMTIME=1h                                                           as many as there is time for
 //
 // # How it works
 //
-// A history lives in a bubble of testing/synctest, whose clock stands still until everybody waits. The server
-// is miniredis, which runs the real scripts and is reached in memory; the clients are real, with their pools
+// A history lives in a bubble of testing/synctest, whose clock stands still until everybody waits. Servers are
+// miniredis, which runs the real scripts and is reached in memory; the clients are real, with their pools
 // and retries. Between the two, a link per connection cuts the bytes into requests and answers. What becomes
 // of each is drawn from the seed, who sends it, when, and what it says. An agenda lets one thing happen at a
 // time and waits until all is at rest, so that chance has no say in the order of things. Where two goroutines
@@ -18,7 +19,8 @@
 // # What is checked
 //
 //   - Two owners never trust their holds on one lock at once, except readers, and except after the server has
-//     lost its memory or its clock went ahead.
+//     lost its memory or its clock went ahead. For RedLocks this excuses only if as many have as the locks say
+//     they cannot bear: k + q - n of the k servers that granted a hold. The same goes for their tokens.
 //   - Tokens grow with every grant, by what clients hear and by what the server's state says, and are the same
 //     on re-entry. A guard never refuses who is still right, nor accepts an older grant after a newer one.
 //   - An error is no grant, and the server counts no holds that nobody has.

@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// executed looks at the server right after it has served a request: what is true of its keys at any time.
+// executed looks at a server right after it has served a request: what is true of its keys at any time.
 // It runs on the agenda, when all is at rest.
 func (w *World) executed(l *link, q *Request, answer []byte) {
 	if !q.runsScript() {
 		return
 	}
+	s := l.server
 	heard := append([]byte(nil), answer...)
-	w.trace.add(func() string { return l.client.String() + " " + q.describe(heard) })
-	keys := w.server.redis.Keys()
+	w.trace.add(func() string { return l.String() + " " + q.describe(heard) })
+	keys := s.redis.Keys()
 	w.book.mu.Lock()
 	defer w.book.mu.Unlock()
 	if w.Peaceful {
@@ -23,12 +24,12 @@ func (w *World) executed(l *link, q *Request, answer []byte) {
 		w.book.noteQueue(q)
 	}
 	for _, key := range keys {
-		if w.server.redis.TTL(key) <= 0 {
+		if s.redis.TTL(key) <= 0 {
 			w.book.wrong("key %s has no TTL", key)
 		}
 		role, name, _ := strings.Cut(roleAndName(key), ":")
 		if kind, ok := states[role]; ok {
-			w.book.state(kind+name, key)
+			w.book.state(s, kind+name, key)
 		}
 	}
 }
@@ -59,10 +60,10 @@ func (q *Request) describe(answer []byte) string {
 	return q.String() + ": " + strings.Join(said, " | ")
 }
 
-// state checks what the server says of a lock. b.mu is held.
-func (b *book) state(name, key string) {
-	redis := b.world.server.redis
-	e := b.entry(name)
+// state checks what a server says of a lock. b.mu is held.
+func (b *book) state(s *server, name, key string) {
+	redis := s.redis
+	e, at := b.entry(name), shown{s, key}
 	fields, err := redis.HKeys(key)
 	if err != nil {
 		return // it has expired just now
@@ -71,16 +72,16 @@ func (b *book) state(name, key string) {
 		value := redis.HGet(key, field)
 		if field == "token" {
 			token, _ := strconv.ParseInt(value, 10, 64)
-			if token < e.state[key] {
-				b.wrong("the server gives %s the token %d after %d", name, token, e.state[key])
+			if token < e.state[at] {
+				b.wrong("%s gives %s the token %d after %d", s, name, token, e.state[at])
 			}
-			e.state[key] = max(e.state[key], token)
+			e.state[at] = max(e.state[at], token)
 		}
-		if who := b.owners[field]; who != nil && !b.world.weather.Wild && b.forgot.IsZero() && who.Client.calm() {
+		if who := b.owners[field]; who != nil && !b.world.weather.Wild && !b.forgetful() && who.Client.calm() {
 			first, _, _ := strings.Cut(value, " ") // a reader's has more
 			count, _ := strconv.Atoi(first)
 			if most := b.atMost(e, who, isRead(name)); count > most {
-				b.wrong("the server counts %d holds of %s on %s, who has %d at most", count, who, name, most)
+				b.wrong("%s counts %d holds of %s on %s, who has %d at most", s, count, who, name, most)
 			}
 		}
 	}

@@ -5,46 +5,63 @@ import (
 	"time"
 )
 
-// Fault is something that happens to the server or to a process as a whole.
-type Fault func(w *World)
+// Fault is something that happens to a server or to a process as a whole.
+type Fault func(w *World, s *server)
 
-// At has a fault happen some time from now.
-func (w *World) At(after time.Duration, f Fault) {
-	w.agenda.at(time.Now().Add(after), 0, func() { f(w) })
+// At has a fault happen some time from now; to the first server, where it is a server's.
+func (w *World) At(after time.Duration, f Fault) { w.AtNode(0, after, f) }
+
+// AtNode has a fault happen to one of several servers.
+func (w *World) AtNode(i int, after time.Duration, f Fault) {
+	w.agenda.at(time.Now().Add(after), 0, func() { f(w, w.servers[i]) })
 }
 
-// Pause makes the server serve nobody for a while, and then all at once.
+// Pause makes a server serve nobody for a while, and then all at once.
 func Pause(d time.Duration) Fault {
-	return func(w *World) {
-		w.note("server stands still for %s", d)
-		for _, c := range w.clients {
-			c.unsure()
-		}
-		w.server.pausedUntil = later(w.server.pausedUntil, time.Now().Add(d))
+	return func(w *World, s *server) {
+		w.note("%s stands still for %s", s, d)
+		w.unsure()
+		s.pausedUntil = later(s.pausedUntil, time.Now().Add(d))
+	}
+}
+
+// unsure notes that something may have happened to anybody's request.
+func (w *World) unsure() {
+	for _, c := range w.clients {
+		c.unsure()
 	}
 }
 
 // Hold makes a process stand still for a while, as far as others can see: nothing goes out, nothing comes
 // in, and then all does. Its own timers go on, as they would when only its network stood still.
 func Hold(c *Client, d time.Duration) Fault {
-	return func(w *World) {
+	return func(w *World, _ *server) {
 		w.note("%s stands still for %s", c, d)
 		c.unsure()
 		c.heldUntil = later(c.heldUntil, time.Now().Add(d))
 	}
 }
 
+// Part lets nothing pass between a process and a server for a while, and then all of it.
+func Part(c *Client, d time.Duration) Fault {
+	return func(w *World, s *server) {
+		w.note("%s and %s are parted for %s", c, s, d)
+		c.unsure()
+		c.parted[s] = later(c.parted[s], time.Now().Add(d))
+	}
+}
+
 // afterlife is how long the work of a process that was killed goes on, of which nobody sees anything.
 const afterlife = 2 * time.Second
 
-// Kill severs a process for ever, and tells nobody: the server still counts its connections. What is on
+// Kill severs a process for ever, and tells nobody: the servers still count its connections. What is on
 // its way arrives.
 func Kill(c *Client) Fault {
-	return func(w *World) {
+	return func(w *World, _ *server) {
 		w.note("%s dies", c)
 		c.severed = true
 		c.unsure()
-		w.At(afterlife, func(*World) { c.stop() })
+		w.At(afterlife, func(*World, *server) { c.stop() })
 		for _, l := range w.linksOf(c) {
 			l.seal()
 		}
@@ -53,76 +70,83 @@ func Kill(c *Client) Fault {
 
 // Cut breaks all connections of a process.
 func Cut(c *Client) Fault {
-	return func(w *World) {
+	return func(w *World, _ *server) {
+		c.unsure()
 		for _, l := range w.linksOf(c) {
 			l.hangUp()
 		}
 	}
 }
 
-// Restart stops the server and starts it again after a while. It has forgotten its scripts, and with
+// Restart stops a server and starts it again after a while. It has forgotten its scripts, and with
 // memory false everything.
 func Restart(d time.Duration, memory bool) Fault {
-	return func(w *World) {
-		w.note("server stops for %s, memory %v", d, memory)
-		w.server.down = true
-		w.forgetScripts()
+	return func(w *World, s *server) {
+		w.note("%s stops for %s, memory %v", s, d, memory)
+		w.unsure()
+		s.down = true
+		w.forgetScripts(s)
 		if !memory {
-			w.flush()
+			w.flush(s)
 		}
 		w.mu.Lock()
 		all := slices.Clone(w.all)
 		w.mu.Unlock()
 		for _, l := range all {
-			l.reset()
+			if l.server == s {
+				l.reset()
+			}
 		}
-		w.At(d, func(w *World) {
-			w.note("server is up")
-			w.server.down = false
+		w.AtNode(s.id, d, func(w *World, s *server) {
+			w.note("%s is up", s)
+			s.down = false
 		})
 	}
 }
 
-// Flush makes the server forget all keys.
-func Flush(w *World) {
-	w.note("server forgets all keys")
-	w.flush()
+// Flush makes a server forget all keys.
+func Flush(w *World, s *server) {
+	w.note("%s forgets all keys", s)
+	w.flush(s)
 }
 
-func (w *World) flush() {
-	w.book.amnesia()
-	w.server.redis.FlushAll()
+func (w *World) flush(s *server) {
+	w.book.amnesia(s)
+	s.redis.FlushAll()
 }
 
-// ForgetScripts makes the server forget all scripts.
-func ForgetScripts(w *World) {
-	w.note("server forgets its scripts")
-	w.forgetScripts()
+// ForgetScripts makes a server forget all scripts.
+func ForgetScripts(w *World, s *server) {
+	w.note("%s forgets its scripts", s)
+	w.forgetScripts(s)
 }
 
-func (w *World) forgetScripts() {
-	l, err := w.connect(w.clients[0])
+func (w *World) forgetScripts(s *server) {
+	l, err := w.connect(w.clients[0], s)
 	if err != nil {
 		w.T.Errorf("%s: %v", w.Name, err)
 		return
 	}
-	_, _ = l.server.Write([]byte("*2\r\n$6\r\nSCRIPT\r\n$5\r\nFLUSH\r\n"))
-	_ = l.server.Close()
+	_, _ = l.conn.Write([]byte("*2\r\n$6\r\nSCRIPT\r\n$5\r\nFLUSH\r\n"))
+	_ = l.conn.Close()
 }
 
-// Step sets the server's clock forward or back.
+// slack is how far a clock may be set forward in all without a hold noticing, which ends 2 ms before its lease.
+const slack = time.Millisecond
+
+// Step sets a server's clock forward or back.
 func Step(d time.Duration) Fault {
-	return func(w *World) {
-		w.note("server's clock is set by %s", d)
-		if d > 0 {
-			w.book.amnesia() // leases run out early
+	return func(w *World, s *server) {
+		w.note("the clock of %s is set by %s", s, d)
+		if s.ahead += max(d, 0); s.ahead > slack {
+			w.book.amnesia(s) // leases run out early
 		}
-		w.server.step(d)
+		s.step(d)
 		w.book.steps(d)
 	}
 }
 
-// steps notes that the server's clock was set.
+// steps notes that a server's clock was set.
 func (b *book) steps(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,7 +155,7 @@ func (b *book) steps(d time.Duration) {
 
 // Deafen drops wake-ups from now on, or no longer.
 func Deafen(drop bool) Fault {
-	return func(w *World) { w.dropMessages = drop }
+	return func(w *World, _ *server) { w.dropMessages = drop }
 }
 
 func (w *World) linksOf(c *Client) []*link {

@@ -52,12 +52,16 @@ func (b *book) nothingHeld() {
 	}
 }
 
-// keys returns what is there. The history has ended.
+// keys returns what is there, on any server. The history has ended.
 func (w *World) keys() []string {
 	answer := make(chan []string)
-	w.At(0, func(w *World) {
-		w.server.setClock()
-		answer <- w.server.redis.Keys()
+	w.At(0, func(w *World, _ *server) {
+		var keys []string
+		for _, s := range w.servers {
+			s.setClock()
+			keys = append(keys, s.redis.Keys()...)
+		}
+		answer <- keys
 	})
 	return <-answer
 }
@@ -74,30 +78,30 @@ func (w *World) nothingLeft() {
 	}
 }
 
-// Held returns how often each holder has a mutex by the server's books; nil when nobody has it.
+// Held returns how often each holder has a mutex by the first server's books; nil when nobody has it.
 func (w *World) Held(name string) map[string]int {
 	answer := make(chan map[string]int)
-	w.At(0, func(w *World) {
-		w.server.setClock()
-		answer <- w.held(name)
+	w.At(0, func(_ *World, s *server) {
+		s.setClock()
+		answer <- s.held(name)
 	})
 	return <-answer
 }
 
 // held is Held on the agenda.
-func (w *World) held(name string) map[string]int {
-	for _, key := range w.server.redis.Keys() {
+func (s *server) held(name string) map[string]int {
+	for _, key := range s.redis.Keys() {
 		if roleAndName(key) != "m:"+name {
 			continue
 		}
-		fields, err := w.server.redis.HKeys(key)
+		fields, err := s.redis.HKeys(key)
 		if err != nil || slices.Contains(fields, "claim") {
 			return nil // reserved for somebody, and free
 		}
 		held := make(map[string]int)
 		for _, field := range fields {
 			if !slices.Contains([]string{"seq", "token"}, field) {
-				held[field], _ = strconv.Atoi(w.server.redis.HGet(key, field))
+				held[field], _ = strconv.Atoi(s.redis.HGet(key, field))
 			}
 		}
 		return held
@@ -105,15 +109,15 @@ func (w *World) held(name string) map[string]int {
 	return nil
 }
 
-// Queued returns how many stand in the queue of a mutex at the server.
+// Queued returns how many stand in the queue of a mutex at the first server.
 func (w *World) Queued(name string) int {
 	answer := make(chan int)
-	w.At(0, func(w *World) {
-		w.server.setClock()
+	w.At(0, func(_ *World, s *server) {
+		s.setClock()
 		n := 0
-		for _, key := range w.server.redis.Keys() {
+		for _, key := range s.redis.Keys() {
 			if roleAndName(key) == "mq:"+name {
-				members, _ := w.server.redis.ZMembers(key) // it is gone, which is none
+				members, _ := s.redis.ZMembers(key) // it is gone, which is none
 				n = len(members)
 			}
 		}

@@ -83,7 +83,7 @@ func (l *life) work(grip *Grip) {
 	case 2:
 		l.widen(grip)
 	}
-	time.Sleep(l.below([]int64{2, 20, 20, 4 * l.play.fast.Milliseconds()}[l.random.IntN(4)]))
+	time.Sleep(l.below([]int64{2, 20, 20, l.play.stay.Milliseconds()}[l.random.IntN(4)]))
 	if l.random.IntN(3) > 0 && grip.Hold.Context().Err() != nil {
 		return // it looks before it writes; others do not
 	}

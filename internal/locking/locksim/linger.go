@@ -10,7 +10,10 @@ import (
 
 // linger makes every command of a client wait for a moment that depends on what it says. Without it, two
 // that begin at one moment would find the connections of the pool in an order that no seed decides.
-type linger struct{ client *Client }
+type linger struct {
+	client *Client
+	server *server
+}
 
 // DialHook changes nothing.
 func (l linger) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -46,5 +49,5 @@ func (l linger) wait(cmds ...redis.Cmder) {
 		}
 		about = append(about, said)
 	}
-	time.Sleep(time.Duration(1 + l.client.world.draw(l.client.id, about).IntN(10_000)))
+	time.Sleep(time.Duration(1 + l.client.world.draw(l.client.lane(l.server), about).IntN(10_000)))
 }

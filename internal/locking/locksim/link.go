@@ -2,19 +2,21 @@ package locksim
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"sync"
 	"time"
 )
 
-// A link is one connection between a client and the server. What goes up it arrives in order, and what
+// A link is one connection between a client and a server. What goes up it arrives in order, and what
 // comes down it too; when, and whether at all, is the weather's choice.
 type link struct {
 	world  *World
 	client *Client
 	id     int
-	wire   *wire // nil for the copy of a request, whose answer nobody hears
-	server net.Conn
+	server *server
+	wire   *wire    // nil for the copy of a request, whose answer nobody hears
+	conn   net.Conn // of the server
 
 	mu      sync.Mutex
 	partial []byte     // of a request that the client has not written to its end
@@ -27,6 +29,13 @@ type link struct {
 	listens bool       // it has subscribed
 }
 
+// String names it.
+func (l *link) String() string { return fmt.Sprintf("%s-%s", l.client, l.server) }
+
+// lane is who draws by chance on the way between a client and a server: what is said to several servers at a moment
+// has several fates.
+func (c *Client) lane(s *server) int { return c.id<<8 | s.id }
+
 // sent takes what a client writes. It runs in the client's goroutine.
 func (l *link) sent(p []byte) {
 	l.mu.Lock()
@@ -38,7 +47,7 @@ func (l *link) sent(p []byte) {
 	}
 	q := l.world.request(l, whole)
 	now := time.Now()
-	random := l.world.draw(l.client.id, whole)
+	random := l.world.draw(l.client.lane(l.server), whole)
 	q.fate = l.world.weather.fate(random, q, now)
 	l.world.rule(q, &q.fate)
 	if f := q.fate; f.Lost || f.Mute || f.CutAfter > 0 || len(f.Copies) > 0 || f.Delay > l.world.weather.Latency {
@@ -49,11 +58,11 @@ func (l *link) sent(p []byte) {
 		l.world.agenda.at(now.Add(q.fate.CutAfter), rank, l.hangUp)
 	}
 	for _, after := range q.fate.Copies {
-		l.world.agenda.at(now.Add(after), rank, func() { l.world.ghost(l.client, q) })
+		l.world.agenda.at(now.Add(after), rank, func() { l.world.ghost(l.client, l.server, q) })
 	}
 	if q.fate.Lost {
 		l.mute = true
-		l.world.note("%s %s is lost", l.client, q)
+		l.world.note("%s %s is lost", l, q)
 	}
 	if l.mute {
 		return
@@ -67,24 +76,24 @@ func (l *link) sent(p []byte) {
 func (l *link) arrive() {
 	w := l.world
 	now := time.Now()
-	if until := later(w.server.pausedUntil, l.client.heldUntil); now.Before(until) {
+	if until := later(l.server.pausedUntil, l.client.away(l.server)); now.Before(until) {
 		l.mu.Lock()
 		first := l.way[0].frames
 		l.mu.Unlock()
-		w.agenda.at(until.Add(w.jitter(l.client.id, first)), 0, l.arrive)
+		w.agenda.at(until.Add(w.jitter(l.client.lane(l.server), first)), 0, l.arrive)
 		return
 	}
 	l.mu.Lock()
 	q := l.way[0]
 	l.way = l.way[1:]
 	l.mu.Unlock()
-	if w.server.down {
-		w.note("%s %s does not arrive", l.client, q)
+	if l.server.down {
+		w.note("%s %s does not arrive", l, q)
 		return
 	}
-	w.server.setClock()
+	l.server.setClock()
 	w.running, w.runningOn = q, l
-	_, _ = l.server.Write(bytes.Join(q.frames, nil)) // a closed connection takes nothing, as it should be
+	_, _ = l.conn.Write(bytes.Join(q.frames, nil)) // a closed connection takes nothing, as it should be
 }
 
 // settle passes on what the server has answered or published. The world is at rest.
@@ -108,18 +117,18 @@ func (l *link) settle() {
 // send puts one message on the way to the client. l.mu is held.
 func (l *link) send(frame []byte) {
 	w := l.world
-	random := w.draw(l.client.id, [][]byte{frame})
+	random := w.draw(l.client.lane(l.server), [][]byte{frame})
 	now := time.Now()
 	delay := w.weather.delay(random)
 	if w.runningOn == l {
 		delay = w.running.fate.Reply
 		if w.running.fate.Mute && !l.deaf {
 			l.deaf = true
-			w.note("%s the answer to %s is lost", l.client, w.running)
+			w.note("%s the answer to %s is lost", l, w.running)
 		}
 	}
 	if isMessage(frame) && (w.weather.dropsMessage(random, now) || w.dropMessages) {
-		w.note("%s a wake-up is lost", l.client)
+		w.note("%s a wake-up is lost", l)
 		return
 	}
 	if l.deaf || l.wire == nil {
@@ -131,8 +140,8 @@ func (l *link) send(frame []byte) {
 
 // pass gives a message to the client.
 func (l *link) pass(frame []byte) {
-	if until := l.client.heldUntil; time.Now().Before(until) {
-		l.world.agenda.at(until.Add(l.world.jitter(l.client.id, [][]byte{frame})), 0, func() { l.pass(frame) })
+	if until := l.client.away(l.server); time.Now().Before(until) {
+		l.world.agenda.at(until.Add(l.world.jitter(l.client.lane(l.server), [][]byte{frame})), 0, func() { l.pass(frame) })
 		return
 	}
 	l.mu.Lock()
@@ -153,7 +162,7 @@ func (l *link) seal() {
 // reset breaks the connection on both sides; what is under way is gone.
 func (l *link) reset() {
 	l.seal()
-	_ = l.server.Close()
+	_ = l.conn.Close()
 	if l.wire != nil {
 		l.hangUp()
 	}
@@ -162,7 +171,7 @@ func (l *link) reset() {
 // hangUp cuts the connection on the client's side. What is on its way to the server still arrives.
 func (l *link) hangUp() {
 	if l.wire != nil && !l.client.severed {
-		l.world.note("%s connection is cut", l.client)
+		l.world.note("%s connection is cut", l)
 		l.wire.hangUp()
 	}
 }
@@ -174,7 +183,7 @@ func (l *link) finish() {
 	when := later(l.up, time.Now()).Add(time.Millisecond)
 	l.world.agenda.at(when, 0, func() {
 		if !l.client.severed { // nobody tells the server that a machine has died
-			_ = l.server.Close()
+			_ = l.conn.Close()
 		}
 	})
 }
@@ -183,7 +192,7 @@ func (l *link) finish() {
 func (l *link) receive() {
 	buffer := make([]byte, 4096)
 	for {
-		n, err := l.server.Read(buffer)
+		n, err := l.conn.Read(buffer)
 		l.mu.Lock()
 		l.got = append(l.got, buffer[:n]...)
 		l.mu.Unlock()

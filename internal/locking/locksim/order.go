@@ -14,15 +14,15 @@ type place struct {
 	reads  bool
 }
 
-// queue returns who waits for a first-come lock, in the order of their arrival.
+// queue returns who waits for a first-come lock on the first server, in the order of their arrival.
 func (w *World) queue(bucket, role, name string) []place {
 	var all []place
 	for suffix, reads := range map[string]bool{"q": false, "s": true} {
 		key := bucket + "}:" + role + suffix + ":" + name
-		if !w.server.redis.Exists(key) {
+		if !w.servers[0].redis.Exists(key) {
 			continue
 		}
-		scores, err := w.server.redis.SortedSet(key)
+		scores, err := w.servers[0].redis.SortedSet(key)
 		if err != nil {
 			continue // it has expired just now
 		}

@@ -16,31 +16,55 @@ type Play struct {
 	random *rand.Rand
 	names  []string
 	fast   time.Duration // the shortest lease
+	stay   time.Duration // how long a hold is at work, at most
+	crowd  int           // how many processes there may be; and how many owners each may have, less one
 	calm   bool
 	every  []*Actor
 }
 
 // Random plays the history of a seed to its end and checks it. It must be called inside a bubble.
 func Random(t *testing.T, seed uint64) *World {
-	random := rand.New(rand.NewPCG(seed, 1))
-	p := &Play{random: random, calm: random.IntN(6) == 0}
-	p.fast = p.span(60, 250)
-	weather := Weather{Clears: p.span(800, 2500), Latency: p.pick(300, 1000, 5000)}
-	drift := 0.0
-	if !p.calm {
-		weather = p.storm(weather)
-		drift = []float64{0, 0, -0.009, 0.009}[random.IntN(4)]
-	}
-	p.world = New(t, seed, weather, drift)
-	p.world.Peaceful = p.calm
+	p := newPlay(seed)
+	p.fast, p.crowd = p.span(60, 250), 4
+	p.stay = 4 * p.fast
+	weather := p.sky()
+	p.world = New(t, seed, weather, p.drift())
 	p.names = p.someNames()
+	p.run(p.faults)
+	return p.world
+}
+
+func newPlay(seed uint64) *Play {
+	random := rand.New(rand.NewPCG(seed, 1))
+	return &Play{random: random, calm: random.IntN(6) == 0}
+}
+
+// sky chooses the weather.
+func (p *Play) sky() Weather {
+	weather := Weather{Clears: p.span(800, 2500), Latency: p.pick(300, 1000, 5000)}
+	if p.calm {
+		return weather
+	}
+	return p.storm(weather)
+}
+
+// drift chooses how wrong a server's clock goes: less than a hundredth, which holds allow for.
+func (p *Play) drift() float64 {
+	if p.calm {
+		return 0
+	}
+	return []float64{0, 0, -0.009, 0.009}[p.random.IntN(4)]
+}
+
+// run plays the history in the world that was made for it.
+func (p *Play) run(faults func()) {
+	p.world.Peaceful = p.calm
 	p.people()
 	if !p.calm {
-		p.faults()
+		faults()
 	}
 	p.act()
 	p.world.End()
-	return p.world
 }
 
 // someNames chooses the locks of a history: Mutexes mostly, or one kind, or several.
@@ -79,7 +103,7 @@ func (p *Play) storm(w Weather) Weather {
 
 // people makes the processes and their owners.
 func (p *Play) people() {
-	for range 2 + p.random.IntN(3) {
+	for range 2 + p.random.IntN(p.crowd-1) {
 		habit := Habit{
 			Lease:     p.span(p.fast.Milliseconds(), 4*p.fast.Milliseconds()),
 			Retries:   []int{-1, 0, 0}[p.random.IntN(3)],
@@ -88,7 +112,7 @@ func (p *Play) people() {
 			Protocol:  2 + p.random.IntN(2),
 		}
 		c := p.world.Client(habit)
-		for range 1 + p.random.IntN(3) {
+		for range 1 + p.random.IntN(p.crowd-1) {
 			p.every = append(p.every, c.Actor())
 		}
 	}
@@ -155,7 +179,7 @@ func (p *Play) act() {
 		p.world.book.stuck(limit)
 	}
 	for _, c := range p.world.clients {
-		_ = c.Locks.Close()
+		c.closeLocks()
 	}
 	<-done
 }

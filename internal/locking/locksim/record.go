@@ -71,10 +71,10 @@ func (b *book) recordEnd(g *grip, from time.Time) {
 
 // checkHistories holds what was recorded against the model. b.mu is held.
 func (b *book) checkHistories() {
-	if !b.forgot.IsZero() {
-		return // a server that has forgotten keeps no promise but growing tokens
-	}
 	for name, e := range b.names {
+		if b.forgetful() && !(isRed(name) && b.allKept(name)) {
+			continue // a server that has forgotten keeps no promise but growing tokens
+		}
 		for _, g := range e.grips {
 			if !g.over && !g.ended.IsZero() {
 				b.recordEnd(g, g.ended)

@@ -7,11 +7,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"inventory/internal/locking"
 )
 
 // A Request is what a client has sent at once: a command, or a pipeline of them.
 type Request struct {
 	Client *Client
+	Node   int    // which server it is for
 	Verb   string // of the script that it runs, or the name of the command
 	Nth    int    // of this verb from this client, from 0
 	Words  [][]string
@@ -39,7 +42,7 @@ type verbs struct {
 	names map[string]string
 }
 
-var verbLine = regexp.MustCompile(`(?m)^-- (fifo_)?(acquire|release|renew|handover|cancel|force|inspect|raise)\b`)
+var verbLine = regexp.MustCompile(`(?m)^-- (fifo_)?(acquire|release|renew|handover|cancel|force|inspect|raise|level)\b`)
 
 // of returns the verb of a command.
 func (v *verbs) of(words []string) string {
@@ -73,7 +76,7 @@ func (v *verbs) named(hash string) string {
 
 // request describes what a client has written.
 func (w *World) request(l *link, whole [][]byte) *Request {
-	q := &Request{Client: l.client, frames: whole}
+	q := &Request{Client: l.client, Node: l.server.id, frames: whole}
 	for _, frame := range whole {
 		q.Words = append(q.Words, words(frame))
 		if verb := w.verbs.of(q.Words[len(q.Words)-1]); q.Verb == "" || verb < q.Verb {
@@ -83,11 +86,38 @@ func (w *World) request(l *link, whole [][]byte) *Request {
 	if q.Verb == "subscribe" {
 		l.listens = true
 	}
+	w.introduce(l.server, q)
 	l.client.mu.Lock()
 	q.Nth = l.client.sent[q.Verb]
 	l.client.sent[q.Verb]++
 	l.client.mu.Unlock()
 	return q
+}
+
+var processText = regexp.MustCompile(`\b([A-Z2-7]{16,26}):`)
+
+// introduce notes by which name a server knows the process that talks to it.
+func (w *World) introduce(s *server, q *Request) {
+	if !q.runsScript() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, list := range q.Words {
+		for _, word := range list {
+			if found := processText.FindStringSubmatch(word); found != nil {
+				w.homes[found[1]] = s
+			}
+		}
+	}
+}
+
+// home returns the server of a hold.
+func (w *World) home(h *locking.Hold) *server {
+	process, _, _ := strings.Cut(h.Owner(), ":")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.homes[process]
 }
 
 // runsScript tells whether a request does something to locks.

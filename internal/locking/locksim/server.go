@@ -3,6 +3,7 @@ package locksim
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"fmt"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -10,21 +11,27 @@ import (
 
 // server is Redis with a clock of its own, which may run a little fast or slow, and may jump.
 type server struct {
+	id    int
 	redis *miniredis.Miniredis
 	begin time.Time
 	drift float64       // its clock gains that much
 	jump  time.Duration // how far it has been set forward or back
+	ahead time.Duration // how far forward
 
 	down        bool
 	pausedUntil time.Time
+	forgot      time.Time // when it last lost locks; under book.mu
 }
 
-func newServer(drift float64) *server {
-	s := &server{redis: miniredis.NewMiniRedis(), begin: time.Now(), drift: drift}
+func newServer(id int, drift float64) *server {
+	s := &server{id: id, redis: miniredis.NewMiniRedis(), begin: time.Now(), drift: drift}
 	s.redis.SetTime(s.now())
 	s.redis.ClockTTL(true)
 	return s
 }
+
+// String names it.
+func (s *server) String() string { return fmt.Sprintf("s%d", s.id) }
 
 // now is what its clock shows.
 func (s *server) now() time.Time {

@@ -18,13 +18,18 @@ var (
 	simFor       = flag.Duration("sim.for", 8*time.Second, "play histories for so long")
 )
 
-// TestSimulation plays random histories.
-func TestSimulation(t *testing.T) {
+// TestSimulation plays random histories on one server.
+func TestSimulation(t *testing.T) { simulate(t, locksim.Random, *simFor) }
+
+// TestSimulationOfRedLocks plays them on several, for half as long.
+func TestSimulationOfRedLocks(t *testing.T) { simulate(t, locksim.RandomRed, *simFor/2) }
+
+// simulate plays random histories of a kind for so long, or what the flags say.
+func simulate(t *testing.T, history history, long time.Duration) {
 	if *simSeed != 0 {
-		play(t, *simSeed)
+		play(t, history, *simSeed)
 		return
 	}
-	long := *simFor
 	if testing.Short() {
 		long /= 4
 	}
@@ -32,7 +37,7 @@ func TestSimulation(t *testing.T) {
 	began := time.Now()
 	n := 0
 	for ; *simHistories > 0 && n < *simHistories || *simHistories == 0 && time.Since(began) < long; n++ {
-		if play(t, first+uint64(n)); t.Failed() {
+		if play(t, history, first+uint64(n)); t.Failed() {
 			break
 		}
 	}
@@ -48,10 +53,10 @@ func TestSameSeedSameHistory(t *testing.T) {
 	same := 0
 	differ := ""
 	for seed := range uint64(seeds) {
-		first := play(t, seed+1)
-		other := play(t, seed+1)
+		first := play(t, locksim.Random, seed+1)
+		other := play(t, locksim.Random, seed+1)
 		for run := 1; run < runs && other != first; run++ {
-			other = play(t, seed+1)
+			other = play(t, locksim.Random, seed+1)
 		}
 		if other == first {
 			same++
@@ -76,16 +81,19 @@ func difference(a, b string) string {
 	return "one is longer"
 }
 
+// A history is played from a seed to its end.
+type history func(t *testing.T, seed uint64) *locksim.World
+
 // play plays the history of a seed. A goroutine that is left behind makes the bubble panic.
-func play(t *testing.T, seed uint64) (trace string) {
+func play(t *testing.T, history history, seed uint64) (trace string) {
 	t.Helper()
 	defer func() {
 		if p := recover(); p != nil {
-			t.Errorf("seed %d: %v\nreplay: go test ./internal/locking/locksim -run TestSimulation -sim.seed=%d\n%s", seed, p, seed, left())
+			t.Errorf("seed %d: %v\nreplay: go test ./internal/locking/locksim -run '^%s$' -sim.seed=%d\n%s", seed, p, t.Name(), seed, left())
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
-		w := locksim.Random(t, seed)
+		w := history(t, seed)
 		trace = w.Trace()
 	})
 	return trace

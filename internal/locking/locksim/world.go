@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A World is a server, its clients and the network between them, in the virtual time of one bubble.
+// A World is a server or several, their clients and the network between them, in the virtual time of one bubble.
 type World struct {
 	T    testing.TB
 	Name string // how to run it again, for whoever reads of a failure
@@ -23,7 +23,7 @@ type World struct {
 	seed uint64
 
 	agenda  *agenda
-	server  *server
+	servers []*server
 	weather *climate
 	ending  chan struct{}
 	verbs   verbs
@@ -35,6 +35,7 @@ type World struct {
 	rules   []func(*Request, *Fate)
 	all     []*link
 	clients []*Client
+	homes   map[string]*server // of the processes, as holds name them: each server knows a client by another name
 	actors  int
 	links   sync.WaitGroup // the goroutines that read from the server
 
@@ -45,20 +46,23 @@ type World struct {
 }
 
 // New returns a world. It must be called inside a bubble of testing/synctest; everything
-// of it ends with the test. A drift of 0.01 makes the server's clock gain a hundredth.
-func New(t *testing.T, seed uint64, weather Weather, drift float64) *World {
+// of it ends with the test. There is a server for each drift; one of 0.01 makes its clock gain a hundredth.
+func New(t *testing.T, seed uint64, weather Weather, drifts ...float64) *World {
 	cryptotest.SetGlobalRandom(t, seed)
 	now := time.Now()
 	w := &World{
 		T:       t,
 		Name:    fmt.Sprintf("seed %d", seed),
 		seed:    seed,
-		server:  newServer(drift),
+		homes:   make(map[string]*server),
 		ending:  make(chan struct{}),
 		weather: &climate{Weather: weather, clears: now.Add(weather.Clears)},
 		verbs:   verbs{names: make(map[string]string)},
 		ids:     ids{names: make(map[string]string)},
 		trace:   trace{begin: now},
+	}
+	for i, drift := range drifts {
+		w.servers = append(w.servers, newServer(i, drift))
 	}
 	w.trace.ids = &w.ids
 	w.book = newBook(w)
@@ -119,14 +123,14 @@ func (w *World) rested() {
 	w.running, w.runningOn = nil, nil
 }
 
-// connect makes a connection to the server. It runs on the agenda.
-func (w *World) connect(c *Client) (*link, error) {
-	conn, err := w.server.redis.Dial()
+// connect makes a connection to a server. It runs on the agenda.
+func (w *World) connect(c *Client, s *server) (*link, error) {
+	conn, err := s.redis.Dial()
 	if err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
-	l := &link{world: w, client: c, id: len(w.all), server: conn}
+	l := &link{world: w, client: c, server: s, id: len(w.all), conn: conn}
 	w.all = append(w.all, l)
 	w.mu.Unlock()
 	w.links.Go(l.receive)
@@ -134,30 +138,32 @@ func (w *World) connect(c *Client) (*link, error) {
 }
 
 // ghost lets a copy of a request arrive, on a connection of its own.
-func (w *World) ghost(c *Client, q *Request) {
-	if w.server.down {
+func (w *World) ghost(c *Client, s *server, q *Request) {
+	if s.down {
 		return
 	}
-	l, err := w.connect(c)
+	l, err := w.connect(c, s)
 	if err != nil {
 		w.T.Errorf("%s: a copy's connection: %v", w.Name, err)
 		return
 	}
-	w.note("%s a copy of %s arrives", c, q)
-	l.way = append(l.way, &Request{Client: c, Verb: q.Verb, Nth: q.Nth, Words: q.Words, frames: q.frames})
+	w.note("%s a copy of %s arrives", l, q)
+	l.way = append(l.way, &Request{Client: c, Node: s.id, Verb: q.Verb, Nth: q.Nth, Words: q.Words, frames: q.frames})
 	l.arrive()
-	w.agenda.at(time.Now().Add(time.Minute), 0, func() { _ = l.server.Close() })
+	w.agenda.at(time.Now().Add(time.Minute), 0, func() { _ = l.conn.Close() })
 }
 
-// close ends the network and the server, and reports. The clients are closed.
+// close ends the network and the servers, and reports. The clients are closed.
 func (w *World) close() {
 	w.book.finish()
 	close(w.ending)
 	time.Sleep(time.Second) // the client library tries to connect five times, a tenth of a second apart
 	w.agenda.end()
 	for _, l := range w.all {
-		_ = l.server.Close()
+		_ = l.conn.Close()
 	}
 	w.links.Wait()
-	w.server.redis.Close()
+	for _, s := range w.servers {
+		s.redis.Close()
+	}
 }
