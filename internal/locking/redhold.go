@@ -12,6 +12,8 @@ import (
 type redTenants struct {
 	mu sync.Mutex
 	at map[string]*redTenant
+
+	again bool // the owner has had a RedLock: a minority of its nodes may not know that this is over
 }
 
 // A redTenant is one owner at one RedLock of this process, while anything is going on between the two.
@@ -98,6 +100,23 @@ func (t *redTenant) token() (token int64, held bool) {
 	return t.grant.number, true
 }
 
+// fresh returns the token of a new grant, which is above that of any earlier one. A node that the owner has held
+// before, or still holds by what it has heard, repeats the token of then.
+func (t *redTenant) fresh(parts []*Hold) int64 {
+	t.owner.mu.Lock()
+	again := t.owner.again
+	t.owner.mu.Unlock()
+	token := int64(0)
+	for _, part := range parts {
+		mine := part.Token()
+		if again || part.Count() > 1 {
+			mine++
+		}
+		token = max(token, mine)
+	}
+	return token
+}
+
 // Count tells how often the owner that ctx carries holds the lock: 0 when it does not.
 func (r *Red) Count(ctx context.Context) int {
 	who, ok := ctx.Value(ownerKey{}).(*owner)
@@ -118,6 +137,7 @@ func (b *candidate) grant(parts []*Hold, token int64) *Hold {
 	h := &Hold{ctx: b.ctx, cancel: b.cancel, who: b.call.who, parts: parts, red: r}
 	r.whole = h
 	b.call.who.reds.mu.Lock()
+	b.call.who.reds.again = true
 	if b.tenant.live() == 0 {
 		b.tenant.grant = &redGrant{number: token}
 	}

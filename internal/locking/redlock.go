@@ -16,8 +16,9 @@ import (
 // at least; T is the highest of the tokens minted there. It raises all of them to T, drops those that do not
 // confirm, and has the lock only if k >= q nodes carry T: their clock keys are not below it, so whatever they
 // mint later is above. The next one has a quorum as well, of which at least q + k - n nodes carry T. Its token
-// is their highest, so it is above T unless all of those have forgotten. Let f nodes that carry T forget what
-// they knew. Then:
+// is their highest, so it is above T unless all of those have forgotten. Only the owner of T itself may meet
+// nodes that repeat T instead, for they have not heard of its Unlock: when it comes again, it takes one more
+// than the highest. Let f nodes that carry T forget what they knew. Then:
 //
 //	the next token is greater, and nobody else gets the lock while it is held, as long as f < k + q - n
 //

@@ -137,7 +137,7 @@ func (b *candidate) attempt(woken *wakening) (h *Hold, busy int, err error) {
 	}
 	token, held := b.tenant.token()
 	if !held {
-		token = highest(parts)
+		token = b.tenant.fresh(parts)
 	}
 	carriers, err := b.level(parts, token)
 	if err != nil {
@@ -209,20 +209,6 @@ func refusal[T any](r *Red, verb string, replies []reply[T]) error {
 		return errors.Join(append([]error{ErrBusy}, errs...)...)
 	}
 	return fmt.Errorf("locking: %s %q: %d of %d nodes answered: %w", verb, r.name, answered, len(replies), errors.Join(errs...))
-}
-
-// highest returns the token of a new grant. A node that the owner has held before has given its token to an
-// earlier grant, perhaps.
-func highest(parts []*Hold) int64 {
-	token := int64(0)
-	for _, part := range parts {
-		mine := part.Token()
-		if part.Count() > 1 {
-			mine++
-		}
-		token = max(token, mine)
-	}
-	return token
 }
 
 // level raises all parts to a token, and returns those that carry it. The others are given back: each part of a

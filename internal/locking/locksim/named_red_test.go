@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,6 +146,34 @@ func TestNodesThatForgetAToken(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The first node does not hear of an Unlock, and says the token of that hold once more when its owner comes again.
+// No other node of the next quorum knows that token. The new hold has one of its own all the same.
+func TestTokenOfAnOwnerWhoComesAgain(t *testing.T) {
+	onNodes(t, 3, func(t *testing.T, w *locksim.World) {
+		w.At(0, locksim.Step(time.Hour)) // so that the first node's token is the highest
+		time.Sleep(time.Microsecond)
+		c := once(w)
+		ok(t, must(t, c.Actor(), c.Actor().Ctx, redAlone).Unlock(t.Context()))
+		var silent atomic.Int64
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Node == int(silent.Load()) || q.Node == 0 && q.Verb == "release" {
+				f.Lost, f.CutAfter = true, latency
+			}
+		})
+		a := c.Actor()
+		last := int64(0)
+		for _, node := range []int64{2, 1} {
+			silent.Store(node)
+			grip := must(t, a, a.Ctx, redAlone)
+			if token := grip.Hold.Token(); token <= last {
+				t.Errorf("token %d after %d", token, last)
+			}
+			last = grip.Hold.Token()
+			ok(t, grip.Unlock(a.Ctx))
+		}
+	})
 }
 
 // A node that does not take the token is no part of the hold, and given back; without a quorum that does there is
