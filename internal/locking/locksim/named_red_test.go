@@ -226,3 +226,23 @@ func TestGrantThatTookItsLease(t *testing.T) {
 		}
 	})
 }
+
+// The clocks of all nodes gain nearly a hundredth, so that a lease ends there before its time. The hold has ended by
+// then, and the world sees no two owners when the next gets the lock at once.
+func TestHoldsAllowForDrift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := locksim.New(t, 1, locksim.Weather{Latency: latency}, 0.009, 0.009, 0.009)
+		w.Name = t.Name()
+		a, b := once(w).Actor(), once(w).Actor()
+		wish := redAlone
+		wish.Lease = 10 * time.Second
+		first := must(t, a, a.Ctx, wish)
+		next := must(t, b, b.Ctx, redAlone)
+		if err := first.Hold.Context().Err(); err == nil {
+			t.Error("two hold the lock")
+		}
+		_ = first.Unlock(a.Ctx) // lost
+		ok(t, next.Unlock(b.Ctx))
+		w.End()
+	})
+}
