@@ -26,6 +26,7 @@ type Metrics struct {
 	mergeSeconds *prometheus.HistogramVec
 	mergedOrders prometheus.Counter
 	lockSeconds  *prometheus.HistogramVec
+	locksFail    prometheus.Gauge
 	queueSeconds prometheus.Histogram
 	fencedOut    prometheus.Counter
 	guardFired   prometheus.Counter
@@ -57,14 +58,17 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		mergeSeconds:   histogram("merge_seconds", "Time of a merge with the wait for its locks.", seconds, "locked"),
 		mergedOrders:   counter("merged_orders_total", "Orders that took from several segments."),
 		lockSeconds:    histogram("lock_wait_seconds", "Time a lane waited for a lock, and whether it got it.", seconds, "got"),
-		queueSeconds:   queueSeconds.WithLabelValues().(prometheus.Histogram),
-		fencedOut:      counter("fenced_out_total", "Writes refused because of an old fencing token."),
-		guardFired:     counter("guard_fired_total", "Database constraints that fired; above 0 is a bug or a stranger's write."),
-		soldOut:        counter("sold_out_from_memory_total", "Orders refused without asking for stock again."),
+		locksFail: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: "inventory", Name: "locks_fail", Help: "1 while lanes do without locks because they fail: the breaker is open.",
+		}),
+		queueSeconds: queueSeconds.WithLabelValues().(prometheus.Histogram),
+		fencedOut:    counter("fenced_out_total", "Writes refused because of an old fencing token."),
+		guardFired:   counter("guard_fired_total", "Database constraints that fired; above 0 is a bug or a stranger's write."),
+		soldOut:      counter("sold_out_from_memory_total", "Orders refused without asking for stock again."),
 	}
 	m.known.series = make(map[outcome]series)
 	r.MustRegister(m.requests, m.requestSeconds, batchOrders, m.batchSeconds, m.mergeSeconds, m.mergedOrders,
-		m.lockSeconds, queueSeconds, m.fencedOut, m.guardFired, m.soldOut)
+		m.lockSeconds, m.locksFail, queueSeconds, m.fencedOut, m.guardFired, m.soldOut)
 	return m
 }
 
@@ -140,6 +144,14 @@ func (m *Metrics) MergeWritten(_, merged int, took time.Duration, locked bool) {
 // LockWaited implements [stock.Observer].
 func (m *Metrics) LockWaited(took time.Duration, got bool) {
 	m.lockSeconds.WithLabelValues(strconv.FormatBool(got)).Observe(took.Seconds())
+}
+
+// LocksFail implements [stock.Observer].
+func (m *Metrics) LocksFail(fail bool) {
+	m.locksFail.Set(0)
+	if fail {
+		m.locksFail.Set(1)
+	}
 }
 
 // Queued implements [stock.Observer].

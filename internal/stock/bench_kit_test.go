@@ -191,7 +191,7 @@ func (w *world) audit() stock.Balance {
 // counts is an observer that counts.
 type counts struct {
 	stock.NoObserver
-	batches, lockless, merged, mergesLocked, fencedOut, fromMemory, guard atomic.Int64
+	batches, lockless, merged, mergesLocked, fencedOut, fromMemory, guard, opened, closed atomic.Int64
 }
 
 func (c *counts) BatchWritten(_ int, _ time.Duration, locked bool) {
@@ -205,6 +205,14 @@ func (c *counts) MergeWritten(_, merged int, _ time.Duration, locked bool) {
 	c.merged.Add(int64(merged))
 	if locked {
 		c.mergesLocked.Add(1)
+	}
+}
+
+func (c *counts) LocksFail(fail bool) {
+	if fail {
+		c.opened.Add(1)
+	} else {
+		c.closed.Add(1)
 	}
 }
 

@@ -34,6 +34,8 @@
 //   - The process dies: what was not committed never was; what was is found by its order id; its locks expire.
 //   - The token is refused ([ErrFenced]): somebody has held the lock since, or a Redis with a clock ahead has been
 //     here. The lane goes on without a lock.
+//   - Redis is gone: a breaker keeps lanes from waiting for it, and finds out when it is back. All goes on under the
+//     guard.
 //   - A caller leaves: its order is dropped if it has not been started, and finished if it has.
 //   - A constraint fires ([ErrGuard]): nothing was written. It is counted and logged, because no statement of ours
 //     should get that far.

@@ -22,7 +22,11 @@ func (l *lane) moveTo(candidates []int, lockBy time.Time) {
 	}
 	l.unlock()
 	l.segment = candidates[0]
-	if l.service.lock == nil || !time.Now().Before(lockBy) {
+	if !time.Now().Before(lockBy) {
+		return
+	}
+	tell, ok := l.mayLock()
+	if !ok {
 		return
 	}
 	start := time.Now()
@@ -32,7 +36,7 @@ func (l *lane) moveTo(candidates []int, lockBy time.Time) {
 	}
 	l.heldAt = time.Now()
 	l.service.observer.LockWaited(l.heldAt.Sub(start), err == nil)
-	l.noteLock(err)
+	tell(err)
 }
 
 // tryLocks takes the first lock that is free. Its error is the last one seen. The hold outlives the batch, so it
@@ -64,21 +68,8 @@ func (l *lane) unlock() {
 	if l.hold == nil {
 		return
 	}
-	hold := l.hold
+	l.service.giveBack(l.hold)
 	l.hold = nil
-	l.noteLock(hold.Unlock(l.service.base))
-}
-
-// noteLock logs when locks begin to fail and when they work again, once for all lanes. A busy lock is no failure; a
-// lost one is told by the guard, if it matters.
-func (l *lane) noteLock(err error) {
-	s := l.service
-	switch failed := err != nil && !errors.Is(err, locking.ErrBusy) && !errors.Is(err, locking.ErrLost); {
-	case failed && s.locksFail.CompareAndSwap(false, true):
-		s.log.Warn("locks fail; selling goes on under the guard of the database", "sku", l.sku, "error", err)
-	case err == nil && s.locksFail.CompareAndSwap(true, false):
-		s.log.Info("locks work again")
-	}
 }
 
 // fence is the proof of the lane's lock, the zero Fence without one.

@@ -51,7 +51,11 @@ func (l *lane) lockSegments(ctx context.Context, segments []int) (fences map[int
 	if own := l.fence(); own.Token != 0 {
 		fences[l.segment] = own
 	}
-	if l.service.lock == nil || len(segments) == 0 {
+	if len(segments) == 0 {
+		return fences, false, func() {}
+	}
+	tell, ok := l.mayLock()
+	if !ok {
 		return fences, false, func() {}
 	}
 	parts := make([]locking.Locker, len(segments))
@@ -65,14 +69,14 @@ func (l *lane) lockSegments(ctx context.Context, segments []int) (fences map[int
 	start := time.Now()
 	hold, err := locking.MultiLock(parts...).Lock(holder, locking.Wait(lockWait))
 	l.service.observer.LockWaited(time.Since(start), err == nil)
-	l.noteLock(err)
+	tell(err)
 	if err != nil {
 		return fences, false, func() {}
 	}
 	for i, part := range hold.Parts() {
 		fences[segments[i]] = fenceOf(part)
 	}
-	return fences, true, func() { l.noteLock(hold.Unlock(ctx)) }
+	return fences, true, func() { l.service.giveBack(hold) }
 }
 
 func shortage(sku string, available int64) *Error {

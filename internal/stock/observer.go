@@ -12,6 +12,8 @@ type Observer interface {
 	MergeWritten(orders, merged int, took time.Duration, locked bool)
 	// LockWaited tells how long a lane waited for a lock, and whether it got it.
 	LockWaited(took time.Duration, got bool)
+	// LocksFail tells that lanes no longer ask for locks, because they fail, or that they ask again.
+	LocksFail(fail bool)
 	// Queued tells how long an order stood in its lane's queue.
 	Queued(took time.Duration)
 	// FencedOut tells that the guard refused a fencing token.
@@ -33,6 +35,9 @@ func (NoObserver) MergeWritten(int, int, time.Duration, bool) {}
 
 // LockWaited does nothing.
 func (NoObserver) LockWaited(time.Duration, bool) {}
+
+// LocksFail does nothing.
+func (NoObserver) LocksFail(bool) {}
 
 // Queued does nothing.
 func (NoObserver) Queued(time.Duration) {}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"inventory/internal/locking"
@@ -15,7 +14,8 @@ import (
 type Config struct {
 	Store Store
 	// Lock returns the lock of one segment. The locks of a SKU's segments should share a group, so that a merge
-	// takes them in one trip. Nil runs without locks: slower under contention, never wrong.
+	// takes them in one trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
+	// slower under contention, never wrong.
 	Lock     func(sku string, segment int) locking.Locker
 	Observer Observer     // nil: none
 	Logger   *slog.Logger // nil: none
@@ -28,17 +28,16 @@ type Service struct {
 	observer Observer
 	log      *slog.Logger
 
-	base   context.Context // of the lanes' work; outlives the callers, ends when a Close is out of patience
-	cancel context.CancelFunc
-	stop   chan struct{} // closed by Close: lanes finish their queues and end
-	// locksFail is whether the last lock asked for could not be had because of an error.
-	locksFail atomic.Bool
-	requests  sync.Pool // of *request
-	lanes     struct {
+	base     context.Context // of the lanes' work; outlives the callers, ends when a Close is out of patience
+	cancel   context.CancelFunc
+	stop     chan struct{} // closed by Close: lanes finish their queues and end
+	breaker  breaker       // between the lanes and the locks
+	requests sync.Pool     // of *request
+	lanes    struct {
 		sync.RWMutex
 		bySKU   map[string]*lane
 		stopped bool
-		running sync.WaitGroup
+		running sync.WaitGroup // the lanes, and what they have left to be done in the background
 	}
 }
 
@@ -52,6 +51,7 @@ func NewService(c Config) *Service {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.base, s.cancel = context.WithCancel(context.Background())
+	s.breaker.circuit = s.newCircuit()
 	s.lanes.bySKU = make(map[string]*lane)
 	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
 	return s
