@@ -32,8 +32,9 @@
 //   - The database does not answer, or the connection breaks in a commit: the outcome is not known. The orders of
 //     the batch are told so, and asking again with the same order id tells what happened.
 //   - The process dies: what was not committed never was; what was is found by its order id; its locks expire.
-//   - The token is refused ([ErrFenced]): somebody has held the lock since, or a Redis with a clock ahead has been
-//     here. The lane goes on without a lock.
+//   - The token is refused ([FencedError]): somebody has held the lock since, and the lane goes on without it. Or a
+//     Redis with a clock ahead has been here; then the lane still holds its lock, gets a token above the row's, and
+//     goes on with that.
 //   - Redis is gone: a breaker keeps lanes from waiting for it, and finds out when it is back. All goes on under the
 //     guard.
 //   - A caller leaves: its order is dropped if it has not been started, and finished if it has.

@@ -55,8 +55,18 @@ func CodeOf(err error) Code {
 	}
 }
 
-// ErrFenced is returned by a [Store] that has seen a newer fencing token than the caller's. Nothing was written.
+// ErrFenced is what a [FencedError] wraps.
 var ErrFenced = errors.New("fencing token is older than the segment's")
+
+// FencedError is returned by a [Store] that has seen newer fencing tokens than the caller's. Nothing was written.
+type FencedError struct {
+	Tokens map[int]int64 // what the row of each segment that refused has seen
+}
+
+func (e *FencedError) Error() string { return fmt.Sprintf("%v: %v", ErrFenced, e.Tokens) }
+
+// Unwrap returns [ErrFenced].
+func (e *FencedError) Unwrap() error { return ErrFenced }
 
 // ErrGuard is wrapped by a [Store] when a constraint fired that the statements before it should have made
 // impossible: a bug, or somebody else writing to the tables. Nothing was written.

@@ -174,16 +174,14 @@ func (l *lane) candidates(pending []*request) []int {
 // deduct writes the requests that fit into the segment, in one batch, and returns the others.
 func (l *lane) deduct(ctx context.Context, pending []*request) ([]*request, error) {
 	fitting, rest := l.admit(pending)
-	batch := Batch{SKU: l.sku, Segment: l.segment, Fence: l.fence(), At: now(), Orders: orders(fitting)}
+	batch := Batch{SKU: l.sku, Segment: l.segment, At: now(), Orders: orders(fitting)}
 	start := time.Now()
-	result, err := l.service.store.Deduct(ctx, batch)
-	if errors.Is(err, ErrFenced) {
-		// Somebody has held this lock since. The guard alone decides now.
-		l.service.observer.FencedOut()
-		l.unlock()
-		batch.Fence = Fence{}
+	var result BatchResult
+	err := l.writeFenced(ctx, map[int]*locking.Hold{l.segment: l.hold}, func(fences map[int]Fence) (err error) {
+		batch.Fence = fences[batch.Segment]
 		result, err = l.service.store.Deduct(ctx, batch)
-	}
+		return err
+	})
 	if err != nil {
 		l.noteGuard(err)
 		l.levels = nil

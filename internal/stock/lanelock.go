@@ -71,13 +71,3 @@ func (l *lane) unlock() {
 	l.service.giveBack(l.hold)
 	l.hold = nil
 }
-
-// fence is the proof of the lane's lock, the zero Fence without one.
-func (l *lane) fence() Fence { return fenceOf(l.hold) }
-
-func fenceOf(hold *locking.Hold) Fence {
-	if hold == nil || hold.Context().Err() != nil { // a lost lock proves nothing
-		return Fence{}
-	}
-	return Fence{Token: hold.Token(), Owner: hold.Owner()}
-}

@@ -1,6 +1,7 @@
 package stock_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -166,7 +167,7 @@ func TestMergeHoldsTheLocksOfItsDonors(t *testing.T) {
 			SKU: sku, Segment: part.Segment, Fence: stock.Fence{Token: 1, Owner: "late"},
 			Orders: []stock.Order{{OrderID: "late", Quantity: 1}},
 		})
-		if err != stock.ErrFenced { //nolint:errorlint // as it is
+		if !errors.Is(err, stock.ErrFenced) {
 			t.Errorf("segment %d: %v, want ErrFenced", part.Segment, err)
 		}
 	}

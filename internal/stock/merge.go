@@ -2,7 +2,6 @@ package stock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,22 +13,21 @@ import (
 // segments, ascending. So what it refuses is refused truly, whether or not the locks came in time.
 func (l *lane) merge(ctx context.Context, pending []*request) ([]*request, error) {
 	start := time.Now()
-	fences, locked, unlock := l.lockSegments(ctx, l.stocked())
+	holds, locked, unlock := l.lockSegments(ctx, l.stocked())
 	defer unlock()
-	merge := Merge{SKU: l.sku, Fences: fences, At: now(), Orders: orders(pending)}
-	result, err := l.service.store.Merge(ctx, merge)
-	if errors.Is(err, ErrFenced) {
-		l.service.observer.FencedOut()
-		l.unlock()
-		merge.Fences, locked = nil, false
+	merge := Merge{SKU: l.sku, At: now(), Orders: orders(pending)}
+	var result MergeResult
+	err := l.writeFenced(ctx, holds, func(fences map[int]Fence) (err error) {
+		merge.Fences = fences
 		result, err = l.service.store.Merge(ctx, merge)
-	}
+		return err
+	})
 	if err != nil {
 		l.noteGuard(err)
 		l.levels = nil
 		return pending, unavailable(err, "merge")
 	}
-	l.service.observer.MergeWritten(len(pending), result.Merged, time.Since(start), locked)
+	l.service.observer.MergeWritten(len(pending), result.Merged, time.Since(start), locked && merge.Fences != nil)
 	l.levels = result.Segments
 	if sumOf(l.levels) == 0 {
 		l.soldOut = start // the rows were read later; the earlier instant is the safe one
@@ -44,19 +42,16 @@ func (l *lane) merge(ctx context.Context, pending []*request) ([]*request, error
 	return nil, nil
 }
 
-// lockSegments takes the locks of the segments, within lockWait in all, and returns their fences. If they are not all
-// to be had, the fence of the lane's own lock, where it holds one, is all there is.
-func (l *lane) lockSegments(ctx context.Context, segments []int) (fences map[int]Fence, locked bool, unlock func()) {
-	fences = make(map[int]Fence)
-	if own := l.fence(); own.Token != 0 {
-		fences[l.segment] = own
-	}
+// lockSegments takes the locks of the segments, within lockWait in all, and returns a hold for each. If they are not
+// all to be had, the lane's own hold, where it has one, is all there is.
+func (l *lane) lockSegments(ctx context.Context, segments []int) (holds map[int]*locking.Hold, locked bool, unlock func()) {
+	holds = map[int]*locking.Hold{l.segment: l.hold}
 	if len(segments) == 0 {
-		return fences, false, func() {}
+		return holds, false, func() {}
 	}
 	tell, ok := l.mayLock()
 	if !ok {
-		return fences, false, func() {}
+		return holds, false, func() {}
 	}
 	parts := make([]locking.Locker, len(segments))
 	for i, segment := range segments {
@@ -71,12 +66,12 @@ func (l *lane) lockSegments(ctx context.Context, segments []int) (fences map[int
 	l.service.observer.LockWaited(time.Since(start), err == nil)
 	tell(err)
 	if err != nil {
-		return fences, false, func() {}
+		return holds, false, func() {}
 	}
 	for i, part := range hold.Parts() {
-		fences[segments[i]] = fenceOf(part)
+		holds[segments[i]] = part
 	}
-	return fences, true, func() { l.service.giveBack(hold) }
+	return holds, true, func() { l.service.giveBack(hold) }
 }
 
 func shortage(sku string, available int64) *Error {

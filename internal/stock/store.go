@@ -10,7 +10,7 @@ import (
 //
 // Rows are locked in one order by every method: segments ascending, then deductions ascending by order id.
 //
-// Errors: a *[Error] where the caller is told a code, [ErrFenced], [ErrGuard], and anything else means that the
+// Errors: a *[Error] where the caller is told a code, a *[FencedError], [ErrGuard], and anything else means that the
 // outcome is not known.
 type Store interface {
 	// CreateSKU adds a SKU, its stock spread over its segments. It reports false if the same SKU was there
@@ -36,18 +36,6 @@ type Store interface {
 	Ping(ctx context.Context) error
 	// Close gives everything back.
 	Close() error
-}
-
-// Fence is the proof of a lock: its fencing token, and its owner to tell equal tokens apart, which two masters
-// can mint around a failover. The zero Fence is a write without a lock: it checks no token and leaves the row's.
-type Fence struct {
-	Token int64
-	Owner string
-}
-
-// Passes tells whether a row that has seen the fence row lets f write.
-func (f Fence) Passes(row Fence) bool {
-	return f.Token == 0 || row.Token < f.Token || row == f
 }
 
 // Batch is a number of orders for one segment under one fencing token. A later order with the id of an earlier

@@ -67,17 +67,23 @@ func lockAll(ctx context.Context, tx pgx.Tx, sku string, fences map[int]stock.Fe
 	var segments []int64
 	var available int64
 	var row stock.Fence
+	refused := make(map[int]int64)
 	_, err = pgx.ForEachRow(rows, []any{&available, &row.Token, &row.Owner}, func() error {
-		if !fences[len(segments)].Passes(row) {
-			return stock.ErrFenced
+		if segment := len(segments); !fences[segment].Passes(row) {
+			refused[segment] = row.Token
 		}
 		segments = append(segments, available)
 		return nil
 	})
-	if err == nil && len(segments) == 0 {
-		err = stock.UnknownSKU(sku)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(segments) == 0:
+		return nil, stock.UnknownSKU(sku)
+	case len(refused) > 0:
+		return nil, &stock.FencedError{Tokens: refused}
 	}
-	return segments, err
+	return segments, nil
 }
 
 func carryOut(ctx context.Context, tx pgx.Tx, merge stock.Merge, plan stock.MergePlan, outcomes []stock.Outcome) error {

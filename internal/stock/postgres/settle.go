@@ -59,7 +59,7 @@ func lockOne(ctx context.Context, tx pgx.Tx, batch stock.Batch) (available int64
 	case err != nil:
 		return 0, err
 	case !batch.Fence.Passes(row):
-		return 0, stock.ErrFenced
+		return 0, &stock.FencedError{Tokens: map[int]int64{batch.Segment: row.Token}}
 	}
 	return available, nil
 }

@@ -121,7 +121,7 @@ func readSegment(ctx context.Context, tx *sql.Tx, batch stock.Batch) (available 
 	case errors.Is(err, sql.ErrNoRows):
 		return 0, stock.UnknownSKU(batch.SKU)
 	case err == nil && !batch.Fence.Passes(row):
-		return 0, stock.ErrFenced
+		return 0, &stock.FencedError{Tokens: map[int]int64{batch.Segment: row.Token}}
 	}
 	return available, err
 }
@@ -130,22 +130,28 @@ const selectSegments = `SELECT available, fence, fence_owner FROM stock_segments
 
 // readSegments reads all segments of a SKU and checks the fences on them.
 func readSegments(ctx context.Context, tx *sql.Tx, sku string, fences map[int]stock.Fence) (segments []int64, err error) {
+	refused := make(map[int]int64)
 	err = eachRow(ctx, tx, func(rows *sql.Rows) error {
 		var available int64
 		var row stock.Fence
 		if err := rows.Scan(&available, &row.Token, &row.Owner); err != nil {
 			return err
 		}
-		if !fences[len(segments)].Passes(row) {
-			return stock.ErrFenced
+		if segment := len(segments); !fences[segment].Passes(row) {
+			refused[segment] = row.Token
 		}
 		segments = append(segments, available)
 		return nil
 	}, selectSegments, sku)
-	if err == nil && segments == nil {
-		err = stock.UnknownSKU(sku)
+	switch {
+	case err != nil:
+		return nil, err
+	case segments == nil:
+		return nil, stock.UnknownSKU(sku)
+	case len(refused) > 0:
+		return nil, &stock.FencedError{Tokens: refused}
 	}
-	return segments, err
+	return segments, nil
 }
 
 func idsOf(orders []stock.Order, indexes []int) []string {

@@ -60,17 +60,13 @@ func testStaleToken(_ *testing.T, k *kit) {
 			SKU: sku, Segment: 0, Fence: stale, At: at,
 			Orders: []stock.Order{order("c", 1), order("a", 1)},
 		})
-		if !errors.Is(err, stock.ErrFenced) {
-			k.Fatalf("fence %+v: got %v, want ErrFenced", stale, err)
-		}
+		k.fenced(err, map[int]int64{0: 10})
 		// One that does not fit takes another way through the store.
 		_, err = k.store.Deduct(k.Context(), stock.Batch{
 			SKU: sku, Segment: 0, Fence: stale, At: at,
 			Orders: []stock.Order{order("c", 1), order("d", 100)},
 		})
-		if !errors.Is(err, stock.ErrFenced) {
-			k.Fatalf("fence %+v, short: got %v, want ErrFenced", stale, err)
-		}
+		k.fenced(err, map[int]int64{0: 10})
 	}
 	k.segments(8)
 	k.absent("c")
@@ -86,9 +82,7 @@ func testShortBatchRaisesTheFence(_ *testing.T, k *kit) {
 	_, err := k.store.Deduct(k.Context(), stock.Batch{
 		SKU: sku, Fence: stock.Fence{Token: 9, Owner: "y"}, At: at, Orders: []stock.Order{order("c", 1)},
 	})
-	if !errors.Is(err, stock.ErrFenced) {
-		k.Fatalf("got %v, want ErrFenced", err)
-	}
+	k.fenced(err, map[int]int64{0: 10})
 	k.segments(3)
 }
 
@@ -120,9 +114,7 @@ func testStaleMerge(_ *testing.T, k *kit) {
 		SKU: sku, At: at, Orders: []stock.Order{order("b", 7)},
 		Fences: map[int]stock.Fence{0: {Token: 20, Owner: "y"}, 1: {Token: 9, Owner: "y"}},
 	})
-	if !errors.Is(err, stock.ErrFenced) {
-		k.Fatalf("got %v, want ErrFenced", err)
-	}
+	k.fenced(err, map[int]int64{1: 10})
 	k.segments(5, 4)
 	k.absent("b")
 	// Segment 0 has not seen token 20: its holder of token 1 still passes.
@@ -134,10 +126,13 @@ func testStaleMerge(_ *testing.T, k *kit) {
 		_, err := k.store.Deduct(k.Context(), stock.Batch{
 			SKU: sku, Segment: segment, At: at, Orders: orders("late", 1), Fence: stock.Fence{Token: stale, Owner: "z"},
 		})
-		if !errors.Is(err, stock.ErrFenced) {
-			k.Fatalf("segment %d after the merge: got %v, want ErrFenced", segment, err)
-		}
+		k.fenced(err, map[int]int64{segment: stale + 1})
 	}
+	_, err = k.store.Merge(k.Context(), stock.Merge{
+		SKU: sku, At: at, Orders: orders("late", 1),
+		Fences: map[int]stock.Fence{0: {Token: 30, Owner: "z"}, 1: {Token: 1, Owner: "z"}},
+	})
+	k.fenced(err, map[int]int64{0: 30, 1: 31})
 }
 
 func testLocklessWrite(_ *testing.T, k *kit) {
@@ -149,9 +144,7 @@ func testLocklessWrite(_ *testing.T, k *kit) {
 	_, err := k.store.Deduct(k.Context(), stock.Batch{
 		SKU: sku, Fence: stock.Fence{Token: 9, Owner: "y"}, At: at, Orders: []stock.Order{order("e", 1)},
 	})
-	if !errors.Is(err, stock.ErrFenced) {
-		k.Fatalf("got %v, want ErrFenced", err)
-	}
+	k.fenced(err, map[int]int64{0: 10})
 	k.segments(6)
 }
 

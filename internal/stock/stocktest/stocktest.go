@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -127,6 +128,15 @@ func (k *kit) equal(what, got, want string) {
 	k.Helper()
 	if got != want {
 		k.Fatalf("%s: got %s, want %s", what, got, want)
+	}
+}
+
+// fenced checks that a fence was refused, and that the error tells the tokens of the rows that did.
+func (k *kit) fenced(err error, tokens map[int]int64) {
+	k.Helper()
+	var refused *stock.FencedError
+	if !errors.As(err, &refused) || !errors.Is(err, stock.ErrFenced) || !maps.Equal(refused.Tokens, tokens) {
+		k.Fatalf("error: got %v, want a fence refused by %v", err, tokens)
 	}
 }
 
