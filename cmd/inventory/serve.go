@@ -17,8 +17,8 @@ type databaseFlag struct {
 
 type serviceFlags struct {
 	databaseFlag
-	RedisURL string `help:"redis://USER:PASSWORD@HOST:PORT/DB, rediss://… with TLS, or embedded: one inside the process, for this process alone." placeholder:"URL" default:"embedded"`
-	Lock     string `help:"Lock of a segment: reentrant, or none to sell under the database's guard alone." enum:"reentrant,none" default:"reentrant"`
+	RedisURL string `help:"redis://USER:PASSWORD@HOST:PORT/DB, rediss://… with TLS, or embedded: inside the process, for this process alone. For --lock redlock an odd number of servers, 3 or more, with commas in between." placeholder:"URL" default:"embedded"`
+	Lock     string `help:"Lock of a segment: reentrant; fair, first come, first served over all processes; redlock, on most of several servers; or none, to sell under the database's guard alone." enum:"reentrant,fair,redlock,none" default:"reentrant"`
 }
 
 type serveCommand struct {

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,9 +22,6 @@ import (
 	"inventory/internal/locking/lockmetrics"
 	"inventory/internal/stock"
 )
-
-// lockLease is how long a segment stays locked after its holder died.
-const lockLease = 5 * time.Second
 
 // Timeouts of the listeners.
 const (
@@ -81,7 +77,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	api.WatchQueues(registry, a.service.Waiting)
 	public := api.New(api.Config{Service: a.service, Metrics: metrics, Logger: a.config.Logger})
 	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ping, Logger: a.config.Logger}
-	if redis != nil {
+	if len(redis) > 0 {
 		admin.Redis = redis.ping
 	}
 	return a, a.listen(ctx, public, api.NewAdmin(admin))
@@ -116,21 +112,17 @@ func redisName(c Config) string {
 }
 
 // openService starts the stock service, on Redis locks where they are wanted.
-func (a *App) openService(ctx context.Context, observer stock.Observer, lockObserver locking.Observer) (redis *redisServer, err error) {
+func (a *App) openService(ctx context.Context, observer stock.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
 	config := stock.Config{Store: a.store, Observer: observer, Logger: a.config.Logger}
 	if a.config.Lock != LockNone {
-		if redis, err = openRedis(ctx, a.config.RedisURL); err != nil {
+		if redis, err = a.openRedis(ctx); err != nil {
 			return nil, err
 		}
-		a.onClose(func(context.Context) error { return redis.close() })
-		locks, err := locking.New(redis.client, locking.WatchdogLease(lockLease), locking.Observe(lockObserver))
+		locks, err := a.openLocks(redis, lockObserver)
 		if err != nil {
-			return nil, fmt.Errorf("open locks: %w", err)
+			return nil, err
 		}
-		a.onClose(func(context.Context) error { return locks.Close() })
-		config.Lock = func(sku string, segment int) locking.Locker {
-			return locks.Mutex(sku+"/"+strconv.Itoa(segment), locking.Group(sku))
-		}
+		config.Lock = segmentLock(a.config.Lock, locks)
 	}
 	a.service = stock.NewService(config)
 	a.onClose(a.service.Close)

@@ -1,19 +1,21 @@
 package app
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
 
 // Lock kinds that segments can be locked with.
 const (
-	LockReentrant = "reentrant"
-	LockNone      = "none"
+	LockReentrant = "reentrant" // a Mutex; the fastest, and processes take turns
+	LockFair      = "fair"      // strictly first come, first served over all processes
+	LockRed       = "redlock"   // on most of several independent servers, for when one must not be able to fail
+	LockNone      = "none"      // the guard of the database alone
 )
 
 // Config is the configuration of a service. The zero value of each field but DrainTimeout is usable.
@@ -22,8 +24,10 @@ type Config struct {
 	AdminListen string // admin address; "" is 127.0.0.1 on a free port
 	// DatabaseURL is postgres://… or sqlite:FILE; "" is sqlite:inventory.db in the working directory.
 	DatabaseURL string
-	RedisURL    string // redis://… or rediss://…; "" or "embedded" is one inside the process
-	Lock        string // LockReentrant or LockNone; "" is LockReentrant
+	// RedisURL is redis://… or rediss://…; for LockRed an odd number of them, three or more, with commas in between.
+	// "" or "embedded" is one inside the process, or three for LockRed.
+	RedisURL string
+	Lock     string // one of the kinds; "" is LockReentrant
 	// AllowAnonymous permits addresses other than loopback although nobody has to show a key.
 	AllowAnonymous bool
 	DrainTimeout   time.Duration // for requests in flight when the service stops
@@ -57,11 +61,12 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) check() error {
-	if c.Lock != LockReentrant && c.Lock != LockNone {
-		return fmt.Errorf("lock %q: must be %s or %s", c.Lock, LockReentrant, LockNone)
+	kinds := []string{LockReentrant, LockFair, LockRed, LockNone}
+	if !slices.Contains(kinds, c.Lock) {
+		return fmt.Errorf("lock %q: must be one of %s", c.Lock, strings.Join(kinds, ", "))
 	}
-	if strings.Contains(c.RedisURL, ",") {
-		return errors.New("redis URL: one only; several are for a lock kind that is not there yet")
+	if _, err := redisOptions(c); err != nil {
+		return err
 	}
 	for _, address := range []string{c.Listen, c.AdminListen} {
 		if err := c.checkAddress(address); err != nil {

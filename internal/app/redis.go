@@ -4,34 +4,83 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// redisServer is the Redis that keeps the locks: a client, and for the embedded one the server too.
+// redisServer is a Redis that keeps locks: a client, and for an embedded one the server too.
 type redisServer struct {
 	client   *redis.Client
 	embedded *embeddedRedis // nil: it runs elsewhere
 }
 
+// redisServers are one server, or those of a RedLock, of which most must answer.
+type redisServers []*redisServer
+
 const (
 	redisTimeout = 3 * time.Second        // to find out whether it is there
 	redisAnswer  = 250 * time.Millisecond // for one answer of a server that is
+	redLockNodes = 3                      // servers of a RedLock at least, and as many embedded ones
 )
 
-// openRedis connects to Redis, or starts one inside the process.
-func openRedis(ctx context.Context, redisURL string) (*redisServer, error) {
+var errRedisURL = errors.New("redis URL: must be redis://HOST:PORT/DB, rediss://…, several of these for redlock, or embedded")
+
+// redisOptions reads the Redis URLs of a configuration. Options without an address are for a server inside the process.
+func redisOptions(c Config) ([]*redis.Options, error) {
+	urls := strings.Split(c.RedisURL, ",")
+	switch n := len(urls); {
+	case c.RedisURL == Embedded && c.Lock == LockRed:
+		return []*redis.Options{{}, {}, {}}, nil
+	case c.RedisURL == Embedded:
+		return []*redis.Options{{}}, nil
+	case c.Lock == LockRed && (n < redLockNodes || n%2 == 0):
+		return nil, fmt.Errorf("lock %s: needs an odd number of Redis URLs, %d or more with commas between them, and not %d", c.Lock, redLockNodes, n)
+	case c.Lock != LockRed && n > 1:
+		return nil, fmt.Errorf("lock %s: needs one Redis URL; several are for lock %s", c.Lock, LockRed)
+	}
+	var all []*redis.Options
+	for _, url := range urls {
+		options, err := redis.ParseURL(url)
+		if err != nil {
+			return nil, errRedisURL // err may quote a password
+		}
+		if slices.ContainsFunc(all, func(other *redis.Options) bool { return other.Addr == options.Addr }) {
+			return nil, fmt.Errorf("redis URL: %s is named twice; the servers of a %s must be different ones", options.Addr, LockRed)
+		}
+		all = append(all, options)
+	}
+	return all, nil
+}
+
+// openRedis connects to the Redis servers of the configuration, or starts them inside the process.
+func (a *App) openRedis(ctx context.Context) (redisServers, error) {
+	all, err := redisOptions(a.config)
+	if err != nil {
+		return nil, err
+	}
+	var servers redisServers
+	for _, options := range all {
+		server, err := connectRedis(options)
+		if err != nil {
+			return nil, err
+		}
+		a.onClose(func(context.Context) error { return server.close() })
+		servers = append(servers, server)
+	}
+	return servers, servers.ping(ctx)
+}
+
+func connectRedis(options *redis.Options) (*redisServer, error) {
 	r := &redisServer{}
-	options := &redis.Options{}
-	var err error
-	if redisURL == Embedded {
+	if options.Addr == "" {
+		var err error
 		if r.embedded, err = startEmbeddedRedis(); err != nil {
 			return nil, err
 		}
 		options.Addr = r.embedded.server.Addr()
-	} else if options, err = redis.ParseURL(redisURL); err != nil {
-		return nil, errors.New("redis URL: must be redis://HOST:PORT/DB, rediss://… or embedded") // err may quote a password
 	}
 	// A lock script is sent once: the lock library itself decides what an unanswered one means. A Redis that does
 	// not answer must not hold up a lane, which goes on without it.
@@ -39,19 +88,28 @@ func openRedis(ctx context.Context, redisURL string) (*redisServer, error) {
 	options.ContextTimeoutEnabled = true
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Second, redisAnswer, redisAnswer
 	r.client = redis.NewClient(options)
-	if err := r.ping(ctx); err != nil {
-		return nil, errors.Join(err, r.close())
-	}
 	return r, nil
 }
 
-func (r *redisServer) ping(ctx context.Context) error {
+// ping tells whether as many servers answer as locks need: most of them.
+func (s redisServers) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	if err := r.client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("reach Redis: %w", err)
+	answers := make(chan error, len(s))
+	for _, server := range s {
+		go func() { answers <- server.client.Ping(ctx).Err() }()
 	}
-	return nil
+	var last error
+	silent := 0
+	for range s {
+		if err := <-answers; err != nil {
+			silent, last = silent+1, err
+		}
+	}
+	if silent <= (len(s)-1)/2 {
+		return nil
+	}
+	return fmt.Errorf("reach Redis: %d of %d do not answer: %w", silent, len(s), last)
 }
 
 func (r *redisServer) close() error {

@@ -1,0 +1,45 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"inventory/internal/locking"
+)
+
+// lockLease is how long a segment stays locked after its holder died.
+const lockLease = 5 * time.Second
+
+// openLocks opens the lock library on each server.
+func (a *App) openLocks(servers redisServers, observer locking.Observer) ([]*locking.Locks, error) {
+	var all []*locking.Locks
+	for _, server := range servers {
+		locks, err := locking.New(server.client, locking.WatchdogLease(lockLease), locking.Observe(observer))
+		if err != nil {
+			return nil, fmt.Errorf("open locks: %w", err)
+		}
+		a.onClose(func(context.Context) error { return locks.Close() })
+		all = append(all, locks)
+	}
+	return all, nil
+}
+
+// segmentLock returns what makes the lock of a segment, of the kind that is wanted. Where one server has all segments of
+// a SKU, they are a group: a merge takes their locks in one trip.
+func segmentLock(kind string, locks []*locking.Locks) func(sku string, segment int) locking.Locker {
+	name := func(sku string, segment int) string { return sku + "/" + strconv.Itoa(segment) }
+	switch kind {
+	case LockFair:
+		return func(sku string, segment int) locking.Locker {
+			return locks[0].FairMutex(name(sku, segment), locking.Group(sku))
+		}
+	case LockRed:
+		return func(sku string, segment int) locking.Locker { return locking.RedLock(name(sku, segment), locks...) }
+	default:
+		return func(sku string, segment int) locking.Locker {
+			return locks[0].Mutex(name(sku, segment), locking.Group(sku))
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/api/client"
+	"inventory/internal/app"
+	"inventory/internal/servertest"
+	"inventory/internal/stock"
+)
+
+// TestEveryKindOfLockSells sells a SKU out, at two services at once, with each kind of lock.
+func TestEveryKindOfLockSells(t *testing.T) {
+	t.Parallel()
+	one, all := redisServers[0].URL(), make([]string, 0, len(redisServers))
+	for _, server := range redisServers {
+		all = append(all, server.URL())
+	}
+	nobody := "redis://127.0.0.1:1"
+	for _, c := range []struct{ name, lock, redisURL string }{
+		{"none", app.LockNone, one},
+		{"reentrant", app.LockReentrant, one},
+		{"fair", app.LockFair, one},
+		{"redlock", app.LockRed, strings.Join(all, ",")},
+		{"redlock, one server down", app.LockRed, strings.Join([]string{nobody, all[0], all[1]}, ",")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, c.lock, c.redisURL)
+			s.sell(1200, 6)
+			for _, a := range s.apps {
+				locked := s.metric(a, `inventory_batch_seconds_count{locked="true"}`)
+				if (locked > 0) != (c.lock != app.LockNone) {
+					t.Errorf("%d batches were written under locks", locked)
+				}
+			}
+		})
+	}
+}
+
+// site is two services on one database whose tokens may only grow.
+type site struct {
+	*testing.T
+	url  string // of the database
+	apps []*app.App
+}
+
+// tokensOnlyGrow makes the database refuse what would break I4.
+const tokensOnlyGrow = `
+CREATE FUNCTION only_grow() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.fence < OLD.fence OR (NEW.fence = OLD.fence AND NEW.fence_owner <> OLD.fence_owner) THEN
+        RAISE EXCEPTION 'segment %: from token % of % to % of %', OLD.segment, OLD.fence, OLD.fence_owner, NEW.fence, NEW.fence_owner;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER only_grow BEFORE UPDATE ON stock_segments FOR EACH ROW EXECUTE FUNCTION only_grow()`
+
+func open(t *testing.T, lock, redisURL string) *site {
+	t.Helper()
+	url, drop, err := postgresServer.CreateDatabase(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := drop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &site{T: t, url: url}
+	for range 2 {
+		a, err := app.Start(t.Context(), app.Config{
+			DatabaseURL: url, Lock: lock, RedisURL: redisURL, DrainTimeout: 10 * time.Second,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
+		})
+		s.apps = append(s.apps, a)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), tokensOnlyGrow); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// sell lets buyers in until a SKU is sold out, each with one order of 1 to 3 units, and compares what they were told
+// with the rows.
+func (s *site) sell(units int64, segments int) {
+	s.Helper()
+	const buyers = 32
+	fleet, err := client.NewFleet([]string{s.apps[0].URL(), s.apps[1].URL()}, buyers, 10*time.Second)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(fleet.Close)
+	sku := "hot-" + strconv.FormatUint(rand.Uint64(), 36) // locks of the tests share Redis servers
+	created, err := fleet.CreateSKU(s.Context(), sku, client.NewSKU{Stock: units, Segments: &segments})
+	if err = errors.Join(err, created.Err()); err != nil {
+		s.Fatal(err)
+	}
+	var sold atomic.Int64
+	var wg sync.WaitGroup
+	for buyer := range buyers {
+		wg.Go(func() {
+			for n := 0; ; n++ {
+				order := client.NewDeduction{OrderID: fmt.Sprintf("%d-%d", buyer, n), Quantity: int64(n%3) + 1}
+				answer, err := fleet.Deduct(s.Context(), sku, order)
+				switch {
+				case err == nil && answer.OK():
+					sold.Add(order.Quantity)
+				case err == nil && answer.Problem != nil && answer.Problem.Code == client.InsufficientStock:
+				case err == nil && answer.Problem != nil && answer.Problem.Code == client.SoldOut:
+					return
+				default:
+					s.Errorf("order %s: %v", order.OrderID, errors.Join(err, answer.Err()))
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if b := s.audit(); sold.Load() != units || b.Committed != units || b.Available != 0 {
+		s.Errorf("buyers were told of %d units of %d, the rows: %+v", sold.Load(), units, b)
+	}
+}
+
+// audit checks I1 and I3 on the rows.
+func (s *site) audit() stock.Balance {
+	s.Helper()
+	store, err := app.OpenForReading(s.Context(), s.url)
+	if err != nil {
+		s.Fatal(err)
+	}
+	audit, err := store.Audit(s.Context())
+	if err = errors.Join(err, store.Close()); err != nil || !audit.OK() || len(audit.SKUs) != 1 {
+		s.Fatalf("audit: %+v, %v", audit, err)
+	}
+	return audit.SKUs[0]
+}
+
+// metric reads a service's metric, 0 where it has none of that name.
+func (s *site) metric(a *app.App, name string) int64 {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, a.AdminURL()+"/metrics", nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\d+)$`).FindSubmatch(body)
+	if found == nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(found[1]), 10, 64)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return n
+}
+
+// TestMetricTellsThatLocksFail takes a service's Redis away and gives it back.
+func TestMetricTellsThatLocksFail(t *testing.T) {
+	t.Parallel()
+	server, err := servertest.StartRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := open(t, app.LockReentrant, server.URL())
+	fleet, err := client.NewFleet([]string{s.apps[0].URL()}, 1, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(fleet.Close)
+	created, err := fleet.CreateSKU(t.Context(), "cold", client.NewSKU{Stock: 1_000_000})
+	if err = errors.Join(err, created.Err()); err != nil {
+		t.Fatal(err)
+	}
+	orders := int64(0)
+	sellUntil := func(failing int64) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); s.metric(s.apps[0], "inventory_locks_fail") != failing; orders++ {
+			answer, err := fleet.Deduct(t.Context(), "cold", client.NewDeduction{OrderID: fmt.Sprint(orders), Quantity: 1})
+			if err = errors.Join(err, answer.Err()); err != nil || time.Now().After(end) {
+				t.Fatalf("inventory_locks_fail is not %d: %v", failing, err)
+			}
+		}
+	}
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	sellUntil(1)
+	if err := server.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sellUntil(0)
+	if b := s.audit(); b.Committed != orders {
+		t.Errorf("sold %d of %d", b.Committed, orders)
+	}
+}
+
+// TestRedLockNeedsMostOfItsServers: a service does not start where locks could not be had.
+func TestRedLockNeedsMostOfItsServers(t *testing.T) {
+	t.Parallel()
+	_, err := app.Start(t.Context(), app.Config{
+		DatabaseURL: "sqlite:" + t.TempDir() + "/inventory.db", Lock: app.LockRed,
+		RedisURL: redisServers[0].URL() + ",redis://127.0.0.1:1,redis://127.0.0.1:2",
+	})
+	if err == nil || !strings.Contains(err.Error(), "reach Redis: 2 of 3 do not answer") {
+		t.Errorf("got %v", err)
+	}
+}
