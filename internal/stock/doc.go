@@ -38,6 +38,6 @@
 //   - Redis is gone: a breaker keeps lanes from waiting for it, and finds out when it is back. All goes on under the
 //     guard.
 //   - A caller leaves: its order is dropped if it has not been started, and finished if it has.
-//   - A constraint fires ([ErrGuard]): nothing was written. It is counted and logged, because no statement of ours
-//     should get that far.
+//   - A constraint fires ([ErrGuard]): nothing was written. The batch is done over in halves until the order that
+//     violates it stands alone. It is counted and logged, because no statement of ours should get that far.
 package stock

@@ -174,27 +174,62 @@ func (l *lane) candidates(pending []*request) []int {
 // deduct writes the requests that fit into the segment, in one batch, and returns the others.
 func (l *lane) deduct(ctx context.Context, pending []*request) ([]*request, error) {
 	fitting, rest := l.admit(pending)
-	batch := Batch{SKU: l.sku, Segment: l.segment, At: now(), Orders: orders(fitting)}
+	short, err := l.apart(fitting, func(requests []*request) ([]*request, error) { return l.write(ctx, requests) })
+	if err != nil {
+		l.levels = nil
+	}
+	return append(rest, short...), err
+}
+
+// write answers requests from the lane's segment, and returns those that turn out short.
+func (l *lane) write(ctx context.Context, requests []*request) (short []*request, err error) {
+	batch := Batch{SKU: l.sku, Segment: l.segment, At: now(), Orders: orders(requests)}
 	start := time.Now()
 	var result BatchResult
-	err := l.writeFenced(ctx, map[int]*locking.Hold{l.segment: l.hold}, func(fences map[int]Fence) (err error) {
+	err = l.writeFenced(ctx, map[int]*locking.Hold{l.segment: l.hold}, func(fences map[int]Fence) (err error) {
 		batch.Fence = fences[batch.Segment]
 		result, err = l.service.store.Deduct(ctx, batch)
 		return err
 	})
 	if err != nil {
 		l.noteGuard(err)
-		l.levels = nil
-		return pending, unavailable(err, "write batch")
+		return requests, unavailable(err, "write batch")
 	}
 	l.levels[l.segment] = result.Available
-	l.service.observer.BatchWritten(len(fitting), time.Since(start), batch.Fence.Token != 0)
-	for i, r := range fitting {
+	l.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
+	for i, r := range requests {
 		if result.Outcomes[i].Verdict == Short {
-			rest = append(rest, r)
+			short = append(short, r)
 			continue
 		}
 		r.settle(result.Outcomes[i])
+	}
+	return short, nil
+}
+
+// apart does some work on requests together. Where a constraint fires, it does it on the halves of them, and on the
+// halves of a half, until whoever violates it stands alone and is refused: one poisoned order must not cost its
+// neighbours their answers. It returns the requests that have no answer, and the error they share.
+func (l *lane) apart(requests []*request, work func([]*request) ([]*request, error)) (rest []*request, err error) {
+	rest, err = work(requests)
+	if !errors.Is(err, ErrGuard) || len(requests) == 1 {
+		return rest, err
+	}
+	rest = nil
+	half := len(requests) / 2
+	for at, part := range [][]*request{requests[:half], requests[half:]} {
+		left, err := l.apart(part, work)
+		switch {
+		case errors.Is(err, ErrGuard):
+			left[0].refuse(err)
+		case err != nil:
+			if at == 0 {
+				left = append(left, requests[half:]...)
+			}
+			return append(rest, left...), err
+		default:
+			rest = append(rest, left...)
+		}
 	}
 	return rest, nil
 }

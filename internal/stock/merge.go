@@ -12,6 +12,10 @@ import (
 // own lock and takes those of the other segments with stock as a MultiLock; the store then locks the rows of all
 // segments, ascending. So what it refuses is refused truly, whether or not the locks came in time.
 func (l *lane) merge(ctx context.Context, pending []*request) ([]*request, error) {
+	return l.apart(pending, func(requests []*request) ([]*request, error) { return l.mergeTogether(ctx, requests) })
+}
+
+func (l *lane) mergeTogether(ctx context.Context, pending []*request) ([]*request, error) {
 	start := time.Now()
 	holds, locked, unlock := l.lockSegments(ctx, l.stocked())
 	defer unlock()

@@ -90,15 +90,16 @@ func (s *Store) Close() error {
 	}
 }
 
-// SQLSTATEs of constraints that fired: of a CHECK, and the class of them all.
+// SQLSTATEs of constraints that fired: of a CHECK, the class of them all, and that of values no column takes.
 const (
 	checkViolation      = "23514"
 	constraintViolation = "23"
+	dataException       = "22"
 )
 
 // translate marks the errors of constraints that no statement of ours should ever violate.
 func translate(err error) error {
-	if strings.HasPrefix(stateOf(err), constraintViolation) {
+	if state := stateOf(err); strings.HasPrefix(state, constraintViolation) || strings.HasPrefix(state, dataException) {
 		return fmt.Errorf("%w: %w", stock.ErrGuard, err)
 	}
 	return err
