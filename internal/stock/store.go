@@ -10,6 +10,9 @@ import (
 //
 // Rows are locked in one order by every method: segments ascending, then deductions ascending by order id.
 //
+// Every transaction that changes what a segment holds, or inserts a deduction, raises the version of a segment's row.
+// So equal versions of all segments, read at two instants, prove that nothing happened in between.
+//
 // Errors: a *[Error] where the caller is told a code, a *[FencedError], [ErrGuard], and anything else means that the
 // outcome is not known.
 type Store interface {
@@ -28,6 +31,10 @@ type Store interface {
 	Deduction(ctx context.Context, sku, orderID string) (Deduction, error)
 	// Deductions reads those of the order ids that exist, without their parts.
 	Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]Deduction, error)
+	// SoldOut reads a SKU in one snapshot and without any lock: the version of each segment, and whether none holds
+	// anything. If so, accepted gets the ids of the orders that were accepted, at most as many as limit says and in
+	// any order; the bytes are its own only until it returns. A limit of 0 reads no ids.
+	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (versions []int64, soldOut bool, err error)
 	// Restock adds units and a ledger row. It reports false if this very restock was there already.
 	Restock(ctx context.Context, restock Restock) (created bool, err error)
 	// Audit recomputes the balance of every SKU from the rows, in one snapshot.
