@@ -31,6 +31,8 @@ func (s brokenStore) Status(context.Context, string) (stock.Status, error) {
 	return stock.Status{}, s.err
 }
 
+func (s brokenStore) Watch(context.Context, func(), func(string)) error { return nil }
+
 func (s brokenStore) Restock(context.Context, stock.Restock) (bool, error) { panic(s.err) }
 
 func TestUnavailable(t *testing.T) {

@@ -37,6 +37,10 @@ type Store interface {
 	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (versions []int64, soldOut bool, err error)
 	// Restock adds units and a ledger row. It reports false if this very restock was there already.
 	Restock(ctx context.Context, restock Restock) (created bool, err error)
+	// Watch calls restocked for every SKU that gets units, whichever process adds them, soon after the commit. It calls
+	// listening once it hears them all; those of before it has missed. It returns nil at once if no other process can
+	// write, and else the error that ended it, at the latest when ctx ends.
+	Watch(ctx context.Context, listening func(), restocked func(sku string)) error
 	// Audit recomputes the balance of every SKU from the rows, in one snapshot.
 	Audit(ctx context.Context) (Audit, error)
 	// Ping tells whether the database answers.

@@ -31,7 +31,10 @@ func (s *Store) Restock(ctx context.Context, restock stock.Restock) (created boo
 		if created = tag.RowsAffected() == 1; !created {
 			return sameRestock(ctx, tx, restock)
 		}
-		_, err = tx.Exec(ctx, addToSegments, restock.SKU, stock.Spread(restock.Quantity, len(segments)))
+		if _, err = tx.Exec(ctx, addToSegments, restock.SKU, stock.Spread(restock.Quantity, len(segments))); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, notify, restock.SKU) // it goes out with the commit
 		return err
 	})
 	return created, err
