@@ -21,16 +21,18 @@ type Metrics struct {
 		series map[outcome]series
 	}
 
-	batchOrders  prometheus.Histogram
-	batchSeconds *prometheus.HistogramVec
-	mergeSeconds *prometheus.HistogramVec
-	mergedOrders prometheus.Counter
-	lockSeconds  *prometheus.HistogramVec
-	locksFail    prometheus.Gauge
-	queueSeconds prometheus.Histogram
-	fencedOut    prometheus.Counter
-	guardFired   prometheus.Counter
-	soldOut      prometheus.Counter
+	batchOrders     prometheus.Histogram
+	batchSeconds    *prometheus.HistogramVec
+	mergeSeconds    *prometheus.HistogramVec
+	mergedOrders    prometheus.Counter
+	lockSeconds     *prometheus.HistogramVec
+	locksFail       prometheus.Gauge
+	queueSeconds    prometheus.Histogram
+	fencedOut       prometheus.Counter
+	guardFired      prometheus.Counter
+	soldOut         prometheus.Counter
+	rememberSeconds prometheus.Histogram
+	noticesFail     prometheus.Gauge
 }
 
 var _ stock.Observer = (*Metrics)(nil)
@@ -48,6 +50,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	batchOrders := histogram("batch_orders", "Orders written in one batch.", prometheus.ExponentialBuckets(1, 2, 9))
 	queueSeconds := histogram("queue_seconds", "Time of an order in its lane's queue.", seconds)
+	rememberSeconds := histogram("sold_out_remember_seconds", "Time to read the accepted order ids of a SKU that sold out.", seconds)
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "inventory", Name: "http_requests_total", Help: "Requests by route and status; code is that of a problem.",
@@ -61,14 +64,18 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		locksFail: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: "inventory", Name: "locks_fail", Help: "1 while lanes do without locks because they fail: the breaker is open.",
 		}),
-		queueSeconds: queueSeconds.WithLabelValues().(prometheus.Histogram),
-		fencedOut:    counter("fenced_out_total", "Writes refused because of an old fencing token."),
-		guardFired:   counter("guard_fired_total", "Database constraints that fired; above 0 is a bug or a stranger's write."),
-		soldOut:      counter("sold_out_from_memory_total", "Orders refused without asking for stock again."),
+		queueSeconds:    queueSeconds.WithLabelValues().(prometheus.Histogram),
+		fencedOut:       counter("fenced_out_total", "Writes refused because of an old fencing token."),
+		guardFired:      counter("guard_fired_total", "Database constraints that fired; above 0 is a bug or a stranger's write."),
+		soldOut:         counter("sold_out_from_memory_total", "Orders refused without asking for stock again."),
+		rememberSeconds: rememberSeconds.WithLabelValues().(prometheus.Histogram),
+		noticesFail: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: "inventory", Name: "notices_failing", Help: "1 while restocks of other processes go unheard.",
+		}),
 	}
 	m.known.series = make(map[outcome]series)
 	r.MustRegister(m.requests, m.requestSeconds, batchOrders, m.batchSeconds, m.mergeSeconds, m.mergedOrders,
-		m.lockSeconds, m.locksFail, queueSeconds, m.fencedOut, m.guardFired, m.soldOut)
+		m.lockSeconds, m.locksFail, queueSeconds, m.fencedOut, m.guardFired, m.soldOut, rememberSeconds, m.noticesFail)
 	return m
 }
 
@@ -165,3 +172,16 @@ func (m *Metrics) GuardFired() { m.guardFired.Inc() }
 
 // SoldOutFromMemory implements [stock.Observer].
 func (m *Metrics) SoldOutFromMemory(orders int) { m.soldOut.Add(float64(orders)) }
+
+// SoldOutRemembered implements [stock.Observer].
+func (m *Metrics) SoldOutRemembered(_ int, took time.Duration) {
+	m.rememberSeconds.Observe(took.Seconds())
+}
+
+// NoticesFail implements [stock.Observer].
+func (m *Metrics) NoticesFail(failing bool) {
+	m.noticesFail.Set(0)
+	if failing {
+		m.noticesFail.Set(1)
+	}
+}

@@ -52,6 +52,12 @@ func (a *answers) TryLock(context.Context, ...locking.LockOption) (*locking.Hold
 // endless is a store of one segment that never runs short, and answers at once.
 type endless struct{ stock.Store }
 
+// Watch hears nothing until ctx ends.
+func (endless) Watch(ctx context.Context, _ func(), _ func(sku string)) error {
+	<-ctx.Done()
+	return nil
+}
+
 func (endless) Segments(context.Context, string) ([]int64, error) { return []int64{1 << 30}, nil }
 
 func (endless) Deduct(_ context.Context, b stock.Batch) (stock.BatchResult, error) {

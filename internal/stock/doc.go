@@ -23,9 +23,18 @@
 //
 // # Sold out
 //
-// A merge that found nothing in any segment lets the lane answer from memory for at most a second, or until this
-// process restocks. Order ids that were accepted are looked up even then: a winner who asks again gets the answer
-// of before.
+// A merge that found nothing in any segment begins a memory of the SKU: a fact in three parts that one snapshot of the
+// [Store] told. Nothing is left; these orders have been accepted; these are the versions of the segments. A loser is
+// refused from it in its own goroutine, without a queue, a lane or a statement. A winner who asks again is found among
+// the ids, held as hashes, and goes through the lane, which looks the row up.
+//
+//   - It lasts a second. While buyers ask, a look at the versions confirms it before that: every write raises one, so
+//     where they are the same, the ids still are all there are.
+//   - It ends at once when this process restocks or sells, and when another's restock is heard of ([Store.Watch]).
+//   - So a refusal was true at most a second before its answer. Until then, where the notice is late, also a winner
+//     who bought from another process just after a restock may be refused here; the process that sold never does that.
+//   - Where there is no memory (ids are being read, or find no room) the lane refuses for a second after its merge, and
+//     looks up every id.
 //
 // # Failure cases
 //

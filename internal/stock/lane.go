@@ -195,6 +195,7 @@ func (l *lane) write(ctx context.Context, requests []*request) (short []*request
 		l.noteGuard(err)
 		return requests, unavailable(err, "write batch")
 	}
+	l.noteSold(result.Outcomes)
 	l.levels[l.segment] = result.Available
 	l.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
 	for i, r := range requests {

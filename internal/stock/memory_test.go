@@ -1,100 +1,125 @@
-package stock_test
+package stock
 
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"strconv"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-
-	"inventory/internal/stock"
 )
 
-// TestActiveSKUsAreCheap has 10,000 SKUs sold side by side: their lanes together may take 100 MB.
-func TestActiveSKUsAreCheap(t *testing.T) {
-	const skus, callers, bound = 10_000, 512, 100 << 20
-	w := real(t)
-	fill(w, skus)
-	s := w.start(nil)
-	before := inUse()
-	done := make(chan struct{})
-	peak, lanes := watchMemory(done, s)
-
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range callers {
-		wg.Go(func() {
-			for {
-				n := next.Add(1)
-				if n > skus || t.Failed() {
-					return
-				}
-				name := fmt.Sprint("sku-", n)
-				if _, _, err := s.Deduct(t.Context(), name, stock.Order{OrderID: "o", Quantity: 1}); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	close(done)
-	grown := <-peak - before
-	t.Logf("%d MB at most for up to %d lanes at once", grown>>20, <-lanes)
-	if audit, err := w.store.Audit(t.Context()); err != nil || !audit.OK() || len(audit.SKUs) != skus {
-		t.Errorf("audit of %d SKUs: %v", len(audit.SKUs), err)
-	}
-	if grown > bound {
-		t.Errorf("%d MB for %d active SKUs, at most %d are allowed", grown>>20, skus, bound>>20)
-	}
+// soldOutStore is a store of one SKU that has sold out.
+type soldOutStore struct {
+	Store
+	accepted int
 }
 
-// fill creates SKUs without going through the service, which has nothing in memory then.
-func fill(w *world, skus int) {
-	w.Helper()
-	conn, err := pgx.Connect(w.Context(), w.url)
-	if err != nil {
-		w.Fatal(err)
+func (s soldOutStore) Watch(context.Context, func(), func(string)) error { return nil }
+
+func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted func([]byte)) ([]int64, bool, error) {
+	var id []byte
+	for n := range min(limit, s.accepted) {
+		id = strconv.AppendInt(append(id[:0], "order-"...), int64(n), 10)
+		accepted(id)
 	}
-	defer conn.Close(context.WithoutCancel(w.Context())) //nolint:errcheck // it has done its work
-	for _, statement := range []string{
-		`INSERT INTO skus (sku_id, name, initial, segments, created_at) SELECT 'sku-' || n, '', 20, 2, now() FROM generate_series(1, $1) n`,
-		`INSERT INTO stock_segments (sku_id, segment, available) SELECT 'sku-' || n, g, 10 FROM generate_series(1, $1) n, generate_series(0, 1) g`,
-	} {
-		if _, err := conn.Exec(w.Context(), statement, skus); err != nil {
-			w.Fatal(err)
+	return []int64{1, 2, 3}, true, nil
+}
+
+// remembering returns a service that knows that a SKU has sold out to so many.
+func remembering(t testing.TB, accepted int) *Service {
+	t.Helper()
+	s := NewService(Config{Store: soldOutStore{accepted: accepted}})
+	t.Cleanup(func() {
+		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	s.remember("hot")
+	for !s.memories.of("hot").live() {
+		if t.Context().Err() != nil {
+			t.Fatal("nothing is remembered")
+		}
+	}
+	return s
+}
+
+func TestIDSetMissesNone(t *testing.T) {
+	set := newIDSet()
+	for n := range 10_000 {
+		set.add([]byte(strconv.Itoa(n)))
+	}
+	set.index()
+	for n := range 20_000 {
+		if got, want := set.has(strconv.Itoa(n)), n < 10_000; got != want {
+			t.Errorf("%d: %v", n, got)
 		}
 	}
 }
 
-// inUse is what the heap and the stacks hold.
-func inUse() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapInuse + m.StackInuse
+func TestForgottenMemoryStaysForgotten(t *testing.T) {
+	s := remembering(t, 1)
+	m := s.memories.of("hot")
+	s.forget("hot")
+	now := time.Now()
+	m.confirmed.Store(&now) // by a check that was under way
+	if m.live() {
+		t.Error("it lives")
+	}
 }
 
-// watchMemory sends the largest value of inUse, and the largest number of lanes, when done is closed.
-func watchMemory(done <-chan struct{}, s *stock.Service) (peak <-chan uint64, lanes <-chan int) {
-	peaks, most := make(chan uint64, 1), make(chan int, 1)
-	go func() {
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		var largest uint64
-		var running int
-		for {
-			largest, running = max(largest, inUse()), max(running, s.Lanes())
-			select {
-			case <-done:
-				peaks <- largest
-				most <- running
-				return
-			case <-tick.C:
-			}
+func TestMemoryHasABound(t *testing.T) {
+	s := remembering(t, 10)
+	s.memories.take(memoryLimit - 19) // nine are left
+	s.remember("other")
+	m := s.memories.of("other")
+	<-m.ctx.Done() // it found no room, and rests
+	if m.accepted != nil || m.live() {
+		t.Error("it holds ids without room for them")
+	}
+	if !s.memories.of("hot").live() {
+		t.Error("it took the room of another")
+	}
+	s.memories.take(-1)
+	s.remember("third")
+	for m := s.memories.of("third"); !m.live(); {
+		if m.ctx.Err() != nil {
+			t.Fatal("ten found no room for ten")
 		}
-	}()
-	return peaks, most
+	}
+	if room := s.memories.room(); room != 0 {
+		t.Errorf("room for %d more", room)
+	}
+}
+
+// BenchmarkRefusal is what a loser costs, of a SKU that a million orders have bought.
+func BenchmarkRefusal(b *testing.B) {
+	s := remembering(b, 1_000_000)
+	orders := make([]Order, 1<<12)
+	for n := range orders {
+		orders[n] = Order{OrderID: fmt.Sprintf("loser-%d", n), BuyerID: "b", Quantity: 1}
+	}
+	refusal := s.memories.of("hot").refusal
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		if _, _, err := s.Deduct(b.Context(), "hot", orders[n%len(orders)]); err != refusal { //nolint:errorlint // the very one
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkIDSet looks ids up among a million.
+func BenchmarkIDSet(b *testing.B) {
+	set := newIDSet()
+	for n := range 1_000_000 {
+		set.add([]byte(strconv.Itoa(n)))
+	}
+	set.index()
+	ids := make([]string, 1<<12)
+	for n := range ids {
+		ids[n] = strconv.Itoa(n * 499)
+	}
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		set.has(ids[n%len(ids)])
+	}
 }

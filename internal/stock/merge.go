@@ -32,9 +32,11 @@ func (l *lane) mergeTogether(ctx context.Context, pending []*request) ([]*reques
 		return pending, unavailable(err, "merge")
 	}
 	l.service.observer.MergeWritten(len(pending), result.Merged, time.Since(start), locked && merge.Fences != nil)
+	l.noteSold(result.Outcomes)
 	l.levels = result.Segments
 	if sumOf(l.levels) == 0 {
 		l.soldOut = start // the rows were read later; the earlier instant is the safe one
+		l.service.remember(l.sku)
 	}
 	for i, r := range pending {
 		if o := result.Outcomes[i]; o.Verdict == Short {

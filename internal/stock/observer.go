@@ -22,6 +22,10 @@ type Observer interface {
 	GuardFired()
 	// SoldOutFromMemory tells how many orders were refused without asking for stock again.
 	SoldOutFromMemory(orders int)
+	// SoldOutRemembered tells that the ids of the orders of a SKU that sold out were read.
+	SoldOutRemembered(ids int, took time.Duration)
+	// NoticesFail tells that notices of other processes' restocks have begun to fail, or work again.
+	NoticesFail(failing bool)
 }
 
 // NoObserver observes nothing.
@@ -50,3 +54,9 @@ func (NoObserver) GuardFired() {}
 
 // SoldOutFromMemory does nothing.
 func (NoObserver) SoldOutFromMemory(int) {}
+
+// SoldOutRemembered does nothing.
+func (NoObserver) SoldOutRemembered(int, time.Duration) {}
+
+// NoticesFail does nothing.
+func (NoObserver) NoticesFail(bool) {}

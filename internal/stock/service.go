@@ -28,16 +28,22 @@ type Service struct {
 	observer Observer
 	log      *slog.Logger
 
-	base     context.Context // of the lanes' work; outlives the callers, ends when a Close is out of patience
-	cancel   context.CancelFunc
-	stop     chan struct{} // closed by Close: lanes finish their queues and end
-	breaker  breaker       // between the lanes and the locks
-	requests sync.Pool     // of *request
-	lanes    struct {
+	base   context.Context // of the lanes' work; outlives the callers, ends when a Close is out of patience
+	cancel context.CancelFunc
+	stop   chan struct{} // closed by Close: lanes finish their queues and end
+	// beside is of what runs beside the lanes, and ends when Close begins.
+	beside    context.Context
+	endBeside context.CancelFunc
+	memories  *memories
+	// noticesFail is whether other processes' restocks go unheard.
+	noticesFail bool
+	breaker     breaker   // between the lanes and the locks
+	requests    sync.Pool // of *request
+	lanes       struct {
 		sync.RWMutex
 		bySKU   map[string]*lane
 		stopped bool
-		running sync.WaitGroup // the lanes, and what they have left to be done in the background
+		running sync.WaitGroup // also of what runs beside the lanes
 	}
 }
 
@@ -51,9 +57,12 @@ func NewService(c Config) *Service {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.base, s.cancel = context.WithCancel(context.Background())
+	s.beside, s.endBeside = context.WithCancel(s.base)
 	s.breaker.circuit = s.newCircuit()
 	s.lanes.bySKU = make(map[string]*lane)
 	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
+	s.memories = newMemories()
+	s.lanes.running.Go(s.watch)
 	return s
 }
 
@@ -64,6 +73,7 @@ func (s *Service) Close(ctx context.Context) error {
 	if !s.lanes.stopped {
 		s.lanes.stopped = true
 		close(s.stop)
+		s.endBeside()
 	}
 	s.lanes.Unlock()
 	done := make(chan struct{})
@@ -118,6 +128,10 @@ func (s *Service) Deduct(ctx context.Context, sku string, order Order) (d Deduct
 		return Deduction{}, false, err
 	}
 	if err := order.check(); err != nil {
+		return Deduction{}, false, err
+	}
+	if err := s.memories.of(sku).refuse(order.OrderID); err != nil {
+		s.observer.SoldOutFromMemory(1)
 		return Deduction{}, false, err
 	}
 	r := s.newRequest(ctx, order)
@@ -222,15 +236,6 @@ func (s *Service) retire(l *lane) bool {
 	}
 	delete(s.lanes.bySKU, l.sku)
 	return true
-}
-
-// forget makes the SKU's lane read the segments anew: what it remembers may be too little.
-func (s *Service) forget(sku string) {
-	s.lanes.RLock()
-	defer s.lanes.RUnlock()
-	if l := s.lanes.bySKU[sku]; l != nil {
-		l.stale.Store(true)
-	}
 }
 
 // uninterrupted is the context of a write for a caller who may leave: its commit is not cancelled in flight.

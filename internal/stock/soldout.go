@@ -2,15 +2,15 @@ package stock
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
-// refuseSoldOut answers a batch from the memory that nothing is left, and returns the requests it cannot answer.
+// refuseSoldOut answers a batch from what is known: nothing is left. It returns the requests it cannot answer.
 //
-// The memory is made by a merge, which saw zero under the locks of all rows, and ends after soldOutFor, or at
-// once when this process restocks. An order id that was accepted before still gets its answer: the ids are looked
-// up after the zero was seen, so a winner's row is there. One whose stock came from a restock in another process
-// within that second, and whose commit is still under way, is not: it is told "sold out", and asking again tells it.
+// The lane knows that by itself, from a merge that saw zero under the locks of all rows, or from the SKU's memory. Order
+// ids are looked up after the zero was seen, so a winner's row is there. What comes here are the retries of winners that
+// the memory knows, and everybody while there is none.
 func (l *lane) refuseSoldOut(ctx context.Context, batch []*request) ([]*request, error) {
 	if !l.isSoldOut() {
 		return batch, nil
@@ -42,5 +42,16 @@ func (l *lane) refuseSoldOut(ctx context.Context, batch []*request) ([]*request,
 }
 
 func (l *lane) isSoldOut() bool {
-	return !l.soldOut.IsZero() && time.Since(l.soldOut) < soldOutFor
+	if !l.soldOut.IsZero() && time.Since(l.soldOut) < soldOutFor {
+		return true
+	}
+	return l.service.memories.of(l.sku).live()
+}
+
+// noteSold ends what is remembered if something was sold: units have come, and an order that is told of its stock must
+// not be refused when it asks again.
+func (l *lane) noteSold(outcomes []Outcome) {
+	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == Accepted }) {
+		l.service.memories.forget(l.sku)
+	}
 }

@@ -17,7 +17,7 @@ const selectAccepted = `SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT 
 
 // SoldOut implements [stock.Store].
 //
-// A million ids take a quarter of a second, and nobody waits for that: the snapshot of REPEATABLE READ is what makes
+// A million ids take a third of a second, and nobody waits for that: the snapshot of REPEATABLE READ is what makes
 // versions, zero and ids one fact, so no row is locked.
 func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (versions []int64, soldOut bool, err error) {
 	if limit == 0 {
