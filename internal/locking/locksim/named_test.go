@@ -25,8 +25,8 @@ func scripted(t *testing.T, play func(t *testing.T, w *locksim.World)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := locksim.New(t, 1, locksim.Weather{Latency: latency}, 0)
 		w.Name = t.Name()
+		defer w.End() // also where play gives up: what it has begun must not go on for ever
 		play(t, w)
-		w.End()
 	})
 }
 

@@ -1,0 +1,193 @@
+package locksim_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inventory/internal/locking"
+	"inventory/internal/locking/locksim"
+)
+
+// trusted is how long a hold relies on a lease, from when it was asked for.
+const trusted = lease - lease/100 - 2*time.Millisecond
+
+// every is a lock of each kind that has a state of its own.
+var every = []string{"a", "fair:a", "write:a", "read:a"}
+
+// lasted fails the test where a hold has not just ended because a lease from that moment cannot be relied on any more.
+func lasted(t *testing.T, grip *locksim.Grip, from time.Time) {
+	t.Helper()
+	if took := time.Since(from); took > trusted || took < trusted-latency {
+		t.Errorf("the hold ended after %s, want %s", took, trusted)
+	}
+	if cause := context.Cause(grip.Hold.Context()); !errors.Is(cause, locking.ErrLost) {
+		t.Errorf("cause %v", cause)
+	}
+}
+
+// The answer to an acquire takes half of the lease: the hold has the other half.
+func TestLeaseCountsFromTheQuestion(t *testing.T) {
+	for _, name := range every {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			a := once(w).Actor()
+			wish := locksim.Wish{Names: []string{name}, Lease: lease}
+			ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx)) // the script is known now
+			w.On(func(_ *locksim.Request, f *locksim.Fate) { f.Reply = lease / 2 })
+			start := time.Now()
+			grip := must(t, a, a.Ctx, wish)
+			<-grip.Hold.Context().Done()
+			lasted(t, grip, start)
+			_ = grip.Unlock(a.Ctx) // it was lost
+		})
+	}
+}
+
+// The answer to a renewal takes long, and no other one is heard: the hold has what is left of that lease.
+func TestRenewedLeaseCountsFromTheQuestion(t *testing.T) {
+	for _, name := range every {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c := once(w)
+			a := c.Actor()
+			grip := must(t, a, a.Ctx, locksim.Wish{Names: []string{name}})
+			soon(t, lease, "it is renewed, and so the script is known", func() bool { return c.Sent(renewOf(name)) == 1 })
+			time.Sleep(10 * latency)
+			asked := make(chan time.Time, 1)
+			w.On(func(_ *locksim.Request, f *locksim.Fate) {
+				select {
+				case asked <- time.Now():
+					f.Reply = lease / 5
+				default:
+					f.Lost = true
+				}
+			})
+			<-grip.Hold.Context().Done()
+			lasted(t, grip, <-asked)
+			_ = grip.Unlock(a.Ctx) // it was lost, and nothing arrives
+		})
+	}
+}
+
+func renewOf(name string) string {
+	if name == "a" {
+		return "renew"
+	}
+	return "fifo_renew"
+}
+
+// swift runs a history on a network that is fast enough for a lock to pass inside a process without a script.
+func swift(t *testing.T, play func(t *testing.T, w *locksim.World)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := locksim.New(t, 1, locksim.Weather{Latency: 2 * time.Microsecond}, 0)
+		w.Name = t.Name()
+		defer w.End()
+		play(t, w)
+	})
+}
+
+// queueUp lets new owners of a process wait for a lock, one after the other, and returns what they get.
+func queueUp(t *testing.T, c *locksim.Client, n int) <-chan *locksim.Grip {
+	t.Helper()
+	grips := make(chan *locksim.Grip, n)
+	for range n {
+		a := c.Actor()
+		go func() {
+			grip, err := a.Lock(a.Ctx, alone)
+			if err != nil {
+				t.Error(err)
+			}
+			grips <- grip
+		}()
+		time.Sleep(100 * time.Microsecond) // it stands in the line
+	}
+	return grips
+}
+
+// A lock passes inside a process without a script: the next hold has what is left of the last script's lease.
+func TestLeaseIsHandedOnAsItIs(t *testing.T) {
+	swift(t, func(t *testing.T, w *locksim.World) {
+		c := once(w)
+		warm(t, c)
+		a := c.Actor()
+		grip := must(t, a, a.Ctx, alone)
+		next := queueUp(t, c, 3)
+		time.Sleep(5 * time.Millisecond)
+		ok(t, grip.Unlock(a.Ctx)) // by a script, which brings tokens
+		grip = <-next
+		scripts := c.Sent("handover")
+		time.Sleep(500 * time.Microsecond)
+		left := grip.Hold.Remaining()
+		ok(t, grip.Unlock(a.Ctx))
+		grip = <-next
+		if c.Sent("handover") != scripts {
+			t.Fatal("it took a script")
+		}
+		if now := grip.Hold.Remaining(); now != left {
+			t.Errorf("the next one has %s, and the last one had %s", now, left)
+		}
+		ok(t, grip.Unlock(a.Ctx))
+		ok(t, (<-next).Unlock(a.Ctx))
+	})
+}
+
+// A lock passes inside a process by a script, whose answer takes half of the lease: the next hold has the other half.
+func TestHandedOverLeaseCountsFromTheQuestion(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		c := w.Client(locksim.Habit{Retries: -1}) // no renewal
+		warm(t, c)
+		a := c.Actor()
+		grip := must(t, a, a.Ctx, alone)
+		next := queueUp(t, c, 1)
+		time.Sleep(5 * time.Millisecond)
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Verb == "handover" {
+				f.Reply = time.Second
+			}
+		})
+		start := time.Now()
+		ok(t, grip.Unlock(a.Ctx))
+		grip = <-next
+		const whole = 30 * time.Second
+		if left, want := grip.Hold.Remaining(), whole-whole/100-2*time.Millisecond-time.Since(start); left != want {
+			t.Errorf("the next one has %s, want %s", left, want)
+		}
+		ok(t, grip.Unlock(a.Ctx))
+	})
+}
+
+// What a process gives out of its reserve, the server does not mint again, also when its clock has stepped back since;
+// and where nothing was reserved, nothing is given out.
+func TestReservedTokensAreNotMintedAgain(t *testing.T) {
+	for early := range 3 {
+		swift(t, func(t *testing.T, w *locksim.World) {
+			c, other := once(w), once(w)
+			warm(t, c, other)
+			a, b := c.Actor(), other.Actor()
+			grip := must(t, a, a.Ctx, alone)
+			next := queueUp(t, c, 1+early)
+			w.At(0, locksim.Step(-time.Second))
+			time.Sleep(5 * time.Millisecond)
+			last := grip.Hold.Token()
+			ok(t, grip.Unlock(a.Ctx)) // by a script, with tokens for those who wait now
+			more := queueUp(t, c, 1)
+			for range 1 + early {
+				grip = <-next
+				if grip.Hold.Token() <= last {
+					t.Errorf("token %d after %d", grip.Hold.Token(), last)
+				}
+				last = grip.Hold.Token()
+				ok(t, grip.Unlock(a.Ctx))
+			}
+			grip = <-more
+			last = max(last, grip.Hold.Token())
+			ok(t, grip.Unlock(a.Ctx))
+			if grip = must(t, b, b.Ctx, alone); grip.Hold.Token() <= last {
+				t.Errorf("the server mints %d, and %d was given out", grip.Hold.Token(), last)
+			}
+			ok(t, grip.Unlock(b.Ctx))
+		})
+	}
+}
