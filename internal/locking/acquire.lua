@@ -11,7 +11,7 @@
 --         {code, ms until the busy lock may become free, token, token ...}: a token for each lock taken.
 --   code  0 all taken   1 busy   2 the hold to re-enter is gone   3 this attempt is cancelled or outdated
 --
--- Running it twice changes things once: the second run finds its own attempt in the state.
+-- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute.
 -- The clock lives for 30 days after the last acquisition, a queue for 1 min after the last sign of anybody
 -- in it. Every call, every argument and every function costs, so a lock that is simply free has a beginning
 -- of its own.
@@ -31,10 +31,8 @@ local function reenter(state, held, id, count, token)
   if token ~= '' and tonumber(token) < tonumber(held[3]) then return 2 end
   if tonumber(attempt) < tonumber(held[2]) then return 3 end
   if token == '' then token = held[3] end
-  if attempt ~= held[2] then
-    call('HSET', state, id, count, 'seq', attempt)
-    if call('PTTL', state) < tonumber(lease) then call('PEXPIRE', state, lease) end
-  end
+  call('HSET', state, id, count, 'seq', attempt)
+  if call('PTTL', state) < tonumber(lease) then call('PEXPIRE', state, lease) end
   return 0, token
 end
 

@@ -106,7 +106,7 @@
 // safety. This is done in the background until the server answers, for two leases and a minute at most. The
 // caller has an error, which is never a grant.
 //
-// The client sends a script twice. It may do so by itself. A second acquire finds its own number and
+// The client sends a script twice. It may do so by itself. A second acquire finds the holder and
 // returns the same token. A second release finds the lock free, or somebody else's, and changes nothing.
 // A copy that arrives later than the release of what it took would hold the lock again: if an attempt was
 // put on the wire more than once, which the argument itself counts, its tombstone comes with the release.

@@ -9,7 +9,7 @@
 --   code  1 busy   2 the hold to re-enter is gone   3 this attempt is cancelled or outdated
 --         4 the owner reads, and would wait for itself to stop
 --
--- Running it twice changes things once: the second run finds its own attempt in the state.
+-- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute.
 local process, attempt = ARGV[1], ARGV[2]
 local side, id, lease, count, token = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
 local waiter, place, clock = process .. ':' .. ARGV[8], ARGV[9], KEYS[9]
@@ -34,27 +34,25 @@ local function read(last, expiry, theirs)
   return 0, 0, theirs or phase
 end
 
--- again compares an attempt with the last one of a hold: a code, and whether it is news.
+-- again returns what stands against a re-entry: the last attempt of the hold, or its token.
 local function again(seq, theirs)
   if token ~= '' and token ~= theirs then return 2 end
   if tonumber(attempt) < tonumber(seq) then return 3 end
-  return 0, attempt ~= seq
 end
 
 local function rewrite(held)
-  local code, news = again(held[1], held[2])
-  if news then
-    call('HSET', state, id, count, 'seq', attempt)
-    if call('PTTL', state) < lease then call('PEXPIRE', state, lease) end
-  end
-  return code, 0, held[2]
+  local code = again(held[1], held[2])
+  if code then return code, 0 end
+  call('HSET', state, id, count, 'seq', attempt)
+  if call('PTTL', state) < lease then call('PEXPIRE', state, lease) end
+  return 0, 0, held[2]
 end
 
 local function reread(record, expiry, last)
   local seq, theirs = string.match(record, ' (.*) (.*)')
-  local code, news = again(seq, theirs)
-  if news then return read(last, math.max(expiry, now + lease), theirs) end
-  return code, 0, theirs
+  local code = again(seq, theirs)
+  if code then return code, 0 end
+  return read(last, math.max(expiry, now + lease), theirs)
 end
 
 -- ahead returns a waiter that must enter before us, if there is one.
