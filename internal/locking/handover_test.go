@@ -80,6 +80,32 @@ func TestHandover(t *testing.T) {
 	})
 }
 
+// Tokens that a script reserves are minted by none, also where no time passes.
+func TestReservedTokensAreBooked(t *testing.T) {
+	each(t, func(w *world) {
+		rdb := w.client()
+		m := w.locks().Mutex(w.name, Group(w.name))
+		last := time.Now().Add(time.Hour).UnixMicro() // the server's clock has stepped back since
+		w.ok(rdb.Set(w.ctx(), m.place.clock(), last, time.Minute).Err())
+		for _, step := range []struct {
+			script *script
+			keys   []string
+			args   []any
+		}{
+			{acquireScript, []string{m.place.clock(), m.tombstone(1).(string), m.state, m.queue}, []any{1, 60000, "P:a", placeNone, reserve - 1}},
+			{handoverScript, []string{m.place.clock(), m.state, m.queue}, []any{"P", 2, 60000, "P:a", "P:b", reserve - 1, yieldNever}},
+			{handoverScript, []string{m.place.clock(), m.state, m.queue}, []any{"P", 3, 60000, "P:b", "P:c", 0, yieldNever}},
+		} {
+			token, err := rdb.Eval(w.ctx(), step.script.source.(string), step.keys, step.args...).Int64()
+			w.ok(err)
+			if token != last+1 {
+				t.Errorf("token %d, want %d", token, last+1)
+			}
+			last = token + reserve - 1
+		}
+	})
+}
+
 // While several wait, the server knows the process as the holder, and counts its re-entries.
 func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
 	each(t, func(w *world) {

@@ -381,17 +381,22 @@ func TestAnswerThatComesTooLate(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		rdbSlow, tap := w.client(func(o *redis.Options) { o.ContextTimeoutEnabled = true }), &tap{}
 		rdbSlow.AddHook(tap)
-		m := w.locksOn(rdbSlow).Mutex(w.name)
-		w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the script is known now
-		tap.on(acquireScript, func(_ redis.Cmder, next func() error) error {
-			err := next()
-			time.Sleep(lease) // the network
-			return err
-		})
-		if h, err := m.Lock(ctx, Lease(lease)); h != nil || !errors.Is(err, ErrNoAnswer) {
-			t.Errorf("admitted: %v", err)
+		l := w.locksOn(rdbSlow)
+		for script, one := range map[*script]interface {
+			Locker
+			single
+		}{acquireScript: l.Mutex(w.name), fifoAcquireScript: l.FairMutex(w.name)} {
+			w.ok(w.must(one.Lock(ctx)).Unlock(ctx)) // the script is known now
+			tap.on(script, func(_ redis.Cmder, next func() error) error {
+				err := next()
+				time.Sleep(lease) // the network
+				return err
+			})
+			if h, err := one.Lock(ctx, Lease(lease)); h != nil || !errors.Is(err, ErrNoAnswer) {
+				t.Errorf("%s: admitted: %v", one.self().kind.name(), err)
+			}
+			w.soon("nothing is left", func() bool { return w.exists(rdb, one.self().state) == 0 })
 		}
-		w.soon("nothing is left", func() bool { return w.exists(rdb, m.state) == 0 })
 	})
 }
 
