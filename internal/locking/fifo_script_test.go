@@ -205,6 +205,29 @@ func TestFifoScriptShortLease(t *testing.T) {
 	})
 }
 
+// A writer keeps out readers and other writers, and readers keep out writers.
+func TestFifoScriptExcludes(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		for _, beside := range []struct {
+			holder, other string
+			code          int64
+		}{
+			{"write", "write", codeBusy},
+			{"write", "read", codeBusy},
+			{"read", "write", codeBusy},
+			{"read", "read", codeTaken},
+		} {
+			d.taken(beside.holder, "a")
+			if code, _, _ := d.acquire(wish{side: beside.other, who: "b"}); code != beside.code {
+				t.Errorf("to %s beside one that may %s: code %d", beside.other, beside.holder, code)
+			}
+			d.release(beside.holder, "a", 0)
+			d.release(beside.other, "b", 0)
+		}
+	})
+}
+
 func TestFifoScriptOrder(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()

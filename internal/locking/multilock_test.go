@@ -185,6 +185,30 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 	})
 }
 
+// never is a Locker that must not be waited for.
+type never struct {
+	foreign
+	w *world
+}
+
+func (n never) Lock(context.Context, ...LockOption) (*Hold, error) {
+	n.w.t.Error("it was waited for")
+	return nil, ErrBusy
+}
+
+// Nor for a lock that the library does not know, which comes where its name says.
+func TestMultiLockNeverWaitsBackwardsForLockers(t *testing.T) {
+	each(t, func(w *world) {
+		l := w.locks()
+		late := w.must(l.Mutex(w.name + "a").Lock(w.ctx()))
+		early := never{foreign{Locker: w.locks().Mutex(w.name)}, w}
+		if early.Name() > late.lock.order {
+			t.Fatal("it comes later")
+		}
+		w.ok(w.must(MultiLock(early).Lock(late.Context())).Unlock(w.ctx()))
+	})
+}
+
 func TestMultiLockOfTheSame(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()

@@ -3,6 +3,7 @@ package locksim_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,4 +191,59 @@ func TestReservedTokensAreNotMintedAgain(t *testing.T) {
 			ok(t, grip.Unlock(b.Ctx))
 		})
 	}
+}
+
+// Who holds a lock does not wait for one that comes before it.
+func TestMultiLockNeverWaitsBackwards(t *testing.T) {
+	for _, name := range every {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			a, b := once(w).Actor(), once(w).Actor()
+			rival := must(t, b, b.Ctx, locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1)}})
+			late := must(t, a, a.Ctx, locksim.Wish{Names: []string{name + "b"}})
+			start := time.Now()
+			_, err := a.Lock(a.Ctx, locksim.Wish{Names: []string{name, name + "b"}, Wait: time.Second})
+			if took := time.Since(start); !errors.Is(err, locking.ErrBusy) || took > 10*latency {
+				t.Errorf("%s: %v after %s", name, err, took)
+			}
+			ok(t, late.Unlock(a.Ctx))
+			ok(t, rival.Unlock(b.Ctx))
+		})
+	}
+}
+
+// What a MultiLock with a fixed lease has taken, it keeps for as long as it waits for the rest, and the lease of all
+// begins when it has got that.
+func TestMultiLockKeepsWhatItHasTaken(t *testing.T) {
+	for _, name := range every {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			a, b := once(w).Actor(), once(w).Actor()
+			late := locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1) + "b"}}
+			rival := must(t, b, b.Ctx, late)
+			time.AfterFunc(3*lease+lease/6, func() { _ = rival.Unlock(b.Ctx) })
+			both := must(t, a, a.Ctx, locksim.Wish{Names: []string{name, name + "b"}, Lease: lease})
+			if left := both.Hold.Remaining(); left < trusted-10*latency {
+				t.Errorf("%s: %s left", name, left)
+			}
+			<-both.Hold.Context().Done() // nothing renews it any more
+			_ = both.Unlock(a.Ctx)
+		})
+	}
+}
+
+// What a MultiLock loses while it waits for the rest, it does not have in the end.
+func TestMultiLockLosesAPartWhileItWaits(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		a, b := once(w).Actor(), once(w).Actor()
+		rival := must(t, b, b.Ctx, locksim.Wish{Names: []string{"ab"}})
+		time.AfterFunc(lease, func() {
+			_, err := b.Client.Locks.Mutex("a", locking.Group("a")).ForceUnlock(b.Ctx)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		time.AfterFunc(3*lease, func() { _ = rival.Unlock(b.Ctx) })
+		if _, err := a.Lock(a.Ctx, locksim.Wish{Names: []string{"a", "ab"}}); !errors.Is(err, locking.ErrLost) {
+			t.Errorf("it ends with %v", err)
+		}
+	})
 }
