@@ -428,20 +428,27 @@ func TestFifoTokenAbove(t *testing.T) {
 // After its token was raised a reader is renewed, and so are the others of its phase.
 func TestRWReadersAreRenewedUnderTheirOwnTokens(t *testing.T) {
 	each(t, func(w *world) {
-		const lease = time.Second
-		ctx := w.ctx()
-		l := w.locks(WatchdogLease(lease))
+		rdb, ctx := w.client(), w.ctx()
+		l := w.locks()
+		m := l.RWMutex(w.name)
 		var holds []*Hold
 		for range 3 {
-			holds = append(holds, w.must(l.RWMutex(w.name).Reader().Lock(ctx)))
+			holds = append(holds, w.must(m.Reader().Lock(ctx)))
 		}
 		if _, err := holds[1].TokenAbove(ctx, holds[1].Token()+1000); err != nil {
 			t.Error(err)
 		}
-		if _, err := w.locks().RWMutex(w.name).Writer().Lock(ctx, Wait(3*lease)); !errors.Is(err, ErrBusy) {
-			t.Errorf("a writer: %v", err)
+		soon := float64(time.Now().Add(10 * time.Second).UnixMilli())
+		for _, h := range holds {
+			w.ok(rdb.ZAddXX(ctx, m.reader.state, redis.Z{Score: soon, Member: h.Owner()}).Err())
+		}
+		if !l.renew(l.due(), patience) {
+			t.Error("no answer")
 		}
 		for _, h := range holds {
+			if expiry := rdb.ZScore(ctx, m.reader.state, h.Owner()).Val(); expiry <= soon {
+				t.Errorf("the reader with token %d expires at %.0f, which was to be put off from %.0f", h.Token(), expiry, soon)
+			}
 			w.ok(h.Context().Err())
 			w.ok(h.Unlock(ctx))
 		}

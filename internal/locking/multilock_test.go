@@ -76,17 +76,22 @@ func TestMultiLockRollsBack(t *testing.T) {
 		far := l.Mutex(w.name + "elsewhere")
 		for i, m := range append(parts, far) {
 			blocker := w.must(m.Lock(ctx))
-			for _, opt := range []LockOption{Wait(0), Wait(50 * time.Millisecond)} {
-				if _, err := MultiLock(append(lockers(parts), far)...).Lock(ctx, opt); !errors.Is(err, ErrBusy) {
+			all := MultiLock(append(lockers(parts), far)...)
+			for _, wait := range []time.Duration{0, 50 * time.Millisecond} {
+				_, err := all.Lock(ctx, Wait(wait))
+				for errors.Is(err, ErrNoAnswer) && ctx.Err() == nil { // on a busy machine that is little time for an answer
+					_, err = all.Lock(ctx, Wait(wait))
+				}
+				if !errors.Is(err, ErrBusy) {
 					t.Errorf("part %d busy: %v", i, err)
 				}
 			}
-			if _, err := MultiLock(append(lockers(parts), far)...).TryLock(ctx); !errors.Is(err, ErrBusy) {
+			if _, err := all.TryLock(ctx); !errors.Is(err, ErrBusy) {
 				t.Errorf("part %d busy: %v", i, err)
 			}
 			for j, other := range append(parts, far) {
-				if i != j && w.exists(rdb, other.state) != 0 {
-					t.Errorf("part %d is left when %d is busy", j, i)
+				if i != j { // long before its lease is over
+					w.soon(fmt.Sprintf("part %d is given back when %d is busy", j, i), func() bool { return w.exists(rdb, other.state) == 0 })
 				}
 			}
 			w.soon("no queue is left", func() bool { return w.exists(rdb, m.queue) == 0 })
@@ -273,10 +278,13 @@ func TestMultiLockOfLockers(t *testing.T) {
 func TestLostPartLosesTheWhole(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
-		l := w.locks(WatchdogLease(300 * time.Millisecond))
+		l := w.locks()
 		parts := w.segments(l, 3)
 		h := w.must(MultiLock(lockers(parts)...).Lock(ctx))
 		w.ok(rdb.Del(ctx, parts[1].state).Err())
+		if !l.renew(l.due(), patience) { // which tells the loss
+			t.Error("no answer")
+		}
 		<-h.Context().Done()
 		if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) {
 			t.Errorf("cause %v", cause)

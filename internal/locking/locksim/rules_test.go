@@ -71,6 +71,22 @@ func TestRenewedLeaseCountsFromTheQuestion(t *testing.T) {
 	}
 }
 
+// The watchdog keeps a lock for as long as it is held.
+func TestWatchdogKeepsTheLock(t *testing.T) {
+	for _, name := range every {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			a, b := once(w).Actor(), once(w).Actor()
+			grip := must(t, a, a.Ctx, locksim.Wish{Names: []string{name}})
+			rival := locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Wait: 10 * lease}
+			if _, err := b.Lock(b.Ctx, rival); !errors.Is(err, locking.ErrBusy) {
+				t.Errorf("%s: while it is renewed: %v", name, err)
+			}
+			ok(t, grip.Hold.Context().Err())
+			ok(t, grip.Unlock(a.Ctx))
+		})
+	}
+}
+
 func renewOf(name string) string {
 	if name == "a" {
 		return "renew"
