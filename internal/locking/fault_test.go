@@ -630,6 +630,9 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		if got := run(acquireScript, acquire, seq+1, 60000, h.Owner(), placeNone, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
 			t.Errorf("an old hold is re-entered: %v", got)
 		}
+		if got := run(acquireScript, acquire, seq+1, 60000, "P:else", placeQueue, 0, 2, before["token"]); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+			t.Errorf("a stranger's hold is re-entered: %v", got)
+		}
 		handover := []string{m.place.clock(), m.state, m.queue}
 		if got := run(handoverScript, handover, "P", seq+1, 60000, "P:else", "P:next", 0, yieldNever); got != int64(handoverNotOurs) {
 			t.Errorf("a stranger hands over: %v", got)
@@ -645,6 +648,84 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		}
 		if ttl := rdb.PTTL(ctx, m.state).Val(); ttl > 10*time.Second {
 			t.Errorf("the lock lives for %s", ttl)
+		}
+		if w.exists(rdb, m.queue) != 0 {
+			t.Error("somebody queues")
+		}
+	})
+}
+
+// Behind its tombstone an attempt neither queues for a lock nor takes it, not even one that is promised to its process.
+func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		tomb := m.tombstone(1).(string)
+		w.ok(rdb.Set(ctx, tomb, 1, time.Minute).Err())
+		for what, state := range map[string][]any{"free": nil, "held": {"Q:a", 1, "seq", 1, "token", 1}, "promised": {"claim", "P"}} {
+			if state != nil {
+				w.ok(rdb.HSet(ctx, m.state, state...).Err())
+			}
+			before := rdb.HGetAll(ctx, m.state).Val()
+			answer, err := rdb.Eval(ctx, acquireScript.source.(string), []string{m.place.clock(), tomb, m.state, m.queue}, 1, 60000, "P:a", placeQueue).Slice()
+			if err != nil || answer[0] != int64(codeCancelled) {
+				t.Errorf("%s: %v (%v)", what, answer, err)
+			}
+			if after := rdb.HGetAll(ctx, m.state).Val(); !maps.Equal(before, after) || w.exists(rdb, m.queue) != 0 {
+				t.Errorf("%s: the state went from %v to %v", what, before, after)
+			}
+			w.ok(rdb.Del(ctx, m.state).Err())
+		}
+	})
+}
+
+// A hesitant client is about to write a command when its caller gives up, and writes it all the same.
+type hesitant struct {
+	*tap
+	script *script
+	ready  chan struct{} // it is about to
+	goes   chan struct{} // closed: now
+	wrote  chan error
+}
+
+func (h *hesitant) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if args := cmd.Args(); len(args) < 2 || args[1] != h.script.hash {
+			return next(ctx, cmd)
+		}
+		close(h.ready)
+		<-h.goes
+		err := next(context.WithoutCancel(ctx), cmd)
+		h.wrote <- err
+		return err
+	}
+}
+
+// An attempt that was given up before it was sent is not sent any more, so it needs no tombstone.
+func TestAttemptIsGivenUpBeforeItIsSent(t *testing.T) {
+	each(t, func(w *world) {
+		rdb := w.client()
+		slow, h := w.client(), &hesitant{&tap{}, acquireScript, make(chan struct{}), make(chan struct{}), make(chan error, 1)}
+		slow.AddHook(h)
+		m := w.locksOn(slow).Mutex(w.name)
+		w.ok(rdb.ScriptLoad(w.ctx(), acquireScript.source.(string)).Err())
+		ctx, cancel := context.WithCancel(w.ctx())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(ctx)
+			failed <- err
+		}()
+		<-h.ready
+		cancel()
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		close(h.goes)
+		if err := <-h.wrote; !errors.Is(err, ErrNoAnswer) {
+			t.Errorf("it was sent: %v", err)
+		}
+		if w.exists(rdb, m.state) != 0 {
+			t.Error("it holds the lock")
 		}
 	})
 }

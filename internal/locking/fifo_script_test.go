@@ -595,6 +595,7 @@ func TestFifoScriptEveryKeyExpires(t *testing.T) {
 		d.queued("write", "w")
 		d.beat("r")
 		d.run(fifoReleaseScript, "P", 0, "write", "P:a", 0, 0, "", 60000)
+		d.run(fifoTokenScript, "P", 0, "write", "P:a", time.Now().Add(time.Hour).UnixMicro())
 		for role, key := range d.keys {
 			if life := d.rdb.PTTL(d.ctx(), key).Val(); life <= 0 {
 				t.Errorf("%s lives for %s", role, life)

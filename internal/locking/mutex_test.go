@@ -553,6 +553,11 @@ func TestEveryKeyExpires(t *testing.T) {
 		}
 	}
 	all()
+	ahead, err := h.TokenAbove(ctx, time.Now().Add(time.Hour).UnixMicro())
+	w.ok(err)
+	all()
+	w.ok(rdb.Eval(ctx, levelScript.source.(string), []string{m.place.clock(), m.state}, h.Owner(), ahead+1).Err())
+	all()
 	w.ok(h.Unlock(ctx))
 	all()
 	w.ok(<-done)
