@@ -221,6 +221,24 @@ func TestHandoverAfterALongHold(t *testing.T) {
 	})
 }
 
+// A handover by a script begins a lease.
+func TestHandoverBeginsALease(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 1)
+		w.ok(rdb.PExpire(ctx, m.state, 10*time.Second).Err()) // it has been held for a while
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
+		w.ok(first.Unlock(ctx))
+		next := w.must(<-heirs[0].hold, <-heirs[0].err)
+		if ttl := rdb.PTTL(ctx, m.state).Val(); ttl < next.Remaining() {
+			t.Errorf("the lock lives for %s, and the next one has %s", ttl, next.Remaining())
+		}
+		w.ok(next.Unlock(ctx))
+	})
+}
+
 // A lock that is lost on its way to the next owner does not arrive.
 func TestGiftThatIsLost(t *testing.T) {
 	t.Parallel()

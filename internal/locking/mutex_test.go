@@ -3,10 +3,12 @@ package locking
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -216,7 +218,7 @@ func TestReentryKeepsEachDeadline(t *testing.T) {
 			return ttl
 		}
 		outer := w.must(m.Lock(ctx))
-		short := w.must(m.Lock(outer.Context(), Lease(50*time.Millisecond)))
+		short := w.must(m.Lock(outer.Context(), Lease(300*time.Millisecond)))
 		<-short.Context().Done()
 		w.ok(outer.Context().Err())
 		if left() < 25*time.Second {
@@ -525,6 +527,91 @@ func TestTokensGrow(t *testing.T) {
 		w.ok(rdb.Del(ctx, m.place.clock()).Err()) // forgotten
 		last = time.Now().Add(-time.Minute).UnixMicro()
 		next()
+	})
+}
+
+// The server's clock stands still.
+func TestTokensGrowWithinAMicrosecond(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	server.SetTime(time.Now())
+	w := &world{t: t, addr: server.Addr(), name: t.Name()}
+	l := w.locks()
+	for _, m := range []Locker{l.Mutex(w.name), l.FairMutex(w.name), l.RWMutex(w.name).Reader()} {
+		last := int64(0)
+		for range 3 {
+			h := w.must(m.Lock(w.ctx()))
+			if h.Token() <= last {
+				t.Errorf("token %d after %d", h.Token(), last)
+			}
+			last = h.Token()
+			w.ok(h.Unlock(w.ctx()))
+		}
+	}
+}
+
+// Who gets the lock does not queue any more.
+func TestGrantLeavesTheQueue(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		w.ok(rdb.ZAdd(ctx, m.queue, redis.Z{Score: 1, Member: "P"}).Err())
+		keys := []string{m.place.clock(), m.tombstone(1).(string), m.state, m.queue}
+		w.ok(rdb.Eval(ctx, acquireScript.source.(string), keys, 1, 60000, "P:a", placeQueued).Err())
+		if w.exists(rdb, m.state) != 1 || w.exists(rdb, m.queue) != 0 {
+			t.Error("it queues")
+		}
+	})
+}
+
+// A process that queues goes behind everybody, also when the server's clock has stepped back, and keeps its place.
+func TestQueueKeepsItsOrder(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		w.must(m.Lock(ctx))
+		ahead := float64(time.Now().Add(time.Hour).UnixMicro())
+		w.ok(rdb.ZAdd(ctx, m.queue, redis.Z{Score: ahead, Member: "P"}).Err())
+		keys := []string{m.place.clock(), m.tombstone(1).(string), m.state, m.queue}
+		for i, process := range []string{"Q", "R", "Q"} {
+			w.ok(rdb.Eval(ctx, acquireScript.source.(string), keys, i+1, 60000, process+":a", placeQueue).Err())
+		}
+		if order := rdb.ZRange(ctx, m.queue, 0, -1).Val(); !slices.Equal(order, []string{"P", "Q", "R"}) {
+			t.Errorf("the queue is %v", order)
+		}
+	})
+}
+
+// A release that leaves a hold does not put the expiry off: that is for renewals.
+func TestReleaseIsNoRenewal(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l := w.locks()
+		for _, one := range []interface {
+			Locker
+			single
+		}{l.Mutex(w.name), l.FairMutex(w.name)} {
+			outer := w.must(one.Lock(ctx))
+			inner := w.must(one.Lock(outer.Context()))
+			state := one.self().state
+			w.ok(rdb.PExpire(ctx, state, 10*time.Second).Err())
+			w.ok(inner.Unlock(ctx))
+			if ttl := rdb.PTTL(ctx, state).Val(); ttl > 10*time.Second {
+				t.Errorf("%s lives for %s", state, ttl)
+			}
+			w.ok(outer.Unlock(ctx))
+		}
+	})
+}
+
+// A renewal that was sent before a hold was granted does not shorten it.
+func TestRenewalBeforeAHold(t *testing.T) {
+	each(t, func(w *world) {
+		h := w.must(w.locks().Mutex(w.name).Lock(w.ctx()))
+		h.locks.renewed(h.grant, time.Now().Add(time.Second), (*Hold).wantsRenewal)
+		if left := h.Remaining(); left < 20*time.Second {
+			t.Errorf("%s left", left)
+		}
 	})
 }
 

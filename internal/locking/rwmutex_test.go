@@ -279,7 +279,7 @@ func TestRWManyReadersAreRenewed(t *testing.T) {
 
 func TestRWShorterInnerLease(t *testing.T) {
 	each(t, func(w *world) {
-		const short = 100 * time.Millisecond
+		const short = 300 * time.Millisecond
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().RWMutex(w.name)
 		for _, side := range []*RWSide{m.Reader(), m.Writer()} {
