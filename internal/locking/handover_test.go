@@ -3,6 +3,7 @@ package locking
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -174,6 +175,39 @@ func TestHandoverYields(t *testing.T) {
 		}
 		cancel()
 		crowd.Wait()
+	})
+}
+
+// A handover that yields, and a forced unlock, promise the lock to the process that queues first, and tell it.
+func TestHandoverYieldsToTheFirst(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		yields := func() { // and queues behind
+			call := []any{"P", 2, 60000, "P:a", "P:b", 0, yieldAndQueue}
+			w.ok(rdb.Eval(ctx, handoverScript.source.(string), []string{m.place.clock(), m.state, m.queue}, call...).Err())
+		}
+		forced := func() { w.ok(rdb.Eval(ctx, forceScript.source.(string), []string{m.state, m.queue}).Err()) }
+		for want, step := range map[string]func(){"[R P]": yields, "[R]": forced} {
+			first := "Q" + w.name // somebody listens to its channel
+			sub := rdb.Subscribe(ctx, wakeChannel(first))
+			_, err := sub.Receive(ctx)
+			w.ok(err)
+			w.ok(rdb.Del(ctx, m.state, m.queue).Err())
+			w.ok(rdb.HSet(ctx, m.state, "P:a", 1, "seq", 1, "token", 1).Err())
+			w.ok(rdb.ZAdd(ctx, m.queue, redis.Z{Score: 1, Member: first}, redis.Z{Score: 2, Member: "R"}).Err())
+			step()
+			if state := rdb.HGetAll(ctx, m.state).Val(); len(state) != 1 || state["claim"] != first {
+				t.Errorf("the state is %v", state)
+			}
+			if order := fmt.Sprint(rdb.ZRange(ctx, m.queue, 0, -1).Val()); order != want {
+				t.Errorf("the queue is %s, want %s", order, want)
+			}
+			if message, err := sub.ReceiveMessage(ctx); err != nil || message.Payload != m.state {
+				t.Errorf("it is told %v (%v)", message, err)
+			}
+			w.ok(sub.Close())
+		}
 	})
 }
 

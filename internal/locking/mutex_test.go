@@ -538,6 +538,7 @@ func TestTokensGrowWithinAMicrosecond(t *testing.T) {
 	w := &world{t: t, addr: server.Addr(), name: t.Name()}
 	l := w.locks()
 	for _, m := range []Locker{l.Mutex(w.name), l.FairMutex(w.name), l.RWMutex(w.name).Reader()} {
+		server.FlushAll()
 		last := int64(0)
 		for range 3 {
 			h := w.must(m.Lock(w.ctx()))
@@ -550,16 +551,38 @@ func TestTokensGrowWithinAMicrosecond(t *testing.T) {
 	}
 }
 
-// Who gets the lock does not queue any more.
-func TestGrantLeavesTheQueue(t *testing.T) {
+// What is promised to a process, that process gets and no other one. It does not queue any more then.
+func TestPromiseIsKept(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
+		w.ok(rdb.HSet(ctx, m.state, "claim", "P").Err())
 		w.ok(rdb.ZAdd(ctx, m.queue, redis.Z{Score: 1, Member: "P"}).Err())
 		keys := []string{m.place.clock(), m.tombstone(1).(string), m.state, m.queue}
-		w.ok(rdb.Eval(ctx, acquireScript.source.(string), keys, 1, 60000, "P:a", placeQueued).Err())
-		if w.exists(rdb, m.state) != 1 || w.exists(rdb, m.queue) != 0 {
-			t.Error("it queues")
+		for i, process := range []string{"Q", "P"} {
+			answer, err := rdb.Eval(ctx, acquireScript.source.(string), keys, i+1, 60000, process+":a", placeQueued, 0).Result()
+			w.ok(err)
+			if _, granted := answer.(string); granted != (process == "P") {
+				t.Errorf("%s is answered %v", process, answer)
+			}
+		}
+		if order := rdb.ZRange(ctx, m.queue, 0, -1).Val(); !slices.Equal(order, []string{"Q"}) {
+			t.Errorf("the queue is %v", order)
+		}
+	})
+}
+
+// A process declines what is promised to it, and not what is promised to another.
+func TestPromiseToAnotherIsNotDeclined(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		for process, left := range map[string]int64{"Q": 1, "P": 0} {
+			w.ok(rdb.HSet(ctx, m.state, "claim", "P").Err())
+			w.ok(rdb.Eval(ctx, releaseScript.source.(string), []string{m.state, m.queue}, 0, process+":", 0, 0, placePass).Err())
+			if w.exists(rdb, m.state) != left {
+				t.Errorf("%s has declined it: %t", process, left == 1)
+			}
 		}
 	})
 }
