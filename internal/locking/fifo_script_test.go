@@ -398,6 +398,19 @@ func TestFifoScriptReaders(t *testing.T) {
 	})
 }
 
+// A writer does not pass readers that came before it.
+func TestFifoScriptWriterBehindReaders(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		d.taken("write", "a")
+		d.queued("read", "r")
+		d.queued("write", "w")
+		d.release("write", "a", 0)
+		d.busy("write", "w")
+		d.taken("read", "r")
+	})
+}
+
 // More readers wait than are woken at once.
 func TestFifoScriptLongRunOfReaders(t *testing.T) {
 	each(t, func(w *world) {
@@ -537,6 +550,11 @@ func TestFifoScriptReplays(t *testing.T) {
 			if code, _, _ := d.acquire(wish{side: side, who: "a", token: token}); code != codeGone {
 				t.Errorf("%s: code %d for a hold that is gone", side, code)
 			}
+			d.taken("read", "b")
+			if code, _, _ := d.acquire(wish{side: side, who: "a", token: token}); code != codeGone {
+				t.Errorf("%s: code %d for a hold that is gone while others read", side, code)
+			}
+			d.release("read", "b", 0)
 			d.run(fifoReleaseScript, "P", 20, side, "P:a", 0, 0, "", 60000)
 			if code, _, _ := d.acquire(wish{side: side, who: "a", queue: true}); code != codeCancelled {
 				t.Errorf("%s: code %d behind a tombstone", side, code)

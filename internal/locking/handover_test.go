@@ -200,6 +200,9 @@ func TestHandoverYieldsToTheFirst(t *testing.T) {
 			if state := rdb.HGetAll(ctx, m.state).Val(); len(state) != 1 || state["claim"] != first {
 				t.Errorf("the state is %v", state)
 			}
+			if ttl := rdb.PTTL(ctx, m.state).Val(); ttl <= 0 || ttl > time.Second {
+				t.Errorf("the promise lasts for %s", ttl)
+			}
 			if order := fmt.Sprint(rdb.ZRange(ctx, m.queue, 0, -1).Val()); order != want {
 				t.Errorf("the queue is %s, want %s", order, want)
 			}
