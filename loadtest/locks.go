@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/lockbench"
+	"inventory/loadtest/internal/servers"
 )
 
 type locksCommand struct {
@@ -32,22 +32,7 @@ func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
 	if err != nil {
 		return errors.Join(err, out.close())
 	}
-	return errors.Join(out.print(result), out.close(), c.writeMarkdown(result), result.Err())
-}
-
-// writeMarkdown keeps what the document says around the tables.
-func (c *locksCommand) writeMarkdown(result lockbench.Result) error {
-	if c.Markdown == "" {
-		return nil
-	}
-	document, err := os.ReadFile(c.Markdown)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--markdown: %w", err)
-	}
-	if err := os.WriteFile(c.Markdown, []byte(result.Into(string(document))), 0o644); err != nil {
-		return fmt.Errorf("--markdown: %w", err)
-	}
-	return nil
+	return errors.Join(out.print(result), out.close(), writeMarkdown(c.Markdown, result.Into), result.Err())
 }
 
 func (c *locksCommand) measure(ctx context.Context, s cli.Streams) (lockbench.Result, error) {
@@ -62,8 +47,8 @@ func (c *locksCommand) measure(ctx context.Context, s cli.Streams) (lockbench.Re
 
 func (c *locksCommand) config(s cli.Streams) lockbench.Config {
 	config := lockbench.Config{
-		Servers: lockbench.Servers{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
-		Scale:   lockbench.Full(), Cases: c.Case,
+		URLs:  servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
+		Scale: lockbench.Full(), Cases: c.Case,
 		Progress: func(name string) { _, _ = fmt.Fprintf(s.Err, "measuring: %s\n", name) },
 	}
 	switch {

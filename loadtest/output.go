@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -55,6 +57,21 @@ func (o *output) close() error {
 	}
 	if err := o.file.Close(); err != nil {
 		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}
+
+// writeMarkdown puts a result into the document that --markdown names, and keeps what the document says around it.
+func writeMarkdown(file string, into func(document string) string) error {
+	if file == "" {
+		return nil
+	}
+	document, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--markdown: %w", err)
+	}
+	if err := os.WriteFile(file, []byte(into(string(document))), 0o644); err != nil {
+		return fmt.Errorf("--markdown: %w", err)
 	}
 	return nil
 }

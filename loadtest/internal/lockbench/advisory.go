@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/loadtest/internal/servers"
 )
 
 const advisoryName = "PostgreSQL advisory"
@@ -17,7 +19,7 @@ func advisory() kind {
 	return kind{name: advisoryName, open: openAdvisory}
 }
 
-func openAdvisory(ctx context.Context, s Servers, callers int) (client, error) {
+func openAdvisory(ctx context.Context, s servers.URLs, callers int) (client, error) {
 	config, err := pgxpool.ParseConfig(s.DatabaseURL)
 	if err != nil {
 		return nil, errors.New("database URL: must be postgres://USER:PASSWORD@HOST:PORT/DATABASE") // err may quote a password

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/servers"
 )
 
 // Config says what to measure, where, and how long.
 type Config struct {
-	Servers
+	servers.URLs
 	Scale Scale
 	Cases []string // names; none: all
 	// Worker is the command line of a process that does Work.
@@ -59,7 +62,7 @@ func Tiny() Scale {
 type question struct {
 	name    string
 	ask     func(ctx context.Context, b *bench) ([]Contender, error)
-	targets func(c Case) []Target
+	targets func(c Case) []compare.Target
 }
 
 // questions are all cases, in the order in which they are told.
@@ -86,7 +89,7 @@ func Names() (names []string) {
 
 // bench is a run.
 type bench struct {
-	servers Servers
+	servers servers.URLs
 	scale   Scale
 	worker  []string
 	run     string // begins the names of this run's locks
@@ -98,12 +101,12 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	servers, err := openServers(ctx, c.Servers)
+	on, err := servers.Open(ctx, c.URLs)
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, servers.stop()) }()
-	b := &bench{servers: servers, scale: c.Scale, worker: c.Worker, run: "bench-" + rand.Text()[:8] + "-"}
+	defer func() { err = errors.Join(err, on.Stop()) }()
+	b := &bench{servers: on.URLs, scale: c.Scale, worker: c.Worker, run: "bench-" + rand.Text()[:8] + "-"}
 	for _, q := range chosen {
 		c.Progress(q.name)
 		contenders, err := q.ask(ctx, b)
@@ -164,12 +167,6 @@ func (s *series) contenders() (out []Contender) {
 	return out
 }
 
-// inTurn returns the contenders of a round: each round begins with another one.
-func inTurn[T any](all []T, round int) []T {
-	first := round % len(all)
-	return slices.Concat(all[first:], all[:first])
-}
-
 // entrant is a contender that is measured once in each round.
 type entrant struct {
 	name    string
@@ -184,7 +181,7 @@ func (b *bench) rounds(ctx context.Context, entrants []entrant) []Contender {
 		s.announce(e.name, e.ours)
 	}
 	for round := range b.scale.Rounds {
-		for _, e := range inTurn(entrants, round) {
+		for _, e := range compare.InTurn(entrants, round) {
 			if ctx.Err() != nil {
 				return nil // the run is over
 			}

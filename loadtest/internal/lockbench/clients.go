@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"inventory/loadtest/internal/compare"
 )
 
 const (
@@ -31,14 +33,14 @@ func separateClients(ctx context.Context, b *bench) ([]Contender, error) {
 		name: "clients", callers: separate,
 		load: load{times: b.scale.Visits, hold: separateHold, think: separateThink, traced: true},
 		also: func(t *tally, f Figures) {
-			f[IdleP50] = milliseconds(idle(t.visits))
+			f[IdleP50] = compare.Milliseconds(idle(t.visits))
 			f[OrderViolations] = float64(overtaken(t.visits))
 		},
 	})
 	baseline := entrant{name: sleeping, measure: func(context.Context, int) (Figures, string) { return sleep(holds), "" }}
 	contenders := b.rounds(ctx, append(all, baseline))
 	fair, mutex := Case{Contenders: contenders}.find(fairName), Case{Contenders: contenders}.find(mutexName)
-	fair[Ratio] = ratio(fair[PerSecond], mutex[PerSecond])
+	fair[Ratio] = compare.Ratio(fair[PerSecond], mutex[PerSecond])
 	return contenders, closeAll()
 }
 
@@ -64,7 +66,7 @@ func idle(visits []visit) time.Duration {
 			gaps = append(gaps, float64(visits[i+1].granted.Sub(free)))
 		}
 	}
-	return time.Duration(median(gaps))
+	return time.Duration(compare.Median(gaps))
 }
 
 // overtaken counts who was granted the lock before somebody who had clearly called earlier.
@@ -83,16 +85,16 @@ func byGrant(visits []visit) []visit {
 	return slices.SortedFunc(slices.Values(visits), func(a, b visit) int { return cmp.Compare(a.granted.UnixNano(), b.granted.UnixNano()) })
 }
 
-func separateClientsTargets(c Case) []Target {
+func separateClientsTargets(c Case) []compare.Target {
 	mutex, fair, slept := c.find(mutexName), c.find(fairName), c.find(sleeping)
-	holds := ratio(1000*separate, slept[PerSecond])
-	return []Target{
-		atMost("total time, in parts of the holds slept one after another", ratio(mutex[Seconds], slept[Seconds]), 1.1),
-		atMost("idle after a release, p50 ms", mutex[IdleP50], 0.3),
-		atMost("commands an acquisition", mutex[Commands], 4),
-		atMost("wait p99, in parts of 16 holds", ratio(mutex[WaitP99], holds), 1.3),
-		atMost("fair: callers who were overtaken", fair[OrderViolations], 0),
-		atLeast("fair: acquisitions, in parts of the mutex's", fair[Ratio], 0.8),
-		atMost("fair: commands an acquisition", fair[Commands], 4),
+	holds := compare.Ratio(1000*separate, slept[PerSecond])
+	return []compare.Target{
+		compare.AtMost("total time, in parts of the holds slept one after another", compare.Ratio(mutex[Seconds], slept[Seconds]), 1.1),
+		compare.AtMost("idle after a release, p50 ms", mutex[IdleP50], 0.3),
+		compare.AtMost("commands an acquisition", mutex[Commands], 4),
+		compare.AtMost("wait p99, in parts of 16 holds", compare.Ratio(mutex[WaitP99], holds), 1.3),
+		compare.AtMost("fair: callers who were overtaken", fair[OrderViolations], 0),
+		compare.AtLeast("fair: acquisitions, in parts of the mutex's", fair[Ratio], 0.8),
+		compare.AtMost("fair: commands an acquisition", fair[Commands], 4),
 	}
 }

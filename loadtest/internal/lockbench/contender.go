@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"inventory/loadtest/internal/servers"
 )
 
 // A kind of lock takes part in cases as a contender.
@@ -11,7 +13,7 @@ type kind struct {
 	name string
 	ours bool
 	// open makes the client of one process, for some callers at once.
-	open func(ctx context.Context, s Servers, callers int) (client, error)
+	open func(ctx context.Context, s servers.URLs, callers int) (client, error)
 }
 
 // client is one process's way to the locks of a kind: its connections, and what it has sent over them.
@@ -40,7 +42,7 @@ type fleet struct {
 }
 
 // openFleet opens clients for callers that share them evenly.
-func openFleet(ctx context.Context, k kind, s Servers, clients, callers int) (*fleet, error) {
+func openFleet(ctx context.Context, k kind, s servers.URLs, clients, callers int) (*fleet, error) {
 	f := &fleet{kind: k}
 	for range clients {
 		c, err := k.open(ctx, s, (callers+clients-1)/clients)
@@ -77,7 +79,7 @@ func (f *fleet) close() error {
 }
 
 // openFleets opens one fleet per kind. close closes all of them.
-func openFleets(ctx context.Context, kinds []kind, s Servers, clients, callers int) (fleets []*fleet, closeAll func() error, err error) {
+func openFleets(ctx context.Context, kinds []kind, s servers.URLs, clients, callers int) (fleets []*fleet, closeAll func() error, err error) {
 	closeAll = func() error {
 		var errs []error
 		for _, f := range fleets {

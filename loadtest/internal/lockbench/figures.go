@@ -3,7 +3,8 @@ package lockbench
 import (
 	"maps"
 	"slices"
-	"time"
+
+	"inventory/loadtest/internal/compare"
 )
 
 // Figures are what was measured, by name.
@@ -58,12 +59,12 @@ func (t *tally) figures(commands int64) Figures {
 		within += n
 	}
 	return Figures{
-		PerSecond:  ratio(float64(within), t.elapsed.Seconds()),
-		WaitP50:    milliseconds(t.waits.Quantile(50)),
-		WaitP99:    milliseconds(t.waits.Quantile(99)),
-		WaitMax:    milliseconds(t.waits.Max()),
+		PerSecond:  compare.Ratio(float64(within), t.elapsed.Seconds()),
+		WaitP50:    compare.Milliseconds(t.waits.Quantile(50)),
+		WaitP99:    compare.Milliseconds(t.waits.Quantile(99)),
+		WaitMax:    compare.Milliseconds(t.waits.Max()),
 		Fairness:   jain(t.counts),
-		Commands:   ratio(float64(commands), float64(t.all)),
+		Commands:   compare.Ratio(float64(commands), float64(t.all)),
 		Seconds:    t.elapsed.Seconds(),
 		Violations: float64(t.violations),
 	}
@@ -85,22 +86,9 @@ func overall(rounds []Figures) Figures {
 			}
 			continue
 		}
-		out[name] = median(values[name])
+		out[name] = compare.Median(values[name])
 	}
 	return out
-}
-
-// median returns the middle value, or the mean of the two in the middle; 0 of none.
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	switch {
-	case n == 0:
-		return 0
-	case n%2 == 1:
-		return sorted[n/2]
-	}
-	return (sorted[n/2-1] + sorted[n/2]) / 2
 }
 
 // jain is Jain's fairness index: the square of the sum, over n times the sum of the squares. 0 if nobody got anything.
@@ -110,15 +98,5 @@ func jain(counts []int64) float64 {
 		sum += float64(n)
 		squares += float64(n) * float64(n)
 	}
-	return ratio(sum*sum, float64(len(counts))*squares)
+	return compare.Ratio(sum*sum, float64(len(counts))*squares)
 }
-
-// ratio is a/b, and 0 where there is nothing to compare with.
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -3,6 +3,8 @@ package lockbench
 import (
 	"context"
 	"time"
+
+	"inventory/loadtest/internal/compare"
 )
 
 // manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
@@ -18,11 +20,11 @@ func manyGoroutines(ctx context.Context, b *bench) ([]Contender, error) {
 	return b.rounds(ctx, all), closeAll()
 }
 
-func manyGoroutinesTargets(c Case) []Target {
+func manyGoroutinesTargets(c Case) []compare.Target {
 	mutex, peer, library := c.find(mutexName), c.bestPeer(PerSecond), c.bestLibrary(PerSecond)
-	return []Target{
-		atLeast("acquisitions, in parts of the fastest peer's", ratio(mutex[PerSecond], peer[PerSecond]), 5),
-		atLeast("Jain's index", mutex[Fairness], 0.95),
-		atMost("longest wait, in parts of the fastest library's", ratio(mutex[WaitMax], library[WaitMax]), 1.0/20),
+	return []compare.Target{
+		compare.AtLeast("acquisitions, in parts of the fastest peer's", compare.Ratio(mutex[PerSecond], peer[PerSecond]), 5),
+		compare.AtLeast("Jain's index", mutex[Fairness], 0.95),
+		compare.AtMost("longest wait, in parts of the fastest library's", compare.Ratio(mutex[WaitMax], library[WaitMax]), 1.0/20),
 	}
 }

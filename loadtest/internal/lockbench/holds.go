@@ -9,6 +9,7 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/internal/locking"
+	"inventory/loadtest/internal/compare"
 )
 
 const (
@@ -137,11 +138,11 @@ func (k *keeper) release(ctx context.Context) error {
 	return k.share(len(k.holds), func(_, i int) error { return k.holds[i].Unlock(ctx) })
 }
 
-func manyHoldsTargets(c Case) []Target {
+func manyHoldsTargets(c Case) []compare.Target {
 	mutex := c.find(mutexName)
-	return []Target{
-		atMost("round trips a period", mutex[TripsPerPeriod], 100),
-		atMost("percent of a core, at the default lease", mutex[CPUPercent], 2),
-		atMost("holds lost", mutex[LostHolds], 0),
+	return []compare.Target{
+		compare.AtMost("round trips a period", mutex[TripsPerPeriod], 100),
+		compare.AtMost("percent of a core, at the default lease", mutex[CPUPercent], 2),
+		compare.AtMost("holds lost", mutex[LostHolds], 0),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"inventory/internal/locking"
+	"inventory/loadtest/internal/servers"
 )
 
 // Names that targets are about.
@@ -54,7 +55,7 @@ func inventoryMultiLock() kind {
 
 // inventory is one of our kinds.
 func inventory(name string, locker func(l *locking.Locks, name string) locking.Locker) kind {
-	return kind{name: name, ours: true, open: func(ctx context.Context, s Servers, callers int) (client, error) {
+	return kind{name: name, ours: true, open: func(ctx context.Context, s servers.URLs, callers int) (client, error) {
 		w, err := openWire(ctx, s.RedisURL, callers)
 		if err != nil {
 			return nil, err

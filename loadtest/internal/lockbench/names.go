@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/loadtest/internal/compare"
 )
 
 const (
@@ -169,14 +171,14 @@ func (f footprint) left(ctx context.Context, probe *redis.Client) (footprint, er
 	}
 }
 
-func manyNamesTargets(c Case) []Target {
+func manyNamesTargets(c Case) []compare.Target {
 	var most, left float64
 	for _, contender := range c.Contenders {
 		most = max(most, contender.Figures[Subscribers])
 		left += contender.Figures[LeftBehind]
 	}
-	return []Target{
-		atMost("subscription connections of 3 clients", most, namesClients),
-		atMost("goroutines, channels and keys left behind", left, 0),
+	return []compare.Target{
+		compare.AtMost("subscription connections of 3 clients", most, namesClients),
+		compare.AtMost("goroutines, channels and keys left behind", left, 0),
 	}
 }

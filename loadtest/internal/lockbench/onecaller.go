@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"inventory/internal/latency"
+	"inventory/loadtest/internal/compare"
 )
 
 // oneCaller measures what a lock costs whom nobody disturbs. Contenders take turns in short slices.
@@ -27,7 +28,7 @@ func oneCaller(ctx context.Context, b *bench) ([]Contender, error) {
 		sums := make(map[string]*tally)
 		commands := make(map[string]int64)
 		for slice := range b.scale.Slices {
-			for _, f := range inTurn(fleets, round+slice) {
+			for _, f := range compare.InTurn(fleets, round+slice) {
 				before := f.commands()
 				t := drive(ctx, l, f.handles(b.run+"one", 1))
 				sums[f.name] = join(sums[f.name], t)
@@ -59,11 +60,11 @@ func join(sum, t *tally) *tally {
 	return sum
 }
 
-func oneCallerTargets(c Case) []Target {
+func oneCallerTargets(c Case) []compare.Target {
 	mutex := c.find(mutexName)[PerSecond]
-	return []Target{
-		atLeast("cycles, in parts of the fastest library's", ratio(mutex, c.bestLibrary(PerSecond)[PerSecond]), 0.85),
-		atLeast("cycles, in parts of the fastest peer's", ratio(mutex, c.bestPeer(PerSecond)[PerSecond]), 0.85),
-		atMost("commands a cycle", c.find(mutexName)[Commands], 2),
+	return []compare.Target{
+		compare.AtLeast("cycles, in parts of the fastest library's", compare.Ratio(mutex, c.bestLibrary(PerSecond)[PerSecond]), 0.85),
+		compare.AtLeast("cycles, in parts of the fastest peer's", compare.Ratio(mutex, c.bestPeer(PerSecond)[PerSecond]), 0.85),
+		compare.AtMost("commands a cycle", c.find(mutexName)[Commands], 2),
 	}
 }

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/dustin/go-humanize"
+
+	"inventory/loadtest/internal/compare"
 )
 
 // leftOut is told with every result.
@@ -30,25 +31,19 @@ func (r Result) Print(to io.Writer) error {
 	return err
 }
 
-// rows are the header, and a row for each contender.
-func (c Case) rows() [][]string {
+// table has a row for each contender.
+func (c Case) table() compare.Table {
 	extras := c.extras()
-	rows := [][]string{c.header(extras)}
+	table := compare.Table{c.header(extras)}
 	for _, contender := range c.Contenders {
-		rows = append(rows, c.row(contender, extras))
+		table = append(table, c.row(contender, extras))
 	}
-	return rows
+	return table
 }
 
 // print prints the table.
 func (c Case) print(to io.Writer) error {
-	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range c.rows() {
-		if _, err := fmt.Fprintln(table, strings.Join(row, "\t")+"\t"); err != nil {
-			return err
-		}
-	}
-	if err := table.Flush(); err != nil {
+	if err := c.table().Print(to); err != nil {
 		return err
 	}
 	for _, contender := range c.Contenders {
@@ -88,7 +83,7 @@ func (c Case) header(extras []string) []string {
 func (c Case) row(contender Contender, extras []string) []string {
 	f := contender.Figures
 	cells := []string{
-		contender.Name, humanize.Comma(int64(f[PerSecond])), "-", number(f[WaitP50]), number(f[WaitP99]), number(f[WaitMax]),
+		contender.Name, humanize.Comma(int64(f[PerSecond])), "-", compare.Number(f[WaitP50]), compare.Number(f[WaitP99]), compare.Number(f[WaitMax]),
 		fmt.Sprintf("%.3f", f[Fairness]), fmt.Sprintf("%.2f", f[Commands]), fmt.Sprintf("%.2f", f[Seconds]),
 		fmt.Sprintf("%.0f", f[Violations]),
 	}
@@ -98,17 +93,9 @@ func (c Case) row(contender Contender, extras []string) []string {
 	for _, name := range extras {
 		cell := "-"
 		if value, has := f[name]; has {
-			cell = number(value)
+			cell = compare.Number(value)
 		}
 		cells = append(cells, cell)
 	}
 	return cells
-}
-
-// number is short, and has three digits where it is small.
-func number(value float64) string {
-	if value >= 100 || value == 0 {
-		return humanize.Comma(int64(value + 0.5))
-	}
-	return fmt.Sprintf("%.3g", value)
 }

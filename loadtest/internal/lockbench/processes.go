@@ -3,6 +3,8 @@ package lockbench
 import (
 	"context"
 	"time"
+
+	"inventory/loadtest/internal/compare"
 )
 
 const (
@@ -33,9 +35,9 @@ func severalProcesses(ctx context.Context, b *bench) ([]Contender, error) {
 	})), nil
 }
 
-func severalProcessesTargets(c Case) []Target {
+func severalProcessesTargets(c Case) []compare.Target {
 	mutex := c.find(mutexName)
-	return []Target{atLeast("Jain's index over the processes", mutex[Fairness], 0.95)}
+	return []compare.Target{compare.AtLeast("Jain's index over the processes", mutex[Fairness], 0.95)}
 }
 
 // loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy.
@@ -53,6 +55,6 @@ func loneCaller(ctx context.Context, b *bench) ([]Contender, error) {
 	})), nil
 }
 
-func loneCallerTargets(c Case) []Target {
-	return []Target{atMost("the lone caller's wait, p99 ms", c.find(mutexName)[WaitP99], 5)}
+func loneCallerTargets(c Case) []compare.Target {
+	return []compare.Target{compare.AtMost("the lone caller's wait, p99 ms", c.find(mutexName)[WaitP99], 5)}
 }

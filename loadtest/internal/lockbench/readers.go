@@ -10,6 +10,7 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/internal/locking"
+	"inventory/loadtest/internal/compare"
 )
 
 // fewReaders are those whose unlock is the measure for that of many.
@@ -79,7 +80,7 @@ func (b *bench) visitRooms(ctx context.Context, w *wire, rooms []*room, s *serie
 	for _, r := range rooms {
 		t := &tally{counts: []int64{r.visits}, all: r.visits, waits: r.locks, elapsed: r.took}
 		f := t.figures(r.commands)
-		f[UnlockP50] = milliseconds(r.unlocks.Quantile(50))
+		f[UnlockP50] = compare.Milliseconds(r.unlocks.Quantile(50))
 		f[LostHolds] = float64(r.lost())
 		s.add(r.name, f, "")
 	}
@@ -112,15 +113,15 @@ func (r *room) visit(ctx context.Context, w *wire) error {
 func compareRooms(contenders []Contender) []Contender {
 	cost := func(c Contender) float64 { return c.Figures[UnlockP50] + c.Figures[WaitP50] }
 	for _, c := range contenders {
-		c.Figures[Ratio] = ratio(cost(c), cost(contenders[0]))
+		c.Figures[Ratio] = compare.Ratio(cost(c), cost(contenders[0]))
 	}
 	return contenders
 }
 
-func manyReadersTargets(c Case) []Target {
+func manyReadersTargets(c Case) []compare.Target {
 	last := c.Contenders[len(c.Contenders)-1]
-	return []Target{
-		atMost("unlock and lock beside many readers, in parts of that beside 10", last.Figures[Ratio], 2),
-		atMost("holds lost", last.Figures[LostHolds], 0),
+	return []compare.Target{
+		compare.AtMost("unlock and lock beside many readers, in parts of that beside 10", last.Figures[Ratio], 2),
+		compare.AtMost("holds lost", last.Figures[LostHolds], 0),
 	}
 }

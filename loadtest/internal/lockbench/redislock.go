@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/bsm/redislock"
+
+	"inventory/loadtest/internal/servers"
 )
 
 // peerLease is what locks of the peers last that are not given back: as long as ours.
@@ -29,7 +31,7 @@ func bsmMulti() kind {
 func bsmOf(kindName string, poll time.Duration, keys func(name string) []string) kind {
 	return kind{
 		name: kindName,
-		open: func(ctx context.Context, s Servers, callers int) (client, error) {
+		open: func(ctx context.Context, s servers.URLs, callers int) (client, error) {
 			w, err := openWire(ctx, s.RedisURL, callers)
 			if err != nil {
 				return nil, err

@@ -9,12 +9,14 @@ import (
 
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+
+	"inventory/loadtest/internal/servers"
 )
 
 // redsyncKind is redsync on one server. By default its waiters give up after a few seconds; here they go on, and poll
 // more often than they would.
 func redsyncKind() kind {
-	return kind{name: "redsync", open: func(ctx context.Context, s Servers, callers int) (client, error) {
+	return kind{name: "redsync", open: func(ctx context.Context, s servers.URLs, callers int) (client, error) {
 		w, err := openWire(ctx, s.RedisURL, callers)
 		if err != nil {
 			return nil, err

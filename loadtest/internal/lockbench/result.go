@@ -7,6 +7,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+
+	"inventory/loadtest/internal/compare"
 )
 
 // Result is what a run measured.
@@ -84,44 +86,8 @@ func (c Case) best(figure string, counts func(peer Contender) bool) Figures {
 	return best
 }
 
-// Target is what one of our figures has to reach.
-type Target struct {
-	What      string
-	Value     float64
-	Bound     float64
-	Ascending bool // more is better
-}
-
-func atLeast(what string, value, bound float64) Target { return Target{what, value, bound, true} }
-func atMost(what string, value, bound float64) Target  { return Target{what, value, bound, false} }
-
-// Met tells whether it was reached.
-func (t Target) Met() bool {
-	if t.Ascending {
-		return t.Value >= t.Bound
-	}
-	return t.Value <= t.Bound
-}
-
-// String is the target with its value and the verdict.
-func (t Target) String() string {
-	if t.Met() {
-		return t.figure() + ", met: yes"
-	}
-	return t.figure() + ", met: NO"
-}
-
-// figure is the target with its value.
-func (t Target) figure() string {
-	sign := "at most"
-	if t.Ascending {
-		sign = "at least"
-	}
-	return fmt.Sprintf("%s: %.3g (target: %s %.3g)", t.What, t.Value, sign, t.Bound)
-}
-
 // Targets are those of a case.
-func (c Case) Targets() []Target {
+func (c Case) Targets() []compare.Target {
 	for _, q := range questions() {
 		if q.name == c.Name && q.targets != nil {
 			return q.targets(c)

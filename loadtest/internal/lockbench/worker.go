@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"inventory/internal/latency"
+	"inventory/loadtest/internal/servers"
 )
 
 // job is what a process of its own shall do. It goes to its standard input: addresses may hold passwords.
 type job struct {
-	Servers Servers       `json:"servers"`
+	Servers servers.URLs  `json:"servers"`
 	Kind    string        `json:"kind"`
 	Lock    string        `json:"lock"`
 	Callers int           `json:"callers"`

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package lockbench
+package servers
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 // start cannot start anything here: the private servers need a Unix.
 func (s *Servers) start(context.Context) error {
 	if s.RedisURL == "" || s.DatabaseURL == "" {
-		return errors.New("they work on Unix alone; use --redis-url and --database-url")
+		return errors.New("they need a Unix; use --redis-url and --database-url")
 	}
 	return nil
 }

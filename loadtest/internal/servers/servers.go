@@ -1,0 +1,41 @@
+// Package servers is where a comparison keeps its rows and its locks: on servers that the user names, or on a Redis
+// and a PostgreSQL of its own, which write through to the disk as real ones do.
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// URLs say where the servers are.
+type URLs struct {
+	RedisURL    string `json:"redis_url"`
+	DatabaseURL string `json:"database_url"`
+}
+
+// Servers are servers that answer.
+type Servers struct {
+	URLs
+	stops []func() error
+}
+
+// Open starts the servers that no URL was given for.
+func Open(ctx context.Context, given URLs) (*Servers, error) {
+	s := &Servers{URLs: given}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start private servers: %w", err), s.Stop())
+	}
+	return s, nil
+}
+
+// Stop ends what was started.
+func (s *Servers) Stop() error {
+	var errs []error
+	for _, stop := range slices.Backward(s.stops) {
+		errs = append(errs, stop())
+	}
+	s.stops = nil
+	return errors.Join(errs...)
+}
