@@ -219,6 +219,9 @@ func (a *App) URL() string { return "http://" + a.address }
 // AdminURL is where metrics and health are served.
 func (a *App) AdminURL() string { return "http://" + a.adminAt }
 
+// Service is what the API serves: for callers inside the process, who need no HTTP. It is closed by Close.
+func (a *App) Service() *stock.Service { return a.service }
+
 // Wait returns when a listener has failed, with that error, or after Close.
 func (a *App) Wait() error {
 	<-a.serves.Done()
