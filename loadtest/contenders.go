@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"inventory/internal/cli"
+	"inventory/loadtest/internal/contenders"
+	"inventory/loadtest/internal/servers"
+)
+
+type contendersCommand struct {
+	JSON        string   `help:"Write the result as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	Quick       bool     `help:"One short round of each case, and 100,000 orders where there are 5 million. Default: off."`
+	Tiny        bool     `help:"Hardly anything of each case, for tests." hidden:""`
+	Case        []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
+	Markdown    string   `help:"Write the tables as Markdown to this file: between its lines <!-- contenders: begin --> and <!-- contenders: end -->, or as all of it where it has none. Default: none." placeholder:"FILE"`
+	Generator   string   `help:"What sends the requests over HTTP: wrk, or lab, which is this program. Default: wrk where it is on PATH, else lab." placeholder:"NAME"`
+	RedisURL    string   `help:"The Redis of all designs: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
+	DatabaseURL string   `help:"A database on the PostgreSQL of all designs, which must sync its commits and let this user create databases, which are dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
+}
+
+// Run measures and prints.
+func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
+	out, err := openOutput(c.JSON, s.Out)
+	if err != nil {
+		return err
+	}
+	result, err := c.measure(ctx, s)
+	if err != nil {
+		return errors.Join(err, out.close())
+	}
+	return errors.Join(out.print(result), out.close(), writeMarkdown(c.Markdown, result.Into), result.Err())
+}
+
+func (c *contendersCommand) measure(ctx context.Context, s cli.Streams) (contenders.Result, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return contenders.Result{}, fmt.Errorf("find the program, which other processes run too: %w", err)
+	}
+	config := contenders.Config{
+		URLs:  servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
+		Scale: contenders.Full(), Cases: c.Case, Generator: c.Generator,
+		Worker:   []string{program, "contenders-worker"},
+		Progress: func(name string) { _, _ = fmt.Fprintf(s.Err, "measuring: %s\n", name) },
+	}
+	switch {
+	case c.Tiny:
+		config.Scale = contenders.Tiny()
+	case c.Quick:
+		config.Scale = contenders.Quick()
+	}
+	return contenders.Run(ctx, config)
+}
+
+// Help is what --help tells beside the flags.
+func (c *contendersCommand) Help() string {
+	return "Cases: " + strings.Join(contenders.Names(), ", ") + "."
+}
+
+// contendersWorkerCommand is a server, or a crowd of callers, in a process of its own: the lab starts it.
+type contendersWorkerCommand struct{}
+
+// Run does what standard input says.
+func (*contendersWorkerCommand) Run(ctx context.Context) error {
+	return contenders.Work(ctx, os.Stdin, os.Stdout)
+}

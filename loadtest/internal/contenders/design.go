@@ -1,0 +1,105 @@
+package contenders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/loadtest/internal/compare"
+)
+
+// design is a way to sell a hot SKU.
+type design struct {
+	name string
+	ours bool
+	// open makes a shop of this design for some callers at once.
+	open func(ctx context.Context, m *market, callers int) (shop, error)
+}
+
+// shop is a design at work.
+type shop struct {
+	prepare func(ctx context.Context, sku string) error // puts a SKU up for sale
+	sell    seller
+	// after is called after each round of a SKU; nil: nothing is to be done.
+	after func(ctx context.Context, sku string) error
+}
+
+// designs are all that sell inside the process. Those of others are described in reference books and blogs.
+func designs() []design {
+	return []design{
+		oneRow(), oneLock(bsmLocks()), oneLock(redsyncLocks()), textbook(), textbookInOneStatement(), freeRows(), skipLocked(),
+		luaStream(), inventory(), inventoryNoLocks(), inventoryEmbedded(),
+	}
+}
+
+// inProcess lets all designs sell to some, and to many callers.
+func inProcess(ctx context.Context, w *world) (entrants []*entrant, err error) {
+	m, err := openMarket(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	for _, callers := range w.scale.Callers {
+		for _, d := range designs() {
+			e, err := m.entrant(ctx, d, callers)
+			if err != nil {
+				return nil, err
+			}
+			entrants = append(entrants, e)
+		}
+	}
+	return entrants, nil
+}
+
+// warmUp is how long a shop sells before it is measured.
+const warmUp = 20 * time.Millisecond
+
+// entrant opens a shop and warms it up.
+func (m *market) entrant(ctx context.Context, d design, callers int) (*entrant, error) {
+	s, err := d.open(ctx, m, callers)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", d.name, err)
+	}
+	e := &entrant{name: d.name, ours: d.ours, callers: callers}
+	window := m.world.scale.Window
+	if callers == 1 {
+		window /= time.Duration(m.world.scale.Slices)
+	}
+	e.measure = func(ctx context.Context) (round, error) { return s.round(ctx, callers, window) }
+	warm, err := s.round(ctx, callers, warmUp)
+	if warm.sku != "" {
+		m.world.told.add(warm.sku, warm.counts.Accepted, 0)
+	}
+	if err != nil {
+		e.failed = fmt.Errorf("warm up: %w", err)
+	}
+	return e, nil
+}
+
+// round sells a fresh SKU.
+func (s shop) round(ctx context.Context, callers int, window time.Duration) (round, error) {
+	sku := newName("hot-")
+	if err := s.prepare(ctx, sku); err != nil {
+		return round{}, fmt.Errorf("put a SKU up for sale: %w", err)
+	}
+	sold, err := crowd(ctx, sku, callers, window, s.sell)
+	if s.after != nil {
+		err = errors.Join(err, s.after(ctx, sku))
+	}
+	return sold.round(sku), err
+}
+
+// inProcessTargets are about many callers, where batches pay.
+func inProcessTargets(c Case, s Scale) []compare.Target {
+	many := s.many()
+	return []compare.Target{
+		compare.AtLeast(fmt.Sprintf("inventory, %d callers, in parts of textbook segments", many), c.ratioOf(inventoryName, textbookName, many), 20),
+		compare.AtLeast(fmt.Sprintf("inventory, %d callers, in parts of Redis Lua", many), c.ratioOf(inventoryName, luaName, many), 1),
+	}
+}
+
+// hot is a SKU that will not be sold out.
+func hot(sku string, segments int) stock.NewSKU {
+	return stock.NewSKU{SKU: sku, Stock: stock.MaxStock, Segments: segments}
+}

@@ -1,0 +1,73 @@
+package contenders
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// entrant is a contender that plays one round after another.
+type entrant struct {
+	name    string
+	ours    bool
+	callers int
+	// answers means that every right answer counts, and not the acceptances alone.
+	answers bool
+	// measure plays a round, in which other callers of the same design have another number.
+	measure func(ctx context.Context) (round, error)
+
+	rounds []round
+	failed error
+}
+
+// round is what came of one.
+type round struct {
+	sku      string // "": nothing was sold
+	counts   counts
+	unheard  int64 // requests whose answers nobody waited for
+	repeated int64 // requests with order ids that were sent before
+	took     time.Duration
+	p50      time.Duration
+	p99      time.Duration
+	share    float64 // of the whole, that the process with the least got; 0 where there is one process
+}
+
+// counts are the answers of a round.
+type counts struct {
+	Accepted int64 `json:"accepted"` // sold now
+	Replayed int64 `json:"replayed"` // sold before, and told again
+	Refused  int64 `json:"refused"`  // told that nothing is left, or free
+	GaveUp   int64 `json:"gave_up"`  // still waited for a lock when the window was over
+}
+
+func (c counts) add(o counts) counts {
+	return counts{c.Accepted + o.Accepted, c.Replayed + o.Replayed, c.Refused + o.Refused, c.GaveUp + o.GaveUp}
+}
+
+// play plays a round. An entrant that failed once does not play again.
+func (e *entrant) play(ctx context.Context, told ledger, number int) {
+	if e.failed != nil {
+		return
+	}
+	r, err := e.measure(ctx)
+	if r.sku != "" {
+		told.add(r.sku, r.counts.Accepted, r.unheard)
+	}
+	if err != nil {
+		e.failed = fmt.Errorf("round %d: %w", number+1, err)
+		return
+	}
+	e.rounds = append(e.rounds, r)
+}
+
+// perSecond is what counts, of each round.
+func (e *entrant) perSecond() (all []float64) {
+	for _, r := range e.rounds {
+		n := r.counts.Accepted
+		if e.answers {
+			n += r.counts.Replayed + r.counts.Refused
+		}
+		all = append(all, float64(n)/r.took.Seconds())
+	}
+	return all
+}

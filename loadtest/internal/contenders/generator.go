@@ -1,0 +1,47 @@
+package contenders
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"time"
+)
+
+// The programs that can send requests over HTTP.
+const (
+	GeneratorWrk = "wrk"
+	GeneratorLab = "lab"
+)
+
+// generator sends requests over HTTP.
+type generator interface {
+	name() string
+	// drive sends orders for single units until the window is over. An answer that is neither a sale nor a refusal
+	// for want of stock is an error.
+	drive(ctx context.Context, l load) (round, error)
+}
+
+// load is what a generator sends.
+type load struct {
+	url         string // of the SKU's deductions
+	connections int
+	window      time.Duration
+	growing     bool     // order ids grow, as UUIDs of version 7 do; else they are random ones of version 4
+	again       int      // every how many-th request has an order id that was accepted before; 0: none
+	winners     []string // order ids to send again; none: those of this load
+}
+
+// chooseGenerator returns the one of a name; without a name wrk where it is there.
+func chooseGenerator(name string) (generator, error) {
+	program, err := exec.LookPath("wrk")
+	switch {
+	case name == GeneratorLab || name == "" && err != nil:
+		return labClient{}, nil
+	case name == GeneratorWrk || name == "":
+		if err != nil {
+			return nil, fmt.Errorf("--generator %s: %w", name, err)
+		}
+		return wrk{program}, nil
+	}
+	return nil, fmt.Errorf("there is no generator %q; there are %s and %s", name, GeneratorWrk, GeneratorLab)
+}

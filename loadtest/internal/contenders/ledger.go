@@ -1,0 +1,54 @@
+package contenders
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"inventory/internal/stock"
+)
+
+// ledger is what buyers were told, by SKU.
+type ledger map[string]claim
+
+// claim is what the rows of a SKU have to show. Every order asks for one unit, so units are orders.
+type claim struct {
+	before   int64 // orders that were there before anybody bought
+	accepted int64 // that buyers were told of
+	unheard  int64 // whose answers nobody waited for
+}
+
+// add writes down what a round told its buyers.
+func (l ledger) add(sku string, accepted, unheard int64) {
+	c := l[sku]
+	c.accepted += accepted
+	c.unheard += unheard
+	l[sku] = c
+}
+
+// filled writes down what was there before.
+func (l ledger) filled(sku string, orders int64) { l[sku] = claim{before: orders} }
+
+// against tells in words what does not add up, in the rows and between the rows and the buyers.
+func (l ledger) against(audit stock.Audit) (wrong []string) {
+	found := map[string]bool{}
+	for _, b := range audit.SKUs {
+		found[b.SKU] = true
+		if d := b.Difference(); d != 0 {
+			wrong = append(wrong, fmt.Sprintf("SKU %s: %d units are missing", b.SKU, d))
+		}
+		wrong = append(wrong, b.Violations...)
+		c := l[b.SKU]
+		least := c.before + c.accepted
+		if b.Committed < least || b.Committed > least+c.unheard {
+			wrong = append(wrong, fmt.Sprintf("SKU %s: %d orders have rows, and buyers know of %d; %d more were not heard",
+				b.SKU, b.Committed, least, c.unheard))
+		}
+	}
+	for _, sku := range slices.Sorted(maps.Keys(l)) {
+		if !found[sku] {
+			wrong = append(wrong, fmt.Sprintf("SKU %s: there are no rows", sku))
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,77 @@
+package contenders
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/stock"
+)
+
+//go:embed luastream.lua
+var luaStreamSource string
+
+const luaName = "Redis Lua DECR + XADD"
+
+// luaStream keeps all of it in Redis, and nothing of it durable. The client sends the commands of all callers
+// together.
+func luaStream() design {
+	return design{name: luaName, open: func(ctx context.Context, m *market, _ int) (shop, error) {
+		client, err := openRedis(m.world.servers.RedisURL)
+		if err != nil {
+			return shop{}, err
+		}
+		m.world.onClose(func(context.Context) error { return client.Close() })
+		pipeline, err := client.AutoPipeline()
+		if err != nil {
+			return shop{}, fmt.Errorf("open a pipeline: %w", err)
+		}
+		l := &luaShop{client: client, pipeline: pipeline}
+		if l.script, err = client.ScriptLoad(ctx, luaStreamSource).Result(); err != nil {
+			return shop{}, fmt.Errorf("load the script: %w", err)
+		}
+		m.world.books = append(m.world.books, l.audit)
+		return shop{prepare: l.prepare, sell: l.sell, after: l.close}, nil
+	}}
+}
+
+type luaShop struct {
+	client   *redis.Client
+	pipeline *redis.AutoPipeliner
+	script   string
+	balances []stock.Balance // of SKUs that are over
+}
+
+func luaKeys(sku string) []string { return []string{"{" + sku + "}:units", "{" + sku + "}:orders"} }
+
+func (l *luaShop) prepare(ctx context.Context, sku string) error {
+	return l.client.Set(ctx, luaKeys(sku)[0], stock.MaxStock, lease).Err()
+}
+
+func (l *luaShop) sell(ctx context.Context, o order) (outcome, error) {
+	took, err := l.pipeline.EvalSha(ctx, l.script, luaKeys(o.sku), o.id).Int()
+	if err != nil || took == 0 {
+		return refused, err
+	}
+	return accepted, nil
+}
+
+// close counts a SKU's orders, and removes them: they take memory.
+func (l *luaShop) close(ctx context.Context, sku string) error {
+	keys := luaKeys(sku)
+	left, err := l.client.Get(ctx, keys[0]).Int64()
+	orders, err2 := l.client.XLen(ctx, keys[1]).Result()
+	if err := errors.Join(err, err2); err != nil {
+		return fmt.Errorf("count the orders: %w", err)
+	}
+	l.balances = append(l.balances, stock.Balance{SKU: sku, Initial: stock.MaxStock, Available: left, Committed: orders})
+	return l.client.Unlink(ctx, keys...).Err()
+}
+
+func (l *luaShop) audit(context.Context) (stock.Audit, error) {
+	return stock.Audit{SKUs: slices.Clone(l.balances)}, nil
+}

@@ -1,0 +1,59 @@
+package contenders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/loadtest/internal/compare"
+)
+
+const bareName = "bare transaction"
+
+// oneCaller compares what an order costs whom nobody disturbs: through the service, and by the least that is durable.
+// They take turns in short rounds.
+func oneCaller(ctx context.Context, w *world) (entrants []*entrant, err error) {
+	m, err := openMarket(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range []design{inventory(), inventoryNoLocks(), inventoryEmbedded(), bareTransaction()} {
+		e, err := m.entrant(ctx, d, 1)
+		if err != nil {
+			return nil, err
+		}
+		entrants = append(entrants, e)
+	}
+	return entrants, nil
+}
+
+// bareTransaction is BEGIN, INSERT, UPDATE, COMMIT over one connection.
+func bareTransaction() design {
+	return design{name: bareName, open: func(ctx context.Context, m *market, _ int) (shop, error) {
+		connection, err := pgx.Connect(ctx, m.databaseURL)
+		if err != nil {
+			return shop{}, fmt.Errorf("reach PostgreSQL: %w", err)
+		}
+		m.world.onClose(connection.Close)
+		return shop{prepare: m.create(1), sell: func(ctx context.Context, o order) (outcome, error) {
+			err := pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
+				if _, err := tx.Exec(ctx, insertOrderSQL, o.sku, 0, o.id); err != nil {
+					return err
+				}
+				tag, err := tx.Exec(ctx, takeUnitsSQL, o.sku, 0)
+				if err == nil && tag.RowsAffected() == 0 {
+					err = errors.New("nothing is left")
+				}
+				return err
+			})
+			return accepted, err
+		}}, nil
+	}}
+}
+
+func oneCallerTargets(c Case, _ Scale) []compare.Target {
+	ratio := compare.PairedRatio(c.entry(inventoryName, 1).waits, c.entry(bareName, 1).waits)
+	return []compare.Target{compare.AtMost("inventory, one caller, p50 in parts of a bare transaction's", ratio, 1.2)}
+}

@@ -1,0 +1,130 @@
+package contenders
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed wrk.lua
+var wrkScript []byte
+
+// wrk is the program of that name, which makes little of the load on the machine itself.
+type wrk struct{ program string }
+
+func (wrk) name() string { return "wrk (two threads, wrk.lua)" }
+
+const (
+	wrkThreads = 2
+	// wrkPatience is how long an answer may take; a service that is asked for too much says so sooner.
+	wrkPatience = 10 * time.Second
+)
+
+// drive implements generator.
+func (w wrk) drive(ctx context.Context, l load) (r round, err error) {
+	folder, err := os.MkdirTemp("", "inventory-wrk-")
+	if err != nil {
+		return round{}, fmt.Errorf("make a folder for wrk: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	arguments, err := wrkArguments(folder, l)
+	if err != nil {
+		return round{}, fmt.Errorf("write the files of wrk: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.window+2*wrkPatience)
+	defer cancel()
+	command := exec.CommandContext(ctx, w.program, arguments...)
+	var out bytes.Buffer
+	command.Stdout, command.Stderr = &out, &out
+	if err := command.Run(); err != nil {
+		return round{}, fmt.Errorf("run wrk: %w: %s", err, out.String())
+	}
+	said, err := readWrk(out.String())
+	if err != nil {
+		return round{}, err
+	}
+	return said.round()
+}
+
+// wrkArguments writes what wrk reads, and returns its command line.
+func wrkArguments(folder string, l load) ([]string, error) {
+	script, winners, ids := filepath.Join(folder, "wrk.lua"), "-", "random"
+	if err := os.WriteFile(script, wrkScript, 0o600); err != nil {
+		return nil, err
+	}
+	if len(l.winners) > 0 {
+		winners = filepath.Join(folder, "winners")
+		if err := os.WriteFile(winners, []byte(strings.Join(l.winners, "\n")), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	if l.growing {
+		ids = "growing"
+	}
+	seconds := max(1, int(math.Ceil(l.window.Seconds())))
+	return []string{
+		"--threads", strconv.Itoa(wrkThreads), "--connections", strconv.Itoa(l.connections),
+		"--duration", strconv.Itoa(seconds) + "s", "--timeout", strconv.Itoa(int(wrkPatience.Seconds())) + "s",
+		"--script", script, l.url, "--", ids, strconv.Itoa(l.again), winners,
+	}, nil
+}
+
+// wrkResult is what wrk.lua prints.
+type wrkResult struct {
+	Sent          int64  `json:"sent"`
+	Repeated      int64  `json:"repeated"`
+	Accepted      int64  `json:"accepted"`
+	Replayed      int64  `json:"replayed"`
+	SoldOut       int64  `json:"sold_out"`
+	Wrong         int64  `json:"wrong"`
+	FirstWrong    string `json:"first_wrong"`
+	ConnectErrors int64  `json:"connect_errors"`
+	ReadErrors    int64  `json:"read_errors"`
+	WriteErrors   int64  `json:"write_errors"`
+	Timeouts      int64  `json:"timeouts"`
+	Microseconds  int64  `json:"microseconds"`
+	P50           int64  `json:"p50_us"`
+	P99           int64  `json:"p99_us"`
+}
+
+func readWrk(out string) (said wrkResult, err error) {
+	_, line, found := strings.Cut(out, "\nresult ")
+	line, _, _ = strings.Cut(line, "\n")
+	if !found {
+		return wrkResult{}, fmt.Errorf("wrk has no result: %s", out)
+	}
+	if err := json.Unmarshal([]byte(line), &said); err != nil {
+		return wrkResult{}, fmt.Errorf("understand wrk: %w: %s", err, line)
+	}
+	return said, nil
+}
+
+// round is what wrk has heard. It closes its connections at the end of its window, whatever is under way.
+func (w wrkResult) round() (round, error) {
+	r := round{
+		counts:   counts{Accepted: w.Accepted, Replayed: w.Replayed, Refused: w.SoldOut},
+		repeated: w.Repeated,
+		unheard:  w.Sent - w.Accepted - w.Replayed - w.SoldOut - w.Wrong,
+		took:     microseconds(w.Microseconds), p50: microseconds(w.P50), p99: microseconds(w.P99),
+	}
+	if w.Wrong > 0 {
+		return r, fmt.Errorf("%d of %d answers are wrong, one is: %s", w.Wrong, w.Sent, w.FirstWrong)
+	}
+	if n := w.ConnectErrors + w.ReadErrors + w.WriteErrors + w.Timeouts; n > 0 {
+		return r, fmt.Errorf("%d connections were not made, %d reads and %d writes failed, %d answers took more than %v",
+			w.ConnectErrors, w.ReadErrors, w.WriteErrors, w.Timeouts, wrkPatience)
+	}
+	return r, nil
+}
+
+func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
