@@ -14,7 +14,7 @@ import (
 
 type contendersCommand struct {
 	JSON        string   `help:"Write the result as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
-	Quick       bool     `help:"One short round of each case, and 100,000 orders where there are 5 million. Default: off."`
+	Quick       bool     `help:"One short round of each case, and 50,000 orders where a full run has 5 million. Default: off."`
 	Tiny        bool     `help:"Hardly anything of each case, for tests." hidden:""`
 	Case        []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 	Markdown    string   `help:"Write the tables as Markdown to this file: between its lines <!-- contenders: begin --> and <!-- contenders: end -->, or as all of it where it has none. Default: none." placeholder:"FILE"`

@@ -13,7 +13,7 @@ type entrant struct {
 	callers int
 	// answers means that every right answer counts, and not the acceptances alone.
 	answers bool
-	// measure plays a round, in which other callers of the same design have another number.
+	// measure plays a round.
 	measure func(ctx context.Context) (round, error)
 
 	rounds []round

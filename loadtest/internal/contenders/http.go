@@ -12,15 +12,21 @@ import (
 	"inventory/loadtest/internal/worker"
 )
 
-const noopName = "noop"
+const (
+	noopName = "noop"
+	noopSKU  = "hot" // there is none
+)
 
 // overHTTP compares the service with a handler that does nothing.
 func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
 	noop, err := w.serve(ctx, job{Kind: workNoop})
+	if err == nil {
+		err = noop.warmUp(ctx, noopSKU)
+	}
 	if err != nil {
 		return nil, err
 	}
-	real, err := w.serveReal(ctx)
+	service, err := w.serveReal(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -28,20 +34,20 @@ func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
 	if err != nil {
 		return nil, err
 	}
-	embedded, err := w.serve(ctx, job{Kind: workServe, DatabaseURL: databaseURL, RedisURL: app.Embedded})
+	embedded, err := w.serveService(ctx, databaseURL, app.Embedded)
 	if err != nil {
 		return nil, err
 	}
-	gone, err := real.sellOut(ctx)
+	gone, err := service.sellOut(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("sell a SKU out: %w", err)
 	}
 	for _, connections := range w.scale.Callers {
 		entrants = append(entrants,
 			&entrant{name: noopName, callers: connections, measure: func(ctx context.Context) (round, error) {
-				return noop.send(ctx, "hot", load{connections: connections})
+				return noop.send(ctx, noopSKU, load{connections: connections})
 			}},
-			real.entrant(inventoryName, load{connections: connections}),
+			service.entrant(inventoryName, load{connections: connections}),
 			embedded.entrant("inventory embedded", load{connections: connections}),
 			gone.entrant(connections),
 		)
@@ -69,18 +75,45 @@ func (w *world) serve(ctx context.Context, j job) (*site, error) {
 	return &site{w, url}, err
 }
 
+// serveService starts the service, and lets it sell for a moment.
+func (w *world) serveService(ctx context.Context, databaseURL, redisURL string) (*site, error) {
+	s, err := w.serve(ctx, job{Kind: workServe, DatabaseURL: databaseURL, RedisURL: redisURL})
+	if err != nil {
+		return nil, err
+	}
+	sku := newName("warm-")
+	if err := s.create(ctx, hot(sku, w.scale.Segments)); err != nil {
+		return nil, err
+	}
+	return s, s.warmUp(ctx, sku)
+}
+
+// warmUp lets a site answer for a moment, so that its connections are there.
+func (s *site) warmUp(ctx context.Context, sku string) error {
+	r, err := labClient{}.drive(ctx, load{url: s.deductions(sku), connections: s.world.scale.many(), window: warmUp})
+	if err != nil {
+		return fmt.Errorf("warm up: %w", err)
+	}
+	if sku != noopSKU {
+		s.world.told.add(sku, r.counts.Accepted, r.unheard)
+	}
+	return nil
+}
+
+func (s *site) deductions(sku string) string { return s.url + "/v1/skus/" + sku + "/deductions" }
+
 // serveReal starts the service on a database of its own.
 func (w *world) serveReal(ctx context.Context) (*site, error) {
 	databaseURL, err := w.postgres(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return w.serve(ctx, job{Kind: workServe, DatabaseURL: databaseURL, RedisURL: w.servers.RedisURL})
+	return w.serveService(ctx, databaseURL, w.servers.RedisURL)
 }
 
 // send sends a load for a SKU.
 func (s *site) send(ctx context.Context, sku string, l load) (round, error) {
-	l.url, l.window = s.url+"/v1/skus/"+sku+"/deductions", s.world.scale.Window
+	l.url, l.window = s.deductions(sku), s.world.scale.Window
 	return s.world.generator.drive(ctx, l)
 }
 

@@ -47,6 +47,12 @@ func pauseOf(waiters int) time.Duration {
 	return max(time.Duration(waiters)*time.Millisecond/triesPerMillisecond, time.Millisecond)
 }
 
+// pace is how long a waiter stays away, more or less: waiters that came together would try together again.
+type pace time.Duration
+
+// NextBackoff implements [redislock.RetryStrategy].
+func (p pace) NextBackoff() time.Duration { return time.Duration(p)/2 + rand.N(time.Duration(p)) }
+
 // oneLock is one Redis lock for the whole SKU, around one row.
 func oneLock(library lockLibrary) design {
 	return design{name: "one Redis lock, " + library.name, open: func(_ context.Context, m *market, callers int) (shop, error) {
@@ -111,8 +117,7 @@ func bsmLocks() lockLibrary {
 	return lockLibrary{"bsm/redislock", func(rdb *redis.Client, pause time.Duration) lockFunc {
 		locks := redislock.New(rdb)
 		return func(ctx context.Context, name string) (func(context.Context) error, error) {
-			options := &redislock.Options{RetryStrategy: redislock.LinearBackoff(pause)}
-			held, err := locks.Obtain(ctx, name, lease, options)
+			held, err := locks.Obtain(ctx, name, lease, &redislock.Options{RetryStrategy: pace(pause)})
 			if err != nil {
 				return nil, err
 			}
@@ -121,11 +126,11 @@ func bsmLocks() lockLibrary {
 	}}
 }
 
-// redsyncLocks are those of redsync on one server, whose waiters try again after times by chance.
+// redsyncLocks are those of redsync on one server.
 func redsyncLocks() lockLibrary {
 	return lockLibrary{"redsync", func(rdb *redis.Client, pause time.Duration) lockFunc {
 		locks := redsync.New(goredis.NewPool(rdb))
-		delay := func(int) time.Duration { return pause/2 + rand.N(pause) }
+		delay := func(int) time.Duration { return pace(pause).NextBackoff() }
 		return func(ctx context.Context, name string) (func(context.Context) error, error) {
 			mutex := locks.NewMutex(name, redsync.WithExpiry(lease), redsync.WithTries(math.MaxInt), redsync.WithRetryDelayFunc(delay))
 			if err := mutex.LockContext(ctx); err != nil {

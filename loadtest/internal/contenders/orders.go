@@ -60,7 +60,7 @@ func (w *world) serveFilled(ctx context.Context, fill string) (s *site, sku stri
 	if err != nil {
 		return nil, "", err
 	}
-	s, err = w.serve(ctx, job{Kind: workServe, DatabaseURL: databaseURL, RedisURL: w.servers.RedisURL})
+	s, err = w.serveService(ctx, databaseURL, w.servers.RedisURL)
 	if err != nil {
 		return nil, "", err
 	}

@@ -21,7 +21,7 @@ func Full() Scale {
 // Quick is that of a first look.
 func Quick() Scale {
 	s := Full()
-	s.Rounds, s.Window, s.Orders = 1, 250*time.Millisecond, 100_000
+	s.Rounds, s.Window, s.Orders = 1, 200*time.Millisecond, 50_000
 	return s
 }
 

@@ -1,0 +1,139 @@
+package contenders
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"inventory/loadtest/internal/servers"
+)
+
+// document is what readers of the JSON rely on.
+type document struct {
+	InProcess []map[string]any `json:"in_process"`
+	HTTP      []map[string]any `json:"http"`
+	Rows      []struct {
+		What  string
+		Value float64
+		Bound float64
+		Met   *bool
+	} `json:"rows"`
+	AuditOK     bool           `json:"audit_ok"`
+	Environment map[string]any `json:"environment"`
+}
+
+// measure runs cases as the program does: it starts itself as the other processes.
+func measure(t *testing.T, generator string, cases ...string) (Result, document) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := Run(t.Context(), Config{
+		Scale: Tiny(), Cases: cases, Generator: generator, Worker: []string{program, asWorker}, Progress: func(string) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := result.Err(); err != nil {
+		t.Error(err)
+	}
+	var text bytes.Buffer
+	if err := result.PrintJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	var d document
+	if err := json.Unmarshal(text.Bytes(), &d); err != nil {
+		t.Fatalf("%v: %s", err, &text)
+	}
+	if !d.AuditOK || d.Environment["fsync"] != "on" {
+		t.Errorf("%s", &text)
+	}
+	return result, d
+}
+
+// wantFigures demands that an entry has all figures, and that something happened.
+func wantFigures(t *testing.T, e map[string]any, who string) {
+	t.Helper()
+	for _, name := range []string{who, "accepted_per_second", "p50_ms", "p99_ms", "refused", "ratio", "rows"} {
+		if _, is := e[name].(float64); !is {
+			t.Errorf("%v: %s is %v", e["name"], name, e[name])
+		}
+	}
+	if e["note"] != nil {
+		t.Errorf("%v: %v", e["name"], e["note"])
+	}
+	if answers, _ := e["answers_per_second"].(float64); answers <= 0 && e["gave_up"] == 0. {
+		t.Errorf("did nothing: %v", e)
+	}
+}
+
+func TestEveryDesignSells(t *testing.T) {
+	t.Parallel()
+	result, d := measure(t, GeneratorLab, "in process", "one caller", "three processes")
+	if got, want := len(d.InProcess), 2*len(designs())+4+2; got != want || len(d.HTTP) != 0 || len(d.Rows) != 5 {
+		t.Errorf("%d entries instead of %d, %d over HTTP, targets %+v", got, want, len(d.HTTP), d.Rows)
+	}
+	for _, e := range d.InProcess {
+		wantFigures(t, e, "callers")
+		if e["rows"] != e["accepted"] {
+			t.Errorf("rows and acceptances differ: %v", e)
+		}
+	}
+	var text strings.Builder
+	if err := result.Print(&text); err != nil || strings.Count(text.String(), "audit of ") != 3 {
+		t.Errorf("%v:\n%s", err, &text)
+	}
+	if tables := result.Into(""); strings.Count(tables, "### ") != 3 || strings.Count(tables, "\n- ") != 5+3 {
+		t.Errorf("%s", tables)
+	}
+}
+
+func TestEverySiteAnswers(t *testing.T) {
+	t.Parallel()
+	_, d := measure(t, GeneratorLab, "over HTTP", "many orders", "replays")
+	if len(d.HTTP) != 8+3+2 || len(d.InProcess) != 0 || len(d.Rows) != 6+2+1 {
+		t.Errorf("%d entries, targets %+v", len(d.HTTP), d.Rows)
+	}
+	for _, e := range d.HTTP {
+		wantFigures(t, e, "connections")
+		// This client hears every answer.
+		if want := e["accepted"]; e["name"] != noopName && e["rows"] != want {
+			t.Errorf("rows and acceptances differ: %v", e)
+		}
+		if ratio, is := e["ratio_to_noop"].(float64); e["case"] == "over HTTP" && (!is || ratio <= 0) {
+			t.Errorf("no ratio: %v", e)
+		}
+	}
+}
+
+func TestServersThatForgetAreRefused(t *testing.T) {
+	t.Parallel()
+	private, err := servers.Open(t.Context(), servers.URLs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := private.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	forgetful := private.URLs
+	forgetful.DatabaseURL += "&synchronous_commit=off"
+	_, err = Run(t.Context(), Config{URLs: forgetful, Scale: Tiny()})
+	if err == nil || !strings.Contains(err.Error(), "synchronous_commit off") {
+		t.Error(err)
+	}
+}
+
+func TestUnknownCases(t *testing.T) {
+	t.Parallel()
+	if _, err := choose([]string{"one caller", "two"}); err == nil || !strings.Contains(err.Error(), `"two"`) {
+		t.Error(err)
+	}
+	if chosen, err := choose([]string{"replays"}); err != nil || len(chosen) != 1 || chosen[0].name != "replays" {
+		t.Error(chosen, err)
+	}
+}
