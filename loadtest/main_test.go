@@ -105,7 +105,8 @@ func TestHelpExplainsEveryFlag(t *testing.T) {
 			"--orders", "--stock-factor", "--concurrency", "--json", "--quick", "--private-servers", "--database-url",
 			"--redis-url", "--url", "--log-level",
 		},
-		"locks": {"--case", "--json", "--markdown", "--quick", "--redis-url", "--database-url"},
+		"locks":      {"--case", "--json", "--markdown", "--quick", "--redis-url", "--database-url"},
+		"contenders": {"--case", "--json", "--markdown", "--quick", "--generator", "--redis-url", "--database-url"},
 	} {
 		help := runWith(t.Context(), scenario, "--help")
 		if help.code != 0 || help.err != "" {

@@ -15,21 +15,24 @@ import (
 
 // Environment is what the figures depend on beside the contenders.
 type Environment struct {
-	System            string `json:"system"`
-	Processors        int    `json:"processors"` // shared by this program, its workers and the servers
-	Go                string `json:"go"`
-	PostgreSQL        string `json:"postgresql"`
-	Fsync             string `json:"fsync"`
-	SynchronousCommit string `json:"synchronous_commit"`
-	FullPageWrites    string `json:"full_page_writes"`
-	Redis             string `json:"redis"`
-	Generator         string `json:"generator"` // of requests over HTTP
+	System            string  `json:"system"`
+	Processors        int     `json:"processors"` // shared by this program, its workers and the servers
+	Go                string  `json:"go"`
+	PostgreSQL        string  `json:"postgresql"`
+	Fsync             string  `json:"fsync"`
+	SynchronousCommit string  `json:"synchronous_commit"`
+	FullPageWrites    string  `json:"full_page_writes"`
+	Redis             string  `json:"redis"`
+	Generator         string  `json:"generator"` // of requests over HTTP
+	Rounds            int     `json:"rounds"`
+	WindowSeconds     float64 `json:"window_seconds"` // of a round; wrk takes whole seconds
 }
 
 // String is the environment in a line.
 func (e Environment) String() string {
-	return fmt.Sprintf("%s, %d processors for all; %s; PostgreSQL %s (fsync %s, synchronous_commit %s); Redis %s; over HTTP sends %s.",
-		e.System, e.Processors, e.Go, e.PostgreSQL, e.Fsync, e.SynchronousCommit, e.Redis, e.Generator)
+	return fmt.Sprintf("Rounds: %d of %.3g s. %s, %d processors for all; %s; PostgreSQL %s (fsync %s, synchronous_commit %s); Redis %s; "+
+		"over HTTP sends %s.", e.Rounds, e.WindowSeconds, e.System, e.Processors, e.Go, e.PostgreSQL, e.Fsync, e.SynchronousCommit,
+		e.Redis, e.Generator)
 }
 
 // settings are asked of PostgreSQL. In: nothing. Out: the version, and what makes commits durable.
@@ -38,9 +41,10 @@ const settings = `SELECT current_setting('server_version'), current_setting('fsy
 
 // lookAround asks the servers what they are. One whose commits do not survive a power cut is refused: its figures
 // could not be compared.
-func lookAround(ctx context.Context, on servers.URLs, g generator) (Environment, error) {
+func lookAround(ctx context.Context, on servers.URLs, g generator, s Scale) (Environment, error) {
 	e := Environment{
 		System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(), Go: runtime.Version(), Generator: g.name(),
+		Rounds: s.Rounds, WindowSeconds: s.Window.Seconds(),
 	}
 	connection, err := pgx.Connect(ctx, on.DatabaseURL)
 	if err != nil {

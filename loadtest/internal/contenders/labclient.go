@@ -23,7 +23,7 @@ import (
 // labClient sends from this process, over plain connections that are kept. It hears every answer.
 type labClient struct{}
 
-func (labClient) name() string { return "this program, over connections that are kept" }
+func (labClient) name() string { return "this program, without wrk" }
 
 // labPatience is how long an answer may take after the window.
 const labPatience = 10 * time.Second

@@ -72,6 +72,10 @@ func wantFigures(t *testing.T, e map[string]any, who string) {
 
 func TestEveryDesignSells(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		measure(t, GeneratorLab, "one caller")
+		return
+	}
 	result, d := measure(t, GeneratorLab, "in process", "one caller", "three processes")
 	if got, want := len(d.InProcess), 2*len(designs())+4+2; got != want || len(d.HTTP) != 0 || len(d.Rows) != 5 {
 		t.Errorf("%d entries instead of %d, %d over HTTP, targets %+v", got, want, len(d.HTTP), d.Rows)
@@ -93,6 +97,10 @@ func TestEveryDesignSells(t *testing.T) {
 
 func TestEverySiteAnswers(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		measure(t, GeneratorLab, "replays")
+		return
+	}
 	_, d := measure(t, GeneratorLab, "over HTTP", "many orders", "replays")
 	if len(d.HTTP) != 8+3+2 || len(d.InProcess) != 0 || len(d.Rows) != 6+2+1 {
 		t.Errorf("%d entries, targets %+v", len(d.HTTP), d.Rows)

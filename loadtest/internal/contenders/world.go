@@ -23,6 +23,7 @@ import (
 // world is what one case stands on: databases of its own, what runs on them, and what buyers were told.
 type world struct {
 	servers   servers.URLs
+	keep      bool // its databases: their server goes soon, and dropping one takes a checkpoint
 	scale     Scale
 	worker    []string
 	generator generator
@@ -36,7 +37,7 @@ type book func(ctx context.Context) (stock.Audit, error)
 
 func (w *world) onClose(undo func(context.Context) error) { w.closers = append(w.closers, undo) }
 
-// close undoes what the case did, the last first. It takes its time: rows of millions of orders are dropped.
+// close undoes what the case did, the last first.
 func (w *world) close(ctx context.Context) error {
 	var errs []error
 	for _, undo := range slices.Backward(w.closers) {
@@ -120,7 +121,8 @@ func (w *world) sqlite() (string, error) {
 	return databaseURL, nil
 }
 
-// postgres makes an empty database on the PostgreSQL server, and audits it. It is dropped in the end.
+// postgres makes an empty database on the PostgreSQL server, and audits it. On a server of others it is dropped in the
+// end.
 func (w *world) postgres(ctx context.Context) (string, error) {
 	parsed, err := url.Parse(w.servers.DatabaseURL)
 	if err != nil {
@@ -131,6 +133,9 @@ func (w *world) postgres(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("make a database for the case: %w", err)
 	}
 	w.onClose(func(ctx context.Context) error {
+		if w.keep {
+			return nil
+		}
 		drop := "DROP DATABASE " + pgx.Identifier{name}.Sanitize() + " WITH (FORCE)"
 		if err := execute(ctx, w.servers.DatabaseURL, drop); err != nil {
 			return fmt.Errorf("drop the database of the case: %w", err)

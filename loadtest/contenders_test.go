@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestContendersStartThemselves runs the program as a person does: it starts itself as the other processes.
+func TestContendersStartThemselves(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	program, tables, result := filepath.Join(folder, "loadtest"), filepath.Join(folder, "tables.md"), filepath.Join(folder, "result.json")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	args := []string{"contenders", "--quick", "--tiny", "--generator=lab", "--case=three processes;replays", "--json", result, "--markdown", tables}
+	out, err := exec.CommandContext(t.Context(), program, args...).Output()
+	if err != nil || strings.Count(string(out), "audit of ") != 2 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		InProcess []any `json:"in_process"`
+		HTTP      []any `json:"http"`
+		AuditOK   bool  `json:"audit_ok"`
+	}
+	if err := json.Unmarshal(text, &got); err != nil || !got.AuditOK || len(got.InProcess) != 2 || len(got.HTTP) != 2 {
+		t.Errorf("%v: %s", err, text)
+	}
+	if text, err := os.ReadFile(tables); err != nil || strings.Count(string(text), "### ") != 2 {
+		t.Errorf("%v: the tables are\n%s", err, text)
+	}
+}
+
+func TestContendersWithWrongFlags(t *testing.T) {
+	t.Parallel()
+	nobody := freeAddress(t)
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"case":      {[]string{"--case=one;two"}, `there is no case "one"`},
+		"generator": {[]string{"--generator=ab"}, `there is no generator "ab"`},
+		"no database": {
+			[]string{"--redis-url=redis://" + nobody, "--database-url=postgres://me:secret@" + nobody + "/db"}, "reach PostgreSQL",
+		},
+		"result": {[]string{"--json=none/there.json"}, "--json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := runWith(t.Context(), append([]string{"contenders"}, c.args...)...)
+			got.wantOneLine(t, c.says)
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package contenders
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/app"
+	"inventory/internal/stock"
+	"inventory/loadtest/internal/servers"
+)
+
+// TestFilledOrdersAreLikeSoldOnes: ids of the right sort, older than those that come, and units that add up.
+func TestFilledOrdersAreLikeSoldOnes(t *testing.T) {
+	t.Parallel()
+	w, databaseURL := newWorld(t)
+	connection, err := pgx.Connect(t.Context(), databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close(context.WithoutCancel(t.Context())) }()
+	for sku, c := range map[string]struct {
+		fill    string
+		version uuid.Version
+	}{"random": {fillRandomSQL, 4}, "growing": {fillGrowingSQL, 7}} {
+		if err := w.fill(t.Context(), databaseURL, c.fill, sku); err != nil {
+			t.Fatal(err)
+		}
+		now := uuid.Must(uuid.NewV7()).String()
+		w.told.filled(sku, int64(w.scale.Orders))
+		var first, last string
+		query := "SELECT min(order_id), max(order_id) FROM deductions WHERE sku_id = $1"
+		if err := connection.QueryRow(t.Context(), query, sku).Scan(&first, &last); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{first, last} {
+			id, err := uuid.Parse(text)
+			if err != nil || id.Version() != c.version || id.Variant() != uuid.RFC4122 || c.version == 7 && text[:13] > now[:13] {
+				t.Errorf("%v: %s is %s of %d, now is %s", err, text, id.Variant(), id.Version(), now)
+			}
+		}
+	}
+	var c Case
+	if rows, err := w.audit(t.Context(), &c); err != nil || c.SKUs != 2 || len(c.Wrong) > 0 || rows["random"] != 0 {
+		t.Errorf("%v: %+v, %v", err, c, rows)
+	}
+}
+
+// newWorld returns one with a database that has two SKUs.
+func newWorld(t *testing.T) (w *world, databaseURL string) {
+	t.Helper()
+	private, err := servers.Open(t.Context(), servers.URLs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = &world{servers: private.URLs, scale: Tiny(), told: ledger{}}
+	w.onClose(func(context.Context) error { return private.Stop() })
+	t.Cleanup(func() {
+		if err := w.close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	if databaseURL, err = w.postgres(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	service, err := app.Start(t.Context(), app.Config{DatabaseURL: databaseURL, Lock: app.LockNone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.onClose(service.Close)
+	for _, sku := range []string{"random", "growing"} {
+		if _, _, err := service.Service().CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 10_000, Segments: w.scale.Segments}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w, databaseURL
+}
