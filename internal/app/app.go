@@ -39,6 +39,7 @@ type App struct {
 	service *stock.Service
 	store   stock.Store
 	public  *http.Server
+	patient *patientListener // of public
 	admin   *http.Server
 	address string
 	adminAt string
@@ -142,7 +143,8 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
 	a.public, a.admin = newServer(public, answerTimeout), newServer(admin, profileLimit)
 	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
-	a.serving.Go(func() error { return serve(a.public, publicAt) })
+	a.patient = newPatientListener(publicAt)
+	a.serving.Go(func() error { return serve(a.public, a.patient) })
 	a.serving.Go(func() error { return serve(a.admin, adminAt) })
 	if a.config.AllowAnonymous {
 		a.config.Logger.Warn("anybody who reaches the listeners may use them: --allow-anonymous is set")
@@ -184,7 +186,9 @@ func (a *App) drain(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests still in flight: %w", err), a.public.Close())
 	}
-	return errors.Join(err, a.admin.Close(), a.serving.Wait())
+	err = errors.Join(err, a.admin.Close(), a.serving.Wait())
+	a.patient.stopTicking()
+	return err
 }
 
 // closeLimit is for each thing that is closed after the drain.

@@ -95,8 +95,9 @@ func (l *lane) arrivedWithin(d time.Duration) bool {
 func (l *lane) serve(batch []*request) {
 	ctx, cancel := context.WithTimeout(l.service.base, writeLimit)
 	defer cancel()
+	taken := time.Now()
 	for _, r := range batch {
-		l.service.observer.Queued(time.Since(r.queued))
+		l.service.observer.Queued(taken.Sub(r.queued))
 	}
 	if l.stale.Swap(false) {
 		l.levels, l.soldOut = nil, time.Time{}

@@ -1,0 +1,141 @@
+package app
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	deadlineTick = 250 * time.Millisecond // how late a deadline of a connection may be kept
+	longAgo      = 1 << 30                // Unix time of 2004: who names an earlier time means now
+)
+
+// A patientListener hands out connections that keep their deadlines a little late.
+//
+// net/http sets three or four deadlines for every request, seconds away, and nearly all of them are set anew before
+// they come. Each costs a timer's move among the timers of all connections; together they were a twentieth of all
+// that the service did. Here a deadline is written down, and one ticker looks at all connections four times a second.
+type patientListener struct {
+	net.Listener
+
+	mu    sync.Mutex
+	conns map[*patientConn]struct{}
+	stop  chan struct{}
+	ticks sync.WaitGroup
+}
+
+func newPatientListener(l net.Listener) *patientListener {
+	p := &patientListener{Listener: l, conns: make(map[*patientConn]struct{}), stop: make(chan struct{})}
+	p.ticks.Go(p.tick)
+	return p
+}
+
+// Accept waits for the next connection.
+func (l *patientListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &patientConn{Conn: conn, listener: l}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns[c] = struct{}{}
+	return c, nil
+}
+
+// stopTicking ends the ticker, once no connection is left. Close does not: it comes first in a drain, whose requests
+// still have deadlines.
+func (l *patientListener) stopTicking() {
+	close(l.stop)
+	l.ticks.Wait()
+}
+
+func (l *patientListener) tick() {
+	ticker := time.NewTicker(deadlineTick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case now := <-ticker.C:
+			l.mu.Lock()
+			for c := range l.conns {
+				c.keep(now)
+			}
+			l.mu.Unlock()
+		}
+	}
+}
+
+// patientConn is a connection whose deadlines in the future are kept by its listener.
+type patientConn struct {
+	net.Conn
+	listener *patientListener
+
+	mu          sync.Mutex
+	read, write patience
+}
+
+// patience is one of a connection's two deadlines.
+type patience struct {
+	until time.Time // zero: none, or the connection itself keeps it
+	kept  bool      // the connection itself has one
+}
+
+// SetReadDeadline sets when reads fail; the zero time is never.
+func (c *patientConn) SetReadDeadline(t time.Time) error {
+	return c.set(&c.read, t, c.Conn.SetReadDeadline)
+}
+
+// SetWriteDeadline sets when writes fail; the zero time is never.
+func (c *patientConn) SetWriteDeadline(t time.Time) error {
+	return c.set(&c.write, t, c.Conn.SetWriteDeadline)
+}
+
+// SetDeadline sets both.
+func (c *patientConn) SetDeadline(t time.Time) error {
+	if err := c.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(t)
+}
+
+// set writes a deadline down. One that has passed already is kept at once: that is how net/http interrupts a read.
+func (c *patientConn) set(p *patience, t time.Time, keep func(time.Time) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.until = t
+	if !t.IsZero() && t.Unix() < longAgo {
+		p.until, p.kept = time.Time{}, true
+		return keep(t)
+	}
+	if p.kept {
+		p.kept = false
+		return keep(time.Time{})
+	}
+	return nil
+}
+
+// keep has the connection itself keep the deadlines that have come.
+func (c *patientConn) keep(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range []struct {
+		*patience
+		keep func(time.Time) error
+	}{{&c.read, c.Conn.SetReadDeadline}, {&c.write, c.Conn.SetWriteDeadline}} {
+		if !p.until.IsZero() && !now.Before(p.until) {
+			_ = p.keep(p.until) // fails on a connection that is closed, which needs none
+			p.until, p.kept = time.Time{}, true
+		}
+	}
+}
+
+// Close closes the connection.
+func (c *patientConn) Close() error {
+	c.listener.mu.Lock()
+	delete(c.listener.conns, c)
+	c.listener.mu.Unlock()
+	return c.Conn.Close()
+}
