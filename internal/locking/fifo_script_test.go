@@ -351,8 +351,17 @@ func TestFifoScriptBeats(t *testing.T) {
 		}
 		d.queued("read", "r1")
 		d.queued("read", "r2")
+		queues := []string{"writing", "reading", "beats"}
+		for _, role := range queues {
+			d.ok(d.rdb.PExpire(d.ctx(), d.keys[role], 10*time.Second).Err()) // they have waited for a while
+		}
 		if look := d.beat("w1", "w2", "r1", "r2", "gone"); fmt.Sprint(look) != "[gone]" {
 			t.Errorf("to look: %v", look)
+		}
+		for _, role := range queues {
+			if life := d.rdb.PTTL(d.ctx(), d.keys[role]).Val(); life < 50*time.Second {
+				t.Errorf("%s lives for %s", role, life)
+			}
 		}
 		d.silence("w1", "w2", "r1", "r2")
 		d.expectWoken("r2", func() {
@@ -470,6 +479,8 @@ func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
 		}
 		d.release("read", "short", 0)
 		d.nothing() // and nobody else was forgotten in the counts
+		d.taken("read", "crashed")
+		d.ok(d.rdb.ZAdd(d.ctx(), d.keys["readers"], redis.Z{Score: past, Member: "P:crashed"}).Err())
 		d.taken("write", "w")
 	})
 }
@@ -484,9 +495,11 @@ func TestFifoScriptDowngrade(t *testing.T) {
 		}
 		d.release("read", "a", 0)
 		d.busy("read", "b") // unlocking the inner read keeps the outer write
+		d.queued("write", "early")
 		if again := d.taken("read", "a"); again <= read {
 			t.Error("the token of the second phase is not above the first")
 		}
+		d.leave("early") // it did not keep the writer from reading
 		d.queued("read", "r1")
 		d.queued("read", "r2")
 		d.queued("write", "w")
@@ -618,6 +631,88 @@ func TestFifoScriptEveryKeyExpires(t *testing.T) {
 			if life := d.rdb.PTTL(d.ctx(), key).Val(); life <= 0 {
 				t.Errorf("%s lives for %s", role, life)
 			}
+		}
+	})
+}
+
+// Scripts about a holder are about that one and its hold, and renewals put its expiry off while releases do not.
+func TestFifoScriptsNameTheirHolder(t *testing.T) {
+	each(t, func(w *world) {
+		for _, side := range []string{"write", "read"} {
+			d := w.desk()
+			_, _, token := d.acquire(wish{side: side, who: "a", lease: 10 * time.Second})
+			left := func() int64 { // ms for which a holds it
+				d.t.Helper()
+				if side == "write" {
+					return d.rdb.PTTL(d.ctx(), d.keys["state"]).Val().Milliseconds()
+				}
+				for _, key := range []string{"readers", "counts"} {
+					if ttl := d.rdb.PTTL(d.ctx(), d.keys[key]).Val(); ttl < 8*time.Second {
+						t.Errorf("the %s live for %s", key, ttl)
+					}
+				}
+				return int64(d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:a").Val()) - time.Now().UnixMilli()
+			}
+			for _, step := range []struct {
+				what string
+				do   func() int64
+				want int64
+			}{
+				{"a stranger renews", func() int64 { return d.run(fifoRenewScript, side, "P:b", token, 60000)[0] }, 0},
+				{"an old hold is renewed", func() int64 { return d.run(fifoRenewScript, side, "P:a", token-1, 60000)[0] }, 0},
+				{"a renewal is shorter", func() int64 { return d.run(fifoRenewScript, side, "P:a", token, 1000)[0] }, 1},
+				{"a stranger releases", func() int64 { return d.release(side, "b", 0) }, releasedNotOurs},
+				{"a stranger raises the token", func() int64 { return d.run(fifoTokenScript, "P", 0, side, "P:b", token)[0] }, 0},
+				{"a release leaves a longer lease", func() int64 { return d.release(side, "a", 1) }, releasedDone},
+			} {
+				if got := step.do(); got != step.want {
+					t.Errorf("%s: %s: %d", side, step.what, got)
+				}
+				if ms := left(); ms > 10000 || ms < 8000 {
+					t.Errorf("%s: %s: it is held for %d ms", side, step.what, ms)
+				}
+			}
+			d.release(side, "a", 0)
+			d.nothing()
+		}
+	})
+}
+
+// Who reads keeps the token that it came with when another one's is raised; who comes later has that one.
+func TestFifoScriptTokensOfAPhase(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		first := d.taken("read", "a")
+		d.taken("read", "b")
+		raised := d.run(fifoTokenScript, "P", 0, "read", "P:b", first)[0]
+		if raised <= first {
+			t.Errorf("token %d above %d", raised, first)
+		}
+		if token := d.run(fifoTokenScript, "P", 0, "read", "P:a", 0)[0]; token != first {
+			t.Errorf("a has %d, and came with %d", token, first)
+		}
+		if token := d.taken("read", "c"); token != raised {
+			t.Errorf("c comes with %d, and not with %d", token, raised)
+		}
+		for range 2 {
+			if code, _, token := d.acquire(wish{side: "read", who: "a", count: 2, token: first}); code != codeTaken || token != first {
+				t.Errorf("a re-enters with %d (code %d), and came with %d", token, code, first)
+			}
+		}
+	})
+}
+
+// A deadline that was set before the clock stepped back keeps nobody waiting.
+func TestFifoScriptDeadlineAfterAClockStep(t *testing.T) {
+	each(t, func(w *world) {
+		d := w.desk()
+		d.taken("write", "a")
+		d.queued("write", "1")
+		far := float64(time.Now().Add(time.Hour).UnixMilli())
+		d.ok(d.rdb.ZAddXX(d.ctx(), d.keys["beats"], redis.Z{Score: far, Member: "P:1"}).Err())
+		d.release("write", "a", 0)
+		if pause := d.queued("write", "2"); pause > 6000 {
+			t.Errorf("looks again in %d ms", pause)
 		}
 	})
 }
