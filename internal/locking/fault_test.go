@@ -242,6 +242,29 @@ func TestReplayedScripts(t *testing.T) {
 	})
 }
 
+// A release is sent twice, and the second answer says that the lock is not ours: our clock says that it may not have
+// been for a while.
+func TestReleaseTwiceAfterTheDeadline(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the scripts are known now
+		tap.on(releaseScript, func(cmd redis.Cmder, next func() error) error {
+			written(cmd)
+			w.ok(next())
+			return next()
+		})
+		h := w.must(m.Lock(ctx))
+		l.mu.Lock()
+		h.deadline = time.Now()
+		l.mu.Unlock()
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+	})
+}
+
 // An old release of the same owner must not free what the owner has locked since.
 func TestLateReleaseOfTheSameOwner(t *testing.T) {
 	each(t, func(w *world) {

@@ -74,7 +74,7 @@ func (l *Locks) pass(ctx context.Context, until time.Time, h *Hold) (done bool, 
 // heir returns who gets the lock of a hold next: the first in line, if the owner gives up its last hold and
 // the lease is what that caller asked for. l.mu is held.
 func (l *Locks) heir(h *Hold) *waiter {
-	if h.lost || len(h.grant.holds) != 1 || !time.Now().Before(h.deadline) {
+	if len(h.grant.holds) != 1 || !time.Now().Before(h.deadline) { // a lost hold is among none, or past its deadline
 		return nil
 	}
 	b := l.books[h.lock.state]

@@ -258,6 +258,83 @@ func TestHandoverAfterALongHold(t *testing.T) {
 	})
 }
 
+// A hold whose time is over hands nothing on, also where nobody has noticed yet; nor does one that was lost.
+func TestNoHeirOfALostHold(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		m := w.locks().Mutex(w.name)
+		outer := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 1)
+		lapsed := w.must(m.Lock(outer.Context(), Lease(100*time.Millisecond)))
+		<-lapsed.Context().Done()
+		heir := func(h *Hold) *waiter {
+			m.locks.mu.Lock()
+			defer m.locks.mu.Unlock()
+			return m.locks.heir(h)
+		}
+		if heir(lapsed) != nil {
+			t.Error("the one that has lapsed has an heir")
+		}
+		w.soon("the other one has one", func() bool { return heir(outer) != nil })
+		m.locks.mu.Lock()
+		deadline := outer.deadline
+		outer.deadline = time.Now()
+		m.locks.mu.Unlock()
+		if heir(outer) != nil {
+			t.Error("a hold whose time is over has an heir")
+		}
+		m.locks.mu.Lock()
+		outer.deadline = deadline
+		m.locks.mu.Unlock()
+		m.locks.loseGrant(outer.grant)
+		if heir(outer) != nil {
+			t.Error("a hold that was lost has an heir")
+		}
+		_ = outer.Unlock(ctx)
+		w.ok(w.must(<-heirs[0].hold, <-heirs[0].err).Unlock(ctx))
+	})
+}
+
+// Who asks the server just now may get the lock there, and is not handed it.
+func TestNoHeirOnATrip(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, addr: shared, name: t.Name()}
+	m := w.locks().Mutex(w.name)
+	asking := &waiter{part: &part{times: 1}, asking: true}
+	held := &tenure{}
+	h := &Hold{lock: &m.lock, deadline: time.Now().Add(time.Minute)}
+	h.grant = &grant{tenure: held, holds: []*Hold{h}}
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	b := m.locks.bookOf(&m.lock)
+	b.waiters, b.tenure = []*waiter{asking}, held
+	if m.locks.heir(h) != nil {
+		t.Error("it is the heir")
+	}
+	if asking.asking = false; m.locks.heir(h) != asking {
+		t.Error("it is not, when it is back")
+	}
+	b.waiters, b.tenure = nil, nil
+}
+
+// A caller that wants the lock twice has it twice at the server too.
+func TestHandoverCounts(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		got := make(chan *Hold, 1)
+		go func() { got <- w.must(MultiLock(m, m).Lock(ctx)) }()
+		w.soon("it waits", func() bool { return inLine(m) == 1 })
+		w.ok(first.Unlock(ctx))
+		h := <-got
+		if count := rdb.HGet(ctx, m.state, h.Owner()).Val(); count != "2" {
+			t.Errorf("the server counts %q", count)
+		}
+		w.ok(h.Unlock(ctx))
+	})
+}
+
 // A handover by a script begins a lease.
 func TestHandoverBeginsALease(t *testing.T) {
 	each(t, func(w *world) {
@@ -291,6 +368,26 @@ func TestGiftThatIsLost(t *testing.T) {
 	if m.locks.accept(c, p) || p.tenant.grant != nil || len(p.holds) != 0 {
 		t.Error("it has arrived")
 	}
+}
+
+// A lock that was handed over when its lease could still be relied on, and is taken up when it cannot, is given back.
+func TestGiftThatComesTooLate(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		h := w.must(m.Lock(ctx))
+		c, err := newCall(ctx, false, nil)
+		w.ok(err)
+		p := &part{lock: &m.lock, times: 1, tenant: m.locks.tenant(&m.lock, c.who)}
+		defer m.locks.retire(p.tenant)
+		p.waiter = &waiter{gift: &gift{tenure: h.grant.tenure, token: h.Token(), trusted: time.Now()}}
+		m.locks.mu.Lock()
+		if m.locks.accept(c, p) || p.tenant.grant != nil || len(p.holds) != 0 {
+			t.Error("it has arrived")
+		}
+		m.locks.mu.Unlock()
+		w.soon("the lock is free", func() bool { return w.exists(rdb, m.state) == 0 })
+	})
 }
 
 // The answer to a handover is lost, and the server has done it or not: the next one gets the lock soon, and a
@@ -408,6 +505,38 @@ func TestHeirLeavesMeanwhile(t *testing.T) {
 		w.ok(first.Unlock(ctx))
 		w.soon("the lock is free", func() bool { return w.exists(rdb, m.state, m.queue) == 0 })
 		w.ok(w.must(m.TryLock(ctx)).Unlock(ctx))
+	})
+}
+
+// The next in line after whom a lock was meant for by name gets it under its own name: the server would take the other
+// one for the holder who comes back.
+func TestHeirIsNotTakenForAnother(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		leaving, leave := context.WithCancel(ctx)
+		left := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(leaving)
+			left <- err
+		}()
+		w.soon("it waits", func() bool { return inLine(m) == 1 })
+		var heirs []heir
+		tap.on(handoverScript, func(_ redis.Cmder, next func() error) error {
+			leave()
+			<-left
+			heirs = w.lineUp(m, 1)
+			return next()
+		})
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
+		w.ok(first.Unlock(ctx))
+		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		if state := rdb.HGetAll(ctx, m.state).Val(); state[h.Owner()] != "1" || len(state) != 3 {
+			t.Errorf("%s holds it, and the state is %v", h.Owner(), state)
+		}
+		w.ok(h.Unlock(ctx))
 	})
 }
 

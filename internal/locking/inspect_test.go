@@ -1,6 +1,7 @@
 package locking
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -124,6 +125,9 @@ func TestTokenAbove(t *testing.T) {
 		}
 		raised := h.Token()
 		w.ok(inner.Unlock(ctx))
+		if _, err := inner.TokenAbove(ctx, raised); !errors.Is(err, ErrLost) {
+			t.Errorf("after the inner unlock: %v", err)
+		}
 		w.ok(h.Unlock(ctx))
 		if _, err := h.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) {
 			t.Errorf("after the unlock: %v", err)
@@ -132,11 +136,9 @@ func TestTokenAbove(t *testing.T) {
 		if next.Token() <= raised {
 			t.Errorf("token %d after %d", next.Token(), raised)
 		}
-		if _, err := m.ForceUnlock(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := next.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) {
-			t.Errorf("after the loss: %v", err)
+		w.ok(w.client().Del(ctx, m.state).Err())
+		if _, err := next.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) || !errors.Is(context.Cause(next.Context()), ErrLost) {
+			t.Errorf("after the loss: %v, and the hold ended with %v", err, context.Cause(next.Context()))
 		}
 		for _, n := range []int64{-1, maxToken} {
 			if _, err := next.TokenAbove(ctx, n); !errors.Is(err, ErrInvalid) {

@@ -285,7 +285,7 @@ func TestLostPartLosesTheWhole(t *testing.T) {
 		if !l.renew(l.due(), patience) { // which tells the loss
 			t.Error("no answer")
 		}
-		<-h.Context().Done()
+		w.soon("the whole is lost", func() bool { return h.Context().Err() != nil })
 		if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) {
 			t.Errorf("cause %v", cause)
 		}

@@ -209,6 +209,32 @@ func TestReservedTokensAreNotMintedAgain(t *testing.T) {
 	}
 }
 
+// A token that was raised is above those in reserve: none of them is given out any more.
+func TestReserveEndsWhenATokenIsRaised(t *testing.T) {
+	swift(t, func(t *testing.T, w *locksim.World) {
+		c := once(w)
+		warm(t, c)
+		a := c.Actor()
+		grip := must(t, a, a.Ctx, alone)
+		_, err := grip.Hold.TokenAbove(a.Ctx, 0) // the script is known now
+		ok(t, err)
+		next := queueUp(t, c, 3)
+		time.Sleep(5 * time.Millisecond)
+		ok(t, grip.Unlock(a.Ctx)) // by a script, which brings tokens
+		grip = <-next
+		raised, err := grip.Hold.TokenAbove(a.Ctx, grip.Hold.Token()+1000)
+		ok(t, err)
+		ok(t, grip.Unlock(a.Ctx))
+		for range 2 {
+			grip = <-next
+			if grip.Hold.Token() <= raised {
+				t.Errorf("token %d after %d", grip.Hold.Token(), raised)
+			}
+			ok(t, grip.Unlock(a.Ctx))
+		}
+	})
+}
+
 // Who holds a lock does not wait for one that comes before it.
 func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 	for _, name := range every {
