@@ -10,8 +10,7 @@ import (
 )
 
 // TestContendersStartThemselves runs the program as a person does: it starts itself as the other processes.
-func TestContendersStartThemselves(t *testing.T) {
-	t.Parallel()
+func TestContendersStartThemselves(t *testing.T) { // not parallel: it needs the processor for itself
 	folder := t.TempDir()
 	program, tables, result := filepath.Join(folder, "loadtest"), filepath.Join(folder, "tables.md"), filepath.Join(folder, "result.json")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
