@@ -65,6 +65,7 @@ const drainTimeout = 10 * time.Second
 
 // withService starts the service as the product does, with its metrics.
 func (j job) withService(ctx context.Context, work func(service *app.App) error) error {
+	app.SpendMemory() // as `inventory serve` does
 	service, err := app.Start(ctx, app.Config{DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, DrainTimeout: drainTimeout})
 	if err != nil {
 		return fmt.Errorf("start the service: %w", err)
