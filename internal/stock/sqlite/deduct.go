@@ -11,7 +11,7 @@ import (
 
 const insertDeduction = `
 INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, created_at)
-VALUES ($1, $2, nullif($3, ''), $4, $5, 'committed', $6)
+VALUES ($1, $2, $3, $4, $5, 'committed', $6)
 ON CONFLICT (sku_id, order_id) DO NOTHING`
 
 // Adds $3 units, which may be below zero, under the fence $4 of owner $5; 0 is no fence.
@@ -83,7 +83,7 @@ func insertAll(ctx context.Context, tx *sql.Tx, batch stock.Batch, admitted []in
 	var before []int
 	for _, i := range admitted {
 		o := batch.Orders[i]
-		done, err := insert.ExecContext(ctx, batch.SKU, o.OrderID, o.BuyerID, o.Quantity, batch.Segment, micros(batch.At))
+		done, err := insert.ExecContext(ctx, batch.SKU, o.OrderID, orNull(o.BuyerID), o.Quantity, batch.Segment, micros(batch.At))
 		if err != nil {
 			return 0, err
 		}
@@ -160,6 +160,14 @@ func idsOf(orders []stock.Order, indexes []int) []string {
 		ids[n] = orders[i].OrderID
 	}
 	return ids
+}
+
+// orNull is a text, or null where there is none.
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 func micros(t time.Time) int64 { return t.UnixMicro() }

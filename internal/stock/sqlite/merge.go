@@ -9,7 +9,7 @@ import (
 
 const insertMerged = `
 INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, created_at)
-VALUES ($1, $2, nullif($3, ''), $4, nullif($5, -1), 'committed', $6)`
+VALUES ($1, $2, $3, $4, nullif($5, -1), 'committed', $6)`
 
 const insertPart = `INSERT INTO deduction_parts (sku_id, order_id, segment, quantity) VALUES ($1, $2, $3, $4)`
 
@@ -48,7 +48,7 @@ func insertFrom(ctx context.Context, tx *sql.Tx, merge stock.Merge, o stock.Orde
 	if len(parts) == 1 {
 		segment = parts[0].Segment
 	}
-	if _, err := tx.ExecContext(ctx, insertMerged, merge.SKU, o.OrderID, o.BuyerID, o.Quantity, segment, micros(merge.At)); err != nil {
+	if _, err := tx.ExecContext(ctx, insertMerged, merge.SKU, o.OrderID, orNull(o.BuyerID), o.Quantity, segment, micros(merge.At)); err != nil {
 		return err
 	}
 	if segment >= 0 {
