@@ -31,19 +31,19 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 		// The driver has a goroutine watch every statement that can be cancelled. A batch takes milliseconds.
 		ctx := context.WithoutCancel(ctx)
 		var err error
-		if result.Available, err = readSegment(ctx, tx, batch); err != nil {
+		if result.Available, err = s.readSegment(ctx, tx, batch); err != nil {
 			return err
 		}
 		admitted, err := admit(ctx, tx, batch, first, result)
 		if err != nil {
 			return err
 		}
-		units, err := insertAll(ctx, tx, batch, admitted, result.Outcomes)
+		units, err := s.insertAll(ctx, tx, batch, admitted, result.Outcomes)
 		if err != nil || units == 0 {
 			return err
 		}
 		result.Available -= units
-		_, err = tx.ExecContext(ctx, changeSegment, batch.SKU, batch.Segment, -units, batch.Fence.Token, batch.Fence.Owner)
+		_, err = tx.StmtContext(ctx, s.changeSegment).ExecContext(ctx, batch.SKU, batch.Segment, -units, batch.Fence.Token, batch.Fence.Owner)
 		return err
 	})
 	if err != nil {
@@ -71,15 +71,11 @@ func admit(ctx context.Context, tx *sql.Tx, batch stock.Batch, first []int, resu
 
 // insertAll inserts the admitted orders of a batch, sets their outcomes, and returns the units of those that were not
 // there before.
-func insertAll(ctx context.Context, tx *sql.Tx, batch stock.Batch, admitted []int, outcomes []stock.Outcome) (units int64, err error) {
+func (s *Store) insertAll(ctx context.Context, tx *sql.Tx, batch stock.Batch, admitted []int, outcomes []stock.Outcome) (units int64, err error) {
 	if len(admitted) == 0 {
 		return 0, nil
 	}
-	insert, err := tx.PrepareContext(ctx, insertDeduction)
-	if err != nil {
-		return 0, err
-	}
-	defer insert.Close() //nolint:errcheck // it ends with the transaction anyway
+	insert := tx.StmtContext(ctx, s.insertDeduction)
 	var before []int
 	for _, i := range admitted {
 		o := batch.Orders[i]
@@ -114,9 +110,9 @@ func readKnown(ctx context.Context, tx *sql.Tx, batch stock.Batch, before []int,
 const selectSegment = `SELECT available, fence, fence_owner FROM stock_segments WHERE sku_id = $1 AND segment = $2`
 
 // readSegment reads the batch's segment and checks the fence on it.
-func readSegment(ctx context.Context, tx *sql.Tx, batch stock.Batch) (available int64, err error) {
+func (s *Store) readSegment(ctx context.Context, tx *sql.Tx, batch stock.Batch) (available int64, err error) {
 	var row stock.Fence
-	err = tx.QueryRowContext(ctx, selectSegment, batch.SKU, batch.Segment).Scan(&available, &row.Token, &row.Owner)
+	err = tx.StmtContext(ctx, s.selectSegment).QueryRowContext(ctx, batch.SKU, batch.Segment).Scan(&available, &row.Token, &row.Owner)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return 0, stock.UnknownSKU(batch.SKU)

@@ -1,13 +1,24 @@
 package sqlite
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
+
+	"inventory/migrations"
 )
 
 // TestWritesAreDurable reads the settings that a power cut would test: a killed process cannot.
 func TestWritesAreDurable(t *testing.T) {
-	store, err := Open(t.Context(), filepath.Join(t.TempDir(), "inventory.db"))
+	file := filepath.Join(t.TempDir(), "inventory.db")
+	m, err := migrations.OpenSQLite(file)
+	if err == nil {
+		err = errors.Join(m.Up(), m.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := Open(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
