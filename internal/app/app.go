@@ -38,6 +38,7 @@ type App struct {
 	config  Config
 	service *stock.Service
 	store   stock.Store
+	lanes   int // see [stock.Config]
 	public  *http.Server
 	patient *patientListener // of public
 	admin   *http.Server
@@ -95,7 +96,7 @@ func (a *App) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.store = store
+	a.store, a.lanes = store, d.lanes()
 	a.onClose(func(context.Context) error { return errors.Join(store.Close(), release()) })
 	a.config.Logger.Info("database is open", "database", d.String(), "redis", redisName(a.config), "lock", a.config.Lock)
 	return nil
@@ -114,7 +115,7 @@ func redisName(c Config) string {
 
 // openService starts the stock service, on Redis locks where they are wanted.
 func (a *App) openService(ctx context.Context, observer stock.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
-	config := stock.Config{Store: a.store, Observer: observer, Logger: a.config.Logger}
+	config := stock.Config{Store: a.store, Lanes: a.lanes, Observer: observer, Logger: a.config.Logger}
 	if a.config.Lock != LockNone {
 		if redis, err = a.openRedis(ctx); err != nil {
 			return nil, err

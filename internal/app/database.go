@@ -48,6 +48,14 @@ func (d database) String() string {
 	return "PostgreSQL"
 }
 
+// lanes is how many batches of one SKU the database can write side by side; 0 is many.
+func (d database) lanes() int {
+	if d.file != "" {
+		return 1
+	}
+	return 0
+}
+
 // own makes a SQLite file this process's. release gives it up.
 func (d database) own() (release func() error, err error) {
 	if d.file == "" {

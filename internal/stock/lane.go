@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"inventory/internal/locking"
@@ -13,7 +12,6 @@ import (
 
 // The bounds of a lane.
 const (
-	queueLimit = 8192                   // orders waiting before callers are told overloaded
 	batchLimit = 256                    // orders of one write
 	queueWait  = 4 * time.Second        // an order that has waited for longer is not started; with writeLimit, every caller knows within 15 s
 	maxHops    = 4                      // segments tried before a merge
@@ -25,14 +23,14 @@ const (
 	lockLinger = 2 * time.Millisecond   // an idle lane gives its lock back after this
 )
 
-// lane serves the orders of one SKU in this process, in batches. One goroutine, run, owns all but the queue and
-// the stale flag.
+// lane serves orders of one SKU, in batches. One goroutine owns it.
 type lane struct {
 	service *Service
+	seller  *seller
 	sku     string
 	queue   *queue
-	stale   atomic.Bool // stock came from elsewhere: what we remember may be too little
 
+	news     int64         // what of the seller's we know
 	levels   []int64       // per segment what it last held as far as we know; nil before the first look
 	segment  int           // where we sell, or sold last
 	hold     *locking.Hold // its lock; nil: none
@@ -44,16 +42,11 @@ type lane struct {
 // nowhere is the segment of a lane that has not sold yet.
 const nowhere = -1
 
-func newLane(s *Service, sku string) *lane {
-	return &lane{service: s, sku: sku, queue: newQueue(), segment: nowhere}
-}
-
-func (l *lane) push(r *request) error { return l.queue.push(r, queueLimit) }
-
-// run serves batches until the lane has been idle for a while or the service stops.
+// run serves batches until the lane has been idle for a while or the service stops. It is the seller's first lane, and
+// ends with it.
 func (l *lane) run() {
 	for {
-		batch := l.queue.take(batchLimit, queueWait)
+		batch := l.queue.take(1, batchLimit, queueWait)
 		if len(batch) > 0 {
 			l.serve(batch)
 			l.takeTurns()
@@ -67,22 +60,22 @@ func (l *lane) run() {
 
 // rest waits for a request. It gives the lock back soon, and reports true when the lane has ended.
 func (l *lane) rest() (ended bool) {
-	if l.hold != nil && l.arrivedWithin(lockLinger) {
+	if l.hold != nil && l.within(lockLinger, l.queue.arrived) {
 		return false
 	}
 	l.unlock()
-	if !l.deserted && l.arrivedWithin(laneIdle) {
+	if !l.deserted && l.within(laneIdle, l.queue.arrived) {
 		return false
 	}
-	return l.service.retire(l)
+	return l.service.retire(l.seller)
 }
 
-// arrivedWithin waits for a request, at most d, and not at all once the service stops.
-func (l *lane) arrivedWithin(d time.Duration) bool {
+// within waits for a signal, at most d, and not at all once the service stops.
+func (l *lane) within(d time.Duration, signal <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-l.queue.arrived:
+	case <-signal:
 		return true
 	case <-timer.C:
 		return false
@@ -99,15 +92,20 @@ func (l *lane) serve(batch []*request) {
 	for _, r := range batch {
 		l.service.observer.Queued(taken.Sub(r.queued))
 	}
-	if l.stale.Swap(false) {
-		l.levels, l.soldOut = nil, time.Time{}
-	}
+	l.hear()
 	rest, err := l.refuseSoldOut(ctx, batch)
 	if err == nil {
 		rest, err = l.sell(ctx, rest)
 	}
 	for _, r := range rest {
 		r.refuse(err)
+	}
+}
+
+// hear forgets what stock from elsewhere has made wrong.
+func (l *lane) hear() {
+	if news := l.seller.news.Load(); news != l.news {
+		l.news, l.levels, l.soldOut = news, nil, time.Time{}
 	}
 }
 
@@ -146,11 +144,12 @@ func (l *lane) look(ctx context.Context) error {
 		return unavailable(err, "read segments")
 	}
 	l.levels = levels
+	l.seller.segments.Store(int32(len(levels))) //nolint:gosec // at most MaxSegments
 	return nil
 }
 
 // candidates returns the segments that can fill at least one request as far as we know: the one whose lock we hold
-// alone if it can. Else all of them, shuffled, so that processes spread; the one where we sold last comes first.
+// alone if it can. Else all of them, spread.
 func (l *lane) candidates(pending []*request) []int {
 	smallest := int64(MaxQuantity)
 	for _, r := range pending {
@@ -165,11 +164,16 @@ func (l *lane) candidates(pending []*request) []int {
 	if l.holds() && slices.Contains(found, l.segment) {
 		return []int{l.segment}
 	}
-	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
-	if at := slices.Index(found, l.segment); at >= 0 {
-		found[0], found[at] = found[at], found[0]
+	return l.spread(found)
+}
+
+// spread shuffles segments, so that lanes and processes spread over them. The one where we sold last comes first.
+func (l *lane) spread(segments []int) []int {
+	rand.Shuffle(len(segments), func(i, j int) { segments[i], segments[j] = segments[j], segments[i] })
+	if at := slices.Index(segments, l.segment); at >= 0 {
+		segments[0], segments[at] = segments[at], segments[0]
 	}
-	return found
+	return segments
 }
 
 // deduct writes the requests that fit into the segment, in one batch, and returns the others.

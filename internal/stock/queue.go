@@ -45,35 +45,45 @@ type queue struct {
 	waiting []*request
 	retired bool
 	arrived chan struct{} // holds one: something may be waiting
+	crowded chan struct{} // holds one: a crowd may be waiting
 }
 
-func newQueue() *queue { return &queue{arrived: make(chan struct{}, 1)} }
+func newQueue() *queue {
+	return &queue{arrived: make(chan struct{}, 1), crowded: make(chan struct{}, 1)}
+}
 
-// push adds a request, or says that the queue is full or has retired.
-func (q *queue) push(r *request, limit int) error {
+// push adds a request and tells how many wait now, or says that the queue is full or has retired.
+func (q *queue) push(r *request, limit int) (waiting int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.retired {
-		return errRetired
+		return 0, errRetired
 	}
 	if len(q.waiting) >= limit {
-		return overloaded()
+		return 0, overloaded()
 	}
 	q.waiting = append(q.waiting, r)
-	select {
-	case q.arrived <- struct{}{}:
-	default:
+	signal(q.arrived)
+	if len(q.waiting) >= crowd {
+		signal(q.crowded)
 	}
-	return nil
+	return len(q.waiting), nil
 }
 
-// take removes up to limit requests, the longest waiting first. A request whose caller has gone, or that has waited
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
+
+// take removes up to limit requests, the longest waiting first; none where fewer than least wait. A request whose caller has gone, or that has waited
 // for longer than patience, is dropped: work past its deadline is not started. A second occurrence of an order id waits for the next batch, where the first
 // one's outcome can be read.
-func (q *queue) take(limit int, patience time.Duration) []*request {
+func (q *queue) take(least, limit int, patience time.Duration) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
+	if len(q.waiting) < least {
 		return nil
 	}
 	oldest := time.Now().Add(-patience)

@@ -21,12 +21,12 @@ func ids(batch []*request) (list string) {
 func TestQueueHandsOutBatchesInOrder(t *testing.T) {
 	q := newQueue()
 	for _, id := range []string{"a", "b", "a", "c", "d"} {
-		if err := q.push(ask(t.Context(), id), 10); err != nil {
+		if _, err := q.push(ask(t.Context(), id), 10); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, want := range []string{"abc", "ad", ""} {
-		if got := ids(q.take(3, time.Hour)); got != want {
+		if got := ids(q.take(1, 3, time.Hour)); got != want {
 			t.Errorf("batch %d: got %q, want %q", i, got, want)
 		}
 	}
@@ -37,12 +37,12 @@ func TestQueueDoesNotStartWhatNobodyWaitsFor(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	r := ask(gone, "a")
 	for _, r := range []*request{r, ask(t.Context(), "b")} {
-		if err := q.push(r, 10); err != nil {
+		if _, err := q.push(r, 10); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cancel()
-	if got := ids(q.take(10, time.Hour)); got != "b" {
+	if got := ids(q.take(1, 10, time.Hour)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
 	if a := <-r.answer; !errors.Is(a.err, context.Canceled) || CodeOf(a.err) != CodeUnavailable {
@@ -55,11 +55,11 @@ func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
 	r := ask(t.Context(), "a")
 	r.queued = time.Now().Add(-time.Minute)
 	for _, r := range []*request{r, ask(t.Context(), "b")} {
-		if err := q.push(r, 10); err != nil {
+		if _, err := q.push(r, 10); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := ids(q.take(10, 30*time.Second)); got != "b" {
+	if got := ids(q.take(1, 10, 30*time.Second)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
 	if a := <-r.answer; CodeOf(a.err) != CodeOverloaded {
@@ -70,28 +70,28 @@ func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	q := newQueue()
 	for range 2 {
-		if err := q.push(ask(t.Context(), "a"), 2); err != nil {
+		if _, err := q.push(ask(t.Context(), "a"), 2); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := q.push(ask(t.Context(), "a"), 2); CodeOf(err) != CodeOverloaded {
+	if _, err := q.push(ask(t.Context(), "a"), 2); CodeOf(err) != CodeOverloaded {
 		t.Fatalf("got %v, want %s", err, CodeOverloaded)
 	}
 }
 
 func TestQueueRetiresOnlyWhenEmpty(t *testing.T) {
 	q := newQueue()
-	if err := q.push(ask(t.Context(), "a"), 2); err != nil {
+	if _, err := q.push(ask(t.Context(), "a"), 2); err != nil {
 		t.Fatal(err)
 	}
 	if q.retire() {
 		t.Fatal("retired with a request in it")
 	}
-	q.take(1, time.Hour)
+	q.take(1, 1, time.Hour)
 	if !q.retire() {
 		t.Fatal("did not retire")
 	}
-	if err := q.push(ask(t.Context(), "a"), 2); !errors.Is(err, errRetired) {
+	if _, err := q.push(ask(t.Context(), "a"), 2); !errors.Is(err, errRetired) {
 		t.Fatalf("got %v, want errRetired", err)
 	}
 }

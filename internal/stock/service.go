@@ -17,16 +17,18 @@ type Config struct {
 	// takes them in one trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
 	// slower under contention, never wrong.
 	Lock     func(sku string, segment int) locking.Locker
+	Lanes    int          // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
 	Observer Observer     // nil: none
 	Logger   *slog.Logger // nil: none
 }
 
 // Service sells stock. It is safe for concurrent use.
 type Service struct {
-	store    Store
-	lock     func(sku string, segment int) locking.Locker
-	observer Observer
-	log      *slog.Logger
+	store     Store
+	lock      func(sku string, segment int) locking.Locker
+	observer  Observer
+	log       *slog.Logger
+	mostLanes int
 
 	base   context.Context // of the lanes' work; outlives the callers, ends when a Close is out of patience
 	cancel context.CancelFunc
@@ -41,7 +43,7 @@ type Service struct {
 	requests    sync.Pool // of *request
 	lanes       struct {
 		sync.RWMutex
-		bySKU   map[string]*lane
+		bySKU   map[string]*seller
 		stopped bool
 		running sync.WaitGroup // also of what runs beside the lanes
 	}
@@ -50,6 +52,9 @@ type Service struct {
 // NewService returns a service that runs until Close.
 func NewService(c Config) *Service {
 	s := &Service{store: c.Store, lock: c.Lock, observer: c.Observer, log: c.Logger, stop: make(chan struct{})}
+	if s.mostLanes = c.Lanes; s.mostLanes == 0 {
+		s.mostLanes = mostLanes
+	}
 	if s.observer == nil {
 		s.observer = NoObserver{}
 	}
@@ -59,7 +64,7 @@ func NewService(c Config) *Service {
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.beside, s.endBeside = context.WithCancel(s.base)
 	s.breaker.circuit = s.newCircuit()
-	s.lanes.bySKU = make(map[string]*lane)
+	s.lanes.bySKU = make(map[string]*seller)
 	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
 	s.memories = newMemories()
 	s.lanes.running.Go(s.watch)
@@ -179,14 +184,14 @@ func (s *Service) Restock(ctx context.Context, restock Restock) (created bool, e
 	return created, nil
 }
 
-// enqueue puts a request into the lane of its SKU and starts the lane where there is none.
+// enqueue puts a request into the queue of its SKU's seller, and starts one where there is none.
 func (s *Service) enqueue(sku string, r *request) error {
 	for {
-		l, err := s.lane(sku)
+		seller, err := s.seller(sku)
 		if err != nil {
 			return err
 		}
-		switch err := l.push(r); {
+		switch err := seller.push(r); {
 		case errors.Is(err, errRetired):
 			continue // it ended between our finding it and our pushing: start another
 		default:
@@ -200,41 +205,41 @@ func (s *Service) Waiting() int {
 	s.lanes.RLock()
 	defer s.lanes.RUnlock()
 	waiting := 0
-	for _, l := range s.lanes.bySKU {
-		waiting += l.queue.length()
+	for _, seller := range s.lanes.bySKU {
+		waiting += seller.queue.length()
 	}
 	return waiting
 }
 
-func (s *Service) lane(sku string) (*lane, error) {
+func (s *Service) seller(sku string) (*seller, error) {
 	s.lanes.RLock()
-	l, stopped := s.lanes.bySKU[sku], s.lanes.stopped
+	known, stopped := s.lanes.bySKU[sku], s.lanes.stopped
 	s.lanes.RUnlock()
-	if l != nil && !stopped {
-		return l, nil
+	if known != nil && !stopped {
+		return known, nil
 	}
 	s.lanes.Lock()
 	defer s.lanes.Unlock()
 	if s.lanes.stopped {
 		return nil, &Error{Code: CodeUnavailable, Message: "the service is shutting down"}
 	}
-	if l := s.lanes.bySKU[sku]; l != nil {
-		return l, nil
+	if known := s.lanes.bySKU[sku]; known != nil {
+		return known, nil
 	}
-	l = newLane(s, sku)
-	s.lanes.bySKU[sku] = l
-	s.lanes.running.Go(l.run)
-	return l, nil
+	known = newSeller(s, sku)
+	s.lanes.bySKU[sku] = known
+	s.lanes.running.Go(known.newLane().run)
+	return known, nil
 }
 
-// retire takes a lane out of the service unless a request has come in. Afterwards push refuses.
-func (s *Service) retire(l *lane) bool {
+// retire takes a seller out of the service unless a request has come in. Afterwards push refuses.
+func (s *Service) retire(seller *seller) bool {
 	s.lanes.Lock()
 	defer s.lanes.Unlock()
-	if !l.queue.retire() {
+	if !seller.queue.retire() {
 		return false
 	}
-	delete(s.lanes.bySKU, l.sku)
+	delete(s.lanes.bySKU, seller.sku)
 	return true
 }
 

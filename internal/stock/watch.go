@@ -51,11 +51,11 @@ func (s *Service) noteNotices(err error) {
 	}
 }
 
-// forget makes the SKU's lane read the segments anew, and ends what is remembered: there may be more than that.
+// forget makes the SKU's lanes read the segments anew, and ends what is remembered: there may be more than that.
 func (s *Service) forget(sku string) {
 	s.lanes.RLock()
-	if l := s.lanes.bySKU[sku]; l != nil {
-		l.stale.Store(true)
+	if seller := s.lanes.bySKU[sku]; seller != nil {
+		seller.news.Add(1)
 	}
 	s.lanes.RUnlock()
 	s.memories.forget(sku)
@@ -63,8 +63,8 @@ func (s *Service) forget(sku string) {
 
 func (s *Service) forgetAll() {
 	s.lanes.RLock()
-	for _, l := range s.lanes.bySKU {
-		l.stale.Store(true)
+	for _, seller := range s.lanes.bySKU {
+		seller.news.Add(1)
 	}
 	s.lanes.RUnlock()
 	s.memories.forgetAll()
