@@ -2,6 +2,7 @@ package compare
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,25 @@ func TestRatiosArePaired(t *testing.T) {
 		"one has no more": {[]float64{50, 50}, []float64{100}, 0.5},
 	} {
 		if got := PairedRatio(c.a, c.b); got != c.want {
+			t.Errorf("%s: %v instead of %v", name, got, c.want)
+		}
+	}
+}
+
+func TestJain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		counts []int64
+		want   float64
+	}{
+		"nobody":           {nil, 0},
+		"nothing":          {[]int64{0, 0}, 0},
+		"alone":            {[]int64{7}, 1},
+		"all the same":     {[]int64{3, 3, 3}, 1},
+		"one has all":      {[]int64{0, 9, 0, 0}, 0.25},
+		"one has the half": {[]int64{1, 2}, 0.9},
+	} {
+		if got := Jain(c.counts); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%s: %v instead of %v", name, got, c.want)
 		}
 	}

@@ -45,5 +45,15 @@ func PairedRatio(a, b []float64) float64 {
 	return Median(ratios)
 }
 
+// Jain is Jain's fairness index: the square of the sum, over n times the sum of the squares. 0 if nobody got anything.
+func Jain(counts []int64) float64 {
+	var sum, squares float64
+	for _, n := range counts {
+		sum += float64(n)
+		squares += float64(n) * float64(n)
+	}
+	return Ratio(sum*sum, float64(len(counts))*squares)
+}
+
 // Milliseconds is a time as figures tell it.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

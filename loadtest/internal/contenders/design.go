@@ -8,6 +8,8 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/servers"
 )
 
 // design is a way to sell a hot SKU.
@@ -21,7 +23,7 @@ type design struct {
 // shop is a design at work.
 type shop struct {
 	prepare func(ctx context.Context, sku string) error // puts a SKU up for sale
-	sell    seller
+	sell    crowd.Seller
 	// after is called after each round of a SKU; nil: nothing is to be done.
 	after func(ctx context.Context, sku string) error
 }
@@ -69,7 +71,7 @@ func (m *market) entrant(ctx context.Context, d design, callers int) (*entrant, 
 	e.measure = func(ctx context.Context) (round, error) { return s.round(ctx, callers, window) }
 	warm, err := s.round(ctx, callers, warmUp)
 	if warm.sku != "" {
-		m.world.told.add(warm.sku, warm.counts.Accepted, 0)
+		m.world.told.Add(warm.sku, warm.counts.Accepted, 0)
 	}
 	if err != nil {
 		e.failed = fmt.Errorf("warm up: %w", err)
@@ -79,15 +81,15 @@ func (m *market) entrant(ctx context.Context, d design, callers int) (*entrant, 
 
 // round sells a fresh SKU.
 func (s shop) round(ctx context.Context, callers int, window time.Duration) (round, error) {
-	sku := newName("hot-")
+	sku := servers.NewName("hot-")
 	if err := s.prepare(ctx, sku); err != nil {
 		return round{}, fmt.Errorf("put a SKU up for sale: %w", err)
 	}
-	sold, err := crowd(ctx, sku, callers, window, s.sell)
+	sold, err := crowd.Buy(ctx, sku, callers, window, s.sell)
 	if s.after != nil {
 		err = errors.Join(err, s.after(ctx, sku))
 	}
-	return sold.round(sku), err
+	return roundOf(sold, sku), err
 }
 
 // inProcessTargets are about many callers, where batches pay.

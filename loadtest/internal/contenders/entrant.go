@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"inventory/loadtest/internal/books"
+	"inventory/loadtest/internal/crowd"
 )
 
 // entrant is a contender that plays one round after another.
@@ -23,7 +26,7 @@ type entrant struct {
 // round is what came of one.
 type round struct {
 	sku      string // "": nothing was sold
-	counts   counts
+	counts   crowd.Counts
 	unheard  int64 // requests whose answers nobody waited for
 	repeated int64 // requests with order ids that were sent before
 	took     time.Duration
@@ -32,26 +35,14 @@ type round struct {
 	share    float64 // of the whole, that the process with the least got; 0 where there is one process
 }
 
-// counts are the answers of a round.
-type counts struct {
-	Accepted int64 `json:"accepted"` // sold now
-	Replayed int64 `json:"replayed"` // sold before, and told again
-	Refused  int64 `json:"refused"`  // told that nothing is left, or free
-	GaveUp   int64 `json:"gave_up"`  // still waited for a lock when the window was over
-}
-
-func (c counts) add(o counts) counts {
-	return counts{c.Accepted + o.Accepted, c.Replayed + o.Replayed, c.Refused + o.Refused, c.GaveUp + o.GaveUp}
-}
-
 // play plays a round. An entrant that failed once does not play again.
-func (e *entrant) play(ctx context.Context, told ledger, number int) {
+func (e *entrant) play(ctx context.Context, told books.Ledger, number int) {
 	if e.failed != nil {
 		return
 	}
 	r, err := e.measure(ctx)
 	if r.sku != "" {
-		told.add(r.sku, r.counts.Accepted, r.unheard)
+		told.Add(r.sku, r.counts.Accepted, r.unheard)
 	}
 	if err != nil {
 		e.failed = fmt.Errorf("round %d: %w", number+1, err)
@@ -70,4 +61,9 @@ func (e *entrant) perSecond() (all []float64) {
 		all = append(all, float64(n)/r.took.Seconds())
 	}
 	return all
+}
+
+// roundOf is a sale as a round of a contender.
+func roundOf(s crowd.Sale, sku string) round {
+	return round{sku: sku, counts: s.Counts, took: s.Took, p50: s.Waits.Quantile(50), p99: s.Waits.Quantile(99)}
 }

@@ -1,13 +1,9 @@
 package contenders
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
 	"inventory/loadtest/internal/servers"
@@ -15,64 +11,15 @@ import (
 
 // Environment is what the figures depend on beside the contenders.
 type Environment struct {
-	System            string  `json:"system"`
-	Processors        int     `json:"processors"` // shared by this program, its workers and the servers
-	Go                string  `json:"go"`
-	PostgreSQL        string  `json:"postgresql"`
-	Fsync             string  `json:"fsync"`
-	SynchronousCommit string  `json:"synchronous_commit"`
-	FullPageWrites    string  `json:"full_page_writes"`
-	Redis             string  `json:"redis"`
-	Generator         string  `json:"generator"` // of requests over HTTP
-	Rounds            int     `json:"rounds"`
-	WindowSeconds     float64 `json:"window_seconds"` // of a round; wrk takes whole seconds
+	servers.Environment
+	Generator     string  `json:"generator"` // of requests over HTTP
+	Rounds        int     `json:"rounds"`
+	WindowSeconds float64 `json:"window_seconds"` // of a round; wrk takes whole seconds
 }
 
 // String is the environment in a line.
 func (e Environment) String() string {
-	return fmt.Sprintf("Rounds: %d of %.3g s. %s, %d processors for all; %s; PostgreSQL %s (fsync %s, synchronous_commit %s); Redis %s; "+
-		"over HTTP sends %s.", e.Rounds, e.WindowSeconds, e.System, e.Processors, e.Go, e.PostgreSQL, e.Fsync, e.SynchronousCommit,
-		e.Redis, e.Generator)
-}
-
-// settings are asked of PostgreSQL. In: nothing. Out: the version, and what makes commits durable.
-const settings = `SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'),
-       current_setting('full_page_writes')`
-
-// lookAround asks the servers what they are. One whose commits do not survive a power cut is refused: its figures
-// could not be compared.
-func lookAround(ctx context.Context, on servers.URLs, g generator, s Scale) (Environment, error) {
-	e := Environment{
-		System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(), Go: runtime.Version(), Generator: g.name(),
-		Rounds: s.Rounds, WindowSeconds: s.Window.Seconds(),
-	}
-	connection, err := pgx.Connect(ctx, on.DatabaseURL)
-	if err != nil {
-		return Environment{}, fmt.Errorf("reach PostgreSQL: %w", err)
-	}
-	err = connection.QueryRow(ctx, settings).Scan(&e.PostgreSQL, &e.Fsync, &e.SynchronousCommit, &e.FullPageWrites)
-	if err := errors.Join(err, connection.Close(ctx)); err != nil {
-		return Environment{}, fmt.Errorf("ask PostgreSQL for its settings: %w", err)
-	}
-	if e.Fsync != "on" || e.SynchronousCommit != "on" {
-		return Environment{}, fmt.Errorf("PostgreSQL has fsync %s and synchronous_commit %s; both must be on", e.Fsync, e.SynchronousCommit)
-	}
-	e.Redis, err = redisVersion(ctx, on.RedisURL)
-	return e, err
-}
-
-func redisVersion(ctx context.Context, redisURL string) (string, error) {
-	client, err := openRedis(redisURL)
-	if err != nil {
-		return "", err
-	}
-	text, err := client.Info(ctx, "server").Result()
-	if err := errors.Join(err, client.Close()); err != nil {
-		return "", fmt.Errorf("reach Redis: %w", err)
-	}
-	_, version, _ := strings.Cut(text, "redis_version:")
-	version, _, _ = strings.Cut(version, "\r\n")
-	return version, nil
+	return fmt.Sprintf("Rounds: %d of %.3g s. %v; over HTTP sends %s.", e.Rounds, e.WindowSeconds, e.Environment, e.Generator)
 }
 
 // openRedis makes a client of peers. Commands are not sent again: who does not get an answer says so.

@@ -9,6 +9,8 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
 
@@ -77,11 +79,11 @@ func (w *world) serve(ctx context.Context, j job) (*site, error) {
 
 // serveService starts the service, and lets it sell for a moment.
 func (w *world) serveService(ctx context.Context, databaseURL, redisURL string) (*site, error) {
-	s, err := w.serve(ctx, job{Kind: workServe, DatabaseURL: databaseURL, RedisURL: redisURL})
+	s, err := w.serve(ctx, job{workServe, crowd.Job{DatabaseURL: databaseURL, RedisURL: redisURL}})
 	if err != nil {
 		return nil, err
 	}
-	sku := newName("warm-")
+	sku := servers.NewName("warm-")
 	if err := s.create(ctx, hot(sku, w.scale.Segments)); err != nil {
 		return nil, err
 	}
@@ -95,7 +97,7 @@ func (s *site) warmUp(ctx context.Context, sku string) error {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	if sku != noopSKU {
-		s.world.told.add(sku, r.counts.Accepted, r.unheard)
+		s.world.told.Add(sku, r.counts.Accepted, r.unheard)
 	}
 	return nil
 }
@@ -120,7 +122,7 @@ func (s *site) send(ctx context.Context, sku string, l load) (round, error) {
 // entrant sells a fresh SKU in each round.
 func (s *site) entrant(name string, l load) *entrant {
 	return &entrant{name: name, ours: true, callers: l.connections, measure: func(ctx context.Context) (round, error) {
-		sku := newName("hot-")
+		sku := servers.NewName("hot-")
 		if err := s.create(ctx, hot(sku, s.world.scale.Segments)); err != nil {
 			return round{}, err
 		}

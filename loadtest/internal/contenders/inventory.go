@@ -5,6 +5,7 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/stock"
+	"inventory/loadtest/internal/crowd"
 )
 
 const inventoryName = "inventory"
@@ -51,21 +52,6 @@ func (m *market) serviceShop(service *stock.Service) shop {
 			_, _, err := service.CreateSKU(ctx, hot(sku, m.world.scale.Segments))
 			return err
 		},
-		sell: sellerOf(service),
-	}
-}
-
-// sellerOf sells through a service.
-func sellerOf(service *stock.Service) seller {
-	return func(ctx context.Context, o order) (outcome, error) {
-		_, _, err := service.Deduct(ctx, o.sku, stock.Order{OrderID: o.id, Quantity: 1})
-		switch stock.CodeOf(err) {
-		case "":
-			return accepted, nil
-		case stock.CodeSoldOut, stock.CodeInsufficientStock:
-			return refused, nil
-		default:
-			return refused, err
-		}
+		sell: crowd.Through(service),
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"inventory/internal/latency"
+	"inventory/loadtest/internal/crowd"
 )
 
 // labClient sends from this process, over plain connections that are kept. It hears every answer.
@@ -47,7 +48,7 @@ func (labClient) drive(ctx context.Context, l load) (round, error) {
 	back.Wait()
 	r, waits, errs := round{took: time.Since(start)}, latency.New(), []error(nil)
 	for i := range lines {
-		r.counts, r.unheard = r.counts.add(lines[i].counts), r.unheard+lines[i].unheard
+		r.counts, r.unheard = r.counts.Add(lines[i].counts), r.unheard+lines[i].unheard
 		r.repeated += lines[i].repeated
 		for _, wait := range lines[i].waits {
 			waits.Record(wait)
@@ -71,7 +72,7 @@ type wire struct {
 
 	sent     int
 	kept     []string
-	counts   counts
+	counts   crowd.Counts
 	unheard  int64
 	repeated int64
 	waits    []time.Duration

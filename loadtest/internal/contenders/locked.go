@@ -14,6 +14,8 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
+
+	"inventory/loadtest/internal/crowd"
 )
 
 //go:embed take_units.sql
@@ -57,7 +59,7 @@ func (p pace) NextBackoff() time.Duration { return time.Duration(p)/2 + rand.N(t
 func oneLock(library lockLibrary) design {
 	return design{name: "one Redis lock, " + library.name, open: func(_ context.Context, m *market, callers int) (shop, error) {
 		lock := library.open(m.redis, pauseOf(callers))
-		return shop{prepare: m.create(1), sell: func(ctx context.Context, o order) (outcome, error) {
+		return shop{prepare: m.create(1), sell: func(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
 			return locked(ctx, lock, o, 0, m.take)
 		}}, nil
 	}}
@@ -71,11 +73,11 @@ func textbookInOneStatement() design {
 	return segmentLocks("textbook segments, one statement", (*market).take)
 }
 
-func segmentLocks(name string, take func(m *market, ctx context.Context, o order, segment int) (outcome, error)) design {
+func segmentLocks(name string, take func(m *market, ctx context.Context, o crowd.Order, segment int) (crowd.Outcome, error)) design {
 	return design{name: name, open: func(_ context.Context, m *market, callers int) (shop, error) {
 		lock := bsmLocks().open(m.redis, pauseOf(callers))
-		return shop{prepare: m.create(m.segments()), sell: func(ctx context.Context, o order) (outcome, error) {
-			return locked(ctx, lock, o, rand.IntN(m.segments()), func(ctx context.Context, o order, segment int) (outcome, error) {
+		return shop{prepare: m.create(m.segments()), sell: func(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
+			return locked(ctx, lock, o, rand.IntN(m.segments()), func(ctx context.Context, o crowd.Order, segment int) (crowd.Outcome, error) {
 				return take(m, ctx, o, segment)
 			})
 		}}, nil
@@ -83,30 +85,30 @@ func segmentLocks(name string, take func(m *market, ctx context.Context, o order
 }
 
 // locked takes an order's unit from a segment under that segment's lock.
-func locked(ctx context.Context, lock lockFunc, o order, segment int,
-	take func(ctx context.Context, o order, segment int) (outcome, error),
-) (became outcome, err error) {
-	waiting, cancel := context.WithDeadline(ctx, o.end)
+func locked(ctx context.Context, lock lockFunc, o crowd.Order, segment int,
+	take func(ctx context.Context, o crowd.Order, segment int) (crowd.Outcome, error),
+) (became crowd.Outcome, err error) {
+	waiting, cancel := context.WithDeadline(ctx, o.End)
 	defer cancel()
-	unlock, err := lock(waiting, fmt.Sprintf("contenders/%s/%d", o.sku, segment))
+	unlock, err := lock(waiting, fmt.Sprintf("contenders/%s/%d", o.SKU, segment))
 	switch {
-	case err != nil && !time.Now().Before(o.end):
-		return gaveUp, nil
+	case err != nil && !time.Now().Before(o.End):
+		return crowd.GaveUp, nil
 	case err != nil:
-		return refused, fmt.Errorf("lock: %w", err)
+		return crowd.Refused, fmt.Errorf("lock: %w", err)
 	}
 	became, err = take(ctx, o, segment)
 	return became, errors.Join(err, unlock(ctx))
 }
 
 // takeInSteps takes an order's unit from a segment in a transaction of two statements.
-func (m *market) takeInSteps(ctx context.Context, o order, segment int) (became outcome, err error) {
+func (m *market) takeInSteps(ctx context.Context, o crowd.Order, segment int) (became crowd.Outcome, err error) {
 	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, takeUnitsSQL, o.sku, segment)
-		if became, err = inserted(tag, err); err != nil || became == refused {
+		tag, err := tx.Exec(ctx, takeUnitsSQL, o.SKU, segment)
+		if became, err = inserted(tag, err); err != nil || became == crowd.Refused {
 			return err
 		}
-		_, err = tx.Exec(ctx, insertOrderSQL, o.sku, segment, o.id)
+		_, err = tx.Exec(ctx, insertOrderSQL, o.SKU, segment, o.ID)
 		return err
 	})
 	return became, err

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/stock"
+	"inventory/loadtest/internal/crowd"
 )
 
 //go:embed luastream.lua
@@ -52,12 +53,12 @@ func (l *luaShop) prepare(ctx context.Context, sku string) error {
 	return l.client.Set(ctx, luaKeys(sku)[0], stock.MaxStock, lease).Err()
 }
 
-func (l *luaShop) sell(ctx context.Context, o order) (outcome, error) {
-	took, err := l.pipeline.EvalSha(ctx, l.script, luaKeys(o.sku), o.id).Int()
+func (l *luaShop) sell(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
+	took, err := l.pipeline.EvalSha(ctx, l.script, luaKeys(o.SKU), o.ID).Int()
 	if err != nil || took == 0 {
-		return refused, err
+		return crowd.Refused, err
 	}
-	return accepted, nil
+	return crowd.Accepted, nil
 }
 
 // close counts a SKU's orders, and removes them: they take memory.

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/crowd"
 )
 
 const bareName = "bare transaction"
@@ -37,18 +38,18 @@ func bareTransaction() design {
 			return shop{}, fmt.Errorf("reach PostgreSQL: %w", err)
 		}
 		m.world.onClose(connection.Close)
-		return shop{prepare: m.create(1), sell: func(ctx context.Context, o order) (outcome, error) {
+		return shop{prepare: m.create(1), sell: func(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
 			err := pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
-				if _, err := tx.Exec(ctx, insertOrderSQL, o.sku, 0, o.id); err != nil {
+				if _, err := tx.Exec(ctx, insertOrderSQL, o.SKU, 0, o.ID); err != nil {
 					return err
 				}
-				tag, err := tx.Exec(ctx, takeUnitsSQL, o.sku, 0)
+				tag, err := tx.Exec(ctx, takeUnitsSQL, o.SKU, 0)
 				if err == nil && tag.RowsAffected() == 0 {
 					err = errors.New("nothing is left")
 				}
 				return err
 			})
-			return accepted, err
+			return crowd.Accepted, err
 		}}, nil
 	}}
 }

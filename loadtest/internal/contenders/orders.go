@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/servers"
 )
 
 //go:embed fill_random.sql
@@ -64,14 +65,14 @@ func (w *world) serveFilled(ctx context.Context, fill string) (s *site, sku stri
 	if err != nil {
 		return nil, "", err
 	}
-	sku = newName("sold-")
+	sku = servers.NewName("sold-")
 	if err := s.create(ctx, hot(sku, w.scale.Segments)); err != nil {
 		return nil, "", err
 	}
 	if err := w.fill(ctx, databaseURL, fill, sku); err != nil {
 		return nil, "", fmt.Errorf("fill the table of orders: %w", err)
 	}
-	w.told.filled(sku, int64(w.scale.Orders))
+	w.told.Filled(sku, int64(w.scale.Orders))
 	return s, sku, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/stock"
+	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -29,7 +30,7 @@ func TestFilledOrdersAreLikeSoldOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := uuid.Must(uuid.NewV7()).String()
-		w.told.filled(sku, int64(w.scale.Orders))
+		w.told.Filled(sku, int64(w.scale.Orders))
 		var first, last string
 		query := "SELECT min(order_id), max(order_id) FROM deductions WHERE sku_id = $1"
 		if err := connection.QueryRow(t.Context(), query, sku).Scan(&first, &last); err != nil {
@@ -55,7 +56,7 @@ func newWorld(t *testing.T) (w *world, databaseURL string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w = &world{servers: private.URLs, scale: Tiny(), told: ledger{}}
+	w = &world{servers: private.URLs, scale: Tiny(), told: books.Ledger{}}
 	w.onClose(func(context.Context) error { return private.Stop() })
 	t.Cleanup(func() {
 		if err := w.close(context.WithoutCancel(t.Context())); err != nil {

@@ -85,7 +85,7 @@ func (c Case) table() compare.Table {
 		table = append(table, []string{
 			e.Name, humanize.Comma(int64(e.Callers)), compare.Number(e.Accepted), compare.Number(e.Answers),
 			compare.Number(e.Spread.Least) + " to " + compare.Number(e.Spread.Most), fmt.Sprintf("%.3g", e.Ratio),
-			compare.Number(e.P50), compare.Number(e.P99), humanize.Comma(e.counts.Accepted), humanize.Comma(e.Replayed),
+			compare.Number(e.P50), compare.Number(e.P99), humanize.Comma(e.Counts.Accepted), humanize.Comma(e.Replayed),
 			humanize.Comma(e.Refused), humanize.Comma(e.GaveUp), humanize.Comma(e.Rows),
 		})
 	}

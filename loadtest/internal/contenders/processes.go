@@ -1,15 +1,14 @@
 package contenders
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"time"
+	"slices"
 
-	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/worker"
+	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/servers"
 )
 
 const (
@@ -31,18 +30,18 @@ func severalProcesses(ctx context.Context, w *world) ([]*entrant, error) {
 func (m *market) processes(name string, n int) *entrant {
 	callers := m.world.scale.many()
 	return &entrant{name: name, ours: true, callers: callers, measure: func(ctx context.Context) (round, error) {
-		sku := newName("hot-")
+		sku := servers.NewName("hot-")
 		if err := m.create(m.segments())(ctx, sku); err != nil {
 			return round{}, fmt.Errorf("put a SKU up for sale: %w", err)
 		}
 		jobs := make([]job, n)
 		for i := range jobs {
-			jobs[i] = job{
-				Kind: workCallers, DatabaseURL: m.databaseURL, RedisURL: m.world.servers.RedisURL,
+			jobs[i] = job{Kind: workCallers, Job: crowd.Job{
+				DatabaseURL: m.databaseURL, RedisURL: m.world.servers.RedisURL,
 				SKU: sku, Callers: (callers + i) / n, Window: m.world.scale.Window,
-			}
+			}}
 		}
-		sales, err := m.world.compete(ctx, jobs)
+		sales, err := crowd.Compete(ctx, m.world.worker, m.world.scale.Window, jobs)
 		if err != nil {
 			return round{}, err
 		}
@@ -50,63 +49,12 @@ func (m *market) processes(name string, n int) *entrant {
 	}}
 }
 
-// competeLimit is how long callers may take beyond their window.
-const competeLimit = time.Minute
-
-// compete runs each job in a process of its own, all at once, and returns what they sold, in that order.
-func (w *world) compete(ctx context.Context, jobs []job) (sales []sale, err error) {
-	var processes []*worker.Process
-	defer func() {
-		for _, p := range processes {
-			err = errors.Join(err, p.End())
-		}
-	}()
-	for _, j := range jobs {
-		p, err := worker.Start(ctx, w.worker, j, j.Window+competeLimit)
-		if err != nil {
-			return nil, err
-		}
-		processes = append(processes, p)
-	}
-	for _, p := range processes {
-		if said, err := p.Hear(); err != nil || said != ready {
-			return nil, errors.Join(err, fmt.Errorf("a process is not ready, it says %q", said))
-		}
-	}
-	for _, p := range processes {
-		if err := p.Say(goAhead); err != nil {
-			return nil, err
-		}
-	}
-	for _, p := range processes {
-		said, err := p.Hear()
-		if err != nil {
-			return nil, err
-		}
-		s := sale{Waits: latency.New()}
-		if err := json.Unmarshal([]byte(said), &s); err != nil {
-			return nil, fmt.Errorf("understand a process: %w", err)
-		}
-		sales = append(sales, s)
-	}
-	return sales, nil
-}
-
 // together is what some processes sold of one SKU, and the share of the one that sold least.
-func together(sku string, sales []sale) round {
-	all := sale{Waits: latency.New()}
-	var least int64
-	for i, s := range sales {
-		all.Counts = all.Counts.add(s.Counts)
-		all.Took = max(all.Took, s.Took)
-		all.Waits.Add(s.Waits)
-		if i == 0 || s.Counts.Accepted < least {
-			least = s.Counts.Accepted
-		}
-	}
-	r := all.round(sku)
+func together(sku string, sales []crowd.Sale) round {
+	r := roundOf(crowd.Together(sales), sku)
 	if len(sales) > 1 {
-		r.share = compare.Ratio(float64(least), float64(all.Counts.Accepted))
+		least := slices.MinFunc(sales, func(a, b crowd.Sale) int { return cmp.Compare(a.Counts.Accepted, b.Counts.Accepted) })
+		r.share = compare.Ratio(float64(least.Counts.Accepted), float64(r.counts.Accepted))
 	}
 	return r
 }

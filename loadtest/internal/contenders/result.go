@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/crowd"
 )
 
 // Result is what a run measured.
@@ -30,24 +31,24 @@ type Case struct {
 
 // Entry is a contender's figures: medians of its rounds.
 type Entry struct {
-	Case        string  `json:"case"`
-	Name        string  `json:"name"`
-	Ours        bool    `json:"ours"`
-	Callers     int     `json:"callers,omitempty"`
-	Connections int     `json:"connections,omitempty"`
-	Accepted    float64 `json:"accepted_per_second"`
-	Answers     float64 `json:"answers_per_second"` // acceptances, replays and refusals
-	Spread      Spread  `json:"spread"`
-	P50         float64 `json:"p50_ms"`
-	P99         float64 `json:"p99_ms"`
-	Ratio       float64 `json:"ratio"`
-	RatioTo     string  `json:"ratio_to"`
-	RatioToNoop float64 `json:"ratio_to_noop,omitempty"`
-	LeastShare  float64 `json:"least_share,omitempty"`
-	counts              // of all rounds
-	Unheard     int64   `json:"unheard"`
-	Rows        int64   `json:"rows"`
-	Note        string  `json:"note,omitempty"` // what went wrong
+	Case         string  `json:"case"`
+	Name         string  `json:"name"`
+	Ours         bool    `json:"ours"`
+	Callers      int     `json:"callers,omitempty"`
+	Connections  int     `json:"connections,omitempty"`
+	Accepted     float64 `json:"accepted_per_second"`
+	Answers      float64 `json:"answers_per_second"` // acceptances, replays and refusals
+	Spread       Spread  `json:"spread"`
+	P50          float64 `json:"p50_ms"`
+	P99          float64 `json:"p99_ms"`
+	Ratio        float64 `json:"ratio"`
+	RatioTo      string  `json:"ratio_to"`
+	RatioToNoop  float64 `json:"ratio_to_noop,omitempty"`
+	LeastShare   float64 `json:"least_share,omitempty"`
+	crowd.Counts         // of all rounds
+	Unheard      int64   `json:"unheard"`
+	Rows         int64   `json:"rows"`
+	Note         string  `json:"note,omitempty"` // what went wrong
 
 	rounds []float64 // per second, what counts
 	waits  []float64 // p50 of each
@@ -84,7 +85,7 @@ func (e *entrant) entry(rows map[string]int64) Entry {
 		answers = append(answers, float64(r.counts.Accepted+r.counts.Replayed+r.counts.Refused)/seconds)
 		out.waits = append(out.waits, compare.Milliseconds(r.p50))
 		p99, shares = append(p99, compare.Milliseconds(r.p99)), append(shares, r.share)
-		out.counts, out.Unheard = out.counts.add(r.counts), out.Unheard+r.unheard
+		out.Counts, out.Unheard = out.Counts.Add(r.counts), out.Unheard+r.unheard
 		if !skus[r.sku] {
 			skus[r.sku] = true
 			out.Rows += rows[r.sku]

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"inventory/loadtest/internal/crowd"
 )
 
 //go:embed take.sql
@@ -16,31 +18,31 @@ var takeUnlockedSQL string
 
 // oneRow is a conditional UPDATE of one row, without a lock beside the row's own.
 func oneRow() design {
-	return onRows("one row, no lock", func(*market) int { return 1 }, func(ctx context.Context, m *market, o order) (outcome, error) {
+	return onRows("one row, no lock", func(*market) int { return 1 }, func(ctx context.Context, m *market, o crowd.Order) (crowd.Outcome, error) {
 		return m.take(ctx, o, 0)
 	})
 }
 
 // freeRows is that on one row of several, by chance.
 func freeRows() design {
-	return onRows("segment rows, no locks", (*market).segments, func(ctx context.Context, m *market, o order) (outcome, error) {
+	return onRows("segment rows, no locks", (*market).segments, func(ctx context.Context, m *market, o crowd.Order) (crowd.Outcome, error) {
 		return m.take(ctx, o, rand.IntN(m.segments()))
 	})
 }
 
 // skipLocked is that on a row that nobody has locked, and a refusal where there is none.
 func skipLocked() design {
-	return onRows("segment rows, SKIP LOCKED", (*market).segments, func(ctx context.Context, m *market, o order) (outcome, error) {
-		tag, err := m.pool.Exec(ctx, takeUnlockedSQL, o.sku, o.id)
+	return onRows("segment rows, SKIP LOCKED", (*market).segments, func(ctx context.Context, m *market, o crowd.Order) (crowd.Outcome, error) {
+		tag, err := m.pool.Exec(ctx, takeUnlockedSQL, o.SKU, o.ID)
 		return inserted(tag, err)
 	})
 }
 
-func onRows(name string, segments func(m *market) int, sell func(ctx context.Context, m *market, o order) (outcome, error)) design {
+func onRows(name string, segments func(m *market) int, sell func(ctx context.Context, m *market, o crowd.Order) (crowd.Outcome, error)) design {
 	return design{name: name, open: func(_ context.Context, m *market, _ int) (shop, error) {
 		return shop{
 			prepare: m.create(segments(m)),
-			sell:    func(ctx context.Context, o order) (outcome, error) { return sell(ctx, m, o) },
+			sell:    func(ctx context.Context, o crowd.Order) (crowd.Outcome, error) { return sell(ctx, m, o) },
 		}, nil
 	}}
 }
@@ -48,15 +50,15 @@ func onRows(name string, segments func(m *market) int, sell func(ctx context.Con
 func (m *market) segments() int { return m.world.scale.Segments }
 
 // take takes an order's unit from a segment in one statement.
-func (m *market) take(ctx context.Context, o order, segment int) (outcome, error) {
-	tag, err := m.pool.Exec(ctx, takeSQL, o.sku, segment, o.id)
+func (m *market) take(ctx context.Context, o crowd.Order, segment int) (crowd.Outcome, error) {
+	tag, err := m.pool.Exec(ctx, takeSQL, o.SKU, segment, o.ID)
 	return inserted(tag, err)
 }
 
 // inserted tells whether the order was written.
-func inserted(tag pgconn.CommandTag, err error) (outcome, error) {
+func inserted(tag pgconn.CommandTag, err error) (crowd.Outcome, error) {
 	if err != nil || tag.RowsAffected() == 0 {
-		return refused, err
+		return crowd.Refused, err
 	}
-	return accepted, nil
+	return crowd.Accepted, nil
 }

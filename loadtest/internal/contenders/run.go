@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/servers"
 )
@@ -81,12 +82,13 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Stop()) }()
-	if result.Environment, err = lookAround(ctx, on.URLs, generator, c.Scale); err != nil {
+	result.Environment = Environment{Generator: generator.name(), Rounds: c.Scale.Rounds, WindowSeconds: c.Scale.Window.Seconds()}
+	if result.Environment.Environment, err = on.LookAround(ctx); err != nil {
 		return Result{}, err
 	}
 	for _, q := range chosen {
 		c.Progress(q.name)
-		w := &world{servers: on.URLs, keep: c.DatabaseURL == "", scale: c.Scale, worker: c.Worker, generator: generator, told: ledger{}}
+		w := &world{servers: on.URLs, keep: c.DatabaseURL == "", scale: c.Scale, worker: c.Worker, generator: generator, told: books.Ledger{}}
 		measured, err := w.answer(ctx, q)
 		if err != nil {
 			return Result{}, fmt.Errorf("case %q: %w", q.name, err)

@@ -9,6 +9,7 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/internal/stock"
+	"inventory/loadtest/internal/servers"
 )
 
 const (
@@ -28,7 +29,7 @@ type emptyShelf struct {
 
 // sellOut sells all of a new SKU.
 func (s *site) sellOut(ctx context.Context) (*emptyShelf, error) {
-	shelf := &emptyShelf{site: s, sku: newName("gone-")}
+	shelf := &emptyShelf{site: s, sku: servers.NewName("gone-")}
 	units := s.world.scale.Units
 	if err := s.create(ctx, stock.NewSKU{SKU: shelf.sku, Stock: int64(units), Segments: s.world.scale.Segments}); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (s *site) sellOut(ctx context.Context) (*emptyShelf, error) {
 			return err
 		})
 	}
-	s.world.told.add(shelf.sku, int64(units), 0)
+	s.world.told.Add(shelf.sku, int64(units), 0)
 	return shelf, buying.Wait()
 }
 

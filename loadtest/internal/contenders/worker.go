@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/app"
+	"inventory/loadtest/internal/crowd"
 )
 
 // The kinds of work that processes of their own do.
@@ -23,14 +24,10 @@ const (
 	workCallers = "callers" // the service, with callers inside
 )
 
-// job is what a process of its own shall do.
+// job is what a process of its own shall do. Callers want all of it, a service where its servers are.
 type job struct {
-	Kind        string        `json:"kind"`
-	DatabaseURL string        `json:"database_url"`
-	RedisURL    string        `json:"redis_url"`
-	SKU         string        `json:"sku"`     // of callers
-	Callers     int           `json:"callers"` // and how many
-	Window      time.Duration `json:"window"`  // and how long
+	Kind string `json:"kind"`
+	crowd.Job
 }
 
 // Work does one job: that of a process which the lab has started. A server tells its URL, and serves until nobody
@@ -48,49 +45,17 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	case workNoop:
 		return serveNoop(ctx, lines, out)
 	case workServe:
-		return j.withService(ctx, func(service *app.App) error {
+		config := app.Config{DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL}
+		return crowd.WithService(ctx, config, func(service *app.App) error {
 			_, err := fmt.Fprintln(out, service.URL())
 			lines.Scan() // until nobody talks any more
 			return err
 		})
 	case workCallers:
-		return j.withService(ctx, func(service *app.App) error { return j.call(ctx, service, lines, out) })
+		return j.Do(ctx, lines, out)
 	default:
 		return fmt.Errorf("there is no work %q", j.Kind)
 	}
-}
-
-// drainTimeout is for what is in flight when a service ends.
-const drainTimeout = 10 * time.Second
-
-// withService starts the service as the product does, with its metrics.
-func (j job) withService(ctx context.Context, work func(service *app.App) error) error {
-	app.SpendMemory() // as `inventory serve` does
-	service, err := app.Start(ctx, app.Config{DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, DrainTimeout: drainTimeout})
-	if err != nil {
-		return fmt.Errorf("start the service: %w", err)
-	}
-	return errors.Join(work(service), service.Close(context.WithoutCancel(ctx)))
-}
-
-const (
-	ready   = "ready" // says a process of callers when it is
-	goAhead = "go"    // says the lab when all are
-)
-
-// call lets callers buy when the lab says so, and tells what came of it.
-func (j job) call(ctx context.Context, service *app.App, lines *bufio.Scanner, out io.Writer) error {
-	if _, err := fmt.Fprintln(out, ready); err != nil {
-		return fmt.Errorf("talk to the lab: %w", err)
-	}
-	if !lines.Scan() || lines.Text() != goAhead {
-		return errors.New("nobody said go")
-	}
-	s, err := crowd(ctx, j.SKU, j.Callers, j.Window, sellerOf(service.Service()))
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(out).Encode(s)
 }
 
 // noopRequest is what the service is asked.
@@ -110,6 +75,8 @@ type noopAnswer struct {
 	Status   string `json:"status"`
 }
 
+const headerTimeout = 10 * time.Second
+
 // serveNoop is an Echo handler as anybody would write it first, with nothing behind it.
 func serveNoop(ctx context.Context, lines *bufio.Scanner, out io.Writer) error {
 	e := echo.New()
@@ -124,7 +91,7 @@ func serveNoop(ctx context.Context, lines *bufio.Scanner, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	server := &http.Server{Handler: e, ReadHeaderTimeout: drainTimeout}
+	server := &http.Server{Handler: e, ReadHeaderTimeout: headerTimeout}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	if _, err := fmt.Fprintln(out, "http://"+listener.Addr().String()); err != nil {

@@ -2,20 +2,15 @@ package contenders
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
-	"inventory/internal/app"
 	"inventory/internal/stock"
+	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/servers"
 )
@@ -27,7 +22,7 @@ type world struct {
 	scale     Scale
 	worker    []string
 	generator generator
-	told      ledger
+	told      books.Ledger
 	books     []book
 	closers   []func(context.Context) error
 }
@@ -92,10 +87,10 @@ func (w *world) audit(ctx context.Context, c *Case) (rows map[string]int64, err 
 		}
 		all.SKUs = append(all.SKUs, one.SKUs...)
 	}
-	c.SKUs, c.Wrong = len(all.SKUs), w.told.against(all)
+	c.SKUs, c.Wrong = len(all.SKUs), w.told.Against(all)
 	rows = map[string]int64{}
 	for _, balance := range all.SKUs {
-		rows[balance.SKU] = balance.Committed - w.told[balance.SKU].before
+		rows[balance.SKU] = balance.Committed - w.told.Before(balance.SKU)
 	}
 	return rows, nil
 }
@@ -124,53 +119,17 @@ func (w *world) sqlite() (string, error) {
 // postgres makes an empty database on the PostgreSQL server, and audits it. On a server of others it is dropped in the
 // end.
 func (w *world) postgres(ctx context.Context) (string, error) {
-	parsed, err := url.Parse(w.servers.DatabaseURL)
+	databaseURL, drop, err := servers.CreateDatabase(ctx, w.servers.DatabaseURL, "contenders_")
 	if err != nil {
-		return "", errors.New("database URL: not a valid postgres:// URL") // err would quote the password
+		return "", err
 	}
-	name := newName("contenders_")
-	if err := execute(ctx, w.servers.DatabaseURL, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()); err != nil {
-		return "", fmt.Errorf("make a database for the case: %w", err)
+	if !w.keep {
+		w.onClose(drop)
 	}
-	w.onClose(func(ctx context.Context) error {
-		if w.keep {
-			return nil
-		}
-		drop := "DROP DATABASE " + pgx.Identifier{name}.Sanitize() + " WITH (FORCE)"
-		if err := execute(ctx, w.servers.DatabaseURL, drop); err != nil {
-			return fmt.Errorf("drop the database of the case: %w", err)
-		}
-		return nil
-	})
-	parsed.Path = "/" + name
-	w.auditDatabase(parsed.String())
-	return parsed.String(), nil
+	w.auditDatabase(databaseURL)
+	return databaseURL, nil
 }
 
 func (w *world) auditDatabase(databaseURL string) {
-	w.books = append(w.books, func(ctx context.Context) (audit stock.Audit, err error) {
-		store, err := app.OpenForReading(ctx, databaseURL)
-		if err != nil {
-			return stock.Audit{}, err
-		}
-		defer func() { err = errors.Join(err, store.Close()) }()
-		return store.Audit(ctx)
-	})
+	w.books = append(w.books, func(ctx context.Context) (stock.Audit, error) { return books.Audit(ctx, databaseURL) })
 }
-
-// execute runs statements, one after another, over a connection of their own.
-func execute(ctx context.Context, databaseURL string, statements ...string) error {
-	connection, err := pgx.Connect(ctx, databaseURL)
-	if err != nil {
-		return err
-	}
-	for _, statement := range statements {
-		if _, err := connection.Exec(ctx, statement); err != nil {
-			return errors.Join(err, connection.Close(ctx))
-		}
-	}
-	return connection.Close(ctx)
-}
-
-// newName is one that nobody has: of a database, or of a SKU, whose locks are named after it.
-func newName(prefix string) string { return prefix + strings.ToLower(rand.Text()[:12]) }

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"inventory/loadtest/internal/crowd"
 )
 
 //go:embed wrk.lua
@@ -112,7 +114,7 @@ func readWrk(out string) (said wrkResult, err error) {
 // round is what wrk has heard. It closes its connections at the end of its window, whatever is under way.
 func (w wrkResult) round() (round, error) {
 	r := round{
-		counts:   counts{Accepted: w.Accepted, Replayed: w.Replayed, Refused: w.SoldOut},
+		counts:   crowd.Counts{Accepted: w.Accepted, Replayed: w.Replayed, Refused: w.SoldOut},
 		repeated: w.Repeated,
 		unheard:  w.Sent - w.Accepted - w.Replayed - w.SoldOut - w.Wrong,
 		took:     microseconds(w.Microseconds), p50: microseconds(w.P50), p99: microseconds(w.P99),

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"inventory/loadtest/internal/compare"
 )
 
 // lockFunc is a lock made of a function.
@@ -37,7 +39,7 @@ func mutexHandles(callers int) (handles []handle) {
 func TestSomeTimesEach(t *testing.T) {
 	t.Parallel()
 	got := drive(t.Context(), load{times: 7, traced: true}, mutexHandles(4), mutexHandles(4))
-	if got.all != 56 || got.violations != 0 || got.note != "" || jain(got.counts) != 1 || len(got.visits) != 56 || got.waits.Count() != 56 {
+	if got.all != 56 || got.violations != 0 || got.note != "" || compare.Jain(got.counts) != 1 || len(got.visits) != 56 || got.waits.Count() != 56 {
 		t.Errorf("%+v", got)
 	}
 }

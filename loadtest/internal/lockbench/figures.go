@@ -63,7 +63,7 @@ func (t *tally) figures(commands int64) Figures {
 		WaitP50:    compare.Milliseconds(t.waits.Quantile(50)),
 		WaitP99:    compare.Milliseconds(t.waits.Quantile(99)),
 		WaitMax:    compare.Milliseconds(t.waits.Max()),
-		Fairness:   jain(t.counts),
+		Fairness:   compare.Jain(t.counts),
 		Commands:   compare.Ratio(float64(commands), float64(t.all)),
 		Seconds:    t.elapsed.Seconds(),
 		Violations: float64(t.violations),
@@ -89,14 +89,4 @@ func overall(rounds []Figures) Figures {
 		out[name] = compare.Median(values[name])
 	}
 	return out
-}
-
-// jain is Jain's fairness index: the square of the sum, over n times the sum of the squares. 0 if nobody got anything.
-func jain(counts []int64) float64 {
-	var sum, squares float64
-	for _, n := range counts {
-		sum += float64(n)
-		squares += float64(n) * float64(n)
-	}
-	return compare.Ratio(sum*sum, float64(len(counts))*squares)
 }

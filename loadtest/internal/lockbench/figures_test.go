@@ -2,29 +2,9 @@ package lockbench
 
 import (
 	"encoding/json"
-	"math"
 	"strings"
 	"testing"
 )
-
-func TestJain(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		counts []int64
-		want   float64
-	}{
-		"nobody":           {nil, 0},
-		"nothing":          {[]int64{0, 0}, 0},
-		"alone":            {[]int64{7}, 1},
-		"all the same":     {[]int64{3, 3, 3}, 1},
-		"one has all":      {[]int64{0, 9, 0, 0}, 0.25},
-		"one has the half": {[]int64{1, 2}, 0.9},
-	} {
-		if got := jain(c.counts); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%s: %v instead of %v", name, got, c.want)
-		}
-	}
-}
 
 // TestWrongsAreAddedUp: a median of violations would lose those of a single round.
 func TestWrongsAreAddedUp(t *testing.T) {

@@ -1,4 +1,5 @@
-package contenders
+// Package books holds what buyers were told against the rows.
+package books
 
 import (
 	"fmt"
@@ -8,8 +9,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// ledger is what buyers were told, by SKU.
-type ledger map[string]claim
+// Ledger is what buyers were told, by SKU.
+type Ledger map[string]claim
 
 // claim is what the rows of a SKU have to show. Every order asks for one unit, so units are orders.
 type claim struct {
@@ -18,19 +19,22 @@ type claim struct {
 	unheard  int64 // whose answers nobody waited for
 }
 
-// add writes down what a round told its buyers.
-func (l ledger) add(sku string, accepted, unheard int64) {
+// Add writes down what a round told its buyers.
+func (l Ledger) Add(sku string, accepted, unheard int64) {
 	c := l[sku]
 	c.accepted += accepted
 	c.unheard += unheard
 	l[sku] = c
 }
 
-// filled writes down what was there before.
-func (l ledger) filled(sku string, orders int64) { l[sku] = claim{before: orders} }
+// Filled writes down what was there before.
+func (l Ledger) Filled(sku string, orders int64) { l[sku] = claim{before: orders} }
 
-// against tells in words what does not add up, in the rows and between the rows and the buyers.
-func (l ledger) against(audit stock.Audit) (wrong []string) {
+// Before is how many orders of a SKU were there before.
+func (l Ledger) Before(sku string) int64 { return l[sku].before }
+
+// Against tells in words what does not add up, in the rows and between the rows and the buyers.
+func (l Ledger) Against(audit stock.Audit) (wrong []string) {
 	found := map[string]bool{}
 	for _, b := range audit.SKUs {
 		found[b.SKU] = true

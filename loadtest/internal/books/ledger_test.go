@@ -1,0 +1,44 @@
+package books
+
+import (
+	"strings"
+	"testing"
+
+	"inventory/internal/stock"
+)
+
+func TestRowsAreHeldAgainstBuyers(t *testing.T) {
+	t.Parallel()
+	told := Ledger{}
+	told.Filled("full", 1000)
+	told.Add("full", 10, 0)
+	told.Add("hot", 60, 2)
+	told.Add("hot", 40, 0)
+	rows := func(hot, full int64) stock.Audit {
+		return stock.Audit{SKUs: []stock.Balance{
+			{SKU: "hot", Initial: 500, Available: 500 - hot, Committed: hot},
+			{SKU: "full", Initial: 5000, Available: 5000 - full, Committed: full},
+		}}
+	}
+	lost, stranger := rows(100, 1010), rows(100, 1010)
+	lost.SKUs[0].Available--
+	stranger.SKUs = append(stranger.SKUs, stock.Balance{SKU: "who", Initial: 1, Committed: 1})
+	for name, c := range map[string]struct {
+		audit stock.Audit
+		says  string
+	}{
+		"all agree":                 {rows(100, 1010), ""},
+		"an answer was not heard":   {rows(102, 1010), ""},
+		"a row too many":            {rows(103, 1010), "SKU hot: 103 orders have rows, and buyers know of 100; 2 more"},
+		"a row too few":             {rows(99, 1010), "SKU hot: 99 orders"},
+		"one of before has gone":    {rows(100, 1009), "SKU full: 1009 orders"},
+		"a unit is missing":         {lost, "SKU hot: 1 units are missing"},
+		"nobody knows of the buyer": {stranger, "SKU who: 1 orders have rows, and buyers know of 0"},
+		"no rows":                   {stock.Audit{SKUs: rows(100, 1010).SKUs[:1]}, "SKU full: there are no rows"},
+	} {
+		wrong := told.Against(c.audit)
+		if c.says == "" && len(wrong) > 0 || c.says != "" && (len(wrong) != 1 || !strings.HasPrefix(wrong[0], c.says)) {
+			t.Errorf("%s: %q", name, wrong)
+		}
+	}
+}

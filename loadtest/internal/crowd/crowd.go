@@ -1,0 +1,93 @@
+package crowd
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"inventory/internal/latency"
+)
+
+// Order asks for one unit.
+type Order struct {
+	SKU, ID string
+	// End is when the window is over: who still waits for a lock then gives up.
+	End time.Time
+}
+
+// Outcome is what became of an order.
+type Outcome int
+
+// The outcomes.
+const (
+	Accepted Outcome = iota
+	Refused
+	GaveUp
+)
+
+// Seller takes the unit of an order.
+type Seller func(ctx context.Context, o Order) (Outcome, error)
+
+// Buy lets callers buy until the window is over, and waits for them.
+func Buy(ctx context.Context, sku string, callers int, window time.Duration, sell Seller) (Sale, error) {
+	buyers := make([]buyer, callers)
+	var back sync.WaitGroup
+	start := time.Now()
+	for i := range buyers {
+		back.Go(func() { buyers[i].buy(ctx, sku, start, start.Add(window), sell) })
+	}
+	back.Wait()
+	s := Sale{Took: time.Since(start), Waits: latency.New()}
+	failed, first := 0, error(nil)
+	for _, b := range buyers {
+		s.Counts = s.Counts.Add(b.counts)
+		s.Timeline = s.Timeline.add(b.timeline)
+		for _, wait := range b.waits {
+			s.Waits.Record(wait)
+		}
+		if b.err != nil {
+			failed, first = failed+1, b.err
+		}
+	}
+	if failed > 0 {
+		return s, fmt.Errorf("%d of %d callers failed, one with: %w", failed, callers, first)
+	}
+	return s, nil
+}
+
+// buyer is one who buys again and again.
+type buyer struct {
+	counts   Counts
+	timeline Timeline
+	waits    []time.Duration // of what was accepted
+	err      error
+}
+
+// buy buys until the window is over or something goes wrong.
+func (b *buyer) buy(ctx context.Context, sku string, began, end time.Time, sell Seller) {
+	// A context each, as requests have: one for all would be a lock that all of them meet at.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for start := time.Now(); start.Before(end); {
+		became, err := sell(ctx, Order{sku, uuid.NewString(), end})
+		now := time.Now()
+		if err != nil {
+			b.err = err
+			return
+		}
+		switch became {
+		case Accepted:
+			b.counts.Accepted++
+			b.waits = append(b.waits, now.Sub(start))
+			b.timeline.note(now.Sub(began))
+		case Refused:
+			b.counts.Refused++
+		case GaveUp:
+			b.counts.GaveUp++
+		}
+		start = now
+	}
+}

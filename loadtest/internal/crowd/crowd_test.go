@@ -1,0 +1,97 @@
+package crowd
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"inventory/internal/api"
+	"inventory/internal/stock"
+)
+
+func TestCrowdsCountWhatBecameOfOrders(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	sold, err := Buy(t.Context(), "hot", 3, 20*time.Millisecond, func(_ context.Context, o Order) (Outcome, error) {
+		time.Sleep(time.Millisecond)
+		return Outcome(asked.Add(1) % 3), nil
+	})
+	c := sold.Counts
+	if err != nil || c.Accepted+c.Refused+c.GaveUp != asked.Load() || c.Accepted != sold.Waits.Count() || sold.Took < 20*time.Millisecond {
+		t.Errorf("%v: %+v of %d", err, sold, asked.Load())
+	}
+	_, err = Buy(t.Context(), "hot", 3, time.Second, func(context.Context, Order) (Outcome, error) { return Refused, errors.New("oh") })
+	if err == nil || err.Error() != "3 of 3 callers failed, one with: oh" {
+		t.Error(err)
+	}
+}
+
+func TestPatientCallersLearnWhatHappened(t *testing.T) {
+	t.Parallel()
+	o := Order{End: time.Now()}
+	var asked int
+	sell := Patient(func(context.Context, Order) (Outcome, error) {
+		if asked++; asked == 1 {
+			return Refused, &stock.Error{Code: stock.CodeUnavailable}
+		}
+		return Accepted, nil
+	})
+	if became, err := sell(t.Context(), o); became != Accepted || err != nil || asked != 2 {
+		t.Error(became, err, asked)
+	}
+	for code, fails := range map[stock.Code]bool{stock.CodeOverloaded: false, stock.CodeUnknownSKU: true} {
+		sell := Patient(func(context.Context, Order) (Outcome, error) { return Refused, &stock.Error{Code: code} })
+		if became, err := sell(t.Context(), o); became != Refused || (err != nil) != fails {
+			t.Error(code, became, err)
+		}
+	}
+}
+
+func TestTimelinesTellPerSecond(t *testing.T) {
+	t.Parallel()
+	var a, b Timeline
+	for step := range 10 {
+		a.note(time.Duration(step) * Step)
+		a.note(time.Duration(step)*Step + Step/2)
+	}
+	b.note(4 * Step)
+	all := b.add(a)
+	steps := func(n float64) float64 { return n / Step.Seconds() }
+	for name, c := range map[string]struct {
+		from, to time.Duration
+		want     float64
+	}{
+		"all":                {0, 10 * Step, steps(2.1)},
+		"whole steps alone":  {Step / 2, 3*Step + Step/2, steps(2)},
+		"more than there is": {8 * Step, 12 * Step, steps(1)},
+		"no whole step":      {Step / 2, Step, 0},
+	} {
+		if got := all.PerSecond(c.from, c.to); math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%s: %v instead of %v", name, got, c.want)
+		}
+	}
+}
+
+func TestMetricsTellWhatLanesDid(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	m := api.NewMetrics(registry)
+	m.BatchWritten(30, time.Millisecond, true)
+	m.BatchWritten(10, time.Millisecond, false)
+	m.LockWaited(time.Second, true)
+	m.LockWaited(time.Second/2, false)
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	got, err := parseLanes(answer.Body)
+	if want := (Lanes{Batches: 2, Orders: 40, Unlocked: 1, LockWaits: 2, LockSeconds: 1.5}); err != nil || got != want {
+		t.Errorf("%v: %+v instead of %+v", err, got, want)
+	}
+}

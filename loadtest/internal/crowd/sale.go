@@ -1,0 +1,80 @@
+package crowd
+
+import (
+	"time"
+
+	"inventory/internal/latency"
+)
+
+// Sale is what a crowd has bought.
+type Sale struct {
+	Counts   Counts             `json:"counts"`
+	Took     time.Duration      `json:"took"`  // until the last has come back
+	Waits    *latency.Histogram `json:"waits"` // of what was accepted
+	Timeline Timeline           `json:"timeline"`
+	Lanes    Lanes              `json:"lanes"` // of a process of its own
+}
+
+// Counts are the answers of a sale.
+type Counts struct {
+	Accepted int64 `json:"accepted"` // sold now
+	Replayed int64 `json:"replayed"` // sold before, and told again
+	Refused  int64 `json:"refused"`  // told that nothing is left, or free, or that too many wait
+	GaveUp   int64 `json:"gave_up"`  // still waited for a lock when the window was over
+}
+
+// Add returns both together.
+func (c Counts) Add(o Counts) Counts {
+	return Counts{c.Accepted + o.Accepted, c.Replayed + o.Replayed, c.Refused + o.Refused, c.GaveUp + o.GaveUp}
+}
+
+// Together is what several crowds have bought of one SKU.
+func Together(sales []Sale) Sale {
+	all := Sale{Waits: latency.New()}
+	for _, s := range sales {
+		all.Counts = all.Counts.Add(s.Counts)
+		all.Took = max(all.Took, s.Took)
+		all.Waits.Add(s.Waits)
+		all.Timeline = all.Timeline.add(s.Timeline)
+		all.Lanes = all.Lanes.add(s.Lanes)
+	}
+	return all
+}
+
+// Step is how finely a timeline tells time.
+const Step = 50 * time.Millisecond
+
+// Timeline counts what was accepted in each step since the sale began.
+type Timeline []int64
+
+// note counts one that was accepted so long after the beginning.
+func (t *Timeline) note(after time.Duration) {
+	step := int(after / Step)
+	for len(*t) <= step {
+		*t = append(*t, 0)
+	}
+	(*t)[step]++
+}
+
+func (t Timeline) add(o Timeline) Timeline {
+	for len(t) < len(o) {
+		t = append(t, 0)
+	}
+	for i, n := range o {
+		t[i] += n
+	}
+	return t
+}
+
+// PerSecond is how much was accepted a second in the whole steps between two times.
+func (t Timeline) PerSecond(from, to time.Duration) float64 {
+	first, last := int((from+Step-1)/Step), int(to/Step)
+	if last <= first {
+		return 0
+	}
+	var sum int64
+	for step := first; step < min(last, len(t)); step++ {
+		sum += t[step]
+	}
+	return float64(sum) / (time.Duration(last-first) * Step).Seconds()
+}
