@@ -3,6 +3,7 @@
 //	go run ./loadtest replay     the order lines of a real shop
 //	go run ./loadtest locks      our kinds of locks beside their peers
 //	go run ./loadtest contenders the ways to sell one hot SKU, ours among them
+//	go run ./loadtest segments   what segments buy, by how many processes sell them
 //
 // Each scenario is a sub-command: its flags and its run are in the file of its name, what it does is in a package of
 // its own under internal. Where the load goes is the same for all of them (internal/target). Results go to standard
@@ -23,9 +24,11 @@ type scenarios struct {
 	Replay     replayCommand     `cmd:"" help:"Replay the order lines of a real shop, and hold the answers against the rows. Exit status 1 if any line failed or anything does not add up."`
 	Locks      locksCommand      `cmd:"" help:"Compare our kinds of locks with their peers, in one run. Exit status 1 if one of ours let two in at once, or failed."`
 	Contenders contendersCommand `cmd:"" help:"Compare the ways to sell one hot SKU, in one run: inside the process, and over HTTP. Exit status 1 if the rows do not add up, or one of ours failed."`
+	Segments   segmentsCommand   `cmd:"" help:"Sell one hot SKU of few and many segments by one and several processes; stop one of them, and ask for too much. Exit status 1 if the rows do not add up."`
 
 	LocksWorker      locksWorkerCommand      `cmd:"" hidden:""`
 	ContendersWorker contendersWorkerCommand `cmd:"" hidden:""`
+	SegmentsWorker   segmentsWorkerCommand   `cmd:"" hidden:""`
 }
 
 func main() {

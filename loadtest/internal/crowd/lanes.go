@@ -22,7 +22,8 @@ type Lanes struct {
 	LockSeconds float64 `json:"lock_seconds"` // that lanes waited for them
 }
 
-func (l Lanes) add(o Lanes) Lanes {
+// Add returns both together.
+func (l Lanes) Add(o Lanes) Lanes {
 	return Lanes{
 		l.Batches + o.Batches, l.Orders + o.Orders, l.Unlocked + o.Unlocked, l.LockWaits + o.LockWaits, l.LockSeconds + o.LockSeconds,
 	}

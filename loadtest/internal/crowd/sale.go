@@ -36,7 +36,7 @@ func Together(sales []Sale) Sale {
 		all.Took = max(all.Took, s.Took)
 		all.Waits.Add(s.Waits)
 		all.Timeline = all.Timeline.add(s.Timeline)
-		all.Lanes = all.Lanes.add(s.Lanes)
+		all.Lanes = all.Lanes.Add(s.Lanes)
 	}
 	return all
 }

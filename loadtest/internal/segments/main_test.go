@@ -1,0 +1,28 @@
+package segments
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+
+	"inventory/loadtest/internal/crowd"
+)
+
+// asWorker makes the test program the worker that it starts.
+const asWorker = "segments-worker"
+
+func TestMain(m *testing.M) {
+	logging.Disable()
+	if len(os.Args) == 2 && os.Args[1] == asWorker {
+		if err := crowd.Work(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}

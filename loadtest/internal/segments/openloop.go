@@ -1,0 +1,98 @@
+package segments
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"inventory/internal/latency"
+	"inventory/internal/stock"
+)
+
+// phase is a time in which orders come at a rate, whatever becomes of those before.
+type phase struct {
+	perSecond float64
+	length    time.Duration
+}
+
+// plan is when each order of all phases comes, since the beginning.
+func plan(phases []phase) (at []time.Duration) {
+	var began time.Duration
+	for _, p := range phases {
+		n := int(p.perSecond * p.length.Seconds())
+		for i := range n {
+			at = append(at, began+time.Duration(float64(i)/float64(n)*float64(p.length)))
+		}
+		began += p.length
+	}
+	return at
+}
+
+// reply is what became of an order.
+type reply struct {
+	planned time.Duration // since the beginning
+	took    time.Duration // from then on: an order that this program sent late has waited, too
+	code    stock.Code    // "": accepted
+}
+
+const tick = time.Millisecond
+
+// offer sends each order when its time has come, in a goroutine of its own, and waits for all answers.
+func offer(ctx context.Context, service *stock.Service, sku string, at []time.Duration) []reply {
+	replies := make([]reply, len(at))
+	var back sync.WaitGroup
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	start := time.Now()
+	for next := 0; next < len(at) && ctx.Err() == nil; <-ticker.C {
+		for now := time.Since(start); next < len(at) && at[next] <= now; next++ {
+			r := &replies[next]
+			r.planned = at[next]
+			back.Go(func() { r.send(ctx, service, sku, start) })
+		}
+	}
+	back.Wait()
+	return replies
+}
+
+func (r *reply) send(ctx context.Context, service *stock.Service, sku string, start time.Time) {
+	// A context each, as requests have: one for all would be a lock that all of them meet at.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	_, _, err := service.Deduct(ctx, sku, stock.Order{OrderID: uuid.NewString(), Quantity: 1})
+	r.code, r.took = stock.CodeOf(err), time.Since(start)-r.planned
+}
+
+// replies are answers to orders of one plan.
+type replies []reply
+
+// of are those with this code that were planned between two times.
+func (all replies) of(code stock.Code, from, to time.Duration) (chosen replies) {
+	for _, r := range all {
+		if r.code == code && r.planned >= from && r.planned < to {
+			chosen = append(chosen, r)
+		}
+	}
+	return chosen
+}
+
+// within counts those whose answer came between two times.
+func (all replies) within(from, to time.Duration) (n int) {
+	for _, r := range all {
+		if at := r.planned + r.took; at >= from && at < to {
+			n++
+		}
+	}
+	return n
+}
+
+// quantile is the time that a share of all, 0 to 100 percent, stayed within.
+func (all replies) quantile(percent float64) time.Duration {
+	waits := latency.New()
+	for _, r := range all {
+		waits.Record(r.took)
+	}
+	return waits.Quantile(percent)
+}

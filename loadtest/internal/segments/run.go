@@ -1,0 +1,130 @@
+package segments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"inventory/internal/app"
+	"inventory/internal/stock"
+	"inventory/loadtest/internal/books"
+	"inventory/loadtest/internal/servers"
+)
+
+// Config says what to measure, where, and how long.
+type Config struct {
+	servers.URLs
+	Lock  string // the kind of lock of the segments; "" is the service's default
+	Scale Scale
+	Cases []string // names; none: all
+	// Worker is the command line of a process that does crowd.Work.
+	Worker []string
+	// Progress is told of each case as it begins.
+	Progress func(name string)
+}
+
+// The cases.
+const (
+	matrixCase   = "segments"
+	stoppedCase  = "process stopped"
+	overloadCase = "overload"
+)
+
+// Names are those of all cases.
+func Names() []string { return []string{matrixCase, stoppedCase, overloadCase} }
+
+// shop is what all cases stand on.
+type shop struct {
+	Config
+	databaseURL string
+	service     *stock.Service // makes SKUs, and sells in the overload
+	told        books.Ledger
+}
+
+// Run measures.
+func Run(ctx context.Context, c Config) (result Result, err error) {
+	for _, name := range c.Cases {
+		if !slices.Contains(Names(), name) {
+			return Result{}, fmt.Errorf("there is no case %q; there are %q", name, Names())
+		}
+	}
+	on, err := servers.Open(ctx, c.URLs)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, on.Stop()) }()
+	result.Environment = Environment{Rounds: c.Scale.Rounds, WindowSeconds: c.Scale.Window.Seconds(), Callers: c.Scale.Callers, Lock: c.Lock}
+	if result.Environment.Environment, err = on.LookAround(ctx); err != nil {
+		return Result{}, err
+	}
+	databaseURL, drop, err := servers.CreateDatabase(ctx, on.DatabaseURL, "segments_")
+	if err != nil {
+		return Result{}, err
+	}
+	if c.DatabaseURL != "" { // a private server goes with all it has
+		defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
+	}
+	c.URLs = on.URLs
+	s := &shop{Config: c, databaseURL: databaseURL, told: books.Ledger{}}
+	if err := s.measure(ctx, &result); err != nil {
+		return Result{}, err
+	}
+	return result, s.audit(ctx, &result)
+}
+
+// measure does the cases that are wanted, beside a service of this process.
+func (s *shop) measure(ctx context.Context, result *Result) (err error) {
+	service, err := app.Start(ctx, app.Config{DatabaseURL: s.databaseURL, RedisURL: s.RedisURL, Lock: s.Lock})
+	if err != nil {
+		return fmt.Errorf("start the service: %w", err)
+	}
+	defer func() { err = errors.Join(err, service.Close(context.WithoutCancel(ctx))) }()
+	s.service = service.Service()
+	for _, c := range []struct {
+		name string
+		do   func() error
+	}{
+		{matrixCase, func() (err error) { result.Segments, err = s.matrix(ctx); return err }},
+		{stoppedCase, func() (err error) { result.Stopped, err = s.stopped(ctx); return err }},
+		{overloadCase, func() (err error) { result.Overload, err = s.overload(ctx); return err }},
+	} {
+		if len(s.Cases) > 0 && !slices.Contains(s.Cases, c.name) {
+			continue
+		}
+		s.Progress(c.name)
+		if err := c.do(); err != nil {
+			return fmt.Errorf("case %q: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// create puts a fresh SKU up for sale that will not be sold out.
+func (s *shop) create(ctx context.Context, segments int) (sku string, err error) {
+	sku = servers.NewName("hot-")
+	s.told.Add(sku, 0, 0)
+	if _, _, err := s.service.CreateSKU(ctx, stock.NewSKU{SKU: sku, Stock: stock.MaxStock, Segments: segments}); err != nil {
+		return "", fmt.Errorf("put a SKU up for sale: %w", err)
+	}
+	return sku, nil
+}
+
+// audit holds the rows against one another, and against what callers were told.
+func (s *shop) audit(ctx context.Context, result *Result) error {
+	audit, err := books.Audit(ctx, s.databaseURL)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	result.SKUs, result.Wrong = len(audit.SKUs), s.told.Against(audit)
+	merges := map[string]int64{}
+	for _, b := range audit.SKUs {
+		merges[b.SKU] = b.Merges
+	}
+	for i := range result.Segments {
+		for _, sku := range result.Segments[i].skus {
+			result.Segments[i].Merges += merges[sku]
+		}
+	}
+	return nil
+}
