@@ -12,7 +12,8 @@ import (
 
 // The bounds of a lane.
 const (
-	batchLimit = 256                    // orders of one write
+	batchLimit = 256                    // orders of one write; more, where more than batchParts times as many wait
+	batchParts = 4                      // of a long queue, which one write takes one of
 	queueWait  = 4 * time.Second        // an order that has waited for longer is not started; with writeLimit, every caller knows within 15 s
 	maxHops    = 4                      // segments tried before a merge
 	laneIdle   = time.Second            // a lane without work for this long ends
@@ -46,7 +47,7 @@ const nowhere = -1
 // ends with it.
 func (l *lane) run() {
 	for {
-		batch := l.queue.take(1, batchLimit, queueWait)
+		batch := l.queue.take(1, batchSize(l.queue.length()), queueWait)
 		if len(batch) > 0 {
 			l.serve(batch)
 			l.takeTurns()
@@ -57,6 +58,10 @@ func (l *lane) run() {
 		}
 	}
 }
+
+// batchSize is how many orders one write takes. Where a lane falls behind, it costs more to get its turn between those
+// who ask, again and again, than to write more at a time.
+func batchSize(waiting int) int { return max(batchLimit, waiting/batchParts) }
 
 // rest waits for a request. It gives the lock back soon, and reports true when the lane has ended.
 func (l *lane) rest() (ended bool) {

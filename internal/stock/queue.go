@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -43,6 +44,7 @@ var errRetired = errors.New("lane has ended")
 type queue struct {
 	mu      sync.Mutex
 	waiting []*request
+	count   atomic.Int64 // of waiting, for those who only look
 	retired bool
 	arrived chan struct{} // holds one: something may be waiting
 	crowded chan struct{} // holds one: a crowd may be waiting
@@ -52,8 +54,12 @@ func newQueue() *queue {
 	return &queue{arrived: make(chan struct{}, 1), crowded: make(chan struct{}, 1)}
 }
 
-// push adds a request and tells how many wait now, or says that the queue is full or has retired.
+// push adds a request and tells how many wait now, or says that the queue is full or has retired. Who finds it full does
+// not hold up the lane and those who are let in: under overload that is nearly everybody.
 func (q *queue) push(r *request, limit int) (waiting int, err error) {
+	if q.length() >= limit {
+		return 0, overloaded()
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.retired {
@@ -63,6 +69,7 @@ func (q *queue) push(r *request, limit int) (waiting int, err error) {
 		return 0, overloaded()
 	}
 	q.waiting = append(q.waiting, r)
+	q.count.Store(int64(len(q.waiting)))
 	signal(q.arrived)
 	if len(q.waiting) >= crowd {
 		signal(q.crowded)
@@ -77,9 +84,9 @@ func signal(to chan<- struct{}) {
 	}
 }
 
-// take removes up to limit requests, the longest waiting first; none where fewer than least wait. A request whose caller has gone, or that has waited
-// for longer than patience, is dropped: work past its deadline is not started. A second occurrence of an order id waits for the next batch, where the first
-// one's outcome can be read.
+// take removes up to limit requests, the longest waiting first; none where fewer than least wait. A request whose
+// caller has gone, or that has waited for longer than patience, is dropped: work past its deadline is not started. A
+// second occurrence of an order id waits for the next batch, where the first one's outcome can be read.
 func (q *queue) take(least, limit int, patience time.Duration) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,14 +117,11 @@ func (q *queue) take(least, limit int, patience time.Duration) []*request {
 	}
 	clear(q.waiting[len(kept):])
 	q.waiting = kept
+	q.count.Store(int64(len(kept)))
 	return batch
 }
 
-func (q *queue) length() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.waiting)
-}
+func (q *queue) length() int { return int(q.count.Load()) }
 
 // retire closes the queue if nobody waits in it.
 func (q *queue) retire() bool {

@@ -79,6 +79,35 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
+// TestAFullQueueRefusesWithoutWaiting: under overload nearly everybody is refused, and must not stand in the way of those
+// who are let in.
+func TestAFullQueueRefusesWithoutWaiting(t *testing.T) {
+	q := newQueue()
+	if _, err := q.push(ask(t.Context(), "a"), 1); err != nil {
+		t.Fatal(err)
+	}
+	q.mu.Lock() // as others do
+	_, err := q.push(ask(t.Context(), "b"), 1)
+	q.mu.Unlock()
+	if CodeOf(err) != CodeOverloaded {
+		t.Fatalf("got %v, want %s", err, CodeOverloaded)
+	}
+	if q.take(1, 1, time.Hour); q.length() != 0 {
+		t.Fatalf("%d wait in an empty queue", q.length())
+	}
+	if _, err := q.push(ask(t.Context(), "b"), 1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLongQueuesAreWrittenInLargerBatches(t *testing.T) {
+	for waiting, want := range map[int]int{0: batchLimit, 512: batchLimit, queueLimit: queueLimit / batchParts} {
+		if got := batchSize(waiting); got != want {
+			t.Errorf("of %d waiting: %d instead of %d", waiting, got, want)
+		}
+	}
+}
+
 func TestQueueRetiresOnlyWhenEmpty(t *testing.T) {
 	q := newQueue()
 	if _, err := q.push(ask(t.Context(), "a"), 2); err != nil {

@@ -141,6 +141,7 @@ func (s *Service) Deduct(ctx context.Context, sku string, order Order) (d Deduct
 	}
 	r := s.newRequest(ctx, order)
 	if err := s.enqueue(sku, r); err != nil {
+		s.used(r)
 		return Deduction{}, false, err
 	}
 	select {
