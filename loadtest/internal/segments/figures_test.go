@@ -61,21 +61,23 @@ func TestCalmHasNeitherWaitsNorRefusals(t *testing.T) {
 	}
 }
 
-func TestReturnedIsWhenAGlanceSeesEnough(t *testing.T) {
+func TestWhoIsBackSellsItsPart(t *testing.T) {
 	t.Parallel()
-	var sold crowd.Timeline
-	for step := range 40 {
-		n := int64(10)
-		if step < 20 {
-			n = 5
+	const steps, still = 40, 20
+	var one, all crowd.Timeline
+	for step := range steps {
+		n := int64(20)
+		if step < still {
+			n = 0
 		}
-		sold = append(sold, n)
+		one, all = append(one, n), append(all, 100)
 	}
-	begin, end, full := time.Duration(0), 40*crowd.Step, 10/crowd.Step.Seconds()
-	if got := returned(sold, begin, end, full); got != 20*crowd.Step {
+	end := steps * crowd.Step
+	if got := returned(one, all, 0, end); got != still*crowd.Step {
 		t.Errorf("%v", got)
 	}
-	if got := returned(sold, begin, end, 2*full); got != end {
+	one[steps-1] = 0
+	if got := returned(one, all, (still+15)*crowd.Step, end); got != 5*crowd.Step {
 		t.Errorf("never, but %v", got)
 	}
 }

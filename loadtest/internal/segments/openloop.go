@@ -37,32 +37,45 @@ type reply struct {
 	code    stock.Code    // "": accepted
 }
 
-const tick = time.Millisecond
+const (
+	tick = time.Millisecond
+	// visitors ask on behalf of the orders, as connections do. They are more than the service lets wait, so none waits
+	// for a visitor; goroutines for each order would cost more than most of the answers.
+	visitors = 16384
+)
 
-// offer sends each order when its time has come, in a goroutine of its own, and waits for all answers.
+// offer sends each order when its time has come, and waits for all answers.
 func offer(ctx context.Context, service *stock.Service, sku string, at []time.Duration) []reply {
 	replies := make([]reply, len(at))
+	ids := make([]string, len(at))
+	for i := range ids {
+		ids[i] = uuid.NewString() // beforehand, because each asks the kernel
+	}
+	due := make(chan int, len(at))
+	var start time.Time
 	var back sync.WaitGroup
+	for range min(visitors, len(at)) {
+		back.Go(func() {
+			// A context each, as requests have: one for all would be a lock that all of them meet at.
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			for i := range due {
+				_, _, err := service.Deduct(ctx, sku, stock.Order{OrderID: ids[i], Quantity: 1})
+				replies[i] = reply{at[i], time.Since(start) - at[i], stock.CodeOf(err)}
+			}
+		})
+	}
+	start = time.Now()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	start := time.Now()
 	for next := 0; next < len(at) && ctx.Err() == nil; <-ticker.C {
 		for now := time.Since(start); next < len(at) && at[next] <= now; next++ {
-			r := &replies[next]
-			r.planned = at[next]
-			back.Go(func() { r.send(ctx, service, sku, start) })
+			due <- next
 		}
 	}
+	close(due)
 	back.Wait()
 	return replies
-}
-
-func (r *reply) send(ctx context.Context, service *stock.Service, sku string, start time.Time) {
-	// A context each, as requests have: one for all would be a lock that all of them meet at.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	_, _, err := service.Deduct(ctx, sku, stock.Order{OrderID: uuid.NewString(), Quantity: 1})
-	r.code, r.took = stock.CodeOf(err), time.Since(start)-r.planned
 }
 
 // replies are answers to orders of one plan.

@@ -112,12 +112,12 @@ func percentages(shares []float64) string {
 func (s *Stopped) table() compare.Table {
 	return compare.Table{
 		{
-			"segments", "stopped for s", "two alone/s", "before/s", "while/s", "after/s", "while x two", "back after s",
+			"segments", "stopped for s", "before/s", "while/s", "after/s", "two alone/s", "while x two", "after x two", "back after s",
 			"its share after", "others' longest wait ms", "accepted", "refused",
 		},
 		{
-			strconv.Itoa(s.Segments), compare.Number(s.StillFor), compare.Number(s.Two), compare.Number(s.Before), compare.Number(s.While),
-			compare.Number(s.After), fmt.Sprintf("%.2f", s.WhileToTwo), compare.Number(s.Back), percentage(s.Share),
+			strconv.Itoa(s.Segments), compare.Number(s.StillFor), compare.Number(s.Before), compare.Number(s.While), compare.Number(s.After),
+			compare.Number(s.Two), fmt.Sprintf("%.2f", s.WhileToTwo), fmt.Sprintf("%.2f", s.AfterToTwo), compare.Number(s.Back), percentage(s.Share),
 			compare.Number(s.OthersMax), humanize.Comma(s.Accepted), humanize.Comma(s.Refused),
 		},
 	}

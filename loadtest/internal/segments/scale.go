@@ -32,7 +32,7 @@ func Full() Scale {
 func Quick() Scale {
 	s := Full()
 	s.Rounds, s.Segments, s.Window = 1, []int{1, 8, 64}, 400*time.Millisecond
-	s.After, s.Still, s.Rest = time.Second, 2*time.Second, 4*time.Second
+	s.After, s.Still, s.Rest = time.Second/2, 2*time.Second, 7*time.Second/2
 	s.Calm, s.Overload = time.Second, 2*time.Second
 	return s
 }

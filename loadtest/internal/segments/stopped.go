@@ -11,18 +11,20 @@ import (
 )
 
 // Stopped is what three processes sell, one of which is stopped and continued later, as a machine that swaps, or that is
-// moved, would be: medians of its rounds.
+// moved, would be: medians of its rounds. Two processes sell by themselves beside it, to as many callers each, for as
+// long: what a database does in its tenth second is compared with its tenth second.
 type Stopped struct {
 	Segments   int     `json:"segments"`
 	StillFor   float64 `json:"stopped_seconds"`
-	Two        float64 `json:"two_processes_per_second"` // that sell by themselves, to as many callers each
 	Before     float64 `json:"before_per_second"`
 	While      float64 `json:"while_per_second"`
 	After      float64 `json:"after_per_second"`
+	Two        float64 `json:"two_processes_per_second"` // while, in the other round, a third would stand still
 	WhileToTwo float64 `json:"while_to_two_processes"`
-	Back       float64 `json:"back_seconds"`           // after it was continued, until all sell nearly as much as before
-	Share      float64 `json:"stopped_share_after"`    // of the one that was stopped, once it was continued
-	OthersMax  float64 `json:"others_longest_wait_ms"` // of callers in the two processes that went on, in any round
+	AfterToTwo float64 `json:"after_to_two_processes"`
+	Back       float64 `json:"back_seconds"`           // after it was continued, until the stopped one sells its part again
+	Share      float64 `json:"stopped_share_after"`    // of all that is sold once it was continued
+	OthersMax  float64 `json:"others_longest_wait_ms"` // of callers in the processes that went on, in any round
 	Accepted   int64   `json:"accepted"`               // of all rounds; each has a row
 	Refused    int64   `json:"refused"`                // told that they had waited for too long
 	Rounds     int     `json:"rounds"`
@@ -31,43 +33,43 @@ type Stopped struct {
 
 const (
 	threeProcesses = 3
-	nearly         = 0.9                    // of what was sold before
-	glance         = 500 * time.Millisecond // for which they must
-	// backLimit is how soon a process that goes on must have found back.
+	glance         = 500 * time.Millisecond // in which a process that is back sells
+	itsPart        = 0.2                    // of the whole
+	// backLimit is how soon, in seconds.
 	backLimit = 3.
 )
 
 // stopped stops one of three processes in mid-run, beside rounds of two processes that nobody disturbs.
 func (s *shop) stopped(ctx context.Context) (*Stopped, error) {
-	var two, before, while, after, back, share []float64
 	out := &Stopped{Segments: s.Scale.Default, StillFor: s.Scale.Still.Seconds(), Rounds: s.Scale.Rounds}
-	for range s.Scale.Rounds {
-		_, sales, err := s.sell(ctx, s.Scale.Default, s.jobs(threeProcesses-1, s.Scale.Callers*(threeProcesses-1)/threeProcesses, s.Scale.After))
-		if err != nil {
-			return nil, err
+	var before, while, after, twoWhile, twoAfter, back, share []float64
+	end := s.Scale.After + s.Scale.Still + s.Scale.Rest
+	for round := range s.Scale.Rounds {
+		var two crowd.Timeline
+		var r stop
+		for _, play := range compare.InTurn([]func() error{
+			func() (err error) { two, err = s.twoAlone(ctx, end); return err },
+			func() (err error) { r, err = s.stopOne(ctx, end); return err },
+		}, round) {
+			if err := play(); err != nil {
+				return nil, err
+			}
 		}
-		undisturbed := crowd.Together(sales)
-		two = append(two, undisturbed.Timeline.PerSecond(s.Scale.After/4, s.Scale.After))
-		r, err := s.stopOne(ctx)
-		if err != nil {
-			return nil, err
-		}
-		all, others := crowd.Together(r.sales), crowd.Together(r.sales[1:])
-		end := s.Scale.After + s.Scale.Still + s.Scale.Rest
-		sold := all.Timeline.PerSecond(s.Scale.After/4, r.stopped)
-		before = append(before, sold)
-		while = append(while, all.Timeline.PerSecond(r.stopped, r.continued))
-		after = append(after, all.Timeline.PerSecond(r.continued, end))
-		back = append(back, returned(all.Timeline, r.continued, end, nearly*sold).Seconds())
-		share = append(share, compare.Ratio(r.sales[0].Timeline.PerSecond(r.continued, end), all.Timeline.PerSecond(r.continued, end)))
-		out.OthersMax = max(out.OthersMax, compare.Milliseconds(others.Waits.Max()))
+		all, one := crowd.Together(r.sales), r.sales[0].Timeline
+		before = append(before, all.Timeline.PerSecond(0, r.stopped))
+		while, twoWhile = append(while, all.Timeline.PerSecond(r.stopped, r.continued)), append(twoWhile, two.PerSecond(r.stopped, r.continued))
+		after, twoAfter = append(after, all.Timeline.PerSecond(r.continued, end)), append(twoAfter, two.PerSecond(r.continued, end))
+		back = append(back, returned(one, all.Timeline, r.continued, end).Seconds())
+		share = append(share, compare.Ratio(one.PerSecond(r.continued, end), all.Timeline.PerSecond(r.continued, end)))
+		out.OthersMax = max(out.OthersMax, compare.Milliseconds(crowd.Together(r.sales[1:]).Waits.Max()))
 		out.Accepted, out.Refused = out.Accepted+all.Counts.Accepted, out.Refused+all.Counts.Refused
 	}
-	out.Two, out.Before, out.While, out.After = compare.Median(two), compare.Median(before), compare.Median(while), compare.Median(after)
-	out.WhileToTwo, out.Back, out.Share = compare.PairedRatio(while, two), compare.Median(back), compare.Median(share)
+	out.Before, out.While, out.After, out.Two = compare.Median(before), compare.Median(while), compare.Median(after), compare.Median(twoWhile)
+	out.WhileToTwo, out.AfterToTwo = compare.PairedRatio(while, twoWhile), compare.PairedRatio(after, twoAfter)
+	out.Back, out.Share = compare.Median(back), compare.Median(share)
 	out.targets = []compare.Target{
-		compare.AtLeast("while one of three stands still, in parts of two processes", out.WhileToTwo, nearly),
-		compare.AtMost("seconds until three sell nearly as much as before", out.Back, backLimit),
+		compare.AtLeast("while one of three stands still, in parts of two processes", out.WhileToTwo, 0.9),
+		compare.AtMost("seconds until the one that stood still sells a fifth of the whole", out.Back, backLimit),
 	}
 	return out, nil
 }
@@ -78,8 +80,13 @@ type stop struct {
 	stopped, continued time.Duration // since the beginning
 }
 
-func (s *shop) stopOne(ctx context.Context) (r stop, err error) {
-	window := s.Scale.After + s.Scale.Still + s.Scale.Rest
+// twoAlone sells by two processes, to as many callers each as if there were a third.
+func (s *shop) twoAlone(ctx context.Context, window time.Duration) (crowd.Timeline, error) {
+	_, sales, err := s.sell(ctx, s.Scale.Default, s.jobs(threeProcesses-1, s.Scale.Callers*(threeProcesses-1)/threeProcesses, window))
+	return crowd.Together(sales).Timeline, err
+}
+
+func (s *shop) stopOne(ctx context.Context, window time.Duration) (r stop, err error) {
 	sku, err := s.create(ctx, s.Scale.Default)
 	if err != nil {
 		return stop{}, err
@@ -114,10 +121,10 @@ func (s *shop) stopOne(ctx context.Context) (r stop, err error) {
 	return r, nil
 }
 
-// returned is how long after a time it took until a glance saw enough sold; the whole rest if none did.
-func returned(t crowd.Timeline, from, to time.Duration, enough float64) time.Duration {
+// returned is how long after a time it took until a glance saw one sell its part of all; the whole rest if none did.
+func returned(one, all crowd.Timeline, from, to time.Duration) time.Duration {
 	for at := from; at+glance <= to; at += crowd.Step {
-		if t.PerSecond(at, at+glance) >= enough {
+		if sold := one.PerSecond(at, at+glance); sold > 0 && sold >= itsPart*all.PerSecond(at, at+glance) {
 			return at - from
 		}
 	}
