@@ -612,18 +612,21 @@ func TestUnlockWithoutAConnection(t *testing.T) {
 func TestReentryOfAForgottenLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
-		m := w.locks().Mutex(w.name)
-		owner := WithOwner(ctx)
-		outer := w.must(m.Lock(owner))
-		w.ok(rdb.Del(ctx, m.state).Err())
-		inner := w.must(m.Lock(owner))
-		if inner.Token() <= outer.Token() || m.Count(owner) != 1 {
-			t.Errorf("token %d inside of %d, count %d", inner.Token(), outer.Token(), m.Count(owner))
+		l := w.locks()
+		mutex, fair := l.Mutex(w.name), l.FairMutex(w.name)
+		for one, a := range map[Locker]*lock{mutex: &mutex.lock, fair: &fair.lock} {
+			owner := WithOwner(ctx)
+			outer := w.must(one.Lock(owner))
+			w.ok(rdb.Del(ctx, a.state).Err())
+			inner := w.must(one.Lock(owner))
+			if inner.Token() <= outer.Token() || a.Count(owner) != 1 {
+				t.Errorf("token %d inside of %d, count %d", inner.Token(), outer.Token(), a.Count(owner))
+			}
+			if !errors.Is(context.Cause(outer.Context()), ErrLost) {
+				t.Errorf("the outer hold ended with %v", context.Cause(outer.Context()))
+			}
+			w.ok(inner.Unlock(ctx))
 		}
-		if !errors.Is(context.Cause(outer.Context()), ErrLost) {
-			t.Errorf("the outer hold ended with %v", context.Cause(outer.Context()))
-		}
-		w.ok(inner.Unlock(ctx))
 	})
 }
 

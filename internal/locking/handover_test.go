@@ -295,7 +295,7 @@ func TestNoHeirOfALostHold(t *testing.T) {
 	})
 }
 
-// Who asks the server just now may get the lock there, and is not handed it.
+// Who asks the server just now may get the lock there, and is not handed it; nor is who wants it twice.
 func TestNoHeirOnATrip(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
@@ -313,6 +313,9 @@ func TestNoHeirOnATrip(t *testing.T) {
 	}
 	if asking.asking = false; m.locks.heir(h) != asking {
 		t.Error("it is not, when it is back")
+	}
+	if asking.part.times = 2; m.locks.heir(h) != nil {
+		t.Error("who wants two holds is the heir of one")
 	}
 	b.waiters, b.tenure = nil, nil
 }
@@ -526,7 +529,9 @@ func TestHeirIsNotTakenForAnother(t *testing.T) {
 		var heirs []heir
 		tap.on(handoverScript, func(_ redis.Cmder, next func() error) error {
 			leave()
-			<-left
+			if err := <-left; !errors.Is(err, context.Canceled) {
+				t.Errorf("who leaves gets %v", err)
+			}
 			heirs = w.lineUp(m, 1)
 			return next()
 		})

@@ -642,6 +642,22 @@ func TestRenewalBeforeAHold(t *testing.T) {
 	})
 }
 
+// A renewal is for the holds that are renewed, and not for another one of the same owner with a lease of its own.
+func TestRenewalLeavesFixedLeasesAlone(t *testing.T) {
+	each(t, func(w *world) {
+		l := w.locks()
+		outer := w.must(l.Mutex(w.name).Lock(w.ctx()))
+		inner := w.must(l.Mutex(w.name).Lock(outer.Context(), Lease(5*time.Second)))
+		before := inner.Remaining()
+		if !l.renew(l.due(), patience) {
+			t.Error("no answer")
+		}
+		if left := inner.Remaining(); left > before {
+			t.Errorf("%s left, after %s", left, before)
+		}
+	})
+}
+
 func TestEveryKeyExpires(t *testing.T) {
 	w, _ := private(t)
 	rdb, ctx := w.client(), w.ctx()

@@ -289,3 +289,49 @@ func TestMultiLockLosesAPartWhileItWaits(t *testing.T) {
 		}
 	})
 }
+
+// Who waits in a queue at the server asks again when an answer is lost. Neither the lost attempt nor a late copy of it
+// holds the lock when that is over, however it ends.
+func TestLostAnswerToAWaiter(t *testing.T) {
+	for _, name := range []string{"fair:a", "write:a"} {
+		for _, late := range []bool{false, true} { // the attempt has taken the lock; or it arrives in a while
+			scripted(t, func(t *testing.T, w *locksim.World) {
+				c := w.Client(locksim.Habit{Lease: time.Minute, Retries: -1})
+				a, b := c.Actor(), once(w).Actor()
+				wish := locksim.Wish{Names: []string{name}}
+				holder := must(t, b, b.Ctx, wish)
+				ctx, cancel := context.WithCancel(a.Ctx)
+				gone := make(chan struct{})
+				go func() {
+					defer close(gone)
+					grip, err := a.Lock(ctx, wish)
+					if late != (err == nil) {
+						t.Errorf("the waiter ends with %v", err)
+					}
+					if err == nil {
+						_ = grip.Unlock(a.Ctx)
+					}
+				}()
+				time.Sleep(50 * latency) // it queues, and listens
+				lost := false
+				w.On(func(q *locksim.Request, f *locksim.Fate) {
+					if q.Client == c && q.Verb == "fifo_acquire" && !lost {
+						lost, f.Mute, f.CutAfter = true, !late, 5*latency
+						if late {
+							f.Delay, f.CutAfter = 2*time.Second, latency
+						}
+					}
+				})
+				ok(t, holder.Unlock(b.Ctx))
+				time.Sleep(50 * latency)
+				if !late {
+					cancel()
+				}
+				<-gone
+				cancel()
+				time.Sleep(3 * time.Second)
+				ok(t, must(t, b, b.Ctx, locksim.Wish{Names: wish.Names, Try: true}).Unlock(b.Ctx))
+			})
+		}
+	}
+}
