@@ -183,12 +183,16 @@ func TestHandoverYieldsToTheFirst(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
-		yields := func() { // and queues behind
-			call := []any{"P", 2, 60000, "P:a", "P:b", 0, yieldAndQueue}
-			w.ok(rdb.Eval(ctx, handoverScript.source.(string), []string{m.place.clock(), m.state, m.queue}, call...).Err())
-		}
-		forced := func() { w.ok(rdb.Eval(ctx, forceScript.source.(string), []string{m.state, m.queue}).Err()) }
-		for want, step := range map[string]func(){"[R P]": yields, "[R]": forced} {
+		clock := m.place.clock()
+		for _, step := range []struct {
+			script *script
+			keys   []string
+			args   []any
+			queue  string
+		}{
+			{handoverScript, []string{clock, m.state, m.queue}, []any{"P", 2, 60000, "P:a", "P:b", 0, yieldAndQueue}, "[R P]"},
+			{forceScript, []string{m.state, m.queue}, nil, "[R]"},
+		} {
 			first := "Q" + w.name // somebody listens to its channel
 			sub := rdb.Subscribe(ctx, wakeChannel(first))
 			_, err := sub.Receive(ctx)
@@ -196,15 +200,16 @@ func TestHandoverYieldsToTheFirst(t *testing.T) {
 			w.ok(rdb.Del(ctx, m.state, m.queue).Err())
 			w.ok(rdb.HSet(ctx, m.state, "P:a", 1, "seq", 1, "token", 1).Err())
 			w.ok(rdb.ZAdd(ctx, m.queue, redis.Z{Score: 1, Member: first}, redis.Z{Score: 2, Member: "R"}).Err())
-			step()
-			if state := rdb.HGetAll(ctx, m.state).Val(); len(state) != 1 || state["claim"] != first {
-				t.Errorf("the state is %v", state)
+			tx := rdb.TxPipeline() // a promise does not last for long
+			tx.Eval(ctx, step.script.source.(string), step.keys, step.args...)
+			state, ttl, queue := tx.HGetAll(ctx, m.state), tx.PTTL(ctx, m.state), tx.ZRange(ctx, m.queue, 0, -1)
+			_, err = tx.Exec(ctx)
+			w.ok(err)
+			if len(state.Val()) != 1 || state.Val()["claim"] != first || ttl.Val() <= 0 || ttl.Val() > time.Second {
+				t.Errorf("the state is %v, for %s", state.Val(), ttl.Val())
 			}
-			if ttl := rdb.PTTL(ctx, m.state).Val(); ttl <= 0 || ttl > time.Second {
-				t.Errorf("the promise lasts for %s", ttl)
-			}
-			if order := fmt.Sprint(rdb.ZRange(ctx, m.queue, 0, -1).Val()); order != want {
-				t.Errorf("the queue is %s, want %s", order, want)
+			if order := fmt.Sprint(queue.Val()); order != step.queue {
+				t.Errorf("the queue is %s, want %s", order, step.queue)
 			}
 			if message, err := sub.ReceiveMessage(ctx); err != nil || message.Payload != m.state {
 				t.Errorf("it is told %v (%v)", message, err)

@@ -176,6 +176,22 @@ func (w *world) soon(what string, is func() bool) {
 	}
 }
 
+// refused returns the error of a Lock that must not be granted, and how long it took. On a busy machine the answer may
+// take longer than a short wait: then it asks again.
+func (w *world) refused(lock func() (*Hold, error)) (took time.Duration, err error) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		start := time.Now()
+		h, err := lock()
+		if h != nil {
+			w.t.Fatal("granted")
+		}
+		if !errors.Is(err, ErrNoAnswer) || time.Now().After(deadline) {
+			return time.Since(start), err
+		}
+	}
+}
+
 // exists counts which of the keys exist.
 func (w *world) exists(rdb *redis.Client, keys ...string) int64 {
 	w.t.Helper()
