@@ -59,7 +59,7 @@ func fill(w *world, skus int) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	defer conn.Close(context.WithoutCancel(w.Context())) //nolint:errcheck // it has done its work
+	defer conn.Close(context.WithoutCancel(w.Context()))
 	for _, statement := range []string{
 		`INSERT INTO skus (sku_id, name, initial, segments, created_at) SELECT 'sku-' || n, '', 20, 2, now() FROM generate_series(1, $1) n`,
 		`INSERT INTO stock_segments (sku_id, segment, available) SELECT 'sku-' || n, g, 10 FROM generate_series(1, $1) n, generate_series(0, 1) g`,

@@ -3,8 +3,8 @@
 //
 // # The way of a deduction
 //
-// [Service.Deduct] puts an order into the queue of its SKU's lane. The lane, one goroutine per process and SKU
-// that sells, works at one segment at a time:
+// [Service.Deduct] puts an order into the queue of its SKU. A lane serves it, a goroutine that works at one segment at a
+// time. A process has one for each SKU that sells, and more while orders crowd in that one lane does not keep up with:
 //
 //		queue ──> lock of a segment ──> one write of all that has queued ──> an answer for each order
 //		             │ not in time                     │ does not fit
