@@ -305,20 +305,21 @@ func TestRWShorterInnerLease(t *testing.T) {
 
 func TestRWLapsedWriterAdmitsAllReaders(t *testing.T) {
 	each(t, func(w *world) {
-		const many, lease = 10, 1500 * time.Millisecond // until then all must queue
+		const many, lease = 10, 400 * time.Millisecond
 		rdb, ctx := w.client(), w.ctx()
-		start := time.Now()
-		w.must(w.locks().RWMutex(w.name).Writer().Lock(ctx, Lease(lease)))
 		m := w.locks().RWMutex(w.name)
-		line := slices.Repeat([]*fifo{m.reader}, many)
+		w.must(w.locks().RWMutex(w.name).Writer().Lock(ctx))
 		var inside sync.WaitGroup
 		inside.Add(many)
-		w.line(rdb, line, func(_ int, h *Hold) {
+		wait := w.line(rdb, slices.Repeat([]*fifo{m.reader}, many), func(_ int, h *Hold) {
 			inside.Done()
 			inside.Wait()
 			w.unlocks(0, h)
-		})()
-		if took := time.Since(start); took < lease || took > lease+1200*time.Millisecond {
+		})
+		w.ok(rdb.PExpire(ctx, m.writer.state, lease).Err()) // all queue; now its lease may run out
+		start := time.Now()
+		wait()
+		if took := time.Since(start); took < lease-50*time.Millisecond || took > lease+3*pollInterval {
 			t.Errorf("admitted after %s", took)
 		}
 	})
