@@ -337,7 +337,7 @@ func clusterReplicas(w *clustered) {
 // A slot moves while its lock is held, renewed, waited for and taken.
 func clusterMigration(w *clustered) {
 	ctx := w.ctx()
-	const lease = 900 * time.Millisecond
+	const lease = 2 * time.Second
 	a, b := w.locks(WatchdogLease(lease)), w.locks(WatchdogLease(lease))
 	m, other := a.Mutex(w.name), b.Mutex(w.name)
 	masters, err := w.cluster.Masters(ctx)
