@@ -49,7 +49,7 @@ func TestAllCases(t *testing.T) {
 	if err := json.Unmarshal(text.Bytes(), &d); err != nil || !d.AuditOK {
 		t.Fatalf("%v: %s", err, &text)
 	}
-	if d.Stopped["accepted"] == 0 || d.Stopped["before_per_second"] == 0 || d.Stopped["while_per_second"] == 0 {
+	if d.Stopped["accepted"] == 0 || d.Stopped["stopped_seconds"] != 0.2 || d.Stopped["two_processes_per_second"] == 0 {
 		t.Errorf("%v", d.Stopped)
 	}
 	if testing.Short() {
