@@ -19,8 +19,8 @@ type segmentsCommand struct {
 	Tiny        bool     `help:"Hardly anything of each case, for tests." hidden:""`
 	Case        []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 	Markdown    string   `help:"Write the tables as Markdown to this file: between its lines <!-- segments: begin --> and <!-- segments: end -->, or as all of it where it has none. Default: none." placeholder:"FILE"`
-	Lock        string   `help:"Kind of lock of the segments: reentrant, fair, redlock or none. Default: ${default}." default:"reentrant" enum:"reentrant,fair,redlock,none" placeholder:"KIND"`
-	RedisURL    string   `help:"The Redis of all processes: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS; for redlock several, separated by commas. Default: one started for this run." placeholder:"URL"`
+	Lock        string   `help:"Kind of lock of the segments: reentrant, fair or none; redlock would need several servers. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
+	RedisURL    string   `help:"The Redis of all processes: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
 	DatabaseURL string   `help:"A database on the PostgreSQL of all processes, which must sync its commits and let this user create a database, which is dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
 }
 
