@@ -41,7 +41,7 @@ func (s *server) deduct(c echo.Context) error {
 		return err
 	}
 	*buffer = appendDeduction((*buffer)[:0], d)
-	return c.JSONBlob(createdOrOK(created), *buffer)
+	return sendBody(c, createdOrOK(created), mediaJSON, *buffer)
 }
 
 // readOrder reads the body of a request, using the buffer.

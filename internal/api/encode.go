@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/labstack/echo/v4"
 
 	"inventory/internal/stock"
 )
@@ -22,18 +23,21 @@ func appendDeduction(to []byte, d stock.Deduction) []byte {
 	return append(to, "}\n"...)
 }
 
+// problemSize is more than nearly every problem takes.
+const problemSize = 384
+
 // appendProblem appends a problem as JSON.
 func appendProblem(to []byte, p problem) []byte {
-	to = appendString(append(to, `{"type":`...), p.Type)
-	to = appendString(append(to, `,"title":`...), p.Title)
-	to = strconv.AppendInt(append(to, `,"status":`...), int64(p.Status), 10)
-	to = appendString(append(to, `,"detail":`...), p.Detail)
+	to = append(append(append(to, `{"type":"urn:inventory:problem:`...), p.Code...), '"')
+	to = appendString(append(to, `,"title":`...), p.title)
+	to = strconv.AppendInt(append(to, `,"status":`...), int64(p.status), 10)
+	to = appendString(append(to, `,"detail":`...), p.Message)
 	to = appendString(append(to, `,"code":`...), string(p.Code))
 	if p.Field != "" {
 		to = appendString(append(to, `,"field":`...), p.Field)
 	}
-	if p.Available != nil {
-		to = strconv.AppendInt(append(to, `,"available":`...), *p.Available, 10)
+	if p.Code == stock.CodeInsufficientStock {
+		to = strconv.AppendInt(append(to, `,"available":`...), p.Available, 10)
 	}
 	return append(to, "}\n"...)
 }
@@ -42,4 +46,19 @@ func appendProblem(to []byte, p problem) []byte {
 func appendString(to []byte, s string) []byte {
 	to, _ = jsontext.AppendQuote(to, s)
 	return to
+}
+
+// The media types of answers that are written by hand, as a header holds them.
+const (
+	mediaJSON    = "application/json"
+	mediaProblem = "application/problem+json"
+)
+
+// sendBody sends an answer.
+func sendBody(c echo.Context, status int, media string, body []byte) error {
+	response := c.Response()
+	response.Header()[echo.HeaderContentType] = []string{media} // the name is in its canonical form already
+	response.WriteHeader(status)
+	_, err := response.Write(body)
+	return err
 }

@@ -61,10 +61,11 @@ func FuzzEncode(f *testing.F) {
 		if got.OrderID != want.OrderID || got.BuyerID != want.BuyerID || got.SKU != want.SKU || got.Quantity != want.Quantity || got.Status != want.Status {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
-		p := problem{Type: "urn:x", Title: sku, Status: 409, Detail: detail, Code: stock.CodeInsufficientStock, Field: field, Available: &n}
+		p := problem{kind{409, sku}, &stock.Error{Code: stock.CodeInsufficientStock, Message: detail, Field: field, Available: n}}
 		var members, wanted map[string]any
 		same(t, appendProblem(nil, p), &members, map[string]any{
-			"type": p.Type, "title": p.Title, "status": p.Status, "detail": p.Detail, "code": p.Code, "field": p.Field, "available": n,
+			"type": "urn:inventory:problem:" + p.Code, "title": p.title, "status": p.status,
+			"detail": p.Message, "code": p.Code, "field": p.Field, "available": n,
 		}, &wanted)
 		if wanted["field"] == "" {
 			delete(wanted, "field")

@@ -62,38 +62,23 @@ func kindOf(code stock.Code) kind {
 
 // problem is the body of every error: RFC 9457 with the members that our codes add. See appendProblem.
 type problem struct {
-	Type      string
-	Title     string
-	Status    int
-	Detail    string
-	Code      stock.Code
-	Field     string // "" for none
-	Available *int64 // nil for none
+	kind
+	*stock.Error
 }
 
 func problemOf(err error) problem {
 	e := asStockError(err)
-	k := kindOf(e.Code)
-	p := problem{
-		Type: "urn:inventory:problem:" + string(e.Code), Title: k.title, Status: k.status,
-		Detail: e.Message, Code: e.Code, Field: e.Field,
-	}
-	if e.Code == stock.CodeInsufficientStock {
-		p.Available = &e.Available
-	}
-	return p
+	return problem{kindOf(e.Code), e}
 }
 
 // asStockError gives an error of Echo or of unknown origin a code. What an unknown error says stays here: it may
 // hold internals.
 func asStockError(err error) *stock.Error {
-	var e *stock.Error
-	var echoErr *echo.HTTPError
-	switch {
-	case errors.As(err, &e):
+	if e, ok := errors.AsType[*stock.Error](err); ok {
 		return e
-	case errors.As(err, &echoErr):
-		switch echoErr.Code {
+	}
+	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
+		switch e.Code {
 		case http.StatusNotFound:
 			return &stock.Error{Code: codeNotFound, Message: "nothing is served under this path"}
 		case http.StatusMethodNotAllowed:
@@ -115,14 +100,14 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 		return
 	}
 	p := problemOf(err)
-	if p.Status >= http.StatusInternalServerError {
+	if p.status >= http.StatusInternalServerError {
 		// Jittered, so that those who were refused together do not return together.
 		c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(1+rand.IntN(3))) //nolint:gosec // no secret
 	}
 	if p.Code == stock.CodeUnavailable {
 		log.Warn("request failed", "method", c.Request().Method, "route", c.Path(), "error", err)
 	}
-	if err := c.Blob(p.Status, "application/problem+json", appendProblem(nil, p)); err != nil {
+	if err := sendBody(c, p.status, mediaProblem, appendProblem(make([]byte, 0, problemSize), p)); err != nil {
 		log.Debug("answer not sent", "route", c.Path(), "error", err)
 	}
 }

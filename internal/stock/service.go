@@ -41,6 +41,7 @@ type Service struct {
 	noticesFail bool
 	breaker     breaker   // between the lanes and the locks
 	requests    sync.Pool // of *request
+	overloaded  error     // shared by all who find a queue full
 	lanes       struct {
 		sync.RWMutex
 		bySKU   map[string]*seller
@@ -65,6 +66,7 @@ func NewService(c Config) *Service {
 	s.beside, s.endBeside = context.WithCancel(s.base)
 	s.breaker.circuit = s.newCircuit()
 	s.lanes.bySKU = make(map[string]*seller)
+	s.overloaded = overloaded()
 	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
 	s.memories = newMemories()
 	s.lanes.running.Go(s.watch)
@@ -139,9 +141,8 @@ func (s *Service) Deduct(ctx context.Context, sku string, order Order) (d Deduct
 		s.observer.SoldOutFromMemory(1)
 		return Deduction{}, false, err
 	}
-	r := s.newRequest(ctx, order)
-	if err := s.enqueue(sku, r); err != nil {
-		s.used(r)
+	r, err := s.enqueue(ctx, sku, order)
+	if err != nil {
 		return Deduction{}, false, err
 	}
 	select {
@@ -185,18 +186,25 @@ func (s *Service) Restock(ctx context.Context, restock Restock) (created bool, e
 	return created, nil
 }
 
-// enqueue puts a request into the queue of its SKU's seller, and starts one where there is none.
-func (s *Service) enqueue(sku string, r *request) error {
+// enqueue puts an order into the queue of its SKU's seller, and starts one where there is none.
+func (s *Service) enqueue(ctx context.Context, sku string, order Order) (*request, error) {
 	for {
 		seller, err := s.seller(sku)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		if seller.queue.length() >= queueLimit { // refused before anything is done for it: under overload nearly all are
+			return nil, s.overloaded
+		}
+		r := s.newRequest(ctx, order)
 		switch err := seller.push(r); {
 		case errors.Is(err, errRetired):
 			continue // it ended between our finding it and our pushing: start another
+		case err != nil:
+			s.used(r)
+			return nil, err
 		default:
-			return err
+			return r, nil
 		}
 	}
 }
