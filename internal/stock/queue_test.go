@@ -124,3 +124,29 @@ func TestQueueRetiresOnlyWhenEmpty(t *testing.T) {
 		t.Fatalf("got %v, want errRetired", err)
 	}
 }
+
+// A push may stand still after its order is in the queue, until the lane has answered it and Close has returned.
+func TestNoLaneBesideAfterClose(t *testing.T) {
+	s := NewService(Config{Store: idle{}})
+	seller := newSeller(s, "a")
+	seller.segments.Store(2)
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range crowd + 1 {
+		if err := seller.push(ask(t.Context(), "a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := seller.beside.Load(); n != 0 {
+		t.Fatalf("%d lanes run after Close", n)
+	}
+}
+
+// idle is a store that nobody tells anything.
+type idle struct{ Store }
+
+func (idle) Watch(ctx context.Context, _ func(), _ func(sku string)) error {
+	<-ctx.Done()
+	return nil
+}

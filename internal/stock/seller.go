@@ -40,7 +40,7 @@ func (s *seller) push(r *request) error {
 			return nil
 		}
 		if s.beside.CompareAndSwap(running, running+1) {
-			s.service.lanes.running.Go(s.newLane().runBeside)
+			s.service.startBeside(s)
 			return nil
 		}
 	}

@@ -241,6 +241,18 @@ func (s *Service) seller(sku string) (*seller, error) {
 	return known, nil
 }
 
+// startBeside starts a lane beside a seller's first, but not once the service stops: the order that asks for it may have
+// been answered meanwhile, the first lane have ended, and Close no longer wait for anybody.
+func (s *Service) startBeside(seller *seller) {
+	s.lanes.RLock()
+	defer s.lanes.RUnlock()
+	if s.lanes.stopped {
+		seller.beside.Add(-1)
+		return
+	}
+	s.lanes.running.Go(seller.newLane().runBeside)
+}
+
 // retire takes a seller out of the service unless a request has come in. Afterwards push refuses.
 func (s *Service) retire(seller *seller) bool {
 	s.lanes.Lock()
