@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -25,15 +24,7 @@ type contendersCommand struct {
 
 // Run measures and prints.
 func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
-	out, err := openOutput(c.JSON, s.Out)
-	if err != nil {
-		return err
-	}
-	result, err := c.measure(ctx, s)
-	if err != nil {
-		return errors.Join(err, out.close())
-	}
-	return errors.Join(out.print(result), out.close(), writeMarkdown(c.Markdown, result.Into), result.Err())
+	return benchmark(c.JSON, c.Markdown, s.Out, func() (comparison, error) { return c.measure(ctx, s) })
 }
 
 func (c *contendersCommand) measure(ctx context.Context, s cli.Streams) (contenders.Result, error) {

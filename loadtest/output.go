@@ -61,6 +61,26 @@ func (o *output) close() error {
 	return nil
 }
 
+// comparison is the result of a scenario that compares, which can also go into a document.
+type comparison interface {
+	result
+	Into(document string) string // the document with the tables in it
+	Err() error                  // what must not happen, and did
+}
+
+// benchmark measures, and hands the result to whoever the flags name.
+func benchmark(json, markdown string, standard io.Writer, measure func() (comparison, error)) error {
+	out, err := openOutput(json, standard)
+	if err != nil {
+		return err
+	}
+	result, err := measure()
+	if err != nil {
+		return errors.Join(err, out.close())
+	}
+	return errors.Join(out.print(result), out.close(), writeMarkdown(markdown, result.Into), result.Err())
+}
+
 // writeMarkdown puts a result into the document that --markdown names, and keeps what the document says around it.
 func writeMarkdown(file string, into func(document string) string) error {
 	if file == "" {
