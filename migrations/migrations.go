@@ -1,8 +1,10 @@
 // Package migrations holds the schema of each store as golang-migrate steps, and runs them.
 //
-// Every step is one statement that may run twice (IF NOT EXISTS), so a process killed in the middle leaves a
-// step that has happened or has not, and the next start finishes the work. Both dialects have the same steps
-// under the same numbers.
+// On PostgreSQL every step is one statement that may run twice (IF NOT EXISTS); on SQLite, which adds columns one by one, it
+// is one transaction. So a process killed in the middle leaves a step that has happened or has not, and the next start
+// finishes the work. Both dialects have the same steps under the same numbers.
+//
+// A step only adds, or loosens: the service as it was before the step goes on working beside the one that applied it.
 package migrations
 
 import (
@@ -12,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/database"
@@ -81,6 +84,9 @@ func open(folder string, db *sql.DB, driver database.Driver, err error) (*Migrat
 	return &Migrator{steps: files, migrate: m}, nil
 }
 
+// columnIsThere is how SQLite refuses to add a column twice. Its steps are transactions: then all of the step is there.
+const columnIsThere = "duplicate column name"
+
 // Up applies every step that the database lacks.
 func (m *Migrator) Up() error {
 	err := m.migrate.Up()
@@ -88,6 +94,11 @@ func (m *Migrator) Up() error {
 		// A process died between marking the step and finishing it. Steps may run twice, so run it again.
 		if err = m.migrate.Force(m.before(dirty.Version)); err == nil {
 			err = m.migrate.Up()
+		}
+		if err != nil && strings.Contains(err.Error(), columnIsThere) {
+			if err = m.migrate.Force(dirty.Version); err == nil {
+				err = m.migrate.Up()
+			}
 		}
 	}
 	if err != nil && !errors.Is(err, migrate.ErrNoChange) {

@@ -41,13 +41,15 @@ type AuditLine struct {
 	Doubled  int64 // order ids with more than one row
 	Uneven   int64 // merged deductions whose parts do not add up
 	Negative int64 // segments below zero
+	Excess   int64 // buyers whose count is not what their deductions hold, or is above the limit
+	Ragged   int64 // orders of several SKUs with a line that has no deduction
 }
 
 // Columns returns where to scan the statement's columns, in their order.
 func (l *AuditLine) Columns() []any {
 	return []any{
 		&l.SKU, &l.Initial, &l.Restocked, &l.Adjusted, &l.Available, &l.Reserved, &l.Committed,
-		&l.Merges, &l.Doubled, &l.Uneven, &l.Negative,
+		&l.Merges, &l.Doubled, &l.Uneven, &l.Negative, &l.Excess, &l.Ragged,
 	}
 }
 
@@ -61,6 +63,8 @@ func (a *Audit) Add(l AuditLine) {
 		{l.Doubled, "order ids have more than one deduction"},
 		{l.Uneven, "merged deductions have parts that do not add up"},
 		{l.Negative, "segments hold less than nothing"},
+		{l.Excess, "buyers hold more than their limit, or than they are counted with"},
+		{l.Ragged, "order lines have no deduction"},
 	} {
 		if v.count > 0 {
 			l.Violations = append(l.Violations, fmt.Sprintf("SKU %q: %d %s", l.SKU, v.count, v.what))

@@ -39,23 +39,37 @@ func Repeat(outcomes []Outcome, repeats map[int]int) {
 	}
 }
 
-// Admit goes through the orders in turn and takes each that still fits into the available units. It sets the
-// outcome of each order that does not fit, and of each that is known; the indexes of the others, ascending by
-// order id, are for the caller to insert. candidates holds the indexes to consider, ascending by order id.
+// Demand is what stores decide a batch by.
+type Demand struct {
+	Orders []Order
+	// Known are the deductions that the order ids have already.
+	Known map[string]Deduction
+	Limit int64            // per buyer; 0: none
+	Taken map[string]int64 // by each buyer of the orders, where there is a limit; it is kept up to date
+}
+
+// Admit goes through the orders in turn and takes each that still fits into the available units and into its buyer's
+// limit. It sets the outcome of each order that does not fit, and of each that is known; the indexes of the others,
+// ascending by order id, are for the caller to insert. candidates holds the indexes to consider, ascending by order id.
 //
 // The turn of an order is its place in the batch, not its id: ids must not buy a better place.
-func Admit(orders []Order, candidates []int, known map[string]Deduction, available int64, outcomes []Outcome) (admitted []int) {
+func (d Demand) Admit(candidates []int, available int64, outcomes []Outcome) (admitted []int) {
 	turn := slices.Clone(candidates)
 	slices.Sort(turn)
 	fits := make(map[int]bool, len(turn))
 	for _, i := range turn {
-		o := orders[i]
-		if d, ok := known[o.OrderID]; ok {
-			outcomes[i] = Outcome{Verdict: Known, Deduction: d}
+		o := d.Orders[i]
+		if known, ok := d.Known[o.OrderID]; ok {
+			outcomes[i] = Outcome{Verdict: Known, Deduction: known}
+		} else if d.Limit > 0 && d.Taken[o.BuyerID]+o.Quantity > d.Limit {
+			outcomes[i] = Outcome{Verdict: Limited}
 		} else if o.Quantity > available {
 			outcomes[i] = Outcome{Verdict: Short, Available: available}
 		} else {
 			available -= o.Quantity
+			if d.Limit > 0 {
+				d.Taken[o.BuyerID] += o.Quantity
+			}
 			fits[i] = true
 		}
 	}
@@ -65,4 +79,16 @@ func Admit(orders []Order, candidates []int, known map[string]Deduction, availab
 		}
 	}
 	return admitted
+}
+
+// BuyersOf returns the buyers of orders, ascending, each once.
+func BuyersOf(orders []Order, indexes []int) []string {
+	var buyers []string
+	for _, i := range indexes {
+		if id := orders[i].BuyerID; id != "" {
+			buyers = append(buyers, id)
+		}
+	}
+	slices.Sort(buyers)
+	return slices.Compact(buyers)
 }

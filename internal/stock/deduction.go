@@ -10,24 +10,50 @@ import (
 // DeductionStatus is the state of a deduction.
 type DeductionStatus string
 
-// StatusCommitted is the one state that exists so far: a plain deduction is committed at once.
-const StatusCommitted DeductionStatus = "committed"
+// The states of a deduction:
+//
+//	             ┌── commit ──> committed ── cancel ──> cancelled
+//	reserved ────┼── cancel ──> cancelled
+//	             └── time ────> expired
+//
+// A plain deduction is committed at once. Only what is reserved or committed holds units.
+const (
+	StatusReserved  DeductionStatus = "reserved"
+	StatusCommitted DeductionStatus = "committed"
+	StatusCancelled DeductionStatus = "cancelled"
+	StatusExpired   DeductionStatus = "expired"
+)
+
+// Live tells whether a deduction in this state holds units.
+func (s DeductionStatus) Live() bool { return s == StatusReserved || s == StatusCommitted }
 
 // Order is what a buyer asks for. OrderID makes it idempotent within its SKU.
 type Order struct {
-	OrderID  string
-	BuyerID  string // may be empty
-	Quantity int64
+	OrderID    string
+	BuyerID    string // may be empty where the SKU has no buyer limit
+	Quantity   int64
+	ReserveFor time.Duration // 0: committed at once; else at most MaxReserve, in whole microseconds
 }
 
 // Deduction is stock taken for one order id.
 type Deduction struct {
-	SKU      string
-	OrderID  string
-	BuyerID  string
-	Quantity int64
-	Status   DeductionStatus
-	Parts    []Part // what each segment gave, ascending; only [Service.Deduction] fills it
+	SKU        string
+	OrderID    string
+	BuyerID    string
+	Quantity   int64 // units it holds, or held last
+	Asked      int64 // units that were asked for: more than Quantity after a partial commit
+	Status     DeductionStatus
+	ReserveFor time.Duration // as it was asked for; 0: not a reservation
+	ExpiresAt  time.Time     // of a reservation, also when it has ended
+	Parts      []Part        // what each segment gave, ascending; only [Service.Deduction] fills it
+}
+
+// At returns the deduction as it is at an instant: a reservation expires on time, not when somebody notices.
+func (d Deduction) At(at time.Time) Deduction {
+	if d.Status == StatusReserved && !at.Before(d.ExpiresAt) {
+		d.Status = StatusExpired
+	}
+	return d
 }
 
 // Part is what one segment gave to a deduction.
@@ -37,21 +63,14 @@ type Part struct {
 }
 
 // answers tells whether d is the deduction that o asks for, so that o is a replay.
-func (d Deduction) answers(o Order) bool { return d.Quantity == o.Quantity && d.BuyerID == o.BuyerID }
-
-// Restock adds units to a SKU. Ref makes it idempotent within its SKU.
-type Restock struct {
-	SKU      string
-	Ref      string
-	Quantity int64
-	Reason   string // may be empty
-	At       time.Time
+func (d Deduction) answers(o Order) bool {
+	return d.Asked == o.Quantity && d.BuyerID == o.BuyerID && d.ReserveFor == o.ReserveFor
 }
 
-const (
-	maxIDBytes     = 128
-	maxReasonBytes = 500
-)
+// MaxReserve bounds how long a reservation lasts.
+const MaxReserve = 30 * 24 * time.Hour
+
+const maxIDBytes = 128
 
 func (o Order) check() error {
 	if err := checkText("order_id", o.OrderID, maxIDBytes); err != nil {
@@ -62,22 +81,18 @@ func (o Order) check() error {
 			return err
 		}
 	}
+	if err := checkReserve(o.ReserveFor); err != nil {
+		return err
+	}
 	return checkQuantity(o.Quantity)
 }
 
-func (r Restock) check() error {
-	if err := checkSKU(r.SKU); err != nil {
-		return err
+// checkReserve accepts what both stores keep exactly.
+func checkReserve(d time.Duration) error {
+	if d < 0 || d > MaxReserve || d%time.Microsecond != 0 {
+		return invalid("reserve_for", "must be 1µs to %s, in whole microseconds", MaxReserve)
 	}
-	if err := checkText("ref", r.Ref, maxIDBytes); err != nil {
-		return err
-	}
-	if r.Reason != "" {
-		if err := checkText("reason", r.Reason, maxReasonBytes); err != nil {
-			return err
-		}
-	}
-	return checkQuantity(r.Quantity)
+	return nil
 }
 
 func checkQuantity(q int64) error {

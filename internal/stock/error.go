@@ -15,9 +15,12 @@ const (
 	CodeUnknownDeduction  Code = "unknown_deduction"  // no such order id in the SKU
 	CodeSKUExists         Code = "sku_exists"         // the SKU exists with other properties
 	CodeOrderIDReused     Code = "order_id_reused"    // the order id belongs to another request
-	CodeRefReused         Code = "ref_reused"         // the ref belongs to another restock
+	CodeRefReused         Code = "ref_reused"         // the ref belongs to another change of the SKU
 	CodeSoldOut           Code = "sold_out"           // nothing is left in any segment
 	CodeInsufficientStock Code = "insufficient_stock" // less is left than was asked for; Available says how much
+	CodeBuyerLimit        Code = "buyer_limit"        // the buyer would hold more units than one buyer may
+	CodeSaleClosed        Code = "sale_closed"        // the sale has not begun, or is over
+	CodeNotReserved       Code = "not_reserved"       // there is no live reservation to commit
 	CodeOverloaded        Code = "overloaded"         // the queue is full: try again later
 	CodeUnavailable       Code = "unavailable"        // the outcome is unknown: ask again with the same order id
 )
@@ -28,6 +31,7 @@ type Error struct {
 	Code      Code
 	Message   string
 	Field     string // the request's field, for CodeInvalidRequest
+	SKU       string // whose stock or limit refused it, for an order of several SKUs
 	Available int64  // units left, for CodeInsufficientStock
 	Err       error  // the cause, for logs
 }
@@ -68,6 +72,14 @@ func (e *FencedError) Error() string { return fmt.Sprintf("%v: %v", ErrFenced, e
 // Unwrap returns [ErrFenced].
 func (e *FencedError) Unwrap() error { return ErrFenced }
 
+// ErrLayout is returned by a [Store] that found other segments than the caller knew: the SKU has been resegmented.
+// Nothing was written.
+var ErrLayout = errors.New("the SKU has other segments now")
+
+// ErrSpread is returned by [Store.Order] where the one segment chosen for a line does not hold enough. Nothing was written;
+// all segments together may hold enough.
+var ErrSpread = errors.New("a segment holds too little for its line")
+
 // ErrGuard is wrapped by a [Store] when a constraint fired that the statements before it should have made
 // impossible: a bug, or somebody else writing to the tables. Nothing was written.
 var ErrGuard = errors.New("database guard fired")
@@ -101,10 +113,20 @@ func unavailable(err error, doing string) error {
 
 // SKUExists is the error of creating a SKU that exists with other properties.
 func SKUExists(sku string) *Error {
-	return &Error{Code: CodeSKUExists, Message: fmt.Sprintf("SKU %q exists with another stock, name or number of segments", sku)}
+	return &Error{Code: CodeSKUExists, Message: fmt.Sprintf("SKU %q exists with other properties", sku)}
 }
 
 // RefReused is the error of a ref that belongs to another change of stock.
 func RefReused(ref string) *Error {
-	return &Error{Code: CodeRefReused, Message: fmt.Sprintf("ref %q was used before with another quantity or reason", ref)}
+	return &Error{Code: CodeRefReused, Message: fmt.Sprintf("ref %q was used before for another change, quantity or reason", ref)}
+}
+
+// OrderIDReused is the error of an order id that belongs to another request.
+func OrderIDReused() *Error {
+	return &Error{Code: CodeOrderIDReused, Message: "this order id was used before for another request"}
+}
+
+// BuyerLimited is the error of an order with which a buyer would hold more units than one buyer may.
+func BuyerLimited(sku string, limit int64) *Error {
+	return &Error{Code: CodeBuyerLimit, SKU: sku, Message: fmt.Sprintf("a buyer may have %d of SKU %q at most", limit, sku)}
 }

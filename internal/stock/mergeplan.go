@@ -26,7 +26,7 @@ type MergePlan struct {
 // without a storm of merges. In mid-sale it leaves the other segments to the other buyers.
 //
 // Refused orders do not count for that: an order beyond all stock would collapse the segments of a whole sale.
-func PlanMerge(segments []int64, orders []Order, candidates []int, known map[string]Deduction, outcomes []Outcome) MergePlan {
+func PlanMerge(segments []int64, demand Demand, candidates []int, outcomes []Outcome) MergePlan {
 	left := make([]int64, len(segments))
 	var total int64
 	for i, available := range segments {
@@ -34,15 +34,15 @@ func PlanMerge(segments []int64, orders []Order, candidates []int, known map[str
 		total += available
 	}
 	plan := MergePlan{Segments: left, Parts: make(map[int][]Part)}
-	plan.Admitted = Admit(orders, candidates, known, total, outcomes)
+	plan.Admitted = demand.Admit(candidates, total, outcomes)
 	var largest int64
 	for _, i := range plan.Admitted {
-		parts := takeFromFullest(left, orders[i].Quantity)
+		parts := takeFromFullest(left, demand.Orders[i].Quantity)
 		plan.Parts[i] = parts
 		if len(parts) > 1 {
 			plan.Merged++
 		}
-		largest = max(largest, orders[i].Quantity)
+		largest = max(largest, demand.Orders[i].Quantity)
 	}
 	if home := fullest(left); left[home] < largest {
 		topUp(left, home, gatheredOrders*largest)

@@ -1,6 +1,9 @@
 package stock
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Limits of what the service accepts. The database repeats them as constraints.
 const (
@@ -17,13 +20,25 @@ type NewSKU struct {
 	Name     string // for people; may be empty
 	Stock    int64  // units to start with, 0 to MaxStock
 	Segments int    // 1 to MaxSegments; may exceed Stock
+	Terms
 }
 
-// Status is a SKU with its totals, read in one snapshot. Stock = Available + Reserved + Committed.
+// Terms say who may buy how much of a SKU, and when. They never change. The zero Terms allow everything.
+type Terms struct {
+	SaleStartsAt  time.Time // the first instant at which it is sold; zero: from its creation on
+	SaleEndsAt    time.Time // the first instant at which it no longer is; zero: never
+	PerBuyerLimit int64     // units that one buyer may hold, live reservations included; 0: any number
+	MaxQuantity   int64     // units of one order; 0: the package's MaxQuantity
+}
+
+// Status is a SKU with its totals, read in one snapshot. Stock = Available + Reserved + Committed. A reservation that
+// has expired counts as available, and in the segments that gave it, whether or not its units are back there yet.
 type Status struct {
-	SKU       string
-	Name      string
-	Stock     int64 // all that was ever put in: the initial stock and the restocks
+	SKU   string
+	Name  string
+	Stock int64 // all that was ever put in: the initial stock, the restocks and the adjustments
+	Terms
+	Layout    int64 // grows with every resegment
 	Available int64
 	Reserved  int64
 	Committed int64
@@ -60,11 +75,34 @@ func (n NewSKU) check() error {
 	if n.Segments < 1 || n.Segments > MaxSegments {
 		return invalid("segments", "must be 1 to %d", MaxSegments)
 	}
-	if n.Name == "" {
-		return nil
+	if n.Name != "" {
+		if err := checkText("name", n.Name, maxNameBytes); err != nil {
+			return err
+		}
 	}
-	return checkText("name", n.Name, maxNameBytes)
+	return n.Terms.check()
 }
+
+func (t Terms) check() error {
+	if t.PerBuyerLimit < 0 || t.PerBuyerLimit > MaxStock {
+		return invalid("per_buyer_limit", "must be 1 to %d", MaxStock)
+	}
+	if t.MaxQuantity < 0 || t.MaxQuantity > MaxQuantity {
+		return invalid("max_quantity", "must be 1 to %d", MaxQuantity)
+	}
+	for field, at := range map[string]time.Time{"sale_starts_at": t.SaleStartsAt, "sale_ends_at": t.SaleEndsAt} {
+		if !at.IsZero() && (at.Year() < firstYear || at.Year() > lastYear) {
+			return invalid(field, "must be in the years %d to %d", firstYear, lastYear)
+		}
+	}
+	if !t.SaleEndsAt.IsZero() && !t.SaleStartsAt.Before(t.SaleEndsAt) {
+		return invalid("sale_ends_at", "must be later than sale_starts_at")
+	}
+	return nil
+}
+
+// Both stores keep these years to the microsecond.
+const firstYear, lastYear = 1970, 2999
 
 // Spread divides units over n segments as evenly as they go, the first ones getting the odd units.
 func Spread(units int64, n int) []int64 {

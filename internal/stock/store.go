@@ -8,53 +8,105 @@ import (
 // Store keeps the rows. Every write is one transaction, relative and conditional, so that processes with and
 // without locks may write at the same time: the guard is here, not in the locks.
 //
-// Rows are locked in one order by every method: segments ascending, then deductions ascending by order id.
+// Rows are locked in one order by every method: the order's own row; then SKU by SKU, ascending, its segments, its buyers and
+// its deductions, each ascending.
 //
 // Every transaction that changes what a segment holds, or inserts a deduction, raises the version of a segment's row.
-// So equal versions of all segments, read at two instants, prove that nothing happened in between.
+// So equal versions of all segments, read at two instants, prove that nothing happened in between. The versions of new
+// segments are above those of all before.
 //
-// Errors: a *[Error] where the caller is told a code, a *[FencedError], [ErrGuard], and anything else means that the
-// outcome is not known.
+// A reservation whose time has come is over for every reader at that instant. Its units go back with the next write that
+// needs them: [Store.Merge] and [Store.Order] look for them before they refuse anything, and [Store.Expire] returns them.
+//
+// Errors: a *[Error] where the caller is told a code, a *[FencedError], [ErrLayout], [ErrSpread], [ErrGuard], and anything
+// else means that the outcome is not known.
 type Store interface {
 	// CreateSKU adds a SKU, its stock spread over its segments. It reports false if the same SKU was there
 	// already, and CodeSKUExists if it was there with other properties.
 	CreateSKU(ctx context.Context, sku NewSKU, at time.Time) (created bool, err error)
-	// Status reads a SKU in one snapshot.
-	Status(ctx context.Context, sku string) (Status, error)
-	// Segments reads the available units of each segment, without any lock.
-	Segments(ctx context.Context, sku string) ([]int64, error)
+	// Status reads a SKU as it is at an instant, in one snapshot.
+	Status(ctx context.Context, sku string, at time.Time) (Status, error)
+	// Look reads what each segment of each SKU holds and on which terms it is sold, without any lock. A SKU that does not
+	// exist is missing in the result.
+	Look(ctx context.Context, skus ...string) (map[string]View, error)
+
 	// Deduct takes a batch from one segment.
 	Deduct(ctx context.Context, batch Batch) (BatchResult, error)
-	// Merge takes a batch from all segments of a SKU, whose rows it locks, so its refusals are final.
+	// Merge takes a batch from all segments of a SKU, whose rows it locks, so its refusals are final. Before it
+	// decides, the units of reservations that have expired come back.
 	Merge(ctx context.Context, merge Merge) (MergeResult, error)
+	// Order takes all lines of an order, or nothing. It returns the deductions in the order of the lines, without their
+	// parts, and reports false if the very order was there already. CodeOrderIDReused is for an id that belongs to another
+	// order, or to a deduction of one of its SKUs. CodeSoldOut, CodeInsufficientStock and CodeBuyerLimit name the SKU, and are
+	// final where all segments were asked.
+	Order(ctx context.Context, placement Placement) (lines []Deduction, created bool, err error)
+	// Settle commits and cancels deductions. It carries out what [PlanSettlement] says.
+	Settle(ctx context.Context, settlement Settlement) ([]Settled, error)
+	// Expire gives back the units of the reservations of a SKU that have expired, and tells how many reservations.
+	Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error)
+	// Expired returns SKUs with reservations that have expired and hold units still, at most limit.
+	Expired(ctx context.Context, at time.Time, limit int) (skus []string, err error)
+
 	// Deduction reads one deduction with its parts.
 	Deduction(ctx context.Context, sku, orderID string) (Deduction, error)
 	// Deductions reads those of the order ids that exist, without their parts.
 	Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]Deduction, error)
-	// SoldOut reads a SKU in one snapshot and without any lock: the version of each segment, and whether none holds
-	// anything. If so, accepted gets the ids of the orders that were accepted, at most as many as limit says and in
-	// any order; the bytes are its own only until it returns. A limit of 0 reads no ids.
-	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (versions []int64, soldOut bool, err error)
-	// Restock adds units and a ledger row. It reports false if this very restock was there already.
-	Restock(ctx context.Context, restock Restock) (created bool, err error)
-	// Watch calls restocked for every SKU that gets units, whichever process adds them, soon after the commit. It calls
-	// listening once it hears them all; those of before it has missed. It returns nil at once if no other process can
-	// write, and else the error that ended it, at the latest when ctx ends.
+	// SoldOut reads a SKU in one snapshot and without any lock. If nothing is left, accepted gets the ids of the orders
+	// that were accepted, at most as many as limit says and in any order; the bytes are its own only until it returns.
+	// A limit of 0 reads no ids.
+	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (Emptiness, error)
+
+	// Restock adds units and a ledger row, and reports false if this very movement was there already.
+	Restock(ctx context.Context, restock Movement) (created bool, err error)
+	// Adjust adds units or takes them away, with a ledger row. CodeInsufficientStock if fewer are available than it takes.
+	Adjust(ctx context.Context, adjust Movement) (created bool, err error)
+	// Resegment spreads what is available over another number of segments, with a ledger row, and raises the layout.
+	Resegment(ctx context.Context, resegment Movement) (created bool, err error)
+	// Movements reads the ledger of a SKU, the oldest first, from behind a movement on; the zero Position is before all.
+	Movements(ctx context.Context, sku string, after Position, limit int) ([]Movement, error)
+
+	// Watch calls restocked for every SKU to which units come back or are added, whichever process does it, soon after
+	// the commit; deductions and merges aside. It calls listening once it hears them all; those of before it has missed.
+	// It returns nil at once if no other process can write, and else the error that ended it, at the latest when ctx ends.
 	Watch(ctx context.Context, listening func(), restocked func(sku string)) error
-	// Audit recomputes the balance of every SKU from the rows, in one snapshot.
-	Audit(ctx context.Context) (Audit, error)
+	// Audit recomputes the balance of a SKU from the rows, of all SKUs if it is "", in one snapshot.
+	Audit(ctx context.Context, sku string) (Audit, error)
 	// Ping tells whether the database answers.
 	Ping(ctx context.Context) error
 	// Close gives everything back.
 	Close() error
 }
 
+// View is a SKU as a lane has to know it.
+type View struct {
+	Terms    Terms
+	Layout   int64
+	Segments []int64 // available units
+}
+
+// Emptiness tells whether a SKU is sold out, and how to know later that it still is.
+type Emptiness struct {
+	SoldOut  bool      // no segment holds anything
+	Versions []int64   // of the segments
+	Until    time.Time // the earliest expiry of a reservation that is not settled: then it ends by itself. Zero: there is none
+}
+
+// Position is a place in a SKU's ledger: behind the movement of that time and ref.
+type Position struct {
+	At  time.Time
+	Ref string
+}
+
 // Batch is a number of orders for one segment under one fencing token. A later order with the id of an earlier
 // one is answered from the earlier one's outcome.
+//
+// Where the SKU has a buyer limit, no buyer may have two orders in it.
 type Batch struct {
 	SKU     string
+	Layout  int64 // [ErrLayout] if the SKU has another one
 	Segment int
 	Fence   Fence
+	Limit   int64 // per buyer; 0: none
 	At      time.Time
 	Orders  []Order
 }
@@ -63,13 +115,18 @@ type Batch struct {
 type BatchResult struct {
 	Outcomes  []Outcome
 	Available int64
+	// Stale is set where an outcome is Limited although reservations of the SKU have expired whose units are not back: they
+	// may be the buyer's.
+	Stale bool
 }
 
 // Merge is a number of orders for all segments of a SKU together. Fences holds a token for each segment that is
 // locked; the others are guarded by their rows alone.
 type Merge struct {
 	SKU    string
+	Layout int64 // [ErrLayout] if the SKU has another one
 	Fences map[int]Fence
+	Limit  int64 // per buyer; 0: none
 	At     time.Time
 	Orders []Order
 }
@@ -80,6 +137,8 @@ type MergeResult struct {
 	Outcomes []Outcome
 	Segments []int64
 	Merged   int
+	Expired  int       // reservations whose units came back first
+	Until    time.Time // the earliest expiry of a reservation that is live afterwards; zero: there is none
 }
 
 // Verdict says what became of one order of a batch.
@@ -90,6 +149,7 @@ const (
 	Accepted Verdict = iota + 1 // stock was taken now
 	Known                       // the order id was there before; Deduction says with what
 	Short                       // not enough stock; Available says how much there was when its turn came
+	Limited                     // its buyer would hold more than the limit
 )
 
 // Outcome is the verdict on one order.
@@ -99,9 +159,13 @@ type Outcome struct {
 	Available int64     // for Short
 }
 
-// AcceptedOutcome is the outcome of an order that was taken from sku.
-func AcceptedOutcome(sku string, o Order) Outcome {
-	return Outcome{Verdict: Accepted, Deduction: Deduction{
-		SKU: sku, OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: o.Quantity, Status: StatusCommitted,
-	}}
+// AcceptedOutcome is the outcome of an order that was taken from sku at an instant.
+func AcceptedOutcome(sku string, o Order, at time.Time) Outcome {
+	d := Deduction{
+		SKU: sku, OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: o.Quantity, Asked: o.Quantity, Status: StatusCommitted,
+	}
+	if o.ReserveFor > 0 {
+		d.Status, d.ReserveFor, d.ExpiresAt = StatusReserved, o.ReserveFor, at.Add(o.ReserveFor)
+	}
+	return Outcome{Verdict: Accepted, Deduction: d}
 }

@@ -1,0 +1,91 @@
+package stock
+
+import "time"
+
+// MovementKind says what a movement does.
+type MovementKind string
+
+// The kinds of movements.
+const (
+	Restocked   MovementKind = "restock"   // units were added
+	Adjusted    MovementKind = "adjust"    // units were added or taken away, to correct the count
+	Resegmented MovementKind = "resegment" // the units were spread over another number of segments
+)
+
+// Movement is a row of a SKU's ledger: a change of its stock that is no deduction. Ref makes it idempotent within its SKU.
+type Movement struct {
+	SKU      string
+	Ref      string
+	Kind     MovementKind
+	Quantity int64 // units added, below zero: taken away; 0 for Resegmented
+	Segments int   // how many there are afterwards, for Resegmented; else 0
+	Reason   string
+	// At is when it happened. Those of a SKU have growing times in the order in which they were committed: who has read
+	// the ledger up to one has missed none before it. A store moves a time that would be too early.
+	At time.Time
+}
+
+// Same tells whether two movements ask for the same.
+func (m Movement) Same(as Movement) bool {
+	m.At = as.At
+	return m == as
+}
+
+const maxReasonBytes = 500
+
+// check holds a movement to what its kind allows.
+func (m Movement) check() error {
+	if err := checkSKU(m.SKU); err != nil {
+		return err
+	}
+	if err := checkText("ref", m.Ref, maxIDBytes); err != nil {
+		return err
+	}
+	if m.Reason != "" {
+		if err := checkText("reason", m.Reason, maxReasonBytes); err != nil {
+			return err
+		}
+	}
+	switch m.Kind {
+	case Resegmented:
+		if m.Segments < 1 || m.Segments > MaxSegments {
+			return invalid("segments", "must be 1 to %d", MaxSegments)
+		}
+		return nil
+	case Adjusted:
+		if m.Quantity == 0 || m.Quantity < -MaxQuantity || m.Quantity > MaxQuantity {
+			return invalid("quantity", "must be -%d to %d, and not 0", MaxQuantity, MaxQuantity)
+		}
+		if m.Reason == "" {
+			return invalid("reason", "must be given")
+		}
+		return nil
+	default:
+		return checkQuantity(m.Quantity)
+	}
+}
+
+// TakeAway plans how units leave the segments: of each as evenly as it goes, none below zero. It returns the change of each,
+// and false where there are not as many.
+func TakeAway(segments []int64, units int64) (changes []int64, ok bool) {
+	changes = make([]int64, len(segments))
+	left := sumOf(segments) - units
+	if left < 0 {
+		return nil, false
+	}
+	for units > 0 {
+		stocked := 0
+		for i, held := range segments {
+			if held+changes[i] > 0 {
+				stocked++
+			}
+		}
+		each := max(1, units/int64(stocked))
+		for i, held := range segments {
+			taken := min(each, held+changes[i], units)
+			changes[i] -= taken
+			units -= taken
+		}
+	}
+	return changes, true
+}

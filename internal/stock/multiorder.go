@@ -1,0 +1,73 @@
+package stock
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// MaxLines bounds an order of several SKUs.
+const MaxLines = 100
+
+// MultiOrder is an order of several SKUs: all of it, or nothing. Its order id is global, and each line is a deduction of
+// its SKU under that id as well.
+type MultiOrder struct {
+	OrderID    string
+	BuyerID    string // may be empty where no SKU has a buyer limit
+	ReserveFor time.Duration
+	Lines      []Line
+}
+
+// Line is what a [MultiOrder] asks of one SKU.
+type Line struct {
+	SKU      string
+	Quantity int64
+}
+
+// check holds an order to what is allowed.
+func (o MultiOrder) check() error {
+	if len(o.Lines) == 0 || len(o.Lines) > MaxLines {
+		return invalid("lines", "must be 1 to %d", MaxLines)
+	}
+	seen := make(map[string]bool, len(o.Lines))
+	for _, line := range o.Lines {
+		if err := checkSKU(line.SKU); err != nil {
+			return err
+		}
+		if seen[line.SKU] {
+			return invalid("lines", "must not name a SKU twice")
+		}
+		seen[line.SKU] = true
+		if err := o.of(line).check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// of is a line as an order of its SKU.
+func (o MultiOrder) of(line Line) Order {
+	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: line.Quantity, ReserveFor: o.ReserveFor}
+}
+
+// sorted returns the order with its lines ascending by SKU, the order in which everybody locks them.
+func (o MultiOrder) sorted() MultiOrder {
+	o.Lines = slices.Clone(o.Lines)
+	slices.SortFunc(o.Lines, func(a, b Line) int { return strings.Compare(a.SKU, b.SKU) })
+	return o
+}
+
+// Placement says where an order of several SKUs is to be taken from.
+type Placement struct {
+	Order MultiOrder // lines ascending by SKU
+	At    time.Time
+	Lines []PlacedLine // as many as Order.Lines
+}
+
+// PlacedLine says where a line is to be taken from.
+type PlacedLine struct {
+	Layout  int64 // of the SKU, as far as is known
+	Limit   int64 // per buyer; 0: none
+	Segment int   // the one that fills it, or -1: all of them together, as in a merge
+	Fence   Fence // of that segment
+}

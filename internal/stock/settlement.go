@@ -1,0 +1,143 @@
+package stock
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Settlement is a number of wishes to end or return deductions of one SKU. No two have the same order id.
+type Settlement struct {
+	SKU    string
+	At     time.Time
+	Wishes []Wish
+}
+
+// Wish asks for one deduction to be committed or cancelled.
+type Wish struct {
+	OrderID  string
+	BuyerID  string // only a deduction of this buyer; "": of anybody
+	Cancel   bool   // else commit
+	Quantity int64  // units to commit, the others are given back; 0: all
+}
+
+// Settled is what became of a wish: the deduction as it is now, or a *[Error].
+type Settled struct {
+	Deduction Deduction
+	Err       error
+}
+
+// SettlementPlan says how a settlement is carried out. Stores do so under the locks of the rows.
+type SettlementPlan struct {
+	Results []Settled
+	// Changed are the deductions to write, with their parts where they had more than one, ascending by order id.
+	Changed []Deduction
+	Returns
+}
+
+// Returns are units on their way back.
+type Returns struct {
+	Segments map[int]int64    // per segment that there is
+	Buyers   map[string]int64 // per buyer
+}
+
+// Units is how many come back.
+func (r Returns) Units() (units int64) {
+	for _, n := range r.Segments {
+		units += n
+	}
+	return units
+}
+
+func newReturns() Returns {
+	return Returns{Segments: make(map[int]int64), Buyers: make(map[string]int64)}
+}
+
+// add returns parts of a deduction to the segments that gave them. Where the layout has changed since, and such a segment
+// is gone, another one gets them.
+func (r Returns) add(buyerID string, parts []Part, segments int) {
+	for _, p := range parts {
+		r.Segments[p.Segment%segments] += p.Quantity
+		if buyerID != "" {
+			r.Buyers[buyerID] += p.Quantity
+		}
+	}
+}
+
+// PlanSettlement decides each wish from the deductions, which have their parts, and the number of segments. A wish for
+// what has happened already changes nothing and is answered with what is there.
+func PlanSettlement(s Settlement, there map[string]Deduction, segments int) SettlementPlan {
+	plan := SettlementPlan{Results: make([]Settled, len(s.Wishes)), Returns: newReturns()}
+	for i, wish := range s.Wishes {
+		d, ok := there[wish.OrderID]
+		if !ok || (wish.BuyerID != "" && wish.BuyerID != d.BuyerID) {
+			plan.Results[i].Err = UnknownDeduction(s.SKU, wish.OrderID)
+			continue
+		}
+		before := d.At(s.At)
+		after, back, err := wish.on(before)
+		if err != nil {
+			plan.Results[i].Err = err
+			continue
+		}
+		plan.Results[i].Deduction = after
+		if after.Status != before.Status {
+			plan.Changed = append(plan.Changed, after)
+			plan.add(d.BuyerID, back, segments)
+		}
+	}
+	sortByID(plan.Changed)
+	return plan
+}
+
+// on is what a wish makes of a deduction, and the parts that go back.
+func (w Wish) on(d Deduction) (after Deduction, back []Part, err error) {
+	switch {
+	case w.Cancel && d.Status.Live():
+		back, d.Status = d.Parts, StatusCancelled
+		return d, back, nil
+	case w.Cancel:
+		return d, nil, nil // its units are back already
+	case d.Status == StatusCommitted && (w.Quantity == 0 || w.Quantity == d.Quantity):
+		return d, nil, nil
+	case d.Status != StatusReserved:
+		return d, nil, &Error{Code: CodeNotReserved, Message: "the deduction is " + string(d.Status) + ": there is nothing to commit"}
+	case w.Quantity > d.Quantity:
+		return d, nil, invalid("quantity", "must be 1 to %d, which is what is reserved", d.Quantity)
+	}
+	d.Status = StatusCommitted
+	if w.Quantity != 0 {
+		d.Parts, back = splitParts(d.Parts, w.Quantity)
+		d.Quantity = w.Quantity
+	}
+	return d, back, nil
+}
+
+// splitParts keeps the first units of parts.
+func splitParts(parts []Part, keep int64) (kept, rest []Part) {
+	for _, p := range parts {
+		first := min(keep, p.Quantity)
+		keep -= first
+		if first > 0 {
+			kept = append(kept, Part{Segment: p.Segment, Quantity: first})
+		}
+		if p.Quantity > first {
+			rest = append(rest, Part{Segment: p.Segment, Quantity: p.Quantity - first})
+		}
+	}
+	return kept, rest
+}
+
+// PlanExpiry returns what goes back of reservations that have expired, which have their parts.
+func PlanExpiry(expired []Deduction, segments int) Returns {
+	back := newReturns()
+	for _, d := range expired {
+		back.add(d.BuyerID, d.Parts, segments)
+	}
+	return back
+}
+
+// Ascending returns the segments and the buyers of returns in the order in which their rows are locked.
+func (r Returns) Ascending() (segments []int, buyers []string) {
+	return slices.Sorted(maps.Keys(r.Segments)), slices.Sorted(maps.Keys(r.Buyers))
+}

@@ -1,0 +1,3 @@
+ALTER TABLE deductions
+    DROP COLUMN IF EXISTS asked,
+    DROP COLUMN IF EXISTS expires_at;

@@ -1,0 +1,1 @@
+DROP INDEX IF EXISTS deductions_by_expiry;

@@ -1,0 +1,2 @@
+-- The ledger by time, as it is read.
+CREATE INDEX IF NOT EXISTS movements_by_time ON movements (sku_id, created_at, ref);

@@ -1,0 +1,2 @@
+ALTER TABLE deductions DROP COLUMN expires_at;
+ALTER TABLE deductions DROP COLUMN asked;

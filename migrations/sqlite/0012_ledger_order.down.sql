@@ -1,0 +1,1 @@
+DROP INDEX IF EXISTS movements_by_time;
