@@ -62,7 +62,7 @@ func (l *lane) stakeOneOf(segments []int) bool {
 		l.segment = segments[0]
 		return true
 	}
-	tell, ok := l.mayLock()
+	tell, ok := l.service.mayLock(l.sku)
 	if !ok {
 		return false
 	}

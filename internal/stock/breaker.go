@@ -66,9 +66,8 @@ func (b *breaker) report(done func(error), err error) {
 
 func (b *breaker) closed() bool { return b.circuit.State() == gobreaker.StateClosed }
 
-// mayLock tells whether the lane may ask for a lock now. If so, tell must be called with what came of it.
-func (l *lane) mayLock() (tell func(error), ok bool) {
-	s := l.service
+// mayLock tells whether locks of a SKU may be asked for now. If so, tell must be called with what came of it.
+func (s *Service) mayLock(sku string) (tell func(error), ok bool) {
 	if s.lock == nil {
 		return nil, false
 	}
@@ -77,7 +76,7 @@ func (l *lane) mayLock() (tell func(error), ok bool) {
 		return nil, false
 	}
 	if !s.breaker.closed() {
-		s.lanes.running.Go(func() { s.breaker.report(done, s.probe(l.sku)) })
+		s.lanes.running.Go(func() { s.breaker.report(done, s.probe(sku)) })
 		return nil, false
 	}
 	return func(err error) { s.breaker.report(done, err) }, true

@@ -16,6 +16,7 @@ const (
 	batchParts = 4                      // of a long queue, which one write takes one of
 	queueWait  = 4 * time.Second        // an order that has waited for longer is not started; with writeLimit, every caller knows within 15 s
 	maxHops    = 4                      // segments tried before a merge
+	maxLayouts = 8                      // resegments that may come between, before a batch is given up
 	laneIdle   = time.Second            // a lane without work for this long ends
 	writeLimit = 10 * time.Second       // for all that one batch needs of the store
 	soldOutFor = time.Second            // for this long a refusal may rest on one look at the rows
@@ -32,11 +33,15 @@ type lane struct {
 	queue   *queue
 
 	news     int64         // what of the seller's we know
+	terms    *Terms        // on which the SKU is sold; nil before the first look
+	layout   int64         // that levels belong to
 	levels   []int64       // per segment what it last held as far as we know; nil before the first look
 	segment  int           // where we sell, or sold last
 	hold     *locking.Hold // its lock; nil: none
 	heldAt   time.Time
 	soldOut  time.Time // when zero was confirmed over all segments; the zero time: not
+	until    time.Time // when that ends by itself, because a reservation expires; the zero time: not
+	sweeps   int       // of expired reservations, for the batch at hand
 	deserted bool      // the SKU does not exist: end as soon as the queue is empty
 }
 
@@ -75,8 +80,12 @@ func (l *lane) rest() (ended bool) {
 	return l.service.retire(l.seller)
 }
 
-// within waits for a signal, at most d, and not at all once the service stops.
 func (l *lane) within(d time.Duration, signal <-chan struct{}) bool {
+	return l.service.within(d, signal)
+}
+
+// within waits for a signal, at most d, and not at all once the service stops.
+func (s *Service) within(d time.Duration, signal <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -84,7 +93,7 @@ func (l *lane) within(d time.Duration, signal <-chan struct{}) bool {
 		return true
 	case <-timer.C:
 		return false
-	case <-l.service.stop:
+	case <-s.stop:
 		return false
 	}
 }
@@ -98,9 +107,12 @@ func (l *lane) serve(batch []*request) {
 		l.service.observer.Queued(taken.Sub(r.queued))
 	}
 	l.hear()
-	rest, err := l.refuseSoldOut(ctx, batch)
+	rest, err := l.refuseByTerms(ctx, batch)
 	if err == nil {
-		rest, err = l.sell(ctx, rest)
+		rest, err = l.refuseSoldOut(ctx, rest)
+	}
+	if err == nil {
+		rest, err = l.sellToEach(ctx, rest)
 	}
 	for _, r := range rest {
 		r.refuse(err)
@@ -119,37 +131,43 @@ func (l *lane) hear() {
 func (l *lane) sell(ctx context.Context, pending []*request) ([]*request, error) {
 	fresh := false // whether levels were read for this batch
 	lockBy := time.Now().Add(lockWait)
-	for hop := 0; len(pending) > 0; hop++ {
+	l.sweeps = 0
+	for hop, layouts := 0, 0; len(pending) > 0; hop++ {
+		var err error
 		if candidates := l.candidates(pending); len(candidates) > 0 && hop < maxHops {
 			l.moveTo(candidates, lockBy)
-			var err error
-			if pending, err = l.deduct(ctx, pending); err != nil {
-				return pending, err
-			}
-			continue
-		}
-		if !fresh {
+			pending, err = l.deduct(ctx, pending)
+		} else if !fresh || l.levels == nil {
 			fresh = true
-			if err := l.look(ctx); err != nil {
-				return pending, err
-			}
+			err = l.look(ctx)
 			hop = -1 // the new look may show segments worth another try
+		} else {
+			pending, err = l.merge(ctx, pending)
+		}
+		if errors.Is(err, ErrLayout) && layouts < maxLayouts {
+			layouts++
+			l.levels = nil
 			continue
 		}
-		return l.merge(ctx, pending)
+		if err != nil {
+			return pending, unavailable(err, "sell")
+		}
 	}
 	return nil, nil
 }
 
 // look reads what each segment holds.
 func (l *lane) look(ctx context.Context) error {
-	levels, err := l.service.store.Segments(ctx, l.sku)
-	l.deserted = CodeOf(err) == CodeUnknownSKU
+	views, err := l.service.store.Look(ctx, l.sku)
 	if err != nil {
-		return unavailable(err, "read segments")
+		return unavailable(err, "look at the segments")
 	}
-	l.levels = levels
-	l.seller.segments.Store(int32(len(levels))) //nolint:gosec // at most MaxSegments
+	view, ok := views[l.sku]
+	if l.deserted = !ok; l.deserted {
+		return UnknownSKU(l.sku)
+	}
+	l.terms, l.layout, l.levels = &view.Terms, view.Layout, view.Segments
+	l.seller.learn(view)
 	return nil
 }
 
@@ -184,7 +202,7 @@ func (l *lane) spread(segments []int) []int {
 // deduct writes the requests that fit into the segment, in one batch, and returns the others.
 func (l *lane) deduct(ctx context.Context, pending []*request) ([]*request, error) {
 	fitting, rest := l.admit(pending)
-	short, err := l.apart(fitting, func(requests []*request) ([]*request, error) { return l.write(ctx, requests) })
+	short, err := apart(fitting, func(requests []*request) ([]*request, error) { return l.write(ctx, requests) })
 	if err != nil {
 		l.levels = nil
 	}
@@ -193,7 +211,9 @@ func (l *lane) deduct(ctx context.Context, pending []*request) ([]*request, erro
 
 // write answers requests from the lane's segment, and returns those that turn out short.
 func (l *lane) write(ctx context.Context, requests []*request) (short []*request, err error) {
-	batch := Batch{SKU: l.sku, Segment: l.segment, At: now(), Orders: orders(requests)}
+	batch := Batch{
+		SKU: l.sku, Layout: l.layout, Segment: l.segment, Limit: l.terms.PerBuyerLimit, At: l.service.now(), Orders: orders(requests),
+	}
 	start := time.Now()
 	var result BatchResult
 	err = l.writeFenced(ctx, map[int]*locking.Hold{l.segment: l.hold}, func(fences map[int]Fence) (err error) {
@@ -203,25 +223,30 @@ func (l *lane) write(ctx context.Context, requests []*request) (short []*request
 	})
 	if err != nil {
 		l.noteGuard(err)
-		return requests, unavailable(err, "write batch")
+		return requests, err
 	}
-	l.noteSold(result.Outcomes)
+	l.noteSold(EventSale, batch.At, result.Outcomes)
 	l.levels[l.segment] = result.Available
 	l.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
+	var limited []*request
 	for i, r := range requests {
-		if result.Outcomes[i].Verdict == Short {
+		switch o := result.Outcomes[i]; o.Verdict {
+		case Short:
 			short = append(short, r)
-			continue
+		case Limited:
+			limited = append(limited, r)
+		default:
+			r.settle(o, batch.At)
 		}
-		r.settle(result.Outcomes[i])
 	}
-	return short, nil
+	again, err := l.refuseLimited(ctx, limited, result.Stale)
+	return append(short, again...), err
 }
 
 // apart does some work on requests together. Where a constraint fires, it does it on the halves of them, and on the
 // halves of a half, until whoever violates it stands alone and is refused: one poisoned order must not cost its
 // neighbours their answers. It returns the requests that have no answer, and the error they share.
-func (l *lane) apart(requests []*request, work func([]*request) ([]*request, error)) (rest []*request, err error) {
+func apart(requests []*request, work func([]*request) ([]*request, error)) (rest []*request, err error) {
 	rest, err = work(requests)
 	if !errors.Is(err, ErrGuard) || len(requests) == 1 {
 		return rest, err
@@ -229,7 +254,7 @@ func (l *lane) apart(requests []*request, work func([]*request) ([]*request, err
 	rest = nil
 	half := len(requests) / 2
 	for at, part := range [][]*request{requests[:half], requests[half:]} {
-		left, err := l.apart(part, work)
+		left, err := apart(part, work)
 		switch {
 		case errors.Is(err, ErrGuard):
 			left[0].refuse(err)
@@ -260,25 +285,24 @@ func (l *lane) admit(pending []*request) (fitting, rest []*request) {
 	return fitting, rest
 }
 
-func (l *lane) noteGuard(err error) {
+func (l *lane) noteGuard(err error) { l.service.noteGuard(l.sku, err) }
+
+func (s *Service) noteGuard(sku string, err error) {
 	if errors.Is(err, ErrGuard) {
-		l.service.observer.GuardFired()
-		l.service.log.Error("database guard fired", "sku", l.sku, "error", err)
+		s.observer.GuardFired()
+		s.log.Error("database guard fired", "sku", sku, "error", err)
 	}
 }
 
 // settle answers a request that was accepted, now or before.
-func (r *request) settle(o Outcome) {
+func (r *request) settle(o Outcome, at time.Time) {
 	switch {
 	case o.Verdict == Accepted:
 		r.answer <- answer{deduction: o.Deduction, created: true}
 	case o.Deduction.answers(r.order):
-		r.answer <- answer{deduction: o.Deduction}
+		r.answer <- answer{deduction: o.Deduction.At(at)}
 	default:
-		r.refuse(&Error{
-			Code:    CodeOrderIDReused,
-			Message: "this order id was used before with another quantity or buyer",
-		})
+		r.refuse(OrderIDReused())
 	}
 }
 

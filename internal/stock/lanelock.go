@@ -25,7 +25,7 @@ func (l *lane) moveTo(candidates []int, lockBy time.Time) {
 	if !time.Now().Before(lockBy) {
 		return
 	}
-	tell, ok := l.mayLock()
+	tell, ok := l.service.mayLock(l.sku)
 	if !ok {
 		return
 	}

@@ -20,7 +20,7 @@ const (
 // memory is what this process knows of one SKU that has sold out: a fact in three parts that were true at one instant.
 // No segment held anything; accepted are the ids of all orders that had been accepted; versions were those of the
 // segments. While the versions are the same nothing has been written, so a look at them confirms the rest anew.
-// (The earliest expiry of a live reservation belongs here too, once there are reservations: the fact ends with it.)
+// The fact ends by itself when the first reservation expires that was live then: its units can be bought from that instant.
 //
 // Its goroutine, run, reads the ids once, and confirms them as long as somebody asks. Once forgotten, a memory knows
 // nothing for good. So a restock that forgets it after its commit cannot be overtaken by a reading from before.
@@ -35,6 +35,7 @@ type memory struct {
 	// Written before the first confirmation, and never again.
 	versions []int64
 	accepted *idSet
+	until    time.Time // zero: no reservation is live
 	// confirmed is an instant before the rows were last read as above; nil: they were not yet.
 	confirmed atomic.Pointer[time.Time]
 }
@@ -53,7 +54,7 @@ func (m *memory) live() bool {
 	if age > checkAfter {
 		m.want()
 	}
-	return age < soldOutFor
+	return age < soldOutFor && !m.service.over(m.until)
 }
 
 // refuse returns the refusal of an order that was never accepted, nil if the rows have to be asked.
@@ -100,7 +101,7 @@ func (m *memory) read() (known bool, rest time.Duration) {
 	defer cancel()
 	start := time.Now()
 	accepted, room := newIDSet(), s.memories.room()
-	versions, soldOut, err := s.store.SoldOut(ctx, m.sku, room+1, accepted.add)
+	empty, err := s.store.SoldOut(ctx, m.sku, room+1, accepted.add)
 	accepted.index()
 	took := time.Since(start)
 	switch {
@@ -111,9 +112,9 @@ func (m *memory) read() (known bool, rest time.Duration) {
 	case accepted.n > room:
 		s.log.Warn("too many order ids to remember; requests for a sold-out SKU go to the database", "sku", m.sku)
 		return false, crowdedRest
-	case soldOut:
+	case empty.SoldOut && !s.over(empty.Until):
 		s.memories.take(accepted.n)
-		m.versions, m.accepted = versions, accepted
+		m.versions, m.accepted, m.until = empty.Versions, accepted, empty.Until
 		s.observer.SoldOutRemembered(accepted.n, took)
 		known = true
 	}
@@ -122,6 +123,12 @@ func (m *memory) read() (known bool, rest time.Duration) {
 
 // keep confirms what was read as long as it is true and somebody asks.
 func (m *memory) keep() {
+	expiry := make(<-chan time.Time) // never
+	if !m.until.IsZero() {
+		timer := time.NewTimer(m.until.Sub(m.service.now()))
+		defer timer.Stop()
+		expiry = timer.C
+	}
 	for {
 		asked := time.Now()
 		if !m.check() {
@@ -136,6 +143,8 @@ func (m *memory) keep() {
 		case <-m.wanted:
 		case <-time.After(memoryIdle):
 			return
+		case <-expiry:
+			return
 		case <-m.ctx.Done():
 			return
 		}
@@ -146,6 +155,6 @@ func (m *memory) keep() {
 func (m *memory) check() bool {
 	ctx, cancel := context.WithTimeout(m.ctx, soldOutFor)
 	defer cancel()
-	versions, soldOut, err := m.service.store.SoldOut(ctx, m.sku, 0, nil)
-	return err == nil && soldOut && slices.Equal(versions, m.versions)
+	empty, err := m.service.store.SoldOut(ctx, m.sku, 0, nil)
+	return err == nil && empty.SoldOut && slices.Equal(empty.Versions, m.versions)
 }

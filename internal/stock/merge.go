@@ -12,14 +12,14 @@ import (
 // own lock and takes those of the other segments with stock as a MultiLock; the store then locks the rows of all
 // segments, ascending. So what it refuses is refused truly, whether or not the locks came in time.
 func (l *lane) merge(ctx context.Context, pending []*request) ([]*request, error) {
-	return l.apart(pending, func(requests []*request) ([]*request, error) { return l.mergeTogether(ctx, requests) })
+	return apart(pending, func(requests []*request) ([]*request, error) { return l.mergeTogether(ctx, requests) })
 }
 
 func (l *lane) mergeTogether(ctx context.Context, pending []*request) ([]*request, error) {
 	start := time.Now()
 	holds, locked, unlock := l.lockSegments(ctx, l.stocked())
 	defer unlock()
-	merge := Merge{SKU: l.sku, At: now(), Orders: orders(pending)}
+	merge := Merge{SKU: l.sku, Layout: l.layout, Limit: l.terms.PerBuyerLimit, At: l.service.now(), Orders: orders(pending)}
 	var result MergeResult
 	err := l.writeFenced(ctx, holds, func(fences map[int]Fence) (err error) {
 		merge.Fences = fences
@@ -29,23 +29,29 @@ func (l *lane) mergeTogether(ctx context.Context, pending []*request) ([]*reques
 	if err != nil {
 		l.noteGuard(err)
 		l.levels = nil
-		return pending, unavailable(err, "merge")
+		return pending, err
 	}
 	l.service.observer.MergeWritten(len(pending), result.Merged, time.Since(start), locked && merge.Fences != nil)
-	l.noteSold(result.Outcomes)
+	l.service.noteExpired(l.sku, result.Expired)
+	l.noteSold(EventMerge, merge.At, result.Outcomes)
 	l.levels = result.Segments
 	if sumOf(l.levels) == 0 {
-		l.soldOut = start // the rows were read later; the earlier instant is the safe one
+		l.soldOut, l.until = start, result.Until // the rows were read later; the earlier instant is the safe one
 		l.service.remember(l.sku)
+		l.service.events.Publish(Event{Kind: EventSoldOut, SKU: l.sku, At: merge.At})
 	}
+	var limited []*request
 	for i, r := range pending {
-		if o := result.Outcomes[i]; o.Verdict == Short {
-			r.refuse(shortage(l.sku, o.Available))
-		} else {
-			r.settle(o)
+		switch o := result.Outcomes[i]; o.Verdict {
+		case Short:
+			r.refuse(Shortage(l.sku, o.Available))
+		case Limited:
+			limited = append(limited, r)
+		default:
+			r.settle(o, merge.At)
 		}
 	}
-	return nil, nil
+	return l.refuseLimited(ctx, limited, false)
 }
 
 // lockSegments takes the locks of the segments, within lockWait in all, and returns a hold for each. If they are not
@@ -55,7 +61,7 @@ func (l *lane) lockSegments(ctx context.Context, segments []int) (holds map[int]
 	if len(segments) == 0 {
 		return holds, false, func() {}
 	}
-	tell, ok := l.mayLock()
+	tell, ok := l.service.mayLock(l.sku)
 	if !ok {
 		return holds, false, func() {}
 	}
@@ -80,17 +86,19 @@ func (l *lane) lockSegments(ctx context.Context, segments []int) (holds map[int]
 	return holds, true, func() { l.service.giveBack(hold) }
 }
 
-func shortage(sku string, available int64) *Error {
+// Shortage is the error of asking a SKU for more than it has available.
+func Shortage(sku string, available int64) *Error {
 	if available == 0 {
 		return soldOutError(sku)
 	}
 	return &Error{
 		Code:      CodeInsufficientStock,
+		SKU:       sku,
 		Message:   fmt.Sprintf("SKU %q has %d left, fewer than asked for", sku, available),
 		Available: available,
 	}
 }
 
 func soldOutError(sku string) *Error {
-	return &Error{Code: CodeSoldOut, Message: fmt.Sprintf("SKU %q is sold out", sku)}
+	return &Error{Code: CodeSoldOut, SKU: sku, Message: fmt.Sprintf("SKU %q is sold out", sku)}
 }

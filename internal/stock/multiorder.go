@@ -50,6 +50,14 @@ func (o MultiOrder) of(line Line) Order {
 	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: line.Quantity, ReserveFor: o.ReserveFor}
 }
 
+func (o MultiOrder) skus() []string {
+	skus := make([]string, len(o.Lines))
+	for i, line := range o.Lines {
+		skus[i] = line.SKU
+	}
+	return skus
+}
+
 // sorted returns the order with its lines ascending by SKU, the order in which everybody locks them.
 func (o MultiOrder) sorted() MultiOrder {
 	o.Lines = slices.Clone(o.Lines)
@@ -62,6 +70,8 @@ type Placement struct {
 	Order MultiOrder // lines ascending by SKU
 	At    time.Time
 	Lines []PlacedLine // as many as Order.Lines
+	// KnownOnly takes nothing: CodeUnknownDeduction if the very order is not there already.
+	KnownOnly bool
 }
 
 // PlacedLine says where a line is to be taken from.

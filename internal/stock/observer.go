@@ -24,6 +24,15 @@ type Observer interface {
 	SoldOutFromMemory(orders int)
 	// SoldOutRemembered tells that the ids of the orders of a SKU that sold out were read.
 	SoldOutRemembered(ids int, took time.Duration)
+	// SettlementWritten tells that commits and cancels were answered together.
+	SettlementWritten(wishes int, took time.Duration)
+	// ReservationsExpired tells that reservations have expired and their units are back.
+	ReservationsExpired(reservations int)
+	// OrderWritten tells that an order of several SKUs was answered. locked is false when it was written under the guard
+	// alone.
+	OrderWritten(lines int, took time.Duration, locked bool)
+	// Resegmented tells for how long lanes were kept out while a SKU got other segments.
+	Resegmented(pause time.Duration)
 	// NoticesFail tells that notices of other processes' restocks have begun to fail, or work again.
 	NoticesFail(failing bool)
 }
@@ -60,3 +69,15 @@ func (NoObserver) SoldOutRemembered(int, time.Duration) {}
 
 // NoticesFail does nothing.
 func (NoObserver) NoticesFail(bool) {}
+
+// SettlementWritten does nothing.
+func (NoObserver) SettlementWritten(int, time.Duration) {}
+
+// ReservationsExpired does nothing.
+func (NoObserver) ReservationsExpired(int) {}
+
+// OrderWritten does nothing.
+func (NoObserver) OrderWritten(int, time.Duration, bool) {}
+
+// Resegmented does nothing.
+func (NoObserver) Resegmented(time.Duration) {}

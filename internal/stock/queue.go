@@ -12,6 +12,7 @@ import (
 type request struct {
 	ctx    context.Context
 	order  Order
+	wish   Wish // of those who settle
 	queued time.Time
 	answer chan answer // holds one, so that the lane never waits for a caller that has gone
 }
@@ -31,7 +32,7 @@ func (s *Service) newRequest(ctx context.Context, o Order) *request {
 
 // used gives back a request whose answer has been taken: nobody else knows it any more.
 func (s *Service) used(r *request) {
-	r.ctx, r.order = nil, Order{}
+	r.ctx, r.order, r.wish = nil, Order{}, Wish{}
 	s.requests.Put(r)
 }
 
@@ -45,6 +46,7 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []*request
 	count   atomic.Int64 // of waiting, for those who only look
+	oneEach atomic.Bool  // a batch has one order of each buyer
 	retired bool
 	arrived chan struct{} // holds one: something may be waiting
 	crowded chan struct{} // holds one: a crowd may be waiting
@@ -86,7 +88,8 @@ func signal(to chan<- struct{}) {
 
 // take removes up to limit requests, the longest waiting first; none where fewer than least wait. A request whose
 // caller has gone, or that has waited for longer than patience, is dropped: work past its deadline is not started. A
-// second occurrence of an order id waits for the next batch, where the first one's outcome can be read.
+// second occurrence of an order id waits for the next batch, where the first one's outcome can be read; so does one of a
+// buyer, where buyers are counted.
 func (q *queue) take(least, limit int, patience time.Duration) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -96,6 +99,10 @@ func (q *queue) take(least, limit int, patience time.Duration) []*request {
 	oldest := time.Now().Add(-patience)
 	var batch []*request
 	taken := make(map[string]struct{}, min(limit, len(q.waiting)))
+	var buyers map[string]bool
+	if q.oneEach.Load() {
+		buyers = make(map[string]bool, min(limit, len(q.waiting)))
+	}
 	kept := q.waiting[:0]
 	for i, r := range q.waiting {
 		if len(batch) == limit {
@@ -108,10 +115,13 @@ func (q *queue) take(least, limit int, patience time.Duration) []*request {
 			r.refuse(unavailable(context.Cause(r.ctx), "wait in the queue"))
 		case r.queued.Before(oldest):
 			r.refuse(overloaded())
-		case again:
+		case again || buyers[r.order.BuyerID]:
 			kept = append(kept, r)
 		default:
 			taken[r.order.OrderID] = struct{}{}
+			if buyers != nil {
+				buyers[r.order.BuyerID] = true
+			}
 			batch = append(batch, r)
 		}
 	}
@@ -119,6 +129,24 @@ func (q *queue) take(least, limit int, patience time.Duration) []*request {
 	q.waiting = kept
 	q.count.Store(int64(len(kept)))
 	return batch
+}
+
+// takeAll removes every request that is meant, in their order.
+func (q *queue) takeAll(meant func(*request) bool) (taken []*request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	kept := q.waiting[:0]
+	for _, r := range q.waiting {
+		if meant(r) {
+			taken = append(taken, r)
+		} else {
+			kept = append(kept, r)
+		}
+	}
+	clear(q.waiting[len(kept):])
+	q.waiting = kept
+	q.count.Store(int64(len(kept)))
+	return taken
 }
 
 func (q *queue) length() int { return int(q.count.Load()) }

@@ -24,6 +24,12 @@ type seller struct {
 	segments atomic.Int32
 }
 
+// learn takes over what a lane has seen.
+func (s *seller) learn(view View) {
+	s.segments.Store(int32(len(view.Segments))) //nolint:gosec // at most MaxSegments
+	s.queue.oneEach.Store(view.Terms.PerBuyerLimit > 0)
+}
+
 func newSeller(s *Service, sku string) *seller {
 	return &seller{service: s, sku: sku, queue: newQueue()}
 }

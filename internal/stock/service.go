@@ -17,9 +17,12 @@ type Config struct {
 	// takes them in one trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
 	// slower under contention, never wrong.
 	Lock     func(sku string, segment int) locking.Locker
-	Lanes    int          // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
-	Observer Observer     // nil: none
-	Logger   *slog.Logger // nil: none
+	Lanes    int      // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
+	Observer Observer // nil: none
+	Events   Events   // nil: none
+	// Clock is what sale windows and reservations are timed by; nil is the system's.
+	Clock  func() time.Time
+	Logger *slog.Logger // nil: none
 }
 
 // Service sells stock. It is safe for concurrent use.
@@ -27,6 +30,8 @@ type Service struct {
 	store     Store
 	lock      func(sku string, segment int) locking.Locker
 	observer  Observer
+	events    Events
+	clock     func() time.Time
 	log       *slog.Logger
 	mostLanes int
 
@@ -45,6 +50,7 @@ type Service struct {
 	lanes       struct {
 		sync.RWMutex
 		bySKU   map[string]*seller
+		settle  map[string]*settler
 		stopped bool
 		running sync.WaitGroup // also of what runs beside the lanes
 	}
@@ -52,12 +58,20 @@ type Service struct {
 
 // NewService returns a service that runs until Close.
 func NewService(c Config) *Service {
-	s := &Service{store: c.Store, lock: c.Lock, observer: c.Observer, log: c.Logger, stop: make(chan struct{})}
+	s := &Service{
+		store: c.Store, lock: c.Lock, observer: c.Observer, events: c.Events, clock: c.Clock, log: c.Logger, stop: make(chan struct{}),
+	}
 	if s.mostLanes = c.Lanes; s.mostLanes == 0 {
 		s.mostLanes = mostLanes
 	}
 	if s.observer == nil {
 		s.observer = NoObserver{}
+	}
+	if s.events == nil {
+		s.events = NoEvents{}
+	}
+	if s.clock == nil {
+		s.clock = time.Now
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -66,10 +80,12 @@ func NewService(c Config) *Service {
 	s.beside, s.endBeside = context.WithCancel(s.base)
 	s.breaker.circuit = s.newCircuit()
 	s.lanes.bySKU = make(map[string]*seller)
+	s.lanes.settle = make(map[string]*settler)
 	s.overloaded = overloaded()
 	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
 	s.memories = newMemories()
 	s.lanes.running.Go(s.watch)
+	s.lanes.running.Go(s.sweep)
 	return s
 }
 
@@ -106,7 +122,7 @@ func (s *Service) CreateSKU(ctx context.Context, sku NewSKU) (status Status, cre
 	}
 	writing, done := uninterrupted(ctx)
 	defer done()
-	if created, err = s.store.CreateSKU(writing, sku, now()); err != nil {
+	if created, err = s.store.CreateSKU(writing, sku, s.now()); err != nil {
 		return Status{}, false, unavailable(err, "create SKU")
 	}
 	status, err = s.SKU(ctx, sku.SKU)
@@ -118,7 +134,7 @@ func (s *Service) SKU(ctx context.Context, sku string) (Status, error) {
 	if err := checkSKU(sku); err != nil {
 		return Status{}, err
 	}
-	status, err := s.store.Status(ctx, sku)
+	status, err := s.store.Status(ctx, sku, s.now())
 	if err != nil {
 		return Status{}, unavailable(err, "read SKU")
 	}
@@ -127,8 +143,8 @@ func (s *Service) SKU(ctx context.Context, sku string) (Status, error) {
 
 // Deduct takes stock for an order. Created is false when the same order was accepted before.
 //
-// Refusals are CodeSoldOut and CodeInsufficientStock; they are not stored, so the order may be tried again.
-// CodeOrderIDReused means that the order id belongs to an order of other content. After CodeUnavailable the same
+// Refusals are CodeSoldOut, CodeInsufficientStock, CodeBuyerLimit and CodeSaleClosed; they are not stored, so the order may
+// be tried again. CodeInvalidRequest is also for what the SKU's terms do not allow. CodeOrderIDReused means that the order id belongs to an order of other content. After CodeUnavailable the same
 // call tells what happened. ctx bounds the wait; an order whose write has begun when ctx ends may be accepted.
 func (s *Service) Deduct(ctx context.Context, sku string, order Order) (d Deduction, created bool, err error) {
 	if err := checkSKU(sku); err != nil {
@@ -154,8 +170,9 @@ func (s *Service) Deduct(ctx context.Context, sku string, order Order) (d Deduct
 	}
 }
 
-// Deduction returns the deduction of an order id, with what each segment gave.
-func (s *Service) Deduction(ctx context.Context, sku, orderID string) (Deduction, error) {
+// Deduction returns the deduction of an order id as it is now, with what each segment gave. Where buyerID is not "", that
+// of another buyer is unknown.
+func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (Deduction, error) {
 	if err := checkSKU(sku); err != nil {
 		return Deduction{}, err
 	}
@@ -166,24 +183,28 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID string) (Deduction
 	if err != nil {
 		return Deduction{}, unavailable(err, "read deduction")
 	}
-	return d, nil
+	if buyerID != "" && buyerID != d.BuyerID {
+		return Deduction{}, UnknownDeduction(sku, orderID)
+	}
+	return d.At(s.now()), nil
 }
 
-// Restock adds units to a SKU. Created is false when the same restock was done before.
-func (s *Service) Restock(ctx context.Context, restock Restock) (created bool, err error) {
-	if err := restock.check(); err != nil {
-		return false, err
+// Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "".
+func (s *Service) Audit(ctx context.Context, sku string) (Audit, error) {
+	if sku != "" {
+		if err := checkSKU(sku); err != nil {
+			return Audit{}, err
+		}
 	}
-	restock.At = now()
-	writing, done := uninterrupted(ctx)
-	defer done()
-	created, err = s.store.Restock(writing, restock)
-	// Also after an error: the units may be there.
-	s.forget(restock.SKU)
-	if err != nil {
-		return false, unavailable(err, "restock")
+	audit, err := s.store.Audit(ctx, sku)
+	switch {
+	case err != nil:
+		return Audit{}, unavailable(err, "audit")
+	case sku != "" && len(audit.SKUs) == 0:
+		return Audit{}, UnknownSKU(sku)
+	default:
+		return audit, nil
 	}
-	return created, nil
 }
 
 // enqueue puts an order into the queue of its SKU's seller, and starts one where there is none.
@@ -270,4 +291,4 @@ func uninterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // now is the service's clock: UTC, and no finer than what both stores keep.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }

@@ -3,6 +3,7 @@ package stock
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,6 +25,7 @@ type Wish struct {
 // Settled is what became of a wish: the deduction as it is now, or a *[Error].
 type Settled struct {
 	Deduction Deduction
+	Returned  int64 // units that went back for it
 	Err       error
 }
 
@@ -84,9 +86,10 @@ func PlanSettlement(s Settlement, there map[string]Deduction, segments int) Sett
 		if after.Status != before.Status {
 			plan.Changed = append(plan.Changed, after)
 			plan.add(d.BuyerID, back, segments)
+			plan.Results[i].Returned = before.Quantity - after.held()
 		}
 	}
-	sortByID(plan.Changed)
+	slices.SortFunc(plan.Changed, func(a, b Deduction) int { return strings.Compare(a.OrderID, b.OrderID) })
 	return plan
 }
 
@@ -111,6 +114,14 @@ func (w Wish) on(d Deduction) (after Deduction, back []Part, err error) {
 		d.Quantity = w.Quantity
 	}
 	return d, back, nil
+}
+
+// held is how many units a deduction holds.
+func (d Deduction) held() int64 {
+	if d.Status.Live() {
+		return d.Quantity
+	}
+	return 0
 }
 
 // splitParts keeps the first units of parts.

@@ -2,7 +2,6 @@ package stock
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -15,21 +14,9 @@ func (l *lane) refuseSoldOut(ctx context.Context, batch []*request) ([]*request,
 	if !l.isSoldOut() {
 		return batch, nil
 	}
-	ids := make([]string, len(batch))
-	for i, r := range batch {
-		ids[i] = r.order.OrderID
-	}
-	known, err := l.service.store.Deductions(ctx, l.sku, ids)
+	unknown, err := l.settleKnown(ctx, batch)
 	if err != nil {
-		return batch, unavailable(err, "look up order ids")
-	}
-	var unknown []*request
-	for _, r := range batch {
-		if d, ok := known[r.order.OrderID]; ok {
-			r.settle(Outcome{Verdict: Known, Deduction: d})
-		} else {
-			unknown = append(unknown, r)
-		}
+		return batch, err
 	}
 	if !l.isSoldOut() { // the look-up took long
 		return unknown, nil
@@ -41,17 +28,52 @@ func (l *lane) refuseSoldOut(ctx context.Context, batch []*request) ([]*request,
 	return nil, nil
 }
 
+// settleKnown answers those whose order ids have deductions already, and returns the others.
+func (l *lane) settleKnown(ctx context.Context, requests []*request) (unknown []*request, err error) {
+	if len(requests) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(requests))
+	for i, r := range requests {
+		ids[i] = r.order.OrderID
+	}
+	known, err := l.service.store.Deductions(ctx, l.sku, ids)
+	if err != nil {
+		return nil, unavailable(err, "look up order ids")
+	}
+	now := l.service.now()
+	for _, r := range requests {
+		if d, ok := known[r.order.OrderID]; ok {
+			r.settle(Outcome{Verdict: Known, Deduction: d}, now)
+		} else {
+			unknown = append(unknown, r)
+		}
+	}
+	return unknown, nil
+}
+
 func (l *lane) isSoldOut() bool {
-	if !l.soldOut.IsZero() && time.Since(l.soldOut) < soldOutFor {
+	if !l.soldOut.IsZero() && time.Since(l.soldOut) < soldOutFor && !l.service.over(l.until) {
 		return true
 	}
 	return l.service.memories.of(l.sku).live()
 }
 
+// over tells whether an instant at which a reservation expires has come; the zero time is none.
+func (s *Service) over(until time.Time) bool { return !until.IsZero() && !s.now().Before(until) }
+
 // noteSold ends what is remembered if something was sold: units have come, and an order that is told of its stock must
 // not be refused when it asks again.
-func (l *lane) noteSold(outcomes []Outcome) {
-	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == Accepted }) {
+func (l *lane) noteSold(kind EventKind, at time.Time, outcomes []Outcome) {
+	sold := Event{Kind: kind, SKU: l.sku, At: at}
+	for _, o := range outcomes {
+		if o.Verdict == Accepted {
+			sold.Orders++
+			sold.Units += o.Deduction.Quantity
+		}
+	}
+	if sold.Orders > 0 {
 		l.service.memories.forget(l.sku)
+		l.service.events.Publish(sold)
 	}
 }

@@ -1,0 +1,115 @@
+package stock
+
+import (
+	"context"
+	"time"
+
+	"inventory/internal/locking"
+)
+
+// Move restocks, adjusts or resegments a SKU, as the kind says. Created is false when the same was done before. CodeRefReused
+// means that the ref belongs to another change, CodeInsufficientStock that an adjustment would take away more than is
+// available.
+func (s *Service) Move(ctx context.Context, m Movement) (created bool, err error) {
+	if err := m.check(); err != nil {
+		return false, err
+	}
+	m.At = s.now()
+	writing, done := uninterrupted(ctx)
+	defer done()
+	switch m.Kind {
+	case Resegmented:
+		created, err = s.resegment(writing, m)
+	case Adjusted:
+		created, err = s.store.Adjust(writing, m)
+	default:
+		created, err = s.store.Restock(writing, m)
+	}
+	// Also after an error: it may be done.
+	s.forget(m.SKU)
+	if err != nil {
+		return false, unavailable(err, string(m.Kind))
+	}
+	if created && m.Quantity > 0 {
+		s.events.Publish(Event{Kind: EventBackInStock, SKU: m.SKU, Units: m.Quantity, At: m.At})
+	}
+	return created, nil
+}
+
+// resegment spreads a SKU over other segments while it is sold.
+//
+// The locks of the segments are a big-reader lock: a lane that sells holds one of them, as a reader does, and whoever changes
+// the layout takes them all, as the writer. So lanes pause for one short transaction, and find themselves in the new
+// layout. Without the locks the rows decide: each tells its layout, and refuses a batch that was meant for another.
+func (s *Service) resegment(ctx context.Context, m Movement) (created bool, err error) {
+	views, err := s.store.Look(ctx, m.SKU)
+	if err != nil {
+		return false, err
+	}
+	view, ok := views[m.SKU]
+	if !ok {
+		return false, UnknownSKU(m.SKU)
+	}
+	parts := make([]part, len(view.Segments))
+	for segment := range parts {
+		parts[segment] = part{sku: m.SKU, segment: segment}
+	}
+	hold := s.lockParts(ctx, parts)
+	start := time.Now()
+	if hold != nil {
+		defer func() {
+			s.giveBack(hold)
+			s.observer.Resegmented(time.Since(start))
+		}()
+	}
+	return s.store.Resegment(ctx, m)
+}
+
+// part names the lock of one segment.
+type part struct {
+	sku     string
+	segment int
+}
+
+// lockParts takes the locks of segments as a MultiLock, within lockWait. It returns nil where they are not to be had: then the
+// guard alone decides.
+func (s *Service) lockParts(ctx context.Context, parts []part) *locking.Hold {
+	if len(parts) == 0 {
+		return nil
+	}
+	tell, ok := s.mayLock(parts[0].sku)
+	if !ok {
+		return nil
+	}
+	lockers := make([]locking.Locker, len(parts))
+	for i, p := range parts {
+		lockers[i] = s.lock(p.sku, p.segment)
+	}
+	start := time.Now()
+	hold, err := locking.MultiLock(lockers...).Lock(ctx, locking.Wait(lockWait))
+	s.observer.LockWaited(time.Since(start), err == nil)
+	tell(err)
+	if err != nil {
+		return nil
+	}
+	return hold
+}
+
+// MaxPage bounds how many movements are read at once.
+const MaxPage = 1000
+
+// Movements reads a SKU's ledger, the oldest first, from behind a position on; the zero Position is before all. Who goes on
+// from the last one of a page misses none.
+func (s *Service) Movements(ctx context.Context, sku string, after Position, limit int) ([]Movement, error) {
+	if err := checkSKU(sku); err != nil {
+		return nil, err
+	}
+	if limit < 1 || limit > MaxPage {
+		return nil, invalid("limit", "must be 1 to %d", MaxPage)
+	}
+	movements, err := s.store.Movements(ctx, sku, after, limit)
+	if err != nil {
+		return nil, unavailable(err, "read movements")
+	}
+	return movements, nil
+}

@@ -1,0 +1,173 @@
+package stock
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"inventory/internal/locking"
+)
+
+// placements is how often an order of several SKUs is placed anew because somebody else was faster.
+const placements = 8
+
+// Order takes all lines of an order of several SKUs, or nothing. Created is false when the very order was accepted before;
+// its lines are then as they are now. Refusals name the SKU and are not stored. CodeOrderIDReused means that the order id
+// belongs to another order, or to a deduction of one of the SKUs.
+//
+// It takes each line from one segment, under a MultiLock over the SKUs, and where no single one holds enough, from all
+// segments together. Everybody locks in the same order, so it does not matter in which order the lines came.
+func (s *Service) Order(ctx context.Context, order MultiOrder) (lines []Deduction, created bool, err error) {
+	if err := order.check(); err != nil {
+		return nil, false, err
+	}
+	writing, done := uninterrupted(ctx)
+	defer done()
+	sorted := order.sorted()
+	if lines, created, err = s.place(writing, sorted); err != nil {
+		return nil, false, unavailable(err, "write order")
+	}
+	return inOrderOf(order, lines), created, nil
+}
+
+// place writes an order whose lines are sorted.
+func (s *Service) place(ctx context.Context, order MultiOrder) (lines []Deduction, created bool, err error) {
+	whole := true // whether one segment is to fill a line
+	for range placements {
+		placement, views, err := s.look(ctx, order)
+		if err != nil {
+			return nil, false, err
+		}
+		if whole && !placement.KnownOnly {
+			placement.choose(views)
+		}
+		lines, created, err = s.write(ctx, placement)
+		switch {
+		case errors.Is(err, ErrSpread):
+			whole = false
+		case !errors.Is(err, ErrLayout):
+			return lines, created, err
+		}
+	}
+	return nil, false, ErrLayout
+}
+
+// look reads the order's SKUs and holds it to their terms.
+func (s *Service) look(ctx context.Context, order MultiOrder) (Placement, map[string]View, error) {
+	p := Placement{Order: order, At: s.now(), Lines: make([]PlacedLine, len(order.Lines))}
+	views, err := s.store.Look(ctx, order.skus()...)
+	if err != nil {
+		return p, nil, err
+	}
+	for i, line := range order.Lines {
+		view, ok := views[line.SKU]
+		if !ok {
+			return p, nil, UnknownSKU(line.SKU)
+		}
+		if err := view.Terms.allow(line.SKU, order.of(line)); err != nil {
+			return p, nil, err
+		}
+		p.KnownOnly = p.KnownOnly || view.Terms.closed(line.SKU, p.At) != nil
+		p.Lines[i] = PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, Segment: nowhere}
+	}
+	return p, views, nil
+}
+
+// choose finds a segment for each line that holds enough, any of them, so that orders spread.
+func (p *Placement) choose(views map[string]View) {
+	for i, line := range p.Order.Lines {
+		segments := views[line.SKU].Segments
+		first := rand.IntN(len(segments))
+		for n := range segments {
+			segment := (first + n) % len(segments)
+			if segments[segment] >= line.Quantity {
+				p.Lines[i].Segment = segment
+				break
+			}
+		}
+	}
+}
+
+// write locks the segments of a placement and writes it.
+func (s *Service) write(ctx context.Context, p Placement) (lines []Deduction, created bool, err error) {
+	hold := s.lockParts(ctx, p.parts())
+	if hold != nil {
+		defer s.giveBack(hold)
+	}
+	p.fence(hold)
+	start := time.Now()
+	lines, created, err = s.store.Order(ctx, p)
+	if errors.Is(err, ErrFenced) { // somebody has held a lock since: the guard alone decides
+		s.observer.FencedOut()
+		p.fence(nil)
+		lines, created, err = s.store.Order(ctx, p)
+	}
+	if err != nil {
+		if p.KnownOnly && CodeOf(err) == CodeUnknownDeduction {
+			err = s.closedFor(ctx, p.Order)
+		}
+		s.noteGuard(p.Order.Lines[0].SKU, err)
+		return nil, false, err
+	}
+	s.observer.OrderWritten(len(lines), time.Since(start), hold != nil)
+	for i, d := range lines {
+		lines[i] = d.At(p.At)
+		if created {
+			s.memories.forget(d.SKU)
+			s.events.Publish(Event{Kind: EventSale, SKU: d.SKU, Orders: 1, Units: d.Quantity, At: p.At})
+		}
+	}
+	return lines, created, nil
+}
+
+// closedFor is why an order is refused that was not accepted before the sale of one of its SKUs ended.
+func (s *Service) closedFor(ctx context.Context, order MultiOrder) error {
+	views, err := s.store.Look(ctx, order.skus()...)
+	if err != nil {
+		return err
+	}
+	for _, line := range order.Lines {
+		if err := views[line.SKU].Terms.closed(line.SKU, s.now()); err != nil {
+			return err
+		}
+	}
+	return ErrLayout // it has opened meanwhile: place it anew
+}
+
+// parts are the locks that a placement needs.
+func (p Placement) parts() (parts []part) {
+	for i, line := range p.Lines {
+		if line.Segment != nowhere {
+			parts = append(parts, part{sku: p.Order.Lines[i].SKU, segment: line.Segment})
+		}
+	}
+	return parts
+}
+
+// fence sets the tokens of the locks that are held, which are those of parts.
+func (p Placement) fence(hold *locking.Hold) {
+	var holds []*locking.Hold
+	if hold != nil {
+		holds = hold.Parts()
+	}
+	for i, line := range p.Lines {
+		p.Lines[i].Fence = Fence{}
+		if line.Segment != nowhere && len(holds) > 0 {
+			p.Lines[i].Fence, holds = fenceOf(holds[0]), holds[1:]
+		}
+	}
+}
+
+// inOrderOf returns deductions in the order in which the lines came.
+func inOrderOf(order MultiOrder, lines []Deduction) []Deduction {
+	bySKU := make(map[string]Deduction, len(lines))
+	for _, d := range lines {
+		bySKU[d.SKU] = d
+	}
+	out := make([]Deduction, len(order.Lines))
+	for i, line := range order.Lines {
+		out[i] = bySKU[line.SKU]
+	}
+	return out
+}
