@@ -44,7 +44,7 @@ func TestActiveSKUsAreCheap(t *testing.T) {
 	close(done)
 	grown := <-peak - before
 	t.Logf("%d MB at most for up to %d lanes at once", grown>>20, <-lanes)
-	if audit, err := w.store.Audit(t.Context()); err != nil || !audit.OK() || len(audit.SKUs) != skus {
+	if audit, err := w.store.Audit(t.Context(), ""); err != nil || !audit.OK() || len(audit.SKUs) != skus {
 		t.Errorf("audit of %d SKUs: %v", len(audit.SKUs), err)
 	}
 	if grown > bound {

@@ -2,6 +2,7 @@ package stock
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -56,7 +57,7 @@ func TestAdmitTakesWhatFitsInTurn(t *testing.T) {
 		first, _ := Unique(orders)
 		available := rapid.Int64Range(0, 60).Draw(t, "available")
 		outcomes := make([]Outcome, len(orders))
-		admitted := Admit(orders, first, known, available, outcomes)
+		admitted := Demand{Orders: orders, Known: known}.Admit(first, available, outcomes)
 
 		left := available
 		for _, i := range slices.Sorted(slices.Values(first)) { // the batch's own order
@@ -80,13 +81,44 @@ func TestAdmitTakesWhatFitsInTurn(t *testing.T) {
 	})
 }
 
+func TestAdmitCountsEachBuyer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		orders, known := drawOrders(t), drawKnown(t)
+		limit := rapid.Int64Range(1, 20).Draw(t, "limit")
+		taken := make(map[string]int64)
+		for i := range orders {
+			orders[i].BuyerID = rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "buyer")
+			taken[orders[i].BuyerID] = rapid.Int64Range(0, limit).Draw(t, "taken")
+		}
+		held := maps.Clone(taken)
+		first, _ := Unique(orders)
+		outcomes := make([]Outcome, len(orders))
+		admitted := Demand{Orders: orders, Known: known, Limit: limit, Taken: taken}.Admit(first, 1000, outcomes)
+		for _, i := range slices.Sorted(slices.Values(first)) {
+			o := orders[i]
+			switch fits := held[o.BuyerID]+o.Quantity <= limit; {
+			case outcomes[i].Verdict == Known:
+			case fits != slices.Contains(admitted, i):
+				t.Fatalf("order %d of %d by a buyer of %d, limit %d: outcome %+v", i, o.Quantity, held[o.BuyerID], limit, outcomes[i])
+			case fits:
+				held[o.BuyerID] += o.Quantity
+			case outcomes[i].Verdict != Limited:
+				t.Fatalf("order %d is too much for its buyer, outcome %+v", i, outcomes[i])
+			}
+		}
+		if !maps.Equal(held, taken) {
+			t.Fatalf("counted %v, want %v", taken, held)
+		}
+	})
+}
+
 func TestPlanMergeConservesUnitsAndNeedsNoSecondMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		segments := rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 8).Draw(t, "segments")
 		orders, known := drawOrders(t), drawKnown(t)
 		first, _ := Unique(orders)
 		outcomes := make([]Outcome, len(orders))
-		plan := PlanMerge(slices.Clone(segments), orders, first, known, outcomes)
+		plan := PlanMerge(slices.Clone(segments), Demand{Orders: orders, Known: known}, first, outcomes)
 
 		var sold, largest, fullest int64
 		for _, i := range plan.Admitted {
@@ -122,7 +154,7 @@ func TestPlanMergeInMidSaleLeavesTheOthersTheirStock(t *testing.T) {
 	for i := range segments {
 		segments[i] = 1000
 	}
-	plan := PlanMerge(segments, []Order{{OrderID: "a", Quantity: 1001}}, []int{0}, nil, make([]Outcome, 1))
+	plan := PlanMerge(segments, Demand{Orders: []Order{{OrderID: "a", Quantity: 1001}}}, []int{0}, make([]Outcome, 1))
 	stocked := 0
 	for _, left := range plan.Segments {
 		if left > 0 {
@@ -136,7 +168,7 @@ func TestPlanMergeInMidSaleLeavesTheOthersTheirStock(t *testing.T) {
 
 func TestPlanMergePrefersASingleSegment(t *testing.T) {
 	outcomes := make([]Outcome, 1)
-	plan := PlanMerge([]int64{2, 5, 3}, []Order{{OrderID: "a", Quantity: 4}}, []int{0}, nil, outcomes)
+	plan := PlanMerge([]int64{2, 5, 3}, Demand{Orders: []Order{{OrderID: "a", Quantity: 4}}}, []int{0}, outcomes)
 	if plan.Merged != 0 || len(plan.Parts[0]) != 1 || plan.Parts[0][0].Segment != 1 {
 		t.Fatalf("plan %+v", plan)
 	}

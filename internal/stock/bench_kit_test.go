@@ -29,7 +29,21 @@ type world struct {
 	store    stock.Store
 	url      string // of the PostgreSQL database
 	redisURL string // "" runs without locks
+	clock    *clock // of its services; nil is the system's
 }
+
+// clock is a clock that stands still until it is moved.
+type clock struct{ micros atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.micros.Store(time.Now().UnixMicro())
+	return c
+}
+
+func (c *clock) now() time.Time { return time.UnixMicro(c.micros.Load()).UTC() }
+
+func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 
 // embedded is the world of one process: SQLite and miniredis.
 func embedded(t *testing.T) *world {
@@ -134,6 +148,9 @@ func (w *world) start(observer stock.Observer) *stock.Service {
 func (w *world) startOn(store stock.Store, observer stock.Observer) *stock.Service {
 	w.Helper()
 	config := stock.Config{Store: store, Observer: observer}
+	if w.clock != nil {
+		config.Clock = w.clock.now
+	}
 	if w.redisURL != "" {
 		options, err := redis.ParseURL(w.redisURL)
 		if err != nil {
@@ -181,7 +198,7 @@ func (w *world) create(s *stock.Service, units int64, segments int) {
 // audit checks I1 and I3 on the rows.
 func (w *world) audit() stock.Balance {
 	w.Helper()
-	audit, err := w.store.Audit(context.WithoutCancel(w.Context()))
+	audit, err := w.store.Audit(context.WithoutCancel(w.Context()), "")
 	if err != nil || !audit.OK() || len(audit.SKUs) != 1 {
 		w.Fatalf("audit: %+v, %v", audit, err)
 	}

@@ -3,6 +3,7 @@ package stock_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,8 +21,8 @@ type hall struct {
 	inside, orders atomic.Int64 // writes under way, and orders in them
 }
 
-func (h *hall) Segments(context.Context, string) ([]int64, error) {
-	return append([]int64(nil), h.levels...), nil
+func (h *hall) Look(context.Context, ...string) (map[string]stock.View, error) {
+	return map[string]stock.View{sku: {Layout: 1, Segments: slices.Clone(h.levels)}}, nil
 }
 
 func (h *hall) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, error) {

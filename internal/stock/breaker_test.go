@@ -58,12 +58,21 @@ func (endless) Watch(ctx context.Context, _ func(), _ func(sku string)) error {
 	return nil
 }
 
-func (endless) Segments(context.Context, string) ([]int64, error) { return []int64{1 << 30}, nil }
+func (endless) Look(_ context.Context, skus ...string) (map[string]stock.View, error) {
+	views := make(map[string]stock.View)
+	for _, sku := range skus {
+		views[sku] = stock.View{Layout: 1, Segments: []int64{1 << 30}}
+	}
+	return views, nil
+}
+
+// Expired tells of none.
+func (endless) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
 
 func (endless) Deduct(_ context.Context, b stock.Batch) (stock.BatchResult, error) {
 	result := stock.BatchResult{Available: 1 << 30}
 	for _, o := range b.Orders {
-		result.Outcomes = append(result.Outcomes, stock.AcceptedOutcome(b.SKU, o))
+		result.Outcomes = append(result.Outcomes, stock.AcceptedOutcome(b.SKU, o, b.At))
 	}
 	return result, nil
 }

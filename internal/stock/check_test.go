@@ -3,6 +3,7 @@ package stock
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestChecksNameTheField(t *testing.T) {
@@ -31,9 +32,30 @@ func TestChecksNameTheField(t *testing.T) {
 		{"quantity", Order{OrderID: "a"}.check()},
 		{"quantity", Order{OrderID: "a", Quantity: -1}.check()},
 		{"quantity", Order{OrderID: "a", Quantity: MaxQuantity + 1}.check()},
-		{"ref", Restock{SKU: "a", Quantity: 1}.check()},
-		{"reason", Restock{SKU: "a", Ref: "r", Quantity: 1, Reason: "\x7f"}.check()},
-		{"quantity", Restock{SKU: "a", Ref: "r"}.check()},
+		{"reserve_for", Order{OrderID: "a", Quantity: 1, ReserveFor: -1}.check()},
+		{"reserve_for", Order{OrderID: "a", Quantity: 1, ReserveFor: MaxReserve + time.Microsecond}.check()},
+		{"reserve_for", Order{OrderID: "a", Quantity: 1, ReserveFor: time.Microsecond + 1}.check()},
+		{"ref", Movement{SKU: "a", Kind: Restocked, Quantity: 1}.check()},
+		{"reason", Movement{SKU: "a", Kind: Restocked, Ref: "r", Quantity: 1, Reason: "\x7f"}.check()},
+		{"quantity", Movement{SKU: "a", Kind: Restocked, Ref: "r"}.check()},
+		{"quantity", Movement{SKU: "a", Kind: Restocked, Ref: "r", Quantity: -1}.check()},
+		{"quantity", Movement{SKU: "a", Kind: Adjusted, Ref: "r", Reason: "count"}.check()},
+		{"quantity", Movement{SKU: "a", Kind: Adjusted, Ref: "r", Reason: "count", Quantity: -MaxQuantity - 1}.check()},
+		{"reason", Movement{SKU: "a", Kind: Adjusted, Ref: "r", Quantity: -1}.check()},
+		{"segments", Movement{SKU: "a", Kind: Resegmented, Ref: "r"}.check()},
+		{"segments", Movement{SKU: "a", Kind: Resegmented, Ref: "r", Segments: MaxSegments + 1}.check()},
+		{"per_buyer_limit", NewSKU{SKU: "a", Segments: 1, Terms: Terms{PerBuyerLimit: -1}}.check()},
+		{"max_quantity", NewSKU{SKU: "a", Segments: 1, Terms: Terms{MaxQuantity: MaxQuantity + 1}}.check()},
+		{"sale_starts_at", NewSKU{SKU: "a", Segments: 1, Terms: Terms{SaleStartsAt: time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC)}}.check()},
+		{"sale_ends_at", NewSKU{SKU: "a", Segments: 1, Terms: Terms{SaleStartsAt: time.Unix(2, 0), SaleEndsAt: time.Unix(2, 0)}}.check()},
+		{"lines", MultiOrder{OrderID: "a"}.check()},
+		{"lines", MultiOrder{OrderID: "a", Lines: make([]Line, MaxLines+1)}.check()},
+		{"lines", MultiOrder{OrderID: "a", Lines: []Line{{SKU: "a", Quantity: 1}, {SKU: "a", Quantity: 1}}}.check()},
+		{"sku", MultiOrder{OrderID: "a", Lines: []Line{{Quantity: 1}}}.check()},
+		{"quantity", MultiOrder{OrderID: "a", Lines: []Line{{SKU: "a"}}}.check()},
+		{"order_id", MultiOrder{Lines: []Line{{SKU: "a", Quantity: 1}}}.check()},
+		{"order_id", Wish{}.check()},
+		{"quantity", Wish{OrderID: "a", Quantity: -1}.check()},
 	} {
 		e, ok := c.err.(*Error) //nolint:errorlint // nothing wraps it
 		if !ok || e.Code != CodeInvalidRequest || e.Field != c.field || !strings.HasPrefix(e.Message, c.field) {
@@ -43,7 +65,9 @@ func TestChecksNameTheField(t *testing.T) {
 	for _, err := range []error{
 		checkSKU("A-z_0.9"),
 		NewSKU{SKU: "a", Segments: 1024}.check(),
-		Order{OrderID: strings.Repeat("x", 128), BuyerID: "ü", Quantity: MaxQuantity}.check(),
+		Order{OrderID: strings.Repeat("x", 128), BuyerID: "ü", Quantity: MaxQuantity, ReserveFor: MaxReserve}.check(),
+		Movement{SKU: "a", Kind: Adjusted, Ref: "r", Quantity: -MaxQuantity, Reason: "lost"}.check(),
+		Wish{OrderID: "a", Quantity: MaxQuantity}.check(),
 	} {
 		if err != nil {
 			t.Errorf("refused: %v", err)

@@ -101,7 +101,7 @@ func TestMergeIsHealed(t *testing.T) {
 		if seen.mergesLocked.Load() != 1 || seen.fencedOut.Load() != 1 {
 			w.Errorf("%d merges under locks, fenced out %d times; want 1 and 1", seen.mergesLocked.Load(), seen.fencedOut.Load())
 		}
-		d, err := s.Deduction(w.Context(), sku, "large")
+		d, err := s.Deduction(w.Context(), sku, "large", "")
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -158,7 +158,7 @@ func TestMergeHoldsTheLocksOfItsDonors(t *testing.T) {
 	s := w.start(seen)
 	w.create(s, 40, 4)
 	w.deduct(s, "large", 25)
-	d, err := s.Deduction(t.Context(), sku, "large")
+	d, err := s.Deduction(t.Context(), sku, "large", "")
 	if err != nil || len(d.Parts) != 3 {
 		t.Fatalf("%+v, %v", d, err)
 	}

@@ -14,15 +14,17 @@ type soldOutStore struct {
 	accepted int
 }
 
+func (s soldOutStore) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
+
 func (s soldOutStore) Watch(context.Context, func(), func(string)) error { return nil }
 
-func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted func([]byte)) ([]int64, bool, error) {
+func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted func([]byte)) (Emptiness, error) {
 	var id []byte
 	for n := range min(limit, s.accepted) {
 		id = strconv.AppendInt(append(id[:0], "order-"...), int64(n), 10)
 		accepted(id)
 	}
-	return []int64{1, 2, 3}, true, nil
+	return Emptiness{SoldOut: true, Versions: []int64{1, 2, 3}}, nil
 }
 
 // remembering returns a service that knows that a SKU has sold out to so many.

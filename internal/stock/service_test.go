@@ -139,7 +139,7 @@ func TestOrderLargerThanASegmentMerges(t *testing.T) {
 		if _, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "a", Quantity: 35}); err != nil {
 			t.Fatal(err)
 		}
-		d, err := s.Deduction(t.Context(), sku, "a")
+		d, err := s.Deduction(t.Context(), sku, "a", "")
 		if err != nil || len(d.Parts) != 4 {
 			t.Fatalf("deduction %+v, %v", d, err)
 		}
@@ -179,7 +179,7 @@ func TestWinnersRetryAfterSoldOut(t *testing.T) {
 			t.Error("no refusal came from memory")
 		}
 		// A refusal is not stored: after a restock the same order ids are accepted, at once.
-		if created, err := s.Restock(t.Context(), stock.Restock{SKU: sku, Ref: "r", Quantity: 1}); err != nil || !created {
+		if created, err := s.Move(t.Context(), stock.Movement{Kind: stock.Restocked, SKU: sku, Ref: "r", Quantity: 1}); err != nil || !created {
 			t.Fatalf("restock: %v, %v", created, err)
 		}
 		if _, created, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "0", Quantity: 1}); err != nil || !created {

@@ -87,7 +87,7 @@ func (m *market) visit(ctx context.Context, buyer int, random *rand.Rand) error 
 		at := random.IntN(len(m.services))
 		switch dice := random.IntN(100); {
 		case dice < 2:
-			if err := m.restock(ctx, at, stock.Restock{SKU: sku, Ref: id, Quantity: random.Int64N(6) + 1}); err != nil {
+			if err := m.restock(ctx, at, stock.Movement{Kind: stock.Restocked, SKU: sku, Ref: id, Quantity: random.Int64N(6) + 1}); err != nil {
 				return err
 			}
 		case dice < 50 && len(mine) > 0:
@@ -107,11 +107,11 @@ func (m *market) visit(ctx context.Context, buyer int, random *rand.Rand) error 
 	return nil
 }
 
-func (m *market) restock(ctx context.Context, at int, r stock.Restock) error {
+func (m *market) restock(ctx context.Context, at int, r stock.Movement) error {
 	m.mu.Lock()
 	m.restocking++
 	m.mu.Unlock()
-	_, err := m.services[at].Restock(ctx, r)
+	_, err := m.services[at].Move(ctx, r)
 	m.restocks.Add(1)
 	m.mu.Lock()
 	m.restocking--

@@ -27,9 +27,9 @@ type meter struct {
 	after  func() // a look, once
 }
 
-func (m *meter) Segments(ctx context.Context, sku string) ([]int64, error) {
+func (m *meter) Look(ctx context.Context, skus ...string) (map[string]stock.View, error) {
 	m.asked.Add(1)
-	return m.Store.Segments(ctx, sku)
+	return m.Store.Look(ctx, skus...)
 }
 
 func (m *meter) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
@@ -47,7 +47,7 @@ func (m *meter) Deductions(ctx context.Context, sku string, orderIDs []string) (
 	return m.Store.Deductions(ctx, sku, orderIDs)
 }
 
-func (m *meter) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) ([]int64, bool, error) {
+func (m *meter) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.Emptiness, error) {
 	m.mu.Lock()
 	held, after := m.held, m.after
 	m.after = nil
@@ -58,13 +58,13 @@ func (m *meter) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 	m.mu.Unlock()
 	if held {
 		<-ctx.Done()
-		return nil, false, ctx.Err()
+		return stock.Emptiness{}, ctx.Err()
 	}
-	versions, soldOut, err := m.Store.SoldOut(ctx, sku, limit, accepted)
+	empty, err := m.Store.SoldOut(ctx, sku, limit, accepted)
 	if after != nil {
 		after()
 	}
-	return versions, soldOut, err
+	return empty, err
 }
 
 func (m *meter) Watch(ctx context.Context, listening func(), restocked func(string)) error {
@@ -126,7 +126,7 @@ func (w *world) another() stock.Store {
 
 func (w *world) restock(s *stock.Service, ref string, units int64) {
 	w.Helper()
-	if _, err := s.Restock(w.Context(), stock.Restock{SKU: sku, Ref: ref, Quantity: units}); err != nil {
+	if _, err := s.Move(w.Context(), stock.Movement{Kind: stock.Restocked, SKU: sku, Ref: ref, Quantity: units}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -342,7 +342,7 @@ func TestLookFromBeforeASale(t *testing.T) {
 			}
 		}
 		// By another process.
-		if _, err := w.store.Restock(t.Context(), stock.Restock{SKU: sku, Ref: "r", Quantity: 1}); err != nil {
+		if _, err := w.store.Restock(t.Context(), stock.Movement{Kind: stock.Restocked, SKU: sku, Ref: "r", Quantity: 1}); err != nil {
 			t.Fatal(err)
 		}
 		winner := stock.Order{OrderID: "winner", Quantity: 1}

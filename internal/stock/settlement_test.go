@@ -1,0 +1,123 @@
+package stock
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// drawDeduction draws one that may be in any state, with parts that add up.
+func drawDeduction(t *rapid.T, id string, at time.Time) Deduction {
+	d := Deduction{OrderID: id, BuyerID: rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "buyer")}
+	for segment := range rapid.IntRange(1, 3).Draw(t, "parts") {
+		units := rapid.Int64Range(1, 4).Draw(t, "units")
+		d.Parts = append(d.Parts, Part{Segment: 3 * segment, Quantity: units})
+		d.Quantity += units
+	}
+	d.Asked = d.Quantity
+	d.Status = rapid.SampledFrom([]DeductionStatus{StatusReserved, StatusCommitted, StatusCancelled, StatusExpired}).Draw(t, "status")
+	d.ExpiresAt = at.Add(rapid.SampledFrom([]time.Duration{-1, 0, 1}).Draw(t, "expiry") * time.Second)
+	return d
+}
+
+// TestPlanSettlementConserves: what a deduction no longer holds goes back, to segments that there are and to its buyer, and
+// only what was live may end.
+func TestPlanSettlementConserves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at := time.Unix(1_800_000_000, 0)
+		there := make(map[string]Deduction)
+		s := Settlement{SKU: "a", At: at}
+		for n := range rapid.IntRange(1, 6).Draw(t, "wishes") {
+			id := fmt.Sprintf("o%d", n)
+			if rapid.Bool().Draw(t, "exists") {
+				there[id] = drawDeduction(t, id, at)
+			}
+			s.Wishes = append(s.Wishes, Wish{
+				OrderID: id, BuyerID: rapid.SampledFrom([]string{"", "x"}).Draw(t, "as"),
+				Cancel: rapid.Bool().Draw(t, "cancel"), Quantity: rapid.Int64Range(0, 6).Draw(t, "quantity"),
+			})
+		}
+		segments := rapid.IntRange(1, 8).Draw(t, "segments")
+		plan := PlanSettlement(s, there, segments)
+
+		var back, toBuyers, named int64
+		for i, wish := range s.Wishes {
+			before, known := there[wish.OrderID]
+			after, err := plan.Results[i].Deduction, plan.Results[i].Err
+			if mayName := known && (wish.BuyerID == "" || wish.BuyerID == before.BuyerID); !mayName {
+				if CodeOf(err) != CodeUnknownDeduction {
+					t.Fatalf("wish %d for another's or none: %v", i, err)
+				}
+				continue
+			}
+			before = before.At(at)
+			if err != nil {
+				if before.Status == StatusReserved && wish.Quantity <= before.Quantity {
+					t.Fatalf("wish %+v on %+v: %v", wish, before, err)
+				}
+				continue
+			}
+			if sum := sumParts(after.Parts); after.Status == StatusCommitted && sum != after.Quantity {
+				t.Fatalf("%d units in parts of %+v", sum, after)
+			}
+			if !before.Status.Live() && after.Status != before.Status {
+				t.Fatalf("%s became %s", before.Status, after.Status)
+			}
+			returned := before.held() - after.held()
+			if returned != plan.Results[i].Returned {
+				t.Fatalf("returned %d, told %d", returned, plan.Results[i].Returned)
+			}
+			back += returned
+			if before.BuyerID != "" {
+				named += returned
+			}
+			changed := slices.ContainsFunc(plan.Changed, func(d Deduction) bool { return d.OrderID == wish.OrderID })
+			if changed != (before.Status != after.Status) {
+				t.Fatalf("changed %t: %+v to %+v", changed, before, after)
+			}
+		}
+		for segment := range plan.Segments {
+			if segment < 0 || segment >= segments {
+				t.Fatalf("units go to segment %d of %d", segment, segments)
+			}
+		}
+		for _, units := range plan.Buyers {
+			toBuyers += units
+		}
+		if plan.Units() != back || toBuyers != named {
+			t.Fatalf("%d units back and %d to buyers, want %d and %d", plan.Units(), toBuyers, back, named)
+		}
+	})
+}
+
+func sumParts(parts []Part) (units int64) {
+	for _, p := range parts {
+		units += p.Quantity
+	}
+	return units
+}
+
+func TestTakeAway(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		segments := rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 8).Draw(t, "segments")
+		units := rapid.Int64Range(0, 40).Draw(t, "units")
+		changes, ok := TakeAway(segments, units)
+		if ok != (units <= sumOf(segments)) {
+			t.Fatalf("%d of %v: %t", units, segments, ok)
+		}
+		if !ok {
+			return
+		}
+		for i, change := range changes {
+			if change > 0 || segments[i]+change < 0 {
+				t.Fatalf("%d of %v: %v", units, segments, changes)
+			}
+		}
+		if sumOf(changes) != -units {
+			t.Fatalf("%d of %v: %v", units, segments, changes)
+		}
+	})
+}
