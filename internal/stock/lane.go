@@ -42,6 +42,7 @@ type lane struct {
 	soldOut  time.Time // when zero was confirmed over all segments; the zero time: not
 	until    time.Time // when that ends by itself, because a reservation expires; the zero time: not
 	sweeps   int       // of expired reservations, for the batch at hand
+	last     gathering // of the batch before
 	deserted bool      // the SKU does not exist: end as soon as the queue is empty
 }
 
@@ -52,9 +53,12 @@ const nowhere = -1
 // ends with it.
 func (l *lane) run() {
 	for {
+		l.gather()
 		batch := l.queue.take(1, batchSize(l.queue.length()), queueWait)
 		if len(batch) > 0 {
+			taken := time.Now()
 			l.serve(batch)
+			l.last.orders, l.last.took = len(batch), time.Since(taken)
 			l.takeTurns()
 			continue
 		}

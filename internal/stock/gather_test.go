@@ -1,0 +1,53 @@
+package stock_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// slow is a store whose writes take a while.
+type slow struct {
+	endless
+	writes atomic.Int64
+}
+
+func (s *slow) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, error) {
+	s.writes.Add(1)
+	time.Sleep(time.Millisecond)
+	return s.endless.Deduct(ctx, b)
+}
+
+// TestLaneGathersWhomItAnswered has callers who order again at once. All of them fit into one batch; a lane that does
+// not let them come back writes the halves of them by turns.
+func TestLaneGathersWhomItAnswered(t *testing.T) {
+	const callers, times = 32, 200
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{}
+		s := stock.NewService(stock.Config{Store: store})
+		var wg sync.WaitGroup
+		for caller := range callers {
+			wg.Go(func() {
+				for i := range times {
+					id := fmt.Sprintf("o%d-%d", caller, i)
+					if _, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: id, Quantity: 1}); err != nil {
+						t.Errorf("%s: %v", id, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if writes := store.writes.Load(); writes > times*3/2 {
+			t.Errorf("%d writes of %d times %d orders", writes, times, callers)
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
