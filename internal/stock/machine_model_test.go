@@ -140,14 +140,13 @@ func (m *model) settle(sku string, w stock.Wish) (*stock.Deduction, []stock.Code
 }
 
 func (m *model) order(o stock.MultiOrder, now time.Time) (lines []*stock.Deduction, codes []stock.Code) {
-	for _, line := range o.Lines {
-		if m.skus[line.SKU] == nil {
-			return nil, []stock.Code{stock.CodeUnknownSKU}
-		}
-	}
 	taken := false
 	for _, line := range o.Lines {
 		s, of := m.skus[line.SKU], stock.Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: line.Quantity, ReserveFor: o.ReserveFor}
+		if s == nil {
+			codes = append(codes, stock.CodeUnknownSKU)
+			continue
+		}
 		taken = taken || s.deductions[o.OrderID] != nil
 		codes = append(codes, s.refusals(of, now)...)
 	}

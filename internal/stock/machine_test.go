@@ -58,7 +58,7 @@ type machine struct {
 }
 
 func (m *machine) service(t *rapid.T) *stock.Service {
-	return rapid.SampledFrom(m.services).Draw(t, "process")
+	return m.services[rapid.IntRange(0, len(m.services)-1).Draw(t, "process")]
 }
 
 func (m *machine) sku(t *rapid.T) string {
@@ -98,7 +98,7 @@ func (m *machine) expect(t *rapid.T, what string, codes []stock.Code, call func(
 
 func (m *machine) sameDeduction(t *rapid.T, what string, got stock.Deduction, want *stock.Deduction) {
 	got.Parts = nil
-	if got != *want && fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", *want) {
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", *want) {
 		t.Fatalf("%s:\ngot  %+v\nwant %+v", what, got, *want)
 	}
 }

@@ -22,6 +22,11 @@ func (s *Service) Order(ctx context.Context, order MultiOrder) (lines []Deductio
 	if err := order.check(); err != nil {
 		return nil, false, err
 	}
+	leave, err := s.enterPlacing(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer leave()
 	writing, done := uninterrupted(ctx)
 	defer done()
 	sorted := order.sorted()
@@ -29,6 +34,26 @@ func (s *Service) Order(ctx context.Context, order MultiOrder) (lines []Deductio
 		return nil, false, unavailable(err, "write order")
 	}
 	return inOrderOf(order, lines), created, nil
+}
+
+// enterPlacing waits until an order may be placed: as many are at a time as a SKU has lanes, so that orders of several SKUs and
+// lanes get at the database in turn.
+func (s *Service) enterPlacing(ctx context.Context) (leave func(), err error) {
+	if s.waitingToPlace.Add(1) > queueLimit {
+		s.waitingToPlace.Add(-1)
+		return nil, s.overloaded
+	}
+	defer s.waitingToPlace.Add(-1)
+	patience := time.NewTimer(queueWait)
+	defer patience.Stop()
+	select {
+	case s.placing <- struct{}{}:
+		return func() { <-s.placing }, nil
+	case <-patience.C:
+		return nil, s.overloaded
+	case <-ctx.Done():
+		return nil, unavailable(context.Cause(ctx), "wait to place the order")
+	}
 }
 
 // place writes an order whose lines are sorted.

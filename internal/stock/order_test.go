@@ -27,7 +27,12 @@ func TestOrdersInAnyLineOrder(t *testing.T) {
 				slices.Reverse(o.Lines)
 			}
 			wg.Go(func() {
-				lines, created, err := s.Order(t.Context(), o)
+				var lines []stock.Deduction
+				var created bool
+				err := patiently(func() (err error) {
+					lines, created, err = s.Order(t.Context(), o)
+					return err
+				})
 				switch code := stock.CodeOf(err); {
 				case err == nil && len(lines) == 3 && lines[0].SKU == o.Lines[0].SKU:
 					if created {
@@ -41,7 +46,10 @@ func TestOrdersInAnyLineOrder(t *testing.T) {
 			})
 			wg.Go(func() {
 				o := stock.Order{OrderID: fmt.Sprintf("single-%d", n), Quantity: 1}
-				_, _, err := s.Deduct(t.Context(), shopSKU(n%3), o)
+				err := patiently(func() error {
+					_, _, err := s.Deduct(t.Context(), shopSKU(n%3), o)
+					return err
+				})
 				if code := stock.CodeOf(err); err != nil && code != stock.CodeSoldOut && code != stock.CodeInsufficientStock {
 					t.Errorf("%s: %v", o.OrderID, err)
 				}
