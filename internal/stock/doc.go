@@ -36,6 +36,24 @@
 //   - Where there is no memory (ids are being read, or find no room) the lane refuses for a second after its merge, and
 //     looks up every id.
 //
+// # Reservations
+//
+// A deduction may be a reservation, which ends once: by a commit (of all of it or a part), a cancel, or time.
+//
+//   - It expires at its instant, in whatever process: from then on it reads as expired, cannot be committed, and its units
+//     are for the next order that needs them. A merge gives them back before it decides, so nobody is told "sold out"
+//     while they are there; the memory of a SKU that sold out ends with its first live reservation. A sweep gives
+//     back what nobody asks for.
+//   - Its buyer's count is lowered with its end. Where a batch meets a buyer at its limit and expired reservations that still
+//     count, they go back first and the order is tried again.
+//   - Time is the clock of the process ([Config.Clock]). Processes whose clocks differ disagree by as much about when; the row
+//     decides, once.
+//
+// # Terms
+//
+// A SKU may be sold in a window of time, a number of units a buyer, a number of units an order ([Terms]). They never
+// change, so a lane reads them once. The buyer limit is a constraint of the database as well.
+//
 // # Failure cases
 //
 //   - The database does not answer, or the connection breaks in a commit: the outcome is not known. The orders of
