@@ -2,7 +2,9 @@ package stock_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -36,16 +38,34 @@ func TestMachine(t *testing.T) {
 			for i := range services {
 				services[i] = w.start(nil)
 			}
-			round := 0
+			round, failed := 0, false
 			rapid.Check(t, func(t *rapid.T) {
-				round++
+				if round++; round > mostRounds() && !failed {
+					return
+				}
+				done := false
+				defer func() { failed = failed || !done }() // from then on it is run again and again, to find a shorter sequence
 				m := &machine{
 					world: w, services: services, prefix: fmt.Sprintf("round-%d-", round),
 					model: model{skus: make(map[string]*modelSKU), orders: make(map[string]stock.MultiOrder)},
 				}
 				t.Repeat(rapid.StateMachineActions(m))
+				done = true
 			})
 		})
+	}
+}
+
+// mostRounds bounds the sequences of one run. Each checks all rows after every step, which takes its time; with
+// -rapid.checks there are as many as that says.
+func mostRounds() int {
+	switch checks := flag.Lookup("rapid.checks"); {
+	case checks.Value.String() != checks.DefValue:
+		return math.MaxInt
+	case testing.Short():
+		return 3
+	default:
+		return 20
 	}
 }
 
@@ -214,6 +234,7 @@ func (m *machine) Check(t *rapid.T) {
 			t.Fatal(err)
 		}
 		var reserved, committed int64
+		var ids []string
 		for id, d := range want.deductions {
 			switch d.Status {
 			case stock.StatusReserved:
@@ -221,12 +242,9 @@ func (m *machine) Check(t *rapid.T) {
 			case stock.StatusCommitted:
 				committed += d.Quantity
 			}
-			read, err := s.Deduction(ctx, sku, id, "")
-			if err != nil {
-				t.Fatalf("read %s of %s: %v", id, sku, err)
-			}
-			m.sameDeduction(t, "read "+id, read, d)
+			ids = append(ids, id)
 		}
+		m.checkDeductions(t, sku, ids)
 		figures := fmt.Sprint(got.Stock, got.Available, got.Reserved, got.Committed, len(got.Segments), got.Layout, got.Terms)
 		if expected := fmt.Sprint(want.put, want.available, reserved, committed, want.segments, want.layout, want.created.Terms); figures != expected {
 			t.Fatalf("%s: stock, available, reserved, committed, segments, layout, terms\ngot  %s\nwant %s", sku, figures, expected)
@@ -235,25 +253,31 @@ func (m *machine) Check(t *rapid.T) {
 	}
 }
 
+// checkDeductions compares all of them, and reads one with its parts.
+func (m *machine) checkDeductions(t *rapid.T, sku string, ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	rows, err := m.world.store.Deductions(m.world.Context(), sku, ids)
+	if err != nil || len(rows) != len(ids) {
+		t.Fatalf("%d rows of %s, %v, want %d", len(rows), sku, err, len(ids))
+	}
+	now, want := m.world.clock.now(), m.model.skus[sku].deductions
+	for id, row := range rows {
+		m.sameDeduction(t, "row "+id, row.At(now), want[id])
+	}
+	slices.Sort(ids)
+	id := rapid.SampledFrom(ids).Draw(t, "read")
+	read, err := m.service(t).Deduction(m.world.Context(), sku, id, "")
+	if err != nil || sumOfParts(read) != want[id].Quantity {
+		t.Fatalf("read %s of %s: %+v, %v", id, sku, read, err)
+	}
+	m.sameDeduction(t, "read "+id, read, want[id])
+}
+
 func (m *machine) checkLedger(t *rapid.T, sku string, want *modelSKU) {
-	var after stock.Position
-	for i := 0; ; {
-		page, err := m.services[0].Movements(m.world.Context(), sku, after, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, got := range page {
-			after = stock.Position{At: got.At, Ref: got.Ref}
-			if i == len(want.movements) || !got.Same(want.movements[i]) {
-				t.Fatalf("movement %d of %s: %+v, want %+v", i, sku, got, want.movements)
-			}
-			i++
-		}
-		if len(page) == 0 {
-			if i != len(want.movements) {
-				t.Fatalf("%d movements of %s, want %d", i, sku, len(want.movements))
-			}
-			return
-		}
+	ledger, err := m.services[0].Movements(m.world.Context(), sku, stock.Position{}, stock.MaxPage)
+	if err != nil || !slices.EqualFunc(ledger, want.movements, stock.Movement.Same) {
+		t.Fatalf("ledger of %s: %v\ngot  %+v\nwant %+v", sku, err, ledger, want.movements)
 	}
 }
