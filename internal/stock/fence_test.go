@@ -21,7 +21,7 @@ func (w *world) raise(token int64, segments int) {
 	w.Helper()
 	for segment := range segments {
 		_, err := w.store.Deduct(w.Context(), stock.Batch{
-			SKU: sku, Segment: segment, Fence: stock.Fence{Token: token, Owner: "another"},
+			SKU: sku, Layout: 1, Segment: segment, Fence: stock.Fence{Token: token, Owner: "another"},
 			Orders: []stock.Order{{OrderID: fmt.Sprint("raise-", token, "-", segment), Quantity: 1}},
 		})
 		if err != nil {
@@ -34,7 +34,7 @@ func (w *world) raise(token int64, segments int) {
 func (w *world) token(segment int) int64 {
 	w.Helper()
 	_, err := w.store.Deduct(w.Context(), stock.Batch{
-		SKU: sku, Segment: segment, Fence: stock.Fence{Token: 1, Owner: "late"},
+		SKU: sku, Layout: 1, Segment: segment, Fence: stock.Fence{Token: 1, Owner: "late"},
 		Orders: []stock.Order{{OrderID: "late", Quantity: 1}},
 	})
 	var refused *stock.FencedError
@@ -129,7 +129,7 @@ func TestLateHolderDoesNotHeal(t *testing.T) {
 		<-slow.entered
 		next := w.takeOver(0)
 		_, err := w.store.Deduct(w.Context(), stock.Batch{
-			SKU: sku, Fence: next, Orders: []stock.Order{{OrderID: "next", Quantity: 1}},
+			SKU: sku, Layout: 1, Fence: next, Orders: []stock.Order{{OrderID: "next", Quantity: 1}},
 		})
 		if err != nil {
 			w.Fatal(err)

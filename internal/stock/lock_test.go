@@ -164,7 +164,7 @@ func TestMergeHoldsTheLocksOfItsDonors(t *testing.T) {
 	}
 	for _, part := range d.Parts {
 		_, err := w.store.Deduct(t.Context(), stock.Batch{
-			SKU: sku, Segment: part.Segment, Fence: stock.Fence{Token: 1, Owner: "late"},
+			SKU: sku, Layout: 1, Segment: part.Segment, Fence: stock.Fence{Token: 1, Owner: "late"},
 			Orders: []stock.Order{{OrderID: "late", Quantity: 1}},
 		})
 		if !errors.Is(err, stock.ErrFenced) {
@@ -202,7 +202,7 @@ func TestFencedOutMergeGoesOn(t *testing.T) {
 	w.create(s, 44, 4)
 	for segment := range 4 {
 		_, err := w.store.Deduct(t.Context(), stock.Batch{
-			SKU: sku, Segment: segment, Fence: stock.Fence{Token: 1 << 60, Owner: "the future"},
+			SKU: sku, Layout: 1, Segment: segment, Fence: stock.Fence{Token: 1 << 60, Owner: "the future"},
 			Orders: []stock.Order{{OrderID: fmt.Sprint("first", segment), Quantity: 1}},
 		})
 		if err != nil {

@@ -218,7 +218,7 @@ func TestFencedOutLaneGoesOn(t *testing.T) {
 			w.create(s, 40, 2)
 			for segment := range 2 {
 				_, err := w.store.Deduct(t.Context(), stock.Batch{
-					SKU: sku, Segment: segment, Fence: stock.Fence{Token: 1 << 60, Owner: "the future"},
+					SKU: sku, Layout: 1, Segment: segment, Fence: stock.Fence{Token: 1 << 60, Owner: "the future"},
 					Orders: []stock.Order{{OrderID: fmt.Sprint("first", segment), Quantity: 1}},
 				})
 				if err != nil {
