@@ -27,7 +27,7 @@ func RunBenchmarks(b *testing.B, open func(b *testing.B) stock.Store) {
 				for i := range orders {
 					orders[i] = stock.Order{OrderID: uuid.NewString(), Quantity: 1}
 				}
-				result, err := store.Deduct(b.Context(), stock.Batch{SKU: sku, At: at, Orders: orders})
+				result, err := store.Deduct(b.Context(), stock.Batch{SKU: sku, Layout: firstLayout, At: at, Orders: orders})
 				if err != nil {
 					b.Fatal(err)
 				}

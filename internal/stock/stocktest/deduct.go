@@ -23,7 +23,9 @@ func testBatch(t *testing.T, k *kit) {
 	if result.Available != 1 {
 		t.Errorf("available: got %d, want 1", result.Available)
 	}
-	want := stock.Deduction{SKU: sku, OrderID: "b", BuyerID: "buyer", Quantity: 3, Status: stock.StatusCommitted}
+	want := stock.Deduction{
+		SKU: sku, OrderID: "b", BuyerID: "buyer", Quantity: 3, Asked: 3, Status: stock.StatusCommitted,
+	}
 	k.equal("outcome", fmt.Sprintf("%+v", result.Outcomes[0].Deduction), fmt.Sprintf("%+v", want))
 	got, err := k.store.Deduction(t.Context(), sku, "b")
 	want.Parts = []stock.Part{{Segment: 1, Quantity: 3}}
@@ -56,16 +58,10 @@ func testStaleToken(_ *testing.T, k *kit) {
 	k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("a", 1))
 	k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("b", 1)) // the same hold goes on
 	for _, stale := range []stock.Fence{{Token: 9, Owner: "x"}, {Token: 9, Owner: "y"}, {Token: 10, Owner: "y"}} {
-		_, err := k.store.Deduct(k.Context(), stock.Batch{
-			SKU: sku, Segment: 0, Fence: stale, At: at,
-			Orders: []stock.Order{order("c", 1), order("a", 1)},
-		})
+		_, err := k.store.Deduct(k.Context(), k.batch(0, stale, order("c", 1), order("a", 1)))
 		k.fenced(err, map[int]int64{0: 10})
 		// One that does not fit takes another way through the store.
-		_, err = k.store.Deduct(k.Context(), stock.Batch{
-			SKU: sku, Segment: 0, Fence: stale, At: at,
-			Orders: []stock.Order{order("c", 1), order("d", 100)},
-		})
+		_, err = k.store.Deduct(k.Context(), k.batch(0, stale, order("c", 1), order("d", 100)))
 		k.fenced(err, map[int]int64{0: 10})
 	}
 	k.segments(8)
@@ -79,9 +75,7 @@ func testShortBatchRaisesTheFence(_ *testing.T, k *kit) {
 	k.create(5, 1)
 	result := k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("a", 2), order("b", 9))
 	k.verdicts(result.Outcomes, stock.Accepted, stock.Short)
-	_, err := k.store.Deduct(k.Context(), stock.Batch{
-		SKU: sku, Fence: stock.Fence{Token: 9, Owner: "y"}, At: at, Orders: []stock.Order{order("c", 1)},
-	})
+	_, err := k.store.Deduct(k.Context(), k.batch(0, stock.Fence{Token: 9, Owner: "y"}, order("c", 1)))
 	k.fenced(err, map[int]int64{0: 10})
 	k.segments(3)
 }
@@ -94,7 +88,7 @@ func testShortRace(t *testing.T, k *kit) {
 	for round := range rounds {
 		batch := append(orders(fmt.Sprintf("round-%d", round), 3), order(fmt.Sprintf("large-%d", round), 1000))
 		results := k.race(t, func(ctx context.Context, segment int) (stock.BatchResult, error) {
-			return k.store.Deduct(ctx, stock.Batch{SKU: sku, Segment: segment, At: at, Orders: batch})
+			return k.store.Deduct(ctx, k.batch(segment, stock.Fence{}, batch...))
 		})
 		for i := range 3 {
 			a, b := results[0].Outcomes[i].Verdict, results[1].Outcomes[i].Verdict
@@ -110,10 +104,7 @@ func testShortRace(t *testing.T, k *kit) {
 func testStaleMerge(_ *testing.T, k *kit) {
 	k.create(10, 2)
 	k.deduct(1, stock.Fence{Token: 10, Owner: "x"}, order("a", 1))
-	_, err := k.store.Merge(k.Context(), stock.Merge{
-		SKU: sku, At: at, Orders: []stock.Order{order("b", 7)},
-		Fences: map[int]stock.Fence{0: {Token: 20, Owner: "y"}, 1: {Token: 9, Owner: "y"}},
-	})
+	_, err := k.store.Merge(k.Context(), k.merging(map[int]stock.Fence{0: {Token: 20, Owner: "y"}, 1: {Token: 9, Owner: "y"}}, order("b", 7)))
 	k.fenced(err, map[int]int64{1: 10})
 	k.segments(5, 4)
 	k.absent("b")
@@ -123,15 +114,10 @@ func testStaleMerge(_ *testing.T, k *kit) {
 	k.merge(map[int]stock.Fence{0: {Token: 30, Owner: "y"}, 1: {Token: 31, Owner: "y"}}, order("d", 8))
 	k.segments(0, 0)
 	for segment, stale := range []int64{29, 30} {
-		_, err := k.store.Deduct(k.Context(), stock.Batch{
-			SKU: sku, Segment: segment, At: at, Orders: orders("late", 1), Fence: stock.Fence{Token: stale, Owner: "z"},
-		})
+		_, err := k.store.Deduct(k.Context(), k.batch(segment, stock.Fence{Token: stale, Owner: "z"}, order("late", 1)))
 		k.fenced(err, map[int]int64{segment: stale + 1})
 	}
-	_, err = k.store.Merge(k.Context(), stock.Merge{
-		SKU: sku, At: at, Orders: orders("late", 1),
-		Fences: map[int]stock.Fence{0: {Token: 30, Owner: "z"}, 1: {Token: 1, Owner: "z"}},
-	})
+	_, err = k.store.Merge(k.Context(), k.merging(map[int]stock.Fence{0: {Token: 30, Owner: "z"}, 1: {Token: 1, Owner: "z"}}, order("late", 1)))
 	k.fenced(err, map[int]int64{0: 30, 1: 31})
 }
 
@@ -141,9 +127,7 @@ func testLocklessWrite(_ *testing.T, k *kit) {
 	k.deduct(0, stock.Fence{}, order("b", 1))
 	k.merge(nil, order("c", 1))
 	k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("d", 1))
-	_, err := k.store.Deduct(k.Context(), stock.Batch{
-		SKU: sku, Fence: stock.Fence{Token: 9, Owner: "y"}, At: at, Orders: []stock.Order{order("e", 1)},
-	})
+	_, err := k.store.Deduct(k.Context(), k.batch(0, stock.Fence{Token: 9, Owner: "y"}, order("e", 1)))
 	k.fenced(err, map[int]int64{0: 10})
 	k.segments(6)
 }
@@ -198,7 +182,7 @@ func testReplayRace(t *testing.T, k *kit) {
 	for round := range rounds {
 		batch := orders(fmt.Sprintf("round-%d", round), size)
 		results := k.race(t, func(ctx context.Context, segment int) (stock.BatchResult, error) {
-			return k.store.Deduct(ctx, stock.Batch{SKU: sku, Segment: segment, At: at, Orders: batch})
+			return k.store.Deduct(ctx, k.batch(segment, stock.Fence{}, batch...))
 		})
 		for i, o := range batch {
 			pair := []stock.Outcome{results[0].Outcomes[i], results[1].Outcomes[i]}
@@ -221,7 +205,7 @@ func testOppositeOrder(t *testing.T, k *kit) {
 		slices.Reverse(reversed)
 		k.race(t, func(ctx context.Context, segment int) (stock.BatchResult, error) {
 			list := [][]stock.Order{batch, reversed}[segment]
-			return k.store.Deduct(ctx, stock.Batch{SKU: sku, Segment: segment, At: at, Orders: list})
+			return k.store.Deduct(ctx, k.batch(segment, stock.Fence{}, list...))
 		})
 	}
 	k.sold(rounds * size)
@@ -246,7 +230,7 @@ func (k *kit) race(t *testing.T, f func(context.Context, int) (stock.BatchResult
 // sold checks the units taken.
 func (k *kit) sold(want int64) {
 	k.Helper()
-	status, err := k.store.Status(k.Context(), sku)
+	status, err := k.store.Status(k.Context(), sku, at)
 	if err != nil || status.Committed != want {
 		k.Fatalf("sold: got %d, %v, want %d", status.Committed, err, want)
 	}
@@ -268,7 +252,7 @@ func testEndedContext(t *testing.T, k *kit) {
 	k.create(10, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := k.store.Deduct(ctx, stock.Batch{SKU: sku, At: at, Orders: orders("a", 1)}); !errors.Is(err, context.Canceled) {
+	if _, err := k.store.Deduct(ctx, k.batch(0, stock.Fence{}, orders("a", 1)...)); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want context.Canceled", err)
 	}
 	k.segments(10)

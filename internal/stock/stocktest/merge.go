@@ -122,9 +122,9 @@ func (k *kit) anyWay(ctx context.Context, segment int, n int64, list []stock.Ord
 		fence = stock.Fence{Token: n + 1, Owner: "x"}
 	}
 	if segment < 4 {
-		result, err := k.store.Deduct(ctx, stock.Batch{SKU: sku, Segment: segment, Fence: fence, At: at, Orders: list})
+		result, err := k.store.Deduct(ctx, k.batch(segment, fence, list...))
 		return result.Outcomes, err
 	}
-	result, err := k.store.Merge(ctx, stock.Merge{SKU: sku, Fences: map[int]stock.Fence{1: fence}, At: at, Orders: list})
+	result, err := k.store.Merge(ctx, k.merging(map[int]stock.Fence{1: fence}, list...))
 	return result.Outcomes, err
 }

@@ -2,6 +2,7 @@ package stocktest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -31,9 +32,9 @@ func testCreate(t *testing.T, k *kit) {
 		k.code(err, stock.CodeSKUExists)
 	}
 	k.segments(3, 2, 2)
-	status, err := k.store.Status(t.Context(), sku)
+	status, err := k.store.Status(t.Context(), sku, at)
 	if err != nil || fmt.Sprint(status) != fmt.Sprint(stock.Status{
-		SKU: sku, Name: "Größe M", Stock: 7, Available: 7, Segments: []int64{3, 2, 2},
+		SKU: sku, Name: "Größe M", Stock: 7, Layout: firstLayout, Available: 7, Segments: []int64{3, 2, 2},
 	}) {
 		t.Fatalf("status: got %+v, %v", status, err)
 	}
@@ -46,46 +47,53 @@ func testCreate(t *testing.T, k *kit) {
 
 func testUnknownSKU(t *testing.T, k *kit) {
 	ctx := t.Context()
-	_, err := k.store.Status(ctx, "nope")
+	_, err := k.store.Status(ctx, "nope", at)
 	k.code(err, stock.CodeUnknownSKU)
-	_, err = k.store.Segments(ctx, "nope")
-	k.code(err, stock.CodeUnknownSKU)
+	if views, err := k.store.Look(ctx, "nope"); err != nil || len(views) != 0 {
+		t.Errorf("look: got %+v, %v", views, err)
+	}
 	_, err = k.store.Deduct(ctx, stock.Batch{SKU: "nope", At: at, Orders: orders("a", 1)})
 	k.code(err, stock.CodeUnknownSKU)
 	_, err = k.store.Merge(ctx, stock.Merge{SKU: "nope", At: at, Orders: orders("a", 1)})
 	k.code(err, stock.CodeUnknownSKU)
 	_, err = k.store.Deduction(ctx, "nope", "a")
 	k.code(err, stock.CodeUnknownSKU)
-	_, err = k.store.Restock(ctx, stock.Restock{SKU: "nope", Ref: "r", Quantity: 1, At: at})
+	_, err = k.store.Restock(ctx, restock("nope", "r", 1))
 	k.code(err, stock.CodeUnknownSKU)
 	k.create(1, 1)
-	_, err = k.store.Deduct(ctx, stock.Batch{SKU: sku, Segment: 5, At: at, Orders: orders("a", 1)})
-	k.code(err, stock.CodeUnknownSKU)
+	_, err = k.store.Deduct(ctx, k.batch(5, stock.Fence{}, orders("a", 1)...))
+	if !errors.Is(err, stock.ErrLayout) {
+		t.Errorf("a segment that is not there: got %v, want ErrLayout", err)
+	}
 }
 
 func testRestock(t *testing.T, k *kit) {
 	k.create(0, 3)
-	restock := stock.Restock{SKU: sku, Ref: "delivery", Quantity: 8, Reason: "van", At: at}
+	delivery := stock.Movement{SKU: sku, Ref: "delivery", Kind: stock.Restocked, Quantity: 8, Reason: "van", At: at}
 	for i, want := range []bool{true, false} {
-		created, err := k.store.Restock(t.Context(), restock)
+		created, err := k.store.Restock(t.Context(), delivery)
 		if err != nil || created != want {
 			t.Fatalf("restock %d: got %v, %v", i, created, err)
 		}
 	}
 	k.segments(3, 3, 2)
-	for _, other := range []stock.Restock{
-		{SKU: sku, Ref: "delivery", Quantity: 9, Reason: "van", At: at},
-		{SKU: sku, Ref: "delivery", Quantity: 8, Reason: "lorry", At: at},
+	for _, other := range []stock.Movement{
+		{SKU: sku, Ref: "delivery", Kind: stock.Restocked, Quantity: 9, Reason: "van", At: at},
+		{SKU: sku, Ref: "delivery", Kind: stock.Restocked, Quantity: 8, Reason: "lorry", At: at},
 	} {
 		_, err := k.store.Restock(t.Context(), other)
 		k.code(err, stock.CodeRefReused)
 	}
 	k.segments(3, 3, 2)
 	k.deduct(1, stock.Fence{}, order("a", 3))
-	status, err := k.store.Status(t.Context(), sku)
+	status, err := k.store.Status(t.Context(), sku, at)
 	if err != nil || status.Stock != 8 || status.Available != 5 || status.Committed != 3 {
 		t.Fatalf("status: got %+v, %v", status, err)
 	}
+}
+
+func restock(sku, ref string, units int64) stock.Movement {
+	return stock.Movement{SKU: sku, Ref: ref, Kind: stock.Restocked, Quantity: units, At: at}
 }
 
 func testRestockRace(t *testing.T, k *kit) {
@@ -97,7 +105,7 @@ func testRestockRace(t *testing.T, k *kit) {
 		for n := range restocks {
 			// Each one twice, as a caller does who got no answer.
 			for range 2 {
-				if _, err := k.store.Restock(ctx, stock.Restock{SKU: sku, Ref: fmt.Sprint(n), Quantity: 5, At: at}); err != nil {
+				if _, err := k.store.Restock(ctx, restock(sku, fmt.Sprint(n), 5)); err != nil {
 					return err
 				}
 			}
@@ -111,7 +119,7 @@ func testRestockRace(t *testing.T, k *kit) {
 		t.Fatal(err)
 	}
 	k.sold(accepted.Load())
-	status, err := k.store.Status(t.Context(), sku)
+	status, err := k.store.Status(t.Context(), sku, at)
 	if err != nil || status.Stock != 10+5*restocks {
 		t.Fatalf("status: got %+v, %v", status, err)
 	}
@@ -122,13 +130,13 @@ func (k *kit) sellAlong(ctx context.Context, seller, times int, accepted *atomic
 		list := []stock.Order{order(fmt.Sprintf("s%d-%d", seller, n), 3)}
 		var outcomes []stock.Outcome
 		if n%2 == 0 {
-			result, err := k.store.Deduct(ctx, stock.Batch{SKU: sku, Segment: n % 3, At: at, Orders: list})
+			result, err := k.store.Deduct(ctx, k.batch(n%3, stock.Fence{}, list...))
 			if err != nil {
 				return err
 			}
 			outcomes = result.Outcomes
 		} else {
-			result, err := k.store.Merge(ctx, stock.Merge{SKU: sku, At: at, Orders: list})
+			result, err := k.store.Merge(ctx, k.merging(nil, list...))
 			if err != nil {
 				return err
 			}
@@ -157,12 +165,12 @@ func testAuditSees(t *testing.T, k *kit) {
 		{"UPDATE deduction_parts SET quantity = quantity + 1", "UPDATE deduction_parts SET quantity = quantity - 1", 0},
 	} {
 		k.must(damage.statement)
-		audit, err := k.store.Audit(t.Context())
+		audit, err := k.store.Audit(t.Context(), "")
 		if err != nil || audit.OK() || audit.SKUs[0].Difference() != damage.difference {
 			t.Errorf("after %s: audit %+v, difference %d, %v", damage.statement, audit, audit.SKUs[0].Difference(), err)
 		}
 		k.must(damage.repair)
-		if audit, err := k.store.Audit(t.Context()); err != nil || !audit.OK() {
+		if audit, err := k.store.Audit(t.Context(), ""); err != nil || !audit.OK() {
 			t.Fatalf("after %s: audit %+v, %v", damage.repair, audit, err)
 		}
 	}

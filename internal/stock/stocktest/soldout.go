@@ -13,16 +13,16 @@ import (
 // soldOut reads with a limit, and returns the ids ascending.
 func (k *kit) soldOut(limit int) (versions []int64, soldOut bool, ids []string) {
 	k.Helper()
-	versions, soldOut, err := k.store.SoldOut(k.Context(), sku, limit, func(id []byte) { ids = append(ids, string(id)) })
+	found, err := k.store.SoldOut(k.Context(), sku, limit, func(id []byte) { ids = append(ids, string(id)) })
 	if err != nil {
 		k.Fatalf("sold out: %v", err)
 	}
 	slices.Sort(ids)
-	return versions, soldOut, ids
+	return found.Versions, found.SoldOut, ids
 }
 
 func testSoldOut(t *testing.T, k *kit) {
-	_, _, err := k.store.SoldOut(t.Context(), sku, 9, nil)
+	_, err := k.store.SoldOut(t.Context(), sku, 9, nil)
 	k.code(err, stock.CodeUnknownSKU)
 	k.create(4, 3)
 	k.deduct(0, stock.Fence{}, order("a", 2))
@@ -57,7 +57,7 @@ func testVersions(t *testing.T, k *kit) {
 		{"merge from several segments", func() { k.merge(nil, order("f", 14)) }},
 		{"merge of the last units", func() { k.merge(map[int]stock.Fence{0: {Token: 2}}, order("g", 2)) }},
 		{"restock of fewer units than segments", func() {
-			if _, err := k.store.Restock(t.Context(), stock.Restock{SKU: sku, Ref: "r", Quantity: 1, At: at}); err != nil {
+			if _, err := k.store.Restock(t.Context(), restock(sku, "r", 1)); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -88,10 +88,10 @@ func testSoldOutIsOneSnapshot(t *testing.T, k *kit) {
 		group.Go(func() error {
 			for n := range units {
 				id := fmt.Sprintf("%d-%d", seller, n)
-				if _, err := k.store.Restock(ctx, stock.Restock{SKU: sku, Ref: id, Quantity: 1, At: at}); err != nil {
+				if _, err := k.store.Restock(ctx, restock(sku, id, 1)); err != nil {
 					return err
 				}
-				_, err := k.store.Deduct(ctx, stock.Batch{SKU: sku, At: at, Orders: []stock.Order{order(id, 1)}})
+				_, err := k.store.Deduct(ctx, k.batch(0, stock.Fence{}, order(id, 1)))
 				if err != nil {
 					return err
 				}

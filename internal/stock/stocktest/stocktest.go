@@ -61,7 +61,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := open(t)
-			k := &kit{T: t, store: b.Store, exec: b.Exec}
+			k := &kit{T: t, store: b.Store, exec: b.Exec, layout: firstLayout}
 			c.run(t, k)
 			k.audit()
 		})
@@ -69,6 +69,9 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 }
 
 const sku = "sku-1"
+
+// firstLayout is the layout of a SKU that was never resegmented.
+const firstLayout = 1
 
 // at is the time of every write: stores keep the service's times and have no clock of their own.
 var at = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
@@ -78,20 +81,36 @@ type kit struct {
 	*testing.T
 	store   stock.Store
 	exec    func(ctx context.Context, statement string) error
-	damaged bool // the case damaged the rows on purpose: no audit at its end
+	limit   int64 // per buyer, of the SKU that create makes
+	layout  int64 // of the SKU, as its writes are told
+	damaged bool  // the case damaged the rows on purpose: no audit at its end
 }
 
 func (k *kit) create(units int64, segments int) {
 	k.Helper()
-	created, err := k.store.CreateSKU(k.Context(), stock.NewSKU{SKU: sku, Stock: units, Segments: segments}, at)
+	created, err := k.store.CreateSKU(k.Context(), stock.NewSKU{
+		SKU: sku, Stock: units, Segments: segments, Terms: stock.Terms{PerBuyerLimit: k.limit},
+	}, at)
 	if err != nil || !created {
 		k.Fatalf("create: created %v, error %v", created, err)
 	}
 }
 
+// batch is a batch for a segment of the SKU that create made.
+func (k *kit) batch(segment int, fence stock.Fence, orders ...stock.Order) stock.Batch {
+	return stock.Batch{
+		SKU: sku, Layout: k.layout, Segment: segment, Fence: fence, Limit: k.limit, At: at, Orders: orders,
+	}
+}
+
+// merging is a merge of the SKU that create made.
+func (k *kit) merging(fences map[int]stock.Fence, orders ...stock.Order) stock.Merge {
+	return stock.Merge{SKU: sku, Layout: k.layout, Fences: fences, Limit: k.limit, At: at, Orders: orders}
+}
+
 func (k *kit) deduct(segment int, fence stock.Fence, orders ...stock.Order) stock.BatchResult {
 	k.Helper()
-	result, err := k.store.Deduct(k.Context(), stock.Batch{SKU: sku, Segment: segment, Fence: fence, At: at, Orders: orders})
+	result, err := k.store.Deduct(k.Context(), k.batch(segment, fence, orders...))
 	if err != nil {
 		k.Fatalf("deduct: %v", err)
 	}
@@ -100,7 +119,7 @@ func (k *kit) deduct(segment int, fence stock.Fence, orders ...stock.Order) stoc
 
 func (k *kit) merge(fences map[int]stock.Fence, orders ...stock.Order) stock.MergeResult {
 	k.Helper()
-	result, err := k.store.Merge(k.Context(), stock.Merge{SKU: sku, Fences: fences, At: at, Orders: orders})
+	result, err := k.store.Merge(k.Context(), k.merging(fences, orders...))
 	if err != nil {
 		k.Fatalf("merge: %v", err)
 	}
@@ -110,11 +129,11 @@ func (k *kit) merge(fences map[int]stock.Fence, orders ...stock.Order) stock.Mer
 // segments checks what each segment holds.
 func (k *kit) segments(want ...int64) {
 	k.Helper()
-	got, err := k.store.Segments(k.Context(), sku)
+	views, err := k.store.Look(k.Context(), sku)
 	if err != nil {
-		k.Fatalf("segments: %v", err)
+		k.Fatalf("look: %v", err)
 	}
-	k.equal("segments", fmt.Sprint(got), fmt.Sprint(want))
+	k.equal("segments", fmt.Sprint(views[sku].Segments), fmt.Sprint(want))
 }
 
 // verdicts checks what became of each order.
@@ -163,7 +182,7 @@ func (k *kit) audit() {
 	if k.damaged || k.Failed() {
 		return
 	}
-	audit, err := k.store.Audit(context.WithoutCancel(k.Context()))
+	audit, err := k.store.Audit(context.WithoutCancel(k.Context()), "")
 	if err != nil {
 		k.Fatalf("audit: %v", err)
 	}
