@@ -11,13 +11,23 @@ import (
 //go:embed audit.sql
 var auditSQL string
 
+// aboveSKUs is above every SKU: no character of one is.
+const aboveSKUs = "~"
+
 // Audit implements [stock.Store]. One statement reads one snapshot.
-func (s *Store) Audit(ctx context.Context) (audit stock.Audit, err error) {
+func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err error) {
+	first, last := sku, sku
+	if sku == "" {
+		last = aboveSKUs
+	}
 	err = s.each(ctx, func(rows *sql.Rows) error {
 		var line stock.AuditLine
 		err := rows.Scan(line.Columns()...)
 		audit.Add(line)
 		return err
-	}, auditSQL)
+	}, auditSQL, first, last)
+	if err == nil && sku != "" && audit.SKUs == nil {
+		err = stock.UnknownSKU(sku)
+	}
 	return audit, err
 }

@@ -1,9 +1,13 @@
--- The balance of every SKU, recomputed from its rows.
+-- The balance of SKUs, recomputed from their rows.
 --
--- In:  nothing; one statement reads one snapshot
--- Out: sku_id, initial, restocked, adjusted, available, reserved, committed, merges, and how many of its order
---      ids have two rows, how many deductions have parts that do not add up, how many segments are below zero. The
---      constraints rule these three out; the audit does not take the constraints' word for it.
+-- In:  $1, $2 the first and the last SKU; one statement reads one snapshot
+-- Out: sku_id, initial, restocked, adjusted, available, reserved, committed, merges, and
+--      doubled   order ids that have two rows
+--      uneven    deductions whose parts do not add up
+--      negative  segments below zero
+--      excess    buyers who are not counted with what their live deductions hold, or are above the limit, where there is one
+--      ragged    lines of orders of several SKUs that have no deduction
+--      The constraints and the statements rule these out; the audit does not take their word for it.
 SELECT k.sku_id,
        k.initial,
        coalesce(m.restocked, 0),
@@ -14,19 +18,21 @@ SELECT k.sku_id,
        coalesce(d.merges, 0),
        coalesce(d.doubled, 0),
        coalesce(d.uneven, 0),
-       coalesce(s.negative, 0)
+       coalesce(s.negative, 0),
+       coalesce(b.excess, 0),
+       coalesce(o.ragged, 0)
 FROM skus k
 LEFT JOIN (
     SELECT sku_id,
            sum(quantity) FILTER (WHERE kind = 'restock') AS restocked,
            sum(quantity) FILTER (WHERE kind = 'adjust')  AS adjusted
-    FROM movements GROUP BY sku_id
+    FROM movements WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
 ) m USING (sku_id)
 LEFT JOIN (
     SELECT sku_id,
            sum(available) AS available,
            count(*) FILTER (WHERE available < 0) AS negative
-    FROM stock_segments GROUP BY sku_id
+    FROM stock_segments WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
 ) s USING (sku_id)
 LEFT JOIN (
     SELECT sku_id,
@@ -37,6 +43,32 @@ LEFT JOIN (
            count(*) FILTER (WHERE segment IS NULL AND quantity <> coalesce((
                SELECT sum(p.quantity) FROM deduction_parts p
                WHERE p.sku_id = deductions.sku_id AND p.order_id = deductions.order_id), 0)) AS uneven
-    FROM deductions GROUP BY sku_id
+    FROM deductions WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id
 ) d USING (sku_id)
+LEFT JOIN (
+    SELECT sku_id, count(*) AS excess
+    FROM (
+        SELECT l.sku_id, u.buyer_id
+        FROM skus l
+        JOIN (
+            SELECT sku_id, buyer_id, units AS counted, 0 AS held
+            FROM buyers WHERE sku_id BETWEEN $1 AND $2
+            UNION ALL
+            SELECT sku_id, buyer_id, 0, quantity
+            FROM deductions
+            WHERE sku_id BETWEEN $1 AND $2 AND buyer_id IS NOT NULL AND (status = 'reserved' OR status = 'committed')
+        ) u USING (sku_id)
+        WHERE l.sku_id BETWEEN $1 AND $2 AND l.per_buyer_limit IS NOT NULL
+        GROUP BY l.sku_id, u.buyer_id
+        HAVING sum(u.counted) <> sum(u.held) OR sum(u.counted) > max(l.per_buyer_limit)
+    )
+    GROUP BY sku_id
+) b USING (sku_id)
+LEFT JOIN (
+    SELECT l.sku_id, count(*) AS ragged
+    FROM order_lines l LEFT JOIN deductions d USING (sku_id, order_id)
+    WHERE l.sku_id BETWEEN $1 AND $2 AND d.order_id IS NULL
+    GROUP BY l.sku_id
+) o USING (sku_id)
+WHERE k.sku_id BETWEEN $1 AND $2
 ORDER BY k.sku_id

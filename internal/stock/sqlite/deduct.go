@@ -3,25 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"time"
+	"slices"
 
 	"inventory/internal/stock"
 )
-
-const insertDeduction = `
-INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, created_at)
-VALUES ($1, $2, $3, $4, $5, 'committed', $6)
-ON CONFLICT (sku_id, order_id) DO NOTHING`
-
-// Adds $3 units, which may be below zero, under the fence $4 of owner $5; 0 is no fence.
-const changeSegment = `
-UPDATE stock_segments
-SET available   = available + $3,
-    version     = version + 1,
-    fence       = CASE WHEN $4 = 0 THEN fence ELSE $4 END,
-    fence_owner = CASE WHEN $4 = 0 THEN fence_owner ELSE $5 END
-WHERE sku_id = $1 AND segment = $2`
 
 // Deduct implements [stock.Store].
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
@@ -34,7 +19,7 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 		if result.Available, err = s.readSegment(ctx, tx, batch); err != nil {
 			return err
 		}
-		admitted, err := admit(ctx, tx, batch, first, result)
+		admitted, err := s.admit(ctx, tx, batch, first, &result)
 		if err != nil {
 			return err
 		}
@@ -43,8 +28,7 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 			return err
 		}
 		result.Available -= units
-		_, err = tx.StmtContext(ctx, s.changeSegment).ExecContext(ctx, batch.SKU, batch.Segment, -units, batch.Fence.Token, batch.Fence.Owner)
-		return err
+		return s.change(ctx, tx, batch.SKU, batch.Segment, -units, batch.Fence)
 	})
 	if err != nil {
 		return stock.BatchResult{}, err
@@ -53,21 +37,60 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 	return result, nil
 }
 
-// admit returns which orders are to be inserted. Where all of them fit, none has to be looked up before.
-func admit(ctx context.Context, tx *sql.Tx, batch stock.Batch, first []int, result stock.BatchResult) ([]int, error) {
+// admit returns which orders are to be inserted. Where all of them fit and buyers have no limit, none has to be looked up
+// before.
+func (s *Store) admit(ctx context.Context, tx *sql.Tx, batch stock.Batch, first []int, result *stock.BatchResult) ([]int, error) {
 	var units int64
 	for _, i := range first {
 		units += batch.Orders[i].Quantity
 	}
-	if units <= result.Available {
+	if batch.Limit == 0 && units <= result.Available {
 		return first, nil
 	}
-	known, err := selectDeductions(ctx, tx, batch.SKU, idsOf(batch.Orders, first))
+	demand, err := s.demand(ctx, tx, batch.SKU, batch.Limit, batch.Orders, first)
 	if err != nil {
 		return nil, err
 	}
-	return stock.Admit(batch.Orders, first, known, result.Available, result.Outcomes), nil
+	admitted := demand.Admit(first, result.Available, result.Outcomes)
+	if slices.ContainsFunc(result.Outcomes, func(o stock.Outcome) bool { return o.Verdict == stock.Limited }) {
+		result.Stale, err = hasExpired(ctx, tx, batch.SKU, batch.At)
+	}
+	return admitted, err
 }
+
+// demand looks up what the orders at the indexes are decided by.
+func (s *Store) demand(ctx context.Context, tx *sql.Tx, sku string, limit int64, orders []stock.Order, indexes []int) (stock.Demand, error) {
+	demand := stock.Demand{Orders: orders, Limit: limit}
+	var err error
+	if demand.Known, err = s.readKnown(ctx, tx, sku, orders, indexes); err != nil || limit == 0 {
+		return demand, err
+	}
+	demand.Taken, err = s.readUnits(ctx, tx, sku, stock.BuyersOf(orders, indexes))
+	return demand, err
+}
+
+// readKnown returns the deductions that the order ids at the indexes have already.
+func (s *Store) readKnown(ctx context.Context, tx *sql.Tx, sku string, orders []stock.Order, indexes []int) (map[string]stock.Deduction, error) {
+	ids := make([]string, len(indexes))
+	for n, i := range indexes {
+		ids[n] = orders[i].OrderID
+	}
+	list, err := listed(ids)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.StmtContext(ctx, s.selectByIDs).QueryContext(ctx, sku, list)
+	if err != nil {
+		return nil, err
+	}
+	return scanByID(rows, sku)
+}
+
+// $5 is -1 where deduction_parts tells what each segment gave; $6 says when a reservation expires, and is null for others.
+const insertDeduction = `
+INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, expires_at, status, created_at)
+VALUES ($1, $2, $3, $4, nullif($5, -1), $6, $7, $8)
+ON CONFLICT (sku_id, order_id) DO NOTHING`
 
 // insertAll inserts the admitted orders of a batch, sets their outcomes, and returns the units of those that were not
 // there before.
@@ -79,91 +102,31 @@ func (s *Store) insertAll(ctx context.Context, tx *sql.Tx, batch stock.Batch, ad
 	var before []int
 	for _, i := range admitted {
 		o := batch.Orders[i]
-		done, err := insert.ExecContext(ctx, batch.SKU, o.OrderID, orNull(o.BuyerID), o.Quantity, batch.Segment, micros(batch.At))
+		outcomes[i] = stock.AcceptedOutcome(batch.SKU, o, batch.At)
+		created, err := changed(insert.ExecContext(ctx, values(outcomes[i].Deduction, batch.Segment, batch.At)...))
 		if err != nil {
 			return 0, err
 		}
-		if n, err := done.RowsAffected(); err != nil {
-			return 0, err
-		} else if n == 0 {
+		if !created {
 			before = append(before, i)
 			continue
 		}
-		outcomes[i] = stock.AcceptedOutcome(batch.SKU, o)
 		units += o.Quantity
+		if err := s.countUnits(ctx, tx, batch.SKU, o, batch.Limit); err != nil {
+			return 0, err
+		}
 	}
-	return units, readKnown(ctx, tx, batch, before, outcomes)
+	return units, s.knownBefore(ctx, tx, batch, before, outcomes)
 }
 
-// readKnown sets the outcomes of orders that were there before.
-func readKnown(ctx context.Context, tx *sql.Tx, batch stock.Batch, before []int, outcomes []stock.Outcome) error {
+// knownBefore sets the outcomes of orders that were there before.
+func (s *Store) knownBefore(ctx context.Context, tx *sql.Tx, batch stock.Batch, before []int, outcomes []stock.Outcome) error {
 	if len(before) == 0 {
 		return nil
 	}
-	known, err := selectDeductions(ctx, tx, batch.SKU, idsOf(batch.Orders, before))
+	known, err := s.readKnown(ctx, tx, batch.SKU, batch.Orders, before)
 	for _, i := range before {
 		outcomes[i] = stock.Outcome{Verdict: stock.Known, Deduction: known[batch.Orders[i].OrderID]}
 	}
 	return err
 }
-
-const selectSegment = `SELECT available, fence, fence_owner FROM stock_segments WHERE sku_id = $1 AND segment = $2`
-
-// readSegment reads the batch's segment and checks the fence on it.
-func (s *Store) readSegment(ctx context.Context, tx *sql.Tx, batch stock.Batch) (available int64, err error) {
-	var row stock.Fence
-	err = tx.StmtContext(ctx, s.selectSegment).QueryRowContext(ctx, batch.SKU, batch.Segment).Scan(&available, &row.Token, &row.Owner)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return 0, stock.UnknownSKU(batch.SKU)
-	case err == nil && !batch.Fence.Passes(row):
-		return 0, &stock.FencedError{Tokens: map[int]int64{batch.Segment: row.Token}}
-	}
-	return available, err
-}
-
-const selectSegments = `SELECT available, fence, fence_owner FROM stock_segments WHERE sku_id = $1 ORDER BY segment`
-
-// readSegments reads all segments of a SKU and checks the fences on them.
-func readSegments(ctx context.Context, tx *sql.Tx, sku string, fences map[int]stock.Fence) (segments []int64, err error) {
-	refused := make(map[int]int64)
-	err = eachRow(ctx, tx, func(rows *sql.Rows) error {
-		var available int64
-		var row stock.Fence
-		if err := rows.Scan(&available, &row.Token, &row.Owner); err != nil {
-			return err
-		}
-		if segment := len(segments); !fences[segment].Passes(row) {
-			refused[segment] = row.Token
-		}
-		segments = append(segments, available)
-		return nil
-	}, selectSegments, sku)
-	switch {
-	case err != nil:
-		return nil, err
-	case segments == nil:
-		return nil, stock.UnknownSKU(sku)
-	case len(refused) > 0:
-		return nil, &stock.FencedError{Tokens: refused}
-	}
-	return segments, nil
-}
-
-func idsOf(orders []stock.Order, indexes []int) []string {
-	ids := make([]string, len(indexes))
-	for n, i := range indexes {
-		ids[n] = orders[i].OrderID
-	}
-	return ids
-}
-
-// orNull is a text, or null where there is none.
-func orNull(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
-func micros(t time.Time) int64 { return t.UnixMicro() }

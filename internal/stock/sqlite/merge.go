@@ -3,38 +3,32 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"inventory/internal/stock"
 )
-
-const insertMerged = `
-INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, created_at)
-VALUES ($1, $2, $3, $4, nullif($5, -1), 'committed', $6)`
-
-const insertPart = `INSERT INTO deduction_parts (sku_id, order_id, segment, quantity) VALUES ($1, $2, $3, $4)`
 
 // Merge implements [stock.Store].
 func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
 	first, repeats := stock.Unique(merge.Orders)
 	result := stock.MergeResult{Outcomes: make([]stock.Outcome, len(merge.Orders))}
 	err := s.inTx(ctx, func(tx *sql.Tx) error {
-		segments, err := readSegments(ctx, tx, merge.SKU, merge.Fences)
+		segments, err := readSegments(ctx, tx, merge.SKU)
 		if err != nil {
 			return err
 		}
-		known, err := selectDeductions(ctx, tx, merge.SKU, idsOf(merge.Orders, first))
-		if err != nil {
+		if err := mayWrite(segments, merge.Layout, merge.Fences); err != nil {
 			return err
 		}
-		plan := stock.PlanMerge(segments, merge.Orders, first, known, result.Outcomes)
-		result.Segments, result.Merged = plan.Segments, plan.Merged
-		for _, i := range plan.Admitted {
-			if err := insertFrom(ctx, tx, merge, merge.Orders[i], plan.Parts[i]); err != nil {
-				return err
-			}
-			result.Outcomes[i] = stock.AcceptedOutcome(merge.SKU, merge.Orders[i])
+		levels := levelsOf(segments)
+		if result.Expired, err = s.expire(ctx, tx, merge.SKU, merge.At, levels); err != nil {
+			return err
 		}
-		return applyChanges(ctx, tx, merge, plan.Changes)
+		if err := s.mergeFrom(ctx, tx, merge, levels, first, &result); err != nil {
+			return err
+		}
+		result.Until, err = nextExpiry(ctx, tx, merge.SKU)
+		return err
 	})
 	if err != nil {
 		return stock.MergeResult{}, err
@@ -43,32 +37,45 @@ func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult
 	return result, nil
 }
 
-func insertFrom(ctx context.Context, tx *sql.Tx, merge stock.Merge, o stock.Order, parts []stock.Part) error {
+// mergeFrom fills the orders from what the segments hold, and writes that.
+func (s *Store) mergeFrom(ctx context.Context, tx *sql.Tx, merge stock.Merge, levels []int64, first []int, result *stock.MergeResult) error {
+	demand, err := s.demand(ctx, tx, merge.SKU, merge.Limit, merge.Orders, first)
+	if err != nil {
+		return err
+	}
+	plan := stock.PlanMerge(levels, demand, first, result.Outcomes)
+	result.Segments, result.Merged = plan.Segments, plan.Merged
+	for _, i := range plan.Admitted {
+		o := merge.Orders[i]
+		result.Outcomes[i] = stock.AcceptedOutcome(merge.SKU, o, merge.At)
+		if err := s.insertFrom(ctx, tx, result.Outcomes[i].Deduction, plan.Parts[i], merge.At); err != nil {
+			return err
+		}
+		if err := s.countUnits(ctx, tx, merge.SKU, o, merge.Limit); err != nil {
+			return err
+		}
+	}
+	return s.changeAll(ctx, tx, merge.SKU, plan.Changes, merge.Fences)
+}
+
+// insertFrom inserts a deduction, which is known not to be there, with what each segment gave.
+func (s *Store) insertFrom(ctx context.Context, tx *sql.Tx, d stock.Deduction, parts []stock.Part, at time.Time) error {
 	segment := -1
 	if len(parts) == 1 {
 		segment = parts[0].Segment
 	}
-	if _, err := tx.ExecContext(ctx, insertMerged, merge.SKU, o.OrderID, orNull(o.BuyerID), o.Quantity, segment, micros(merge.At)); err != nil {
+	_, err := tx.StmtContext(ctx, s.insertDeduction).ExecContext(ctx, values(d, segment, at)...)
+	if err != nil || segment >= 0 {
 		return err
 	}
-	if segment >= 0 {
-		return nil
-	}
-	for _, p := range parts {
-		if _, err := tx.ExecContext(ctx, insertPart, merge.SKU, o.OrderID, p.Segment, p.Quantity); err != nil {
-			return err
-		}
-	}
-	return nil
+	return insertParts(ctx, tx, d, parts)
 }
 
-func applyChanges(ctx context.Context, tx *sql.Tx, merge stock.Merge, changes []int64) error {
-	for segment, change := range changes {
-		if change == 0 {
-			continue
-		}
-		fence := merge.Fences[segment]
-		if _, err := tx.ExecContext(ctx, changeSegment, merge.SKU, segment, change, fence.Token, fence.Owner); err != nil {
+const insertPart = `INSERT INTO deduction_parts (sku_id, order_id, segment, quantity) VALUES ($1, $2, $3, $4)`
+
+func insertParts(ctx context.Context, tx *sql.Tx, d stock.Deduction, parts []stock.Part) error {
+	for _, p := range parts {
+		if _, err := tx.ExecContext(ctx, insertPart, d.SKU, d.OrderID, p.Segment, p.Quantity); err != nil {
 			return err
 		}
 	}

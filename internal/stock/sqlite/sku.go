@@ -3,22 +3,23 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"inventory/internal/stock"
 )
 
 const insertSKU = `
-INSERT INTO skus (sku_id, name, initial, segments, created_at) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT DO NOTHING`
+INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity)
+VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8, 0), nullif($9, 0))
+ON CONFLICT (sku_id) DO NOTHING`
 
 const insertSegment = `INSERT INTO stock_segments (sku_id, segment, available) VALUES ($1, $2, $3)`
 
 // CreateSKU implements [stock.Store].
 func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (created bool, err error) {
 	err = s.inTx(ctx, func(tx *sql.Tx) error {
-		created, err = changed(tx.ExecContext(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, micros(at)))
+		created, err = changed(tx.ExecContext(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, micros(at),
+			microsOrNull(sku.SaleStartsAt), microsOrNull(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity))
 		if err != nil {
 			return err
 		}
@@ -32,84 +33,85 @@ func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (
 		}
 		return nil
 	})
-	return created, err
+	return created && err == nil, err
 }
+
+// termsRow is where the columns of a SKU's terms are scanned into.
+type termsRow struct {
+	terms            stock.Terms
+	startsAt, endsAt sql.NullInt64
+}
+
+const termsColumns = `k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0)`
+
+func (r *termsRow) columns() []any {
+	return []any{&r.startsAt, &r.endsAt, &r.terms.PerBuyerLimit, &r.terms.MaxQuantity}
+}
+
+func (r *termsRow) read() stock.Terms {
+	terms := r.terms
+	terms.SaleStartsAt, terms.SaleEndsAt = timeOrZero(r.startsAt), timeOrZero(r.endsAt)
+	return terms
+}
+
+const selectSKU = `SELECT k.name, k.initial, k.segments, ` + termsColumns + ` FROM skus k WHERE k.sku_id = $1`
 
 func sameSKU(ctx context.Context, tx *sql.Tx, sku stock.NewSKU) error {
 	there := stock.NewSKU{SKU: sku.SKU}
-	err := tx.QueryRowContext(ctx, `SELECT name, initial, segments FROM skus WHERE sku_id = $1`, sku.SKU).
-		Scan(&there.Name, &there.Stock, &there.Segments)
-	if err == nil && there != sku {
+	var terms termsRow
+	err := tx.QueryRowContext(ctx, selectSKU, sku.SKU).
+		Scan(append([]any{&there.Name, &there.Stock, &there.Segments}, terms.columns()...)...)
+	if err != nil {
+		return err
+	}
+	there.Terms = terms.read()
+	sku.SaleStartsAt, sku.SaleEndsAt = asKept(sku.SaleStartsAt), asKept(sku.SaleEndsAt)
+	if there != sku {
 		return stock.SKUExists(sku.SKU)
+	}
+	return nil
+}
+
+// asKept is a time as it comes back from a row.
+func asKept(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return timeOf(micros(t))
+}
+
+// exists tells of a SKU that is not there.
+func exists(ctx context.Context, q querier, sku string) error {
+	found := false
+	err := eachRow(ctx, q, func(*sql.Rows) error {
+		found = true
+		return nil
+	}, `SELECT 1 FROM skus WHERE sku_id = $1`, sku)
+	if err == nil && !found {
+		err = stock.UnknownSKU(sku)
 	}
 	return err
 }
 
-// One statement, so one snapshot: a row for each segment.
-const selectStatus = `
-SELECT k.name, k.initial + coalesce((SELECT sum(quantity) FROM movements m WHERE m.sku_id = $1), 0), g.available
+// Of the SKUs in the JSON array $1, a row for each segment.
+const selectViews = `
+SELECT k.sku_id, g.available, k.layout, ` + termsColumns + `
 FROM skus k JOIN stock_segments g USING (sku_id)
-WHERE k.sku_id = $1 ORDER BY g.segment`
+WHERE k.sku_id IN (SELECT value FROM json_each($1)) ORDER BY k.sku_id, g.segment`
 
-// Status implements [stock.Store].
-func (s *Store) Status(ctx context.Context, sku string) (stock.Status, error) {
-	status := stock.Status{SKU: sku}
-	err := s.each(ctx, func(rows *sql.Rows) error {
-		var available int64
-		err := rows.Scan(&status.Name, &status.Stock, &available)
-		status.Segments = append(status.Segments, available)
-		status.Available += available
-		return err
-	}, selectStatus, sku)
-	if err == nil && status.Segments == nil {
-		err = stock.UnknownSKU(sku)
-	}
-	status.Committed = status.Stock - status.Available
-	return status, err
-}
-
-// Segments implements [stock.Store].
-func (s *Store) Segments(ctx context.Context, sku string) (segments []int64, err error) {
-	err = s.each(ctx, func(rows *sql.Rows) error {
-		var available int64
-		err := rows.Scan(&available)
-		segments = append(segments, available)
-		return err
-	}, `SELECT available FROM stock_segments WHERE sku_id = $1 ORDER BY segment`, sku)
-	if err == nil && segments == nil {
-		err = stock.UnknownSKU(sku)
-	}
-	return segments, err
-}
-
-// querier is a database or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-// each calls scan for every row of a query by a reader.
-func (s *Store) each(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
-	return eachRow(ctx, s.reader, scan, query, args...)
-}
-
-func eachRow(ctx context.Context, q querier, scan func(*sql.Rows) error, query string, args ...any) error {
-	rows, err := q.QueryContext(ctx, query, args...)
+// Look implements [stock.Store].
+func (s *Store) Look(ctx context.Context, skus ...string) (map[string]stock.View, error) {
+	list, err := listed(skus)
 	if err != nil {
+		return nil, err
+	}
+	views := make(map[string]stock.View, len(skus))
+	return views, s.each(ctx, func(rows *sql.Rows) error {
+		var sku string
+		var available, layout int64
+		var terms termsRow
+		err := rows.Scan(append([]any{&sku, &available, &layout}, terms.columns()...)...)
+		views[sku] = stock.View{Terms: terms.read(), Layout: layout, Segments: append(views[sku].Segments, available)}
 		return err
-	}
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return errors.Join(err, rows.Close())
-		}
-	}
-	return errors.Join(rows.Err(), rows.Close())
-}
-
-// changed tells whether a statement changed a row.
-func changed(result sql.Result, err error) (bool, error) {
-	if err != nil {
-		return false, err
-	}
-	n, err := result.RowsAffected()
-	return n > 0, err
+	}, selectViews, list)
 }

@@ -24,9 +24,20 @@ import (
 type Store struct {
 	writer *sql.DB // one connection; nil where the file was opened for reading
 	reader *sql.DB
+	prepared
+}
 
-	// Of the writer, for batches: to prepare them each time took as long as ten inserts.
+// prepared are the writer's statements for batches: to prepare them each time took as long as ten inserts.
+type prepared struct {
 	selectSegment, insertDeduction, changeSegment *sql.Stmt
+	selectByIDs, selectUnits, addUnits            *sql.Stmt
+}
+
+func (p *prepared) byText() map[string]**sql.Stmt {
+	return map[string]**sql.Stmt{
+		selectSegment: &p.selectSegment, insertDeduction: &p.insertDeduction, changeSegment: &p.changeSegment,
+		selectByIDs: &p.selectByIDs, selectUnits: &p.selectUnits, addUnits: &p.addUnits,
+	}
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -57,9 +68,7 @@ func Open(ctx context.Context, file string) (*Store, error) {
 }
 
 func (s *Store) prepare(ctx context.Context) (err error) {
-	for text, to := range map[string]**sql.Stmt{
-		selectSegment: &s.selectSegment, insertDeduction: &s.insertDeduction, changeSegment: &s.changeSegment,
-	} {
+	for text, to := range s.byText() {
 		if *to, err = s.writer.PrepareContext(ctx, text); err != nil {
 			return fmt.Errorf("prepare the statements of SQLite: %w", err)
 		}
@@ -100,9 +109,9 @@ func (s *Store) Ping(ctx context.Context) error {
 // Close closes the file.
 func (s *Store) Close() error {
 	err := s.reader.Close()
-	for _, statement := range []*sql.Stmt{s.selectSegment, s.insertDeduction, s.changeSegment} {
-		if statement != nil {
-			err = errors.Join(err, statement.Close())
+	for _, statement := range s.byText() {
+		if *statement != nil {
+			err = errors.Join(err, (*statement).Close())
 		}
 	}
 	if s.writer != nil {
@@ -127,6 +136,16 @@ func (s *Store) inTx(ctx context.Context, work func(*sql.Tx) error) error {
 		return translate(fmt.Errorf("commit: %w", err))
 	}
 	return nil
+}
+
+// snapshot runs reads that see one state of the database. Writers go on beside it.
+func (s *Store) snapshot(ctx context.Context, read func(*sql.Tx) error) error {
+	tx, err := s.reader.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer tx.Rollback()
+	return read(tx)
 }
 
 // translate marks the errors of constraints that no statement of ours should ever violate.

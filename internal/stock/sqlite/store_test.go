@@ -103,7 +103,7 @@ func TestReaderDoesNotWrite(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if audit, err := reader.Audit(t.Context()); err != nil || !audit.OK() {
+	if audit, err := reader.Audit(t.Context(), ""); err != nil || !audit.OK() {
 		t.Fatalf("audit: %+v, %v", audit, err)
 	}
 	if _, err := reader.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Segments: 1}, time.Now()); err == nil {

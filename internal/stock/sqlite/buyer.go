@@ -1,0 +1,73 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"inventory/internal/stock"
+)
+
+// $2 is a JSON array of buyer ids.
+const selectUnits = `
+SELECT buyer_id, units FROM buyers WHERE sku_id = $1 AND buyer_id IN (SELECT value FROM json_each($2))`
+
+// readUnits returns what each of some buyers holds; one who never bought is missing.
+func (s *Store) readUnits(ctx context.Context, tx *sql.Tx, sku string, buyers []string) (map[string]int64, error) {
+	list, err := listed(buyers)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.StmtContext(ctx, s.selectUnits).QueryContext(ctx, sku, list)
+	if err != nil {
+		return nil, err
+	}
+	units := make(map[string]int64)
+	return units, scanAll(rows, func(rows *sql.Rows) error {
+		var buyer string
+		var held int64
+		err := rows.Scan(&buyer, &held)
+		units[buyer] = held
+		return err
+	})
+}
+
+const addUnits = `
+INSERT INTO buyers (sku_id, buyer_id, units, most) VALUES ($1, $2, $3, $4)
+ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = units + excluded.units`
+
+// countUnits adds what an order took to what its buyer holds, where there is a limit.
+func (s *Store) countUnits(ctx context.Context, tx *sql.Tx, sku string, o stock.Order, limit int64) error {
+	if limit == 0 || o.BuyerID == "" {
+		return nil
+	}
+	_, err := tx.StmtContext(ctx, s.addUnits).ExecContext(ctx, sku, o.BuyerID, o.Quantity, limit)
+	return err
+}
+
+// A SKU without a limit has no such rows.
+const lowerUnits = `UPDATE buyers SET units = units - $3 WHERE sku_id = $1 AND buyer_id = $2`
+
+const hasBuyers = `SELECT EXISTS (SELECT 1 FROM buyers WHERE sku_id = $1)`
+
+// giveBack carries out returns. It writes without a lock, so it leaves the fences as they are.
+func (s *Store) giveBack(ctx context.Context, tx *sql.Tx, sku string, back stock.Returns) error {
+	segments, buyers := back.Ascending()
+	for _, segment := range segments {
+		if err := s.change(ctx, tx, sku, segment, back.Segments[segment], stock.Fence{}); err != nil {
+			return err
+		}
+	}
+	if len(buyers) == 0 {
+		return nil
+	}
+	var counted bool
+	if err := tx.QueryRowContext(ctx, hasBuyers, sku).Scan(&counted); err != nil || !counted {
+		return err
+	}
+	for _, buyer := range buyers {
+		if _, err := tx.ExecContext(ctx, lowerUnits, sku, buyer, back.Buyers[buyer]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

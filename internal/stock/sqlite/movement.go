@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"inventory/internal/stock"
+)
+
+// Restock implements [stock.Store].
+func (s *Store) Restock(ctx context.Context, restock stock.Movement) (created bool, err error) {
+	restock.Kind = stock.Restocked
+	return s.move(ctx, restock, func(tx *sql.Tx, segments []segmentRow) error {
+		return s.changeAll(ctx, tx, restock.SKU, stock.Spread(restock.Quantity, len(segments)), nil)
+	})
+}
+
+// Adjust implements [stock.Store]. What has expired is back before units are found missing.
+func (s *Store) Adjust(ctx context.Context, adjust stock.Movement) (created bool, err error) {
+	adjust.Kind = stock.Adjusted
+	return s.move(ctx, adjust, func(tx *sql.Tx, segments []segmentRow) error {
+		if adjust.Quantity > 0 {
+			return s.changeAll(ctx, tx, adjust.SKU, stock.Spread(adjust.Quantity, len(segments)), nil)
+		}
+		levels := levelsOf(segments)
+		if _, err := s.expire(ctx, tx, adjust.SKU, adjust.At, levels); err != nil {
+			return err
+		}
+		changes, ok := stock.TakeAway(levels, -adjust.Quantity)
+		if !ok {
+			return tooFew(adjust.SKU, levels)
+		}
+		return s.changeAll(ctx, tx, adjust.SKU, changes, nil)
+	})
+}
+
+// tooFew is the error of taking away more than the segments hold. Nothing is sold out by that.
+func tooFew(sku string, levels []int64) *stock.Error {
+	var available int64
+	for _, level := range levels {
+		available += level
+	}
+	return &stock.Error{
+		Code: stock.CodeInsufficientStock, SKU: sku, Available: available,
+		Message: fmt.Sprintf("SKU %q has %d left, fewer than are to be taken away", sku, available),
+	}
+}
+
+// Its time is above that of the SKU's last, whatever the clock says.
+const insertMovement = `
+INSERT INTO movements (sku_id, ref, kind, quantity, segments, reason, created_at)
+VALUES ($1, $2, $3, $4, nullif($5, 0), $6, max($7, coalesce((SELECT max(created_at) + 1 FROM movements WHERE sku_id = $1), $7)))
+ON CONFLICT (sku_id, ref) DO NOTHING`
+
+// move writes a movement into the ledger, and has it carried out if it was not there. That is done without a lock, so it
+// leaves the fences as they are.
+func (s *Store) move(ctx context.Context, m stock.Movement, carryOut func(*sql.Tx, []segmentRow) error) (created bool, err error) {
+	err = s.inTx(ctx, func(tx *sql.Tx) error {
+		segments, err := readSegments(ctx, tx, m.SKU)
+		if err != nil {
+			return err
+		}
+		created, err = changed(tx.ExecContext(ctx, insertMovement,
+			m.SKU, m.Ref, string(m.Kind), m.Quantity, m.Segments, m.Reason, micros(m.At)))
+		if err != nil {
+			return err
+		}
+		if !created {
+			return sameMovement(ctx, tx, m)
+		}
+		return carryOut(tx, segments)
+	})
+	return created && err == nil, err
+}
+
+const selectMovement = `
+SELECT ref, kind, quantity, coalesce(segments, 0), reason, created_at FROM movements WHERE sku_id = $1 AND ref = $2`
+
+func sameMovement(ctx context.Context, tx *sql.Tx, m stock.Movement) error {
+	there, err := readMovements(ctx, tx, m.SKU, selectMovement, m.SKU, m.Ref)
+	if err == nil && !m.Same(there[0]) {
+		return stock.RefReused(m.Ref)
+	}
+	return err
+}
+
+const selectMovements = `
+SELECT ref, kind, quantity, coalesce(segments, 0), reason, created_at FROM movements
+WHERE sku_id = $1 AND (created_at, ref) > ($2, $3) ORDER BY created_at, ref LIMIT $4`
+
+// Movements implements [stock.Store].
+func (s *Store) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
+	found, err := readMovements(ctx, s.reader, sku, selectMovements, sku, micros(after.At), after.Ref, limit)
+	if err == nil && found == nil {
+		err = exists(ctx, s.reader, sku)
+	}
+	return found, err
+}
+
+func readMovements(ctx context.Context, q querier, sku, query string, args ...any) (found []stock.Movement, err error) {
+	err = eachRow(ctx, q, func(rows *sql.Rows) error {
+		m := stock.Movement{SKU: sku}
+		var at int64
+		err := rows.Scan(&m.Ref, &m.Kind, &m.Quantity, &m.Segments, &m.Reason, &at)
+		m.At = timeOf(at)
+		found = append(found, m)
+		return err
+	}, query, args...)
+	return found, err
+}

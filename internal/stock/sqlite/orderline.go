@@ -1,0 +1,55 @@
+package sqlite
+
+import "inventory/internal/stock"
+
+// orderLine is a line of an order of several SKUs.
+type orderLine struct {
+	sku   string
+	order stock.Order // as one of its SKU
+	stock.PlacedLine
+}
+
+func newLine(p stock.Placement, i int) orderLine {
+	asked := p.Order.Lines[i]
+	return orderLine{
+		sku: asked.SKU,
+		order: stock.Order{
+			OrderID: p.Order.OrderID, BuyerID: p.Order.BuyerID, Quantity: asked.Quantity, ReserveFor: p.Order.ReserveFor,
+		},
+		PlacedLine: p.Lines[i],
+	}
+}
+
+// fences is the one of the line's segment. A line from all segments has none.
+func (l orderLine) fences() map[int]stock.Fence { return map[int]stock.Fence{l.Segment: l.Fence} }
+
+// plan says what each segment gives, and by how much it changes, or why the line is refused.
+func (l orderLine) plan(levels []int64, demand stock.Demand) (parts []stock.Part, changes []int64, err error) {
+	outcome := make([]stock.Outcome, 1)
+	only := []int{0}
+	if l.Segment < 0 {
+		plan := stock.PlanMerge(levels, demand, only, outcome)
+		parts, changes = plan.Parts[0], plan.Changes
+	} else {
+		demand.Admit(only, levels[l.Segment], outcome)
+		parts = []stock.Part{{Segment: l.Segment, Quantity: l.order.Quantity}}
+		changes = make([]int64, len(levels))
+		changes[l.Segment] = -l.order.Quantity
+	}
+	return parts, changes, l.refusal(outcome[0])
+}
+
+func (l orderLine) refusal(o stock.Outcome) error {
+	switch {
+	case o.Verdict == stock.Known:
+		return stock.OrderIDReused()
+	case o.Verdict == stock.Limited:
+		return stock.BuyerLimited(l.sku, l.Limit)
+	case o.Verdict == stock.Short && l.Segment >= 0:
+		return stock.ErrSpread
+	case o.Verdict == stock.Short:
+		return stock.Shortage(l.sku, o.Available)
+	default:
+		return nil
+	}
+}

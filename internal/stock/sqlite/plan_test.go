@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"inventory/migrations"
+)
+
+// opened is a store on a new file, for tests of what is inside.
+func opened(t *testing.T) *Store {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "inventory.db")
+	m, err := migrations.OpenSQLite(file)
+	if err == nil {
+		err = errors.Join(m.Up(), m.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+// TestNoStatementReadsAllDeductions asks SQLite for its plans: those of a SKU may be millions, nearly all of them neither
+// reserved nor asked for.
+func TestNoStatementReadsAllDeductions(t *testing.T) {
+	store := opened(t)
+	const byExpiry, byID = "deductions_by_expiry (sku_id", "PRIMARY KEY (sku_id=? AND order_id=?)"
+	for name, c := range map[string]struct {
+		statement string
+		args      []any
+		by        string
+	}{
+		"endExpired":        {endExpired, []any{"a", 1}, byExpiry},
+		"existsExpired":     {existsExpired, []any{"a", 1}, byExpiry},
+		"selectExpired":     {selectExpired, []any{"a", 1}, byExpiry},
+		"selectNextExpiry":  {selectNextExpiry, []any{"a"}, byExpiry},
+		"selectStatus":      {selectStatus, []any{"a", 1}, byExpiry},
+		"selectWithExpired": {selectWithExpired, []any{1, 1}, byExpiry},
+		"selectByIDs":       {selectByIDs, []any{"a", "[]"}, byID},
+		"selectLines":       {selectLines, []any{"a"}, byID},
+		"selectWithParts":   {selectWithParts, []any{"a", "[]"}, byID},
+	} {
+		t.Run(name, func(t *testing.T) {
+			used := false
+			for _, step := range plan(t, store, c.statement, c.args...) {
+				used = used || strings.Contains(step, c.by)
+				if strings.HasPrefix(step, "SCAN d") || (strings.Contains(step, " d") && strings.HasSuffix(step, "PRIMARY KEY (sku_id=?)")) {
+					t.Errorf("it reads all of them: %s", step)
+				}
+			}
+			if !used {
+				t.Errorf("nothing is found by %s", c.by)
+			}
+		})
+	}
+}
+
+// plan is what SQLite is about to do for a statement, step by step.
+func plan(t *testing.T, store *Store, statement string, args ...any) (steps []string) {
+	t.Helper()
+	err := eachRow(t.Context(), store.reader, func(rows *sql.Rows) error {
+		var id, parent, unused int
+		var step string
+		err := rows.Scan(&id, &parent, &unused, &step)
+		steps = append(steps, step)
+		return err
+	}, "EXPLAIN QUERY PLAN "+statement, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return steps
+}

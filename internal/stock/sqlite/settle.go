@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"inventory/internal/stock"
+)
+
+// Settle implements [stock.Store].
+func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
+	err = s.inTx(ctx, func(tx *sql.Tx) error {
+		segments, err := readSegments(ctx, tx, settlement.SKU)
+		if err != nil {
+			return err
+		}
+		there, err := readWished(ctx, tx, settlement)
+		if err != nil {
+			return err
+		}
+		plan := stock.PlanSettlement(settlement, there, len(segments))
+		results = plan.Results
+		for _, d := range plan.Changed {
+			if err := settle(ctx, tx, there[d.OrderID], d); err != nil {
+				return err
+			}
+		}
+		return s.giveBack(ctx, tx, settlement.SKU, plan.Returns)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// readWished reads the deductions that a settlement is about, with their parts.
+func readWished(ctx context.Context, tx *sql.Tx, settlement stock.Settlement) (map[string]stock.Deduction, error) {
+	ids := make([]string, len(settlement.Wishes))
+	for i, wish := range settlement.Wishes {
+		ids[i] = wish.OrderID
+	}
+	list, err := listed(ids)
+	if err != nil {
+		return nil, err
+	}
+	found, err := readParts(ctx, tx, selectWithParts, settlement.SKU, list)
+	there := make(map[string]stock.Deduction, len(found))
+	for _, d := range found {
+		there[d.OrderID] = d
+	}
+	return there, err
+}
+
+const updateDeduction = `
+UPDATE deductions SET status = $3, quantity = $4, asked = nullif($5, $4) WHERE sku_id = $1 AND order_id = $2`
+
+const deleteParts = `DELETE FROM deduction_parts WHERE sku_id = $1 AND order_id = $2`
+
+// settle writes what has become of a deduction. Its parts are rows only if there was more than one.
+func settle(ctx context.Context, tx *sql.Tx, before, after stock.Deduction) error {
+	_, err := tx.ExecContext(ctx, updateDeduction, after.SKU, after.OrderID, string(after.Status), after.Quantity, after.Asked)
+	if err != nil || after.Quantity == before.Quantity || len(before.Parts) == 1 {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, deleteParts, after.SKU, after.OrderID); err != nil {
+		return err
+	}
+	return insertParts(ctx, tx, after, after.Parts)
+}
