@@ -43,31 +43,3 @@ func (s *Store) countUnits(ctx context.Context, tx *sql.Tx, sku string, o stock.
 	_, err := tx.StmtContext(ctx, s.addUnits).ExecContext(ctx, sku, o.BuyerID, o.Quantity, limit)
 	return err
 }
-
-// A SKU without a limit has no such rows.
-const lowerUnits = `UPDATE buyers SET units = units - $3 WHERE sku_id = $1 AND buyer_id = $2`
-
-const hasBuyers = `SELECT EXISTS (SELECT 1 FROM buyers WHERE sku_id = $1)`
-
-// giveBack carries out returns. It writes without a lock, so it leaves the fences as they are.
-func (s *Store) giveBack(ctx context.Context, tx *sql.Tx, sku string, back stock.Returns) error {
-	segments, buyers := back.Ascending()
-	for _, segment := range segments {
-		if err := s.change(ctx, tx, sku, segment, back.Segments[segment], stock.Fence{}); err != nil {
-			return err
-		}
-	}
-	if len(buyers) == 0 {
-		return nil
-	}
-	var counted bool
-	if err := tx.QueryRowContext(ctx, hasBuyers, sku).Scan(&counted); err != nil || !counted {
-		return err
-	}
-	for _, buyer := range buyers {
-		if _, err := tx.ExecContext(ctx, lowerUnits, sku, buyer, back.Buyers[buyer]); err != nil {
-			return err
-		}
-	}
-	return nil
-}

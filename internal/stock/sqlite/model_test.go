@@ -1,0 +1,188 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/sqlite"
+)
+
+// model is what the rows of one SKU ought to say.
+type model struct {
+	store  *sqlite.Store
+	sku    string
+	limit  int64
+	stock  int64 // initial and movements
+	layout int64
+	rows   map[string]stock.Deduction // as they are written, by order id
+	refs   int
+
+	versions []int64 // as they were last seen, and with them:
+	levels   []int64
+	count    int
+}
+
+// held sums what the rows hold that count, by their state in the row.
+func (m *model) held(counts func(stock.Deduction) bool) (units int64) {
+	for _, d := range m.rows {
+		if d.Status.Live() && counts(d) {
+			units += d.Quantity
+		}
+	}
+	return units
+}
+
+func everything(stock.Deduction) bool { return true }
+
+// available is what could be bought at an instant if all that has expired were back.
+func (m *model) available(at time.Time) int64 {
+	return m.stock - m.held(func(d stock.Deduction) bool { return d.At(at).Status.Live() })
+}
+
+// sweep ends the reservations that have expired, and counts them.
+func (m *model) sweep(at time.Time) (reservations int) {
+	for id, d := range m.rows {
+		if d.At(at).Status != d.Status {
+			m.rows[id] = d.At(at)
+			reservations++
+		}
+	}
+	return reservations
+}
+
+func (m *model) until() (until time.Time) {
+	for _, d := range m.rows {
+		if d.Status == stock.StatusReserved && (until.IsZero() || d.ExpiresAt.Before(until)) {
+			until = d.ExpiresAt
+		}
+	}
+	return until
+}
+
+// take decides an order by the rows and what is left, and takes it.
+func (m *model) take(o stock.Order, left int64, at time.Time) stock.Outcome {
+	if d, ok := m.rows[o.OrderID]; ok {
+		return stock.Outcome{Verdict: stock.Known, Deduction: d}
+	}
+	if m.limit > 0 && o.Quantity+m.held(func(d stock.Deduction) bool { return d.BuyerID == o.BuyerID }) > m.limit {
+		return stock.Outcome{Verdict: stock.Limited}
+	}
+	if o.Quantity > left {
+		return stock.Outcome{Verdict: stock.Short, Available: left}
+	}
+	outcome := stock.AcceptedOutcome(m.sku, o, at)
+	m.rows[o.OrderID] = outcome.Deduction
+	return outcome
+}
+
+// takeAll decides orders one by one, and returns what is left.
+func (m *model) takeAll(orders []stock.Order, left int64, at time.Time) (outcomes []stock.Outcome, rest int64) {
+	for _, o := range orders {
+		outcome := m.take(o, left, at)
+		if outcome.Verdict == stock.Accepted {
+			left -= o.Quantity
+		}
+		outcomes = append(outcomes, outcome)
+	}
+	return outcomes, left
+}
+
+// settle decides a wish by the rows, and carries it out.
+func (m *model) settle(w stock.Wish, at time.Time) (after stock.Deduction, code stock.Code) {
+	d, ok := m.rows[w.OrderID]
+	if !ok || (w.BuyerID != "" && w.BuyerID != d.BuyerID) {
+		return stock.Deduction{}, stock.CodeUnknownDeduction
+	}
+	now := d.At(at)
+	switch {
+	case w.Cancel && !now.Status.Live():
+		return now, ""
+	case w.Cancel:
+		now.Status = stock.StatusCancelled
+	case now.Status == stock.StatusCommitted && (w.Quantity == 0 || w.Quantity == now.Quantity):
+		return now, ""
+	case now.Status != stock.StatusReserved:
+		return stock.Deduction{}, stock.CodeNotReserved
+	case w.Quantity > now.Quantity:
+		return stock.Deduction{}, stock.CodeInvalidRequest
+	default:
+		now.Status = stock.StatusCommitted
+		if w.Quantity > 0 {
+			now.Quantity = w.Quantity
+		}
+	}
+	m.rows[w.OrderID] = now
+	return now, ""
+}
+
+// agrees holds everything that can be read to the model.
+func (m *model) agrees(t *testing.T, at time.Time) {
+	t.Helper()
+	audit, err := m.store.Audit(t.Context(), m.sku)
+	if err != nil || !audit.OK() {
+		t.Fatalf("audit: %+v, %v", audit, err)
+	}
+	status, err := m.store.Status(t.Context(), m.sku, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserved := m.held(func(d stock.Deduction) bool { return d.At(at).Status == stock.StatusReserved })
+	want := stock.Status{
+		SKU: m.sku, Stock: m.stock, Terms: stock.Terms{PerBuyerLimit: m.limit}, Layout: m.layout, Segments: status.Segments,
+		Available: m.available(at), Reserved: reserved, Committed: m.stock - m.available(at) - reserved,
+	}
+	equal(t, "status", status, want)
+	equal(t, "sum of the segments", sum(status.Segments), m.available(at))
+	rows, err := m.store.Deductions(t.Context(), m.sku, slices.Collect(maps.Keys(m.rows)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "deductions", rows, m.rows)
+	m.versionsTell(t)
+}
+
+// versionsTell checks that nothing has happened where all versions are what they were.
+func (m *model) versionsTell(t *testing.T) {
+	t.Helper()
+	empty, err := m.store.SoldOut(t.Context(), m.sku, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "next expiry", empty.Until, m.until())
+	levels := m.look(t).Segments
+	equal(t, "sold out", empty.SoldOut, sum(levels) == 0)
+	equal(t, "what the segments hold", sum(levels), m.stock-m.held(everything))
+	if slices.Equal(empty.Versions, m.versions) {
+		equal(t, "levels under the same versions", levels, m.levels)
+		equal(t, "deductions under the same versions", len(m.rows), m.count)
+	}
+	m.versions, m.levels, m.count = empty.Versions, levels, len(m.rows)
+}
+
+func (m *model) look(t *testing.T) stock.View {
+	t.Helper()
+	views, err := m.store.Look(t.Context(), m.sku)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "layout", views[m.sku].Layout, m.layout)
+	return views[m.sku]
+}
+
+func sum(levels []int64) (total int64) {
+	for _, level := range levels {
+		total += level
+	}
+	return total
+}
+
+func equal(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
+		t.Fatalf("%s: got %s, want %s", what, g, w)
+	}
+}
