@@ -12,19 +12,23 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/oapi-codegen/runtime"
 )
 
 // Defines values for Code.
 const (
+	BuyerLimit           Code = "buyer_limit"
 	InsufficientStock    Code = "insufficient_stock"
 	InvalidRequest       Code = "invalid_request"
 	MethodNotAllowed     Code = "method_not_allowed"
 	NotFound             Code = "not_found"
+	NotReserved          Code = "not_reserved"
 	OrderIDReused        Code = "order_id_reused"
 	Overloaded           Code = "overloaded"
 	RefReused            Code = "ref_reused"
+	SaleClosed           Code = "sale_closed"
 	SkuExists            Code = "sku_exists"
 	SoldOut              Code = "sold_out"
 	TooLarge             Code = "too_large"
@@ -37,6 +41,8 @@ const (
 // Valid indicates whether the value is a known member of the Code enum.
 func (e Code) Valid() bool {
 	switch e {
+	case BuyerLimit:
+		return true
 	case InsufficientStock:
 		return true
 	case InvalidRequest:
@@ -45,11 +51,15 @@ func (e Code) Valid() bool {
 		return true
 	case NotFound:
 		return true
+	case NotReserved:
+		return true
 	case OrderIDReused:
 		return true
 	case Overloaded:
 		return true
 	case RefReused:
+		return true
+	case SaleClosed:
 		return true
 	case SkuExists:
 		return true
@@ -64,6 +74,27 @@ func (e Code) Valid() bool {
 	case UnknownSku:
 		return true
 	case UnsupportedMediaType:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MovementKind.
+const (
+	Adjusted    MovementKind = "adjust"
+	Resegmented MovementKind = "resegment"
+	Restocked   MovementKind = "restock"
+)
+
+// Valid indicates whether the value is a known member of the MovementKind enum.
+func (e MovementKind) Valid() bool {
+	switch e {
+	case Adjusted:
+		return true
+	case Resegmented:
+		return true
+	case Restocked:
 		return true
 	default:
 		return false
@@ -94,19 +125,70 @@ func (e Status) Valid() bool {
 	}
 }
 
+// Adjustment defines model for Adjustment.
+type Adjustment struct {
+	// Quantity Units to add, below zero to take away; not 0
+	Quantity int64 `json:"quantity"`
+
+	// Reason 1 to 500 bytes of UTF-8 without control characters
+	Reason string `json:"reason"`
+
+	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
+	// characters.
+	Ref Ref `json:"ref"`
+}
+
+// Audit defines model for Audit.
+type Audit struct {
+	// Ok Whether every difference is 0 and nothing is violated
+	Ok   bool         `json:"ok"`
+	Skus []AuditedSKU `json:"skus"`
+
+	// Violations In words, what no sum shows
+	Violations *[]string `json:"violations,omitempty"`
+}
+
+// AuditedSKU difference = initial + restocked + adjusted - available - reserved - committed
+type AuditedSKU struct {
+	Adjusted   int64 `json:"adjusted"`
+	Available  int64 `json:"available"`
+	Committed  int64 `json:"committed"`
+	Difference int64 `json:"difference"`
+	Initial    int64 `json:"initial"`
+	Reserved   int64 `json:"reserved"`
+	Restocked  int64 `json:"restocked"`
+
+	// Sku Example: sneaker-42
+	Sku SKUID `json:"sku"`
+}
+
+// Cancel defines model for Cancel.
+type Cancel = map[string]interface{}
+
 // Code Stable; type ends with it
 type Code string
+
+// Commit defines model for Commit.
+type Commit struct {
+	// Quantity Units to keep, at most those that are reserved; all of them without it
+	Quantity *Quantity `json:"quantity,omitempty"`
+}
 
 // Deduction defines model for Deduction.
 type Deduction struct {
 	// BuyerID 1 to 128 bytes of UTF-8 without control characters
 	BuyerID *ID `json:"buyer_id,omitempty"`
 
+	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
+	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
+
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
 	OrderID  ID       `json:"order_id"`
 	Quantity Quantity `json:"quantity"`
-	Sku      SKUID    `json:"sku"`
-	Status   Status   `json:"status"`
+
+	// Sku Example: sneaker-42
+	Sku    SKUID  `json:"sku"`
+	Status Status `json:"status"`
 }
 
 // DeductionWithParts defines model for DeductionWithParts.
@@ -114,16 +196,70 @@ type DeductionWithParts struct {
 	// BuyerID 1 to 128 bytes of UTF-8 without control characters
 	BuyerID *ID `json:"buyer_id,omitempty"`
 
+	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
+	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
+
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
 	OrderID  ID       `json:"order_id"`
 	Parts    []Part   `json:"parts"`
 	Quantity Quantity `json:"quantity"`
-	Sku      SKUID    `json:"sku"`
-	Status   Status   `json:"status"`
+
+	// Sku Example: sneaker-42
+	Sku    SKUID  `json:"sku"`
+	Status Status `json:"status"`
 }
+
+// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
+type ExpiresAt = time.Time
 
 // ID 1 to 128 bytes of UTF-8 without control characters
 type ID = string
+
+// Instant RFC 3339
+type Instant = time.Time
+
+// Line defines model for Line.
+type Line struct {
+	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
+	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
+	Quantity  Quantity   `json:"quantity"`
+
+	// Sku Example: sneaker-42
+	Sku    SKUID  `json:"sku"`
+	Status Status `json:"status"`
+}
+
+// Movement defines model for Movement.
+type Movement struct {
+	// At RFC 3339
+	At   Instant      `json:"at"`
+	Kind MovementKind `json:"kind"`
+
+	// Quantity Units added, below zero taken away; 0 with resegment
+	Quantity int64   `json:"quantity"`
+	Reason   *string `json:"reason,omitempty"`
+
+	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
+	// characters.
+	Ref Ref `json:"ref"`
+
+	// Segments With resegment: how many there are since
+	Segments *int `json:"segments,omitempty"`
+}
+
+// MovementKind defines model for MovementKind.
+type MovementKind string
+
+// Movements defines model for Movements.
+type Movements struct {
+	Movements []Movement `json:"movements"`
+
+	// Next Where to read on; without it this is the end for now
+	Next *string `json:"next,omitempty"`
+
+	// Sku Example: sneaker-42
+	Sku SKUID `json:"sku"`
+}
 
 // NewDeduction defines model for NewDeduction.
 type NewDeduction struct {
@@ -133,18 +269,81 @@ type NewDeduction struct {
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
 	OrderID  ID       `json:"order_id"`
 	Quantity Quantity `json:"quantity"`
+
+	// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
+	// s, m and h, as in "1h30m".
+	//
+	//
+	// Example: 15m
+	ReserveFor *ReserveFor `json:"reserve_for,omitempty"`
+}
+
+// NewLine defines model for NewLine.
+type NewLine struct {
+	Quantity Quantity `json:"quantity"`
+
+	// Sku Example: sneaker-42
+	Sku SKUID `json:"sku"`
+}
+
+// NewOrder defines model for NewOrder.
+type NewOrder struct {
+	// BuyerID 1 to 128 bytes of UTF-8 without control characters
+	BuyerID *ID `json:"buyer_id,omitempty"`
+
+	// Lines One for each SKU; none may be there twice
+	Lines []NewLine `json:"lines"`
+
+	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	OrderID ID `json:"order_id"`
+
+	// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
+	// s, m and h, as in "1h30m".
+	//
+	//
+	// Example: 15m
+	ReserveFor *ReserveFor `json:"reserve_for,omitempty"`
 }
 
 // NewSKU defines model for NewSKU.
 type NewSKU struct {
+	// MaxQuantity Units of one order; 1000000 without it
+	MaxQuantity *int64 `json:"max_quantity,omitempty"`
+
 	// Name For people; at most 200 bytes of UTF-8 without control characters
 	Name *string `json:"name,omitempty"`
+
+	// PerBuyerLimit Units that one buyer may hold, live reservations included; any number without it. With it every deduction
+	// needs a buyer_id.
+	PerBuyerLimit *int64 `json:"per_buyer_limit,omitempty"`
+
+	// SaleEndsAt The first instant at which it no longer is sold, later than sale_starts_at; never without it
+	//
+	// Example: 2026-11-27T21:00:00Z
+	SaleEndsAt *time.Time `json:"sale_ends_at,omitempty"`
+
+	// SaleStartsAt The first instant at which it is sold, to the microsecond, in the years 1970 to 2999; from its creation on
+	// without it
+	//
+	//
+	// Example: 2026-11-27T09:00:00Z
+	SaleStartsAt *time.Time `json:"sale_starts_at,omitempty"`
 
 	// Segments Parts that are sold side by side, each under a lock of its own; may exceed the stock
 	Segments *int `json:"segments,omitempty"`
 
 	// Stock Units to start with
 	Stock int64 `json:"stock"`
+}
+
+// Order defines model for Order.
+type Order struct {
+	// BuyerID 1 to 128 bytes of UTF-8 without control characters
+	BuyerID *ID    `json:"buyer_id,omitempty"`
+	Lines   []Line `json:"lines"`
+
+	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	OrderID ID `json:"order_id"`
 }
 
 // Part defines model for Part.
@@ -162,8 +361,11 @@ type Problem struct {
 	Code   Code   `json:"code"`
 	Detail string `json:"detail"`
 
-	// Field The field that is wrong, with invalid_request
-	Field  *string `json:"field,omitempty"`
+	// Field The field that is wrong, with invalid_request: quantity, lines[2].quantity. "body" is the whole of it.
+	Field *string `json:"field,omitempty"`
+
+	// Sku The SKU whose stock or terms refused it
+	Sku    *string `json:"sku,omitempty"`
 	Status int     `json:"status"`
 	Title  string  `json:"title"`
 
@@ -174,31 +376,69 @@ type Problem struct {
 // Quantity defines model for Quantity.
 type Quantity = int64
 
+// Reason At most 500 bytes of UTF-8 without control characters
+type Reason = string
+
+// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
+// characters.
+type Ref = string
+
+// Resegment defines model for Resegment.
+type Resegment struct {
+	// Reason At most 500 bytes of UTF-8 without control characters
+	Reason *Reason `json:"reason,omitempty"`
+
+	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
+	// characters.
+	Ref      Ref `json:"ref"`
+	Segments int `json:"segments"`
+}
+
+// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
+// s, m and h, as in "1h30m".
+//
+// Example: 15m
+type ReserveFor = string
+
 // Restock defines model for Restock.
 type Restock struct {
 	Quantity Quantity `json:"quantity"`
 
 	// Reason At most 500 bytes of UTF-8 without control characters
-	Reason *string `json:"reason,omitempty"`
+	Reason *Reason `json:"reason,omitempty"`
 
-	// Ref 1 to 128 bytes of UTF-8 without control characters
-	Ref ID `json:"ref"`
+	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
+	// characters.
+	Ref Ref `json:"ref"`
 }
 
 // SKU stock = available + reserved + committed
 type SKU struct {
-	Available Units     `json:"available"`
-	Committed Units     `json:"committed"`
-	Name      *string   `json:"name,omitempty"`
-	Reserved  Units     `json:"reserved"`
-	Segments  []Segment `json:"segments"`
-	Sku       SKUID     `json:"sku"`
+	Available Units `json:"available"`
+	Committed Units `json:"committed"`
 
-	// Stock All units that were ever put in
+	// Layout Grows with every resegment
+	Layout        int64     `json:"layout"`
+	MaxQuantity   *Quantity `json:"max_quantity,omitempty"`
+	Name          *string   `json:"name,omitempty"`
+	PerBuyerLimit *Units    `json:"per_buyer_limit,omitempty"`
+	Reserved      Units     `json:"reserved"`
+
+	// SaleEndsAt RFC 3339
+	SaleEndsAt *Instant `json:"sale_ends_at,omitempty"`
+
+	// SaleStartsAt RFC 3339
+	SaleStartsAt *Instant  `json:"sale_starts_at,omitempty"`
+	Segments     []Segment `json:"segments"`
+
+	// Sku Example: sneaker-42
+	Sku SKUID `json:"sku"`
+
+	// Stock All units that were ever put in, less those that were taken out
 	Stock Units `json:"stock"`
 }
 
-// SKUID defines model for SKUID.
+// SKUID Example: sneaker-42
 type SKUID = string
 
 // Segment defines model for Segment.
@@ -216,14 +456,26 @@ type Units = int64
 // OrderIDPath 1 to 128 bytes of UTF-8 without control characters
 type OrderIDPath = ID
 
-// SKUPath defines model for SKUPath.
+// SKUPath Example: sneaker-42
 type SKUPath = SKUID
+
+// AdjustmentAnswer defines model for AdjustmentAnswer.
+type AdjustmentAnswer = Adjustment
+
+// AuditAnswer defines model for AuditAnswer.
+type AuditAnswer = Audit
 
 // DeductionAnswer defines model for DeductionAnswer.
 type DeductionAnswer = Deduction
 
+// OrderAnswer defines model for OrderAnswer.
+type OrderAnswer = Order
+
 // ProblemAnswer RFC 9457
 type ProblemAnswer = Problem
+
+// ResegmentAnswer defines model for ResegmentAnswer.
+type ResegmentAnswer = Resegment
 
 // RestockAnswer defines model for RestockAnswer.
 type RestockAnswer = Restock
@@ -231,11 +483,35 @@ type RestockAnswer = Restock
 // SKUAnswer stock = available + reserved + committed
 type SKUAnswer = SKU
 
+// ReadMovementsParams defines parameters for ReadMovements.
+type ReadMovementsParams struct {
+	// After The next of an earlier answer; without it from the beginning
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit Movements in one answer, at most
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// PlaceOrderJSONRequestBody defines body for PlaceOrder for application/json ContentType.
+type PlaceOrderJSONRequestBody = NewOrder
+
 // CreateSKUJSONRequestBody defines body for CreateSKU for application/json ContentType.
 type CreateSKUJSONRequestBody = NewSKU
 
+// AdjustJSONRequestBody defines body for Adjust for application/json ContentType.
+type AdjustJSONRequestBody = Adjustment
+
 // DeductJSONRequestBody defines body for Deduct for application/json ContentType.
 type DeductJSONRequestBody = NewDeduction
+
+// CancelDeductionJSONRequestBody defines body for CancelDeduction for application/json ContentType.
+type CancelDeductionJSONRequestBody = Cancel
+
+// CommitDeductionJSONRequestBody defines body for CommitDeduction for application/json ContentType.
+type CommitDeductionJSONRequestBody = Commit
+
+// ResegmentJSONRequestBody defines body for Resegment for application/json ContentType.
+type ResegmentJSONRequestBody = Resegment
 
 // RestockJSONRequestBody defines body for Restock for application/json ContentType.
 type RestockJSONRequestBody = Restock
@@ -314,6 +590,33 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
+	// Audit Recompute the balance of every SKU from the rows, in one snapshot
+	//
+	// Corresponds with GET /v1/audit (the `Audit` operationId).
+	Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PlaceOrderWithBody Take stock of several SKUs, all or nothing
+	//
+	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
+	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
+	// names the SKU that refused.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
+	PlaceOrderWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PlaceOrder Take stock of several SKUs, all or nothing
+	//
+	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
+	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
+	// names the SKU that refused.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
+	PlaceOrder(ctx context.Context, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadSKU Read a SKU's totals and segments, in one snapshot
 	//
 	// Corresponds with GET /v1/skus/{sku} (the `ReadSKU` operationId).
@@ -333,10 +636,37 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
 	CreateSKU(ctx context.Context, sku SKUPath, body CreateSKUJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// AdjustWithBody Correct the count, up or down
+	//
+	// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
+	// available can be taken away: 409 insufficient_stock where that is less.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
+	AdjustWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// Adjust Correct the count, up or down
+	//
+	// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
+	// available can be taken away: 409 insufficient_stock where that is less.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
+	Adjust(ctx context.Context, sku SKUPath, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AuditSKU Recompute the balance of a SKU from its rows, in one snapshot
+	//
+	// Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
+	AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeductWithBody Take stock for an order
 	//
-	// 201 when the stock was taken now, 200 with the same body when this very order was accepted before. The
-	// order id belongs to the SKU: another quantity or buyer under the same id is 422.
+	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
+	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+	//
+	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -345,8 +675,10 @@ type ClientInterface interface {
 
 	// Deduct Take stock for an order
 	//
-	// 201 when the stock was taken now, 200 with the same body when this very order was accepted before. The
-	// order id belongs to the SKU: another quantity or buyer under the same id is 422.
+	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
+	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+	//
+	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -359,6 +691,74 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/skus/{sku}/deductions/{order_id} (the `ReadDeduction` operationId).
 	ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelDeductionWithBody Give back what is reserved or committed
+	//
+	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
+	// the same request may be sent again.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
+	CancelDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelDeduction Give back what is reserved or committed
+	//
+	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
+	// the same request may be sent again.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
+	CancelDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CommitDeductionWithBody Keep what is reserved
+	//
+	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
+	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+	// quantity was committed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
+	CommitDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CommitDeduction Keep what is reserved
+	//
+	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
+	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+	// quantity was committed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
+	CommitDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadMovements Read the ledger, the oldest first
+	//
+	// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
+	// a cursor has missed nothing before it.
+	//
+	// Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
+	ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResegmentWithBody Spread what is available over another number of segments
+	//
+	// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
+	ResegmentWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// Resegment Spread what is available over another number of segments
+	//
+	// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
+	Resegment(ctx context.Context, sku SKUPath, body ResegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RestockWithBody Add units
 	//
@@ -377,6 +777,63 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
 	Restock(ctx context.Context, sku SKUPath, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// Audit Recompute the balance of every SKU from the rows, in one snapshot
+//
+// Corresponds with GET /v1/audit (the `Audit` operationId).
+func (c *Client) Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAuditRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PlaceOrderWithBody Take stock of several SKUs, all or nothing
+//
+// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
+// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
+// names the SKU that refused.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
+func (c *Client) PlaceOrderWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPlaceOrderRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PlaceOrder Take stock of several SKUs, all or nothing
+//
+// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
+// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
+// names the SKU that refused.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
+func (c *Client) PlaceOrder(ctx context.Context, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPlaceOrderRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // ReadSKU Read a SKU's totals and segments, in one snapshot
@@ -428,10 +885,67 @@ func (c *Client) CreateSKU(ctx context.Context, sku SKUPath, body CreateSKUJSONR
 	return c.Client.Do(req)
 }
 
+// AdjustWithBody Correct the count, up or down
+//
+// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
+// available can be taken away: 409 insufficient_stock where that is less.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
+func (c *Client) AdjustWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAdjustRequestWithBody(c.Server, sku, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// Adjust Correct the count, up or down
+//
+// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
+// available can be taken away: 409 insufficient_stock where that is less.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
+func (c *Client) Adjust(ctx context.Context, sku SKUPath, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAdjustRequest(c.Server, sku, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AuditSKU Recompute the balance of a SKU from its rows, in one snapshot
+//
+// Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
+func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAuditSKURequest(c.Server, sku)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // DeductWithBody Take stock for an order
 //
-// 201 when the stock was taken now, 200 with the same body when this very order was accepted before. The
-// order id belongs to the SKU: another quantity or buyer under the same id is 422.
+// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
+// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+//
+// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
 //
 // Takes any type of body and a specified content type.
 //
@@ -450,8 +964,10 @@ func (c *Client) DeductWithBody(ctx context.Context, sku SKUPath, contentType st
 
 // Deduct Take stock for an order
 //
-// 201 when the stock was taken now, 200 with the same body when this very order was accepted before. The
-// order id belongs to the SKU: another quantity or buyer under the same id is 422.
+// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
+// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+//
+// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -475,6 +991,144 @@ func (c *Client) Deduct(ctx context.Context, sku SKUPath, body DeductJSONRequest
 // Corresponds with GET /v1/skus/{sku}/deductions/{order_id} (the `ReadDeduction` operationId).
 func (c *Client) ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadDeductionRequest(c.Server, sku, orderID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelDeductionWithBody Give back what is reserved or committed
+//
+// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
+// the same request may be sent again.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
+func (c *Client) CancelDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelDeductionRequestWithBody(c.Server, sku, orderID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelDeduction Give back what is reserved or committed
+//
+// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
+// the same request may be sent again.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
+func (c *Client) CancelDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelDeductionRequest(c.Server, sku, orderID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CommitDeductionWithBody Keep what is reserved
+//
+// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
+// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+// quantity was committed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
+func (c *Client) CommitDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCommitDeductionRequestWithBody(c.Server, sku, orderID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CommitDeduction Keep what is reserved
+//
+// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
+// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+// quantity was committed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
+func (c *Client) CommitDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCommitDeductionRequest(c.Server, sku, orderID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadMovements Read the ledger, the oldest first
+//
+// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
+// a cursor has missed nothing before it.
+//
+// Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
+func (c *Client) ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadMovementsRequest(c.Server, sku, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResegmentWithBody Spread what is available over another number of segments
+//
+// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
+func (c *Client) ResegmentWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResegmentRequestWithBody(c.Server, sku, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// Resegment Spread what is available over another number of segments
+//
+// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
+func (c *Client) Resegment(ctx context.Context, sku SKUPath, body ResegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResegmentRequest(c.Server, sku, body)
 	if err != nil {
 		return nil, err
 	}
@@ -521,6 +1175,73 @@ func (c *Client) Restock(ctx context.Context, sku SKUPath, body RestockJSONReque
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+// NewAuditRequest constructs an http.Request for the Audit method
+func NewAuditRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/audit")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPlaceOrderRequest calls the generic PlaceOrder builder with application/json body
+func NewPlaceOrderRequest(server string, body PlaceOrderJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPlaceOrderRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewPlaceOrderRequestWithBody constructs an http.Request for the PlaceOrder method, with any body, and a specified content type
+func NewPlaceOrderRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/orders")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
 }
 
 // NewReadSKURequest constructs an http.Request for the ReadSKU method
@@ -600,6 +1321,87 @@ func NewCreateSKURequestWithBody(server string, sku SKUPath, contentType string,
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewAdjustRequest calls the generic Adjust builder with application/json body
+func NewAdjustRequest(server string, sku SKUPath, body AdjustJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAdjustRequestWithBody(server, sku, "application/json", bodyReader)
+}
+
+// NewAdjustRequestWithBody constructs an http.Request for the Adjust method, with any body, and a specified content type
+func NewAdjustRequestWithBody(server string, sku SKUPath, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/adjust", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewAuditSKURequest constructs an http.Request for the AuditSKU method
+func NewAuditSKURequest(server string, sku SKUPath) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/audit", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -688,6 +1490,234 @@ func NewReadDeductionRequest(server string, sku SKUPath, orderID OrderIDPath) (*
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewCancelDeductionRequest calls the generic CancelDeduction builder with application/json body
+func NewCancelDeductionRequest(server string, sku SKUPath, orderID OrderIDPath, body CancelDeductionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCancelDeductionRequestWithBody(server, sku, orderID, "application/json", bodyReader)
+}
+
+// NewCancelDeductionRequestWithBody constructs an http.Request for the CancelDeduction method, with any body, and a specified content type
+func NewCancelDeductionRequestWithBody(server string, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/deductions/%s/cancel", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCommitDeductionRequest calls the generic CommitDeduction builder with application/json body
+func NewCommitDeductionRequest(server string, sku SKUPath, orderID OrderIDPath, body CommitDeductionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCommitDeductionRequestWithBody(server, sku, orderID, "application/json", bodyReader)
+}
+
+// NewCommitDeductionRequestWithBody constructs an http.Request for the CommitDeduction method, with any body, and a specified content type
+func NewCommitDeductionRequestWithBody(server string, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/deductions/%s/commit", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewReadMovementsRequest constructs an http.Request for the ReadMovements method
+func NewReadMovementsRequest(server string, sku SKUPath, params *ReadMovementsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/movements", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewResegmentRequest calls the generic Resegment builder with application/json body
+func NewResegmentRequest(server string, sku SKUPath, body ResegmentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewResegmentRequestWithBody(server, sku, "application/json", bodyReader)
+}
+
+// NewResegmentRequestWithBody constructs an http.Request for the Resegment method, with any body, and a specified content type
+func NewResegmentRequestWithBody(server string, sku SKUPath, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/resegment", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -783,6 +1813,35 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
+	// AuditWithResponse Recompute the balance of every SKU from the rows, in one snapshot
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/audit (the `Audit` operationId).
+	AuditWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*AuditResponse, error)
+
+	// PlaceOrderWithBodyWithResponse Take stock of several SKUs, all or nothing
+	//
+	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
+	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
+	// names the SKU that refused.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
+	PlaceOrderWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error)
+
+	// PlaceOrderWithResponse Take stock of several SKUs, all or nothing
+	//
+	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
+	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
+	// names the SKU that refused.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
+	PlaceOrderWithResponse(ctx context.Context, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error)
+
 	// ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -804,10 +1863,39 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
 	CreateSKUWithResponse(ctx context.Context, sku SKUPath, body CreateSKUJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSKUResponse, error)
 
+	// AdjustWithBodyWithResponse Correct the count, up or down
+	//
+	// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
+	// available can be taken away: 409 insufficient_stock where that is less.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
+	AdjustWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AdjustResponse, error)
+
+	// AdjustWithResponse Correct the count, up or down
+	//
+	// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
+	// available can be taken away: 409 insufficient_stock where that is less.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
+	AdjustWithResponse(ctx context.Context, sku SKUPath, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*AdjustResponse, error)
+
+	// AuditSKUWithResponse Recompute the balance of a SKU from its rows, in one snapshot
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
+	AuditSKUWithResponse(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*AuditSKUResponse, error)
+
 	// DeductWithBodyWithResponse Take stock for an order
 	//
-	// 201 when the stock was taken now, 200 with the same body when this very order was accepted before. The
-	// order id belongs to the SKU: another quantity or buyer under the same id is 422.
+	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
+	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+	//
+	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -816,8 +1904,10 @@ type ClientWithResponsesInterface interface {
 
 	// DeductWithResponse Take stock for an order
 	//
-	// 201 when the stock was taken now, 200 with the same body when this very order was accepted before. The
-	// order id belongs to the SKU: another quantity or buyer under the same id is 422.
+	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
+	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+	//
+	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -832,6 +1922,76 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/skus/{sku}/deductions/{order_id} (the `ReadDeduction` operationId).
 	ReadDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, reqEditors ...RequestEditorFn) (*ReadDeductionResponse, error)
+
+	// CancelDeductionWithBodyWithResponse Give back what is reserved or committed
+	//
+	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
+	// the same request may be sent again.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
+	CancelDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error)
+
+	// CancelDeductionWithResponse Give back what is reserved or committed
+	//
+	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
+	// the same request may be sent again.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
+	CancelDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error)
+
+	// CommitDeductionWithBodyWithResponse Keep what is reserved
+	//
+	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
+	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+	// quantity was committed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
+	CommitDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error)
+
+	// CommitDeductionWithResponse Keep what is reserved
+	//
+	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
+	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+	// quantity was committed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
+	CommitDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error)
+
+	// ReadMovementsWithResponse Read the ledger, the oldest first
+	//
+	// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
+	// a cursor has missed nothing before it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
+	ReadMovementsWithResponse(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*ReadMovementsResponse, error)
+
+	// ResegmentWithBodyWithResponse Spread what is available over another number of segments
+	//
+	// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
+	ResegmentWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResegmentResponse, error)
+
+	// ResegmentWithResponse Spread what is available over another number of segments
+	//
+	// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
+	ResegmentWithResponse(ctx context.Context, sku SKUPath, body ResegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResegmentResponse, error)
 
 	// RestockWithBodyWithResponse Add units
 	//
@@ -850,6 +2010,207 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
 	RestockWithResponse(ctx context.Context, sku SKUPath, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*RestockResponse, error)
+}
+
+// AuditResponse503Headers the declared response headers of an HTTP 503 response for Audit
+type AuditResponse503Headers struct {
+	RetryAfter *int
+}
+
+type AuditResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *AuditResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AuditResponse) GetJSON200() *AuditAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r AuditResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r AuditResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AuditResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AuditResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AuditResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PlaceOrderResponse400Headers the declared response headers of an HTTP 400 response for PlaceOrder
+type PlaceOrderResponse400Headers struct {
+	RetryAfter *int
+}
+
+// PlaceOrderResponse404Headers the declared response headers of an HTTP 404 response for PlaceOrder
+type PlaceOrderResponse404Headers struct {
+	RetryAfter *int
+}
+
+// PlaceOrderResponse409Headers the declared response headers of an HTTP 409 response for PlaceOrder
+type PlaceOrderResponse409Headers struct {
+	RetryAfter *int
+}
+
+// PlaceOrderResponse413Headers the declared response headers of an HTTP 413 response for PlaceOrder
+type PlaceOrderResponse413Headers struct {
+	RetryAfter *int
+}
+
+// PlaceOrderResponse415Headers the declared response headers of an HTTP 415 response for PlaceOrder
+type PlaceOrderResponse415Headers struct {
+	RetryAfter *int
+}
+
+// PlaceOrderResponse422Headers the declared response headers of an HTTP 422 response for PlaceOrder
+type PlaceOrderResponse422Headers struct {
+	RetryAfter *int
+}
+
+// PlaceOrderResponse503Headers the declared response headers of an HTTP 503 response for PlaceOrder
+type PlaceOrderResponse503Headers struct {
+	RetryAfter *int
+}
+
+type PlaceOrderResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrderAnswer
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *OrderAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *PlaceOrderResponse400Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *PlaceOrderResponse404Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *PlaceOrderResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *PlaceOrderResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *PlaceOrderResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *PlaceOrderResponse422Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *PlaceOrderResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PlaceOrderResponse) GetJSON200() *OrderAnswer {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r PlaceOrderResponse) GetJSON201() *OrderAnswer {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r PlaceOrderResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PlaceOrderResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PlaceOrderResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PlaceOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
 }
 
 // ReadSKUResponse400Headers the declared response headers of an HTTP 400 response for ReadSKU
@@ -1047,6 +2408,235 @@ func (r CreateSKUResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateSKUResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// AdjustResponse400Headers the declared response headers of an HTTP 400 response for Adjust
+type AdjustResponse400Headers struct {
+	RetryAfter *int
+}
+
+// AdjustResponse404Headers the declared response headers of an HTTP 404 response for Adjust
+type AdjustResponse404Headers struct {
+	RetryAfter *int
+}
+
+// AdjustResponse409Headers the declared response headers of an HTTP 409 response for Adjust
+type AdjustResponse409Headers struct {
+	RetryAfter *int
+}
+
+// AdjustResponse413Headers the declared response headers of an HTTP 413 response for Adjust
+type AdjustResponse413Headers struct {
+	RetryAfter *int
+}
+
+// AdjustResponse415Headers the declared response headers of an HTTP 415 response for Adjust
+type AdjustResponse415Headers struct {
+	RetryAfter *int
+}
+
+// AdjustResponse422Headers the declared response headers of an HTTP 422 response for Adjust
+type AdjustResponse422Headers struct {
+	RetryAfter *int
+}
+
+// AdjustResponse503Headers the declared response headers of an HTTP 503 response for Adjust
+type AdjustResponse503Headers struct {
+	RetryAfter *int
+}
+
+type AdjustResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AdjustmentAnswer
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *AdjustmentAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *AdjustResponse400Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *AdjustResponse404Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *AdjustResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *AdjustResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *AdjustResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *AdjustResponse422Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *AdjustResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AdjustResponse) GetJSON200() *AdjustmentAnswer {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AdjustResponse) GetJSON201() *AdjustmentAnswer {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r AdjustResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AdjustResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AdjustResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AdjustResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// AuditSKUResponse400Headers the declared response headers of an HTTP 400 response for AuditSKU
+type AuditSKUResponse400Headers struct {
+	RetryAfter *int
+}
+
+// AuditSKUResponse404Headers the declared response headers of an HTTP 404 response for AuditSKU
+type AuditSKUResponse404Headers struct {
+	RetryAfter *int
+}
+
+// AuditSKUResponse503Headers the declared response headers of an HTTP 503 response for AuditSKU
+type AuditSKUResponse503Headers struct {
+	RetryAfter *int
+}
+
+type AuditSKUResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *AuditSKUResponse400Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *AuditSKUResponse404Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *AuditSKUResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AuditSKUResponse) GetJSON200() *AuditAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r AuditSKUResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r AuditSKUResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r AuditSKUResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r AuditSKUResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AuditSKUResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AuditSKUResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AuditSKUResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -1282,6 +2872,457 @@ func (r ReadDeductionResponse) ContentType() string {
 	return ""
 }
 
+// CancelDeductionResponse400Headers the declared response headers of an HTTP 400 response for CancelDeduction
+type CancelDeductionResponse400Headers struct {
+	RetryAfter *int
+}
+
+// CancelDeductionResponse404Headers the declared response headers of an HTTP 404 response for CancelDeduction
+type CancelDeductionResponse404Headers struct {
+	RetryAfter *int
+}
+
+// CancelDeductionResponse413Headers the declared response headers of an HTTP 413 response for CancelDeduction
+type CancelDeductionResponse413Headers struct {
+	RetryAfter *int
+}
+
+// CancelDeductionResponse415Headers the declared response headers of an HTTP 415 response for CancelDeduction
+type CancelDeductionResponse415Headers struct {
+	RetryAfter *int
+}
+
+// CancelDeductionResponse503Headers the declared response headers of an HTTP 503 response for CancelDeduction
+type CancelDeductionResponse503Headers struct {
+	RetryAfter *int
+}
+
+type CancelDeductionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeductionAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *CancelDeductionResponse400Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *CancelDeductionResponse404Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *CancelDeductionResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *CancelDeductionResponse415Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CancelDeductionResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CancelDeductionResponse) GetJSON200() *DeductionAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r CancelDeductionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelDeductionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelDeductionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelDeductionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CommitDeductionResponse400Headers the declared response headers of an HTTP 400 response for CommitDeduction
+type CommitDeductionResponse400Headers struct {
+	RetryAfter *int
+}
+
+// CommitDeductionResponse404Headers the declared response headers of an HTTP 404 response for CommitDeduction
+type CommitDeductionResponse404Headers struct {
+	RetryAfter *int
+}
+
+// CommitDeductionResponse409Headers the declared response headers of an HTTP 409 response for CommitDeduction
+type CommitDeductionResponse409Headers struct {
+	RetryAfter *int
+}
+
+// CommitDeductionResponse413Headers the declared response headers of an HTTP 413 response for CommitDeduction
+type CommitDeductionResponse413Headers struct {
+	RetryAfter *int
+}
+
+// CommitDeductionResponse415Headers the declared response headers of an HTTP 415 response for CommitDeduction
+type CommitDeductionResponse415Headers struct {
+	RetryAfter *int
+}
+
+// CommitDeductionResponse503Headers the declared response headers of an HTTP 503 response for CommitDeduction
+type CommitDeductionResponse503Headers struct {
+	RetryAfter *int
+}
+
+type CommitDeductionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeductionAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *CommitDeductionResponse400Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *CommitDeductionResponse404Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *CommitDeductionResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *CommitDeductionResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *CommitDeductionResponse415Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CommitDeductionResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CommitDeductionResponse) GetJSON200() *DeductionAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r CommitDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r CommitDeductionResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r CommitDeductionResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r CommitDeductionResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r CommitDeductionResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r CommitDeductionResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r CommitDeductionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CommitDeductionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CommitDeductionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CommitDeductionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReadMovementsResponse400Headers the declared response headers of an HTTP 400 response for ReadMovements
+type ReadMovementsResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadMovementsResponse404Headers the declared response headers of an HTTP 404 response for ReadMovements
+type ReadMovementsResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ReadMovementsResponse503Headers the declared response headers of an HTTP 503 response for ReadMovements
+type ReadMovementsResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadMovementsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Movements
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadMovementsResponse400Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ReadMovementsResponse404Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadMovementsResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadMovementsResponse) GetJSON200() *Movements {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadMovementsResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ReadMovementsResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadMovementsResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadMovementsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadMovementsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadMovementsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadMovementsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ResegmentResponse400Headers the declared response headers of an HTTP 400 response for Resegment
+type ResegmentResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ResegmentResponse404Headers the declared response headers of an HTTP 404 response for Resegment
+type ResegmentResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ResegmentResponse413Headers the declared response headers of an HTTP 413 response for Resegment
+type ResegmentResponse413Headers struct {
+	RetryAfter *int
+}
+
+// ResegmentResponse415Headers the declared response headers of an HTTP 415 response for Resegment
+type ResegmentResponse415Headers struct {
+	RetryAfter *int
+}
+
+// ResegmentResponse422Headers the declared response headers of an HTTP 422 response for Resegment
+type ResegmentResponse422Headers struct {
+	RetryAfter *int
+}
+
+// ResegmentResponse503Headers the declared response headers of an HTTP 503 response for Resegment
+type ResegmentResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ResegmentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ResegmentAnswer
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *ResegmentAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ResegmentResponse400Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ResegmentResponse404Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *ResegmentResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *ResegmentResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *ResegmentResponse422Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ResegmentResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ResegmentResponse) GetJSON200() *ResegmentAnswer {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ResegmentResponse) GetJSON201() *ResegmentAnswer {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ResegmentResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ResegmentResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r ResegmentResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r ResegmentResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ResegmentResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ResegmentResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ResegmentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ResegmentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResegmentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResegmentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // RestockResponse400Headers the declared response headers of an HTTP 400 response for Restock
 type RestockResponse400Headers struct {
 	RetryAfter *int
@@ -1414,6 +3455,53 @@ func (r RestockResponse) ContentType() string {
 	return ""
 }
 
+// AuditWithResponse Recompute the balance of every SKU from the rows, in one snapshot
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/audit (the `Audit` operationId).
+func (c *ClientWithResponses) AuditWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*AuditResponse, error) {
+	rsp, err := c.Audit(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAuditResponse(rsp)
+}
+
+// PlaceOrderWithBodyWithResponse Take stock of several SKUs, all or nothing
+//
+// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
+// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
+// names the SKU that refused.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
+func (c *ClientWithResponses) PlaceOrderWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error) {
+	rsp, err := c.PlaceOrderWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePlaceOrderResponse(rsp)
+}
+
+// PlaceOrderWithResponse Take stock of several SKUs, all or nothing
+//
+// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
+// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
+// names the SKU that refused.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
+func (c *ClientWithResponses) PlaceOrderWithResponse(ctx context.Context, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error) {
+	rsp, err := c.PlaceOrder(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePlaceOrderResponse(rsp)
+}
+
 // ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
 //
 // Returns a wrapper object for the known response body format(s).
@@ -1453,10 +3541,57 @@ func (c *ClientWithResponses) CreateSKUWithResponse(ctx context.Context, sku SKU
 	return ParseCreateSKUResponse(rsp)
 }
 
+// AdjustWithBodyWithResponse Correct the count, up or down
+//
+// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
+// available can be taken away: 409 insufficient_stock where that is less.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
+func (c *ClientWithResponses) AdjustWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AdjustResponse, error) {
+	rsp, err := c.AdjustWithBody(ctx, sku, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAdjustResponse(rsp)
+}
+
+// AdjustWithResponse Correct the count, up or down
+//
+// 201 when the units were added or taken away now, 200 when this very adjustment was made before. Only what is
+// available can be taken away: 409 insufficient_stock where that is less.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
+func (c *ClientWithResponses) AdjustWithResponse(ctx context.Context, sku SKUPath, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*AdjustResponse, error) {
+	rsp, err := c.Adjust(ctx, sku, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAdjustResponse(rsp)
+}
+
+// AuditSKUWithResponse Recompute the balance of a SKU from its rows, in one snapshot
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
+func (c *ClientWithResponses) AuditSKUWithResponse(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*AuditSKUResponse, error) {
+	rsp, err := c.AuditSKU(ctx, sku, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAuditSKUResponse(rsp)
+}
+
 // DeductWithBodyWithResponse Take stock for an order
 //
-// 201 when the stock was taken now, 200 with the same body when this very order was accepted before. The
-// order id belongs to the SKU: another quantity or buyer under the same id is 422.
+// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
+// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+//
+// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -1471,8 +3606,10 @@ func (c *ClientWithResponses) DeductWithBodyWithResponse(ctx context.Context, sk
 
 // DeductWithResponse Take stock for an order
 //
-// 201 when the stock was taken now, 200 with the same body when this very order was accepted before. The
-// order id belongs to the SKU: another quantity or buyer under the same id is 422.
+// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
+// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
+//
+// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -1498,6 +3635,118 @@ func (c *ClientWithResponses) ReadDeductionWithResponse(ctx context.Context, sku
 		return nil, err
 	}
 	return ParseReadDeductionResponse(rsp)
+}
+
+// CancelDeductionWithBodyWithResponse Give back what is reserved or committed
+//
+// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
+// the same request may be sent again.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
+func (c *ClientWithResponses) CancelDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error) {
+	rsp, err := c.CancelDeductionWithBody(ctx, sku, orderID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelDeductionResponse(rsp)
+}
+
+// CancelDeductionWithResponse Give back what is reserved or committed
+//
+// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
+// the same request may be sent again.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
+func (c *ClientWithResponses) CancelDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error) {
+	rsp, err := c.CancelDeduction(ctx, sku, orderID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelDeductionResponse(rsp)
+}
+
+// CommitDeductionWithBodyWithResponse Keep what is reserved
+//
+// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
+// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+// quantity was committed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
+func (c *ClientWithResponses) CommitDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error) {
+	rsp, err := c.CommitDeductionWithBody(ctx, sku, orderID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCommitDeductionResponse(rsp)
+}
+
+// CommitDeductionWithResponse Keep what is reserved
+//
+// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
+// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
+// quantity was committed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
+func (c *ClientWithResponses) CommitDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error) {
+	rsp, err := c.CommitDeduction(ctx, sku, orderID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCommitDeductionResponse(rsp)
+}
+
+// ReadMovementsWithResponse Read the ledger, the oldest first
+//
+// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
+// a cursor has missed nothing before it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
+func (c *ClientWithResponses) ReadMovementsWithResponse(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*ReadMovementsResponse, error) {
+	rsp, err := c.ReadMovements(ctx, sku, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadMovementsResponse(rsp)
+}
+
+// ResegmentWithBodyWithResponse Spread what is available over another number of segments
+//
+// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
+func (c *ClientWithResponses) ResegmentWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResegmentResponse, error) {
+	rsp, err := c.ResegmentWithBody(ctx, sku, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResegmentResponse(rsp)
+}
+
+// ResegmentWithResponse Spread what is available over another number of segments
+//
+// 201 when that was done now, 200 when this very resegment was done before. The SKU sells on meanwhile.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
+func (c *ClientWithResponses) ResegmentWithResponse(ctx context.Context, sku SKUPath, body ResegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResegmentResponse, error) {
+	rsp, err := c.Resegment(ctx, sku, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResegmentResponse(rsp)
 }
 
 // RestockWithBodyWithResponse Add units
@@ -1528,6 +3777,207 @@ func (c *ClientWithResponses) RestockWithResponse(ctx context.Context, sku SKUPa
 		return nil, err
 	}
 	return ParseRestockResponse(rsp)
+}
+
+// ParseAuditResponse parses an HTTP response from a AuditWithResponse call
+func ParseAuditResponse(rsp *http.Response) (*AuditResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AuditResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 503:
+		var headers AuditResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePlaceOrderResponse parses an HTTP response from a PlaceOrderWithResponse call
+func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PlaceOrderResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrderAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest OrderAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers PlaceOrderResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 404:
+		var headers PlaceOrderResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 409:
+		var headers PlaceOrderResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers PlaceOrderResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers PlaceOrderResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers PlaceOrderResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 503:
+		var headers PlaceOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
 }
 
 // ParseReadSKUResponse parses an HTTP response from a ReadSKUWithResponse call
@@ -1718,6 +4168,241 @@ func ParseCreateSKUResponse(rsp *http.Response) (*CreateSKUResponse, error) {
 		response.Headers415 = &headers
 	case rsp.StatusCode == 503:
 		var headers CreateSKUResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseAdjustResponse parses an HTTP response from a AdjustWithResponse call
+func ParseAdjustResponse(rsp *http.Response) (*AdjustResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AdjustResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AdjustmentAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest AdjustmentAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers AdjustResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 404:
+		var headers AdjustResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 409:
+		var headers AdjustResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers AdjustResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers AdjustResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers AdjustResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 503:
+		var headers AdjustResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseAuditSKUResponse parses an HTTP response from a AuditSKUWithResponse call
+func ParseAuditSKUResponse(rsp *http.Response) (*AuditSKUResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AuditSKUResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers AuditSKUResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 404:
+		var headers AuditSKUResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 503:
+		var headers AuditSKUResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -1953,6 +4638,469 @@ func ParseReadDeductionResponse(rsp *http.Response) (*ReadDeductionResponse, err
 		response.Headers404 = &headers
 	case rsp.StatusCode == 503:
 		var headers ReadDeductionResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCancelDeductionResponse parses an HTTP response from a CancelDeductionWithResponse call
+func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelDeductionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeductionAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers CancelDeductionResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 404:
+		var headers CancelDeductionResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 413:
+		var headers CancelDeductionResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers CancelDeductionResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 503:
+		var headers CancelDeductionResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCommitDeductionResponse parses an HTTP response from a CommitDeductionWithResponse call
+func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CommitDeductionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeductionAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers CommitDeductionResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 404:
+		var headers CommitDeductionResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 409:
+		var headers CommitDeductionResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers CommitDeductionResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers CommitDeductionResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 503:
+		var headers CommitDeductionResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReadMovementsResponse parses an HTTP response from a ReadMovementsWithResponse call
+func ParseReadMovementsResponse(rsp *http.Response) (*ReadMovementsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadMovementsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Movements
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadMovementsResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 404:
+		var headers ReadMovementsResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadMovementsResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseResegmentResponse parses an HTTP response from a ResegmentWithResponse call
+func ParseResegmentResponse(rsp *http.Response) (*ResegmentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResegmentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ResegmentAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest ResegmentAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ResegmentResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 404:
+		var headers ResegmentResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 413:
+		var headers ResegmentResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers ResegmentResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers ResegmentResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 503:
+		var headers ResegmentResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
