@@ -1,6 +1,8 @@
 package stock
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -29,20 +31,37 @@ func (o MultiOrder) check() error {
 	if len(o.Lines) == 0 || len(o.Lines) > MaxLines {
 		return invalid("lines", "must be 1 to %d", MaxLines)
 	}
+	if err := o.of(Line{Quantity: 1}).check(); err != nil {
+		return err
+	}
 	seen := make(map[string]bool, len(o.Lines))
-	for _, line := range o.Lines {
-		if err := checkSKU(line.SKU); err != nil {
-			return err
-		}
-		if seen[line.SKU] {
-			return invalid("lines", "must not name a SKU twice")
+	for i, line := range o.Lines {
+		if err := line.check(seen[line.SKU]); err != nil {
+			return inLine(i, err)
 		}
 		seen[line.SKU] = true
-		if err := o.of(line).check(); err != nil {
-			return err
-		}
 	}
 	return nil
+}
+
+func (l Line) check(again bool) error {
+	if err := checkSKU(l.SKU); err != nil {
+		return err
+	}
+	if again {
+		return invalid("sku", "must not be there twice")
+	}
+	return checkQuantity(l.Quantity)
+}
+
+// inLine tells which line an error is about, in the names of its field.
+func inLine(i int, err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err
+	}
+	name := fmt.Sprintf("lines[%d].", i)
+	return &Error{Code: e.Code, Field: name + e.Field, Message: name + e.Message}
 }
 
 // of is a line as an order of its SKU.
