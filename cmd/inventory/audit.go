@@ -10,32 +10,14 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"inventory/internal/api"
 	"inventory/internal/app"
 	"inventory/internal/cli"
-	"inventory/internal/stock"
 )
 
 type auditCommand struct {
 	databaseFlag
 	JSON bool `help:"Print one JSON object."`
-}
-
-// auditReport is the audit's JSON.
-type auditReport struct {
-	OK         bool         `json:"ok"`
-	SKUs       []auditedSKU `json:"skus"`
-	Violations []string     `json:"violations,omitempty"`
-}
-
-type auditedSKU struct {
-	SKU        string `json:"sku"`
-	Initial    int64  `json:"initial"`
-	Restocked  int64  `json:"restocked"`
-	Adjusted   int64  `json:"adjusted"`
-	Available  int64  `json:"available"`
-	Reserved   int64  `json:"reserved"`
-	Committed  int64  `json:"committed"`
-	Difference int64  `json:"difference"`
 }
 
 var errAuditFailed = errors.New("the audit found differences")
@@ -47,15 +29,15 @@ func (c *auditCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	audit, err := store.Audit(ctx)
+	audit, err := store.Audit(ctx, "")
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	report := reportOf(audit)
+	report := api.ReportAudit(audit)
 	if c.JSON {
 		err = json.NewEncoder(s.Out).Encode(report)
 	} else {
-		err = report.print(s.Out)
+		err = printAudit(s.Out, report)
 	}
 	if err == nil && !report.OK {
 		err = errAuditFailed
@@ -63,18 +45,8 @@ func (c *auditCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	return err
 }
 
-func reportOf(audit stock.Audit) auditReport {
-	r := auditReport{OK: audit.OK(), SKUs: make([]auditedSKU, len(audit.SKUs))}
-	for i, b := range audit.SKUs {
-		r.Violations = append(r.Violations, b.Violations...)
-		r.SKUs[i] = auditedSKU{
-			b.SKU, b.Initial, b.Restocked, b.Adjusted, b.Available, b.Reserved, b.Committed, b.Difference(),
-		}
-	}
-	return r
-}
-
-func (r auditReport) print(out io.Writer) error {
+// printAudit prints a report for people.
+func printAudit(out io.Writer, r api.AuditReport) error {
 	var text bytes.Buffer
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	line := func(columns ...any) error {

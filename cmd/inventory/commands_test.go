@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"inventory/internal/api"
 )
 
 func TestHelpExplainsEveryFlag(t *testing.T) {
@@ -94,7 +96,7 @@ func TestAuditFindsADifference(t *testing.T) {
 	if r := invoke(t, "demo", "--database-url", url, "--stock", "100", "--buyers", "60"); r.code != 0 {
 		t.Fatal(r.err)
 	}
-	var report auditReport
+	var report api.AuditReport
 	r := invoke(t, "audit", "--json", "--database-url", url)
 	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != 0 || !report.OK || len(report.SKUs) != 1 {
 		t.Fatalf("exit status %d, %v, %s", r.code, err, r.out)

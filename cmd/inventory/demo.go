@@ -127,16 +127,14 @@ func (c *demoCommand) audit(ctx context.Context, sale *sale) (summary saleSummar
 		return saleSummary{}, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	audit, err := store.Audit(ctx)
+	audit, err := store.Audit(ctx, sale.sku)
 	if err != nil {
 		return saleSummary{}, fmt.Errorf("audit: %w", err)
 	}
-	for _, balance := range audit.SKUs {
-		if balance.SKU == sale.sku {
-			return sale.summary(balance), nil
-		}
+	if len(audit.SKUs) == 0 {
+		return saleSummary{}, fmt.Errorf("SKU %s is not in the database that --database-url names", sale.sku)
 	}
-	return saleSummary{}, fmt.Errorf("SKU %s is not in the database that --database-url names", sale.sku)
+	return sale.summary(audit.SKUs[0]), nil
 }
 
 // quantity is a number of units, or a range to draw from.

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,9 +62,14 @@ func (f *field[T]) wrongType() error {
 // require returns the value of a field that must be there.
 func (f field[T]) require(name string) (T, error) {
 	if !f.set {
-		return f.value, &stock.Error{Code: stock.CodeInvalidRequest, Field: name, Message: name + " is required"}
+		return f.value, invalid(name, "is required")
 	}
 	return f.value, nil
+}
+
+// invalid is the error of a field that is wrong.
+func invalid(name, message string) *stock.Error {
+	return &stock.Error{Code: stock.CodeInvalidRequest, Field: name, Message: name + " " + message}
 }
 
 // decode reads the request's body, one JSON object with the fields of into and no others, each once.
@@ -69,7 +77,23 @@ func decode(c echo.Context, into any) error {
 	if err := checkMediaType(c.Request()); err != nil {
 		return err
 	}
-	return decodeFrom(c.Request().Body, into)
+	text, err := readBody(c.Request(), nil)
+	if err != nil {
+		return err
+	}
+	return decodeText(text, into)
+}
+
+// decodeIfAny is decode for a body that may be left out.
+func decodeIfAny(c echo.Context, into any) error {
+	text, err := readBody(c.Request(), nil)
+	if err != nil || len(bytes.TrimSpace(text)) == 0 {
+		return err
+	}
+	if err := checkMediaType(c.Request()); err != nil {
+		return err
+	}
+	return decodeText(text, into)
 }
 
 func checkMediaType(r *http.Request) error {
@@ -84,14 +108,17 @@ func checkMediaType(r *http.Request) error {
 	return nil
 }
 
-func decodeFrom(body io.Reader, into any) error {
-	err := json.UnmarshalRead(body, into, json.RejectUnknownMembers(true))
-	var tooLarge *echo.HTTPError
-	if err == nil || errors.As(err, &tooLarge) {
-		return err
+func decodeText(text []byte, into any) error {
+	if jsontext.Value(bytes.TrimSpace(text)).Kind() == 'n' { // to the decoder null is an object without fields
+		return invalid("body", mustBeObject)
 	}
-	name, message := explain(err)
-	return &stock.Error{Code: stock.CodeInvalidRequest, Field: name, Message: name + " " + message, Err: err}
+	err := json.Unmarshal(text, into, json.RejectUnknownMembers(true))
+	if err == nil {
+		return nil
+	}
+	refusal := invalid(explain(err))
+	refusal.Err = err
+	return refusal
 }
 
 // readBody appends the request's body to a buffer, as much as a body may hold.
@@ -115,15 +142,19 @@ func readBody(r *http.Request, to []byte) ([]byte, error) {
 	}
 }
 
+const mustBeObject = "must be a JSON object"
+
 // explain finds the field that an error of the decoder is about, and what is wrong with it.
 func explain(err error) (name, message string) {
 	var semantic *json.SemanticError
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.As(err, &semantic):
-		name, message = fieldOf(semantic.JSONPointer), "must be a JSON object"
+		name, message = fieldOf(semantic.JSONPointer), mustBeObject
 		if errors.Is(err, json.ErrUnknownName) {
 			message = "is not a field of this request"
+		} else if semantic.GoType.Kind() == reflect.Slice {
+			message = "must be an array"
 		} else if _, allowed, ok := strings.Cut(err.Error(), errWrongType.Error()+": "); ok {
 			message = allowed
 		}
@@ -138,11 +169,20 @@ func explain(err error) (name, message string) {
 	return name, message
 }
 
+// fieldOf is the name of a field as it is written in programs: lines[3].quantity.
 func fieldOf(pointer jsontext.Pointer) string {
+	var name strings.Builder
 	for token := range pointer.Tokens() {
-		return token // no field has fields of its own
+		switch _, err := strconv.ParseUint(token, 10, 64); {
+		case name.Len() == 0:
+			name.WriteString(token)
+		case err == nil:
+			name.WriteString("[" + token + "]")
+		default:
+			name.WriteString("." + token)
+		}
 	}
-	return "body"
+	return cmp.Or(name.String(), "body")
 }
 
 // param returns a part of the path, decoded. Echo hands out the parts of a path with escaped slashes as they came.

@@ -1,8 +1,8 @@
 package api
 
 import (
-	"bytes"
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -10,18 +10,20 @@ import (
 )
 
 type newDeduction struct {
-	OrderID  field[string] `json:"order_id"`
-	BuyerID  field[string] `json:"buyer_id"`
-	Quantity field[int64]  `json:"quantity"`
+	OrderID    field[string] `json:"order_id"`
+	BuyerID    field[string] `json:"buyer_id"`
+	Quantity   field[int64]  `json:"quantity"`
+	ReserveFor field[string] `json:"reserve_for"`
 }
 
 type deductionAnswer struct {
-	SKU      string                `json:"sku"`
-	OrderID  string                `json:"order_id"`
-	BuyerID  string                `json:"buyer_id,omitempty"`
-	Quantity int64                 `json:"quantity"`
-	Status   stock.DeductionStatus `json:"status"`
-	Parts    []partAnswer          `json:"parts,omitempty"`
+	SKU       string                `json:"sku"`
+	OrderID   string                `json:"order_id"`
+	BuyerID   string                `json:"buyer_id,omitempty"`
+	Quantity  int64                 `json:"quantity"`
+	Status    stock.DeductionStatus `json:"status"`
+	ExpiresAt time.Time             `json:"expires_at,omitzero"`
+	Parts     []partAnswer          `json:"parts,omitempty"`
 }
 
 type partAnswer struct {
@@ -58,7 +60,7 @@ func readOrder(c echo.Context, buffer *[]byte) (stock.Order, error) {
 		return order, nil
 	}
 	var body newDeduction
-	if err := decodeFrom(bytes.NewReader(text), &body); err != nil {
+	if err := decodeText(text, &body); err != nil {
 		return stock.Order{}, err
 	}
 	return body.order()
@@ -71,14 +73,23 @@ func (n newDeduction) order() (o stock.Order, err error) {
 	if o.Quantity, err = n.Quantity.require("quantity"); err != nil {
 		return o, err
 	}
-	if o.BuyerID = n.BuyerID.value; n.BuyerID.set && o.BuyerID == "" {
-		return o, &stock.Error{Code: stock.CodeInvalidRequest, Field: "buyer_id", Message: "buyer_id must not be empty; leave it out"}
+	if o.BuyerID, err = buyer(n.BuyerID); err != nil {
+		return o, err
 	}
-	return o, nil
+	o.ReserveFor, err = reserve(n.ReserveFor)
+	return o, err
+}
+
+// buyer returns a buyer id that may be left out: empty is not the same.
+func buyer(id field[string]) (string, error) {
+	if id.set && id.value == "" {
+		return "", invalid("buyer_id", "must not be empty; leave it out")
+	}
+	return id.value, nil
 }
 
 func (s *server) readDeduction(c echo.Context) error {
-	d, err := s.service.Deduction(c.Request().Context(), param(c, "sku"), param(c, "order_id"))
+	d, err := s.service.Deduction(c.Request().Context(), param(c, "sku"), param(c, "order_id"), "")
 	if err != nil {
 		return err
 	}
@@ -86,7 +97,9 @@ func (s *server) readDeduction(c echo.Context) error {
 }
 
 func deductionOf(d stock.Deduction) deductionAnswer {
-	a := deductionAnswer{SKU: d.SKU, OrderID: d.OrderID, BuyerID: d.BuyerID, Quantity: d.Quantity, Status: d.Status}
+	a := deductionAnswer{
+		SKU: d.SKU, OrderID: d.OrderID, BuyerID: d.BuyerID, Quantity: d.Quantity, Status: d.Status, ExpiresAt: expiry(d),
+	}
 	for _, p := range d.Parts {
 		a.Parts = append(a.Parts, partAnswer(p))
 	}

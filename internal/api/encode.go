@@ -2,6 +2,7 @@ package api
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
@@ -20,6 +21,9 @@ func appendDeduction(to []byte, d stock.Deduction) []byte {
 	}
 	to = strconv.AppendInt(append(to, `,"quantity":`...), d.Quantity, 10)
 	to = appendString(append(to, `,"status":`...), string(d.Status))
+	if at := expiry(d); !at.IsZero() {
+		to = append(at.AppendFormat(append(to, `,"expires_at":"`...), time.RFC3339Nano), '"')
+	}
 	return append(to, "}\n"...)
 }
 
@@ -35,6 +39,9 @@ func appendProblem(to []byte, p problem) []byte {
 	to = appendString(append(to, `,"code":`...), string(p.Code))
 	if p.Field != "" {
 		to = appendString(append(to, `,"field":`...), p.Field)
+	}
+	if p.SKU != "" {
+		to = appendString(append(to, `,"sku":`...), p.SKU)
 	}
 	if p.Code == stock.CodeInsufficientStock {
 		to = strconv.AppendInt(append(to, `,"available":`...), p.Available, 10)

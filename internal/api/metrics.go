@@ -33,6 +33,12 @@ type Metrics struct {
 	soldOut         prometheus.Counter
 	rememberSeconds prometheus.Histogram
 	noticesFail     prometheus.Gauge
+
+	settledOrders    prometheus.Histogram
+	settleSeconds    prometheus.Histogram
+	expired          prometheus.Counter
+	orderSeconds     *prometheus.HistogramVec
+	resegmentSeconds prometheus.Histogram
 }
 
 var _ stock.Observer = (*Metrics)(nil)
@@ -50,6 +56,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	batchOrders := histogram("batch_orders", "Orders written in one batch.", prometheus.ExponentialBuckets(1, 2, 9))
 	queueSeconds := histogram("queue_seconds", "Time of an order in its lane's queue.", seconds)
+	settledOrders := histogram("settled_orders", "Commits and cancels written together.", prometheus.ExponentialBuckets(1, 2, 9))
+	settleSeconds := histogram("settle_seconds", "Time to write commits and cancels.", seconds)
+	resegmentSeconds := histogram("resegment_seconds", "Time for which lanes were kept out of a SKU that got other segments.", seconds)
 	rememberSeconds := histogram("sold_out_remember_seconds", "Time to read the accepted order ids of a SKU that sold out.", seconds)
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -72,10 +81,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		noticesFail: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: "inventory", Name: "notices_failing", Help: "1 while restocks of other processes go unheard.",
 		}),
+		settledOrders:    settledOrders.WithLabelValues().(prometheus.Histogram),
+		settleSeconds:    settleSeconds.WithLabelValues().(prometheus.Histogram),
+		expired:          counter("expired_reservations_total", "Reservations that expired and whose units are back."),
+		orderSeconds:     histogram("order_seconds", "Time to write an order of several SKUs, with its locks or under the guard alone.", seconds, "locked"),
+		resegmentSeconds: resegmentSeconds.WithLabelValues().(prometheus.Histogram),
 	}
 	m.known.series = make(map[outcome]series)
 	r.MustRegister(m.requests, m.requestSeconds, batchOrders, m.batchSeconds, m.mergeSeconds, m.mergedOrders,
-		m.lockSeconds, m.locksFail, queueSeconds, m.fencedOut, m.guardFired, m.soldOut, rememberSeconds, m.noticesFail)
+		m.lockSeconds, m.locksFail, queueSeconds, m.fencedOut, m.guardFired, m.soldOut, rememberSeconds, m.noticesFail,
+		settledOrders, settleSeconds, m.expired, m.orderSeconds, resegmentSeconds)
 	return m
 }
 
@@ -185,3 +200,20 @@ func (m *Metrics) NoticesFail(failing bool) {
 		m.noticesFail.Set(1)
 	}
 }
+
+// SettlementWritten implements [stock.Observer].
+func (m *Metrics) SettlementWritten(wishes int, took time.Duration) {
+	m.settledOrders.Observe(float64(wishes))
+	m.settleSeconds.Observe(took.Seconds())
+}
+
+// ReservationsExpired implements [stock.Observer].
+func (m *Metrics) ReservationsExpired(reservations int) { m.expired.Add(float64(reservations)) }
+
+// OrderWritten implements [stock.Observer].
+func (m *Metrics) OrderWritten(_ int, took time.Duration, locked bool) {
+	m.orderSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
+}
+
+// Resegmented implements [stock.Observer].
+func (m *Metrics) Resegmented(pause time.Duration) { m.resegmentSeconds.Observe(pause.Seconds()) }

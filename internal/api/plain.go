@@ -1,6 +1,10 @@
 package api
 
-import "inventory/internal/stock"
+import (
+	"time"
+
+	"inventory/internal/stock"
+)
 
 // The deduct route is the hot one, and nearly all of its requests are plain: known fields, each once, printable ASCII
 // that needs no escapes, short numbers. Those are read here, in a tenth of the time that general JSON takes. Whatever
@@ -40,6 +44,9 @@ func (s *scanner) fieldInto(o *stock.Order, name string) (ok bool) {
 		return ok && o.BuyerID != ""
 	case name == "quantity" && o.Quantity == 0:
 		o.Quantity, ok = s.plainNumber()
+		return ok
+	case name == "reserve_for" && o.ReserveFor == 0:
+		o.ReserveFor, ok = s.plainDuration()
 		return ok
 	default:
 		return false
@@ -107,6 +114,15 @@ func (s *scanner) plainNumber() (n int64, ok bool) {
 	}
 	// What follows must be punctuation, which the caller sees to: 1.5 and 1e3 fail there.
 	return n, s.at > start && s.text[start] != '0'
+}
+
+// plainDuration reads how long stock is to be reserved.
+func (s *scanner) plainDuration() (d time.Duration, ok bool) {
+	text, ok := s.plainString()
+	if !ok {
+		return 0, false
+	}
+	return reservation(text)
 }
 
 // isPlain tells whether a byte stands for itself in a JSON string.

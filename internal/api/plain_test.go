@@ -1,9 +1,10 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
+	"maps"
 	"testing"
+	"time"
 
 	"inventory/internal/stock"
 )
@@ -18,7 +19,12 @@ func FuzzPlainOrder(f *testing.F) {
 		`{"order_id":"a","quantity":9999999999}`, `{"order_id":"a","quantity":-1}`, `{"order_id":"","quantity":1}`,
 		`{"order_id":"a","quantity":1,"fence":2}`, `{"order_id":null,"quantity":1}`, `{"order_id":"a","quantity":"1"}`,
 		`{"order_id":"a","quantity":1,"buyer_id":""}`, `{"order_id":"ü","quantity":1}`, `{}`, `[]`, ``, `{"order_id":"a"`,
-		`{"order_id":"a","quantity":1,}`, `{,}`, `{"order_id":"a" "quantity":1}`,
+		`{"order_id":"a","quantity":1,}`, `{,}`, `{"order_id":"a","quantity":1,"reserve_for":"15m"}`,
+		`{"reserve_for":"1h30m0.5s","order_id":"a","quantity":1}`, `{"order_id":"a","quantity":1,"reserve_for":"720h1us"}`,
+		`{"order_id":"a","quantity":1,"reserve_for":"+1s"}`, `{"order_id":"a","quantity":1,"reserve_for":"0"}`,
+		`{"order_id":"a","quantity":1,"reserve_for":"1ns"}`, `{"order_id":"a","quantity":1,"reserve_for":""}`,
+		`{"order_id":"a","quantity":1,"reserve_for":"1s","reserve_for":"1s"}`, `{"order_id":"a","quantity":1,"reserve_for":15}`,
+		`{"order_id":"a" "quantity":1}`,
 	} {
 		f.Add([]byte(body))
 	}
@@ -28,7 +34,7 @@ func FuzzPlainOrder(f *testing.F) {
 			return
 		}
 		var body newDeduction
-		err := decodeFrom(bytes.NewReader(text), &body)
+		err := decodeText(text, &body)
 		if err != nil {
 			t.Fatalf("%q is plain, and the decoder says %v", text, err)
 		}
@@ -42,6 +48,7 @@ func FuzzPlainOrder(f *testing.F) {
 func TestOrdinaryOrdersArePlain(t *testing.T) {
 	for _, body := range []string{
 		`{"order_id":"6ba7b810-9dad-11d1-80b4-00c04fd430c8","buyer_id":"buyer 7 <&>","quantity":1000000}`,
+		`{"order_id":"o","quantity":1,"reserve_for":"15m"}`,
 		"{\n  \"quantity\": 2,\n  \"order_id\": \"o\"\n}\n",
 	} {
 		if _, ok := plainOrder([]byte(body)); !ok {
@@ -52,31 +59,28 @@ func TestOrdinaryOrdersArePlain(t *testing.T) {
 
 // FuzzEncode holds what is written by hand to what Go's decoder reads.
 func FuzzEncode(f *testing.F) {
-	f.Add("sku", "order", "buyer", int64(1), "detail", "field")
-	f.Add("a.b", "\"\\/\u2028<&>", "ü😀", int64(1<<40), "\x00\t", "")
-	f.Fuzz(func(t *testing.T, sku, orderID, buyerID string, n int64, detail, field string) {
-		d := stock.Deduction{SKU: sku, OrderID: orderID, BuyerID: buyerID, Quantity: n, Status: stock.StatusCommitted}
-		var got, want deductionAnswer
-		same(t, appendDeduction(nil, d), &got, deductionOf(d), &want)
-		if got.OrderID != want.OrderID || got.BuyerID != want.BuyerID || got.SKU != want.SKU || got.Quantity != want.Quantity || got.Status != want.Status {
-			t.Fatalf("got %+v, want %+v", got, want)
+	f.Add("sku", "order", "buyer", int64(1), "committed", int64(0), "detail", "field")
+	f.Add("sku", "order", "", int64(1), "reserved", int64(1795770000000001), "detail", "field")
+	f.Add("a.b", "\"\\/\u2028<&>", "ü😀", int64(1<<40), "expired", int64(1795770000100000), "\x00\t", "")
+	f.Fuzz(func(t *testing.T, sku, orderID, buyerID string, n int64, status string, expiresAt int64, detail, field string) {
+		d := stock.Deduction{SKU: sku, OrderID: orderID, BuyerID: buyerID, Quantity: n, Status: stock.DeductionStatus(status)}
+		if expiresAt > 0 && expiresAt < 1<<55 { // which is in the year 3111: JSON has no years of five digits
+			d.ExpiresAt = time.UnixMicro(expiresAt)
 		}
-		p := problem{kind{409, sku}, &stock.Error{Code: stock.CodeInsufficientStock, Message: detail, Field: field, Available: n}}
+		var got, want map[string]any
+		same(t, appendDeduction(nil, d), &got, deductionOf(d), &want)
+		if !maps.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+		p := problem{kind{409, sku}, &stock.Error{Code: stock.CodeInsufficientStock, Message: detail, Field: field, SKU: sku, Available: n}}
 		var members, wanted map[string]any
 		same(t, appendProblem(nil, p), &members, map[string]any{
 			"type": "urn:inventory:problem:" + p.Code, "title": p.title, "status": p.status,
-			"detail": p.Message, "code": p.Code, "field": p.Field, "available": n,
+			"detail": p.Message, "code": p.Code, "field": p.Field, "sku": p.SKU, "available": n,
 		}, &wanted)
-		if wanted["field"] == "" {
-			delete(wanted, "field")
-		}
-		if len(members) != len(wanted) {
+		maps.DeleteFunc(wanted, func(name string, value any) bool { return (name == "field" || name == "sku") && value == "" })
+		if !maps.Equal(members, wanted) {
 			t.Fatalf("got %v, want %v", members, wanted)
-		}
-		for name, value := range wanted {
-			if members[name] != value {
-				t.Fatalf("%s: got %v, want %v", name, members[name], value)
-			}
 		}
 	})
 }

@@ -41,6 +41,12 @@ func kindOf(code stock.Code) kind {
 		return kind{http.StatusConflict, "Sold out"}
 	case stock.CodeInsufficientStock:
 		return kind{http.StatusConflict, "Not enough stock"}
+	case stock.CodeBuyerLimit:
+		return kind{http.StatusConflict, "The buyer has all that one buyer may have"}
+	case stock.CodeSaleClosed:
+		return kind{http.StatusConflict, "The SKU is not on sale now"}
+	case stock.CodeNotReserved:
+		return kind{http.StatusConflict, "There is no reservation to commit"}
 	case stock.CodeOrderIDReused:
 		return kind{http.StatusUnprocessableEntity, "The order id belongs to another order"}
 	case stock.CodeRefReused:

@@ -12,7 +12,6 @@ import (
 	_ "embed"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -50,16 +49,30 @@ func New(c Config) http.Handler {
 	s := &server{service: c.Service, log: c.Logger}
 	s.buffers.New = func() any { return new([]byte) }
 	e := newEcho(s.log)
-	e.Use(c.Metrics.observe, middleware.Recover())
-	e.POST("/v1/skus/:sku/deductions", s.deduct) // reads its body within the limit; its lane keeps the time
+	e.Use(c.Metrics.observe, middleware.RecoverWithConfig(middleware.RecoverConfig{DisableStackAll: true, LogErrorFunc: s.notePanic}))
+	e.POST("/v1/skus/:sku/deductions", s.deduct) // its lane keeps the time
 
-	bound := []echo.MiddlewareFunc{middleware.BodyLimit(strconv.Itoa(maxBodyBytes)), timed}
+	bound := []echo.MiddlewareFunc{timed}
 	e.GET("/openapi.yaml", serveDocument, bound...)
 	e.PUT("/v1/skus/:sku", s.createSKU, bound...)
 	e.GET("/v1/skus/:sku", s.readSKU, bound...)
 	e.GET("/v1/skus/:sku/deductions/:order_id", s.readDeduction, bound...)
+	e.POST("/v1/skus/:sku/deductions/:order_id/commit", s.commit, bound...)
+	e.POST("/v1/skus/:sku/deductions/:order_id/cancel", s.cancel, bound...)
+	e.POST("/v1/orders", s.placeOrder, bound...)
 	e.POST("/v1/skus/:sku/restock", s.restock, bound...)
+	e.POST("/v1/skus/:sku/adjust", s.adjust, bound...)
+	e.POST("/v1/skus/:sku/resegment", s.resegment, bound...)
+	e.GET("/v1/skus/:sku/movements", s.readMovements, bound...)
+	e.GET("/v1/skus/:sku/audit", s.auditSKU, bound...)
+	e.GET("/v1/audit", s.audit, bound...)
 	return e
+}
+
+// notePanic logs a bug that ended a request. Its caller is told that the outcome is not known.
+func (s *server) notePanic(c echo.Context, err error, stack []byte) error {
+	s.log.Error("handler panicked", "method", c.Request().Method, "route", c.Path(), "error", err, "stack", string(stack))
+	return err
 }
 
 func newEcho(log *slog.Logger) *echo.Echo {

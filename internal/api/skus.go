@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -9,19 +10,28 @@ import (
 )
 
 type newSKU struct {
-	Stock    field[int64]  `json:"stock"`
-	Segments field[int64]  `json:"segments"`
-	Name     field[string] `json:"name"`
+	Stock         field[int64]  `json:"stock"`
+	Segments      field[int64]  `json:"segments"`
+	Name          field[string] `json:"name"`
+	SaleStartsAt  field[string] `json:"sale_starts_at"`
+	SaleEndsAt    field[string] `json:"sale_ends_at"`
+	PerBuyerLimit field[int64]  `json:"per_buyer_limit"`
+	MaxQuantity   field[int64]  `json:"max_quantity"`
 }
 
 type skuAnswer struct {
-	SKU       string          `json:"sku"`
-	Name      string          `json:"name,omitempty"`
-	Stock     int64           `json:"stock"`
-	Available int64           `json:"available"`
-	Reserved  int64           `json:"reserved"`
-	Committed int64           `json:"committed"`
-	Segments  []segmentAnswer `json:"segments"`
+	SKU           string          `json:"sku"`
+	Name          string          `json:"name,omitempty"`
+	SaleStartsAt  time.Time       `json:"sale_starts_at,omitzero"`
+	SaleEndsAt    time.Time       `json:"sale_ends_at,omitzero"`
+	PerBuyerLimit int64           `json:"per_buyer_limit,omitempty"`
+	MaxQuantity   int64           `json:"max_quantity,omitempty"`
+	Stock         int64           `json:"stock"`
+	Available     int64           `json:"available"`
+	Reserved      int64           `json:"reserved"`
+	Committed     int64           `json:"committed"`
+	Layout        int64           `json:"layout"`
+	Segments      []segmentAnswer `json:"segments"`
 }
 
 type segmentAnswer struct {
@@ -34,19 +44,36 @@ func (s *server) createSKU(c echo.Context) error {
 	if err := decode(c, &body); err != nil {
 		return err
 	}
-	units, err := body.Stock.require("stock")
+	sku, err := body.sku(param(c, "sku"))
 	if err != nil {
 		return err
-	}
-	sku := stock.NewSKU{SKU: param(c, "sku"), Name: body.Name.value, Stock: units, Segments: stock.DefaultSegments}
-	if body.Segments.set {
-		sku.Segments = int(body.Segments.value)
 	}
 	status, created, err := s.service.CreateSKU(c.Request().Context(), sku)
 	if err != nil {
 		return err
 	}
 	return c.JSON(createdOrOK(created), statusAnswer(status))
+}
+
+func (n newSKU) sku(name string) (sku stock.NewSKU, err error) {
+	sku = stock.NewSKU{SKU: name, Name: n.Name.value, Segments: stock.DefaultSegments}
+	if sku.Stock, err = n.Stock.require("stock"); err != nil {
+		return sku, err
+	}
+	if n.Segments.set {
+		sku.Segments = int(n.Segments.value)
+	}
+	if sku.SaleStartsAt, err = instant("sale_starts_at", n.SaleStartsAt); err != nil {
+		return sku, err
+	}
+	if sku.SaleEndsAt, err = instant("sale_ends_at", n.SaleEndsAt); err != nil {
+		return sku, err
+	}
+	if sku.PerBuyerLimit, err = count("per_buyer_limit", n.PerBuyerLimit, stock.MaxStock); err != nil {
+		return sku, err
+	}
+	sku.MaxQuantity, err = count("max_quantity", n.MaxQuantity, stock.MaxQuantity)
+	return sku, err
 }
 
 func (s *server) readSKU(c echo.Context) error {
@@ -60,8 +87,10 @@ func (s *server) readSKU(c echo.Context) error {
 func statusAnswer(status stock.Status) skuAnswer {
 	a := skuAnswer{
 		SKU: status.SKU, Name: status.Name, Stock: status.Stock,
+		SaleStartsAt: status.SaleStartsAt.UTC(), SaleEndsAt: status.SaleEndsAt.UTC(),
+		PerBuyerLimit: status.PerBuyerLimit, MaxQuantity: status.MaxQuantity,
 		Available: status.Available, Reserved: status.Reserved, Committed: status.Committed,
-		Segments: make([]segmentAnswer, len(status.Segments)),
+		Layout: status.Layout, Segments: make([]segmentAnswer, len(status.Segments)),
 	}
 	for i, available := range status.Segments {
 		a.Segments[i] = segmentAnswer{Segment: i, Available: available}

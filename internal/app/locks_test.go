@@ -155,7 +155,7 @@ func (s *site) audit() stock.Balance {
 	if err != nil {
 		s.Fatal(err)
 	}
-	audit, err := store.Audit(s.Context())
+	audit, err := store.Audit(s.Context(), "")
 	if err = errors.Join(err, store.Close()); err != nil || !audit.OK() || len(audit.SKUs) != 1 {
 		s.Fatalf("audit: %+v, %v", audit, err)
 	}

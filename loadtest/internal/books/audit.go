@@ -15,5 +15,5 @@ func Audit(ctx context.Context, databaseURL string) (audit stock.Audit, err erro
 		return stock.Audit{}, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return store.Audit(ctx)
+	return store.Audit(ctx, "")
 }

@@ -112,7 +112,7 @@ func (t *Target) Audit(ctx context.Context) (audit stock.Audit, err error) {
 		return stock.Audit{}, fmt.Errorf("audit: %w", err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if audit, err = store.Audit(ctx); err != nil {
+	if audit, err = store.Audit(ctx, ""); err != nil {
 		return stock.Audit{}, fmt.Errorf("audit: %w", err)
 	}
 	return audit, nil

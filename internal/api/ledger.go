@@ -1,0 +1,115 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"inventory/internal/stock"
+)
+
+// defaultPage is how many movements are in one answer.
+const defaultPage = 100
+
+type movementsAnswer struct {
+	SKU       string           `json:"sku"`
+	Movements []movementAnswer `json:"movements"`
+	Next      string           `json:"next,omitempty"`
+}
+
+type movementAnswer struct {
+	Ref      string             `json:"ref"`
+	Kind     stock.MovementKind `json:"kind"`
+	Quantity int64              `json:"quantity"`
+	Segments int                `json:"segments,omitempty"`
+	Reason   string             `json:"reason,omitempty"`
+	At       time.Time          `json:"at"`
+}
+
+// readMovements answers a part of a SKU's ledger.
+func (s *server) readMovements(c echo.Context) error {
+	after, limit, err := pageOf(c.Request().URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	sku := param(c, "sku")
+	movements, err := s.service.Movements(c.Request().Context(), sku, after, limit)
+	if err != nil {
+		return err
+	}
+	answer := movementsAnswer{SKU: sku, Movements: make([]movementAnswer, len(movements))}
+	for i, m := range movements {
+		answer.Movements[i] = movementAnswer{
+			Ref: m.Ref, Kind: m.Kind, Quantity: m.Quantity, Segments: m.Segments, Reason: m.Reason, At: m.At.UTC(),
+		}
+	}
+	if len(movements) == limit { // there may be more
+		last := movements[limit-1]
+		answer.Next = cursorOf(stock.Position{At: last.At, Ref: last.Ref})
+	}
+	return c.JSON(http.StatusOK, answer)
+}
+
+// pageOf reads which part of the ledger is wanted.
+func pageOf(query string) (after stock.Position, limit int, err error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return after, 0, invalid("query", "is not a valid query string")
+	}
+	limit = defaultPage
+	for name, given := range values {
+		text, ok := given[0], true
+		switch name {
+		case "after":
+			if after, ok = positionOf(text); !ok {
+				return after, 0, invalid(name, "must be the next of an earlier answer")
+			}
+		case "limit":
+			if limit, ok = pageSize(text); !ok {
+				return after, 0, invalid(name, fmt.Sprintf("must be 1 to %d", stock.MaxPage))
+			}
+		default:
+			return after, 0, invalid(name, "is not a parameter of this request")
+		}
+		if len(given) > 1 {
+			return after, 0, invalid(name, "is there twice")
+		}
+	}
+	return after, limit, nil
+}
+
+func pageSize(text string) (limit int, ok bool) {
+	limit, err := strconv.Atoi(text)
+	return limit, err == nil && limit >= 1 && limit <= stock.MaxPage && !strings.HasPrefix(text, "+")
+}
+
+// A cursor is a position in the ledger, its time in microseconds before its ref, in letters that a URL takes as they are.
+// Anybody can make one: it is read like any other input.
+
+func cursorOf(p stock.Position) string {
+	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(p.At.UnixMicro())), p.Ref...))
+}
+
+func positionOf(cursor string) (p stock.Position, ok bool) {
+	text, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(text) <= 8 || !isRef(string(text[8:])) {
+		return p, false
+	}
+	p = stock.Position{At: time.UnixMicro(int64(binary.BigEndian.Uint64(text))).UTC(), Ref: string(text[8:])}
+	return p, p.At.Year() >= 1970 && p.At.Year() <= 9999 // what databases can compare with
+}
+
+func isRef(text string) bool {
+	return len(text) <= maxRefBytes && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+const maxRefBytes = 128

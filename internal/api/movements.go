@@ -1,0 +1,84 @@
+package api
+
+import (
+	"github.com/labstack/echo/v4"
+
+	"inventory/internal/stock"
+)
+
+// unitsRequest is the body of what changes how much there is.
+type unitsRequest struct {
+	Ref      field[string] `json:"ref"`
+	Quantity field[int64]  `json:"quantity"`
+	Reason   field[string] `json:"reason"`
+}
+
+type resegmentRequest struct {
+	Ref      field[string] `json:"ref"`
+	Segments field[int64]  `json:"segments"`
+	Reason   field[string] `json:"reason"`
+}
+
+type changeAnswer struct {
+	Ref      string `json:"ref"`
+	Quantity int64  `json:"quantity,omitempty"`
+	Segments int    `json:"segments,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+func (s *server) restock(c echo.Context) error { return s.changeUnits(c, stock.Restocked) }
+
+func (s *server) adjust(c echo.Context) error { return s.changeUnits(c, stock.Adjusted) }
+
+func (s *server) changeUnits(c echo.Context, kind stock.MovementKind) error {
+	var body unitsRequest
+	if err := decode(c, &body); err != nil {
+		return err
+	}
+	m, err := body.movement(kind)
+	if err != nil {
+		return err
+	}
+	return s.move(c, m)
+}
+
+func (s *server) resegment(c echo.Context) error {
+	var body resegmentRequest
+	if err := decode(c, &body); err != nil {
+		return err
+	}
+	m, err := body.movement()
+	if err != nil {
+		return err
+	}
+	return s.move(c, m)
+}
+
+// move carries out a change of the SKU in the path.
+func (s *server) move(c echo.Context, m stock.Movement) error {
+	m.SKU = param(c, "sku")
+	created, err := s.service.Move(c.Request().Context(), m)
+	if err != nil {
+		return err
+	}
+	return c.JSON(createdOrOK(created), changeAnswer{Ref: m.Ref, Quantity: m.Quantity, Segments: m.Segments, Reason: m.Reason})
+}
+
+func (u unitsRequest) movement(kind stock.MovementKind) (m stock.Movement, err error) {
+	m = stock.Movement{Kind: kind, Reason: u.Reason.value}
+	if m.Ref, err = u.Ref.require("ref"); err != nil {
+		return m, err
+	}
+	m.Quantity, err = u.Quantity.require("quantity")
+	return m, err
+}
+
+func (r resegmentRequest) movement() (m stock.Movement, err error) {
+	m = stock.Movement{Kind: stock.Resegmented, Reason: r.Reason.value}
+	if m.Ref, err = r.Ref.require("ref"); err != nil {
+		return m, err
+	}
+	segments, err := r.Segments.require("segments")
+	m.Segments = int(segments)
+	return m, err
+}

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"inventory/internal/stock"
+)
+
+type commitRequest struct {
+	Quantity field[int64] `json:"quantity"`
+}
+
+type cancelRequest struct{}
+
+// commit keeps what is reserved.
+func (s *server) commit(c echo.Context) error {
+	var body commitRequest
+	if err := decodeIfAny(c, &body); err != nil {
+		return err
+	}
+	quantity, err := count("quantity", body.Quantity, stock.MaxQuantity)
+	if err != nil {
+		return err
+	}
+	return s.settle(c, stock.Wish{Quantity: quantity})
+}
+
+// cancel gives back what is reserved or committed.
+func (s *server) cancel(c echo.Context) error {
+	if err := decodeIfAny(c, new(cancelRequest)); err != nil {
+		return err
+	}
+	return s.settle(c, stock.Wish{Cancel: true})
+}
+
+// settle carries out a wish about the deduction in the path, and answers what it is then.
+func (s *server) settle(c echo.Context, wish stock.Wish) error {
+	wish.OrderID = param(c, "order_id")
+	d, err := s.service.Settle(c.Request().Context(), param(c, "sku"), wish)
+	if err != nil {
+		return err
+	}
+	buffer := s.buffers.Get().(*[]byte)
+	defer s.buffers.Put(buffer)
+	*buffer = appendDeduction((*buffer)[:0], d)
+	return sendBody(c, http.StatusOK, mediaJSON, *buffer)
+}
+
+// expiry is when a reservation ends, or ended by itself; zero where that does not matter.
+func expiry(d stock.Deduction) time.Time {
+	if d.Status == stock.StatusReserved || d.Status == stock.StatusExpired {
+		return d.ExpiresAt.UTC()
+	}
+	return time.Time{}
+}

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// Values that JSON has no type for, or of which zero means "none" to the service: there, but zero, is not the same.
+
+// count returns a number of at least one that may be left out: then it is 0.
+func count(name string, f field[int64], most int64) (int64, error) {
+	if f.set && (f.value < 1 || f.value > most) {
+		return 0, invalid(name, "must be 1 to "+strconv.FormatInt(most, 10))
+	}
+	return f.value, nil
+}
+
+// instant returns a time that may be left out: then it is zero. What is finer than what is stored is cut off.
+func instant(name string, f field[string]) (t time.Time, err error) {
+	if !f.set {
+		return t, nil
+	}
+	if err := t.UnmarshalText([]byte(f.value)); err != nil || t.IsZero() {
+		return t, invalid(name, `must be a time as RFC 3339 writes it, such as "2026-11-27T09:00:00Z"`)
+	}
+	return t.UTC().Truncate(time.Microsecond), nil
+}
+
+// reserve returns how long stock is to be reserved: 0 where that is left out.
+func reserve(f field[string]) (time.Duration, error) {
+	if !f.set {
+		return 0, nil
+	}
+	d, ok := reservation(f.value)
+	if !ok {
+		return 0, invalid("reserve_for", fmt.Sprintf(`must be a duration such as "15m", 1us to %vh in whole microseconds`, stock.MaxReserve.Hours()))
+	}
+	return d, nil
+}
+
+// reservation reads a duration as Go writes it. It has no sign.
+func reservation(text string) (d time.Duration, ok bool) {
+	d, err := time.ParseDuration(text)
+	return d, err == nil && !strings.HasPrefix(text, "+") && d >= time.Microsecond && d <= stock.MaxReserve && d%time.Microsecond == 0
+}
