@@ -12,7 +12,7 @@ import (
 func TestMainJob(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	created := `{"sku":"shoe","stock":5,"available":5,"reserved":0,"committed":0,"segments":[{"segment":0,"available":3},{"segment":1,"available":2}]}`
+	created := `{"sku":"shoe","stock":5,"available":5,"reserved":0,"committed":0,"layout":1,"segments":[{"segment":0,"available":3},{"segment":1,"available":2}]}`
 	s.want(s.send("PUT", "/v1/skus/shoe", `{"stock":5,"segments":2}`), 201, created)
 	s.want(s.send("PUT", "/v1/skus/shoe", `{"segments":2,"stock":5}`), 200, created)
 	s.wantProblem(s.send("PUT", "/v1/skus/shoe", `{"stock":6,"segments":2}`), 409, "sku_exists")
@@ -37,7 +37,7 @@ func TestMainJob(t *testing.T) {
 	s.wantProblem(s.send("POST", "/v1/skus/shoe/restock", `{"ref":"van","quantity":2,"reason":"delivery"}`), 422, "ref_reused")
 	s.want(s.send("POST", "/v1/skus/shoe/deductions", `{"order_id":"o3","quantity":1}`), 201, "")
 	a := s.send("GET", "/v1/skus/shoe", "")
-	if !strings.HasPrefix(a.body, `{"sku":"shoe","stock":8,"available":2,"reserved":0,"committed":6,"segments":[`) {
+	if !strings.HasPrefix(a.body, `{"sku":"shoe","stock":8,"available":2,"reserved":0,"committed":6,"layout":1,"segments":[`) {
 		t.Errorf("got %s", a.body)
 	}
 }
@@ -103,98 +103,6 @@ func TestOrderIDsThatNeedEscaping(t *testing.T) {
 	}
 }
 
-func TestBadInput(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	s.want(s.send("PUT", "/v1/skus/a", `{"stock":100}`), 201, "")
-	long := strings.Repeat("x", 129)
-	for _, c := range []struct {
-		path, body, field string
-		says              string
-	}{
-		{"deductions", `{"order_id":"o","quantity":0}`, "quantity", "1 to 1000000"},
-		{"deductions", `{"order_id":"o","quantity":-1}`, "quantity", "1 to 1000000"},
-		{"deductions", `{"order_id":"o","quantity":1000001}`, "quantity", "1 to 1000000"},
-		{"deductions", `{"order_id":"o","quantity":2147483648}`, "quantity", "1 to 1000000"},
-		{"deductions", `{"order_id":"o","quantity":9223372036854775808}`, "quantity", "1 to 1000000"},
-		{"deductions", `{"order_id":"o","quantity":1.5}`, "quantity", "whole number"},
-		{"deductions", `{"order_id":"o","quantity":1e3}`, "quantity", "whole number"},
-		{"deductions", `{"order_id":"o","quantity":"1"}`, "quantity", "whole number"},
-		{"deductions", `{"order_id":"o","quantity":null}`, "quantity", "whole number"},
-		{"deductions", `{"order_id":"o","quantity":true}`, "quantity", "whole number"},
-		{"deductions", `{"order_id":"o","quantity":[1]}`, "quantity", "whole number"},
-		{"deductions", `{"order_id":"o"}`, "quantity", "required"},
-		{"deductions", `{"quantity":1}`, "order_id", "required"},
-		{"deductions", `{"order_id":null,"quantity":1}`, "order_id", "string"},
-		{"deductions", `{"order_id":7,"quantity":1}`, "order_id", "string"},
-		{"deductions", `{"order_id":"","quantity":1}`, "order_id", "1 to 128 bytes"},
-		{"deductions", `{"order_id":"` + long + `","quantity":1}`, "order_id", "1 to 128 bytes"},
-		{"deductions", `{"order_id":"a\u0000b","quantity":1}`, "order_id", "control"},
-		{"deductions", `{"order_id":"a\nb","quantity":1}`, "order_id", "control"},
-		{"deductions", "{\"order_id\":\"\xff\",\"quantity\":1}", "order_id", "JSON"},
-		{"deductions", `{"order_id":"o","buyer_id":"","quantity":1}`, "buyer_id", "empty"},
-		{"deductions", `{"order_id":"o","buyer_id":null,"quantity":1}`, "buyer_id", "string"},
-		{"deductions", `{"order_id":"o","quantity":1,"quantity":2}`, "quantity", "twice"},
-		{"deductions", `{"order_id":"o","quantity":1,"price":2}`, "price", "not a field"},
-		{"deductions", `{"order_id":"o","quantity":1,"fence":2}`, "fence", "not a field"},
-		{"deductions", `{"order_id":"o","quantity":1,"reserve_for":"15m"}`, "reserve_for", "not a field"},
-		{"deductions", `{"order_id":"o","quantity":1,"Quantity":1}`, "Quantity", "not a field"},
-		{"deductions", `{"order_id":"o","quantity":1} {}`, "body", "JSON"},
-		{"deductions", `{"order_id":"o","quantity":1`, "body", "JSON"},
-		{"deductions", `[]`, "body", "JSON object"},
-		{"deductions", `"x"`, "body", "JSON object"},
-		{"deductions", `null`, "order_id", "required"},
-		{"restock", `{"ref":"r","quantity":0}`, "quantity", "1 to 1000000"},
-		{"restock", `{"quantity":1}`, "ref", "required"},
-		{"restock", `{"ref":"r","quantity":1,"reason":7}`, "reason", "string"},
-		{"restock", `{"ref":"r","quantity":1,"reason":"` + strings.Repeat("x", 501) + `"}`, "reason", "500"},
-	} {
-		s.wantProblem(s.send("POST", "/v1/skus/a/"+c.path, c.body), 400, "invalid_request", `"field":"`+c.field+`"`, c.says)
-	}
-	for _, c := range []struct{ body, field string }{
-		{`{}`, "stock"},
-		{`{"stock":-1}`, "stock"},
-		{`{"stock":1000000001}`, "stock"},
-		{`{"stock":1,"segments":0}`, "segments"},
-		{`{"stock":1,"segments":1025}`, "segments"},
-		{`{"stock":1,"segments":9223372036854775808}`, "segments"},
-		{`{"stock":1,"per_buyer_limit":1}`, "per_buyer_limit"},
-		{`{"stock":1,"sale_starts_at":"2026-01-01T00:00:00Z"}`, "sale_starts_at"},
-		{`{"stock":1,"name":"a\u0007"}`, "name"},
-	} {
-		s.wantProblem(s.send("PUT", "/v1/skus/b", c.body), 400, "invalid_request", `"field":"`+c.field+`"`)
-	}
-	if a := s.send("GET", "/v1/skus/a", ""); !strings.Contains(a.body, `"available":100,`) {
-		t.Errorf("bad input sold something: %s", a.body)
-	}
-}
-
-func TestBadPaths(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	for _, sku := range []string{"a%20b", "%C3%A4", strings.Repeat("x", 65), "a%7Bb%7D", "a%2Fb"} {
-		s.wantProblem(s.send("GET", "/v1/skus/"+sku, ""), 400, "invalid_request", `"field":"sku"`)
-	}
-	s.wantProblem(s.send("GET", "/v1/skus/a/deductions/"+strings.Repeat("x", 129), ""), 400, "invalid_request", `"field":"order_id"`)
-	s.wantProblem(s.send("GET", "/v1/skus/a/deductions/a%0Ab", ""), 400, "invalid_request", `"field":"order_id"`)
-	s.wantProblem(s.send("DELETE", "/v1/skus/a", ""), 405, "method_not_allowed")
-	for _, path := range []string{"/", "/v2", "/v1/skus", "/v1/skus/a/nothing", "/metrics", "/healthz", "/readyz", "/debug/pprof/", "/v1/orders"} {
-		s.wantProblem(s.send("GET", path, ""), 404, "not_found")
-	}
-}
-
-func TestBodyThatIsTooLargeOrNotJSON(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	s.want(s.send("PUT", "/v1/skus/a", `{"stock":1}`), 201, "")
-	huge := `{"order_id":"` + strings.Repeat("x", 10<<20) + `","quantity":1}`
-	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", huge), 413, "too_large")
-	for _, mediaType := range []string{"text/plain", "application/x-www-form-urlencoded", "x"} {
-		s.wantProblem(s.sendAs(mediaType, "POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`), 415, "unsupported_media_type")
-	}
-	s.want(s.sendAs("application/json; charset=utf-8", "POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`), 201, "")
-}
-
 func TestDocumentIsServed(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -231,7 +139,7 @@ func TestAdmin(t *testing.T) {
 
 func (s *site) admin(path string) string {
 	s.Helper()
-	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.app.AdminURL()+path, nil)
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.adminURL+path, nil)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -3,20 +3,29 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"inventory/internal/api"
 	"inventory/internal/app"
+	"inventory/internal/stock"
+	"inventory/internal/stock/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,28 +33,87 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // site is a running service whose every answer is held against the document.
 type site struct {
 	*testing.T
-	app    *app.App
-	client *http.Client
-	router routers.Router
+	url, adminURL string
+	client        *http.Client
+	router        routers.Router
 }
 
+// open starts a site as it is in production, with everything embedded.
 func open(t *testing.T) *site {
 	t.Helper()
 	a, err := app.Start(t.Context(), app.Config{DatabaseURL: "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{}
 	t.Cleanup(func() {
-		transport.CloseIdleConnections()
 		if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})
-	return &site{T: t, app: a, client: &http.Client{Transport: transport}, router: document(t)}
+	return newSite(t, a.URL(), a.AdminURL())
 }
 
-func document(t *testing.T) routers.Router {
+// openAt starts a site without locks whose time is the clock's.
+func openAt(t *testing.T, clock *clock) *site {
+	t.Helper()
+	server := httptest.NewServer(newHandler(t, clock.now))
+	t.Cleanup(server.Close)
+	return newSite(t, server.URL, "")
+}
+
+func newSite(t *testing.T, url, adminURL string) *site {
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	router, err := legacy.NewRouter(document(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &site{T: t, url: url, adminURL: adminURL, client: &http.Client{Transport: transport}, router: router}
+}
+
+// newHandler returns the public handler of a service on a database of its own; nil is the system's clock.
+func newHandler(t testing.TB, clock func() time.Time) http.Handler {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "inventory.db")
+	if _, err := app.MigrateUp(t.Context(), "sqlite:"+file); err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlite.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := stock.NewService(stock.Config{Store: store, Lanes: 1, Clock: clock})
+	t.Cleanup(func() {
+		if err := errors.Join(service.Close(context.WithoutCancel(t.Context())), store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return api.New(api.Config{
+		Service: service, Metrics: api.NewMetrics(prometheus.NewRegistry()), Logger: slog.New(slog.DiscardHandler),
+	})
+}
+
+// clock is a clock that stands until it is moved.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+func document(t testing.TB) *openapi3.T {
 	t.Helper()
 	text, err := os.ReadFile("openapi.yaml")
 	if err != nil {
@@ -58,11 +126,7 @@ func document(t *testing.T) routers.Router {
 	if err := doc.Validate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	router, err := legacy.NewRouter(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return router
+	return doc
 }
 
 type answer struct {
@@ -79,7 +143,7 @@ func (s *site) send(method, path, body string) answer {
 
 func (s *site) sendAs(mediaType, method, path, body string) answer {
 	s.Helper()
-	request, err := http.NewRequestWithContext(s.Context(), method, s.app.URL()+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		s.Fatal(err)
 	}

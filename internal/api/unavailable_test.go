@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -25,15 +25,41 @@ type brokenStore struct {
 	err error
 }
 
-func (s brokenStore) Segments(context.Context, string) ([]int64, error) { return nil, s.err }
+func (s brokenStore) CreateSKU(context.Context, stock.NewSKU, time.Time) (bool, error) {
+	return false, s.err
+}
 
-func (s brokenStore) Status(context.Context, string) (stock.Status, error) {
+func (s brokenStore) Look(context.Context, ...string) (map[string]stock.View, error) {
+	return nil, s.err
+}
+
+func (s brokenStore) Status(context.Context, string, time.Time) (stock.Status, error) {
 	return stock.Status{}, s.err
 }
 
+func (s brokenStore) Deduction(context.Context, string, string) (stock.Deduction, error) {
+	return stock.Deduction{}, s.err
+}
+
+func (s brokenStore) Settle(context.Context, stock.Settlement) ([]stock.Settled, error) {
+	return nil, s.err
+}
+
+func (s brokenStore) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
+
 func (s brokenStore) Watch(context.Context, func(), func(string)) error { return nil }
 
-func (s brokenStore) Restock(context.Context, stock.Restock) (bool, error) { panic(s.err) }
+func (s brokenStore) Restock(context.Context, stock.Movement) (bool, error) { panic(s.err) }
+
+func (s brokenStore) Adjust(context.Context, stock.Movement) (bool, error) { return false, s.err }
+
+func (s brokenStore) Movements(context.Context, string, stock.Position, int) ([]stock.Movement, error) {
+	return nil, s.err
+}
+
+func (s brokenStore) Audit(context.Context, string) (stock.Audit, error) {
+	return stock.Audit{}, s.err
+}
 
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
@@ -57,30 +83,32 @@ func TestUnavailable(t *testing.T) {
 				Service: service, Metrics: api.NewMetrics(prometheus.NewRegistry()),
 				Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			})
-			for _, r := range []*http.Request{
-				httptest.NewRequestWithContext(t.Context(), "GET", "/v1/skus/a", nil),
-				post(t, "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`),
-				post(t, "/v1/skus/a/restock", `{"ref":"r","quantity":1}`), // its handler panics
+			for _, r := range []struct{ method, path, body string }{
+				{"PUT", "/v1/skus/a", `{"stock":1}`},
+				{"GET", "/v1/skus/a", ""},
+				{"POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`},
+				{"GET", "/v1/skus/a/deductions/o", ""},
+				{"POST", "/v1/skus/a/deductions/o/commit", ""},
+				{"POST", "/v1/skus/a/deductions/o/cancel", ""},
+				{"POST", "/v1/orders", `{"order_id":"o","lines":[{"sku":"a","quantity":1}]}`},
+				{"POST", "/v1/skus/a/restock", `{"ref":"r","quantity":1}`}, // its handler panics
+				{"POST", "/v1/skus/a/adjust", `{"ref":"r","quantity":1,"reason":"count"}`},
+				{"POST", "/v1/skus/a/resegment", `{"ref":"r","segments":1}`},
+				{"GET", "/v1/skus/a/movements", ""},
+				{"GET", "/v1/skus/a/audit", ""},
+				{"GET", "/v1/audit", ""},
 			} {
-				w := httptest.NewRecorder()
-				handler.ServeHTTP(w, r)
+				w := serve(t, handler, r.method, r.path, r.body)
 				body := w.Body.String()
 				if w.Code != 503 || w.Header().Get("Retry-After") == "" || strings.Contains(body, "canary") {
-					t.Errorf("%s: %d, Retry-After %q, %s", r.URL, w.Code, w.Header().Get("Retry-After"), body)
+					t.Errorf("%s: %d, Retry-After %q, %s", r.path, w.Code, w.Header().Get("Retry-After"), body)
 				}
-				if r.URL.Path != "/v1/skus/a/restock" && !strings.Contains(body, `"code":"`+c.code+`"`) {
-					t.Errorf("%s: %s", r.URL, body)
+				if r.path != "/v1/skus/a/restock" && !strings.Contains(body, `"code":"`+c.code+`"`) {
+					t.Errorf("%s: %s", r.path, body)
 				}
 			}
 		})
 	}
-}
-
-func post(t *testing.T, path, body string) *http.Request {
-	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	return r
 }
 
 func TestReadiness(t *testing.T) {

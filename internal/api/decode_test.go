@@ -1,0 +1,87 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"inventory/internal/api/client"
+	"inventory/internal/stock"
+)
+
+// requests are the bodies that are decoded, each with the type that a client encodes.
+func requests() []struct {
+	read func(text []byte) error
+	sent func() any
+} {
+	return []struct {
+		read func(text []byte) error
+		sent func() any
+	}{
+		{reader(func(b newSKU) error { _, err := b.sku("a"); return err }), func() any { return new(client.NewSKU) }},
+		{reader(func(b newDeduction) error { _, err := b.order(); return err }), func() any { return new(client.NewDeduction) }},
+		{reader(func(b newOrder) error { _, err := b.order(); return err }), func() any { return new(client.NewOrder) }},
+		{reader(func(commitRequest) error { return nil }), func() any { return new(client.Commit) }},
+		{reader(func(cancelRequest) error { return nil }), func() any { return new(client.Cancel) }},
+		{reader(func(b unitsRequest) error { _, err := b.movement(stock.Restocked); return err }), func() any { return new(client.Restock) }},
+		{reader(func(b unitsRequest) error { _, err := b.movement(stock.Adjusted); return err }), func() any { return new(client.Adjustment) }},
+		{reader(func(b resegmentRequest) error { _, err := b.movement(); return err }), func() any { return new(client.Resegment) }},
+	}
+}
+
+func reader[T any](convert func(T) error) func(text []byte) error {
+	return func(text []byte) error {
+		var body T
+		if err := decodeText(text, &body); err != nil {
+			return err
+		}
+		return convert(body)
+	}
+}
+
+// FuzzDecode reads any body as any request: it is refused as bad input that names a field, or Go's decoder reads it too.
+func FuzzDecode(f *testing.F) {
+	for i := range requests() {
+		for _, body := range []string{
+			``, ` `, `{}`, `null`, `[]`, `{"a":`, `{"stock":1,"segments":2,"name":"ü","per_buyer_limit":1,"max_quantity":2}`,
+			`{"stock":1,"sale_starts_at":"2026-01-01T00:00:00Z","sale_ends_at":"2026-01-01T00:00:00+01:00"}`,
+			`{"order_id":"o","buyer_id":"b","quantity":1,"reserve_for":"15m"}`, `{"order_id":"\ud83d\ude00","quantity":9223372036854775808}`,
+			`{"order_id":"o","lines":[{"sku":"a","quantity":1},{"sku":"b","quantity":2}]}`, `{"order_id":"o","lines":[null]}`,
+			`{"quantity":1,"quantity":1}`, `{"Quantity":1}`, `{"quantity":"1"}`, `{"quantity":1} {}`, `{"quantity":-0}`,
+			`{"ref":"r","quantity":-3,"reason":"count"}`, `{"ref":"r","segments":8,"reason":""}`, "{\"ref\":\"\xff\"}",
+		} {
+			f.Add(uint(i), []byte(body))
+		}
+	}
+	f.Fuzz(func(t *testing.T, kind uint, text []byte) {
+		request := requests()[kind%uint(len(requests()))]
+		if err := request.read(text); err != nil {
+			refusal, ok := errors.AsType[*stock.Error](err)
+			if !ok || refusal.Code != stock.CodeInvalidRequest || refusal.Field == "" || refusal.Message == "" {
+				t.Errorf("%q: %#v", text, err)
+			}
+			return
+		}
+		decoder := json.NewDecoder(strings.NewReader(string(text)))
+		decoder.DisallowUnknownFields()
+		err := decoder.Decode(request.sent())
+		// A number that no field can hold is read as one that is too large, and refused by the service.
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); err != nil && (!ok || !strings.HasPrefix(wrong.Value, "number")) {
+			t.Errorf("%q was read, and Go's decoder says %v", text, err)
+		}
+	})
+}
+
+// A cursor is read as the position it was made of.
+func FuzzCursor(f *testing.F) {
+	f.Add("AAYIV9aUAABy")
+	f.Add("")
+	f.Add("!")
+	f.Fuzz(func(t *testing.T, text string) {
+		position, ok := positionOf(text)
+		if ok && cursorOf(position) != text {
+			t.Errorf("%q is read as %+v, whose cursor is %q", text, position, cursorOf(position))
+		}
+	})
+}

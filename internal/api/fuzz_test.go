@@ -1,0 +1,150 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// bodyRoutes are the routes that read a body. Order "o" of SKU "a" is a reservation.
+func bodyRoutes() []struct{ method, path, document string } {
+	return []struct{ method, path, document string }{
+		{"PUT", "/v1/skus/b", "NewSKU"},
+		{"POST", "/v1/skus/a/deductions", "NewDeduction"},
+		{"POST", "/v1/skus/a/deductions/o/commit", "Commit"},
+		{"POST", "/v1/skus/a/deductions/o/cancel", "Cancel"},
+		{"POST", "/v1/orders", "NewOrder"},
+		{"POST", "/v1/skus/a/restock", "Restock"},
+		{"POST", "/v1/skus/a/adjust", "Adjustment"},
+		{"POST", "/v1/skus/a/resegment", "Resegment"},
+	}
+}
+
+// FuzzBodies sends any body to any route: it is refused with a problem, or it is one that the document allows.
+func FuzzBodies(f *testing.F) {
+	for i := range bodyRoutes() {
+		for _, body := range []string{
+			``, `{}`, `null`, `[]`, `{"a":`, `{"stock":1,"segments":2,"name":"ü","per_buyer_limit":1,"max_quantity":2}`,
+			`{"stock":1,"sale_starts_at":"2026-01-01T00:00:00Z","sale_ends_at":"2999-12-31T23:59:59.999999999+01:00"}`,
+			`{"order_id":"p","buyer_id":"b","quantity":1,"reserve_for":"1h0.5s"}`, `{"order_id":"\u0070\ud83d\ude00","quantity":1}`,
+			`{"quantity":1}`, `{"quantity":-0}`, `{"order_id":"q","lines":[{"sku":"a","quantity":1},{"sku":"c","quantity":1}],"reserve_for":"1µs"}`,
+			`{"ref":"r","quantity":-3,"reason":"count"}`, `{"ref":"s","segments":1024}`, `{"ref":"t","quantity":1e6}`,
+		} {
+			f.Add(uint(i), []byte(body))
+		}
+	}
+	handler := newHandler(f, nil)
+	for _, sku := range []string{"a", "c"} {
+		if w := serve(f, handler, "PUT", "/v1/skus/"+sku, `{"stock":1000000000}`); w.Code != 201 {
+			f.Fatal(w.Body)
+		}
+	}
+	if w := serve(f, handler, "POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":9,"reserve_for":"700h"}`); w.Code != 201 {
+		f.Fatal(w.Body)
+	}
+	schemas := document(f).Components.Schemas
+	f.Fuzz(func(t *testing.T, route uint, body []byte) {
+		r := bodyRoutes()[route%uint(len(bodyRoutes()))]
+		w := serve(t, handler, r.method, r.path, string(body))
+		if w.Code >= 400 {
+			wantRefusal(t, w)
+			return
+		}
+		if strings.TrimSpace(string(body)) != "" {
+			holdBody(t, schemas[r.document].Value, body)
+		}
+	})
+}
+
+// FuzzIDs puts any SKU, order id and buyer id wherever they are taken: what is refused is refused as bad input, and what is
+// accepted can be read again.
+func FuzzIDs(f *testing.F) {
+	for _, id := range []string{"o", "a/b", "..", ".", "a b", "ü😀", "a%2Fb", "?x=1", "", "\x00", "\n", "\xff", "\u0085", "\u2028", "{}", "'", strings.Repeat("x", 128)} {
+		f.Add(id, id, id)
+		f.Add("a", id, "buyer")
+		f.Add("a", "order "+id, id)
+	}
+	handler := newHandler(f, nil)
+	f.Fuzz(func(t *testing.T, sku, orderID, buyerID string) {
+		path := "/v1/skus/" + url.PathEscape(sku)
+		body, err := json.Marshal(map[string]any{"order_id": orderID, "buyer_id": buyerID, "quantity": 1, "reserve_for": "1h"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := path + "/deductions/" + url.PathEscape(orderID)
+		serve(t, handler, "PUT", path, `{"stock":1000000000,"segments":1}`)
+		accepted := false
+		for i, r := range []struct{ method, path, body string }{
+			{"POST", path + "/deductions", string(body)},
+			{"POST", path + "/deductions", `{"order_id":"` + orderID + `","buyer_id":"` + buyerID + `","quantity":1,"reserve_for":"1h"}`},
+			{"GET", order, ""},
+			{"POST", order + "/commit", ""},
+			{"POST", order + "/cancel", `{}`},
+			{"POST", path + "/restock", `{"ref":` + quoted(t, orderID) + `,"quantity":1}`},
+			{"POST", "/v1/orders", `{"order_id":` + quoted(t, orderID) + `,"lines":[{"sku":` + quoted(t, sku) + `,"quantity":1}]}`},
+			{"GET", path + "/movements?limit=1&after=" + url.QueryEscape(orderID), ""},
+			{"GET", path, ""},
+		} {
+			w := serve(t, handler, r.method, r.path, r.body)
+			if w.Code >= 400 {
+				wantRefusal(t, w)
+			}
+			accepted = accepted || (i == 0 && w.Code < 300 && utf8.ValidString(orderID)) // what is no UTF-8 is another id in JSON
+			if accepted && r.path == order && w.Code != 200 {
+				t.Errorf("%s %s after it was accepted: %d %s", r.method, r.path, w.Code, w.Body)
+			}
+		}
+	})
+}
+
+// serve lets the handler answer a request.
+func serve(t testing.TB, handler http.Handler, method, path, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	if r.ContentLength > 0 {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+// wantRefusal checks that an answer is the caller's fault, and says which.
+func wantRefusal(t *testing.T, w *httptest.ResponseRecorder) {
+	t.Helper()
+	var problem struct{ Code, Field, Detail string }
+	if err := json.Unmarshal(w.Body.Bytes(), &problem); err != nil {
+		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+	}
+	if w.Code >= 500 || problem.Code == "" || problem.Detail == "" || (w.Code == 400) != (problem.Field != "") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// holdBody holds a body that was accepted against the document.
+func holdBody(t *testing.T, schema *openapi3.Schema, body []byte) {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		t.Fatalf("%q was accepted: %v", body, err)
+	}
+	if err := schema.VisitJSON(value, openapi3.EnableFormatValidation()); err != nil {
+		t.Fatalf("%q was accepted: %v", body, err)
+	}
+}
+
+// quoted is a text in JSON; what is no UTF-8 is replaced.
+func quoted(t *testing.T, text string) string {
+	t.Helper()
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(quoted)
+}

@@ -1,0 +1,89 @@
+package api_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	s := openAt(t, clock)
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":10,"segments":4}`), 201, "")
+	s.want(s.send("PUT", "/v1/skus/b", `{"stock":1}`), 201, "")
+	const order = `{"order_id":"o","buyer_id":"ann","lines":[{"sku":"b","quantity":1},{"sku":"a","quantity":9}]}`
+	placed := `{"order_id":"o","buyer_id":"ann","lines":[{"sku":"b","quantity":1,"status":"committed"},{"sku":"a","quantity":9,"status":"committed"}]}`
+	s.want(s.send("POST", "/v1/orders", order), 201, placed)
+	s.want(s.send("POST", "/v1/orders", order), 200, placed)
+	for _, other := range []string{
+		strings.Replace(order, "ann", "bob", 1), strings.Replace(order, "9", "8", 1), strings.Replace(order, `,{"sku":"a","quantity":9}`, "", 1),
+		strings.Replace(order, `"lines"`, `"reserve_for":"1h","lines"`, 1),
+	} {
+		s.wantProblem(s.send("POST", "/v1/orders", other), 422, "order_id_reused")
+	}
+	s.want(s.send("POST", "/v1/skus/b/deductions", `{"order_id":"o","buyer_id":"ann","quantity":1}`), 200, "")
+	s.wantProblem(s.send("POST", "/v1/skus/b/deductions", `{"order_id":"o","buyer_id":"ann","quantity":2}`), 422, "order_id_reused")
+	s.want(s.send("GET", "/v1/skus/b/deductions/o", ""), 200, "")
+
+	s.wantProblem(s.send("POST", "/v1/orders", `{"order_id":"p","lines":[{"sku":"a","quantity":1},{"sku":"b","quantity":1}]}`), 409, "sold_out", `"sku":"b"`)
+	s.wantProblem(s.send("POST", "/v1/orders", `{"order_id":"p","lines":[{"sku":"a","quantity":2}]}`), 409, "insufficient_stock", `"sku":"a"`, `"available":1`)
+	s.wantProblem(s.send("POST", "/v1/orders", `{"order_id":"p","lines":[{"sku":"a","quantity":1},{"sku":"none","quantity":1}]}`), 404, "unknown_sku")
+	s.wantUnits("a", `"available":1,"reserved":0,"committed":9`)
+
+	s.want(s.send("POST", "/v1/skus/b/deductions/o/cancel", ""), 200, "")
+	s.want(s.send("POST", "/v1/orders", order), 200, strings.Replace(placed, "committed", "cancelled", 1))
+}
+
+func TestReservedOrder(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	s := openAt(t, clock)
+	for _, sku := range []string{"a", "b"} {
+		s.want(s.send("PUT", "/v1/skus/"+sku, `{"stock":5}`), 201, "")
+	}
+	const order = `{"order_id":"o","reserve_for":"10m","lines":[{"sku":"a","quantity":2},{"sku":"b","quantity":3}]}`
+	answer := func(a, b string) string {
+		return `{"order_id":"o","lines":[{"sku":"a","quantity":2,"status":"` + a + `},{"sku":"b","quantity":3,"status":"` + b + `}]}`
+	}
+	reserved, expired := `reserved","expires_at":"2026-11-27T09:10:00Z"`, `expired","expires_at":"2026-11-27T09:10:00Z"`
+	s.want(s.send("POST", "/v1/orders", order), 201, answer(reserved, reserved))
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/commit", ""), 200, "")
+	s.want(s.send("POST", "/v1/orders", order), 200, answer(`committed"`, reserved))
+	clock.advance(10 * time.Minute)
+	s.want(s.send("POST", "/v1/orders", order), 200, answer(`committed"`, expired))
+	s.wantUnits("a", `"available":3,"reserved":0,"committed":2`)
+	s.wantUnits("b", `"available":5,"reserved":0,"committed":0`)
+}
+
+func TestOneOrderFiftyTimes(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	lines := []string{`{"sku":"a","quantity":2}`, `{"sku":"b","quantity":2}`}
+	for _, sku := range []string{"a", "b"} {
+		s.want(s.send("PUT", "/v1/skus/"+sku, `{"stock":100}`), 201, "")
+	}
+	created := make([]bool, 50)
+	var wg sync.WaitGroup
+	for i := range created {
+		wg.Go(func() { // every second the other way round
+			a := s.send("POST", "/v1/orders", `{"order_id":"same","lines":[`+lines[i%2]+`,`+lines[1-i%2]+`]}`)
+			if created[i] = a.status == 201; !created[i] && a.status != 200 {
+				t.Errorf("got %d %s", a.status, a.body)
+			}
+		})
+	}
+	wg.Wait()
+	times := 0
+	for _, yes := range created {
+		if yes {
+			times++
+		}
+	}
+	if times != 1 {
+		t.Errorf("201 came %d times", times)
+	}
+	s.wantUnits("a", `"available":98,`)
+	s.wantUnits("b", `"available":98,`)
+}

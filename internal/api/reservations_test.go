@@ -1,0 +1,135 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReservation(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	s := openAt(t, clock)
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":10,"segments":2}`), 201, "")
+	const order = `{"order_id":"o","buyer_id":"ann","quantity":4,"reserve_for":"15m"}`
+	reserved := `{"sku":"a","order_id":"o","buyer_id":"ann","quantity":4,"status":"reserved","expires_at":"2026-11-27T09:15:00Z"}`
+	s.want(s.send("POST", "/v1/skus/a/deductions", order), 201, reserved)
+	clock.advance(time.Minute)
+	s.want(s.send("POST", "/v1/skus/a/deductions", order), 200, reserved)
+	s.want(s.send("POST", "/v1/skus/a/deductions", strings.Replace(order, "15m", "900s", 1)), 200, reserved)
+	for _, other := range []string{`"14m"`, `"15m0.000001s"`} {
+		s.wantProblem(s.send("POST", "/v1/skus/a/deductions", strings.Replace(order, `"15m"`, other, 1)), 422, "order_id_reused")
+	}
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"o","buyer_id":"ann","quantity":4}`), 422, "order_id_reused")
+	s.wantUnits("a", `"available":6,"reserved":4,"committed":0`)
+
+	committed := `{"sku":"a","order_id":"o","buyer_id":"ann","quantity":4,"status":"committed"}`
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/commit", ""), 200, committed)
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/commit", "{}"), 200, committed)
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/commit", `{"quantity":4}`), 200, committed)
+	s.want(s.send("POST", "/v1/skus/a/deductions", order), 200, committed)
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/o/commit", `{"quantity":3}`), 409, "not_reserved")
+	s.wantUnits("a", `"available":6,"reserved":0,"committed":4`)
+	clock.advance(time.Hour)
+	s.wantUnits("a", `"available":6,"reserved":0,"committed":4`)
+
+	cancelled := `{"sku":"a","order_id":"o","buyer_id":"ann","quantity":4,"status":"cancelled"}`
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/cancel", ""), 200, cancelled)
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/cancel", "{}"), 200, cancelled)
+	s.want(s.send("POST", "/v1/skus/a/deductions", order), 200, cancelled)
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/o/commit", ""), 409, "not_reserved", "cancelled")
+	s.wantUnits("a", `"available":10,"reserved":0,"committed":0`)
+}
+
+func TestReservationExpires(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	s := openAt(t, clock)
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":3,"segments":1}`), 201, "")
+	const order = `{"order_id":"o","quantity":3,"reserve_for":"1m30.5s"}`
+	s.want(s.send("POST", "/v1/skus/a/deductions", order), 201, "")
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":1}`), 409, "sold_out")
+	clock.advance(90*time.Second + 499*time.Millisecond)
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":1}`), 409, "sold_out")
+	clock.advance(time.Millisecond)
+	s.wantUnits("a", `"available":3,"reserved":0,"committed":0`)
+	expired := `{"sku":"a","order_id":"o","quantity":3,"status":"expired","expires_at":"2026-11-27T09:01:30.5Z"`
+	s.want(s.send("POST", "/v1/skus/a/deductions", order), 200, expired+"}")
+	s.want(s.send("GET", "/v1/skus/a/deductions/o", ""), 200, expired+`,"parts":[{"segment":0,"quantity":3}]}`)
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/o/commit", ""), 409, "not_reserved", "expired")
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/cancel", ""), 200, expired+"}")
+	s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":3}`), 201, "")
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"q","quantity":1}`), 409, "sold_out")
+	s.wantUnits("a", `"available":0,"reserved":0,"committed":3`)
+}
+
+func TestPartialCommit(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, newClock())
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":10,"segments":4}`), 201, "")
+	const order = `{"order_id":"o","quantity":9,"reserve_for":"720h"}` // more than a segment holds
+	s.want(s.send("POST", "/v1/skus/a/deductions", order), 201, "")
+	kept := `{"sku":"a","order_id":"o","quantity":4,"status":"committed"`
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/commit", `{"quantity":4}`), 200, kept+"}")
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/commit", `{"quantity":4}`), 200, kept+"}")
+	s.want(s.send("POST", "/v1/skus/a/deductions", order), 200, kept+"}")
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":4,"reserve_for":"720h"}`), 422, "order_id_reused")
+	s.wantUnits("a", `"available":6,"reserved":0,"committed":4`)
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/cancel", ""), 200, `{"sku":"a","order_id":"o","quantity":4,"status":"cancelled"}`)
+	s.wantUnits("a", `"available":10,"reserved":0,"committed":0`)
+}
+
+func TestSettlingWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, newClock())
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":10}`), 201, "")
+	for _, verb := range []string{"commit", "cancel"} {
+		s.wantProblem(s.send("POST", "/v1/skus/a/deductions/o/"+verb, ""), 404, "unknown_deduction")
+		s.wantProblem(s.send("POST", "/v1/skus/none/deductions/o/"+verb, ""), 404, "unknown_sku")
+		s.wantProblem(s.send("GET", "/v1/skus/a/deductions/o/"+verb, ""), 405, "method_not_allowed")
+	}
+}
+
+func TestTerms(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	s := openAt(t, clock)
+	const terms = `{"stock":10,"segments":1,"sale_starts_at":"2026-11-27T10:30:00.25+01:00","sale_ends_at":"2026-11-27T10:00:00Z",` +
+		`"per_buyer_limit":3,"max_quantity":2}`
+	created := `{"sku":"a","sale_starts_at":"2026-11-27T09:30:00.25Z","sale_ends_at":"2026-11-27T10:00:00Z","per_buyer_limit":3,"max_quantity":2,` +
+		`"stock":10,"available":10,"reserved":0,"committed":0,"layout":1,"segments":[{"segment":0,"available":10}]}`
+	s.want(s.send("PUT", "/v1/skus/a", terms), 201, created)
+	s.want(s.send("PUT", "/v1/skus/a", terms), 200, created)
+	s.want(s.send("PUT", "/v1/skus/a", strings.Replace(terms, "10:30:00.25+01:00", "09:30:00.25Z", 1)), 200, created)
+	for _, other := range []string{
+		strings.Replace(terms, "00.25", "00.26", 1), strings.Replace(terms, "10:00:00Z", "10:00:01Z", 1),
+		strings.Replace(terms, "limit\":3", "limit\":4", 1), strings.Replace(terms, "quantity\":2", "quantity\":3", 1), `{"stock":10,"segments":1}`,
+	} {
+		s.wantProblem(s.send("PUT", "/v1/skus/a", other), 409, "sku_exists")
+	}
+	deduct := func(order, buyer string, quantity string) answer {
+		return s.send("POST", "/v1/skus/a/deductions", `{"order_id":"`+order+`","buyer_id":"`+buyer+`","quantity":`+quantity+`}`)
+	}
+	s.wantProblem(deduct("o", "ann", "1"), 409, "sale_closed", `"sku":"a"`, "2026-11-27T09:30:00.25Z")
+	clock.advance(30*time.Minute + 250*time.Millisecond)
+	s.wantProblem(deduct("o", "ann", "3"), 400, "invalid_request", `"field":"quantity"`, "1 to 2")
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`), 400, "invalid_request", `"field":"buyer_id"`)
+	s.want(deduct("o", "ann", "2"), 201, "")
+	s.wantProblem(deduct("p", "ann", "2"), 409, "buyer_limit", `"sku":"a"`)
+	s.want(deduct("p", "ann", "1"), 201, "")
+	s.wantProblem(deduct("q", "ann", "1"), 409, "buyer_limit")
+	s.want(deduct("q", "bob", "1"), 201, "")
+	s.want(s.send("POST", "/v1/skus/a/deductions/p/cancel", ""), 200, "")
+	s.want(deduct("r", "ann", "1"), 201, "")
+	clock.advance(30 * time.Minute)
+	s.wantProblem(deduct("t", "bob", "1"), 409, "sale_closed")
+	s.want(deduct("o", "ann", "2"), 200, "") // who has won hears of it still
+}
+
+// wantUnits checks where a SKU's units are.
+func (s *site) wantUnits(sku, units string) {
+	s.Helper()
+	if a := s.send("GET", "/v1/skus/"+sku, ""); !strings.Contains(a.body, units) {
+		s.Errorf("want %s, got %s", units, a.body)
+	}
+}
