@@ -67,21 +67,31 @@ func TestWhatCannotWorkIsToldInOneLine(t *testing.T) {
 
 func TestMigrate(t *testing.T) {
 	t.Parallel()
+	files, err := filepath.Glob("../../migrations/sqlite/*.up.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	all := len(files)
 	for name, url := range map[string]string{"sqlite": sqliteFile(t), "postgres": database(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			applied := func(args ...string) int {
 				t.Helper()
 				r := invoke(t, append(args, "--database-url", url)...)
-				if r.code != 0 || strings.Count(r.out, "\n") != 5 {
+				if r.code != 0 || strings.Count(r.out, "\n") != all {
 					t.Fatalf("%v: exit status %d, %s%s", args, r.code, r.out, r.err)
 				}
 				return strings.Count(r.out, "applied")
 			}
-			for _, step := range []struct {
+			type step struct {
 				command string
 				want    int
-			}{{"status", 0}, {"down", 0}, {"up", 5}, {"up", 5}, {"down", 4}, {"status", 4}, {"up", 5}, {"down", 4}, {"down", 3}, {"down", 2}, {"down", 1}, {"down", 0}, {"up", 5}} {
+			}
+			steps := []step{{"status", 0}, {"down", 0}, {"up", all}, {"up", all}, {"down", all - 1}, {"status", all - 1}, {"up", all}}
+			for left := all - 1; left >= 0; left-- {
+				steps = append(steps, step{"down", left})
+			}
+			for _, step := range append(steps, step{"up", all}) {
 				if got := applied("migrate", step.command); got != step.want {
 					t.Fatalf("migrate %s: %d applied, want %d", step.command, got, step.want)
 				}
