@@ -36,6 +36,7 @@ type replayCommand struct {
 	Orders      string  `help:"CSV of order lines in time order, gzipped or not, with the columns order_id,at,buyer_id,sku,quantity. Default: ${default}, from the root of the repository." default:"loadtest/testdata/online-retail-2010-12-01.csv.gz" placeholder:"FILE"`
 	StockFactor float64 `help:"Stock of a SKU in parts of what all its orders ask for, 0 to 1000000. Default: ${default}." default:"0.8" placeholder:"FACTOR"`
 	Concurrency int     `help:"Requests under way at once, 1 to 10000, never two of one SKU. Default: ${default}." default:"64" placeholder:"REQUESTS"`
+	WholeOrders bool    `help:"Send the lines of an order as one order of several SKUs, all or nothing, and not SKU by SKU. Default: off."`
 	JSON        string  `help:"Write the result as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	Quick       bool    `help:"One short round: only the orders of the first 1500 lines. Default: off."`
 	targetFlags
@@ -81,7 +82,7 @@ func (c *replayCommand) plan() (replay.Plan, error) {
 	if c.Quick {
 		lines = orderfile.FirstOrders(lines, quickLines)
 	}
-	plan, err := replay.NewPlan(lines, c.StockFactor)
+	plan, err := replay.NewPlan(lines, c.StockFactor, c.WholeOrders)
 	if err != nil {
 		return replay.Plan{}, fmt.Errorf("plan the orders of %s: %w", c.Orders, err)
 	}

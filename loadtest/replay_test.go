@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -133,23 +134,26 @@ func modelled(plan replay.Plan) map[string]totals {
 		out[s.Name] = totals{left: s.Stock}
 	}
 	for _, q := range plan.Requests {
-		name := plan.SKUs[q.SKU].Name
-		of := out[name]
-		switch {
-		case q.IsReturn:
-			of.left, of.restocked = of.left+q.Quantity, of.restocked+q.Quantity
-		case of.left >= q.Quantity:
-			of.left, of.sold = of.left-q.Quantity, of.sold+q.Quantity
+		fits := !slices.ContainsFunc(q.Items, func(i replay.Item) bool { return out[plan.SKUs[i.SKU].Name].left < i.Quantity })
+		for _, item := range q.Items {
+			name := plan.SKUs[item.SKU].Name
+			of := out[name]
+			switch {
+			case q.IsReturn:
+				of.left, of.restocked = of.left+item.Quantity, of.restocked+item.Quantity
+			case fits:
+				of.left, of.sold = of.left-item.Quantity, of.sold+item.Quantity
+			}
+			out[name] = of
 		}
-		out[name] = of
 	}
 	return out
 }
 
 // replayShop replays the shop's file on the target of the flags, and demands that each SKU ends as modelled.
-func replayShop(t *testing.T, flags targetFlags, quick bool) {
+func replayShop(t *testing.T, flags targetFlags, whole bool) {
 	t.Helper()
-	c := replayCommand{Orders: shopFile, StockFactor: 0.8, Concurrency: 64, Quick: quick, targetFlags: flags}
+	c := replayCommand{Orders: shopFile, StockFactor: 0.8, Concurrency: 64, Quick: true, WholeOrders: whole, targetFlags: flags}
 	plan, err := c.plan()
 	if err != nil {
 		t.Fatal(err)
@@ -183,10 +187,20 @@ func replayShop(t *testing.T, flags targetFlags, quick bool) {
 
 func TestReplayOfTheShopEmbedded(t *testing.T) {
 	t.Parallel()
-	replayShop(t, targetFlags{}, true)
+	replayShop(t, targetFlags{}, false)
 }
 
 func TestReplayOfTheShopOnPrivateServers(t *testing.T) {
+	t.Parallel()
+	replayShop(t, targetFlags{PrivateServers: true}, false)
+}
+
+func TestReplayOfWholeOrdersEmbedded(t *testing.T) {
+	t.Parallel()
+	replayShop(t, targetFlags{}, true)
+}
+
+func TestReplayOfWholeOrdersOnPrivateServers(t *testing.T) {
 	t.Parallel()
 	replayShop(t, targetFlags{PrivateServers: true}, true)
 }
@@ -199,9 +213,16 @@ func TestTheWholeShopOnBothStores(t *testing.T) { // not parallel: it is long, a
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	for _, orders := range []string{"--whole-orders=false", "--whole-orders"} {
+		t.Run(orders, func(t *testing.T) { theWholeShop(t, program, orders) })
+	}
+}
+
+func theWholeShop(t *testing.T, program, orders string) {
+	t.Helper()
 	results := make([]map[string]any, 2)
 	for i, target := range []string{"--private-servers=false", "--private-servers"} {
-		args := []string{"replay", "--orders", shopFile, "--json=-", target}
+		args := []string{"replay", "--orders", shopFile, "--json=-", orders, target}
 		if testing.Short() {
 			args = append(args, "--quick")
 		}

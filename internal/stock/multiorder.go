@@ -9,7 +9,7 @@ import (
 )
 
 // MaxLines bounds an order of several SKUs.
-const MaxLines = 100
+const MaxLines = 1000
 
 // MultiOrder is an order of several SKUs: all of it, or nothing. Its order id is global, and each line is a deduction of
 // its SKU under that id as well.

@@ -94,6 +94,20 @@ func (f *Fleet) Deduct(ctx context.Context, sku string, order NewDeduction) (Ans
 	})
 }
 
+// PlaceOrder takes stock of several SKUs, all or nothing.
+func (f *Fleet) PlaceOrder(ctx context.Context, order NewOrder) (Answer[Order], error) {
+	return again(ctx, f, func(c *ClientWithResponses) (Answer[Order], error) {
+		r, err := c.PlaceOrderWithResponse(ctx, order)
+		if err != nil {
+			return Answer[Order]{}, err
+		}
+		return Answer[Order]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
+			r.ApplicationProblemJSON400, r.ApplicationProblemJSON404, r.ApplicationProblemJSON409, r.ApplicationProblemJSON413,
+			r.ApplicationProblemJSON415, r.ApplicationProblemJSON422, r.ApplicationProblemJSON503,
+		)}, nil
+	})
+}
+
 // CreateSKU creates a SKU.
 func (f *Fleet) CreateSKU(ctx context.Context, sku string, body NewSKU) (Answer[SKU], error) {
 	return again(ctx, f, func(c *ClientWithResponses) (Answer[SKU], error) {

@@ -39,29 +39,37 @@ type SKU struct {
 	Segments int
 }
 
-// Request is an order of one SKU, or a return to it.
+// Request is an order, or a return of one SKU.
 type Request struct {
-	SKU      int // index in Plan.SKUs
 	IsReturn bool
 	OrderID  string
 	BuyerID  string // "": not known
-	Quantity int64  // the sum of the lines
+	Items    []Item // one, unless orders are sent whole
 	Lines    int    // how many the request stands for
+}
+
+// Item is what a request asks of one SKU.
+type Item struct {
+	SKU      int   // index in Plan.SKUs
+	Quantity int64 // the sum of the lines
 }
 
 // planner collects a plan line by line.
 type planner struct {
 	plan     Plan
+	whole    bool
 	skus     map[string]int // index by name
 	requests map[key]int    // index
+	items    map[key]int    // index in its request
 }
 
-// key is what makes lines one request: the service takes an order id once from a SKU.
+// key is what makes lines one request: the service takes an order id once from a SKU. That of a whole order has no SKU.
 type key struct{ orderID, sku string }
 
-// NewPlan plans the replay of lines, with stocks of factor times the demand.
-func NewPlan(lines []orderfile.Line, factor float64) (Plan, error) {
-	p := planner{skus: map[string]int{}, requests: map[key]int{}}
+// NewPlan plans the replay of lines, with stocks of factor times the demand. Orders are sent whole, all or nothing, or SKU
+// by SKU.
+func NewPlan(lines []orderfile.Line, factor float64, whole bool) (Plan, error) {
+	p := planner{whole: whole, skus: map[string]int{}, requests: map[key]int{}, items: map[key]int{}}
 	for _, l := range lines {
 		if err := p.add(l); err != nil {
 			return Plan{}, &orderfile.LineError{Line: l.Number, Err: err}
@@ -83,32 +91,43 @@ func (p *planner) add(l orderfile.Line) error {
 		p.plan.LeftOut++
 		return nil
 	}
-	request := p.request(l)
-	request.Quantity += quantity
+	request, item := p.request(l)
+	item.Quantity += quantity
 	request.Lines++
 	switch {
-	case request.Quantity > stock.MaxQuantity:
+	case item.Quantity > stock.MaxQuantity:
 		return fmt.Errorf("order %q asks for more than %d units of %s", l.OrderID, stock.MaxQuantity, l.SKU)
+	case len(request.Items) > stock.MaxLines:
+		return fmt.Errorf("order %q has more than %d SKUs", l.OrderID, stock.MaxLines)
 	case request.IsReturn && len(refOf(l.OrderID, l.SKU)) > maxRefBytes:
 		return fmt.Errorf("order_id %q of a return is too long for a ref of %d bytes with %s", l.OrderID, maxRefBytes, l.SKU)
 	case !request.IsReturn:
-		p.plan.SKUs[request.SKU].Demand += quantity
+		p.plan.SKUs[item.SKU].Demand += quantity
 	}
 	return nil
 }
 
-// request finds or begins the request that a line belongs to. Its place is that of its first line.
-func (p *planner) request(l orderfile.Line) *Request {
+// request finds or begins the request that a line belongs to, and its item. Its place is that of its first line.
+func (p *planner) request(l orderfile.Line) (*Request, *Item) {
 	k := key{l.OrderID, l.SKU}
+	if p.whole && !l.IsReturn() {
+		k.sku = ""
+	}
 	at, known := p.requests[k]
 	if !known {
 		at = len(p.plan.Requests)
 		p.requests[k] = at
-		p.plan.Requests = append(p.plan.Requests, Request{
-			SKU: p.sku(l.SKU), IsReturn: l.IsReturn(), OrderID: l.OrderID, BuyerID: l.BuyerID,
-		})
+		p.plan.Requests = append(p.plan.Requests, Request{IsReturn: l.IsReturn(), OrderID: l.OrderID, BuyerID: l.BuyerID})
 	}
-	return &p.plan.Requests[at]
+	request := &p.plan.Requests[at]
+	i := key{l.OrderID, l.SKU}
+	of, known := p.items[i]
+	if !known {
+		of = len(request.Items)
+		p.items[i] = of
+		request.Items = append(request.Items, Item{SKU: p.sku(l.SKU)})
+	}
+	return request, &request.Items[of]
 }
 
 func (p *planner) sku(name string) int {

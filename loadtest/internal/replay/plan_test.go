@@ -34,7 +34,7 @@ func linesOf(t testing.TB, text string) []orderfile.Line {
 
 func TestPlanGroupsLines(t *testing.T) {
 	t.Parallel()
-	plan, err := NewPlan(linesOf(t, `
+	lines := linesOf(t, `
 		1  10001a 3
 		1  10001A 4
 		1  10001a 5
@@ -49,7 +49,8 @@ func TestPlanGroupsLines(t *testing.T) {
 		C4 10001A 8
 		5  10003  -5
 		1  10001a 1
-	`), 0.8)
+	`)
+	plan, err := NewPlan(lines, 0.8, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,16 +62,21 @@ func TestPlanGroupsLines(t *testing.T) {
 			{"10002", 0, 1, 1}, // came back although nobody had ordered it
 		},
 		Requests: []Request{
-			{0, false, "1", "b1", 9, 3},
-			{1, false, "1", "b1", 4, 1},
-			{0, false, "2", "b2", 6, 1},
-			{0, false, "3", "b3", 7, 1},
-			{0, true, "C4", "bC4", 5, 2},
-			{2, true, "C4", "bC4", 1, 1},
+			{false, "1", "b1", []Item{{0, 9}}, 3},
+			{false, "1", "b1", []Item{{1, 4}}, 1},
+			{false, "2", "b2", []Item{{0, 6}}, 1},
+			{false, "3", "b3", []Item{{0, 7}}, 1},
+			{true, "C4", "bC4", []Item{{0, 5}}, 2},
+			{true, "C4", "bC4", []Item{{2, 1}}, 1},
 		},
 	}
 	if !reflect.DeepEqual(plan, want) {
 		t.Errorf("got  %+v\nwant %+v", plan, want)
+	}
+	whole, err := NewPlan(lines, 0.8, true)
+	want.Requests = append([]Request{{false, "1", "b1", []Item{{0, 9}, {1, 4}}, 4}}, want.Requests[2:]...)
+	if err != nil || !reflect.DeepEqual(whole, want) {
+		t.Errorf("whole orders: %v\ngot  %+v\nwant %+v", err, whole, want)
 	}
 }
 
@@ -91,7 +97,7 @@ func TestPlanStock(t *testing.T) {
 		{1000, "1000000", 1e9, 10},
 		{1e-9, "1000000", 1, 1},
 	} {
-		plan, err := NewPlan(linesOf(t, "1 10001 "+c.demand), c.factor)
+		plan, err := NewPlan(linesOf(t, "1 10001 "+c.demand), c.factor, false)
 		if err != nil || plan.SKUs[0].Stock != c.stock || plan.SKUs[0].Segments != c.segments {
 			t.Errorf("%v times %s: %+v, %v", c.factor, c.demand, plan.SKUs, err)
 		}
@@ -112,7 +118,7 @@ func TestPlanRefusesWhatTheServiceWould(t *testing.T) {
 		"stock of a SKU":    {"1 10001 1000000\n2 10001 1", 1000, "10001", 0},
 		"factor below zero": {"1 10001 1", -0.1, "factor", 0},
 	} {
-		_, err := NewPlan(linesOf(t, c.lines), c.factor)
+		_, err := NewPlan(linesOf(t, c.lines), c.factor, false)
 		var wrong *orderfile.LineError
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
@@ -142,7 +148,7 @@ func TestPlanCountsEveryLineOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		lines := drawLines(t)
-		plan, err := NewPlan(lines, rapid.Float64Range(0, 3).Draw(t, "factor"))
+		plan, err := NewPlan(lines, rapid.Float64Range(0, 3).Draw(t, "factor"), rapid.Bool().Draw(t, "whole orders"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,14 +156,16 @@ func TestPlanCountsEveryLineOnce(t *testing.T) {
 		seen := map[key]bool{}
 		for _, q := range plan.Requests {
 			sum += q.Lines
-			if !q.IsReturn {
-				demand += q.Quantity
+			for _, item := range q.Items {
+				if !q.IsReturn {
+					demand += item.Quantity
+				}
+				k := key{q.OrderID, plan.SKUs[item.SKU].Name}
+				if seen[k] || item.Quantity < 1 {
+					t.Fatalf("%+v comes twice or asks for nothing", q)
+				}
+				seen[k] = true
 			}
-			k := key{q.OrderID, plan.SKUs[q.SKU].Name}
-			if seen[k] || q.Quantity < 1 {
-				t.Fatalf("%+v comes twice or asks for nothing", q)
-			}
-			seen[k] = true
 		}
 		for _, s := range plan.SKUs {
 			demand -= s.Demand

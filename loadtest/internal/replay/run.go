@@ -99,8 +99,11 @@ func (r *run) send(ctx context.Context) error {
 		if sending.Err() != nil {
 			break
 		}
-		before, answered := latest[q.SKU], make(chan struct{})
-		latest[q.SKU] = answered
+		answered := make(chan struct{})
+		before := make([]chan struct{}, len(q.Items))
+		for i, item := range q.Items {
+			before[i], latest[item.SKU] = latest[item.SKU], answered
+		}
 		senders.Go(func() error {
 			defer close(answered)
 			if err := wait(sending, before); err != nil {
@@ -114,17 +117,19 @@ func (r *run) send(ctx context.Context) error {
 	return ended(ctx, senders.Wait())
 }
 
-// wait waits for the request before, if there is one.
-func wait(ctx context.Context, before <-chan struct{}) error {
-	if before == nil {
-		return nil
+// wait waits for the requests before, where there are some.
+func wait(ctx context.Context, before []chan struct{}) error {
+	for _, answered := range before {
+		if answered == nil {
+			continue
+		}
+		select {
+		case <-answered:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	select {
-	case <-before:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return nil
 }
 
 // ask sends one request until it has a final answer, and counts that.
@@ -136,13 +141,20 @@ func (r *run) ask(ctx context.Context, q Request) {
 	start := time.Now()
 	var outcome Outcome
 	var err error
-	if q.IsReturn {
-		outcome, err = r.restock(ctx, q)
-	} else {
-		outcome, err = r.deduct(ctx, q)
+	what := "order " + q.OrderID
+	switch {
+	case len(q.Items) > 1:
+		outcome, err = r.order(ctx, q)
+	case q.IsReturn:
+		outcome, err = r.restock(ctx, q, q.Items[0])
+	default:
+		outcome, err = r.deduct(ctx, q, q.Items[0])
+	}
+	if len(q.Items) == 1 {
+		what += ", SKU " + r.plan.SKUs[q.Items[0].SKU].Name
 	}
 	if err != nil {
-		err = fmt.Errorf("order %s, SKU %s: %w", q.OrderID, r.plan.SKUs[q.SKU].Name, err)
+		err = fmt.Errorf("%s: %w", what, err)
 	}
 	r.tally.count(q, outcome, time.Since(start), err)
 	if errors.Is(err, errNoAnswer) { // after the count, so that this is the error that is told
@@ -161,21 +173,28 @@ func final[T any](answer client.Answer[T], err error) (client.Answer[T], error) 
 	return answer, err
 }
 
-func (r *run) deduct(ctx context.Context, q Request) (Outcome, error) {
-	order := client.NewDeduction{OrderID: q.OrderID, Quantity: q.Quantity}
+func (r *run) deduct(ctx context.Context, q Request, item Item) (Outcome, error) {
+	order := client.NewDeduction{OrderID: q.OrderID, Quantity: item.Quantity}
 	if q.BuyerID != "" {
 		order.BuyerID = &q.BuyerID
 	}
-	name := r.Prefix + r.plan.SKUs[q.SKU].Name
+	name := r.Prefix + r.plan.SKUs[item.SKU].Name
 	answer, err := final(r.Fleet.Deduct(ctx, name, order))
 	switch {
 	case err != nil:
 		return Failed, err
 	case answer.OK():
-		if b := answer.Body; b.Sku != name || b.OrderID != q.OrderID || b.Quantity != q.Quantity || b.Status != client.Committed {
-			return Failed, fmt.Errorf("asked for %d units, and the answer is another: %+v", q.Quantity, *b)
+		if b := answer.Body; b.Sku != name || b.OrderID != q.OrderID || b.Quantity != item.Quantity || b.Status != client.Committed {
+			return Failed, fmt.Errorf("asked for %d units, and the answer is another: %+v", item.Quantity, *b)
 		}
 		return Accepted, nil
+	}
+	return refusal(answer)
+}
+
+// refusal tells what became of a request that did not succeed.
+func refusal[T any](answer client.Answer[T]) (Outcome, error) {
+	switch {
 	case answer.Problem != nil && answer.Problem.Code == client.SoldOut:
 		return SoldOut, nil
 	case answer.Problem != nil && answer.Problem.Code == client.InsufficientStock:
@@ -184,18 +203,44 @@ func (r *run) deduct(ctx context.Context, q Request) (Outcome, error) {
 	return Failed, answer.Err()
 }
 
-func (r *run) restock(ctx context.Context, q Request) (Outcome, error) {
-	sku := r.plan.SKUs[q.SKU].Name
+// order sends an order of several SKUs.
+func (r *run) order(ctx context.Context, q Request) (Outcome, error) {
+	order := client.NewOrder{OrderID: q.OrderID, Lines: make([]client.NewLine, len(q.Items))}
+	if q.BuyerID != "" {
+		order.BuyerID = &q.BuyerID
+	}
+	for i, item := range q.Items {
+		order.Lines[i] = client.NewLine{Sku: r.Prefix + r.plan.SKUs[item.SKU].Name, Quantity: item.Quantity}
+	}
+	answer, err := final(r.Fleet.PlaceOrder(ctx, order))
+	switch {
+	case err != nil:
+		return Failed, err
+	case !answer.OK():
+		return refusal(answer)
+	case answer.Body.OrderID != q.OrderID || len(answer.Body.Lines) != len(order.Lines):
+		return Failed, fmt.Errorf("ordered %d SKUs, and the answer is another: %+v", len(order.Lines), *answer.Body)
+	}
+	for i, line := range answer.Body.Lines {
+		if line.Sku != order.Lines[i].Sku || line.Quantity != order.Lines[i].Quantity || line.Status != client.Committed {
+			return Failed, fmt.Errorf("ordered %+v, and the answer is another: %+v", order.Lines[i], line)
+		}
+	}
+	return Accepted, nil
+}
+
+func (r *run) restock(ctx context.Context, q Request, item Item) (Outcome, error) {
+	sku := r.plan.SKUs[item.SKU].Name
 	reason := "return"
-	body := client.Restock{Ref: refOf(q.OrderID, sku), Quantity: q.Quantity, Reason: &reason}
+	body := client.Restock{Ref: refOf(q.OrderID, sku), Quantity: item.Quantity, Reason: &reason}
 	answer, err := final(r.Fleet.Restock(ctx, r.Prefix+sku, body))
 	switch {
 	case err != nil:
 		return Failed, err
 	case !answer.OK():
 		return Failed, answer.Err()
-	case answer.Body.Ref != body.Ref || answer.Body.Quantity != q.Quantity:
-		return Failed, fmt.Errorf("returned %d units, and the answer is another: %+v", q.Quantity, *answer.Body)
+	case answer.Body.Ref != body.Ref || answer.Body.Quantity != item.Quantity:
+		return Failed, fmt.Errorf("returned %d units, and the answer is another: %+v", item.Quantity, *answer.Body)
 	}
 	return Restocked, nil
 }

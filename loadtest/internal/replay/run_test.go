@@ -133,7 +133,7 @@ func sumOfLines(r Result) int {
 func TestRunSendsOneSKUInOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		plan, err := NewPlan(drawLines(t), rapid.Float64Range(0, 2).Draw(t, "factor"))
+		plan, err := NewPlan(drawLines(t), rapid.Float64Range(0, 2).Draw(t, "factor"), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestRunSendsOneSKUInOrder(t *testing.T) {
 		}
 		orders := map[string][]string{}
 		for _, q := range plan.Requests {
-			name := plan.SKUs[q.SKU].Name
+			name := plan.SKUs[q.Items[0].SKU].Name
 			id := q.OrderID
 			if q.IsReturn {
 				id = refOf(id, name)
@@ -166,7 +166,7 @@ func TestRunSendsOneSKUInOrder(t *testing.T) {
 func TestRunCountsEveryLineWhateverIsAnswered(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		plan, err := NewPlan(drawLines(t), 1)
+		plan, err := NewPlan(drawLines(t), 1, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestRunCountsEveryLineWhateverIsAnswered(t *testing.T) {
 
 func TestRunGivesUpALostService(t *testing.T) {
 	t.Parallel()
-	plan, err := NewPlan(linesOf(t, "1 10001 1\n2 10001 1\n3 10001 1\n4 10001 1\n4 10001 1"), 1)
+	plan, err := NewPlan(linesOf(t, "1 10001 1\n2 10001 1\n3 10001 1\n4 10001 1\n4 10001 1"), 1, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestRunGivesUpALostService(t *testing.T) {
 
 func TestRunEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	plan, err := NewPlan(linesOf(t, "1 10001 1\n2 10001 1\n3 10002 1"), 1)
+	plan, err := NewPlan(linesOf(t, "1 10001 1\n2 10001 1\n3 10002 1"), 1, false)
 	if err != nil {
 		t.Fatal(err)
 	}

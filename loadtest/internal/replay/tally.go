@@ -62,14 +62,15 @@ func (t *Tally) count(q Request, outcome Outcome, took time.Duration, err error)
 	if took > 0 {
 		kind.Latency.Record(took)
 	}
-	switch outcome {
-	case Accepted:
-		t.Units[q.SKU].Sold += q.Quantity
-	case Restocked:
-		t.Units[q.SKU].Restocked += q.Quantity
-	case Failed:
-		if t.FirstError == nil {
-			t.FirstError = err
+	if outcome == Failed && t.FirstError == nil {
+		t.FirstError = err
+	}
+	for _, item := range q.Items {
+		switch outcome {
+		case Accepted:
+			t.Units[item.SKU].Sold += item.Quantity
+		case Restocked:
+			t.Units[item.SKU].Restocked += item.Quantity
 		}
 	}
 }
