@@ -13,10 +13,10 @@ import (
 var auditSQL string
 
 // Audit implements [stock.Store].
-func (s *Store) Audit(ctx context.Context) (audit stock.Audit, err error) {
+func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err error) {
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, s.pool, snapshot, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, auditSQL)
+		rows, err := tx.Query(ctx, auditSQL, sku)
 		if err != nil {
 			return err
 		}
@@ -25,6 +25,9 @@ func (s *Store) Audit(ctx context.Context) (audit stock.Audit, err error) {
 			audit.Add(line)
 			return nil
 		})
+		if err == nil && sku != "" && len(audit.SKUs) == 0 {
+			err = stock.UnknownSKU(sku)
+		}
 		return err
 	})
 	return audit, err

@@ -1,9 +1,10 @@
--- The balance of every SKU, recomputed from its rows.
+-- The balance of a SKU or of every SKU, recomputed from the rows.
 --
--- In:  nothing; run it in a transaction with one snapshot
+-- In:  $1 sku_id ('' for all); run it in a transaction with one snapshot
 -- Out: sku_id, initial, restocked, adjusted, available, reserved, committed, merges, and how many of its order
---      ids have two rows, how many deductions have parts that do not add up, how many segments are below zero. The
---      constraints rule these three out; the audit does not take the constraints' word for it.
+--      ids have two rows, how many deductions have parts that do not add up, how many segments are below zero, how many
+--      buyers are counted wrong or hold too much, how many lines of orders have no deduction. The constraints rule most
+--      of these out; the audit does not take the constraints' word for it.
 SELECT k.sku_id,
        k.initial,
        coalesce(m.restocked, 0),
@@ -14,19 +15,21 @@ SELECT k.sku_id,
        coalesce(d.merges, 0),
        coalesce(d.doubled, 0),
        coalesce(d.uneven, 0),
-       coalesce(s.negative, 0)
+       coalesce(s.negative, 0),
+       coalesce(b.excess, 0),
+       coalesce(l.ragged, 0)
 FROM skus k
 LEFT JOIN (
     SELECT sku_id,
            sum(quantity) FILTER (WHERE kind = 'restock')::bigint AS restocked,
            sum(quantity) FILTER (WHERE kind = 'adjust')::bigint  AS adjusted
-    FROM movements GROUP BY sku_id
+    FROM movements WHERE $1::text = '' OR sku_id = $1 GROUP BY sku_id
 ) m USING (sku_id)
 LEFT JOIN (
     SELECT sku_id,
            sum(available)::bigint AS available,
            count(*) FILTER (WHERE available < 0) AS negative
-    FROM stock_segments GROUP BY sku_id
+    FROM stock_segments WHERE $1 = '' OR sku_id = $1 GROUP BY sku_id
 ) s USING (sku_id)
 LEFT JOIN (
     SELECT sku_id,
@@ -37,6 +40,34 @@ LEFT JOIN (
            count(*) FILTER (WHERE segment IS NULL AND quantity <> coalesce((
                SELECT sum(p.quantity) FROM deduction_parts p
                WHERE p.sku_id = deductions.sku_id AND p.order_id = deductions.order_id), 0)) AS uneven
-    FROM deductions GROUP BY sku_id
+    FROM deductions WHERE $1 = '' OR sku_id = $1 GROUP BY sku_id
 ) d USING (sku_id)
+LEFT JOIN (
+    -- A buyer without a row is counted with 0.
+    SELECT sku_id, count(*) AS excess
+    FROM (
+        SELECT sku_id, buyer_id, sum(counted) AS counted, sum(held) AS held
+        FROM (
+            SELECT sku_id, buyer_id, units AS counted, 0 AS held
+            FROM buyers WHERE $1 = '' OR sku_id = $1
+            UNION ALL
+            SELECT sku_id, buyer_id, 0, sum(quantity)
+            FROM deductions
+            WHERE ($1 = '' OR sku_id = $1) AND status IN ('reserved', 'committed')
+              AND sku_id IN (SELECT sku_id FROM skus WHERE per_buyer_limit IS NOT NULL)
+            GROUP BY sku_id, buyer_id
+        ) either
+        GROUP BY sku_id, buyer_id
+    ) buyer JOIN skus USING (sku_id)
+    WHERE counted <> held OR held > per_buyer_limit
+    GROUP BY sku_id
+) b USING (sku_id)
+LEFT JOIN (
+    SELECT sku_id, count(*) AS ragged
+    FROM order_lines l
+    WHERE ($1 = '' OR sku_id = $1)
+      AND NOT EXISTS (SELECT FROM deductions d WHERE d.sku_id = l.sku_id AND d.order_id = l.order_id)
+    GROUP BY sku_id
+) l USING (sku_id)
+WHERE $1 = '' OR k.sku_id = $1
 ORDER BY k.sku_id

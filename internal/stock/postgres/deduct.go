@@ -8,8 +8,12 @@ import (
 	"inventory/internal/stock"
 )
 
-//go:embed deduct.sql
-var deductSQL string
+var (
+	//go:embed deduct.sql
+	deductSQL string
+	//go:embed deduct_limited.sql
+	deductLimitedSQL string
+)
 
 // Deduct implements [stock.Store].
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
@@ -17,7 +21,7 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 	result := stock.BatchResult{Outcomes: make([]stock.Outcome, len(batch.Orders))}
 	settled, err := s.deductWhole(ctx, batch, first, &result)
 	if err == nil && !settled {
-		err = s.settle(ctx, batch, first, &result)
+		result, err = s.deductLooking(ctx, batch, first)
 	}
 	if err != nil {
 		return stock.BatchResult{}, translate(err)
@@ -30,6 +34,7 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 type columns struct {
 	orderIDs, buyerIDs []string
 	quantities         []int32
+	reserves           []int64 // microseconds; nil where all are committed at once
 	units              int64
 }
 
@@ -44,70 +49,116 @@ func columnsOf(orders []stock.Order, indexes []int) columns {
 		c.orderIDs[n], c.buyerIDs[n] = o.OrderID, o.BuyerID
 		c.quantities[n] = int32(o.Quantity) //nolint:gosec // at most stock.MaxQuantity
 		c.units += o.Quantity
+		if o.ReserveFor > 0 {
+			if c.reserves == nil {
+				c.reserves = make([]int64, len(indexes))
+			}
+			c.reserves[n] = o.ReserveFor.Microseconds()
+		}
 	}
 	return c
 }
 
-// deductWhole sends the batch as one statement. It reports false, with nothing written, if the batch does not
-// fit, the fence does not pass, or the statement met a race that it cannot win: PostgreSQL checks constraints on
-// the row version of the statement's snapshot, before it notices that the row has a newer one. So a batch that
-// waited for a restock, and was admitted by what the restock brought, trips over the stock of before.
+// whole is what the statement of a batch returns.
+type whole struct {
+	before, after *int64 // nil: no such row, unchanged
+	orders        int
+	inserted      []string // nil if all or none were
+	limited       []string // of a SKU with a buyer limit: certainly over it
+	stale         bool
+}
+
+// deductWhole sends the batch as one statement. It reports false, with nothing written, if the batch does not fit, the
+// fence or the layout does not pass, or the statement met a race that it cannot win.
 func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) (settled bool, err error) {
 	c := columnsOf(batch.Orders, first)
-	var before, after *int64
-	var count int
-	var inserted []string // nil if all were
-	err = s.pool.QueryRow(ctx, deductSQL, batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
-		c.orderIDs, c.buyerIDs, c.quantities, c.units, batch.At).Scan(&before, &count, &after, &inserted)
-	if stateOf(err) == checkViolation {
+	w, err := s.sendWhole(ctx, batch, c)
+	if raced(err) {
 		return false, nil
 	}
-	if err != nil || before == nil || count == 0 {
+	if err != nil || w.before == nil || *w.before < c.units {
 		return false, err
 	}
-	result.Available = *after
-	if count == len(first) {
+	if result.Available = *w.before; w.after != nil {
+		result.Available = *w.after
+	}
+	if w.orders == len(first) {
 		for _, i := range first {
-			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, batch.Orders[i])
+			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, batch.Orders[i], batch.At)
 		}
 		return true, nil
 	}
-	return true, s.tellApart(ctx, batch, first, inserted, result)
+	return true, s.tellApart(ctx, batch, first, w, result)
 }
 
-// tellApart sets the outcomes of a batch of which some order ids existed before. They are read by a statement of
-// its own: a row that was committed while the batch waited for it is invisible to the batch's own snapshot.
-func (s *Store) tellApart(ctx context.Context, batch stock.Batch, first []int, inserted []string, result *stock.BatchResult) error {
-	now := make(map[string]bool, len(inserted))
-	for _, id := range inserted {
-		now[id] = true
+func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c columns) (w whole, err error) {
+	args := []any{
+		batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
+		c.orderIDs, c.buyerIDs, c.quantities, c.units, batch.At, c.reserves, batch.Layout,
 	}
-	var before []string
+	if batch.Limit == 0 {
+		err = s.pool.QueryRow(ctx, deductSQL, args...).Scan(&w.before, &w.orders, &w.after, &w.inserted)
+	} else {
+		err = s.pool.QueryRow(ctx, deductLimitedSQL, append(args, batch.Limit)...).
+			Scan(&w.before, &w.orders, &w.after, &w.inserted, &w.limited, &w.stale)
+	}
+	return w, err
+}
+
+// raced tells whether the statement of a batch was aborted by a race.
+//
+// PostgreSQL checks constraints on the row version of the statement's snapshot, before it notices that the row has a
+// newer one. So a batch that waited for a restock, and was admitted by what the restock brought, trips over the stock of
+// before. The statement itself divides by zero where another batch was faster with an order id, and a buyer who occurs
+// twice cannot be counted twice by it.
+func raced(err error) bool {
+	switch stateOf(err) {
+	case checkViolation, divisionByZero, cardinalityViolation:
+		return true
+	default:
+		return false
+	}
+}
+
+// tellApart sets the outcomes of a batch of which not all orders were inserted. What the statement could not tell is read
+// by one of its own: a row that was committed while the batch waited for it is invisible to the batch's own snapshot.
+func (s *Store) tellApart(ctx context.Context, batch stock.Batch, first []int, w whole, result *stock.BatchResult) error {
+	inserted, limited := setOf(w.inserted), setOf(w.limited)
+	var open []string
 	for _, i := range first {
-		if id := batch.Orders[i].OrderID; !now[id] {
-			before = append(before, id)
+		if id := batch.Orders[i].OrderID; !inserted[id] && !limited[id] {
+			open = append(open, id)
 		}
 	}
-	known, err := selectDeductions(ctx, s.pool, batch.SKU, before)
-	if err != nil {
-		return err
+	var known map[string]stock.Deduction
+	if len(open) > 0 {
+		var err error
+		if known, err = selectDeductions(ctx, s.pool, batch.SKU, open); err != nil {
+			return err
+		}
 	}
 	for _, i := range first {
 		o := batch.Orders[i]
-		if now[o.OrderID] {
-			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, o)
-		} else if result.Outcomes[i], err = knownOutcome(known, o.OrderID); err != nil {
-			return err
+		d, there := known[o.OrderID]
+		switch {
+		case inserted[o.OrderID]:
+			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, o, batch.At)
+		case there:
+			result.Outcomes[i] = stock.Outcome{Verdict: stock.Known, Deduction: d}
+		case batch.Limit > 0: // the buyer bought meanwhile, under another order id
+			result.Outcomes[i] = stock.Outcome{Verdict: stock.Limited}
+			result.Stale = w.stale
+		default:
+			return fmt.Errorf("order id %q conflicted with a row that is not there", o.OrderID)
 		}
 	}
 	return nil
 }
 
-// knownOutcome is the outcome of an order id that conflicted, so its row must be there: nothing deletes one.
-func knownOutcome(known map[string]stock.Deduction, orderID string) (stock.Outcome, error) {
-	d, ok := known[orderID]
-	if !ok {
-		return stock.Outcome{}, fmt.Errorf("order id %q conflicted with a row that is not there", orderID)
+func setOf(ids []string) map[string]bool {
+	set := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
 	}
-	return stock.Outcome{Verdict: stock.Known, Deduction: d}, nil
+	return set
 }

@@ -1,22 +1,24 @@
--- Take a batch of orders from one segment: all of them, or none.
+-- Take a batch of orders from one segment: all of them, or none. For SKUs without a buyer limit; see deduct_limited.sql.
 --
 -- In:  $1 sku_id, $2 segment, $3 fencing token (0: no lock), $4 its owner,
---      $5 order ids, $6 buyer ids ('' for none), $7 quantities, $8 their sum, $9 time
--- Out: one row: what the segment held (null: no row under this fence), how many orders were inserted, what it
---      holds now (null: unchanged), and if some order ids existed before, the ids that were inserted.
+--      $5 order ids, $6 buyer ids ('' for none), $7 quantities, $8 their sum, $9 time,
+--      $10 for how many microseconds each is reserved (0, or null for the array: committed at once), $11 layout
+-- Out: one row: what the segment held (null: no row of this layout under this fence), how many orders were inserted,
+--      what it holds now (null: unchanged), and if some orders were not inserted, the ids that were.
 --
 -- The row of the segment is locked before anything is inserted, and everything is inserted from that row, so a
 -- stale token inserts nothing. Order ids go in ascending: two batches never wait for each other in a circle.
 WITH segment_row AS MATERIALIZED (
     SELECT available
     FROM stock_segments
-    WHERE sku_id = $1 AND segment = $2
+    WHERE sku_id = $1 AND segment = $2 AND layout = $11
       AND ($3::bigint = 0 OR fence < $3 OR (fence = $3 AND fence_owner = $4))
     FOR UPDATE
 ), inserted AS (
-    INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, created_at)
-    SELECT $1, o, nullif(b, ''), q, $2, 'committed', $9
-    FROM segment_row, unnest($5::text[], $6::text[], $7::integer[]) AS asked (o, b, q)
+    INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, expires_at, created_at)
+    SELECT $1, o, nullif(b, ''), q, $2, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
+           $9::timestamptz + nullif(r, 0) * interval '1 microsecond', $9
+    FROM segment_row, unnest($5::text[], $6::text[], $7::integer[], $10::bigint[]) AS asked (o, b, q, r)
     WHERE available >= $8::bigint
     ORDER BY o COLLATE "C"
     ON CONFLICT (sku_id, order_id) DO NOTHING

@@ -2,122 +2,194 @@ package postgres
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
 )
 
-const lockSegment = `
-SELECT available, fence, fence_owner FROM stock_segments WHERE sku_id = $1 AND segment = $2 FOR UPDATE`
+const lockSome = `
+SELECT layout FROM stock_segments WHERE sku_id = $1 AND segment = ANY ($2::integer[]) ORDER BY segment FOR UPDATE`
 
-const insertDeductions = `
-INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, created_at)
-SELECT $1, o, nullif(b, ''), q, $2, 'committed', $6
-FROM unnest($3::text[], $4::text[], $5::integer[]) AS asked (o, b, q)
-ORDER BY o COLLATE "C"
-ON CONFLICT (sku_id, order_id) DO NOTHING
-RETURNING order_id`
+const selectLayout = `SELECT count(*), coalesce(max(layout), 0) FROM stock_segments WHERE sku_id = $1`
 
-const takeFromSegment = `
-UPDATE stock_segments
-SET available   = available - $3,
-    version     = version + 1,
-    fence       = CASE WHEN $4::bigint = 0 THEN fence ELSE $4 END,
-    fence_owner = CASE WHEN $4 = 0 THEN fence_owner ELSE $5 END
-WHERE sku_id = $1 AND segment = $2
-RETURNING available`
+const selectWhole = `
+SELECT` + deductionColumns + `, d.segment
+FROM deductions d WHERE d.sku_id = $1 AND d.order_id = ANY ($2::text[])`
 
-// settle takes from a segment what fits, order by order, and says what the rest is: known, or short.
-func (s *Store) settle(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) error {
-	return s.inTx(ctx, func(tx pgx.Tx) error {
-		available, err := lockOne(ctx, tx, batch)
-		if err != nil {
-			return err
-		}
-		known, err := selectDeductions(ctx, tx, batch.SKU, idsOf(batch.Orders, first))
-		if err != nil {
-			return err
-		}
-		result.Available = available
-		admitted := stock.Admit(batch.Orders, first, known, available, result.Outcomes)
-		if len(admitted) == 0 {
-			return nil
-		}
-		return insertAdmitted(ctx, tx, batch, admitted, result)
+const lockWhole = selectWhole + ` ORDER BY d.order_id FOR UPDATE`
+
+const selectParts = `
+SELECT order_id, segment, quantity
+FROM deduction_parts WHERE sku_id = $1 AND order_id = ANY ($2::text[]) ORDER BY order_id, segment`
+
+const updateDeductions = `
+UPDATE deductions d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity)
+FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[]) AS new (order_id, status, quantity, asked)
+WHERE d.sku_id = $1 AND d.order_id = new.order_id`
+
+const deleteParts = `DELETE FROM deduction_parts WHERE sku_id = $1 AND order_id = ANY ($2::text[])`
+
+// Settle implements [stock.Store].
+//
+// Rows are locked in the one order, but which segments' it takes only the deductions tell. So it looks first, locks what
+// that needs, and decides by what it finds then. A settlement that gives nothing back needs no segment.
+func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		results, err = settle(ctx, tx, settlement)
+		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
 }
 
-// lockOne locks the row of the batch's segment and checks the fence on it.
-func lockOne(ctx context.Context, tx pgx.Tx, batch stock.Batch) (available int64, err error) {
-	var row stock.Fence
-	err = tx.QueryRow(ctx, lockSegment, batch.SKU, batch.Segment).Scan(&available, &row.Token, &row.Owner)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return 0, stock.UnknownSKU(batch.SKU)
-	case err != nil:
-		return 0, err
-	case !batch.Fence.Passes(row):
-		return 0, &stock.FencedError{Tokens: map[int]int64{batch.Segment: row.Token}}
+func settle(ctx context.Context, tx pgx.Tx, settlement stock.Settlement) ([]stock.Settled, error) {
+	ids := make([]string, len(settlement.Wishes))
+	for i, wish := range settlement.Wishes {
+		ids[i] = wish.OrderID
 	}
-	return available, nil
-}
-
-// insertAdmitted inserts what was admitted and subtracts what was inserted. The two differ when another segment's
-// transaction commits one of the order ids between our look and our insert.
-func insertAdmitted(ctx context.Context, tx pgx.Tx, batch stock.Batch, admitted []int, result *stock.BatchResult) error {
-	c := columnsOf(batch.Orders, admitted)
-	rows, err := tx.Query(ctx, insertDeductions, batch.SKU, batch.Segment, c.orderIDs, c.buyerIDs, c.quantities, batch.At)
+	g, err := needed(ctx, tx, settlement, ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	there, err := g.lock(ctx, tx, settlement.SKU, ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	inserted := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		inserted[id] = true
-	}
-	var units int64
-	var late []int
-	for _, i := range admitted {
-		o := batch.Orders[i]
-		if !inserted[o.OrderID] {
-			late = append(late, i)
-			continue
+	if len(there) == 0 {
+		if err := skuExists(ctx, tx, settlement.SKU); err != nil {
+			return nil, err
 		}
-		result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, o)
-		units += o.Quantity
 	}
-	if err := readKnown(ctx, tx, batch, late, result); err != nil || units == 0 {
-		return err
+	plan := stock.PlanSettlement(settlement, there, g.count)
+	if !g.covers(plan.Returns) {
+		return nil, errRaced
 	}
-	return tx.QueryRow(ctx, takeFromSegment, batch.SKU, batch.Segment, units, batch.Fence.Token, batch.Fence.Owner).
-		Scan(&result.Available)
+	if len(plan.Changed) > 0 {
+		err = writeSettlement(ctx, tx, settlement.SKU, plan, there)
+	}
+	for i := range plan.Results {
+		plan.Results[i].Deduction.Parts = nil
+	}
+	return plan.Results, err
 }
 
-func readKnown(ctx context.Context, tx pgx.Tx, batch stock.Batch, late []int, result *stock.BatchResult) error {
-	if len(late) == 0 {
-		return nil
+// ground is what a settlement has to lock besides its deductions.
+type ground struct {
+	count    int   // of all segments
+	layout   int64 // to which the segments belong
+	segments []int
+	buyers   []string
+}
+
+// needed looks what a settlement would give back, without any lock.
+func needed(ctx context.Context, tx pgx.Tx, settlement stock.Settlement, ids []string) (g ground, err error) {
+	g.count = 1
+	if !slices.ContainsFunc(settlement.Wishes, func(w stock.Wish) bool { return w.Cancel || w.Quantity > 0 }) {
+		return g, nil
 	}
-	known, err := selectDeductions(ctx, tx, batch.SKU, idsOf(batch.Orders, late))
-	if err != nil {
-		return err
+	look := &pgx.Batch{}
+	look.Queue(selectLayout, settlement.SKU).QueryRow(func(row pgx.Row) error { return row.Scan(&g.count, &g.layout) })
+	there := queueWhole(look, selectWhole, settlement.SKU, ids)
+	if err := tx.SendBatch(ctx, look).Close(); err != nil {
+		return g, err
 	}
-	for _, i := range late {
-		if result.Outcomes[i], err = knownOutcome(known, batch.Orders[i].OrderID); err != nil {
+	g.segments, g.buyers = stock.PlanSettlement(settlement, there, g.count).Ascending()
+	return g, nil
+}
+
+// lock locks the ground and the deductions, and returns these as they are then. If the layout is another one by now, it is
+// a race.
+func (g ground) lock(ctx context.Context, tx pgx.Tx, sku string, ids []string) (map[string]stock.Deduction, error) {
+	lock := &pgx.Batch{}
+	if len(g.segments) > 0 {
+		lock.Queue(lockSome, sku, g.segments).Query(func(rows pgx.Rows) error {
+			layouts, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+			if err == nil && (len(layouts) != len(g.segments) || slices.Min(layouts) != g.layout || slices.Max(layouts) != g.layout) {
+				err = errRaced
+			}
 			return err
-		}
+		})
+		lock.Queue(lockBuyers, sku, g.buyers)
 	}
-	return nil
+	there := queueWhole(lock, lockWhole, sku, ids)
+	return there, tx.SendBatch(ctx, lock).Close()
 }
 
-func idsOf(orders []stock.Order, indexes []int) []string {
-	ids := make([]string, len(indexes))
-	for n, i := range indexes {
-		ids[n] = orders[i].OrderID
+// covers tells whether all that goes back goes to rows that are locked. A deduction may have come or changed after the look.
+func (g ground) covers(back stock.Returns) bool {
+	segments, buyers := back.Ascending()
+	return !slices.ContainsFunc(segments, func(n int) bool { return !slices.Contains(g.segments, n) }) &&
+		!slices.ContainsFunc(buyers, func(id string) bool {
+			_, found := slices.BinarySearch(g.buyers, id)
+			return !found
+		})
+}
+
+// queueWhole reads deductions with their parts, by a statement that may lock them.
+func queueWhole(trip *pgx.Batch, statement, sku string, ids []string) map[string]stock.Deduction {
+	there := make(map[string]stock.Deduction, len(ids))
+	trip.Queue(statement, sku, ids).Query(func(rows pgx.Rows) error {
+		var r deductionRow
+		var segment *int
+		_, err := pgx.ForEachRow(rows, append(r.columns(), &segment), func() error {
+			d := r.read()
+			if segment != nil {
+				d.Parts = []stock.Part{{Segment: *segment, Quantity: d.Quantity}}
+			}
+			there[d.OrderID] = d
+			return nil
+		})
+		return err
+	})
+	trip.Queue(selectParts, sku, ids).Query(func(rows pgx.Rows) error {
+		var id string
+		var part stock.Part
+		_, err := pgx.ForEachRow(rows, []any{&id, &part.Segment, &part.Quantity}, func() error {
+			d := there[id]
+			d.Parts = append(d.Parts, part)
+			there[id] = d
+			return nil
+		})
+		return err
+	})
+	return there
+}
+
+func writeSettlement(ctx context.Context, tx pgx.Tx, sku string, plan stock.SettlementPlan, there map[string]stock.Deduction) error {
+	var ids, statuses []string
+	var quantities, asked []int32
+	var kept parts
+	var rewritten []string
+	for _, d := range plan.Changed {
+		ids, statuses = append(ids, d.OrderID), append(statuses, string(d.Status))
+		quantities, asked = append(quantities, int32(d.Quantity)), append(asked, int32(d.Asked)) //nolint:gosec // at most stock.MaxQuantity
+		if was := there[d.OrderID]; len(was.Parts) > 1 && d.Quantity < was.Quantity {
+			rewritten = append(rewritten, d.OrderID)
+			kept.add(d.OrderID, d.Parts)
+		}
 	}
-	return ids
+	write := &pgx.Batch{}
+	write.Queue(updateDeductions, sku, ids, statuses, quantities, asked)
+	if len(rewritten) > 0 {
+		write.Queue(deleteParts, sku, rewritten)
+		kept.queue(write, sku)
+	}
+	if plan.Units() > 0 {
+		queueReturns(write, sku, plan.Returns)
+		write.Queue(notify, sku)
+	}
+	return tx.SendBatch(ctx, write).Close()
+}
+
+// queueReturns gives units back to segments and buyers, whose rows are locked.
+func queueReturns(write *pgx.Batch, sku string, back stock.Returns) {
+	segments, units := unitsOf(back.Segments)
+	none := make([]int64, len(segments)) // it is no lock's write: the fences stay
+	write.Queue(changeSegments, sku, segments, units, none, make([]string, len(segments)))
+	buyers, units := unitsOf(back.Buyers)
+	write.Queue(uncountBuyers, sku, buyers, units)
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,7 +12,8 @@ import (
 )
 
 const insertSKU = `
-INSERT INTO skus (sku_id, name, initial, segments, created_at) VALUES ($1, $2, $3, $4, $5)
+INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity)
+VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8::bigint, 0), nullif($9::integer, 0))
 ON CONFLICT (sku_id) DO NOTHING`
 
 const insertSegments = `
@@ -21,7 +23,8 @@ SELECT $1, n - 1, a FROM unnest($2::bigint[]) WITH ORDINALITY AS spread (a, n)`
 // CreateSKU implements [stock.Store].
 func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (created bool, err error) {
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, at)
+		tag, err := tx.Exec(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, at,
+			instant(sku.SaleStartsAt), instant(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity)
 		if err != nil {
 			return err
 		}
@@ -36,10 +39,60 @@ func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (
 
 func sameSKU(ctx context.Context, tx pgx.Tx, sku stock.NewSKU) error {
 	there := stock.NewSKU{SKU: sku.SKU}
-	err := tx.QueryRow(ctx, `SELECT name, initial, segments FROM skus WHERE sku_id = $1`, sku.SKU).
-		Scan(&there.Name, &there.Stock, &there.Segments)
-	if err == nil && there != sku {
+	terms := termsRow{terms: &there.Terms}
+	err := tx.QueryRow(ctx, `SELECT k.name, k.initial, k.segments, `+termsColumns+` FROM skus k WHERE k.sku_id = $1`, sku.SKU).
+		Scan(append([]any{&there.Name, &there.Stock, &there.Segments}, terms.columns()...)...)
+	if err != nil {
+		return err
+	}
+	terms.read()
+	sku.SaleStartsAt, sku.SaleEndsAt = kept(sku.SaleStartsAt), kept(sku.SaleEndsAt)
+	if there != sku {
 		return stock.SKUExists(sku.SKU)
+	}
+	return nil
+}
+
+// instant is a time for a column that is null where there is none.
+func instant(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// kept is a time as it is kept.
+func kept(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+const termsColumns = `k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0)`
+
+// termsRow is where termsColumns are scanned.
+type termsRow struct {
+	terms        *stock.Terms
+	starts, ends *time.Time
+}
+
+func (r *termsRow) columns() []any {
+	return []any{&r.starts, &r.ends, &r.terms.PerBuyerLimit, &r.terms.MaxQuantity}
+}
+
+// read completes the terms from what was scanned.
+func (r *termsRow) read() {
+	r.terms.SaleStartsAt, r.terms.SaleEndsAt = time.Time{}, time.Time{}
+	if r.starts != nil {
+		r.terms.SaleStartsAt = r.starts.UTC()
+	}
+	if r.ends != nil {
+		r.terms.SaleEndsAt = r.ends.UTC()
+	}
+}
+
+// skuExists returns the error of a SKU that does not exist.
+func skuExists(ctx context.Context, q querier, sku string) error {
+	var exists bool
+	err := q.QueryRow(ctx, `SELECT EXISTS (SELECT FROM skus WHERE sku_id = $1)`, sku).Scan(&exists)
+	if err == nil && !exists {
+		return stock.UnknownSKU(sku)
 	}
 	return err
 }
@@ -47,36 +100,69 @@ func sameSKU(ctx context.Context, tx pgx.Tx, sku stock.NewSKU) error {
 // One statement, so one snapshot. Committed is what is neither available nor reserved: summing up the deductions
 // of a hot SKU at every look would cost too much, and the audit does it.
 const selectStatus = `
-SELECT k.name, k.initial + coalesce((SELECT sum(quantity) FROM movements m WHERE m.sku_id = $1), 0)::bigint,
-       (SELECT array_agg(available ORDER BY segment) FROM stock_segments g WHERE g.sku_id = $1)
-FROM skus k WHERE k.sku_id = $1`
+SELECT k.name, ` + termsColumns + `, k.layout,
+       k.initial + coalesce((SELECT sum(quantity) FROM movements m WHERE m.sku_id = $1), 0)::bigint,
+       (SELECT array_agg(available ORDER BY segment) FROM stock_segments g WHERE g.sku_id = $1),
+       coalesce((SELECT sum(quantity) FROM deductions d
+                 WHERE d.sku_id = $1 AND d.status = 'reserved' AND d.expires_at > $2), 0),
+       expired.segments, expired.units
+FROM skus k CROSS JOIN (
+    SELECT array_agg(segment) AS segments, array_agg(units) AS units
+    FROM (
+        SELECT coalesce(p.segment, d.segment) AS segment, sum(coalesce(p.quantity, d.quantity)) AS units
+        FROM deductions d LEFT JOIN deduction_parts p USING (sku_id, order_id)
+        WHERE d.sku_id = $1 AND d.status = 'reserved' AND d.expires_at <= $2
+        GROUP BY 1
+    ) back
+) expired
+WHERE k.sku_id = $1`
 
 // Status implements [stock.Store].
-func (s *Store) Status(ctx context.Context, sku string) (stock.Status, error) {
+func (s *Store) Status(ctx context.Context, sku string, at time.Time) (stock.Status, error) {
 	status := stock.Status{SKU: sku}
-	err := s.pool.QueryRow(ctx, selectStatus, sku).Scan(&status.Name, &status.Stock, &status.Segments)
+	terms := termsRow{terms: &status.Terms}
+	var back returned
+	err := s.pool.QueryRow(ctx, selectStatus, sku, at).Scan(slices.Concat(
+		[]any{&status.Name}, terms.columns(),
+		[]any{&status.Layout, &status.Stock, &status.Segments, &status.Reserved, &back.segments, &back.units})...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return stock.Status{}, stock.UnknownSKU(sku)
 	}
 	if err != nil {
 		return stock.Status{}, err
 	}
+	terms.read()
+	for i, segment := range back.segments {
+		status.Segments[segment%int64(len(status.Segments))] += back.units[i]
+	}
 	for _, available := range status.Segments {
 		status.Available += available
 	}
-	status.Committed = status.Stock - status.Available
+	status.Committed = status.Stock - status.Available - status.Reserved
 	return status, nil
 }
 
-// Segments implements [stock.Store].
-func (s *Store) Segments(ctx context.Context, sku string) ([]int64, error) {
-	rows, err := s.pool.Query(ctx, `SELECT available FROM stock_segments WHERE sku_id = $1 ORDER BY segment`, sku)
+const selectViews = `
+SELECT k.sku_id, ` + termsColumns + `, k.layout,
+       (SELECT array_agg(available ORDER BY segment) FROM stock_segments g WHERE g.sku_id = k.sku_id)
+FROM skus k WHERE k.sku_id = ANY ($1::text[])`
+
+// Look implements [stock.Store].
+func (s *Store) Look(ctx context.Context, skus ...string) (map[string]stock.View, error) {
+	rows, err := s.pool.Query(ctx, selectViews, skus)
 	if err != nil {
 		return nil, err
 	}
-	segments, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err == nil && len(segments) == 0 {
-		err = stock.UnknownSKU(sku)
-	}
-	return segments, err
+	views := make(map[string]stock.View, len(skus))
+	var sku string
+	var view stock.View
+	terms := termsRow{terms: &view.Terms}
+	columns := slices.Concat([]any{&sku}, terms.columns(), []any{&view.Layout, &view.Segments})
+	_, err = pgx.ForEachRow(rows, columns, func() error {
+		terms.read()
+		views[sku] = view
+		view.Segments = nil // the next row gets an array of its own
+		return nil
+	})
+	return views, err
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -10,8 +11,10 @@ import (
 )
 
 // One row, null for a SKU that does not exist.
-const selectVersions = `
-SELECT array_agg(version ORDER BY segment), coalesce(sum(available), 0) = 0 FROM stock_segments WHERE sku_id = $1`
+const selectEmptiness = `
+SELECT array_agg(version ORDER BY segment), coalesce(sum(available), 0) = 0,
+       (SELECT min(expires_at) FROM deductions WHERE sku_id = $1 AND status = 'reserved')
+FROM stock_segments WHERE sku_id = $1`
 
 const selectAccepted = `SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT $2`
 
@@ -19,14 +22,14 @@ const selectAccepted = `SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT 
 //
 // A million ids take a third of a second, and nobody waits for that: the snapshot of REPEATABLE READ is what makes
 // versions, zero and ids one fact, so no row is locked.
-func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (versions []int64, soldOut bool, err error) {
+func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.Emptiness, err error) {
 	if limit == 0 {
-		return readVersions(ctx, s.pool, sku) // one statement is one snapshot
+		return readEmptiness(ctx, s.pool, sku) // one statement is one snapshot
 	}
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, s.pool, snapshot, func(tx pgx.Tx) error {
 		var err error
-		if versions, soldOut, err = readVersions(ctx, tx, sku); err != nil || !soldOut {
+		if found, err = readEmptiness(ctx, tx, sku); err != nil || !found.SoldOut {
 			return err
 		}
 		rows, err := tx.Query(ctx, selectAccepted, sku, limit)
@@ -40,17 +43,19 @@ func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 		})
 		return err
 	})
-	return versions, soldOut, err
+	return found, err
 }
 
-func readVersions(ctx context.Context, q querier, sku string) (versions []int64, soldOut bool, err error) {
-	rows, err := q.Query(ctx, selectVersions, sku)
-	if err != nil {
-		return nil, false, err
+func readEmptiness(ctx context.Context, q querier, sku string) (found stock.Emptiness, err error) {
+	var until *time.Time
+	if err := q.QueryRow(ctx, selectEmptiness, sku).Scan(&found.Versions, &found.SoldOut, &until); err != nil {
+		return stock.Emptiness{}, err
 	}
-	_, err = pgx.ForEachRow(rows, []any{&versions, &soldOut}, func() error { return nil })
-	if err == nil && versions == nil {
-		err = stock.UnknownSKU(sku)
+	if found.Versions == nil {
+		return stock.Emptiness{}, stock.UnknownSKU(sku)
 	}
-	return versions, soldOut && err == nil, err
+	if until != nil {
+		found.Until = until.UTC()
+	}
+	return found, nil
 }

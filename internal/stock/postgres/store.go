@@ -1,9 +1,11 @@
 // Package postgres keeps the stock in PostgreSQL.
 //
-// A batch is one statement and therefore one transaction and one round trip (deduct.sql). Whatever that
-// statement cannot settle whole, because a unit is missing or an order id exists, is settled by an explicit
-// transaction that looks first (settle.go). Merges and restocks are explicit transactions that lock all segment
-// rows of the SKU, ascending (merge.go, restock.go).
+// A batch is one statement and therefore one transaction and one round trip (deduct.sql, and deduct_limited.sql where
+// buyers are counted). Whatever that statement cannot settle whole, because a unit is missing or a race aborted it, is
+// settled by an explicit transaction that looks first (take.go). Merges, movements and the expiry of reservations are
+// explicit transactions that lock all segment rows of the SKU, ascending (merge.go, movement.go, expire.go). An order of
+// several SKUs is a chain of batches and merges in one transaction (order.go), and a settlement locks just the segments
+// to which units go back (settle.go).
 //
 // Everything runs at READ COMMITTED: a statement that waits for a row goes on with the row's newest version, and
 // the next statement sees what was committed meanwhile. Audit alone reads in one REPEATABLE READ snapshot.
@@ -93,12 +95,19 @@ func (s *Store) Close() error {
 	}
 }
 
-// SQLSTATEs of constraints that fired: of a CHECK, the class of them all, and that of values no column takes.
+// SQLSTATEs of constraints that fired: of a CHECK, the class of them all, and that of values no column takes. The others
+// abort the statement of a batch.
 const (
-	checkViolation      = "23514"
-	constraintViolation = "23"
-	dataException       = "22"
+	checkViolation       = "23514"
+	constraintViolation  = "23"
+	dataException        = "22"
+	divisionByZero       = "22012"
+	cardinalityViolation = "21000"
 )
+
+// errRaced rolls a transaction back that was decided by what has changed meanwhile. Somebody else has committed something,
+// so it may begin again: not all can be slower every time.
+var errRaced = errors.New("another transaction was faster")
 
 // translate marks the errors of constraints that no statement of ours should ever violate.
 func translate(err error) error {
@@ -117,7 +126,12 @@ func stateOf(err error) string {
 	return ""
 }
 
-// inTx runs work in a transaction at READ COMMITTED. An error of work rolls back.
+// inTx runs work in a transaction at READ COMMITTED, again after each race. An error of work rolls back.
 func (s *Store) inTx(ctx context.Context, work func(pgx.Tx) error) error {
-	return translate(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, work))
+	for {
+		err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, work)
+		if !errors.Is(err, errRaced) {
+			return translate(err)
+		}
+	}
 }

@@ -138,7 +138,7 @@ func TestBatchThatWaitedForARestock(t *testing.T) {
 	answered := make(chan answer, 1)
 	go func() {
 		orders := []stock.Order{{OrderID: "o", Quantity: 3}}
-		result, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", At: time.Now(), Orders: orders})
+		result, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: orders})
 		answered <- answer{result, err}
 	}()
 	for waiting := false; !waiting; {
@@ -168,7 +168,7 @@ func TestBatchStatementDecidesShortage(t *testing.T) {
 	var orders int64
 	var inserted []string
 	err = conn.QueryRow(t.Context(), string(statement), "a", 0, int64(0), "", []string{"o", "p"}, []string{"", ""},
-		[]int32{3, 3}, int64(6), time.Now()).Scan(&before, &orders, &after, &inserted)
+		[]int32{3, 3}, int64(6), time.Now(), []int64(nil), int64(1)).Scan(&before, &orders, &after, &inserted)
 	if err != nil || before == nil || *before != 5 || orders != 0 || after != nil || inserted != nil {
 		t.Errorf("before %v, %d orders, after %v, inserted %v, %v", before, orders, after, inserted, err)
 	}
@@ -181,13 +181,13 @@ func TestConstraintThatFiresIsTheGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	poison := []stock.Order{{OrderID: "good", Quantity: 1}, {OrderID: "poison", Quantity: 1}}
-	if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
+	if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
 		t.Errorf("batch: %v", err)
 	}
-	if _, err := store.Merge(t.Context(), stock.Merge{SKU: "a", At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
+	if _, err := store.Merge(t.Context(), stock.Merge{SKU: "a", Layout: 1, At: time.Now(), Orders: poison}); !errors.Is(err, stock.ErrGuard) {
 		t.Errorf("merge: %v", err)
 	}
-	if status, err := store.Status(t.Context(), "a"); err != nil || status.Available != 10 {
+	if status, err := store.Status(t.Context(), "a", time.Now()); err != nil || status.Available != 10 {
 		t.Errorf("something was written: %+v, %v", status, err)
 	}
 }

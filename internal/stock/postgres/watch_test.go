@@ -18,17 +18,17 @@ func TestWatchHearsRestocks(t *testing.T) {
 	<-listening
 	for _, ref := range []string{"one", "one", "two"} {
 		orders := []stock.Order{{OrderID: ref, Quantity: 1}}
-		if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", At: time.Now(), Orders: orders}); err != nil {
+		if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: orders}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Restock(t.Context(), stock.Restock{SKU: "a", Ref: ref, Quantity: 1}); err != nil {
+		if _, err := store.Restock(t.Context(), restock("a", ref)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: "end", Segments: 1}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Restock(t.Context(), stock.Restock{SKU: "end", Ref: "end", Quantity: 1}); err != nil {
+	if _, err := store.Restock(t.Context(), restock("end", "end")); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"a", "a", "end"} {
@@ -40,6 +40,10 @@ func TestWatchHearsRestocks(t *testing.T) {
 	if err := <-over; !errors.Is(err, context.Canceled) {
 		t.Errorf("ended with %v", err)
 	}
+}
+
+func restock(sku, ref string) stock.Movement {
+	return stock.Movement{SKU: sku, Ref: ref, Kind: stock.Restocked, Quantity: 1, At: time.Now()}
 }
 
 // TestWatchEndsWithItsConnection also takes no connection from the pool.
@@ -54,7 +58,7 @@ func TestWatchEndsWithItsConnection(t *testing.T) {
 	if err := <-over; err == nil || t.Context().Err() != nil {
 		t.Errorf("ended with %v", err)
 	}
-	if _, err := store.Restock(t.Context(), stock.Restock{SKU: "a", Ref: "r", Quantity: 1}); err != nil {
+	if _, err := store.Restock(t.Context(), restock("a", "r")); err != nil {
 		t.Errorf("the pool: %v", err)
 	}
 }

@@ -1,0 +1,61 @@
+package postgres
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock"
+)
+
+const selectTaken = `SELECT buyer_id, units FROM buyers WHERE sku_id = $1 AND buyer_id = ANY ($2::text[])`
+
+// A row that another transaction writes is waited for, and counted as it is then: who would be above the limit is left out.
+const countBuyers = `
+INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
+SELECT $1, b, q, $4::bigint FROM unnest($2::text[], $3::bigint[]) AS asked (b, q) WHERE q <= $4
+ORDER BY b COLLATE "C"
+ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units
+    WHERE n.units + excluded.units <= excluded.most`
+
+const lockBuyers = `
+SELECT FROM buyers WHERE sku_id = $1 AND buyer_id = ANY ($2::text[]) ORDER BY buyer_id FOR UPDATE`
+
+// Only SKUs with a buyer limit have rows to lower.
+const uncountBuyers = `
+UPDATE buyers n SET units = n.units - back.units
+FROM unnest($2::text[], $3::bigint[]) AS back (buyer_id, units)
+WHERE n.sku_id = $1 AND n.buyer_id = back.buyer_id`
+
+// queueTaken reads what buyers hold.
+func queueTaken(trip *pgx.Batch, sku string, buyers []string, taken map[string]int64) {
+	trip.Queue(selectTaken, sku, buyers).Query(func(rows pgx.Rows) error {
+		var buyer string
+		var units int64
+		_, err := pgx.ForEachRow(rows, []any{&buyer, &units}, func() error {
+			taken[buyer] = units
+			return nil
+		})
+		return err
+	})
+}
+
+// queueCount counts orders with their buyers, all of them or it is a race.
+func queueCount(trip *pgx.Batch, sku string, limit int64, orders []stock.Order, admitted []int) {
+	counts := make(map[string]int64, len(admitted))
+	for _, i := range admitted {
+		counts[orders[i].BuyerID] += orders[i].Quantity
+	}
+	buyers, units := unitsOf(counts)
+	trip.Queue(countBuyers, sku, buyers, units, limit).Exec(allOf(len(buyers)))
+}
+
+// unitsOf splits a map into two columns, ascending.
+func unitsOf[K int | string](units map[K]int64) (keys []K, column []int64) {
+	for _, key := range slices.Sorted(maps.Keys(units)) {
+		keys = append(keys, key)
+		column = append(column, units[key])
+	}
+	return keys, column
+}

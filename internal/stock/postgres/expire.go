@@ -1,0 +1,89 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+//go:embed expire.sql
+var expireSQL string
+
+const hasExpired = `
+SELECT EXISTS (SELECT FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2)`
+
+// The index of live reservations is walked from SKU to SKU.
+const selectExpired = `
+WITH RECURSIVE reserved AS (
+    SELECT min(sku_id) AS sku_id FROM deductions WHERE status = 'reserved'
+    UNION ALL
+    SELECT (SELECT min(d.sku_id) FROM deductions d WHERE d.status = 'reserved' AND d.sku_id > reserved.sku_id)
+    FROM reserved WHERE reserved.sku_id IS NOT NULL
+)
+SELECT sku_id FROM reserved
+WHERE EXISTS (
+    SELECT FROM deductions d WHERE d.sku_id = reserved.sku_id AND d.status = 'reserved' AND d.expires_at <= $1)
+LIMIT $2`
+
+// expiredAtOnce bounds a transaction of Expire: meanwhile nothing of the SKU is sold.
+const expiredAtOnce = 10_000
+
+// Expire implements [stock.Store].
+func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
+	for {
+		var due bool // what another process has given back needs no locks
+		if err := s.pool.QueryRow(ctx, hasExpired, sku, at).Scan(&due); err != nil || !due {
+			return reservations, err
+		}
+		n, err := s.expireSome(ctx, sku, at)
+		reservations += n
+		if err != nil || n < expiredAtOnce {
+			return reservations, err
+		}
+	}
+}
+
+func (s *Store) expireSome(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		trip := &pgx.Batch{}
+		queueLockAll(trip, sku)
+		back := queueExpire(trip, sku, at, expiredAtOnce)
+		if err := tx.SendBatch(ctx, trip).Close(); err != nil || back.reservations == 0 {
+			return err
+		}
+		reservations = back.reservations
+		_, err := tx.Exec(ctx, notify, sku)
+		return err
+	})
+	return reservations, err
+}
+
+// returned is what came back of reservations that had expired.
+type returned struct {
+	reservations    int
+	segments, units []int64
+}
+
+// queueExpire gives back the units of expired reservations, of all where most is 0. The rows of all segments are locked.
+func queueExpire(trip *pgx.Batch, sku string, at time.Time, most int) *returned {
+	var limit *int
+	if most > 0 {
+		limit = &most
+	}
+	back := &returned{}
+	trip.Queue(expireSQL, sku, at, limit).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&back.reservations, &back.segments, &back.units)
+	})
+	return back
+}
+
+// Expired implements [stock.Store].
+func (s *Store) Expired(ctx context.Context, at time.Time, limit int) ([]string, error) {
+	rows, err := s.pool.Query(ctx, selectExpired, at, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}

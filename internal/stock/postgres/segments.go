@@ -1,0 +1,74 @@
+package postgres
+
+import (
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock"
+)
+
+// segmentRow is a segment's row, locked. Its layout is 0 where there is none.
+type segmentRow struct {
+	available, layout, version int64
+	fence                      stock.Fence
+}
+
+// The first segment's row is always there, and whoever changes the layout begins with it. So the statement after this one
+// sees all rows that there are: one that had to wait itself would not see new ones.
+const lockLayout = `SELECT FROM stock_segments WHERE sku_id = $1 AND segment = 0 FOR UPDATE`
+
+const lockSegments = `
+SELECT available, fence, fence_owner, layout, version
+FROM stock_segments WHERE sku_id = $1 ORDER BY segment FOR UPDATE`
+
+// One statement lowers the donors and raises the others.
+const changeSegments = `
+UPDATE stock_segments g
+SET available   = g.available + change.units,
+    version     = g.version + 1,
+    fence       = CASE WHEN change.token = 0 THEN g.fence ELSE change.token END,
+    fence_owner = CASE WHEN change.token = 0 THEN g.fence_owner ELSE change.owner END
+FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::text[]) AS change (segment, units, token, owner)
+WHERE g.sku_id = $1 AND g.segment = change.segment`
+
+// queueLockAll locks the rows of all segments, ascending. None means that there is no such SKU.
+func queueLockAll(trip *pgx.Batch, sku string) *[]segmentRow {
+	var all []segmentRow
+	trip.Queue(lockLayout, sku)
+	trip.Queue(lockSegments, sku).Query(func(rows pgx.Rows) error {
+		var r segmentRow
+		_, err := pgx.ForEachRow(rows, []any{&r.available, &r.fence.Token, &r.fence.Owner, &r.layout, &r.version}, func() error {
+			all = append(all, r)
+			return nil
+		})
+		return err
+	})
+	return &all
+}
+
+// levelsOf returns what segments hold after some units came back.
+func levelsOf(all []segmentRow, back *returned) []int64 {
+	levels := make([]int64, len(all))
+	for i, r := range all {
+		levels[i] = r.available
+	}
+	for i, segment := range back.segments {
+		levels[segment] += back.units[i]
+	}
+	return levels
+}
+
+// queueChanges changes what segments hold, those with a change other than 0. The fences are those of the locks, if any.
+func queueChanges(trip *pgx.Batch, sku string, changes []int64, fences map[int]stock.Fence) {
+	var segments []int32
+	var units, tokens []int64
+	var owners []string
+	for segment, change := range changes {
+		if change != 0 {
+			segments = append(segments, int32(segment)) //nolint:gosec // at most stock.MaxSegments
+			units = append(units, change)
+			tokens = append(tokens, fences[segment].Token)
+			owners = append(owners, fences[segment].Owner)
+		}
+	}
+	trip.Queue(changeSegments, sku, segments, units, tokens, owners)
+}
