@@ -1,0 +1,249 @@
+package access
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// keyFile makes a key of each scope, and the file that lets them in.
+func keyFile(t *testing.T) (file, buyer, admin string) {
+	t.Helper()
+	buyer, buyerLine, err1 := NewKey("shop", ScopeBuyer)
+	admin, adminLine, err2 := NewKey("ops.1", ScopeAdmin)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	return write(t, "# the shop\n\n"+buyerLine+"\r\n  "+adminLine), buyer, admin
+}
+
+func write(t *testing.T, text string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func guard(t *testing.T, c Config) *Guard {
+	t.Helper()
+	g, err := NewGuard(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	file, buyer, admin := keyFile(t)
+	g := guard(t, Config{KeysFile: file})
+	for _, c := range []struct {
+		header string
+		scope  Scope
+		err    error
+	}{
+		{"Bearer " + buyer, ScopeBuyer, nil},
+		{"bearer " + admin, ScopeAdmin, nil},
+		{"", 0, ErrMissing},
+		{"Bearer ", 0, errScheme},
+		{"Bearer", 0, errScheme},
+		{"Basic " + buyer, 0, errScheme},
+		{buyer, 0, errScheme},
+		{"Bearer  " + buyer, 0, errNoTokens},
+		{"Bearer x.y.z", 0, errNoTokens},
+		{"Bearer " + buyer + "x", 0, errUnknownKey},
+		{"Bearer " + buyer + " ", 0, errUnknownKey},
+		{"Bearer " + buyer[:len(buyer)-1], 0, errUnknownKey},
+		{"Bearer " + strings.ToLower(buyer), 0, errUnknownKey},
+		{"Bearer inv_", 0, errUnknownKey},
+		{"Bearer inv__", 0, errUnknownKey},
+		{"Bearer inv_x_" + buyer, 0, errUnknownKey},
+		// The id of one with the secret of the other.
+		{"Bearer " + buyer[:strings.LastIndexByte(buyer, '_')] + admin[strings.LastIndexByte(admin, '_'):], 0, errUnknownKey},
+		{"Bearer inv_nobody" + buyer[strings.LastIndexByte(buyer, '_'):], 0, errUnknownKey},
+	} {
+		caller, err := g.Authenticate(c.header)
+		if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) || caller.Scope != c.scope || caller.Buyer != "" {
+			t.Errorf("%q: %+v, %v; want %v, %v", c.header, caller, err, c.scope, c.err)
+		}
+	}
+}
+
+func TestKeysAreDifferentAndTheirLinesHoldNoSecret(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool)
+	for range 100 {
+		apiKey, line, err := NewKey("shop", ScopeBuyer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := strings.Split(apiKey, "_")
+		if len(parts) != 3 || parts[0] != "inv" || len(parts[2]) < 26 || seen[parts[1]] || seen[parts[2]] {
+			t.Fatalf("got the key %s", apiKey)
+		}
+		seen[parts[1]], seen[parts[2]] = true, true
+		if strings.Contains(line, parts[2]) {
+			t.Fatalf("the line %q holds the secret", line)
+		}
+	}
+	for _, name := range []string{"", "a b", "a#\n", "ä", strings.Repeat("x", 65)} {
+		if _, _, err := NewKey(name, ScopeBuyer); err == nil {
+			t.Errorf("made a key of the name %q", name)
+		}
+	}
+}
+
+func TestKeyFileErrors(t *testing.T) {
+	t.Parallel()
+	apiKey, line, err := NewKey("shop", ScopeBuyer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Fields(line)
+	name, scope, id, sum := words[0], words[1], words[2], words[3]
+	for text, says := range map[string]string{
+		"":                                                     "has no key",
+		"# nothing\n\n":                                        "has no key",
+		"\n" + name + " " + scope + " " + id:                   "line 2: needs name, scope, id and hash, and has 3 words",
+		line + " more":                                         "line 1: needs name, scope, id and hash, and has 5 words",
+		name + " seller " + id + " " + sum:                     "line 1: the scope must be buyer or admin",
+		name + " none " + id + " " + sum:                       "line 1: the scope must be buyer or admin",
+		"a/b " + scope + " " + id + " " + sum:                  "line 1: the name",
+		name + " " + scope + " a_b " + sum:                     "line 1: the id",
+		line + "\n" + line:                                     "line 2: the id is there twice",
+		name + " " + scope + " " + id + " " + apiKey:           "line 1: the hash",
+		name + " " + scope + " " + id + " " + sum[:len(sum)-2]: "line 1: the hash",
+		name + " " + scope + " " + id + " " + sum[len(hashPrefix):]:          "line 1: the hash",
+		name + " " + scope + " " + id + " sha256:" + strings.Repeat("x", 64): "line 1: the hash",
+	} {
+		file := write(t, text)
+		_, err := NewGuard(Config{KeysFile: file})
+		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%q: %v; want %s", text, err, says)
+			continue
+		}
+		if strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), apiKey) || strings.Contains(err.Error(), sum) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := NewGuard(Config{KeysFile: t.TempDir() + "/none"}); err == nil || !strings.Contains(err.Error(), "/none") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+func TestReload(t *testing.T) {
+	t.Parallel()
+	file, buyer, _ := keyFile(t)
+	g := guard(t, Config{KeysFile: file})
+	rewrite := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rewrite("nonsense")
+	if err := g.Reload(); err == nil {
+		t.Error("nonsense was read")
+	}
+	if _, err := g.Authenticate("Bearer " + buyer); err != nil {
+		t.Errorf("after a reload that failed: %v", err)
+	}
+	other, line, err := NewKey("other", ScopeBuyer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite(line)
+	if err := g.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Authenticate("Bearer " + other); err != nil {
+		t.Errorf("the new key: %v", err)
+	}
+	if _, err := g.Authenticate("Bearer " + buyer); !errors.Is(err, errUnknownKey) {
+		t.Errorf("the key that was taken out: %v", err)
+	}
+}
+
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	for _, s := range []Scope{ScopeBuyer, ScopeAdmin} {
+		if got, err := ParseScope(s.String()); got != s || err != nil {
+			t.Errorf("%s: %v, %v", s, got, err)
+		}
+	}
+	if s, err := ParseScope(Scope(0).String()); err == nil {
+		t.Errorf("the zero scope has the name of %v", s)
+	}
+}
+
+// What a key costs is paid by every request of the hot path.
+func TestKeysCostNoAllocation(t *testing.T) {
+	file, buyer, _ := keyFile(t)
+	g := guard(t, Config{KeysFile: file})
+	header := "Bearer " + buyer
+	if n := testing.AllocsPerRun(1000, func() {
+		if _, err := g.Authenticate(header); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// How long a comparison takes cannot be tested reliably. That secrets are compared by the function for it can.
+func TestSecretsAreComparedInConstantTime(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "key.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	constant := false
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == "subtle" && n.Sel.Name == "ConstantTimeCompare" {
+				constant = true
+			}
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == "bytes" {
+				t.Errorf("bytes.%s in key.go", n.Sel.Name)
+			}
+		case *ast.BinaryExpr:
+			for _, side := range []ast.Expr{n.X, n.Y} {
+				if x, ok := side.(*ast.Ident); ok && (n.Op == token.EQL || n.Op == token.NEQ) && (x.Name == "given" || x.Name == "found") {
+					t.Errorf("%s %s … in key.go", x.Name, n.Op)
+				}
+			}
+		}
+		return true
+	})
+	if !constant {
+		t.Error("key.go does not use subtle.ConstantTimeCompare")
+	}
+}
+
+func BenchmarkKey(b *testing.B) {
+	apiKey, line, err := NewKey("shop", ScopeBuyer)
+	if err != nil {
+		b.Fatal(err)
+	}
+	file := filepath.Join(b.TempDir(), "keys")
+	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	g, err := NewGuard(Config{KeysFile: file})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := g.Authenticate("Bearer " + apiKey); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

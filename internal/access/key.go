@@ -1,0 +1,80 @@
+package access
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A key is inv_ID_SECRET. The prefix lets scanners for secrets find keys that were published by mistake. The id is
+// for finding the key's line, and no secret. The secret has 130 random bits.
+const (
+	keyPrefix  = "inv_"
+	idChars    = 10
+	mostSecret = 64 // bytes that are hashed for a stranger
+	hashPrefix = "sha256:"
+)
+
+// hash is what is kept of a secret. SHA-256 is right for it: slow hashes such as bcrypt make up for the few bits of
+// passwords that people choose, and nobody goes through 2^130 secrets, however fast each is tried. It is fast, which a
+// service that checks a key with every request needs.
+type hash [sha256.Size]byte
+
+func hashOf(secret string) hash { return sha256.Sum256([]byte(secret)) }
+
+// key is a line of the file.
+type key struct {
+	hash   hash
+	caller Caller
+}
+
+// keys are the keys by their ids.
+type keys map[string]key
+
+// caller finds who has a key, given without its prefix. The id is looked up in the open. The secret is not: its hash is
+// compared in constant time, for an unknown id with that of no key.
+func (k keys) caller(text string) (Caller, error) {
+	id, secret, _ := strings.Cut(text, "_")
+	if len(secret) > mostSecret {
+		return Caller{}, errUnknownKey
+	}
+	found := k[id]
+	given := hashOf(secret)
+	if subtle.ConstantTimeCompare(given[:], found.hash[:]) != 1 || found.caller.Scope == 0 {
+		return Caller{}, errUnknownKey
+	}
+	return found.caller, nil
+}
+
+// NewKey makes an API key. line is what the file of keys needs to let it in, and holds no secret.
+func NewKey(name string, scope Scope) (apiKey, line string, err error) {
+	if !isName(name) {
+		return "", "", errName
+	}
+	id, secret := rand.Text()[:idChars], rand.Text()
+	sum := hashOf(secret)
+	line = fmt.Sprintf("%s %s %s %s%s", name, scope, id, hashPrefix, hex.EncodeToString(sum[:]))
+	return keyPrefix + id + "_" + secret, line, nil
+}
+
+const mostName = 64
+
+var errName = errors.New("the name must be 1 to 64 of A-Z a-z 0-9 . _ -")
+
+func isName(name string) bool {
+	return name != "" && len(name) <= mostName && strings.IndexFunc(name, func(r rune) bool {
+		return !isAlphanumeric(r) && !strings.ContainsRune("._-", r)
+	}) < 0
+}
+
+func isID(id string) bool {
+	return id != "" && len(id) <= mostName && strings.IndexFunc(id, func(r rune) bool { return !isAlphanumeric(r) }) < 0
+}
+
+func isAlphanumeric(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+}

@@ -1,0 +1,103 @@
+package access
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// mostCallers bounds the callers that a limiter knows, twice: those of now, and those of just before.
+const mostCallers = 1 << 17
+
+// Limiter bounds how often each caller may call. Each has a bucket that holds burst requests and fills at a rate.
+//
+// A caller is forgotten who has not called for as long as an empty bucket takes to fill: a new one would be full as
+// well. So the limiter keeps two maps: one of those who called lately, which is set aside when it is as old as that, and
+// the one that was set aside last. When callers crowd in, that happens earlier, and a few of them may get a second
+// burst; nobody is refused for it. It is safe for concurrent use.
+type Limiter struct {
+	rate  rate.Limit
+	burst int
+	fill  time.Duration // of an empty bucket
+
+	mu           sync.Mutex
+	now, before  map[string]*rate.Limiter
+	began        time.Time // of now
+	most         int       // callers in each of them
+	headerPolicy string
+}
+
+// NewLimiter returns a limiter of so many requests per second, in bursts of at most so many; 0 is as many as in a second.
+func NewLimiter(perSecond float64, burst int) (*Limiter, error) {
+	if !(perSecond > 0) || perSecond > math.MaxInt32 {
+		return nil, fmt.Errorf("rate limit: must be more than 0 requests per second, and at most %d", math.MaxInt32)
+	}
+	if burst < 0 || burst > math.MaxInt32 {
+		return nil, fmt.Errorf("rate burst: must be 1 to %d requests", math.MaxInt32)
+	}
+	if burst == 0 {
+		burst = int(math.Ceil(perSecond))
+	}
+	l := &Limiter{rate: rate.Limit(perSecond), burst: burst, most: mostCallers}
+	l.fill = l.timeFor(float64(burst))
+	l.headerPolicy = fmt.Sprintf(`"default";q=%d;w=%d`, burst, Seconds(l.fill))
+	return l, nil
+}
+
+// Policy is the limiter's RateLimit-Policy header: the burst, and the time in which it is there again.
+func (l *Limiter) Policy() string { return l.headerPolicy }
+
+// Verdict is what a limiter says to one request.
+type Verdict struct {
+	OK    bool
+	Left  int           // requests that may follow at once
+	Full  time.Duration // until a whole burst may
+	Retry time.Duration // until one more may, when this one may not
+}
+
+// Take takes a request of a caller.
+func (l *Limiter) Take(caller string) Verdict { return l.takeAt(caller, time.Now()) }
+
+func (l *Limiter) takeAt(caller string, now time.Time) Verdict {
+	bucket := l.bucket(caller, now)
+	v := Verdict{OK: bucket.AllowN(now, 1)}
+	tokens := bucket.TokensAt(now)
+	v.Left = int(max(0, tokens))
+	v.Full = l.timeFor(float64(l.burst) - tokens)
+	if !v.OK {
+		v.Retry = l.timeFor(1 - tokens)
+	}
+	return v
+}
+
+// bucket finds the bucket of a caller, or makes one.
+func (l *Limiter) bucket(caller string, now time.Time) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now == nil || len(l.now) >= l.most || now.Sub(l.began) > l.fill {
+		if now.Sub(l.began) > 2*l.fill {
+			l.now = nil // nobody has called for long
+		}
+		l.now, l.before, l.began = make(map[string]*rate.Limiter), l.now, now
+	}
+	bucket := l.now[caller]
+	if bucket != nil {
+		return bucket
+	}
+	if bucket = l.before[caller]; bucket == nil {
+		bucket = rate.NewLimiter(l.rate, l.burst)
+	}
+	l.now[caller] = bucket
+	return bucket
+}
+
+// timeFor is how long so many requests take to come back.
+func (l *Limiter) timeFor(requests float64) time.Duration {
+	return time.Duration(min(requests/float64(l.rate), math.MaxInt32) * float64(time.Second))
+}
+
+// Seconds rounds up to whole seconds, at least one, as headers have them.
+func Seconds(d time.Duration) int { return int(max(1, math.Ceil(d.Seconds()))) }

@@ -1,0 +1,173 @@
+package access
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"inventory/internal/stock"
+)
+
+// TokenConfig says which JSON Web Tokens are accepted. The zero TokenConfig is none.
+type TokenConfig struct {
+	// Algorithm is the one that tokens are signed with. It is not up to the token: one that names another is refused
+	// before its signature is looked at.
+	Algorithm string
+	KeyFile   string // PEM with public keys, of which one has to fit, so that they can be changed; for HS256 the secret
+	Audience  string // that a token must be for
+	Issuer    string // that a token must be from; "" is any who has the key
+}
+
+// Algorithms are the algorithms that tokens may be signed with.
+func Algorithms() []string { return []string{"EdDSA", "ES256", "RS256", "HS256"} }
+
+const (
+	tokenLeeway   = 30 * time.Second // by which clocks may differ
+	leastSecret   = 32               // bytes of an HS256 secret: as many as its hash has
+	leastRSABits  = 2048
+	algorithmHMAC = "HS256"
+)
+
+// tokens knows the tokens that are accepted.
+type tokens struct {
+	parser *jwt.Parser
+	keys   jwt.VerificationKeySet
+}
+
+func newTokens(c TokenConfig) (*tokens, error) {
+	switch {
+	case !slices.Contains(Algorithms(), c.Algorithm):
+		return nil, fmt.Errorf("JWT algorithm: must be one of %s", strings.Join(Algorithms(), ", "))
+	case c.KeyFile == "":
+		return nil, errors.New("JWT key: needs a file")
+	case c.Audience == "":
+		return nil, errors.New("JWT audience: must not be empty, or tokens for other services would be good here")
+	}
+	text, err := os.ReadFile(c.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("JWT key: %w", err)
+	}
+	read := publicKeys
+	if c.Algorithm == algorithmHMAC {
+		read = secret
+	}
+	keys, err := read(c.Algorithm, text)
+	if err != nil {
+		return nil, fmt.Errorf("JWT key: %s: %w", c.KeyFile, err)
+	}
+	options := []jwt.ParserOption{
+		jwt.WithValidMethods([]string{c.Algorithm}), jwt.WithAudience(c.Audience), jwt.WithExpirationRequired(),
+		jwt.WithLeeway(tokenLeeway), jwt.WithStrictDecoding(),
+	}
+	if c.Issuer != "" {
+		options = append(options, jwt.WithIssuer(c.Issuer))
+	}
+	return &tokens{jwt.NewParser(options...), jwt.VerificationKeySet{Keys: keys}}, nil
+}
+
+// secret reads the secret of HS256. A PEM file would be somebody's public key: everybody could sign with it.
+func secret(_ string, text []byte) ([]jwt.VerificationKey, error) {
+	text = bytes.TrimSpace(text)
+	switch {
+	case bytes.Contains(text, []byte("-----BEGIN")):
+		return nil, errors.New("HS256 needs a random secret, and this is PEM")
+	case len(text) < leastSecret:
+		return nil, fmt.Errorf("a secret for HS256 has %d bytes or more", leastSecret)
+	}
+	return []jwt.VerificationKey{text}, nil
+}
+
+// publicKeys reads the keys of a PEM file, all of which must be for the algorithm.
+func publicKeys(algorithm string, text []byte) (keys []jwt.VerificationKey, err error) {
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			break
+		}
+		if block.Type != "PUBLIC KEY" {
+			return nil, fmt.Errorf("block %d is not a PUBLIC KEY", len(keys)+1)
+		}
+		key, err := x509.ParsePKIXPublicKey(block.Bytes)
+		if err != nil || !fits(key, algorithm) {
+			return nil, fmt.Errorf("block %d is not a public key for %s", len(keys)+1, algorithm)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("has no public key in PEM")
+	}
+	return keys, nil
+}
+
+// fits tells whether a key is for an algorithm, and strong enough.
+func fits(key any, algorithm string) bool {
+	switch key := key.(type) {
+	case ed25519.PublicKey:
+		return algorithm == "EdDSA"
+	case *ecdsa.PublicKey:
+		return algorithm == "ES256" && key.Curve == elliptic.P256()
+	case *rsa.PublicKey:
+		return algorithm == "RS256" && key.N.BitLen() >= leastRSABits
+	default:
+		return false
+	}
+}
+
+// Why a token is not good. Which of the claims is wrong is told to those alone whose token has a good signature.
+var (
+	errToken    = errors.New("the token is not valid")
+	errExpired  = errors.New("the token has expired")
+	errAudience = errors.New("the token is for another audience")
+	errIssuer   = errors.New("the token is from another issuer")
+	errTooEarly = errors.New("the token is not valid yet")
+	errClaims   = errors.New("the token must have exp, aud and the buyer's id as sub")
+)
+
+// caller finds the buyer that a token is of.
+func (t *tokens) caller(text string) (Caller, error) {
+	var claims jwt.RegisteredClaims
+	if _, err := t.parser.ParseWithClaims(text, &claims, t.keysFor); err != nil {
+		return Caller{}, reason(err)
+	}
+	if stock.CheckBuyerID(claims.Subject) != nil {
+		return Caller{}, errClaims
+	}
+	return Caller{ID: "buyer " + claims.Subject, Scope: ScopeBuyer, Buyer: claims.Subject}, nil
+}
+
+// keysFor returns the keys to check a token with. RFC 7515 has a token refused whose critical headers are not understood,
+// and we understand none.
+func (t *tokens) keysFor(token *jwt.Token) (any, error) {
+	if _, critical := token.Header["crit"]; critical {
+		return nil, errToken
+	}
+	return t.keys, nil
+}
+
+// reason says in our words what is wrong with a token. The library's may quote it.
+func reason(err error) error {
+	for _, r := range []struct{ is, say error }{
+		{jwt.ErrTokenExpired, errExpired},
+		{jwt.ErrTokenInvalidAudience, errAudience},
+		{jwt.ErrTokenInvalidIssuer, errIssuer},
+		{jwt.ErrTokenNotValidYet, errTooEarly},
+		{jwt.ErrTokenRequiredClaimMissing, errClaims},
+	} {
+		if errors.Is(err, r.is) {
+			return r.say
+		}
+	}
+	return errToken
+}
