@@ -24,14 +24,14 @@ type AdminConfig struct {
 const readyTimeout = 2 * time.Second
 
 // NewAdmin returns the admin handler: /metrics, /healthz, /readyz, /debug/pprof. It has no access control and
-// shows internals, so it belongs on a listener that the public cannot reach.
+// shows internals, so it belongs on a listener that the public cannot reach. Of the profiles it leaves out the command
+// line, which may hold passwords.
 func NewAdmin(c AdminConfig) http.Handler {
 	e := newEcho(c.Logger)
 	e.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{})))
 	e.GET("/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "ok\n") })
 	e.GET("/readyz", c.ready)
 	e.GET("/debug/pprof/*", echo.WrapHandler(http.HandlerFunc(pprof.Index)))
-	e.GET("/debug/pprof/cmdline", echo.WrapHandler(http.HandlerFunc(pprof.Cmdline)))
 	e.GET("/debug/pprof/profile", echo.WrapHandler(http.HandlerFunc(pprof.Profile)))
 	e.GET("/debug/pprof/symbol", echo.WrapHandler(http.HandlerFunc(pprof.Symbol)))
 	e.GET("/debug/pprof/trace", echo.WrapHandler(http.HandlerFunc(pprof.Trace)))

@@ -38,6 +38,9 @@ func (s *server) deduct(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if order.BuyerID, err = buyerFor(c, order.BuyerID); err != nil {
+		return err
+	}
 	d, created, err := s.service.Deduct(c.Request().Context(), param(c, "sku"), order)
 	if err != nil {
 		return err
@@ -89,7 +92,7 @@ func buyer(id field[string]) (string, error) {
 }
 
 func (s *server) readDeduction(c echo.Context) error {
-	d, err := s.service.Deduction(c.Request().Context(), param(c, "sku"), param(c, "order_id"), "")
+	d, err := s.service.Deduction(c.Request().Context(), param(c, "sku"), param(c, "order_id"), callerOf(c).Buyer)
 	if err != nil {
 		return err
 	}

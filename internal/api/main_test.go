@@ -33,6 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // site is a running service whose every answer is held against the document.
 type site struct {
 	*testing.T
+	app           *app.App // nil where the handler alone is served
 	url, adminURL string
 	client        *http.Client
 	router        routers.Router
@@ -41,7 +42,14 @@ type site struct {
 // open starts a site as it is in production, with everything embedded.
 func open(t *testing.T) *site {
 	t.Helper()
-	a, err := app.Start(t.Context(), app.Config{DatabaseURL: "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")})
+	return openWith(t, app.Config{})
+}
+
+// openWith starts a service of a configuration, on a database of its own.
+func openWith(t *testing.T, config app.Config) *site {
+	t.Helper()
+	config.DatabaseURL = "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")
+	a, err := app.Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +58,9 @@ func open(t *testing.T) *site {
 			t.Error(err)
 		}
 	})
-	return newSite(t, a.URL(), a.AdminURL())
+	s := newSite(t, a.URL(), a.AdminURL())
+	s.app = a
+	return s
 }
 
 // openAt starts a site without locks whose time is the clock's.
@@ -113,6 +123,7 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
+// document reads the document, and finds nothing wrong with it.
 func document(t testing.TB) *openapi3.T {
 	t.Helper()
 	text, err := os.ReadFile("openapi.yaml")
@@ -143,12 +154,19 @@ func (s *site) send(method, path, body string) answer {
 
 func (s *site) sendAs(mediaType, method, path, body string) answer {
 	s.Helper()
+	return s.sendWith(http.Header{"Content-Type": {mediaType}}, method, path, body)
+}
+
+// sendWith sends a request with headers of its own; one of the content is for a body alone.
+func (s *site) sendWith(header http.Header, method, path, body string) answer {
+	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		s.Fatal(err)
 	}
-	if body != "" {
-		request.Header.Set("Content-Type", mediaType)
+	request.Header = header.Clone()
+	if body == "" {
+		request.Header.Del("Content-Type")
 	}
 	response, err := s.client.Do(request)
 	if err != nil {

@@ -18,6 +18,9 @@ const (
 	codeMethodNotAllowed stock.Code = "method_not_allowed"
 	codeTooLarge         stock.Code = "too_large"
 	codeMediaType        stock.Code = "unsupported_media_type"
+	codeUnauthenticated  stock.Code = "unauthenticated"
+	codeForbidden        stock.Code = "forbidden"
+	codeRateLimited      stock.Code = "rate_limited"
 )
 
 // kind is what every problem of one code has in common.
@@ -61,6 +64,12 @@ func kindOf(code stock.Code) kind {
 		return kind{http.StatusRequestEntityTooLarge, "The body is too large"}
 	case codeMediaType:
 		return kind{http.StatusUnsupportedMediaType, "The body must be JSON"}
+	case codeUnauthenticated:
+		return kind{http.StatusUnauthorized, "Say who you are"}
+	case codeForbidden:
+		return kind{http.StatusForbidden, "You may not do this"}
+	case codeRateLimited:
+		return kind{http.StatusTooManyRequests, "Too many requests of yours"}
 	default:
 		return kind{http.StatusServiceUnavailable, "The outcome is not known"}
 	}
@@ -110,10 +119,13 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 		// Jittered, so that those who were refused together do not return together.
 		c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(1+rand.IntN(3))) //nolint:gosec // no secret
 	}
-	if p.Code == stock.CodeUnavailable {
-		log.Warn("request failed", "method", c.Request().Method, "route", c.Path(), "error", err)
+	switch p.Code {
+	case stock.CodeUnavailable:
+		log.Warn("request failed", "method", c.Request().Method, "route", c.Path(), "request_id", requestID(c), "error", err)
+	case codeUnauthenticated, codeForbidden, codeRateLimited:
+		log.Debug("caller refused", "method", c.Request().Method, "route", c.Path(), "request_id", requestID(c), "error", err)
 	}
 	if err := sendBody(c, p.status, mediaProblem, appendProblem(make([]byte, 0, problemSize), p)); err != nil {
-		log.Debug("answer not sent", "route", c.Path(), "error", err)
+		log.Debug("answer not sent", "route", c.Path(), "request_id", requestID(c), "error", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
 
+	"inventory/internal/access"
 	"inventory/internal/stock"
 )
 
@@ -35,44 +36,41 @@ type Config struct {
 	Service *stock.Service
 	Metrics *Metrics
 	Logger  *slog.Logger
+	Guard   *access.Guard   // nil: everybody may do everything
+	Limiter *access.Limiter // nil: as often as they like
 }
 
 // server holds what the handlers of the routes need.
 type server struct {
 	service *stock.Service
 	log     *slog.Logger
+	guard   *access.Guard
+	limiter *access.Limiter
 	buffers sync.Pool // of *[]byte, for bodies
 }
 
 // New returns the public handler.
-func New(c Config) http.Handler {
-	s := &server{service: c.Service, log: c.Logger}
+func New(c Config) http.Handler { return withRequestID(newPublic(c)) }
+
+func newPublic(c Config) *echo.Echo {
+	s := &server{service: c.Service, log: c.Logger, guard: c.Guard, limiter: c.Limiter}
 	s.buffers.New = func() any { return new([]byte) }
 	e := newEcho(s.log)
-	e.Use(c.Metrics.observe, middleware.RecoverWithConfig(middleware.RecoverConfig{DisableStackAll: true, LogErrorFunc: s.notePanic}))
-	e.POST("/v1/skus/:sku/deductions", s.deduct) // its lane keeps the time
-
-	bound := []echo.MiddlewareFunc{timed}
-	e.GET("/openapi.yaml", serveDocument, bound...)
-	e.PUT("/v1/skus/:sku", s.createSKU, bound...)
-	e.GET("/v1/skus/:sku", s.readSKU, bound...)
-	e.GET("/v1/skus/:sku/deductions/:order_id", s.readDeduction, bound...)
-	e.POST("/v1/skus/:sku/deductions/:order_id/commit", s.commit, bound...)
-	e.POST("/v1/skus/:sku/deductions/:order_id/cancel", s.cancel, bound...)
-	e.POST("/v1/orders", s.placeOrder, bound...)
-	e.POST("/v1/skus/:sku/restock", s.restock, bound...)
-	e.POST("/v1/skus/:sku/adjust", s.adjust, bound...)
-	e.POST("/v1/skus/:sku/resegment", s.resegment, bound...)
-	e.GET("/v1/skus/:sku/movements", s.readMovements, bound...)
-	e.GET("/v1/skus/:sku/audit", s.auditSKU, bound...)
-	e.GET("/v1/audit", s.audit, bound...)
+	e.Use(c.Metrics.observe, s.recoverer())
+	s.register(e, s.routes())
 	return e
 }
 
-// notePanic logs a bug that ended a request. Its caller is told that the outcome is not known.
-func (s *server) notePanic(c echo.Context, err error, stack []byte) error {
-	s.log.Error("handler panicked", "method", c.Request().Method, "route", c.Path(), "error", err, "stack", string(stack))
-	return err
+// recoverer turns a panic of a handler into an error, and logs where it came from.
+func (s *server) recoverer() echo.MiddlewareFunc {
+	return middleware.RecoverWithConfig(middleware.RecoverConfig{
+		DisableStackAll:     true,
+		DisableErrorHandler: true, // observe answers, and counts
+		LogErrorFunc: func(c echo.Context, err error, stack []byte) error {
+			s.log.Error("a handler panicked", "route", c.Path(), "request_id", requestID(c), "error", err, "stack", string(stack))
+			return err
+		},
+	})
 }
 
 func newEcho(log *slog.Logger) *echo.Echo {

@@ -6,8 +6,10 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
+	"inventory/internal/access"
 	"inventory/internal/api"
 	"inventory/internal/locking"
 	"inventory/internal/locking/lockmetrics"
@@ -38,7 +41,10 @@ type App struct {
 	config  Config
 	service *stock.Service
 	store   stock.Store
-	lanes   int // see [stock.Config]
+	lanes   int             // see [stock.Config]
+	guard   *access.Guard   // nil: nobody is asked for a key
+	limiter *access.Limiter // nil: none
+	tls     *tls.Config     // nil: the public listener does not encrypt
 	public  *http.Server
 	patient *patientListener // of public
 	admin   *http.Server
@@ -62,6 +68,9 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if err := a.config.check(); err != nil {
 		return nil, err
 	}
+	if err := a.openAccess(); err != nil {
+		return nil, err
+	}
 	if err := a.openStore(ctx); err != nil {
 		return nil, err
 	}
@@ -77,7 +86,9 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		return nil, err
 	}
 	api.WatchQueues(registry, a.service.Waiting)
-	public := api.New(api.Config{Service: a.service, Metrics: metrics, Logger: a.config.Logger})
+	public := api.New(api.Config{
+		Service: a.service, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
+	})
 	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ping, Logger: a.config.Logger}
 	if len(redis) > 0 {
 		admin.Redis = redis.ping
@@ -142,14 +153,13 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 		return errors.Join(err, publicAt.Close())
 	}
 	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
-	a.public, a.admin = newServer(public, answerTimeout), newServer(admin, profileLimit)
+	a.public, a.admin = a.newServer(public, answerTimeout), a.newServer(admin, profileLimit)
+	a.public.TLSConfig = a.tls
 	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
 	a.patient = newPatientListener(publicAt)
 	a.serving.Go(func() error { return serve(a.public, a.patient) })
 	a.serving.Go(func() error { return serve(a.admin, adminAt) })
-	if a.config.AllowAnonymous {
-		a.config.Logger.Warn("anybody who reaches the listeners may use them: --allow-anonymous is set")
-	}
+	a.tellWhoIsLetIn()
 	a.config.Logger.Info("listening", "url", a.URL(), "admin", a.AdminURL())
 	return nil
 }
@@ -162,8 +172,9 @@ func listenOn(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-func newServer(handler http.Handler, answer time.Duration) *http.Server {
+func (a *App) newServer(handler http.Handler, answer time.Duration) *http.Server {
 	return &http.Server{
+		ErrorLog:          slog.NewLogLogger(a.config.Logger.Handler(), slog.LevelWarn),
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
@@ -173,8 +184,13 @@ func newServer(handler http.Handler, answer time.Duration) *http.Server {
 	}
 }
 
+// serve serves a listener, encrypted where the server has a certificate.
 func serve(server *http.Server, listener net.Listener) error {
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	run := server.Serve
+	if server.TLSConfig != nil {
+		run = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	if err := run(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	}
 	return nil
@@ -219,7 +235,12 @@ func (a *App) Close(ctx context.Context) error {
 }
 
 // URL is where the public API is served, with the port that was really taken.
-func (a *App) URL() string { return "http://" + a.address }
+func (a *App) URL() string {
+	if a.tls != nil {
+		return "https://" + a.address
+	}
+	return "http://" + a.address
+}
 
 // AdminURL is where metrics and health are served.
 func (a *App) AdminURL() string { return "http://" + a.adminAt }

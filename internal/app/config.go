@@ -3,11 +3,11 @@ package app
 import (
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
+
+	"inventory/internal/access"
 )
 
 // Lock kinds that segments can be locked with.
@@ -27,9 +27,15 @@ type Config struct {
 	// RedisURL is redis://… or rediss://…; for LockRed an odd number of them, three or more, with commas in between.
 	// "" or "embedded" is one inside the process, or three for LockRed.
 	RedisURL string
-	Lock     string // one of the kinds; "" is LockReentrant
-	// AllowAnonymous permits addresses other than loopback although nobody has to show a key.
+	Lock     string        // one of the kinds; "" is LockReentrant
+	Access   access.Config // who is let in; the zero value is anybody
+	// AllowAnonymous permits addresses other than loopback where nobody has to show a key: those of the admin listener,
+	// and without Access the public one's.
 	AllowAnonymous bool
+	RateLimit      float64       // requests per second of each caller; 0: as many as they like
+	RateBurst      int           // requests that a caller may send at once; 0: as many as in a second
+	TLSCert        string        // PEM file of the public listener's certificate; "": it does not encrypt
+	TLSKey         string        // PEM file of the certificate's key
 	DrainTimeout   time.Duration // for requests in flight when the service stops
 	Logger         *slog.Logger  // nil: none
 }
@@ -68,26 +74,8 @@ func (c Config) check() error {
 	if _, err := redisOptions(c); err != nil {
 		return err
 	}
-	for _, address := range []string{c.Listen, c.AdminListen} {
-		if err := c.checkAddress(address); err != nil {
-			return err
-		}
+	if err := c.checkAddress(c.Listen, c.Access.Configured()); err != nil {
+		return err
 	}
-	return nil
-}
-
-// checkAddress refuses to listen where strangers could reach a service that asks nobody for a key.
-func (c Config) checkAddress(address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("listen address %q: must be HOST:PORT", address)
-	}
-	if c.AllowAnonymous || host == "localhost" {
-		return nil
-	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("listen address %q is not loopback, and anybody who reaches it could sell: "+
-		"set --allow-anonymous if that is meant", address)
+	return c.checkAddress(c.AdminListen, false)
 }

@@ -20,6 +20,7 @@ import (
 // Defines values for Code.
 const (
 	BuyerLimit           Code = "buyer_limit"
+	Forbidden            Code = "forbidden"
 	InsufficientStock    Code = "insufficient_stock"
 	InvalidRequest       Code = "invalid_request"
 	MethodNotAllowed     Code = "method_not_allowed"
@@ -27,11 +28,13 @@ const (
 	NotReserved          Code = "not_reserved"
 	OrderIDReused        Code = "order_id_reused"
 	Overloaded           Code = "overloaded"
+	RateLimited          Code = "rate_limited"
 	RefReused            Code = "ref_reused"
 	SaleClosed           Code = "sale_closed"
 	SkuExists            Code = "sku_exists"
 	SoldOut              Code = "sold_out"
 	TooLarge             Code = "too_large"
+	Unauthenticated      Code = "unauthenticated"
 	Unavailable          Code = "unavailable"
 	UnknownDeduction     Code = "unknown_deduction"
 	UnknownSku           Code = "unknown_sku"
@@ -42,6 +45,8 @@ const (
 func (e Code) Valid() bool {
 	switch e {
 	case BuyerLimit:
+		return true
+	case Forbidden:
 		return true
 	case InsufficientStock:
 		return true
@@ -57,6 +62,8 @@ func (e Code) Valid() bool {
 		return true
 	case Overloaded:
 		return true
+	case RateLimited:
+		return true
 	case RefReused:
 		return true
 	case SaleClosed:
@@ -66,6 +73,8 @@ func (e Code) Valid() bool {
 	case SoldOut:
 		return true
 	case TooLarge:
+		return true
+	case Unauthenticated:
 		return true
 	case Unavailable:
 		return true
@@ -263,7 +272,7 @@ type Movements struct {
 
 // NewDeduction defines model for NewDeduction.
 type NewDeduction struct {
-	// BuyerID 1 to 128 bytes of UTF-8 without control characters
+	// BuyerID With a token it is the token's subject, and may be left out
 	BuyerID *ID `json:"buyer_id,omitempty"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
@@ -474,6 +483,9 @@ type OrderAnswer = Order
 // ProblemAnswer RFC 9457
 type ProblemAnswer = Problem
 
+// RateLimitedAnswer RFC 9457
+type RateLimitedAnswer = Problem
+
 // ResegmentAnswer defines model for ResegmentAnswer.
 type ResegmentAnswer = Resegment
 
@@ -482,6 +494,9 @@ type RestockAnswer = Restock
 
 // SKUAnswer stock = available + reserved + committed
 type SKUAnswer = SKU
+
+// UnauthenticatedAnswer RFC 9457
+type UnauthenticatedAnswer = Problem
 
 // ReadMovementsParams defines parameters for ReadMovements.
 type ReadMovementsParams struct {
@@ -2012,6 +2027,23 @@ type ClientWithResponsesInterface interface {
 	RestockWithResponse(ctx context.Context, sku SKUPath, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*RestockResponse, error)
 }
 
+// AuditResponse401Headers the declared response headers of an HTTP 401 response for Audit
+type AuditResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// AuditResponse403Headers the declared response headers of an HTTP 403 response for Audit
+type AuditResponse403Headers struct {
+	RetryAfter *int
+}
+
+// AuditResponse429Headers the declared response headers of an HTTP 429 response for Audit
+type AuditResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
 // AuditResponse503Headers the declared response headers of an HTTP 503 response for Audit
 type AuditResponse503Headers struct {
 	RetryAfter *int
@@ -2022,8 +2054,20 @@ type AuditResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *AuditAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *AuditResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *AuditResponse403Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *AuditResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *AuditResponse503Headers
 }
@@ -2031,6 +2075,21 @@ type AuditResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r AuditResponse) GetJSON200() *AuditAnswer {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r AuditResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r AuditResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r AuditResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -2072,6 +2131,16 @@ type PlaceOrderResponse400Headers struct {
 	RetryAfter *int
 }
 
+// PlaceOrderResponse401Headers the declared response headers of an HTTP 401 response for PlaceOrder
+type PlaceOrderResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// PlaceOrderResponse403Headers the declared response headers of an HTTP 403 response for PlaceOrder
+type PlaceOrderResponse403Headers struct {
+	RetryAfter *int
+}
+
 // PlaceOrderResponse404Headers the declared response headers of an HTTP 404 response for PlaceOrder
 type PlaceOrderResponse404Headers struct {
 	RetryAfter *int
@@ -2097,6 +2166,13 @@ type PlaceOrderResponse422Headers struct {
 	RetryAfter *int
 }
 
+// PlaceOrderResponse429Headers the declared response headers of an HTTP 429 response for PlaceOrder
+type PlaceOrderResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
 // PlaceOrderResponse503Headers the declared response headers of an HTTP 503 response for PlaceOrder
 type PlaceOrderResponse503Headers struct {
 	RetryAfter *int
@@ -2111,6 +2187,10 @@ type PlaceOrderResponse struct {
 	JSON201 *OrderAnswer
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
@@ -2121,10 +2201,16 @@ type PlaceOrderResponse struct {
 	ApplicationProblemJSON415 *ProblemAnswer
 	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
 	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *PlaceOrderResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *PlaceOrderResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *PlaceOrderResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *PlaceOrderResponse404Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
@@ -2135,6 +2221,8 @@ type PlaceOrderResponse struct {
 	Headers415 *PlaceOrderResponse415Headers
 	// Headers422 the parsed response headers for an HTTP 422 response
 	Headers422 *PlaceOrderResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *PlaceOrderResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *PlaceOrderResponse503Headers
 }
@@ -2152,6 +2240,16 @@ func (r PlaceOrderResponse) GetJSON201() *OrderAnswer {
 // GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
 func (r PlaceOrderResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -2177,6 +2275,11 @@ func (r PlaceOrderResponse) GetApplicationProblemJSON415() *ProblemAnswer {
 // GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
 func (r PlaceOrderResponse) GetApplicationProblemJSON422() *ProblemAnswer {
 	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -2218,9 +2321,21 @@ type ReadSKUResponse400Headers struct {
 	RetryAfter *int
 }
 
+// ReadSKUResponse401Headers the declared response headers of an HTTP 401 response for ReadSKU
+type ReadSKUResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
 // ReadSKUResponse404Headers the declared response headers of an HTTP 404 response for ReadSKU
 type ReadSKUResponse404Headers struct {
 	RetryAfter *int
+}
+
+// ReadSKUResponse429Headers the declared response headers of an HTTP 429 response for ReadSKU
+type ReadSKUResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
 }
 
 // ReadSKUResponse503Headers the declared response headers of an HTTP 503 response for ReadSKU
@@ -2235,14 +2350,22 @@ type ReadSKUResponse struct {
 	JSON200 *SKUAnswer
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *ReadSKUResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadSKUResponse401Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *ReadSKUResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadSKUResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ReadSKUResponse503Headers
 }
@@ -2257,9 +2380,19 @@ func (r ReadSKUResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 	return r.ApplicationProblemJSON400
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadSKUResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r ReadSKUResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadSKUResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -2301,6 +2434,16 @@ type CreateSKUResponse400Headers struct {
 	RetryAfter *int
 }
 
+// CreateSKUResponse401Headers the declared response headers of an HTTP 401 response for CreateSKU
+type CreateSKUResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// CreateSKUResponse403Headers the declared response headers of an HTTP 403 response for CreateSKU
+type CreateSKUResponse403Headers struct {
+	RetryAfter *int
+}
+
 // CreateSKUResponse409Headers the declared response headers of an HTTP 409 response for CreateSKU
 type CreateSKUResponse409Headers struct {
 	RetryAfter *int
@@ -2314,6 +2457,13 @@ type CreateSKUResponse413Headers struct {
 // CreateSKUResponse415Headers the declared response headers of an HTTP 415 response for CreateSKU
 type CreateSKUResponse415Headers struct {
 	RetryAfter *int
+}
+
+// CreateSKUResponse429Headers the declared response headers of an HTTP 429 response for CreateSKU
+type CreateSKUResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
 }
 
 // CreateSKUResponse503Headers the declared response headers of an HTTP 503 response for CreateSKU
@@ -2330,22 +2480,34 @@ type CreateSKUResponse struct {
 	JSON201 *SKUAnswer
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
 	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *CreateSKUResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *CreateSKUResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *CreateSKUResponse403Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *CreateSKUResponse409Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *CreateSKUResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
 	Headers415 *CreateSKUResponse415Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CreateSKUResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *CreateSKUResponse503Headers
 }
@@ -2365,6 +2527,16 @@ func (r CreateSKUResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 	return r.ApplicationProblemJSON400
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r CreateSKUResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r CreateSKUResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
 // GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
 func (r CreateSKUResponse) GetApplicationProblemJSON409() *ProblemAnswer {
 	return r.ApplicationProblemJSON409
@@ -2378,6 +2550,11 @@ func (r CreateSKUResponse) GetApplicationProblemJSON413() *ProblemAnswer {
 // GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
 func (r CreateSKUResponse) GetApplicationProblemJSON415() *ProblemAnswer {
 	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r CreateSKUResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -2419,6 +2596,16 @@ type AdjustResponse400Headers struct {
 	RetryAfter *int
 }
 
+// AdjustResponse401Headers the declared response headers of an HTTP 401 response for Adjust
+type AdjustResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// AdjustResponse403Headers the declared response headers of an HTTP 403 response for Adjust
+type AdjustResponse403Headers struct {
+	RetryAfter *int
+}
+
 // AdjustResponse404Headers the declared response headers of an HTTP 404 response for Adjust
 type AdjustResponse404Headers struct {
 	RetryAfter *int
@@ -2444,6 +2631,13 @@ type AdjustResponse422Headers struct {
 	RetryAfter *int
 }
 
+// AdjustResponse429Headers the declared response headers of an HTTP 429 response for Adjust
+type AdjustResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
 // AdjustResponse503Headers the declared response headers of an HTTP 503 response for Adjust
 type AdjustResponse503Headers struct {
 	RetryAfter *int
@@ -2458,6 +2652,10 @@ type AdjustResponse struct {
 	JSON201 *AdjustmentAnswer
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
@@ -2468,10 +2666,16 @@ type AdjustResponse struct {
 	ApplicationProblemJSON415 *ProblemAnswer
 	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
 	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *AdjustResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *AdjustResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *AdjustResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *AdjustResponse404Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
@@ -2482,6 +2686,8 @@ type AdjustResponse struct {
 	Headers415 *AdjustResponse415Headers
 	// Headers422 the parsed response headers for an HTTP 422 response
 	Headers422 *AdjustResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *AdjustResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *AdjustResponse503Headers
 }
@@ -2499,6 +2705,16 @@ func (r AdjustResponse) GetJSON201() *AdjustmentAnswer {
 // GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
 func (r AdjustResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -2524,6 +2740,11 @@ func (r AdjustResponse) GetApplicationProblemJSON415() *ProblemAnswer {
 // GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
 func (r AdjustResponse) GetApplicationProblemJSON422() *ProblemAnswer {
 	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -2565,9 +2786,26 @@ type AuditSKUResponse400Headers struct {
 	RetryAfter *int
 }
 
+// AuditSKUResponse401Headers the declared response headers of an HTTP 401 response for AuditSKU
+type AuditSKUResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// AuditSKUResponse403Headers the declared response headers of an HTTP 403 response for AuditSKU
+type AuditSKUResponse403Headers struct {
+	RetryAfter *int
+}
+
 // AuditSKUResponse404Headers the declared response headers of an HTTP 404 response for AuditSKU
 type AuditSKUResponse404Headers struct {
 	RetryAfter *int
+}
+
+// AuditSKUResponse429Headers the declared response headers of an HTTP 429 response for AuditSKU
+type AuditSKUResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
 }
 
 // AuditSKUResponse503Headers the declared response headers of an HTTP 503 response for AuditSKU
@@ -2582,14 +2820,26 @@ type AuditSKUResponse struct {
 	JSON200 *AuditAnswer
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *AuditSKUResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *AuditSKUResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *AuditSKUResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *AuditSKUResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *AuditSKUResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *AuditSKUResponse503Headers
 }
@@ -2604,9 +2854,24 @@ func (r AuditSKUResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 	return r.ApplicationProblemJSON400
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r AuditSKUResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r AuditSKUResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r AuditSKUResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r AuditSKUResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -2648,6 +2913,16 @@ type DeductResponse400Headers struct {
 	RetryAfter *int
 }
 
+// DeductResponse401Headers the declared response headers of an HTTP 401 response for Deduct
+type DeductResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// DeductResponse403Headers the declared response headers of an HTTP 403 response for Deduct
+type DeductResponse403Headers struct {
+	RetryAfter *int
+}
+
 // DeductResponse404Headers the declared response headers of an HTTP 404 response for Deduct
 type DeductResponse404Headers struct {
 	RetryAfter *int
@@ -2673,6 +2948,13 @@ type DeductResponse422Headers struct {
 	RetryAfter *int
 }
 
+// DeductResponse429Headers the declared response headers of an HTTP 429 response for Deduct
+type DeductResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
 // DeductResponse503Headers the declared response headers of an HTTP 503 response for Deduct
 type DeductResponse503Headers struct {
 	RetryAfter *int
@@ -2687,6 +2969,10 @@ type DeductResponse struct {
 	JSON201 *DeductionAnswer
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
@@ -2697,10 +2983,16 @@ type DeductResponse struct {
 	ApplicationProblemJSON415 *ProblemAnswer
 	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
 	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *DeductResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *DeductResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *DeductResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *DeductResponse404Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
@@ -2711,6 +3003,8 @@ type DeductResponse struct {
 	Headers415 *DeductResponse415Headers
 	// Headers422 the parsed response headers for an HTTP 422 response
 	Headers422 *DeductResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DeductResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *DeductResponse503Headers
 }
@@ -2728,6 +3022,16 @@ func (r DeductResponse) GetJSON201() *DeductionAnswer {
 // GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
 func (r DeductResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r DeductResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r DeductResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -2753,6 +3057,11 @@ func (r DeductResponse) GetApplicationProblemJSON415() *ProblemAnswer {
 // GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
 func (r DeductResponse) GetApplicationProblemJSON422() *ProblemAnswer {
 	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r DeductResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -2794,9 +3103,21 @@ type ReadDeductionResponse400Headers struct {
 	RetryAfter *int
 }
 
+// ReadDeductionResponse401Headers the declared response headers of an HTTP 401 response for ReadDeduction
+type ReadDeductionResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
 // ReadDeductionResponse404Headers the declared response headers of an HTTP 404 response for ReadDeduction
 type ReadDeductionResponse404Headers struct {
 	RetryAfter *int
+}
+
+// ReadDeductionResponse429Headers the declared response headers of an HTTP 429 response for ReadDeduction
+type ReadDeductionResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
 }
 
 // ReadDeductionResponse503Headers the declared response headers of an HTTP 503 response for ReadDeduction
@@ -2811,14 +3132,22 @@ type ReadDeductionResponse struct {
 	JSON200 *DeductionWithParts
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *ReadDeductionResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadDeductionResponse401Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *ReadDeductionResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadDeductionResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ReadDeductionResponse503Headers
 }
@@ -2833,9 +3162,19 @@ func (r ReadDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 	return r.ApplicationProblemJSON400
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadDeductionResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r ReadDeductionResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadDeductionResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -2877,6 +3216,11 @@ type CancelDeductionResponse400Headers struct {
 	RetryAfter *int
 }
 
+// CancelDeductionResponse401Headers the declared response headers of an HTTP 401 response for CancelDeduction
+type CancelDeductionResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
 // CancelDeductionResponse404Headers the declared response headers of an HTTP 404 response for CancelDeduction
 type CancelDeductionResponse404Headers struct {
 	RetryAfter *int
@@ -2892,6 +3236,13 @@ type CancelDeductionResponse415Headers struct {
 	RetryAfter *int
 }
 
+// CancelDeductionResponse429Headers the declared response headers of an HTTP 429 response for CancelDeduction
+type CancelDeductionResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
 // CancelDeductionResponse503Headers the declared response headers of an HTTP 503 response for CancelDeduction
 type CancelDeductionResponse503Headers struct {
 	RetryAfter *int
@@ -2904,22 +3255,30 @@ type CancelDeductionResponse struct {
 	JSON200 *DeductionAnswer
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
 	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *CancelDeductionResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *CancelDeductionResponse401Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *CancelDeductionResponse404Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *CancelDeductionResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
 	Headers415 *CancelDeductionResponse415Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CancelDeductionResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *CancelDeductionResponse503Headers
 }
@@ -2932,6 +3291,11 @@ func (r CancelDeductionResponse) GetJSON200() *DeductionAnswer {
 // GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
 func (r CancelDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -2947,6 +3311,11 @@ func (r CancelDeductionResponse) GetApplicationProblemJSON413() *ProblemAnswer {
 // GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
 func (r CancelDeductionResponse) GetApplicationProblemJSON415() *ProblemAnswer {
 	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -2988,6 +3357,11 @@ type CommitDeductionResponse400Headers struct {
 	RetryAfter *int
 }
 
+// CommitDeductionResponse401Headers the declared response headers of an HTTP 401 response for CommitDeduction
+type CommitDeductionResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
 // CommitDeductionResponse404Headers the declared response headers of an HTTP 404 response for CommitDeduction
 type CommitDeductionResponse404Headers struct {
 	RetryAfter *int
@@ -3008,6 +3382,13 @@ type CommitDeductionResponse415Headers struct {
 	RetryAfter *int
 }
 
+// CommitDeductionResponse429Headers the declared response headers of an HTTP 429 response for CommitDeduction
+type CommitDeductionResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
 // CommitDeductionResponse503Headers the declared response headers of an HTTP 503 response for CommitDeduction
 type CommitDeductionResponse503Headers struct {
 	RetryAfter *int
@@ -3020,6 +3401,8 @@ type CommitDeductionResponse struct {
 	JSON200 *DeductionAnswer
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
@@ -3028,10 +3411,14 @@ type CommitDeductionResponse struct {
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
 	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *CommitDeductionResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *CommitDeductionResponse401Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *CommitDeductionResponse404Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
@@ -3040,6 +3427,8 @@ type CommitDeductionResponse struct {
 	Headers413 *CommitDeductionResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
 	Headers415 *CommitDeductionResponse415Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *CommitDeductionResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *CommitDeductionResponse503Headers
 }
@@ -3052,6 +3441,11 @@ func (r CommitDeductionResponse) GetJSON200() *DeductionAnswer {
 // GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
 func (r CommitDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r CommitDeductionResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -3072,6 +3466,11 @@ func (r CommitDeductionResponse) GetApplicationProblemJSON413() *ProblemAnswer {
 // GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
 func (r CommitDeductionResponse) GetApplicationProblemJSON415() *ProblemAnswer {
 	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r CommitDeductionResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -3113,9 +3512,26 @@ type ReadMovementsResponse400Headers struct {
 	RetryAfter *int
 }
 
+// ReadMovementsResponse401Headers the declared response headers of an HTTP 401 response for ReadMovements
+type ReadMovementsResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadMovementsResponse403Headers the declared response headers of an HTTP 403 response for ReadMovements
+type ReadMovementsResponse403Headers struct {
+	RetryAfter *int
+}
+
 // ReadMovementsResponse404Headers the declared response headers of an HTTP 404 response for ReadMovements
 type ReadMovementsResponse404Headers struct {
 	RetryAfter *int
+}
+
+// ReadMovementsResponse429Headers the declared response headers of an HTTP 429 response for ReadMovements
+type ReadMovementsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
 }
 
 // ReadMovementsResponse503Headers the declared response headers of an HTTP 503 response for ReadMovements
@@ -3130,14 +3546,26 @@ type ReadMovementsResponse struct {
 	JSON200 *Movements
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *ReadMovementsResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadMovementsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadMovementsResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *ReadMovementsResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadMovementsResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ReadMovementsResponse503Headers
 }
@@ -3152,9 +3580,24 @@ func (r ReadMovementsResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 	return r.ApplicationProblemJSON400
 }
 
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadMovementsResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadMovementsResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r ReadMovementsResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadMovementsResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -3196,6 +3639,16 @@ type ResegmentResponse400Headers struct {
 	RetryAfter *int
 }
 
+// ResegmentResponse401Headers the declared response headers of an HTTP 401 response for Resegment
+type ResegmentResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ResegmentResponse403Headers the declared response headers of an HTTP 403 response for Resegment
+type ResegmentResponse403Headers struct {
+	RetryAfter *int
+}
+
 // ResegmentResponse404Headers the declared response headers of an HTTP 404 response for Resegment
 type ResegmentResponse404Headers struct {
 	RetryAfter *int
@@ -3216,6 +3669,13 @@ type ResegmentResponse422Headers struct {
 	RetryAfter *int
 }
 
+// ResegmentResponse429Headers the declared response headers of an HTTP 429 response for Resegment
+type ResegmentResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
 // ResegmentResponse503Headers the declared response headers of an HTTP 503 response for Resegment
 type ResegmentResponse503Headers struct {
 	RetryAfter *int
@@ -3230,6 +3690,10 @@ type ResegmentResponse struct {
 	JSON201 *ResegmentAnswer
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -3238,10 +3702,16 @@ type ResegmentResponse struct {
 	ApplicationProblemJSON415 *ProblemAnswer
 	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
 	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *ResegmentResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ResegmentResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ResegmentResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *ResegmentResponse404Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
@@ -3250,6 +3720,8 @@ type ResegmentResponse struct {
 	Headers415 *ResegmentResponse415Headers
 	// Headers422 the parsed response headers for an HTTP 422 response
 	Headers422 *ResegmentResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ResegmentResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *ResegmentResponse503Headers
 }
@@ -3267,6 +3739,16 @@ func (r ResegmentResponse) GetJSON201() *ResegmentAnswer {
 // GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
 func (r ResegmentResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ResegmentResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ResegmentResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -3287,6 +3769,11 @@ func (r ResegmentResponse) GetApplicationProblemJSON415() *ProblemAnswer {
 // GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
 func (r ResegmentResponse) GetApplicationProblemJSON422() *ProblemAnswer {
 	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ResegmentResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -3328,6 +3815,16 @@ type RestockResponse400Headers struct {
 	RetryAfter *int
 }
 
+// RestockResponse401Headers the declared response headers of an HTTP 401 response for Restock
+type RestockResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// RestockResponse403Headers the declared response headers of an HTTP 403 response for Restock
+type RestockResponse403Headers struct {
+	RetryAfter *int
+}
+
 // RestockResponse404Headers the declared response headers of an HTTP 404 response for Restock
 type RestockResponse404Headers struct {
 	RetryAfter *int
@@ -3348,6 +3845,13 @@ type RestockResponse422Headers struct {
 	RetryAfter *int
 }
 
+// RestockResponse429Headers the declared response headers of an HTTP 429 response for Restock
+type RestockResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
 // RestockResponse503Headers the declared response headers of an HTTP 503 response for Restock
 type RestockResponse503Headers struct {
 	RetryAfter *int
@@ -3362,6 +3866,10 @@ type RestockResponse struct {
 	JSON201 *RestockAnswer
 	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
 	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -3370,10 +3878,16 @@ type RestockResponse struct {
 	ApplicationProblemJSON415 *ProblemAnswer
 	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
 	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
 	// Headers400 the parsed response headers for an HTTP 400 response
 	Headers400 *RestockResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *RestockResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *RestockResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *RestockResponse404Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
@@ -3382,6 +3896,8 @@ type RestockResponse struct {
 	Headers415 *RestockResponse415Headers
 	// Headers422 the parsed response headers for an HTTP 422 response
 	Headers422 *RestockResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *RestockResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
 	Headers503 *RestockResponse503Headers
 }
@@ -3399,6 +3915,16 @@ func (r RestockResponse) GetJSON201() *RestockAnswer {
 // GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
 func (r RestockResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r RestockResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r RestockResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -3419,6 +3945,11 @@ func (r RestockResponse) GetApplicationProblemJSON415() *ProblemAnswer {
 // GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
 func (r RestockResponse) GetApplicationProblemJSON422() *ProblemAnswer {
 	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r RestockResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
 }
 
 // GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
@@ -3800,6 +4331,27 @@ func ParseAuditResponse(rsp *http.Response) (*AuditResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -3810,6 +4362,50 @@ func ParseAuditResponse(rsp *http.Response) (*AuditResponse, error) {
 	}
 
 	switch {
+	case rsp.StatusCode == 401:
+		var headers AuditResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers AuditResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 429:
+		var headers AuditResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers AuditResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -3860,6 +4456,20 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 		}
 		response.ApplicationProblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -3895,6 +4505,13 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 		}
 		response.ApplicationProblemJSON422 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -3915,6 +4532,26 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers PlaceOrderResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers PlaceOrderResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers PlaceOrderResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -3965,6 +4602,30 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers PlaceOrderResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers PlaceOrderResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4008,12 +4669,26 @@ func ParseReadSKUResponse(rsp *http.Response) (*ReadSKUResponse, error) {
 		}
 		response.ApplicationProblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
@@ -4035,6 +4710,16 @@ func ParseReadSKUResponse(rsp *http.Response) (*ReadSKUResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadSKUResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
 	case rsp.StatusCode == 404:
 		var headers ReadSKUResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4045,6 +4730,30 @@ func ParseReadSKUResponse(rsp *http.Response) (*ReadSKUResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadSKUResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers ReadSKUResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4095,6 +4804,20 @@ func ParseCreateSKUResponse(rsp *http.Response) (*CreateSKUResponse, error) {
 		}
 		response.ApplicationProblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4116,6 +4839,13 @@ func ParseCreateSKUResponse(rsp *http.Response) (*CreateSKUResponse, error) {
 		}
 		response.ApplicationProblemJSON415 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4136,6 +4866,26 @@ func ParseCreateSKUResponse(rsp *http.Response) (*CreateSKUResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers CreateSKUResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers CreateSKUResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 409:
 		var headers CreateSKUResponse409Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4166,6 +4916,30 @@ func ParseCreateSKUResponse(rsp *http.Response) (*CreateSKUResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers415 = &headers
+	case rsp.StatusCode == 429:
+		var headers CreateSKUResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers CreateSKUResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4216,6 +4990,20 @@ func ParseAdjustResponse(rsp *http.Response) (*AdjustResponse, error) {
 		}
 		response.ApplicationProblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4251,6 +5039,13 @@ func ParseAdjustResponse(rsp *http.Response) (*AdjustResponse, error) {
 		}
 		response.ApplicationProblemJSON422 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4271,6 +5066,26 @@ func ParseAdjustResponse(rsp *http.Response) (*AdjustResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers AdjustResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers AdjustResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers AdjustResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4321,6 +5136,30 @@ func ParseAdjustResponse(rsp *http.Response) (*AdjustResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers AdjustResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers AdjustResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4364,12 +5203,33 @@ func ParseAuditSKUResponse(rsp *http.Response) (*AuditSKUResponse, error) {
 		}
 		response.ApplicationProblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
@@ -4391,6 +5251,26 @@ func ParseAuditSKUResponse(rsp *http.Response) (*AuditSKUResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers AuditSKUResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers AuditSKUResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers AuditSKUResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4401,6 +5281,30 @@ func ParseAuditSKUResponse(rsp *http.Response) (*AuditSKUResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers AuditSKUResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers AuditSKUResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4451,6 +5355,20 @@ func ParseDeductResponse(rsp *http.Response) (*DeductResponse, error) {
 		}
 		response.ApplicationProblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4486,6 +5404,13 @@ func ParseDeductResponse(rsp *http.Response) (*DeductResponse, error) {
 		}
 		response.ApplicationProblemJSON422 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4506,6 +5431,26 @@ func ParseDeductResponse(rsp *http.Response) (*DeductResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers DeductResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers DeductResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers DeductResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4556,6 +5501,30 @@ func ParseDeductResponse(rsp *http.Response) (*DeductResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers DeductResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers DeductResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4599,12 +5568,26 @@ func ParseReadDeductionResponse(rsp *http.Response) (*ReadDeductionResponse, err
 		}
 		response.ApplicationProblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
@@ -4626,6 +5609,16 @@ func ParseReadDeductionResponse(rsp *http.Response) (*ReadDeductionResponse, err
 			headers.RetryAfter = &value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadDeductionResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
 	case rsp.StatusCode == 404:
 		var headers ReadDeductionResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4636,6 +5629,30 @@ func ParseReadDeductionResponse(rsp *http.Response) (*ReadDeductionResponse, err
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadDeductionResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers ReadDeductionResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4679,6 +5696,13 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 		}
 		response.ApplicationProblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4700,6 +5724,13 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 		}
 		response.ApplicationProblemJSON415 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4720,6 +5751,16 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 			headers.RetryAfter = &value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers CancelDeductionResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
 	case rsp.StatusCode == 404:
 		var headers CancelDeductionResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4750,6 +5791,30 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 			headers.RetryAfter = &value
 		}
 		response.Headers415 = &headers
+	case rsp.StatusCode == 429:
+		var headers CancelDeductionResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers CancelDeductionResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4793,6 +5858,13 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 		}
 		response.ApplicationProblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4821,6 +5893,13 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 		}
 		response.ApplicationProblemJSON415 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4841,6 +5920,16 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 			headers.RetryAfter = &value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers CommitDeductionResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
 	case rsp.StatusCode == 404:
 		var headers CommitDeductionResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4881,6 +5970,30 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 			headers.RetryAfter = &value
 		}
 		response.Headers415 = &headers
+	case rsp.StatusCode == 429:
+		var headers CommitDeductionResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers CommitDeductionResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4924,12 +6037,33 @@ func ParseReadMovementsResponse(rsp *http.Response) (*ReadMovementsResponse, err
 		}
 		response.ApplicationProblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
@@ -4951,6 +6085,26 @@ func ParseReadMovementsResponse(rsp *http.Response) (*ReadMovementsResponse, err
 			headers.RetryAfter = &value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadMovementsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadMovementsResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers ReadMovementsResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -4961,6 +6115,30 @@ func ParseReadMovementsResponse(rsp *http.Response) (*ReadMovementsResponse, err
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadMovementsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers ReadMovementsResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5011,6 +6189,20 @@ func ParseResegmentResponse(rsp *http.Response) (*ResegmentResponse, error) {
 		}
 		response.ApplicationProblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5039,6 +6231,13 @@ func ParseResegmentResponse(rsp *http.Response) (*ResegmentResponse, error) {
 		}
 		response.ApplicationProblemJSON422 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5059,6 +6258,26 @@ func ParseResegmentResponse(rsp *http.Response) (*ResegmentResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ResegmentResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ResegmentResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers ResegmentResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5099,6 +6318,30 @@ func ParseResegmentResponse(rsp *http.Response) (*ResegmentResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers ResegmentResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers ResegmentResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5149,6 +6392,20 @@ func ParseRestockResponse(rsp *http.Response) (*RestockResponse, error) {
 		}
 		response.ApplicationProblemJSON400 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5177,6 +6434,13 @@ func ParseRestockResponse(rsp *http.Response) (*RestockResponse, error) {
 		}
 		response.ApplicationProblemJSON422 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5197,6 +6461,26 @@ func ParseRestockResponse(rsp *http.Response) (*RestockResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers RestockResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers RestockResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers RestockResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5237,6 +6521,30 @@ func ParseRestockResponse(rsp *http.Response) (*RestockResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers RestockResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers RestockResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {

@@ -23,8 +23,8 @@ type Fleet struct {
 }
 
 // NewFleet returns a client of the processes at the base URLs. A request is tried again for at most patience.
-// connections is how many requests will be under way at once.
-func NewFleet(urls []string, connections int, patience time.Duration) (*Fleet, error) {
+// connections is how many requests will be under way at once. Among the options may be [WithKey].
+func NewFleet(urls []string, connections int, patience time.Duration, options ...ClientOption) (*Fleet, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("no URL of a service")
 	}
@@ -34,18 +34,29 @@ func NewFleet(urls []string, connections int, patience time.Duration) (*Fleet, e
 		IdleConnTimeout:     30 * time.Second,
 	}
 	doer := &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	options = append([]ClientOption{WithHTTPClient(doer)}, options...)
 	f := &Fleet{patience: patience}
 	for _, base := range urls {
 		if u, err := url.Parse(base); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 			return nil, errors.New("service URL: must be http://HOST:PORT or https://HOST:PORT") // err may quote a password
 		}
-		c, err := NewClientWithResponses(base, WithHTTPClient(doer))
+		c, err := NewClientWithResponses(base, options...)
 		if err != nil {
 			return nil, fmt.Errorf("service URL: %w", err)
 		}
 		f.clients = append(f.clients, c)
 	}
 	return f, nil
+}
+
+// WithKey has a client show an API key or a token; "" is none.
+func WithKey(key string) ClientOption {
+	return WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+		if key != "" {
+			r.Header.Set("Authorization", "Bearer "+key)
+		}
+		return nil
+	})
 }
 
 // Close gives idle connections back.
@@ -88,8 +99,9 @@ func (f *Fleet) Deduct(ctx context.Context, sku string, order NewDeduction) (Ans
 			return Answer[Deduction]{}, err
 		}
 		return Answer[Deduction]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
-			r.ApplicationProblemJSON400, r.ApplicationProblemJSON404, r.ApplicationProblemJSON409, r.ApplicationProblemJSON413,
-			r.ApplicationProblemJSON415, r.ApplicationProblemJSON422, r.ApplicationProblemJSON503,
+			r.ApplicationProblemJSON400, r.ApplicationProblemJSON401, r.ApplicationProblemJSON403, r.ApplicationProblemJSON404,
+			r.ApplicationProblemJSON409, r.ApplicationProblemJSON413, r.ApplicationProblemJSON415, r.ApplicationProblemJSON422,
+			r.ApplicationProblemJSON429, r.ApplicationProblemJSON503,
 		)}, nil
 	})
 }
@@ -116,8 +128,8 @@ func (f *Fleet) CreateSKU(ctx context.Context, sku string, body NewSKU) (Answer[
 			return Answer[SKU]{}, err
 		}
 		return Answer[SKU]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
-			r.ApplicationProblemJSON400, r.ApplicationProblemJSON409, r.ApplicationProblemJSON413,
-			r.ApplicationProblemJSON415, r.ApplicationProblemJSON503,
+			r.ApplicationProblemJSON400, r.ApplicationProblemJSON401, r.ApplicationProblemJSON403, r.ApplicationProblemJSON409,
+			r.ApplicationProblemJSON413, r.ApplicationProblemJSON415, r.ApplicationProblemJSON429, r.ApplicationProblemJSON503,
 		)}, nil
 	})
 }
@@ -130,7 +142,8 @@ func (f *Fleet) ReadSKU(ctx context.Context, sku string) (Answer[SKU], error) {
 			return Answer[SKU]{}, err
 		}
 		return Answer[SKU]{r.StatusCode(), r.JSON200, first(
-			r.ApplicationProblemJSON400, r.ApplicationProblemJSON404, r.ApplicationProblemJSON503,
+			r.ApplicationProblemJSON400, r.ApplicationProblemJSON401, r.ApplicationProblemJSON404,
+			r.ApplicationProblemJSON429, r.ApplicationProblemJSON503,
 		)}, nil
 	})
 }
@@ -143,8 +156,9 @@ func (f *Fleet) Restock(ctx context.Context, sku string, body Restock) (Answer[R
 			return Answer[Restock]{}, err
 		}
 		return Answer[Restock]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
-			r.ApplicationProblemJSON400, r.ApplicationProblemJSON404, r.ApplicationProblemJSON413,
-			r.ApplicationProblemJSON415, r.ApplicationProblemJSON422, r.ApplicationProblemJSON503,
+			r.ApplicationProblemJSON400, r.ApplicationProblemJSON401, r.ApplicationProblemJSON403, r.ApplicationProblemJSON404,
+			r.ApplicationProblemJSON413, r.ApplicationProblemJSON415, r.ApplicationProblemJSON422, r.ApplicationProblemJSON429,
+			r.ApplicationProblemJSON503,
 		)}, nil
 	})
 }

@@ -1,0 +1,128 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"inventory/internal/access"
+	"inventory/internal/stock"
+)
+
+// call is the Echo context of a request whose caller is known.
+type call struct {
+	echo.Context
+	caller access.Caller
+}
+
+// callerOf returns who sends a request. It is for handlers of the table of routes, behind admit; elsewhere it panics,
+// because a caller who is not known must not pass for one who may do something.
+func callerOf(c echo.Context) access.Caller { return c.(*call).caller }
+
+// buyerFor returns the buyer that a request is for, given the one that its body names, which may be "". A token's
+// caller is its buyer and nobody else. A shop's key acts for any buyer, and for none.
+func buyerFor(c echo.Context, named string) (string, error) {
+	switch own := callerOf(c).Buyer; own {
+	case "", named:
+		return named, nil
+	default:
+		if named != "" {
+			return "", forbidden("buyer_id must be the subject of the token, or left out")
+		}
+		return own, nil
+	}
+}
+
+func forbidden(message string) error { return &stock.Error{Code: codeForbidden, Message: message} }
+
+// admit lets those callers through to a handler whom a policy admits, as often as they may call. Who does not say who
+// they are, or says it wrongly, is counted by address.
+func (s *server) admit(p policy, handler echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		var caller access.Caller
+		var unknown error
+		if p != public {
+			caller, unknown = s.identify(c.Request())
+		}
+		if err := s.limit(c, caller); err != nil {
+			return err
+		}
+		if unknown != nil {
+			c.Response().Header().Set(echo.HeaderWWWAuthenticate, challenge(unknown))
+			return &stock.Error{Code: codeUnauthenticated, Message: unknown.Error()}
+		}
+		if !p.admits(caller.Scope) {
+			return forbidden("this takes a key of the scope admin")
+		}
+		return handler(&call{c, caller})
+	}
+}
+
+var errSeveral = errors.New("the request has several Authorization headers")
+
+// identify tells who sends a request.
+func (s *server) identify(r *http.Request) (access.Caller, error) {
+	if s.guard == nil {
+		return access.Anybody(), nil
+	}
+	switch given := r.Header[echo.HeaderAuthorization]; len(given) {
+	case 0:
+		return access.Caller{}, access.ErrMissing
+	case 1:
+		return s.guard.Authenticate(given[0])
+	default:
+		return access.Caller{}, errSeveral
+	}
+}
+
+// challenge is what RFC 6750 answers to a request without a credential, and to one whose credential is not good.
+func challenge(unknown error) string {
+	if errors.Is(unknown, access.ErrMissing) {
+		return `Bearer realm="inventory"`
+	}
+	return `Bearer realm="inventory", error="invalid_token"`
+}
+
+// limit counts a request of a caller, tells how many are left, and refuses one too many.
+func (s *server) limit(c echo.Context, caller access.Caller) error {
+	if s.limiter == nil {
+		return nil
+	}
+	id := caller.ID
+	if id == "" {
+		id = addressOf(c.Request())
+	}
+	verdict := s.limiter.Take(id)
+	header := c.Response().Header()
+	header.Set("RateLimit-Policy", s.limiter.Policy())
+	header.Set("RateLimit", `"default";r=`+strconv.Itoa(verdict.Left)+`;t=`+strconv.Itoa(access.Seconds(verdict.Full)))
+	if verdict.OK {
+		return nil
+	}
+	header.Set(echo.HeaderRetryAfter, strconv.Itoa(access.Seconds(verdict.Retry)))
+	return &stock.Error{Code: codeRateLimited, Message: "you have sent more requests than you may; see the RateLimit headers"}
+}
+
+// v6Network is how much of an IPv6 address a network assigns: one customer has all addresses behind it.
+const v6Network = 64
+
+// addressOf is the address that a request comes from, as far as one customer has it for their own. What a proxy says
+// in X-Forwarded-For is not looked at: anybody can say it.
+func addressOf(r *http.Request) string {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return "address"
+	}
+	address := from.Addr().Unmap()
+	if address.Is4() {
+		return "address " + address.String()
+	}
+	network, err := address.WithZone("").Prefix(v6Network)
+	if err != nil {
+		return "address"
+	}
+	return "address " + network.String()
+}

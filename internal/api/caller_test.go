@@ -1,0 +1,62 @@
+package api
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestAddressOf(t *testing.T) {
+	t.Parallel()
+	for remote, want := range map[string]string{
+		"192.0.2.1:80":              "address 192.0.2.1",
+		"[::ffff:192.0.2.1]:80":     "address 192.0.2.1",
+		"[2001:db8:1:2:3:4:5:6]:80": "address 2001:db8:1:2::/64",
+		"[2001:db8:1:2::9]:443":     "address 2001:db8:1:2::/64",
+		"[fe80::1%eth0]:80":         "address fe80::/64",
+		"@":                         "address",
+		"":                          "address",
+	} {
+		if got := addressOf(&http.Request{RemoteAddr: remote}); got != want {
+			t.Errorf("%s: %s, want %s", remote, got, want)
+		}
+	}
+}
+
+func TestRequestIDs(t *testing.T) {
+	t.Parallel()
+	handler := withRequestID(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	answered := func(ids ...string) string {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		for _, id := range ids {
+			r.Header.Add("X-Request-ID", id)
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if n := len(w.Header().Values("X-Request-Id")); n != 1 {
+			t.Errorf("%q: %d ids came back", ids, n)
+		}
+		return w.Header().Get("X-Request-Id")
+	}
+	for _, id := range []string{"a", "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "A_z.9", strings.Repeat("x", 128)} {
+		if got := answered(id); got != id {
+			t.Errorf("%q came back as %q", id, got)
+		}
+	}
+	seen := make(map[string]bool)
+	for _, ids := range [][]string{nil, {""}, {"a b"}, {"a\tb"}, {"a\"b"}, {"ü"}, {"a=b"}, {strings.Repeat("x", 129)}, {"a", "b"}} {
+		got := answered(ids...)
+		if len(got) != 32 || seen[got] || !isRequestID(got) {
+			t.Errorf("%q came back as %q", ids, got)
+		}
+		seen[got] = true
+	}
+}
+
+// The hot path makes an id for nearly every request.
+func TestRequestIDsAreCheap(t *testing.T) {
+	if n := testing.AllocsPerRun(1000, func() { newRequestID() }); n > 1 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+
+	"inventory/internal/access"
+)
+
+// policy says who may use a route. There is no default: a route that forgets its policy cannot be registered.
+type policy uint8
+
+const (
+	public policy = iota + 1 // everybody, without saying who they are
+	buyers                   // who may buy: see [access.ScopeBuyer]
+	admins
+)
+
+// admits tells whether a caller of a scope may use a route.
+func (p policy) admits(s access.Scope) bool {
+	switch p {
+	case public:
+		return true
+	case buyers:
+		return s >= access.ScopeBuyer
+	case admins:
+		return s >= access.ScopeAdmin
+	default:
+		return false
+	}
+}
+
+// route is a line of the table.
+type route struct {
+	method, path string
+	policy       policy
+	handler      echo.HandlerFunc
+}
+
+// routes is the table of all that the public handler serves, and to whom. A handler of a route for buyers decides with
+// buyerFor whom a request may be for: see caller.go.
+func (s *server) routes() []route {
+	return []route{
+		{http.MethodGet, "/openapi.yaml", public, bounded(serveDocument)},
+		{http.MethodPut, "/v1/skus/:sku", admins, bounded(s.createSKU)},
+		{http.MethodGet, "/v1/skus/:sku", buyers, bounded(s.readSKU)},
+		// The hot one reads its body within the limit, and its lane keeps the time.
+		{http.MethodPost, "/v1/skus/:sku/deductions", buyers, s.deduct},
+		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, bounded(s.readDeduction)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", buyers, bounded(s.commit)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, bounded(s.cancel)},
+		{http.MethodPost, "/v1/orders", buyers, bounded(s.placeOrder)},
+		{http.MethodPost, "/v1/skus/:sku/restock", admins, bounded(s.restock)},
+		{http.MethodPost, "/v1/skus/:sku/adjust", admins, bounded(s.adjust)},
+		{http.MethodPost, "/v1/skus/:sku/resegment", admins, bounded(s.resegment)},
+		{http.MethodGet, "/v1/skus/:sku/movements", admins, bounded(s.readMovements)},
+		{http.MethodGet, "/v1/skus/:sku/audit", admins, bounded(s.auditSKU)},
+		{http.MethodGet, "/v1/audit", admins, bounded(s.audit)},
+	}
+}
+
+// register puts the table into Echo. What stands before a handler is put together here once: Echo's own middleware is
+// put together for every request.
+func (s *server) register(e *echo.Echo, table []route) {
+	for _, r := range table {
+		if r.policy == 0 {
+			panic("the route " + r.method + " " + r.path + " has no policy") // a mistake in the table: no input gets here
+		}
+		e.Add(r.method, r.path, s.admit(r.policy, r.handler))
+	}
+}
+
+// bounded limits a handler's body and time.
+func bounded(handler echo.HandlerFunc) echo.HandlerFunc {
+	return middleware.BodyLimit(strconv.Itoa(maxBodyBytes))(timed(handler))
+}

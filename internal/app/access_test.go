@@ -1,0 +1,199 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/access"
+	"inventory/internal/app"
+)
+
+// certificate makes one for 127.0.0.1, and the pool that trusts it.
+func certificate(t *testing.T) (certFile, keyFile string, trusted *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err1 := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	keyDER, err2 := x509.MarshalPKCS8PrivateKey(key)
+	parsed, err3 := x509.ParseCertificate(der)
+	folder := t.TempDir()
+	certFile, keyFile = filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	err4 := os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)
+	err5 := os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), 0o600)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+		t.Fatal(err)
+	}
+	trusted = x509.NewCertPool()
+	trusted.AddCert(parsed)
+	return certFile, keyFile, trusted
+}
+
+func start(t *testing.T, config app.Config) *app.App {
+	t.Helper()
+	config.DatabaseURL, config.Lock = "sqlite:"+filepath.Join(t.TempDir(), "inventory.db"), app.LockNone
+	a, err := app.Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+// get asks for the document with a client of some TLS.
+func get(t *testing.T, url string, config *tls.Config, http2 bool) (*http.Response, error) {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: http2}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/openapi.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return response, err
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile, trusted := certificate(t)
+	a := start(t, app.Config{TLSCert: certFile, TLSKey: keyFile})
+	if !strings.HasPrefix(a.URL(), "https://") || !strings.HasPrefix(a.AdminURL(), "http://") {
+		t.Errorf("URLs %s and %s", a.URL(), a.AdminURL())
+	}
+	for _, http2 := range []bool{false, true} {
+		response, err := get(t, a.URL(), &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, http2)
+		if err != nil || response.StatusCode != http.StatusOK || (response.ProtoMajor == 2) != http2 {
+			t.Errorf("HTTP/2 %v: %v, %v", http2, response, err)
+		}
+	}
+	old := &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	if _, err := get(t, a.URL(), old, false); err == nil {
+		t.Error("TLS 1.1 was spoken")
+	}
+	if _, err := get(t, a.URL(), nil, false); err == nil {
+		t.Error("an unknown certificate was believed")
+	}
+	if response, err := get(t, strings.Replace(a.URL(), "https:", "http:", 1), nil, false); err != nil || response.StatusCode != http.StatusBadRequest {
+		t.Errorf("without TLS: %v, %v", response, err)
+	}
+}
+
+// A connection that says nothing, not even hello, is closed all the same when its time is over.
+func TestTLSKeepsDeadlines(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile, _ := certificate(t)
+	a := start(t, app.Config{TLSCert: certFile, TLSKey: keyFile})
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(a.URL(), "https://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	begun := time.Now()
+	if err := conn.SetReadDeadline(begun.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("after %v: %v", time.Since(begun), err)
+	}
+}
+
+func TestAccessThatMakesNoSense(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile, _ := certificate(t)
+	_, otherKey, _ := certificate(t)
+	for says, config := range map[string]app.Config{
+		"both a certificate and its key": {TLSCert: certFile},
+		"private key does not match":     {TLSCert: certFile, TLSKey: otherKey},
+		"failed to find":                 {TLSCert: keyFile, TLSKey: keyFile},
+		"no such file":                   {TLSCert: certFile, TLSKey: keyFile + "x"},
+		"API keys: open":                 {Access: access.Config{KeysFile: keyFile + "x"}},
+		"JWT algorithm":                  {Access: access.Config{Tokens: access.TokenConfig{KeyFile: keyFile}}},
+		"rate limit":                     {RateLimit: -1},
+		"needs a rate limit":             {RateBurst: 1},
+	} {
+		config.DatabaseURL = "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")
+		a, err := app.Start(t.Context(), config)
+		if err == nil {
+			err = errors.Join(errors.New("it started"), a.Close(t.Context()))
+		}
+		if !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v; want %s", err, says)
+		}
+	}
+}
+
+// Who is asked for a key decides where a service may listen, and is said in one line where it is nobody.
+func TestListeningToStrangers(t *testing.T) {
+	t.Parallel()
+	_, line, err := access.NewKey("shop", access.ScopeBuyer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keys := access.Config{KeysFile: file}
+	const refused = "--allow-anonymous"
+	for name, c := range map[string]struct {
+		config app.Config
+		says   string // in the log, or of the error
+	}{
+		"open on loopback":          {app.Config{}, "nobody is asked for a key"},
+		"open to all":               {app.Config{Listen: "0.0.0.0:0"}, refused},
+		"open to all, as meant":     {app.Config{Listen: "0.0.0.0:0", AllowAnonymous: true}, "anybody who reaches the listeners"},
+		"with keys":                 {app.Config{Access: keys}, ""},
+		"with keys, to all":         {app.Config{Access: keys, Listen: "0.0.0.0:0"}, ""},
+		"admin to all":              {app.Config{Access: keys, AdminListen: "0.0.0.0:0"}, refused},
+		"admin to all, as is meant": {app.Config{Access: keys, AdminListen: "0.0.0.0:0", AllowAnonymous: true}, "anybody who reaches the admin listener"},
+	} {
+		var log bytes.Buffer
+		c.config.DatabaseURL, c.config.Lock = "sqlite:"+filepath.Join(t.TempDir(), "inventory.db"), app.LockNone
+		c.config.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		a, err := app.Start(t.Context(), c.config)
+		if c.says == refused {
+			if err == nil || !strings.Contains(err.Error(), refused) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err == nil {
+			err = a.Close(t.Context())
+		}
+		told := strings.Count(log.String(), "body ") // nobody is asked, anybody who reaches
+		if err != nil || !strings.Contains(log.String(), c.says) || told != min(1, len(c.says)) {
+			t.Errorf("%s: %v, %s", name, err, log.String())
+		}
+	}
+}
