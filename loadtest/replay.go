@@ -96,7 +96,7 @@ func (c *replayCommand) replay(ctx context.Context, plan replay.Plan, s cli.Stre
 		return replay.Result{}, err
 	}
 	defer func() { err = errors.Join(err, to.Close(context.WithoutCancel(ctx))) }()
-	fleet, err := client.NewFleet(to.URLs, c.Concurrency, patience)
+	fleet, err := client.NewFleet(to.URLs, c.Concurrency, patience, client.WithKey(c.APIKey))
 	if err != nil {
 		return replay.Result{}, err
 	}

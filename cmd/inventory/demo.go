@@ -29,6 +29,7 @@ type demoCommand struct {
 	Quantity    quantity `help:"Units of an order: one number, or a range such as 1-5 to draw from." default:"1"`
 	Concurrency int      `help:"Orders under way at once." default:"256"`
 	URL         []string `help:"Base URLs of running services to sell at, instead of one started here. They are audited through --database-url." placeholder:"URL"`
+	APIKey      string   `name:"api-key" env:"INVENTORY_API_KEY" help:"API key of the scope admin for the services of --url. Better in the environment, where other users do not see it." placeholder:"KEY"`
 	JSON        bool     `help:"Print one JSON object."`
 }
 
@@ -61,7 +62,7 @@ func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	fleet, err := client.NewFleet(c.URL, c.Concurrency, patience)
+	fleet, err := client.NewFleet(c.URL, c.Concurrency, patience, client.WithKey(c.APIKey))
 	if err != nil {
 		return err
 	}

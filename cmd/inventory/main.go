@@ -4,6 +4,7 @@
 //	inventory demo      a flash sale over real HTTP, audited
 //	inventory migrate   the database schema
 //	inventory audit     does every unit add up?
+//	inventory key       API keys
 package main
 
 import (
@@ -17,6 +18,7 @@ type commands struct {
 	Demo    demoCommand    `cmd:"" help:"Hold a flash sale over real HTTP, audit it and print a summary. Exit status 1 if the audit fails."`
 	Migrate migrateCommand `cmd:"" help:"Change or show the database schema."`
 	Audit   auditCommand   `cmd:"" help:"Recompute the balance of every SKU from the rows, on a live system too. Exit status 1 on any difference."`
+	Key     keyCommand     `cmd:"" help:"API keys of callers."`
 }
 
 func main() {

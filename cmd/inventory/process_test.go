@@ -32,7 +32,8 @@ type process struct {
 	log        strings.Builder
 }
 
-var listening = regexp.MustCompile(`msg=listening url=(\S+) admin=(\S+)`)
+// listening finds the addresses in a log of either format.
+var listening = regexp.MustCompile(`listening"?[ ,]"?url"?[=:]"?([^\s"]+)"?[ ,]"?admin"?[=:]"?([^\s"]+)`)
 
 // serve starts a process and waits until it listens.
 func serve(t *testing.T, args ...string) *process {

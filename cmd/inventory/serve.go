@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"inventory/internal/app"
@@ -23,11 +22,11 @@ type serviceFlags struct {
 
 type serveCommand struct {
 	serviceFlags
-	Listen         string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
-	AdminListen    string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
-	AllowAnonymous bool          `help:"Listen on other addresses than loopback although nobody has to show a key."`
-	DrainTimeout   time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
-	LogLevel       slog.Level    `help:"Least level that is logged: debug, info, warn or error." default:"info"`
+	accessFlags
+	logFlags
+	Listen       string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
+	AdminListen  string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
+	DrainTimeout time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
 }
 
 // Validate tells kong which value is out of range.
@@ -35,28 +34,32 @@ func (c *serveCommand) Validate() error {
 	if c.DrainTimeout <= 0 {
 		return errors.New("--drain-timeout must be more than 0s")
 	}
-	return nil
+	return c.accessFlags.check()
 }
 
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	app.SpendMemory()
-	log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: c.LogLevel}))
-	a, err := app.Start(ctx, app.Config{
+	log := c.logger(s.Err)
+	config := app.Config{
 		Listen: c.Listen, AdminListen: c.AdminListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
-		Lock: c.Lock, AllowAnonymous: c.AllowAnonymous, DrainTimeout: c.DrainTimeout, Logger: log,
-	})
+		Lock: c.Lock, DrainTimeout: c.DrainTimeout, Logger: log,
+	}
+	c.accessFlags.into(&config)
+	a, err := app.Start(ctx, config)
 	if err != nil {
 		return err
 	}
+	reloading := reloadOnHangup(ctx, a, config, log)
 	failed := make(chan error, 1)
 	go func() { failed <- a.Wait() }()
 	select {
 	case <-ctx.Done():
 		log.Info("stopping")
-		err = a.Close(context.WithoutCancel(ctx))
-		return errors.Join(err, <-failed)
-	case err := <-failed: // a listener broke
-		return errors.Join(err, a.Close(context.WithoutCancel(ctx)))
+		err = errors.Join(a.Close(context.WithoutCancel(ctx)), <-failed)
+	case err = <-failed: // a listener broke
+		err = errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 	}
+	reloading()
+	return err
 }

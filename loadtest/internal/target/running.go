@@ -47,9 +47,9 @@ func nameOf(serviceURL string) (string, error) {
 }
 
 // useRunning makes sure that the services and their database answer.
-func (t *Target) useRunning(ctx context.Context, urls []string) error {
+func (t *Target) useRunning(ctx context.Context, urls []string, key string) error {
 	for _, serviceURL := range urls {
-		if err := reach(ctx, serviceURL); err != nil {
+		if err := reach(ctx, serviceURL, key); err != nil {
 			return err
 		}
 	}
@@ -65,14 +65,14 @@ func (t *Target) useRunning(ctx context.Context, urls []string) error {
 }
 
 // reach asks a service for a SKU that nobody has, which every inventory service answers in its own words.
-func reach(ctx context.Context, serviceURL string) error {
+func reach(ctx context.Context, serviceURL, key string) error {
 	name, err := nameOf(serviceURL)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
-	fleet, err := client.NewFleet([]string{serviceURL}, 1, time.Millisecond)
+	fleet, err := client.NewFleet([]string{serviceURL}, 1, time.Millisecond, client.WithKey(key))
 	if err != nil {
 		return fmt.Errorf("the service at %s: its URL cannot be used", name) // err would quote a password
 	}

@@ -33,6 +33,7 @@ type Config struct {
 	DatabaseURL string   // where the service inside keeps its rows, or those at ServiceURLs theirs
 	RedisURL    string   // where the service inside keeps its locks
 	ServiceURLs []string // running services
+	APIKey      string   // that they take; "" is none
 	Logger      *slog.Logger
 }
 
@@ -60,7 +61,7 @@ func Open(ctx context.Context, c Config) (t *Target, err error) {
 		return nil, err
 	}
 	if len(c.ServiceURLs) > 0 {
-		return t, t.useRunning(ctx, c.ServiceURLs)
+		return t, t.useRunning(ctx, c.ServiceURLs, c.APIKey)
 	}
 	return t, t.startInside(ctx, c)
 }

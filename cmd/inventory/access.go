@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"inventory/internal/access"
+	"inventory/internal/app"
+)
+
+// accessFlags say who may use the service, how often, and how it is reached.
+type accessFlags struct {
+	APIKeys        string  `name:"api-keys" env:"INVENTORY_API_KEYS_FILE" help:"File of the API keys that are let in, a line each of name, scope, id and hash: see inventory key new. SIGHUP has it read again. Default: none." placeholder:"FILE"`
+	JWTAlgorithm   string  `name:"jwt-algorithm" help:"Algorithm that buyers' tokens are signed with: EdDSA, ES256, RS256 or HS256. Default: no tokens." enum:",EdDSA,ES256,RS256,HS256" default:"" placeholder:"NAME"`
+	JWTKey         string  `name:"jwt-key" help:"PEM file of the public keys to check tokens with, of which one has to fit; for HS256 a file with the secret, 32 bytes or more. SIGHUP has it read again." placeholder:"FILE"`
+	JWTAudience    string  `name:"jwt-audience" help:"Audience that a token must be for." placeholder:"TEXT"`
+	JWTIssuer      string  `name:"jwt-issuer" help:"Issuer that a token must be from. Default: any that has the key." placeholder:"TEXT"`
+	AllowAnonymous bool    `help:"Listen on other addresses than loopback also where nobody has to show a key: on the admin listener, and without --api-keys and --jwt-key on the public one."`
+	RateLimit      float64 `help:"Requests per second of each key, of each buyer with a token, and of each address without either. 0 is as many as they like." default:"0"`
+	RateBurst      int     `help:"Requests that each may send at once under --rate-limit. 0 is as many as in a second." default:"0"`
+	TLSCert        string  `name:"tls-cert" help:"PEM file of the public listener's certificate and those that vouch for it. Default: no TLS." placeholder:"FILE"`
+	TLSKey         string  `name:"tls-key" help:"PEM file of the certificate's private key." placeholder:"FILE"`
+}
+
+// check tells which flags lack another.
+func (f accessFlags) check() error {
+	tokens := f.tokens()
+	switch {
+	case tokens != (access.TokenConfig{}) && (f.JWTAlgorithm == "" || f.JWTKey == "" || f.JWTAudience == ""):
+		return errors.New("tokens need all of --jwt-algorithm, --jwt-key and --jwt-audience")
+	case (f.TLSCert == "") != (f.TLSKey == ""):
+		return errors.New("TLS needs both --tls-cert and --tls-key")
+	case f.RateLimit < 0 || f.RateBurst < 0:
+		return errors.New("--rate-limit and --rate-burst must be 0 or more")
+	case f.RateBurst > 0 && f.RateLimit == 0:
+		return errors.New("--rate-burst needs --rate-limit")
+	default:
+		return nil
+	}
+}
+
+func (f accessFlags) tokens() access.TokenConfig {
+	return access.TokenConfig{Algorithm: f.JWTAlgorithm, KeyFile: f.JWTKey, Audience: f.JWTAudience, Issuer: f.JWTIssuer}
+}
+
+// into puts the flags into a configuration.
+func (f accessFlags) into(c *app.Config) {
+	c.Access = access.Config{KeysFile: f.APIKeys, Tokens: f.tokens()}
+	c.AllowAnonymous = f.AllowAnonymous
+	c.RateLimit, c.RateBurst = f.RateLimit, f.RateBurst
+	c.TLSCert, c.TLSKey = f.TLSCert, f.TLSKey
+}
+
+// reloadOnHangup has a service read its keys again at every SIGHUP, until stop returns. Where it has none, SIGHUP ends
+// the process, as it does by itself.
+func reloadOnHangup(ctx context.Context, a *app.App, config app.Config, log *slog.Logger) (stop func()) {
+	if !config.Access.Configured() {
+		return func() {}
+	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	reloading := make(chan struct{})
+	go func() {
+		defer close(reloading)
+		for range hangups {
+			if err := a.ReloadAccess(); err != nil {
+				log.ErrorContext(ctx, "the keys stay as they were", "error", err)
+				continue
+			}
+			log.InfoContext(ctx, "the keys were read again")
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(hangups)
+		<-reloading
+	}
+}

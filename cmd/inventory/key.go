@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"inventory/internal/access"
+	"inventory/internal/cli"
+)
+
+type keyCommand struct {
+	New keyNewCommand `cmd:"" help:"Make an API key, and print it this once with the line that lets it in."`
+}
+
+type keyNewCommand struct {
+	Name  string `help:"Whose it is, for people: 1 to 64 of A-Z a-z 0-9 . _ -" required:"" placeholder:"NAME"`
+	Scope string `help:"What it may do: buyer, to buy for anybody; or admin, everything." enum:"buyer,admin" required:""`
+	File  string `help:"File of API keys to add the line to; then the key alone is printed. Default: print both." placeholder:"FILE"`
+}
+
+// Run makes a key.
+func (c *keyNewCommand) Run(s cli.Streams) error {
+	scope, err := access.ParseScope(c.Scope)
+	if err != nil {
+		return err
+	}
+	key, line, err := access.NewKey(c.Name, scope)
+	if err != nil {
+		return fmt.Errorf("--name: %w", err)
+	}
+	if c.File == "" {
+		_, err = fmt.Fprintf(s.Out, "%s\n%s\n", key, line)
+		return err
+	}
+	if err := appendLine(c.File, line); err != nil {
+		return err // and the key, which nobody has seen, is worth nothing
+	}
+	_, err = fmt.Fprintln(s.Out, key)
+	return err
+}
+
+// keyFileMode lets the service read the file that an operator made. It holds hashes, and no secret.
+const keyFileMode = 0o644
+
+func appendLine(file, line string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, keyFileMode)
+	if err != nil {
+		return fmt.Errorf("API keys: %w", err)
+	}
+	if _, err := f.WriteString(line + "\n"); err != nil {
+		f.Close()
+		return fmt.Errorf("API keys: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("API keys: %w", err)
+	}
+	return nil
+}

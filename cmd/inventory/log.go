@@ -1,0 +1,20 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+)
+
+// logFlags say how a command logs.
+type logFlags struct {
+	LogFormat string     `help:"Form of the log's lines: text or json." enum:"text,json" default:"text"`
+	LogLevel  slog.Level `help:"Least level that is logged: debug, info, warn or error." default:"info"`
+}
+
+func (f logFlags) logger(to io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: f.LogLevel}
+	if f.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(to, options))
+	}
+	return slog.New(slog.NewTextHandler(to, options))
+}
