@@ -111,7 +111,7 @@ var (
 )
 
 // Authenticate tells who sends an Authorization header. It takes an API key a fraction of a microsecond and no
-// allocation; a token costs its signature, some 50 µs, so the busiest callers should have keys.
+// allocation; a token costs its signature, a tenth of a millisecond or so, so the busiest callers should have keys.
 func (g *Guard) Authenticate(authorization string) (Caller, error) {
 	if authorization == "" {
 		return Caller{}, ErrMissing
