@@ -1,0 +1,68 @@
+package events
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// batch is what one process published in one go. First is the number of the first event, Next that of the first one after
+// the batch. Numbers that have no event, at the end, are those of lost ones. A batch without numbers is a beat.
+type batch struct {
+	Process string  `json:"process"`
+	First   uint64  `json:"first"`
+	Next    uint64  `json:"next"`
+	Events  []event `json:"events,omitempty"`
+}
+
+// event is a [stock.Event] between processes.
+type event struct {
+	Kind   stock.EventKind `json:"kind"`
+	SKU    string          `json:"sku"`
+	Orders int             `json:"orders,omitempty"`
+	Units  int64           `json:"units,omitempty"`
+	At     time.Time       `json:"at"`
+}
+
+func newBatch(process string, first uint64, published []stock.Event, lost uint64) batch {
+	b := batch{Process: process, First: first, Next: first + uint64(len(published)) + lost}
+	b.Events = make([]event, len(published))
+	for i, e := range published {
+		b.Events[i] = event(e)
+	}
+	return b
+}
+
+func (b batch) encode() ([]byte, error) { return json.Marshal(b) }
+
+// decode reads what came from another process. It is as strict as listeners need it: anybody may write to the channel.
+func decode(text string) (batch, error) {
+	var b batch
+	if err := json.Unmarshal([]byte(text), &b); err != nil {
+		return batch{}, fmt.Errorf("read a batch of events: %w", err)
+	}
+	return b, b.check()
+}
+
+var (
+	errBatch      = errors.New("not a batch of events")
+	processFormat = regexp.MustCompile(`^[a-z0-9]{1,32}$`)
+)
+
+func (b batch) check() error {
+	if !processFormat.MatchString(b.Process) || b.Next < b.First || b.Next-b.First < uint64(len(b.Events)) {
+		return errBatch
+	}
+	for _, e := range b.Events {
+		switch e.Kind {
+		case stock.EventSale, stock.EventMerge, stock.EventSoldOut, stock.EventBackInStock:
+		default:
+			return errBatch
+		}
+	}
+	return nil
+}

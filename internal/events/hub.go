@@ -1,0 +1,239 @@
+package events
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/stock"
+)
+
+const (
+	gather        = 50 * time.Millisecond // how long a batch gathers; the first event after a quiet time waits for nothing
+	mostListeners = 256
+	forgetProcess = time.Hour // silent for so long, a process is taken for gone
+	mostChanges   = 1 << 16   // SKUs of which it is known whether they are sold out
+)
+
+// Config holds what a [Hub] is made of.
+type Config struct {
+	// Redis is what other processes are told and heard through. Nil: events are of this process alone.
+	Redis     redis.UniversalClient
+	Channel   string       // of Redis; those who share it share their events
+	Listeners int          // at most; 0 is 256
+	Logger    *slog.Logger // nil: none
+}
+
+// Hub tells listeners what is published, in this process and in others. It is a [stock.Events], and safe for concurrent use.
+type Hub struct {
+	process   string // an id of this process, as long as it lives
+	most      int
+	published *pending
+	relay     *relay // nil: there are no other processes
+	listeners atomic.Int64
+	lost      atomic.Uint64
+
+	wake    chan struct{}
+	stop    chan struct{}
+	once    sync.Once
+	running sync.WaitGroup
+
+	mu            sync.Mutex
+	subscriptions map[*Subscription]struct{}
+	dismissed     bool
+	heard         map[string]position        // by process
+	changes       map[string]stock.EventKind // by SKU: what its listeners were told last of whether it is sold out
+}
+
+// position is the number that a process's next event has.
+type position struct {
+	next uint64
+	at   time.Time // heard
+}
+
+var _ stock.Events = (*Hub)(nil)
+
+// NewHub returns a hub that runs until Close.
+func NewHub(c Config) *Hub {
+	h := &Hub{
+		process: strings.ToLower(rand.Text()[:12]), most: c.Listeners, published: newPending(),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		subscriptions: make(map[*Subscription]struct{}), heard: make(map[string]position), changes: make(map[string]stock.EventKind),
+	}
+	if h.most == 0 {
+		h.most = mostListeners
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Redis != nil {
+		h.relay = startRelay(c.Redis, c.Channel, h.process, h.hear, c.Logger)
+	}
+	h.running.Go(h.run)
+	return h
+}
+
+// Publish tells what has happened. It does not wait, and where nobody could listen it does nothing.
+func (h *Hub) Publish(e stock.Event) {
+	if h.relay == nil && h.listeners.Load() == 0 {
+		return
+	}
+	h.published.add(e)
+	select {
+	case h.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// Subscribe begins to listen to one SKU, or with "" to all. It refuses with CodeOverloaded when there are too many listeners.
+func (h *Hub) Subscribe(sku string) (*Subscription, error) {
+	s := &Subscription{hub: h, sku: sku, ready: make(chan struct{}, 1), done: make(chan struct{})}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.dismissed:
+		return nil, &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
+	case len(h.subscriptions) >= h.most:
+		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "too many are listening; try again later"}
+	case len(h.subscriptions) == 0:
+		clear(h.changes) // nobody was told what has changed since
+	}
+	h.subscriptions[s] = struct{}{}
+	h.listeners.Store(int64(len(h.subscriptions)))
+	return s, nil
+}
+
+func (h *Hub) leave(s *Subscription) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.subscriptions, s)
+	h.listeners.Store(int64(len(h.subscriptions)))
+	s.finish()
+}
+
+// Listeners is how many listen.
+func (h *Hub) Listeners() int { return int(h.listeners.Load()) }
+
+// Lost is how many events listeners have missed, of all listeners together.
+func (h *Hub) Lost() uint64 { return h.lost.Load() }
+
+// Failing tells whether events are of this process alone although there may be others, because Redis fails.
+func (h *Hub) Failing() bool { return h.relay != nil && h.relay.failing() }
+
+// Dismiss ends all subscriptions, and refuses new ones. What is published still reaches other processes.
+func (h *Hub) Dismiss() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dismissed = true
+	for s := range h.subscriptions {
+		s.finish()
+	}
+}
+
+// Close tells other processes what is left, and ends all that the hub has started. When ctx ends first, what is left is
+// lost.
+func (h *Hub) Close(ctx context.Context) error {
+	h.Dismiss()
+	h.once.Do(func() { close(h.stop) })
+	h.running.Wait()
+	if h.relay == nil {
+		return nil
+	}
+	return h.relay.close(ctx)
+}
+
+// run makes batches of what is published, until Close.
+func (h *Hub) run() {
+	spare, next := []stock.Event(nil), uint64(1)
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	for stopped := false; !stopped; {
+		select {
+		case <-h.wake:
+		case <-h.stop:
+			stopped = true
+		}
+		var lost uint64
+		spare, lost = h.published.take(spare)
+		if b := newBatch(h.process, next, spare, lost); b.Next > b.First {
+			next = b.Next
+			h.hear(b)
+			if h.relay != nil {
+				h.relay.send(b)
+			}
+		}
+		rest.Reset(gather)
+		select {
+		case <-rest.C:
+		case <-h.stop:
+		}
+	}
+}
+
+// hear tells the listeners what a process has published.
+func (h *Hub) hear(b batch) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before, known := h.heard[b.Process]
+	if !known {
+		h.forgetSilent()
+		before.next = b.First
+	}
+	if known && b.First < before.next {
+		return // heard already
+	}
+	h.heard[b.Process] = position{next: b.Next, at: time.Now()}
+	if len(h.subscriptions) == 0 {
+		return
+	}
+	if gap := b.First - before.next; gap > 0 {
+		h.tellLoss(gap)
+	}
+	for i, e := range b.Events {
+		h.tell(Told{Event: stock.Event(e), Process: b.Process, Number: b.First + uint64(i)})
+	}
+	if gap := b.Next - b.First - uint64(len(b.Events)); gap > 0 {
+		h.tellLoss(gap)
+	}
+}
+
+// tell tells an event to those whom it is for. That a SKU is sold out, or is not, several processes notice: it is told once.
+func (h *Hub) tell(t Told) {
+	if t.Kind == stock.EventSoldOut || t.Kind == stock.EventBackInStock {
+		if h.changes[t.SKU] == t.Kind {
+			return
+		}
+		if len(h.changes) >= mostChanges {
+			clear(h.changes)
+		}
+		h.changes[t.SKU] = t.Kind
+	}
+	for s := range h.subscriptions {
+		if s.sku == "" || s.sku == t.SKU {
+			s.add(t)
+		}
+	}
+}
+
+// tellLoss tells all listeners that events are missing: of which SKUs they were, nobody knows, and what was told last of
+// a SKU may be past.
+func (h *Hub) tellLoss(lost uint64) {
+	clear(h.changes)
+	for s := range h.subscriptions {
+		s.add(Told{Lost: lost})
+	}
+}
+
+func (h *Hub) forgetSilent() {
+	for process, p := range h.heard {
+		if time.Since(p.at) > forgetProcess && process != h.process {
+			delete(h.heard, process)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"inventory/internal/stock"
+)
+
+func TestEventsKeepTheOrderOfTheirProcess(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, Config{})
+	s := subscribe(t, h, "")
+	const n = 1000
+	for i := range n {
+		h.Publish(sold(fmt.Sprint(i), 1))
+	}
+	all := listenUntil(t, s, func(all []Told) bool { return len(all) == n })
+	for i, told := range all {
+		if told.SKU != fmt.Sprint(i) || told.Number != uint64(i)+1 || told.Process != h.process {
+			t.Fatalf("number %d is %+v", i, told)
+		}
+	}
+}
+
+// TestSalesBecomeOneEvent, but not across what lies between them.
+func TestSalesBecomeOneEvent(t *testing.T) {
+	t.Parallel()
+	p := newPending()
+	for _, e := range []stock.Event{
+		sold("a", 1), sold("b", 1), sold("a", 2),
+		{Kind: stock.EventMerge, SKU: "a", Orders: 1, Units: 9},
+		sold("a", 4),
+		soldOut("a"), sold("b", 1), back("a"), sold("a", 8), sold("a", 16),
+	} {
+		p.add(e)
+	}
+	events, lost := p.take(nil)
+	got := make([]string, len(events))
+	for i, e := range events {
+		got[i] = fmt.Sprint(e.SKU, " ", e.Kind, " ", e.Orders, " ", e.Units)
+	}
+	want := "a sale 7 14, b sale 2 4, a merge 1 9, a sold_out 0 0, a back_in_stock 0 0, a sale 24 48"
+	if strings.Join(got, ", ") != want || lost != 0 {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
+	}
+}
+
+func TestWhatIsOfOneSKUIsToldToItsListeners(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, Config{})
+	a, b, all := subscribe(t, h, "a"), subscribe(t, h, "b"), subscribe(t, h, "")
+	h.Publish(sold("a", 1))
+	h.Publish(soldOut("b"))
+	for s, want := range map[*Subscription][]string{a: {"a"}, b: {"b"}, all: {"a", "b"}} {
+		for i, told := range listenUntil(t, s, func(all []Told) bool { return len(all) == len(want) }) {
+			if told.SKU != want[i] {
+				t.Errorf("a listener to %q was told %+v", s.sku, told)
+			}
+		}
+	}
+}
+
+// TestSlowListenerIsToldWhatItHasLost reads nothing until more has come than its buffer holds; another listener reads.
+func TestSlowListenerIsToldWhatItHasLost(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, Config{})
+	slow, quick := subscribe(t, h, ""), subscribe(t, h, "")
+	const rounds = maxBuffered/1000 + 2
+	for i := range rounds * 1000 {
+		h.Publish(sold(fmt.Sprint(i), 1))
+		if i%1000 == 999 { // as many as one batch holds
+			if _, lost := count(listenUntil(t, quick, func(all []Told) bool { return len(all) == 1000 })); lost > 0 {
+				t.Fatalf("%d were lost to a quick listener", lost)
+			}
+		}
+	}
+	all := slow.Take(nil)
+	told, lost := count(all)
+	if last := all[len(all)-1]; told != maxBuffered || lost != rounds*1000-maxBuffered || last.Lost == 0 {
+		t.Errorf("told %d, lost %d, at last %+v", told, lost, last)
+	}
+	if h.Lost() != uint64(lost) { //nolint:gosec // not below zero
+		t.Errorf("the hub counts %d lost", h.Lost())
+	}
+	h.Publish(sold("next", 1))
+	if next := listenUntil(t, slow, func(all []Told) bool { return len(all) > 0 }); next[0].SKU != "next" {
+		t.Errorf("after the loss: %+v", next)
+	}
+}
+
+func TestMoreThanABatchHoldsIsToldAsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHub(Config{})
+		s, err := h.Subscribe("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Publish(sold("first", 1)) // begins the pause in which the rest gathers
+		synctest.Wait()
+		for i := range maxPending + 10 {
+			h.Publish(sold(fmt.Sprint(i), 1))
+		}
+		if err := h.Close(t.Context()); err != nil { // flushes
+			t.Fatal(err)
+		}
+		if told, lost := count(s.Take(nil)); told != maxPending+1 || lost != 10 {
+			t.Errorf("told %d, lost %d", told, lost)
+		}
+	})
+}
+
+// TestSoldOutIsToldOnChange, whichever process notices it.
+func TestSoldOutIsToldOnChange(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, Config{})
+	number := map[string]uint64{"p": 1, "q": 1}
+	from := func(process string, e stock.Event) {
+		b := newBatch(process, number[process], []stock.Event{e}, 0)
+		number[process] = b.Next
+		h.hear(b)
+	}
+	from("p", soldOut("a")) // nobody is told, so it does not count
+	s := subscribe(t, h, "a")
+	from("p", soldOut("a"))
+	from("q", soldOut("a"))
+	from("q", sold("a", 1))
+	from("p", soldOut("a"))
+	from("q", back("a"))
+	from("p", back("a"))
+	from("p", soldOut("b"))
+	from("p", soldOut("a"))
+	number["q"] += 3 // lost; nobody knows what they said
+	from("q", soldOut("a"))
+	var got []string
+	for _, told := range s.Take(nil) {
+		if told.Lost > 0 {
+			got = append(got, fmt.Sprint("lost ", told.Lost))
+			continue
+		}
+		got = append(got, string(told.Kind))
+	}
+	want := []string{"sold_out", "sale", "back_in_stock", "sold_out", "lost 3", "sold_out"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestNothingIsMissedWithoutAWord lets batches of several processes be lost, doubled and cut off by beats.
+func TestNothingIsMissedWithoutAWord(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		h := NewHub(Config{})
+		s, err := h.Subscribe("")
+		if err != nil {
+			r.Fatal(err)
+		}
+		numbers := map[string]uint64{"p": 1, "q": 1}
+		for process := range numbers {
+			h.hear(newBatch(process, 1, nil, 0)) // the first beat
+		}
+		for range rapid.IntRange(0, 30).Draw(r, "batches") {
+			process := rapid.SampledFrom([]string{"p", "q"}).Draw(r, "process")
+			events := make([]stock.Event, rapid.IntRange(0, 5).Draw(r, "events"))
+			for i := range events {
+				events[i] = sold(process, 1)
+			}
+			b := newBatch(process, numbers[process], events, rapid.Uint64Range(0, 3).Draw(r, "lost"))
+			numbers[process] = b.Next
+			for range rapid.SampledFrom([]int{1, 1, 1, 0, 2}).Draw(r, "times heard") {
+				h.hear(b)
+			}
+		}
+		published := 0
+		for process, next := range numbers {
+			h.hear(newBatch(process, next, nil, 0)) // the last beat
+			published += int(next) - 1              //nolint:gosec // of tests
+		}
+		last := map[string]uint64{}
+		all := s.Take(nil)
+		for _, told := range all {
+			if told.Lost == 0 && told.Number <= last[told.Process] {
+				r.Errorf("%s: %d came after %d", told.Process, told.Number, last[told.Process])
+			}
+			if told.Lost == 0 {
+				last[told.Process] = told.Number
+			}
+		}
+		if told, lost := count(all); told+lost != published {
+			r.Errorf("published %d, told %d, lost %d", published, told, lost)
+		}
+		if err := h.Close(t.Context()); err != nil {
+			r.Fatal(err)
+		}
+	})
+}
+
+func TestListenersAreBounded(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, Config{Listeners: 2})
+	first := subscribe(t, h, "")
+	subscribe(t, h, "")
+	wantCode := func(code stock.Code) {
+		t.Helper()
+		_, err := h.Subscribe("")
+		if e, ok := errors.AsType[*stock.Error](err); !ok || e.Code != code {
+			t.Errorf("a third listener: %v, want %s", err, code)
+		}
+	}
+	wantCode(stock.CodeOverloaded)
+	first.Close()
+	first.Close()
+	third := subscribe(t, h, "")
+	if n := h.Listeners(); n != 2 {
+		t.Errorf("%d listeners", n)
+	}
+	h.Dismiss()
+	<-third.Done()
+	wantCode(stock.CodeUnavailable)
+}
+
+func TestPublishAllocatesNothing(t *testing.T) {
+	e := sold("a", 1)
+	alone := newHub(t, Config{})
+	relayed := newRelayed(t, server, t.Name())
+	for name, h := range map[string]*Hub{"alone": alone, "relayed": relayed} {
+		h.Publish(e)
+		// The relay's own goroutines allocate beside, a few times a second.
+		if n := testing.AllocsPerRun(10_000, func() { h.Publish(e) }); n >= 1 {
+			t.Errorf("%s: %g allocations", name, n)
+		}
+	}
+}
+
+// BenchmarkPublish without listeners: of a process alone, and of one that tells others.
+func BenchmarkPublish(b *testing.B) {
+	e := sold("a", 1)
+	b.Run("alone", func(b *testing.B) {
+		h := newHub(b, Config{})
+		b.ReportAllocs()
+		for b.Loop() {
+			h.Publish(e)
+		}
+	})
+	b.Run("pending", func(b *testing.B) {
+		p := newPending()
+		b.ReportAllocs()
+		for b.Loop() {
+			p.add(e)
+		}
+	})
+}

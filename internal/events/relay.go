@@ -1,0 +1,247 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	beat         = 5 * time.Second
+	silence      = 3 * beat // our own beats come back too: who hears nothing for so long is not connected
+	firstPause   = 20 * time.Millisecond
+	longestPause = time.Second
+	maxWaiting   = 64 // batches while Redis is away; older ones are lost
+)
+
+// relay carries the batches of this process to the others, and theirs here, over a channel of Redis pub/sub. Redis may be
+// slow or away: nobody but the relay's two goroutines waits for it.
+type relay struct {
+	redis   redis.UniversalClient
+	channel string
+	process string
+	hear    func(batch)
+	log     *slog.Logger
+
+	wake    chan struct{}
+	stop    chan struct{} // what waits is sent, once
+	once    sync.Once
+	cancel  context.CancelFunc // nothing is sent any more
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting []batch
+
+	deaf, mute health
+}
+
+// startRelay starts a relay that runs until close. hear is called by one goroutine at a time.
+func startRelay(client redis.UniversalClient, channel, process string, hear func(batch), log *slog.Logger) *relay {
+	r := &relay{
+		redis: client, channel: channel, process: process, hear: hear, log: log,
+		wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		deaf: health{what: "hear events of other processes"}, mute: health{what: "tell events to other processes"},
+	}
+	r.deaf.failing.Store(true) // until the subscription stands
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	r.running.Go(func() { r.sendAll(ctx) })
+	r.running.Go(func() { r.listen(ctx) })
+	return r
+}
+
+// close sends what waits, as long as ctx lasts, and ends the goroutines.
+func (r *relay) close(ctx context.Context) error {
+	r.once.Do(func() { close(r.stop) })
+	limited := context.AfterFunc(ctx, r.cancel)
+	defer limited()
+	r.running.Wait()
+	return nil
+}
+
+func (r *relay) failing() bool { return r.deaf.failing.Load() || r.mute.failing.Load() }
+
+// send has a batch told to the other processes.
+func (r *relay) send(b batch) {
+	r.mu.Lock()
+	if len(r.waiting) >= maxWaiting {
+		r.waiting = r.waiting[1:] // they notice by its numbers
+	}
+	r.waiting = append(r.waiting, b)
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+func (r *relay) next() (b batch, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.waiting) == 0 {
+		return batch{}, false
+	}
+	b = r.waiting[0]
+	r.waiting = r.waiting[1:]
+	return b, true
+}
+
+// sendAll sends batches, and beats while there are none, until stop; then what is left. When it ends, so does listen.
+func (r *relay) sendAll(ctx context.Context) {
+	defer r.cancel()
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	b, more := r.beatAt(1), true
+	for more && r.sendOne(ctx, b) {
+		b, more = r.await(ticker.C, b.Next)
+	}
+}
+
+// await waits for a batch, or for the next beat. It reports false when there is none and the relay stops.
+func (r *relay) await(beats <-chan time.Time, position uint64) (batch, bool) {
+	for {
+		if b, ok := r.next(); ok {
+			return b, true
+		}
+		select {
+		case <-r.wake:
+		case <-beats:
+			return r.beatAt(position), true
+		case <-r.stop:
+			return r.next() // one may have come just before
+		}
+	}
+}
+
+func (r *relay) beatAt(position uint64) batch {
+	return batch{Process: r.process, First: position, Next: position}
+}
+
+// sendOne sends a batch, however often it takes. It reports false when Redis does not take it and the relay stops.
+func (r *relay) sendOne(ctx context.Context, b batch) bool {
+	text, err := b.encode()
+	if err != nil {
+		r.log.Error("events cannot be encoded", "error", err)
+		return true // they are missed by their numbers
+	}
+	pause := newPause()
+	for {
+		err := r.publish(ctx, text)
+		if ctx.Err() != nil {
+			return false
+		}
+		if !errors.Is(err, errDeaf) { // that has been said
+			r.mute.note(r.log, err)
+		}
+		if err == nil {
+			return true
+		}
+		select {
+		case <-time.After(pause.NextBackOff()):
+		case <-r.stop:
+			return false
+		}
+	}
+}
+
+var errDeaf = errors.New("nobody would hear it")
+
+// publish publishes a batch, unless Redis has just come back: while this process is not subscribed again, others are not
+// either, and what is published to nobody is lost.
+func (r *relay) publish(ctx context.Context, text []byte) error {
+	if r.deaf.failing.Load() {
+		return errDeaf
+	}
+	return r.redis.Publish(ctx, r.channel, text).Err()
+}
+
+// listen hears the other processes until ctx ends, over a new connection whenever one breaks.
+func (r *relay) listen(ctx context.Context) {
+	pause := newPause()
+	for {
+		err := r.hearAll(ctx, pause.Reset)
+		if ctx.Err() != nil {
+			return
+		}
+		r.deaf.note(r.log, err)
+		select {
+		case <-time.After(pause.NextBackOff()):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// hearAll hears the other processes until its connection breaks.
+func (r *relay) hearAll(ctx context.Context, stands func()) error {
+	subscription := r.redis.Subscribe(ctx)
+	closed := make(chan struct{})
+	ended := context.AfterFunc(ctx, func() { // ends the read below
+		_ = subscription.Close()
+		close(closed)
+	})
+	defer func() {
+		if !ended() {
+			<-closed
+		}
+		_ = subscription.Close()
+	}()
+	if err := subscription.Subscribe(ctx, r.channel); err != nil {
+		return err
+	}
+	for {
+		message, err := subscription.ReceiveTimeout(ctx, silence)
+		if err != nil {
+			return err
+		}
+		switch m := message.(type) {
+		case *redis.Subscription:
+			stands()
+			r.deaf.note(r.log, nil)
+		case *redis.Message:
+			r.heard(m.Payload)
+		}
+	}
+}
+
+func (r *relay) heard(text string) {
+	b, err := decode(text)
+	switch {
+	case err != nil:
+		r.log.Debug("a stranger's message among the events", "error", err)
+	case b.Process != r.process:
+		r.hear(b)
+	}
+}
+
+func newPause() *backoff.ExponentialBackOff {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = firstPause, longestPause
+	return pause
+}
+
+// health tells when something begins to fail, and when it works again.
+type health struct {
+	what    string
+	failing atomic.Bool
+	told    bool
+}
+
+// note is called by one goroutine at a time.
+func (h *health) note(log *slog.Logger, err error) {
+	h.failing.Store(err != nil)
+	switch told := h.told; {
+	case err != nil && !told:
+		h.told = true
+		log.Warn("cannot "+h.what, "error", err)
+	case err == nil && told:
+		h.told = false
+		log.Info("can again " + h.what)
+	}
+}

@@ -1,0 +1,171 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/servertest"
+)
+
+// hears waits until hubs hear each other.
+func hears(t *testing.T, hubs ...*Hub) {
+	t.Helper()
+	until(t, "the hubs hear each other", func() bool {
+		for _, h := range hubs {
+			if h.Failing() {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// until waits for what must come about.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for over := time.After(patience); !is(); {
+		select {
+		case <-tick.C:
+		case <-over:
+			t.Fatal("not so: ", what)
+		}
+	}
+}
+
+func TestProcessesHearEachOther(t *testing.T) {
+	t.Parallel()
+	a, b := newRelayed(t, server, t.Name()), newRelayed(t, server, t.Name())
+	stranger := newRelayed(t, server, "elsewhere")
+	hears(t, a, b, stranger)
+	atA, atB, elsewhere := subscribe(t, a, ""), subscribe(t, b, ""), subscribe(t, stranger, "")
+	const n = 500
+	for i := range n {
+		a.Publish(sold(fmt.Sprint("a", i), 1))
+		b.Publish(sold(fmt.Sprint("b", i), 1))
+	}
+	for _, s := range []*Subscription{atA, atB} {
+		all := listenUntil(t, s, func(all []Told) bool { return len(all) >= 2*n })
+		next := map[string]int{}
+		for _, told := range all {
+			process := map[string]string{a.process: "a", b.process: "b"}[told.Process]
+			if want := fmt.Sprint(process, next[process]); told.SKU != want || told.Lost > 0 {
+				t.Fatalf("%+v, want %s", told, want)
+			}
+			next[process]++
+		}
+	}
+	if all := elsewhere.Take(nil); len(all) > 0 {
+		t.Errorf("heard on another channel: %+v", all)
+	}
+}
+
+// TestRedisComesBack: what was published meanwhile is told, or told as lost.
+func TestRedisComesBack(t *testing.T) {
+	t.Parallel()
+	own, err := servertest.StartRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := own.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	a, b := newRelayed(t, own, "events"), newRelayed(t, own, "events")
+	hears(t, a, b)
+	s := subscribe(t, b, "")
+	a.Publish(soldOut("before"))
+	listenUntil(t, s, func(all []Told) bool { return len(all) == 1 })
+	if err := own.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the loss of Redis is noticed", func() bool { return b.Failing() })
+	here := subscribe(t, a, "")
+	published := 0
+	// More batches than are kept.
+	for range maxWaiting + 10 {
+		a.Publish(sold("meanwhile", 1))
+		listenUntil(t, here, func(all []Told) bool { return len(all) > 0 }) // a batch of its own
+		published++
+	}
+	if err := own.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hears(t, a, b)
+	a.Publish(soldOut("after"))
+	all := listenUntil(t, s, func(all []Told) bool {
+		told, lost := count(all)
+		return told+lost >= published+1
+	})
+	told, lost := count(all)
+	if last := all[len(all)-1]; last.SKU != "after" || told+lost != published+1 || lost == 0 {
+		t.Errorf("published %d, told %d, lost %d, at last %+v", published, told, lost, last)
+	}
+}
+
+// TestLossOfTheLastEventsIsNoticed by a beat.
+func TestLossOfTheLastEventsIsNoticed(t *testing.T) {
+	t.Parallel()
+	a := newRelayed(t, server, t.Name())
+	hears(t, a)
+	s := subscribe(t, a, "")
+	other := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { other.Close() })
+	say := func(text string) {
+		t.Helper()
+		if err := other.Publish(t.Context(), t.Name(), text).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(`{"process":"other","first":1,"next":1}`)
+	say(`nonsense`)
+	say(`{"process":"two\nlines","first":1,"next":1}`)
+	say(`{"process":"other","first":1,"next":2,"events":[{"kind":"x\ndata: forged","sku":"a"}]}`)
+	say(`{"process":"other","first":5,"next":4}`)
+	say(`{"process":"other","first":4,"next":4}`)
+	all := listenUntil(t, s, func(all []Told) bool { return len(all) > 0 })
+	if len(all) != 1 || all[0].Lost != 3 {
+		t.Errorf("told %+v", all)
+	}
+}
+
+// TestRedisIsNotNeeded: neither to publish, nor to listen here, nor to close soon.
+func TestRedisIsNotNeeded(t *testing.T) {
+	t.Parallel()
+	for name, address := range map[string]string{"refused": "127.0.0.1:1", "silent": silent(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := redis.NewClient(&redis.Options{
+				Addr: address, MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
+				ReadTimeout: 250 * time.Millisecond, ContextTimeoutEnabled: true,
+			})
+			defer client.Close()
+			h := NewHub(Config{Redis: client, Channel: "events"})
+			s := subscribe(t, h, "")
+			for range 100_000 {
+				h.Publish(sold("a", 1))
+			}
+			orders := 0
+			for orders < 100_000 {
+				for _, told := range listenUntil(t, s, func(all []Told) bool { return len(all) > 0 }) {
+					orders += told.Orders
+				}
+			}
+			if !h.Failing() {
+				t.Error("it does not say that it fails")
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			start := time.Now()
+			if err := h.Close(ctx); err != nil || time.Since(start) > 5*time.Second {
+				t.Errorf("closed after %s with %v", time.Since(start), err)
+			}
+		})
+	}
+}

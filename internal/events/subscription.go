@@ -1,0 +1,69 @@
+package events
+
+import (
+	"sync"
+
+	"inventory/internal/stock"
+)
+
+// Told is what a listener is told: an event, or that some were lost.
+type Told struct {
+	stock.Event
+	Process string // that published the event
+	Number  uint64 // of the event among those of its process
+	Lost    uint64 // above 0: no event, but how many are missing here
+}
+
+// maxBuffered bounds what waits for one listener: it holds the largest batch of one process, and that of another.
+const maxBuffered = 4096
+
+// Subscription is the buffer of one listener. Get it from [Hub.Subscribe] and close it.
+type Subscription struct {
+	hub   *Hub
+	sku   string // "": all
+	ready chan struct{}
+	done  chan struct{}
+	end   sync.Once
+
+	mu     sync.Mutex
+	buffer []Told
+}
+
+// Ready can be received from when there is something to take.
+func (s *Subscription) Ready() <-chan struct{} { return s.ready }
+
+// Done is closed when nothing will be told any more.
+func (s *Subscription) Done() <-chan struct{} { return s.done }
+
+// Take returns what has come, in order. The slice of an earlier call, which is no longer needed, is used anew.
+func (s *Subscription) Take(spare []Told) []Told {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.buffer
+	s.buffer = spare[:0]
+	return taken
+}
+
+// Close ends the subscription.
+func (s *Subscription) Close() { s.hub.leave(s) }
+
+// add buffers what the listener is to be told. In a full buffer an event becomes a loss.
+func (s *Subscription) add(t Told) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.buffer) >= maxBuffered && t.Lost == 0 {
+		t = Told{Lost: 1}
+	}
+	s.hub.lost.Add(t.Lost)
+	if last := len(s.buffer) - 1; t.Lost > 0 && last >= 0 && s.buffer[last].Lost > 0 {
+		s.buffer[last].Lost += t.Lost
+	} else {
+		s.buffer = append(s.buffer, t)
+	}
+	select {
+	case s.ready <- struct{}{}:
+	default: // it knows
+	}
+}
+
+func (s *Subscription) finish() { s.end.Do(func() { close(s.done) }) }
