@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"inventory/internal/events"
 	"inventory/internal/stock"
 )
 
@@ -99,6 +100,25 @@ func WatchQueues(r prometheus.Registerer, waiting func() int) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "inventory", Name: "queue_orders", Help: "Orders that stand in the queues of all lanes now.",
 	}, func() float64 { return float64(waiting()) }))
+}
+
+// WatchEvents registers what a hub tells of itself, which is asked for at each scrape.
+func WatchEvents(r prometheus.Registerer, hub *events.Hub) {
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "inventory", Name: name, Help: help}, value)
+	}
+	r.MustRegister(
+		gauge("event_listeners", "Listeners to live events now.", func() float64 { return float64(hub.Listeners()) }),
+		gauge("events_failing", "1 while live events are of this process alone because Redis fails.", func() float64 {
+			if hub.Failing() {
+				return 1
+			}
+			return 0
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Namespace: "inventory", Name: "events_lost_total", Help: "Live events that listeners have missed and were told so, of all listeners together.",
+		}, func() float64 { return float64(hub.Lost()) }),
+	)
 }
 
 // outcome is what requests are counted by: there are few.

@@ -55,7 +55,7 @@ func kindOf(code stock.Code) kind {
 	case stock.CodeRefReused:
 		return kind{http.StatusUnprocessableEntity, "The ref belongs to another change of stock"}
 	case stock.CodeOverloaded:
-		return kind{http.StatusServiceUnavailable, "Too many orders are waiting"}
+		return kind{http.StatusServiceUnavailable, "Too many are waiting"}
 	case codeNotFound:
 		return kind{http.StatusNotFound, "There is no such route"}
 	case codeMethodNotAllowed:

@@ -53,6 +53,7 @@ func (s *server) routes() []route {
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", buyers, bounded(s.commit)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, bounded(s.cancel)},
 		{http.MethodPost, "/v1/orders", buyers, bounded(s.placeOrder)},
+		{http.MethodGet, "/v1/events", buyers, s.watchEvents}, // goes on for as long as its listener wants
 		{http.MethodPost, "/v1/skus/:sku/restock", admins, bounded(s.restock)},
 		{http.MethodPost, "/v1/skus/:sku/adjust", admins, bounded(s.adjust)},
 		{http.MethodPost, "/v1/skus/:sku/resegment", admins, bounded(s.resegment)},

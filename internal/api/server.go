@@ -19,6 +19,7 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 
 	"inventory/internal/access"
+	"inventory/internal/events"
 	"inventory/internal/stock"
 )
 
@@ -34,18 +35,22 @@ const (
 // Config holds what the public handler is made of.
 type Config struct {
 	Service *stock.Service
+	Events  *events.Hub
 	Metrics *Metrics
 	Logger  *slog.Logger
 	Guard   *access.Guard   // nil: everybody may do everything
 	Limiter *access.Limiter // nil: as often as they like
+	Streams Streams
 }
 
 // server holds what the handlers of the routes need.
 type server struct {
 	service *stock.Service
+	events  *events.Hub
 	log     *slog.Logger
 	guard   *access.Guard
 	limiter *access.Limiter
+	streams Streams
 	buffers sync.Pool // of *[]byte, for bodies
 }
 
@@ -53,7 +58,9 @@ type server struct {
 func New(c Config) http.Handler { return withRequestID(newPublic(c)) }
 
 func newPublic(c Config) *echo.Echo {
-	s := &server{service: c.Service, log: c.Logger, guard: c.Guard, limiter: c.Limiter}
+	s := &server{
+		service: c.Service, events: c.Events, log: c.Logger, guard: c.Guard, limiter: c.Limiter, streams: c.Streams.withDefaults(),
+	}
 	s.buffers.New = func() any { return new([]byte) }
 	e := newEcho(s.log)
 	e.Use(c.Metrics.observe, s.recoverer())

@@ -51,21 +51,6 @@ func certificate(t *testing.T) (certFile, keyFile string, trusted *x509.CertPool
 	return certFile, keyFile, trusted
 }
 
-func start(t *testing.T, config app.Config) *app.App {
-	t.Helper()
-	config.DatabaseURL, config.Lock = "sqlite:"+filepath.Join(t.TempDir(), "inventory.db"), app.LockNone
-	a, err := app.Start(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
-	})
-	return a
-}
-
 // get asks for the document with a client of some TLS. It returns the status, and which HTTP was spoken.
 func get(t *testing.T, url string, config *tls.Config, http2 bool) (status, version int, err error) {
 	t.Helper()
@@ -87,7 +72,7 @@ func get(t *testing.T, url string, config *tls.Config, http2 bool) (status, vers
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, trusted := certificate(t)
-	a := start(t, app.Config{TLSCert: certFile, TLSKey: keyFile})
+	a := start(t, app.Config{Lock: app.LockNone, TLSCert: certFile, TLSKey: keyFile})
 	if !strings.HasPrefix(a.URL(), "https://") || !strings.HasPrefix(a.AdminURL(), "http://") {
 		t.Errorf("URLs %s and %s", a.URL(), a.AdminURL())
 	}
@@ -113,7 +98,7 @@ func TestTLS(t *testing.T) {
 func TestTLSKeepsDeadlines(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, _ := certificate(t)
-	a := start(t, app.Config{TLSCert: certFile, TLSKey: keyFile})
+	a := start(t, app.Config{Lock: app.LockNone, TLSCert: certFile, TLSKey: keyFile})
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(a.URL(), "https://"))
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 
 	"inventory/internal/access"
 	"inventory/internal/api"
+	"inventory/internal/events"
 	"inventory/internal/locking"
 	"inventory/internal/locking/lockmetrics"
 	"inventory/internal/stock"
@@ -40,6 +41,7 @@ const (
 type App struct {
 	config  Config
 	service *stock.Service
+	events  *events.Hub
 	store   stock.Store
 	lanes   int             // see [stock.Config]
 	guard   *access.Guard   // nil: nobody is asked for a key
@@ -86,8 +88,9 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		return nil, err
 	}
 	api.WatchQueues(registry, a.service.Waiting)
+	api.WatchEvents(registry, a.events)
 	public := api.New(api.Config{
-		Service: a.service, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
+		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
 	})
 	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ping, Logger: a.config.Logger}
 	if len(redis) > 0 {
@@ -137,6 +140,8 @@ func (a *App) openService(ctx context.Context, observer stock.Observer, lockObse
 		}
 		config.Lock = segmentLock(a.config.Lock, locks)
 	}
+	a.openEvents(redis)
+	config.Events = a.events
 	a.service = stock.NewService(config)
 	a.onClose(a.service.Close)
 	return redis, nil
@@ -197,8 +202,9 @@ func serve(server *http.Server, listener net.Listener) error {
 }
 
 // drain stops accepting, and answers what is in flight as long as ctx lasts. The admin listener stays until then,
-// and does not wait: what it has in flight is a profile, at most.
+// and does not wait: what it has in flight is a profile, at most. Streams of events, which never end, are ended.
 func (a *App) drain(ctx context.Context) error {
+	a.events.Dismiss()
 	err := a.public.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests still in flight: %w", err), a.public.Close())

@@ -89,6 +89,30 @@ func (e Code) Valid() bool {
 	}
 }
 
+// Defines values for EventKind.
+const (
+	EventBackInStock EventKind = "back_in_stock"
+	EventMerge       EventKind = "merge"
+	EventSale        EventKind = "sale"
+	EventSoldOut     EventKind = "sold_out"
+)
+
+// Valid indicates whether the value is a known member of the EventKind enum.
+func (e EventKind) Valid() bool {
+	switch e {
+	case EventBackInStock:
+		return true
+	case EventMerge:
+		return true
+	case EventSale:
+		return true
+	case EventSoldOut:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for MovementKind.
 const (
 	Adjusted    MovementKind = "adjust"
@@ -218,6 +242,28 @@ type DeductionWithParts struct {
 	Status Status `json:"status"`
 }
 
+// Event What a stream of events tells; sold_out and back_in_stock are told when that changes
+type Event struct {
+	At time.Time `json:"at"`
+
+	// Kind sale: orders were filled; merge: orders were filled that took from several segments; sold_out: nothing is left;
+	// back_in_stock: units were added or came back
+	Kind EventKind `json:"kind"`
+
+	// Orders Orders that were filled, with sale and merge
+	Orders *int `json:"orders,omitempty"`
+
+	// Sku Example: sneaker-42
+	Sku SKUID `json:"sku"`
+
+	// Units Units that were sold, or came back where that is known
+	Units *int64 `json:"units,omitempty"`
+}
+
+// EventKind sale: orders were filled; merge: orders were filled that took from several segments; sold_out: nothing is left;
+// back_in_stock: units were added or came back
+type EventKind string
+
 // ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
 type ExpiresAt = time.Time
 
@@ -236,6 +282,12 @@ type Line struct {
 	// Sku Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
 	Status Status `json:"status"`
+}
+
+// LostEvents What a stream says when events are missing
+type LostEvents struct {
+	// Count How many; 0 where that is not known, after an interruption
+	Count int64 `json:"count"`
 }
 
 // Movement defines model for Movement.
@@ -498,6 +550,12 @@ type SKUAnswer = SKU
 // UnauthenticatedAnswer RFC 9457
 type UnauthenticatedAnswer = Problem
 
+// WatchEventsParams defines parameters for WatchEvents.
+type WatchEventsParams struct {
+	// Sku Only events of this SKU
+	Sku *SKUID `form:"sku,omitempty" json:"sku,omitempty"`
+}
+
 // ReadMovementsParams defines parameters for ReadMovements.
 type ReadMovementsParams struct {
 	// After The next of an earlier answer; without it from the beginning
@@ -609,6 +667,21 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/audit (the `Audit` operationId).
 	Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// WatchEvents Watch live what is sold, in all processes
+	//
+	// A stream (Server-Sent Events) that goes on until the listener leaves or the service stops. Each event has an `id`,
+	// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
+	// one event. Comments keep the connection alive.
+	//
+	// For people who watch: events are told after they were written, and may be lost. Then an event `lost` tells how
+	// many, see the schema LostEvents; they may have been of any SKU. Who comes back after an interruption is told
+	// `lost` too, for nothing is told later. The rows are the truth: read the SKU.
+	//
+	// Events are of all processes that share a Redis; with the embedded Redis, or without locks, of one process.
+	//
+	// Corresponds with GET /v1/events (the `WatchEvents` operationId).
+	WatchEvents(ctx context.Context, params *WatchEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PlaceOrderWithBody Take stock of several SKUs, all or nothing
 	//
@@ -799,6 +872,31 @@ type ClientInterface interface {
 // Corresponds with GET /v1/audit (the `Audit` operationId).
 func (c *Client) Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAuditRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// WatchEvents Watch live what is sold, in all processes
+//
+// A stream (Server-Sent Events) that goes on until the listener leaves or the service stops. Each event has an `id`,
+// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
+// one event. Comments keep the connection alive.
+//
+// For people who watch: events are told after they were written, and may be lost. Then an event `lost` tells how
+// many, see the schema LostEvents; they may have been of any SKU. Who comes back after an interruption is told
+// `lost` too, for nothing is told later. The rows are the truth: read the SKU.
+//
+// Events are of all processes that share a Redis; with the embedded Redis, or without locks, of one process.
+//
+// Corresponds with GET /v1/events (the `WatchEvents` operationId).
+func (c *Client) WatchEvents(ctx context.Context, params *WatchEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewWatchEventsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1209,6 +1307,60 @@ func NewAuditRequest(server string) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewWatchEventsRequest constructs an http.Request for the WatchEvents method
+func NewWatchEventsRequest(server string, params *WatchEventsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Sku != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "sku", *params.Sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -1835,6 +1987,23 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/audit (the `Audit` operationId).
 	AuditWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*AuditResponse, error)
 
+	// WatchEventsWithResponse Watch live what is sold, in all processes
+	//
+	// A stream (Server-Sent Events) that goes on until the listener leaves or the service stops. Each event has an `id`,
+	// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
+	// one event. Comments keep the connection alive.
+	//
+	// For people who watch: events are told after they were written, and may be lost. Then an event `lost` tells how
+	// many, see the schema LostEvents; they may have been of any SKU. Who comes back after an interruption is told
+	// `lost` too, for nothing is told later. The rows are the truth: read the SKU.
+	//
+	// Events are of all processes that share a Redis; with the embedded Redis, or without locks, of one process.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/events (the `WatchEvents` operationId).
+	WatchEventsWithResponse(ctx context.Context, params *WatchEventsParams, reqEditors ...RequestEditorFn) (*WatchEventsResponse, error)
+
 	// PlaceOrderWithBodyWithResponse Take stock of several SKUs, all or nothing
 	//
 	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
@@ -2120,6 +2289,112 @@ func (r AuditResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AuditResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// WatchEventsResponse400Headers the declared response headers of an HTTP 400 response for WatchEvents
+type WatchEventsResponse400Headers struct {
+	RetryAfter *int
+}
+
+// WatchEventsResponse401Headers the declared response headers of an HTTP 401 response for WatchEvents
+type WatchEventsResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// WatchEventsResponse404Headers the declared response headers of an HTTP 404 response for WatchEvents
+type WatchEventsResponse404Headers struct {
+	RetryAfter *int
+}
+
+// WatchEventsResponse429Headers the declared response headers of an HTTP 429 response for WatchEvents
+type WatchEventsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// WatchEventsResponse503Headers the declared response headers of an HTTP 503 response for WatchEvents
+type WatchEventsResponse503Headers struct {
+	RetryAfter *int
+}
+
+type WatchEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *WatchEventsResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *WatchEventsResponse401Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *WatchEventsResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *WatchEventsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *WatchEventsResponse503Headers
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r WatchEventsResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r WatchEventsResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r WatchEventsResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r WatchEventsResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r WatchEventsResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r WatchEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r WatchEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r WatchEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r WatchEventsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -3999,6 +4274,29 @@ func (c *ClientWithResponses) AuditWithResponse(ctx context.Context, reqEditors 
 	return ParseAuditResponse(rsp)
 }
 
+// WatchEventsWithResponse Watch live what is sold, in all processes
+//
+// A stream (Server-Sent Events) that goes on until the listener leaves or the service stops. Each event has an `id`,
+// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
+// one event. Comments keep the connection alive.
+//
+// For people who watch: events are told after they were written, and may be lost. Then an event `lost` tells how
+// many, see the schema LostEvents; they may have been of any SKU. Who comes back after an interruption is told
+// `lost` too, for nothing is told later. The rows are the truth: read the SKU.
+//
+// Events are of all processes that share a Redis; with the embedded Redis, or without locks, of one process.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/events (the `WatchEvents` operationId).
+func (c *ClientWithResponses) WatchEventsWithResponse(ctx context.Context, params *WatchEventsParams, reqEditors ...RequestEditorFn) (*WatchEventsResponse, error) {
+	rsp, err := c.WatchEvents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseWatchEventsResponse(rsp)
+}
+
 // PlaceOrderWithBodyWithResponse Take stock of several SKUs, all or nothing
 //
 // 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
@@ -4408,6 +4706,127 @@ func ParseAuditResponse(rsp *http.Response) (*AuditResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers AuditResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseWatchEventsResponse parses an HTTP response from a WatchEventsWithResponse call
+func ParseWatchEventsResponse(rsp *http.Response) (*WatchEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &WatchEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers WatchEventsResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers WatchEventsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 404:
+		var headers WatchEventsResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers WatchEventsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers WatchEventsResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -1,0 +1,186 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"inventory/internal/events"
+	"inventory/internal/stock"
+)
+
+// Streams are the times of streams of events. The zero value of each is its default.
+type Streams struct {
+	Heartbeat time.Duration // between comments that keep a quiet connection, and find out who has gone; 15 s
+	Patience  time.Duration // with a listener who stands still, before the connection is cut; 10 s
+}
+
+func (s Streams) withDefaults() Streams {
+	if s.Heartbeat == 0 {
+		s.Heartbeat = 15 * time.Second
+	}
+	if s.Patience == 0 {
+		s.Patience = 10 * time.Second
+	}
+	return s
+}
+
+const (
+	streamRest  = 50 * time.Millisecond  // between two writes: nobody reads faster
+	streamRetry = "retry: 2000\n\n"      // milliseconds until a listener who was cut off comes back
+	streamEnd   = 250 * time.Millisecond // to finish a stream
+	mediaStream = "text/event-stream"
+)
+
+// watchEvents streams events until the listener goes or the service stops.
+func (s *server) watchEvents(c echo.Context) error {
+	sku, err := s.watchedSKU(c)
+	if err != nil {
+		return err
+	}
+	subscription, err := s.events.Subscribe(sku)
+	if err != nil {
+		return err
+	}
+	stream := &eventStream{context: c, controller: http.NewResponseController(c.Response()), patience: s.streams.Patience}
+	var ending sync.WaitGroup
+	ending.Go(func() {
+		<-subscription.Done()
+		stream.end()
+	})
+	defer func() {
+		subscription.Close()
+		ending.Wait()
+	}()
+	err = stream.begin(c.Request().Header.Get("Last-Event-ID") != "")
+	ticker := time.NewTicker(s.streams.Heartbeat)
+	defer ticker.Stop()
+	for err == nil {
+		select {
+		case <-c.Request().Context().Done():
+			return nil
+		case <-subscription.Done():
+			return nil
+		case <-ticker.C:
+			err = stream.write(append(stream.text[:0], ": \n\n"...))
+		case <-subscription.Ready():
+			err = stream.tell(subscription)
+		}
+	}
+	s.log.Debug("a listener was cut off", "error", err)
+	return nil // the answer has begun
+}
+
+// watchedSKU is the SKU that is asked for, "" for all.
+func (s *server) watchedSKU(c echo.Context) (string, error) {
+	asked, ok := c.QueryParams()["sku"]
+	switch {
+	case !ok:
+		return "", nil
+	case len(asked) > 1:
+		return "", &stock.Error{Code: stock.CodeInvalidRequest, Field: "sku", Message: "sku must be there once; leave it out to watch all"}
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), requestTimeout)
+	defer cancel()
+	_, err := s.service.SKU(ctx, asked[0])
+	return asked[0], err
+}
+
+// eventStream is an answer that goes on. The server's time limit is for answers that end: here each write has one of its own.
+type eventStream struct {
+	context    echo.Context
+	controller *http.ResponseController
+	told       []events.Told
+	text       []byte
+
+	mu       sync.Mutex
+	patience time.Duration
+}
+
+// begin sends the head, so that the listener knows that it listens. One who has come back is told that something may be
+// missing.
+func (s *eventStream) begin(resumed bool) error {
+	header := s.context.Response().Header()
+	header.Set(echo.HeaderContentType, mediaStream)
+	header.Set(echo.HeaderCacheControl, "no-store")
+	header.Set("X-Accel-Buffering", "no") // a proxy that gathers answers would keep them to itself
+	s.context.Response().WriteHeader(http.StatusOK)
+	s.text = append(s.text, streamRetry...)
+	if resumed {
+		s.text = appendLost(s.text, 0)
+	}
+	return s.write(s.text)
+}
+
+// tell sends what the subscription has, and rests.
+func (s *eventStream) tell(subscription *events.Subscription) error {
+	s.told = subscription.Take(s.told)
+	s.text = s.text[:0]
+	for _, t := range s.told {
+		s.text = appendTold(s.text, t)
+	}
+	if err := s.write(s.text); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(streamRest):
+	case <-s.context.Request().Context().Done():
+	case <-subscription.Done():
+	}
+	return nil
+}
+
+func (s *eventStream) write(text []byte) error {
+	if err := s.limit(); err != nil {
+		return err
+	}
+	if _, err := s.context.Response().Write(text); err != nil {
+		return err
+	}
+	return s.controller.Flush()
+}
+
+// limit gives the next write its time.
+func (s *eventStream) limit() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.controller.SetWriteDeadline(time.Now().Add(s.patience))
+}
+
+// end leaves time to finish the answer, and no more to a write that is under way: a service that stops does not wait for a
+// listener who stands still.
+func (s *eventStream) end() {
+	s.mu.Lock()
+	s.patience = min(s.patience, streamEnd)
+	s.mu.Unlock()
+	_ = s.limit() // fails on a connection that is closed
+}
+
+// appendTold appends one thing to tell, as text/event-stream has it.
+func appendTold(to []byte, t events.Told) []byte {
+	if t.Lost > 0 {
+		return appendLost(to, t.Lost)
+	}
+	to = append(append(append(to, "id: "...), t.Process...), '-')
+	to = strconv.AppendUint(to, t.Number, 10)
+	to = append(append(to, "\nevent: "...), t.Kind...)
+	to = appendString(append(to, "\ndata: {\"kind\":"...), string(t.Kind))
+	to = appendString(append(to, `,"sku":`...), t.SKU)
+	if t.Orders > 0 {
+		to = strconv.AppendInt(append(to, `,"orders":`...), int64(t.Orders), 10)
+	}
+	if t.Units > 0 {
+		to = strconv.AppendInt(append(to, `,"units":`...), t.Units, 10)
+	}
+	to = t.At.UTC().AppendFormat(append(to, `,"at":"`...), time.RFC3339Nano)
+	return append(to, "\"}\n\n"...)
+}
+
+func appendLost(to []byte, count uint64) []byte {
+	to = strconv.AppendUint(append(to, "event: lost\ndata: {\"count\":"...), count, 10)
+	return append(to, "}\n\n"...)
+}
