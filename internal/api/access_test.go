@@ -137,6 +137,13 @@ type sample struct {
 func samples() map[string]sample {
 	return map[string]sample{
 		"GET /openapi.yaml":                              {path: "/openapi.yaml"},
+		"GET /docs":                                      {path: "/docs"},
+		"GET /docs/":                                     {path: "/docs/"},
+		"GET /docs/page.js":                              {path: "/docs/page.js"},
+		"GET /docs/page.css":                             {path: "/docs/page.css"},
+		"GET /docs/swagger-ui-bundle.js":                 {path: "/docs/swagger-ui-bundle.js"},
+		"GET /docs/swagger-ui.css":                       {path: "/docs/swagger-ui.css"},
+		"GET /docs/favicon-32x32.png":                    {path: "/docs/favicon-32x32.png"},
 		"PUT /v1/skus/:sku":                              {path: "/v1/skus/NEW", body: `{"stock":5}`},
 		"GET /v1/skus/:sku":                              {path: "/v1/skus/shoe"},
 		"POST /v1/skus/:sku/deductions":                  {path: "/v1/skus/shoe/deductions", body: `{"order_id":"NEW","quantity":1}`},

@@ -43,8 +43,7 @@ type route struct {
 // routes is the table of all that the public handler serves, and to whom. A handler of a route for buyers decides with
 // buyerFor whom a request may be for: see caller.go.
 func (s *server) routes() []route {
-	return []route{
-		{http.MethodGet, "/openapi.yaml", public, bounded(serveDocument)},
+	return append(docsRoutes(), []route{
 		{http.MethodPut, "/v1/skus/:sku", admins, bounded(s.createSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, bounded(s.readSKU)},
 		// The hot one reads its body within the limit, and its lane keeps the time.
@@ -60,7 +59,7 @@ func (s *server) routes() []route {
 		{http.MethodGet, "/v1/skus/:sku/movements", admins, bounded(s.readMovements)},
 		{http.MethodGet, "/v1/skus/:sku/audit", admins, bounded(s.auditSKU)},
 		{http.MethodGet, "/v1/audit", admins, bounded(s.audit)},
-	}
+	}...)
 }
 
 // register puts the table into Echo. What stands before a handler is put together here once: Echo's own middleware is

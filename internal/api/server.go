@@ -97,7 +97,3 @@ func timed(next echo.HandlerFunc) echo.HandlerFunc {
 		return next(c)
 	}
 }
-
-func serveDocument(c echo.Context) error {
-	return c.Blob(http.StatusOK, "application/yaml", document)
-}

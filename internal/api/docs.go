@@ -1,0 +1,64 @@
+package api
+
+import (
+	"embed"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+	"github.com/swaggest/swgui/v5/static"
+	"github.com/vearutop/statigz"
+)
+
+// The page at /docs is Swagger UI from inside the program: nothing is loaded from elsewhere, and its policy sees to
+// that. The page is ours and not the one that comes with swgui, whose scripts stand inside the page: a policy that let
+// them run would let run what somebody else had put there.
+//
+//go:embed docs
+var docs embed.FS
+
+// docsPolicy allows the page what this server serves, its scripts to ask this server, and small pictures that are part of
+// Swagger UI's style sheet. There is no script or style inside the page, no frame around it and none in it.
+const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// docsRoutes are the page, its files and the document: for everybody, for they hold nothing of anybody's.
+func docsRoutes() []route {
+	swagger := echo.WrapHandler(http.StripPrefix("/docs", statigz.FileServer(static.FS)))
+	handlers := []struct {
+		path    string
+		handler echo.HandlerFunc
+	}{
+		{"/openapi.yaml", serveDocument},
+		{"/docs", echo.StaticFileHandler("docs/index.html", docs)},
+		{"/docs/", func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, "/docs") }},
+		{"/docs/page.js", echo.StaticFileHandler("docs/page.js", docs)},
+		{"/docs/page.css", echo.StaticFileHandler("docs/page.css", docs)},
+		{"/docs/swagger-ui-bundle.js", swagger},
+		{"/docs/swagger-ui.css", swagger},
+		{"/docs/favicon-32x32.png", swagger},
+	}
+	routes := make([]route, len(handlers))
+	for i, h := range handlers {
+		routes[i] = route{http.MethodGet, h.path, public, bounded(guardPage(h.handler))}
+	}
+	return routes
+}
+
+// guardPage sets what tells a browser to trust nothing but this server.
+func guardPage(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set(echo.HeaderContentSecurityPolicy, docsPolicy)
+		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+		h.Set(echo.HeaderXFrameOptions, "DENY")
+		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set(echo.HeaderCacheControl, "no-cache") // a new version of the program has new files under the same names
+		return next(c)
+	}
+}
+
+func serveDocument(c echo.Context) error {
+	return c.Blob(http.StatusOK, "application/yaml", document)
+}

@@ -1,0 +1,126 @@
+package api_test
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// TestDocsPageLoadsNothingFromElsewhere goes through the page as a browser does: every file it names is this server's,
+// and its policy forbids what the scripts might think of later.
+func TestDocsPageLoadsNothingFromElsewhere(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	page := s.send(http.MethodGet, "/docs", "")
+	s.want(page, http.StatusOK, "")
+	files := filesOf(t, page.body)
+	if want := []string{
+		"docs/favicon-32x32.png", "docs/swagger-ui.css", "docs/page.css",
+		"docs/swagger-ui-bundle.js", "docs/page.js",
+	}; !slices.Equal(files, want) {
+		t.Errorf("the page names %q, want %q", files, want)
+	}
+	for _, file := range append(files, "openapi.yaml") {
+		a := s.send(http.MethodGet, "/"+file, "")
+		s.want(a, http.StatusOK, "")
+		s.wantGuarded(a)
+		for _, elsewhere := range fetched(a) {
+			t.Errorf("%s fetches %s", file, elsewhere)
+		}
+	}
+	s.wantGuarded(page)
+}
+
+// filesOf returns what a page names as its files, and refuses what a strict policy would: code and style inside it.
+func filesOf(t *testing.T, page string) (files []string) {
+	t.Helper()
+	tree, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node := range tree.Descendants() {
+		if node.Type != html.ElementNode {
+			if node.Parent != nil && slices.Contains([]string{"script", "style"}, node.Parent.Data) {
+				t.Errorf("there is code inside the page: %s", node.Data)
+			}
+			continue
+		}
+		for _, a := range node.Attr {
+			switch {
+			case slices.Contains([]string{"src", "href", "srcset", "action", "data", "poster"}, a.Key):
+				files = append(files, a.Val)
+			case strings.HasPrefix(a.Key, "on"), a.Key == "style":
+				t.Errorf("<%s> has code inside the page: %s", node.Data, a.Key)
+			}
+		}
+	}
+	return files
+}
+
+var (
+	// What a script or a style sheet would fetch from a named server. A bundle holds many other URLs, in its texts and
+	// as names of schemas.
+	fetchedByScript = regexp.MustCompile(`(?:fetch|import|importScripts|Worker|WebSocket|EventSource)\(\s*["'](?:[a-z]+:)?//[^"']*`)
+	fetchedByStyle  = regexp.MustCompile(`(?:@import\s+|url\(\s*)["']?(?:[a-z]+:)?//[^"')]*`)
+	anyURL          = regexp.MustCompile(`["'](?:[a-z]+:)?//[^"']*`)
+)
+
+func fetched(file answer) []string {
+	switch media, _, _ := strings.Cut(file.header.Get("Content-Type"), ";"); media {
+	case "text/javascript":
+		if len(file.body) < 10_000 { // our own
+			return anyURL.FindAllString(file.body, -1)
+		}
+		return fetchedByScript.FindAllString(file.body, -1)
+	case "text/css":
+		return fetchedByStyle.FindAllString(file.body, -1)
+	default:
+		return nil
+	}
+}
+
+// wantGuarded checks the headers that keep a page to its own server.
+func (s *site) wantGuarded(a answer) {
+	s.Helper()
+	for name, want := range map[string]string{
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+	} {
+		if got := a.header.Get(name); got != want {
+			s.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	policy := make(map[string]string)
+	for directive := range strings.SplitSeq(a.header.Get("Content-Security-Policy"), ";") {
+		name, sources, _ := strings.Cut(strings.TrimSpace(directive), " ")
+		policy[name] = sources
+	}
+	for name, sources := range policy {
+		for source := range strings.FieldsSeq(sources) {
+			picture := name == "img-src" && source == "data:"
+			if source != "'none'" && source != "'self'" && !picture {
+				s.Errorf("the policy's %s allows %s", name, source)
+			}
+		}
+	}
+	for name, want := range map[string]string{
+		"default-src": "'none'", "script-src": "'self'", "connect-src": "'self'",
+		"base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'",
+	} {
+		if policy[name] != want {
+			s.Errorf("the policy's %s is %q, want %q", name, policy[name], want)
+		}
+	}
+}
+
+func TestDocsPageWithAnotherSlash(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.want(s.send(http.MethodGet, "/docs/", ""), http.StatusOK, "") // the client follows
+	s.wantProblem(s.send(http.MethodGet, "/docs/oauth2-redirect.html", ""), http.StatusNotFound, "not_found")
+	s.wantProblem(s.send(http.MethodGet, "/docs/../server.go", ""), http.StatusNotFound, "not_found")
+}
