@@ -17,6 +17,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
+	"go.opentelemetry.io/otel/trace"
 
 	"inventory/internal/access"
 	"inventory/internal/events"
@@ -41,6 +42,7 @@ type Config struct {
 	Guard   *access.Guard   // nil: everybody may do everything
 	Limiter *access.Limiter // nil: as often as they like
 	Streams Streams
+	Traces  trace.TracerProvider // nil: none
 }
 
 // server holds what the handlers of the routes need.
@@ -63,7 +65,11 @@ func newPublic(c Config) *echo.Echo {
 	}
 	s.buffers.New = func() any { return new([]byte) }
 	e := newEcho(s.log)
-	e.Use(c.Metrics.observe, s.recoverer())
+	e.Use(c.Metrics.observe)
+	if c.Traces != nil {
+		e.Use(traced(c.Traces))
+	}
+	e.Use(s.recoverer())
 	s.register(e, s.routes())
 	return e
 }

@@ -1,6 +1,6 @@
 // Package app turns a configuration into a running service, and back into nothing.
 //
-// Start opens, in this order, the database (and migrates it), Redis, the lock library, the stock service and the
+// Start opens, in this order, the traces if the environment asks for them, the database (and migrates it), Redis, the lock library, the stock service and the
 // two listeners; Close undoes them in the opposite order, so that nothing is used after it is closed.
 package app
 
@@ -47,6 +47,7 @@ type App struct {
 	guard   *access.Guard   // nil: nobody is asked for a key
 	limiter *access.Limiter // nil: none
 	tls     *tls.Config     // nil: the public listener does not encrypt
+	traces  *tracing        // nil: off
 	public  *http.Server
 	patient *patientListener // of public
 	admin   *http.Server
@@ -73,6 +74,9 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if err := a.openAccess(); err != nil {
 		return nil, err
 	}
+	if err := a.openTraces(ctx); err != nil {
+		return nil, err
+	}
 	if err := a.openStore(ctx); err != nil {
 		return nil, err
 	}
@@ -89,14 +93,17 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	}
 	api.WatchQueues(registry, a.service.Waiting)
 	api.WatchEvents(registry, a.events)
-	public := api.New(api.Config{
+	public := api.Config{
 		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
-	})
+	}
+	if a.traces != nil {
+		public.Traces = a.traces.provider
+	}
 	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ping, Logger: a.config.Logger}
 	if len(redis) > 0 {
 		admin.Redis = redis.ping
 	}
-	return a, a.listen(ctx, public, api.NewAdmin(admin))
+	return a, a.listen(ctx, api.New(public), api.NewAdmin(admin))
 }
 
 func (a *App) onClose(undo func(context.Context) error) { a.closers = append(a.closers, undo) }
@@ -106,9 +113,15 @@ func (a *App) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if a.traces != nil {
+		d.configure = append(d.configure, a.traces.postgres)
+	}
 	store, release, err := d.openOwned(ctx)
 	if err != nil {
 		return err
+	}
+	if a.traces != nil {
+		store = a.traces.store(store)
 	}
 	a.store, a.lanes = store, d.lanes()
 	a.onClose(func(context.Context) error { return errors.Join(store.Close(), release()) })

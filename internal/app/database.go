@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/sqlite"
@@ -18,7 +20,8 @@ import (
 // database says which of the two stores a URL means.
 type database struct {
 	postgresURL string
-	file        string // of SQLite
+	file        string                  // of SQLite
+	configure   []func(*pgxpool.Config) // change what the URL says
 }
 
 func parseDatabase(databaseURL string) (database, error) {
@@ -80,7 +83,7 @@ func (d database) openStore(ctx context.Context) (stock.Store, error) {
 	if d.file != "" {
 		return sqlite.Open(ctx, d.file)
 	}
-	return postgres.Open(ctx, d.postgresURL, 0)
+	return postgres.Open(ctx, d.postgresURL, 0, d.configure...)
 }
 
 // MigrateUp applies every migration that a database lacks, and returns all of them.

@@ -68,6 +68,11 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 			return nil, err
 		}
 		a.onClose(func(context.Context) error { return server.close() })
+		if a.traces != nil {
+			if err := a.traces.redis(server.client); err != nil {
+				return nil, err
+			}
+		}
 		servers = append(servers, server)
 	}
 	return servers, servers.ping(ctx)

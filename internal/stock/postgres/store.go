@@ -41,8 +41,8 @@ const connectTimeout = 5 * time.Second
 const defaultConns = 16
 
 // Open connects to the database at a postgres:// URL, whose schema must be up to date. maxConns bounds the pool;
-// 0 leaves it to the URL's pool_max_conns, or is 16.
-func Open(ctx context.Context, databaseURL string, maxConns int32) (*Store, error) {
+// 0 leaves it to the URL's pool_max_conns, or is 16. Each of configure may change what the pool is made of.
+func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
 	config, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err) // pgx keeps the password out of it
@@ -57,6 +57,9 @@ func Open(ctx context.Context, databaseURL string, maxConns int32) (*Store, erro
 	// A plan that is kept is one for the size that tables had when it was made: in a sale that begins with empty tables,
 	// to read them from end to end. To plan a batch anew costs nothing that can be measured.
 	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+	for _, change := range configure {
+		change(config)
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)

@@ -1,0 +1,166 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/exaring/otelpgx"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/extra/redisotel/v9"
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"inventory/internal/stock"
+)
+
+// tracing sends spans to a collector. Nil is off: then nothing is wrapped or hooked in, and requests pass nothing that
+// could trace them.
+type tracing struct {
+	provider *sdktrace.TracerProvider
+	exporter *exporter
+}
+
+// tracesWanted tells whether OpenTelemetry's environment names a collector. What it also may say is refused where it
+// would be left out without a word.
+func tracesWanted(environment func(string) string) (bool, error) {
+	first := func(names ...string) string {
+		for _, name := range names {
+			if value := environment(name); value != "" {
+				return value
+			}
+		}
+		return ""
+	}
+	if first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT") == "" ||
+		strings.EqualFold(environment("OTEL_SDK_DISABLED"), "true") {
+		return false, nil
+	}
+	switch kind := environment("OTEL_TRACES_EXPORTER"); kind {
+	case "", "otlp":
+	case "none":
+		return false, nil
+	default:
+		return false, fmt.Errorf("OTEL_TRACES_EXPORTER %q: must be otlp or none", kind)
+	}
+	switch protocol := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
+	case "", "http/protobuf":
+		return true, nil
+	default:
+		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL %q: must be http/protobuf", protocol)
+	}
+}
+
+// openTraces starts tracing if the environment says where to. Endpoint, headers, sampler, batches and the service's
+// name are read from there by OpenTelemetry itself.
+func (a *App) openTraces(ctx context.Context) error {
+	wanted, err := tracesWanted(os.Getenv)
+	if err != nil || !wanted {
+		return err
+	}
+	to, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return fmt.Errorf("open the exporter of traces: %w", err)
+	}
+	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "inventory")),
+		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithProcessPID(), resource.WithFromEnv())
+	if err != nil {
+		return errors.Join(fmt.Errorf("describe this process for traces: %w", err), to.Shutdown(ctx))
+	}
+	exporter := newExporter(to, a.config.Logger)
+	a.traces = &tracing{exporter: exporter, provider: sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))}
+	a.onClose(a.traces.close)
+	a.config.Logger.Info("traces are sent to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names")
+	return nil
+}
+
+// close sends what is left as long as ctx lasts.
+func (t *tracing) close(ctx context.Context) error {
+	err := t.provider.Shutdown(ctx)
+	t.exporter.abort()
+	<-t.exporter.ended
+	if err != nil {
+		return fmt.Errorf("send the last traces: %w", err)
+	}
+	return nil
+}
+
+// postgres has a pool's statements traced that belong to a span.
+func (t *tracing) postgres(config *pgxpool.Config) {
+	config.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(t.provider),
+		otelpgx.WithSpanNameFunc(statementName), otelpgx.WithDisableConnectionDetailsInAttributes())
+}
+
+// statementName is a statement's first word, behind the comments.
+func statementName(statement string) string {
+	for line := range strings.Lines(statement) {
+		if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(words[0], "--") {
+			return strings.ToUpper(words[0])
+		}
+	}
+	return "statement"
+}
+
+// redis has a client's commands traced, each by itself: they are the locks' and belong to many requests. Their arguments
+// are left out.
+func (t *tracing) redis(client *redis.Client) error {
+	err := redisotel.InstrumentTracing(client, redisotel.WithTracerProvider(t.provider),
+		redisotel.WithDBStatement(false), redisotel.WithCallerEnabled(false))
+	if err != nil {
+		return fmt.Errorf("trace Redis: %w", err)
+	}
+	return nil
+}
+
+// store has batches traced, for their statements to belong to.
+func (t *tracing) store(store stock.Store) stock.Store {
+	return tracedStore{Store: store, tracer: t.provider.Tracer("inventory/internal/stock")}
+}
+
+// exporter keeps the exporter that it wraps from outliving the service, and from being silent or loud when it fails.
+type exporter struct {
+	sdktrace.SpanExporter
+	log   *slog.Logger
+	life  context.Context
+	abort context.CancelFunc // ends what is being sent
+	ended chan struct{}      // closed when nothing will be sent any more
+	fails bool
+}
+
+func newExporter(to sdktrace.SpanExporter, log *slog.Logger) *exporter {
+	e := &exporter{SpanExporter: to, log: log, ended: make(chan struct{})}
+	e.life, e.abort = context.WithCancel(context.Background())
+	return e
+}
+
+// ExportSpans sends spans. It is called by one goroutine at a time. An error is logged where a row of them begins:
+// returned, it would go to the one error handler that OpenTelemetry has for the whole program.
+func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(e.life, cancel)()
+	start := time.Now()
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	switch failed := err != nil; {
+	case failed && !e.fails:
+		e.log.Warn("traces are lost: the collector does not take them", "spans", len(spans), "took", time.Since(start), "error", err)
+	case !failed && e.fails:
+		e.log.Info("the collector takes traces again")
+	}
+	e.fails = err != nil
+	return nil
+}
+
+// Shutdown is called last, whether or not all was sent.
+func (e *exporter) Shutdown(ctx context.Context) error {
+	defer close(e.ended)
+	return e.SpanExporter.Shutdown(ctx)
+}

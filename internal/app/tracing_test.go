@@ -1,0 +1,203 @@
+package app_test
+
+import (
+	"context"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"inventory/internal/app"
+)
+
+// spanCollector takes spans by OTLP over HTTP.
+type spanCollector struct {
+	*httptest.Server
+	mu       sync.Mutex
+	services []string
+	spans    []*trace.Span
+}
+
+func collectSpans(t *testing.T) *spanCollector {
+	t.Helper()
+	c := &spanCollector{}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var request collector.ExportTraceServiceRequest
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = proto.Unmarshal(body, &request)
+		}
+		if err != nil || r.URL.Path != "/v1/traces" {
+			t.Errorf("%s: %v", r.URL, err)
+		}
+		c.take(&request)
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *spanCollector) take(request *collector.ExportTraceServiceRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, process := range request.GetResourceSpans() {
+		c.services = append(c.services, attributeOf(process.GetResource().GetAttributes(), "service.name"))
+		for _, scope := range process.GetScopeSpans() {
+			c.spans = append(c.spans, scope.GetSpans()...)
+		}
+	}
+}
+
+func attributeOf(attributes []*common.KeyValue, name string) string {
+	for _, a := range attributes {
+		if a.GetKey() == name {
+			return a.GetValue().GetStringValue()
+		}
+	}
+	return ""
+}
+
+// named returns the spans of a name whose parent is one of those given, or any if none is.
+func (c *spanCollector) named(name string, parents ...*trace.Span) (found []*trace.Span) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, span := range c.spans {
+		child := len(parents) == 0
+		for _, parent := range parents {
+			child = child || string(span.GetParentSpanId()) == string(parent.GetSpanId())
+		}
+		if child && span.GetName() == name {
+			found = append(found, span)
+		}
+	}
+	return found
+}
+
+// traceTo has services that start from now on send their spans to an address, and, as no batch is ever due, when they close.
+func traceTo(t *testing.T, address string) {
+	t.Helper()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "3600000")
+}
+
+// TestTraces cannot run beside others: it changes the environment.
+func TestTraces(t *testing.T) {
+	spans := collectSpans(t)
+	traceTo(t, spans.URL)
+	a, send := startTraced(t)
+	if !strings.Contains(goroutines(), "go.opentelemetry.io/otel/sdk/trace") {
+		t.Error("nothing runs that would send spans")
+	}
+	const traceID = "0af7651916cd43dd8448eb211c80319c"
+	send(http.MethodPut, "/v1/skus/traced", `{"stock":10}`, "")
+	send(http.MethodPost, "/v1/skus/traced/deductions", `{"order_id":"o","quantity":1}`, "00-"+traceID+"-b7ad6b7169203331-01")
+	send(http.MethodGet, "/v1/skus/traced", "", "")
+	if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	read := spans.named("GET /v1/skus/:sku")
+	if len(read) != 1 || len(spans.named("SELECT", read...)) == 0 {
+		t.Errorf("a read has spans %v with statements %v", read, spans.named("SELECT", read...))
+	}
+	deduct := spans.named("POST /v1/skus/:sku/deductions")
+	if len(deduct) != 1 || hex.EncodeToString(deduct[0].GetTraceId()) != traceID {
+		t.Errorf("a deduction has spans %v, want one in trace %s", deduct, traceID)
+	}
+	batch := spans.named("batch")
+	if len(batch) != 1 || attributeOf(batch[0].GetAttributes(), "inventory.sku") != "traced" || len(spans.named("WITH", batch...)) != 1 {
+		t.Errorf("its batch has spans %v with statements %v", batch, spans.named("WITH", batch...))
+	}
+	if len(spans.named("evalsha")) == 0 {
+		t.Error("the lock has no span")
+	}
+	for _, service := range spans.services {
+		if service != "inventory" {
+			t.Errorf("the service is named %q", service)
+		}
+	}
+}
+
+func TestNoTracesUnlessConfigured(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
+	a, send := startTraced(t)
+	send(http.MethodPut, "/v1/skus/untraced", `{"stock":10}`, "")
+	if stacks := goroutines(); strings.Contains(stacks, "opentelemetry") {
+		t.Error(stacks)
+	}
+	if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestASilentCollectorHoldsNobodyUp: closing gives up on it, and leaves nothing behind, which TestMain looks at.
+func TestASilentCollectorHoldsNobodyUp(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // the server notices only then that the caller leaves
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(silent.Close)
+	traceTo(t, silent.URL)
+	a, send := startTraced(t)
+	send(http.MethodPut, "/v1/skus/unheard", `{"stock":10}`, "")
+	err := a.Close(context.WithoutCancel(t.Context()))
+	if err == nil || !strings.Contains(err.Error(), "send the last traces") {
+		t.Errorf("closing said %v", err)
+	}
+	<-asked
+}
+
+// startTraced starts a service. send sends it a request, in a trace if one is given.
+func startTraced(t *testing.T) (a *app.App, send func(method, path, body, traceparent string)) {
+	t.Helper()
+	database, drop, err := postgresServer.CreateDatabase(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err = app.Start(t.Context(), app.Config{DatabaseURL: database, RedisURL: redisServers[0].URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	t.Cleanup(func() {
+		if err := drop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return a, func(method, path, body, traceparent string) {
+		t.Helper()
+		defer transport.CloseIdleConnections()
+		request, err := http.NewRequestWithContext(t.Context(), method, a.URL()+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		if traceparent != "" {
+			request.Header.Set("Traceparent", traceparent)
+		}
+		response, err := transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if response.StatusCode > 299 {
+			t.Errorf("%s %s: %d", method, path, response.StatusCode)
+		}
+	}
+}
+
+// goroutines are the stacks of all of them.
+func goroutines() string {
+	stacks := make([]byte, 4<<20)
+	return string(stacks[:runtime.Stack(stacks, true)])
+}
