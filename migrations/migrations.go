@@ -38,9 +38,13 @@ type Step struct {
 
 // Migrator brings one database up or down. On PostgreSQL it works under an advisory lock, so that many processes
 // can start at once; a SQLite file has one owner anyway.
+//
+// A database whose version is above all steps here belongs to a newer program. It is left as it is: steps only add what
+// an older program does not look at, so that one may start again while newer ones run.
 type Migrator struct {
 	steps   fs.FS
 	migrate *migrate.Migrate
+	alone   func(work func() error) error // runs work while no other process migrates
 }
 
 // OpenPostgres returns a migrator for the PostgreSQL database at a postgres:// URL. Close it.
@@ -49,9 +53,17 @@ func OpenPostgres(databaseURL string) (*Migrator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err)
 	}
+	if parameters := config.ConnConfig.RuntimeParams; parameters["lock_timeout"] == "" {
+		parameters["lock_timeout"] = lockTimeout
+	}
 	db := stdlib.OpenDB(*config.ConnConfig)
 	driver, err := pgx.WithInstance(db, &pgx.Config{})
-	return open("postgres", db, driver, err)
+	m, err := open("postgres", db, driver, err)
+	if err != nil {
+		return nil, err
+	}
+	m.alone = func(work func() error) error { return aloneOn(db, work) }
+	return m, nil
 }
 
 // OpenSQLite returns a migrator for the SQLite database of a data source name. Close it.
@@ -81,7 +93,7 @@ func open(folder string, db *sql.DB, driver database.Driver, err error) (*Migrat
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open migrations: %w", err), driver.Close())
 	}
-	return &Migrator{steps: files, migrate: m}, nil
+	return &Migrator{steps: files, migrate: m, alone: func(work func() error) error { return work() }}, nil
 }
 
 // columnIsThere is how SQLite refuses to add a column twice. Its steps are transactions: then all of the step is there.
@@ -89,7 +101,18 @@ const columnIsThere = "duplicate column name"
 
 // Up applies every step that the database lacks.
 func (m *Migrator) Up() error {
-	err := m.migrate.Up()
+	if err := m.alone(m.up); err != nil && !errors.Is(err, migrate.ErrNoChange) {
+		return fmt.Errorf("migrate up: %w", err)
+	}
+	return nil
+}
+
+func (m *Migrator) up() error {
+	at, _, err := m.migrate.Version()
+	if err == nil && m.newer(at) {
+		return nil
+	}
+	err = m.migrate.Up()
 	if dirty := (migrate.ErrDirty{}); errors.As(err, &dirty) {
 		// A process died between marking the step and finishing it. Steps may run twice, so run it again.
 		if err = m.migrate.Force(m.before(dirty.Version)); err == nil {
@@ -101,25 +124,27 @@ func (m *Migrator) Up() error {
 			}
 		}
 	}
-	if err != nil && !errors.Is(err, migrate.ErrNoChange) {
-		return fmt.Errorf("migrate up: %w", err)
-	}
-	return nil
+	return err
 }
 
 // Down undoes the last applied step. Where there is none it does nothing.
 func (m *Migrator) Down() error {
-	_, _, err := m.migrate.Version()
-	if errors.Is(err, migrate.ErrNilVersion) {
-		return nil
-	}
-	if err == nil {
-		err = m.migrate.Steps(-1)
-	}
-	if err != nil {
+	if err := m.alone(m.down); err != nil {
 		return fmt.Errorf("migrate down: %w", err)
 	}
 	return nil
+}
+
+func (m *Migrator) down() error {
+	switch at, _, err := m.migrate.Version(); {
+	case errors.Is(err, migrate.ErrNilVersion):
+		return nil
+	case err != nil:
+		return err
+	case m.newer(at):
+		return fmt.Errorf("the database is at version %d, which only a newer program knows to undo", at)
+	}
+	return m.migrate.Steps(-1)
 }
 
 // Status lists all steps, ascending.
@@ -165,4 +190,10 @@ func (m *Migrator) before(v int) int {
 		}
 	}
 	return previous
+}
+
+// newer tells whether a version is above all steps here.
+func (m *Migrator) newer(version uint) bool {
+	steps := m.list()
+	return version > steps[len(steps)-1].Version
 }

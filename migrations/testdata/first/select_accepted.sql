@@ -1,0 +1,1 @@
+SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT $2

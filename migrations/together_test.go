@@ -1,0 +1,132 @@
+package migrations_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/migrations"
+)
+
+// migrate brings the PostgreSQL database at a URL up, and returns its steps.
+func migrate(url string) (steps []migrations.Step, err error) {
+	m, err := migrations.OpenPostgres(url)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	if err := m.Up(); err != nil {
+		return nil, err
+	}
+	return m.Status()
+}
+
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// execute runs statements over one connection.
+func execute(t *testing.T, url string, statements ...string) {
+	t.Helper()
+	conn := connect(t, url)
+	defer conn.Close(t.Context())
+	for _, statement := range statements {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+// TestManyMigrateAtOnce starts eight together, on an empty database and on one where a process died in mid-step.
+func TestManyMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	empty, begun := database(t), database(t)
+	if _, err := migrate(begun); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, begun, "UPDATE schema_migrations SET version = 3, dirty = true")
+	for name, url := range map[string]string{"empty": empty, "one died": begun} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			start := make(chan struct{})
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() {
+					<-start
+					steps, err := migrate(url)
+					if err != nil {
+						t.Error(err)
+					}
+					for _, step := range steps {
+						if !step.Applied {
+							t.Errorf("step %d %s is missing", step.Version, step.Name)
+						}
+					}
+				})
+			}
+			close(start)
+			all.Wait()
+		})
+	}
+}
+
+// TestAnOlderProgramStartsOnANewerSchema: in a rolling upgrade a process of the older version may start again. It leaves
+// the schema and its version alone, also where a newer process is, or has died, in mid-step.
+func TestAnOlderProgramStartsOnANewerSchema(t *testing.T) {
+	t.Parallel()
+	for _, dirty := range []string{"false", "true"} {
+		url := database(t)
+		if _, err := migrate(url); err != nil {
+			t.Fatal(err)
+		}
+		execute(t, url, "UPDATE schema_migrations SET version = 9999, dirty = "+dirty)
+		if _, err := migrate(url); err != nil {
+			t.Errorf("dirty %s: %v", dirty, err)
+		}
+		conn := connect(t, url)
+		var left bool
+		err := conn.QueryRow(t.Context(), "SELECT version = 9999 AND dirty = $1 FROM schema_migrations", dirty == "true").Scan(&left)
+		if err != nil || !left {
+			t.Errorf("dirty %s: the version is another one, %v", dirty, err)
+		}
+		m, err := migrations.OpenPostgres(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Down(); err == nil || !strings.Contains(err.Error(), "9999") {
+			t.Errorf("a step of a newer program was undone: %v", err)
+		}
+		if err := errors.Join(m.Close(), conn.Close(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAMigrationDoesNotWaitForEver: what stands behind it in the queue for a table stands still as well.
+func TestAMigrationDoesNotWaitForEver(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	conn := connect(t, url)
+	defer conn.Close(t.Context())
+	// A transaction that has made a table of that name holds everybody up who would.
+	if _, err := conn.Exec(t.Context(), "BEGIN; CREATE TABLE skus (sku_id text)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := migrate(url + "&lock_timeout=100ms"); err == nil || !strings.Contains(err.Error(), "lock timeout") {
+		t.Errorf("it went on with %v", err)
+	}
+	if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := migrate(url); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
