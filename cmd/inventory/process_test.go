@@ -28,6 +28,7 @@ type process struct {
 	*testing.T
 	url, admin string
 	command    *exec.Cmd
+	ready      chan struct{} // closed when it listens
 	ended      chan struct{} // closed when it has ended and its output was read
 	log        strings.Builder
 }
@@ -38,7 +39,15 @@ var listening = regexp.MustCompile(`listening"?[ ,]"?url"?[=:]"?([^\s"]+)"?[ ,]"
 // serve starts a process and waits until it listens.
 func serve(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{T: t, ended: make(chan struct{})}
+	p := launch(t, args...)
+	p.listens()
+	return p
+}
+
+// launch starts a process.
+func launch(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{T: t, ready: make(chan struct{}), ended: make(chan struct{})}
 	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)
 	p.command = exec.Command(program, args...)
 	output, err := p.command.StderrPipe()
@@ -48,24 +57,28 @@ func serve(t *testing.T, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready := make(chan struct{})
 	go func() {
 		defer close(p.ended)
 		for lines := bufio.NewScanner(output); lines.Scan(); {
 			p.log.WriteString(lines.Text() + "\n")
 			if found := listening.FindStringSubmatch(lines.Text()); found != nil {
 				p.url, p.admin = found[1], found[2]
-				close(ready)
+				close(p.ready)
 			}
 		}
 	}()
 	t.Cleanup(func() { p.end(syscall.SIGKILL) })
-	select {
-	case <-ready:
-	case <-p.ended:
-		t.Fatalf("did not start: %s", p.log.String())
-	}
 	return p
+}
+
+// listens waits until a process does.
+func (p *process) listens() {
+	p.Helper()
+	select {
+	case <-p.ready:
+	case <-p.ended:
+		p.Fatalf("did not start: %s", p.log.String())
+	}
 }
 
 // end sends a signal and waits for the end; it returns the exit status, -1 for a killed process.

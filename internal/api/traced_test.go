@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -20,7 +21,7 @@ type contextStore struct {
 	last context.Context
 }
 
-func (s *contextStore) Status(ctx context.Context, _ string) (stock.Status, error) {
+func (s *contextStore) Status(ctx context.Context, _ string, _ time.Time) (stock.Status, error) {
 	s.last = ctx
 	return stock.Status{}, s.err
 }

@@ -3,13 +3,16 @@ package api_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"inventory/internal/api"
@@ -67,8 +70,10 @@ func TestUnavailable(t *testing.T) {
 		err  error
 		code string
 	}{
-		"internal":   {errors.New(canary), "unavailable"},
-		"overloaded": {&stock.Error{Code: stock.CodeOverloaded, Message: "try again later"}, "overloaded"},
+		"internal":      {errors.New(canary), "unavailable"},
+		"disk full":     {&pgconn.PgError{Severity: "ERROR", Code: "53100", Message: "could not extend file of " + canary}, "unavailable"},
+		"no connection": {fmt.Errorf("acquire a connection of %s: %w", canary, context.DeadlineExceeded), "unavailable"},
+		"overloaded":    {&stock.Error{Code: stock.CodeOverloaded, Message: "try again later"}, "overloaded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,6 +114,53 @@ func TestUnavailable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUnavailableWhileItStops: what comes after the end has begun is told to come again, to another process.
+func TestUnavailableWhileItStops(t *testing.T) {
+	t.Parallel()
+	service := stock.NewService(stock.Config{Store: brokenStore{err: errors.New(canary)}})
+	if err := service.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	handler := api.New(api.Config{
+		Service: service, Metrics: api.NewMetrics(prometheus.NewRegistry()), Logger: slog.New(slog.DiscardHandler),
+	})
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, post(t, "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`))
+	if w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"code":"unavailable"`) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+// TestRetryAfterIsJittered: who was refused together must not come back together.
+func TestRetryAfterIsJittered(t *testing.T) {
+	t.Parallel()
+	service := stock.NewService(stock.Config{Store: brokenStore{err: &stock.Error{Code: stock.CodeOverloaded}}})
+	t.Cleanup(func() {
+		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	handler := api.New(api.Config{
+		Service: service, Metrics: api.NewMetrics(prometheus.NewRegistry()), Logger: slog.New(slog.DiscardHandler),
+	})
+	told := make(map[string]int)
+	for range 200 { // that one of three is never drawn is as likely as 1 in 10^34
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/v1/skus/a", nil))
+		told[w.Header().Get("Retry-After")]++
+	}
+	if len(told) != 3 || told["1"] == 0 || told["2"] == 0 || told["3"] == 0 {
+		t.Errorf("callers are told to wait for %v seconds", told)
+	}
+}
+
+func post(t *testing.T, path, body string) *http.Request {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	return r
 }
 
 func TestReadiness(t *testing.T) {
