@@ -54,6 +54,7 @@ func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...
 		config.MaxConns = defaultConns
 	}
 	config.ConnConfig.ConnectTimeout = connectTimeout
+	limitSessions(config.ConnConfig)
 	// A plan that is kept is one for the size that tables had when it was made: in a sale that begins with empty tables,
 	// to read them from end to end. To plan a batch anew costs nothing that can be measured.
 	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"

@@ -37,7 +37,10 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 		defer cancel()
 		conn.Close(bye)
 	}()
-	if _, err := conn.Exec(ctx, listen); err != nil {
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	_, err = conn.Exec(asking, listen)
+	cancel()
+	if err != nil {
 		return fmt.Errorf("listen for notices: %w", err)
 	}
 	listening()

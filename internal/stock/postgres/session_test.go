@@ -1,0 +1,65 @@
+package postgres_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/stock/postgres"
+)
+
+// session opens a connection as a store on the URL does.
+func session(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	var config *pgx.ConnConfig
+	store, err := postgres.Open(t.Context(), url, 1, func(c *pgxpool.Config) { config = c.ConnConfig.Copy() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err = errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestSessionsAreLimited(t *testing.T) {
+	t.Parallel()
+	for suffix, want := range map[string]string{
+		"": "5s 10s", "&lock_timeout=3s": "5s 3s", "&idle_in_transaction_session_timeout=7s": "7s 10s",
+	} {
+		conn := session(t, server.URL()+suffix)
+		var got string
+		err := conn.QueryRow(t.Context(), `SELECT current_setting('idle_in_transaction_session_timeout') || ' ' || current_setting('lock_timeout')`).Scan(&got)
+		if err = errors.Join(err, conn.Close(t.Context())); err != nil || got != want {
+			t.Errorf("%q: got %q, %v, want %q", suffix, got, err, want)
+		}
+	}
+}
+
+// TestAStoppedProcessGivesRowsBack: nobody goes on with the transaction, and yet others get what it holds.
+func TestAStoppedProcessGivesRowsBack(t *testing.T) {
+	t.Parallel()
+	stopped := session(t, server.URL()+"&idle_in_transaction_session_timeout=200ms")
+	defer stopped.Close(t.Context())
+	other := session(t, server.URL())
+	defer other.Close(t.Context())
+	const lock = `SELECT pg_advisory_xact_lock(4711)` // ends with the transaction, as a row's does
+	if _, err := stopped.Exec(t.Context(), "BEGIN"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stopped.Exec(t.Context(), lock); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Exec(t.Context(), lock); err != nil {
+		t.Errorf("others wait in vain: %v", err)
+	}
+	_, err := stopped.Exec(t.Context(), "COMMIT")
+	var refused *pgconn.PgError
+	if err == nil || errors.As(err, &refused) && refused.Code != "25P03" {
+		t.Errorf("the stopped one committed late: %v", err)
+	}
+}
