@@ -1,0 +1,76 @@
+package app_test
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	timeoutRow = regexp.MustCompile("(?m)^\\| (.+) \\| (\\S+ (?:ms|s|m)) \\| `(\\w+)` in (\\S+) \\|$")
+	inCode     = regexp.MustCompile(`^(?:(\d+) \* )?time\.(Millisecond|Second|Minute)\b|^"(\w+)"`)
+)
+
+// TestTheHandbookKnowsTheTimeouts: each in the table is in the code, under its name and with its value.
+func TestTheHandbookKnowsTheTimeouts(t *testing.T) {
+	t.Parallel()
+	var rows [][]string
+	read(t, "../../docs/OPERATIONS.md", func(text []byte) error {
+		rows = timeoutRow.FindAllStringSubmatch(string(text), -1)
+		return nil
+	})
+	if len(rows) < 25 {
+		t.Fatalf("the table has %d rows", len(rows))
+	}
+	for _, row := range rows {
+		want, err := time.ParseDuration(strings.ReplaceAll(row[2], " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		read(t, "../../"+row[4], func(text []byte) error {
+			if got := valueOf(t, string(text), row[3]); got != want {
+				t.Errorf("%s is %s in %s, and %s in the handbook", row[3], got, row[4], want)
+			}
+			return nil
+		})
+	}
+}
+
+// valueOf finds what a name is set to in Go code; 0 where it is not.
+func valueOf(t *testing.T, code, name string) time.Duration {
+	t.Helper()
+	if found := regexp.MustCompile(name + `\((\d+)\)`).FindStringSubmatch(code); found != nil { // a pragma, in milliseconds
+		return parse(t, found[1]+"ms")
+	}
+	assignment := regexp.MustCompile(`(?m)\b` + name + `\b[\w., ]*? = (.+)$`).FindStringSubmatch(code)
+	if assignment == nil {
+		return 0
+	}
+	value := inCode.FindStringSubmatch(assignment[1])
+	switch {
+	case value == nil:
+		return 0
+	case value[3] != "":
+		return parse(t, value[3])
+	}
+	unit := map[string]time.Duration{"Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute}[value[2]]
+	if value[1] == "" {
+		return unit
+	}
+	n, err := strconv.Atoi(value[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(n) * unit
+}
+
+func parse(t *testing.T, text string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
