@@ -12,10 +12,7 @@ import (
 // TestContendersStartThemselves runs the program as a person does: it starts itself as the other processes.
 func TestContendersStartThemselves(t *testing.T) { // not parallel: it needs the processor for itself
 	folder := t.TempDir()
-	program, tables, result := filepath.Join(folder, "loadtest"), filepath.Join(folder, "tables.md"), filepath.Join(folder, "result.json")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	tables, result := filepath.Join(folder, "tables.md"), filepath.Join(folder, "result.json")
 	args := []string{"contenders", "--quick", "--tiny", "--generator=lab", "--case=three processes;replays", "--json", result, "--markdown", tables}
 	out, err := exec.CommandContext(t.Context(), program, args...).Output()
 	if err != nil || strings.Count(string(out), "audit of ") != 2 {

@@ -16,10 +16,7 @@ import (
 // TestAllLocksTakePart runs the program as a person does: it starts itself as the other processes.
 func TestAllLocksTakePart(t *testing.T) { // not parallel: it needs the processor for itself
 	folder := t.TempDir()
-	program, tables := filepath.Join(folder, "loadtest"), filepath.Join(folder, "tables.md")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	tables := filepath.Join(folder, "tables.md")
 	var out, errs bytes.Buffer
 	want := lockbench.Names()
 	if testing.Short() {

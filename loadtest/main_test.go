@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -21,9 +24,29 @@ import (
 	"inventory/internal/cli"
 )
 
-func TestMain(m *testing.M) {
+// program is the lab as a file, for tests that run it as a person does.
+var program string
+
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+
+func runTests(m *testing.M) int {
 	logging.Disable()
-	goleak.VerifyTestMain(m)
+	folder, err := os.MkdirTemp("", "loadtest-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	program = filepath.Join(folder, "loadtest")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
+	}
+	code := m.Run()
+	if err := errors.Join(os.RemoveAll(folder), goleak.Find()); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // outcome is what a run of the program left behind.

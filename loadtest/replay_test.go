@@ -209,16 +209,12 @@ func TestReplayOfWholeOrdersOnPrivateServers(t *testing.T) {
 // and answers of each SKU by themselves; their totals must be the same on both stores. In a short test the file is
 // cut short.
 func TestTheWholeShopOnBothStores(t *testing.T) { // not parallel: it is long, and needs the processor for itself
-	program := filepath.Join(t.TempDir(), "loadtest")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	for _, orders := range []string{"--whole-orders=false", "--whole-orders"} {
-		t.Run(orders, func(t *testing.T) { theWholeShop(t, program, orders) })
+		t.Run(orders, func(t *testing.T) { theWholeShop(t, orders) })
 	}
 }
 
-func theWholeShop(t *testing.T, program, orders string) {
+func theWholeShop(t *testing.T, orders string) {
 	t.Helper()
 	results := make([]map[string]any, 2)
 	for i, target := range []string{"--private-servers=false", "--private-servers"} {
