@@ -25,8 +25,9 @@ func run(m *testing.M) (code int) {
 	}
 	code = m.Run()
 	// golang-migrate reads steps ahead, and stands there when one fails.
-	readAhead := goleak.IgnoreAnyFunction("github.com/golang-migrate/migrate/v4.(*Migrate).readUp.func2")
-	if err := errors.Join(server.Stop(), goleak.Find(readAhead)); err != nil && code == 0 {
+	readAhead := goleak.IgnoreAnyFunction("github.com/golang-migrate/migrate/v4.(*Migrate).readUp")
+	buffer := goleak.IgnoreAnyFunction("github.com/golang-migrate/migrate/v4.(*Migrate).readUp.func2")
+	if err := errors.Join(server.Stop(), goleak.Find(readAhead, buffer)); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
