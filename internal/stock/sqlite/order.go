@@ -107,6 +107,9 @@ func (s *Store) takeLine(ctx context.Context, tx *sql.Tx, p stock.Placement, i i
 	if err := mayWrite(segments, line.Layout, line.fences()); err != nil {
 		return stock.Deduction{}, err
 	}
+	if line.Segment >= len(segments) {
+		return stock.Deduction{}, stock.ErrLayout
+	}
 	levels := levelsOf(segments)
 	if _, err := s.expire(ctx, tx, line.sku, p.At, levels); err != nil {
 		return stock.Deduction{}, err
