@@ -11,21 +11,17 @@ import (
 // Restock implements [stock.Store].
 func (s *Store) Restock(ctx context.Context, restock stock.Movement) (created bool, err error) {
 	restock.Kind = stock.Restocked
-	return s.move(ctx, restock, func(tx *sql.Tx, segments []segmentRow) error {
-		return s.changeAll(ctx, tx, restock.SKU, stock.Spread(restock.Quantity, len(segments)), nil)
+	return s.move(ctx, restock, func(tx *sql.Tx, _ []segmentRow, levels []int64) error {
+		return s.changeAll(ctx, tx, restock.SKU, stock.Spread(restock.Quantity, len(levels)), nil)
 	})
 }
 
-// Adjust implements [stock.Store]. What has expired is back before units are found missing.
+// Adjust implements [stock.Store].
 func (s *Store) Adjust(ctx context.Context, adjust stock.Movement) (created bool, err error) {
 	adjust.Kind = stock.Adjusted
-	return s.move(ctx, adjust, func(tx *sql.Tx, segments []segmentRow) error {
+	return s.move(ctx, adjust, func(tx *sql.Tx, _ []segmentRow, levels []int64) error {
 		if adjust.Quantity > 0 {
-			return s.changeAll(ctx, tx, adjust.SKU, stock.Spread(adjust.Quantity, len(segments)), nil)
-		}
-		levels := levelsOf(segments)
-		if _, err := s.expire(ctx, tx, adjust.SKU, adjust.At, levels); err != nil {
-			return err
+			return s.changeAll(ctx, tx, adjust.SKU, stock.Spread(adjust.Quantity, len(levels)), nil)
 		}
 		changes, ok := stock.TakeAway(levels, -adjust.Quantity)
 		if !ok {
@@ -53,9 +49,12 @@ INSERT INTO movements (sku_id, ref, kind, quantity, segments, reason, created_at
 VALUES ($1, $2, $3, $4, nullif($5, 0), $6, max($7, coalesce((SELECT max(created_at) + 1 FROM movements WHERE sku_id = $1), $7)))
 ON CONFLICT (sku_id, ref) DO NOTHING`
 
-// move writes a movement into the ledger, and has it carried out if it was not there. That is done without a lock, so it
-// leaves the fences as they are.
-func (s *Store) move(ctx context.Context, m stock.Movement, carryOut func(*sql.Tx, []segmentRow) error) (created bool, err error) {
+// carryOut does what a movement says to the segments, which hold levels by now.
+type carryOut func(tx *sql.Tx, segments []segmentRow, levels []int64) error
+
+// move writes a movement into the ledger, and has it carried out if it was not there. What takes away or spreads units has
+// those of expired reservations back first. It is done without a lock, so it leaves the fences as they are.
+func (s *Store) move(ctx context.Context, m stock.Movement, do carryOut) (created bool, err error) {
 	err = s.inTx(ctx, func(tx *sql.Tx) error {
 		segments, err := readSegments(ctx, tx, m.SKU)
 		if err != nil {
@@ -69,7 +68,13 @@ func (s *Store) move(ctx context.Context, m stock.Movement, carryOut func(*sql.T
 		if !created {
 			return sameMovement(ctx, tx, m)
 		}
-		return carryOut(tx, segments)
+		levels := levelsOf(segments)
+		if m.Quantity <= 0 {
+			if _, err := s.expire(ctx, tx, m.SKU, m.At, levels); err != nil {
+				return err
+			}
+		}
+		return do(tx, segments, levels)
 	})
 	return created && err == nil, err
 }

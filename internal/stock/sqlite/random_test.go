@@ -306,6 +306,7 @@ func (g *game) resegment() {
 		}
 	}
 	m.layout++
+	m.sweep(g.at)
 	equal(g.T, "segments", len(m.look(g.T).Segments), move.Segments)
 	if _, err := g.store.Deduct(g.Context(), stale); !errors.Is(err, stock.ErrLayout) {
 		g.Fatalf("a batch for the layout before: %v", err)

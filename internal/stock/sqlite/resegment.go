@@ -21,11 +21,11 @@ const updateLayout = `UPDATE skus SET layout = $2 WHERE sku_id = $1`
 // Resegment implements [stock.Store].
 func (s *Store) Resegment(ctx context.Context, resegment stock.Movement) (created bool, err error) {
 	resegment.Kind = stock.Resegmented
-	return s.move(ctx, resegment, func(tx *sql.Tx, segments []segmentRow) error {
+	return s.move(ctx, resegment, func(tx *sql.Tx, segments []segmentRow, levels []int64) error {
 		var units int64
 		var newest segmentRow
-		for _, row := range segments {
-			units += row.available
+		for segment, row := range segments {
+			units += levels[segment]
 			newest.version = max(newest.version, row.version)
 			newest.fence.Token = max(newest.fence.Token, row.fence.Token)
 		}
