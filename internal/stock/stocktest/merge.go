@@ -115,7 +115,7 @@ func testRace(t *testing.T, k *kit) {
 	k.sold(accepted.Load())
 }
 
-// anyWay sends the orders to a segment, or, beyond the last one, to a merge. Every third call carries a token.
+// anyWay sends the orders to a segment, or, beyond the last one, to a merge. Every third call, by n, carries a token.
 func (k *kit) anyWay(ctx context.Context, segment int, n int64, list []stock.Order) ([]stock.Outcome, error) {
 	var fence stock.Fence
 	if n%3 == 0 {
