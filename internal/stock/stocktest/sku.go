@@ -149,40 +149,6 @@ func (k *kit) sellAlong(ctx context.Context, seller, times int, accepted *atomic
 	return nil
 }
 
-// testAuditSees damages the rows by hand: an audit that finds everything in order always would find nothing.
-func testAuditSees(t *testing.T, k *kit) {
-	k.create(10, 2)
-	k.deduct(0, stock.Fence{}, order("a", 1))
-	k.merge(nil, order("b", 6))
-	k.audit()
-	k.damaged = true
-	for _, damage := range []struct {
-		statement, repair string
-		difference        int64
-	}{
-		{"UPDATE stock_segments SET available = available - 1 WHERE available > 0", "UPDATE stock_segments SET available = available + 1 WHERE available > 0", 1},
-		{"UPDATE deductions SET quantity = quantity + 2 WHERE order_id = 'a'", "UPDATE deductions SET quantity = quantity - 2 WHERE order_id = 'a'", -2},
-		{"UPDATE deduction_parts SET quantity = quantity + 1", "UPDATE deduction_parts SET quantity = quantity - 1", 0},
-	} {
-		k.must(damage.statement)
-		audit, err := k.store.Audit(t.Context(), "")
-		if err != nil || audit.OK() || audit.SKUs[0].Difference() != damage.difference {
-			t.Errorf("after %s: audit %+v, difference %d, %v", damage.statement, audit, audit.SKUs[0].Difference(), err)
-		}
-		k.must(damage.repair)
-		if audit, err := k.store.Audit(t.Context(), ""); err != nil || !audit.OK() {
-			t.Fatalf("after %s: audit %+v, %v", damage.repair, audit, err)
-		}
-	}
-}
-
-func (k *kit) must(statement string) {
-	k.Helper()
-	if err := k.exec(k.Context(), statement); err != nil {
-		k.Fatalf("%s: %v", statement, err)
-	}
-}
-
 // testGuard writes past the store: the constraints are there even if every line of Go were wrong.
 func testGuard(t *testing.T, k *kit) {
 	k.create(10, 2)
