@@ -27,7 +27,7 @@ WITH segment_row AS MATERIALIZED (
     RETURNING buyer_id
 ), inserted AS (
     INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, expires_at, created_at)
-    SELECT $1, o, b, q, $2, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
+    SELECT $1, o, nullif(b, ''), q, $2, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
            $9::timestamptz + nullif(r, 0) * interval '1 microsecond', $9
     FROM fresh JOIN counted ON buyer_id = b
     ORDER BY o COLLATE "C"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -171,6 +172,34 @@ func TestBatchStatementDecidesShortage(t *testing.T) {
 		[]int32{3, 3}, int64(6), time.Now(), []int64(nil), int64(1)).Scan(&before, &orders, &after, &inserted)
 	if err != nil || before == nil || *before != 5 || orders != 0 || after != nil || inserted != nil {
 		t.Errorf("before %v, %d orders, after %v, inserted %v, %v", before, orders, after, inserted, err)
+	}
+}
+
+// TestBatchStatementDecidesLimits: so is a buyer who has enough, and who that is comes back with it.
+func TestBatchStatementDecidesLimits(t *testing.T) {
+	_, conn := fresh(t, 9)
+	statement, err := os.ReadFile("deduct_limited.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ids, buyers       []string
+		inserted, limited []string // nil for all, and for none
+	}{
+		{[]string{"a", "b"}, []string{"x", "y"}, nil, nil},
+		{[]string{"c", "d"}, []string{"z", "y"}, []string{"c"}, []string{"d"}},
+		{[]string{"a", "e"}, []string{"x", "w"}, []string{"e"}, nil}, // known: for another statement to tell
+	} {
+		var before, after *int64
+		var orders int
+		var inserted, limited []string
+		var stale bool
+		err := conn.QueryRow(t.Context(), string(statement), "a", 0, int64(0), "", c.ids, c.buyers,
+			[]int32{1, 1}, int64(2), time.Now(), []int64(nil), int64(1), int64(1)).
+			Scan(&before, &orders, &after, &inserted, &limited, &stale)
+		if err != nil || !slices.Equal(inserted, c.inserted) || !slices.Equal(limited, c.limited) || stale {
+			t.Errorf("%s: %d orders, inserted %v, limited %v, stale %v, %v", c.ids, orders, inserted, limited, stale, err)
+		}
 	}
 }
 

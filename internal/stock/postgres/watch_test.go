@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -40,6 +41,79 @@ func TestWatchHearsRestocks(t *testing.T) {
 	if err := <-over; !errors.Is(err, context.Canceled) {
 		t.Errorf("ended with %v", err)
 	}
+}
+
+// TestWatchHearsWhatComesBack: once for each write that gives units back and leaves some, never for another.
+func TestWatchHearsWhatComesBack(t *testing.T) {
+	store, _ := fresh(t, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	listening, heard, over := make(chan struct{}), make(chan string, 9), make(chan error, 1)
+	go func() { over <- store.Watch(ctx, func() { close(listening) }, func(sku string) { heard <- sku }) }()
+	<-listening
+	at := time.Now()
+	reserve := func(id string, quantity int64) error {
+		_, err := store.Deduct(ctx, stock.Batch{SKU: "a", Layout: 1, At: at, Orders: []stock.Order{
+			{OrderID: id, Quantity: quantity, ReserveFor: time.Minute},
+		}})
+		return err
+	}
+	settle := func(wish stock.Wish) error {
+		_, err := store.Settle(ctx, stock.Settlement{SKU: "a", At: at, Wishes: []stock.Wish{wish}})
+		return err
+	}
+	merge := func(id string, quantity int64, at time.Time) error {
+		_, err := store.Merge(ctx, stock.Merge{SKU: "a", Layout: 1, At: at, Orders: []stock.Order{{OrderID: id, Quantity: quantity}}})
+		return err
+	}
+	later := at.Add(time.Hour)
+	for _, c := range []struct {
+		name string
+		do   func() error
+		want bool
+	}{
+		{"reserve", func() error { return errors.Join(reserve("r", 4), reserve("s", 2), reserve("t", 2), reserve("u", 1)) }, false},
+		{"commit", func() error { return settle(stock.Wish{OrderID: "s"}) }, false},
+		{"commit of a part", func() error { return settle(stock.Wish{OrderID: "r", Quantity: 3}) }, true},
+		{"cancel", func() error { return settle(stock.Wish{OrderID: "r", Cancel: true}) }, true},
+		{"merge", func() error { return merge("m", 5, at) }, false},
+		{"merge that takes all that came back", func() error { return merge("n", 3, later) }, false},
+		{"cancel again", func() error { return settle(stock.Wish{OrderID: "r", Cancel: true}) }, false},
+		{"adjust up", func() error { return move(store.Adjust(ctx, change(stock.Adjusted, 5))) }, true},
+		{"adjust down", func() error { return move(store.Adjust(ctx, change(stock.Adjusted, -1))) }, false},
+		{"resegment", func() error { return move(store.Resegment(ctx, change(stock.Resegmented, 0))) }, false},
+	} {
+		if err := c.do(); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		// Notices come in the order of the commits, so this one tells whether there was another before it.
+		if _, err := store.CreateSKU(ctx, stock.NewSKU{SKU: "mark", Segments: 1}, at); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Restock(ctx, restock("mark", c.name)); err != nil {
+			t.Fatal(err)
+		}
+		first := <-heard
+		if (first == "a") != c.want {
+			t.Errorf("%s: heard of %q", c.name, first)
+		}
+		if first == "a" {
+			<-heard
+		}
+	}
+	cancel()
+	if err := <-over; !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func move(_ bool, err error) error { return err }
+
+func change(kind stock.MovementKind, units int64) stock.Movement {
+	m := stock.Movement{SKU: "a", Ref: fmt.Sprint(kind, units), Kind: kind, Quantity: units, Reason: "r", At: time.Now()}
+	if kind == stock.Resegmented {
+		m.Segments = 2
+	}
+	return m
 }
 
 func restock(sku, ref string) stock.Movement {

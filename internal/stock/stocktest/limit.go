@@ -122,9 +122,14 @@ func testLimitRace(t *testing.T, k *kit) {
 
 // testLimitReplayRace sends the same orders through two segments at once, in opposite order, each at its buyer's limit: one
 // of two is accepted, and the other is told so, not that its buyer has too much.
-func testLimitReplayRace(t *testing.T, k *kit) {
+func testLimitReplayRace(t *testing.T, k *kit) { k.replayRace(t, 1) }
+
+// testRoomReplayRace is the same where the buyer could have bought twice: the second one is not counted.
+func testRoomReplayRace(t *testing.T, k *kit) { k.replayRace(t, 2) }
+
+func (k *kit) replayRace(t *testing.T, limit int64) {
 	const rounds, size = 25, 16
-	k.limit = 1
+	k.limit = limit
 	k.create(4*rounds*size, 2)
 	for round := range rounds {
 		batches := [2][]stock.Order{make([]stock.Order, size), make([]stock.Order, size)}

@@ -69,6 +69,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"buyer limit and what comes back", testLimitAndWhatComesBack},
 		{"orders of one buyer race", testLimitRace},
 		{"replays at the limit race", testLimitReplayRace},
+		{"replays below the limit race", testRoomReplayRace},
 		{"adjust", testAdjust},
 		{"adjust takes back what has expired first", testAdjustTakesBackFirst},
 		{"movements", testMovements},
