@@ -67,14 +67,14 @@ func pageOf(query string) (after stock.Position, limit int, err error) {
 	}
 	limit = defaultPage
 	for name, given := range values {
-		text, ok := given[0], true
+		var ok bool
 		switch name {
 		case "after":
-			if after, ok = positionOf(text); !ok {
+			if after, ok = positionOf(given[0]); !ok {
 				return after, 0, invalid(name, "must be the next of an earlier answer")
 			}
 		case "limit":
-			if limit, ok = pageSize(text); !ok {
+			if limit, ok = pageSize(given[0]); !ok {
 				return after, 0, invalid(name, fmt.Sprintf("must be 1 to %d", stock.MaxPage))
 			}
 		default:
