@@ -3,8 +3,14 @@ package api
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"inventory/internal/access"
 )
 
 func TestAddressOf(t *testing.T) {
@@ -59,4 +65,45 @@ func TestRequestIDsAreCheap(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() { newRequestID() }); n > 1 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+// So does what stands before its handler: a key, and the context that carries the caller.
+func TestAdmissionIsCheap(t *testing.T) {
+	key, line, err := access.NewKey("shop", access.ScopeBuyer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	guard, err := access.NewGuard(access.Config{KeysFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admitted := (&server{guard: guard}).admit(buyers, func(c echo.Context) error {
+		_, err := buyerFor(c, "ann")
+		return err
+	})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+	r.Header.Set("Authorization", "Bearer "+key)
+	c := echo.New().NewContext(r, httptest.NewRecorder())
+	if n := testing.AllocsPerRun(1000, func() {
+		if err := admitted(c); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 1 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// A handler that is not behind admit must not take its caller for somebody.
+func TestNobodyIsAnybodyOutsideTheTable(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("there was a caller")
+		}
+	}()
+	callerOf(echo.New().NewContext(nil, nil))
 }

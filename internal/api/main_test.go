@@ -173,6 +173,9 @@ func (s *site) sendWith(header http.Header, method, path, body string) answer {
 		s.Fatal(err)
 	}
 	defer response.Body.Close()
+	if response.Header.Get("Content-Type") == "text/event-stream" {
+		return answer{status: response.StatusCode, header: response.Header} // the body does not end
+	}
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		s.Fatal(err)
