@@ -205,3 +205,17 @@ func TestTokenConfigErrors(t *testing.T) {
 		}
 	}
 }
+
+// The same key with another algorithm that it is good for is not what was configured.
+func TestAlgorithmIsPinned(t *testing.T) {
+	t.Parallel()
+	others := map[string][]string{"RS256": {"RS384", "RS512", "PS256"}, "HS256": {"HS384", "HS512"}}
+	for _, p := range pairs(t) {
+		g := guard(t, Config{Tokens: TokenConfig{Algorithm: p.algorithm, KeyFile: p.file, Audience: "inventory"}})
+		for _, other := range others[p.algorithm] {
+			if caller, err := g.Authenticate("Bearer " + sign(t, other, p.private, claims())); !errors.Is(err, errToken) {
+				t.Errorf("%s in place of %s: %+v, %v", other, p.algorithm, caller, err)
+			}
+		}
+	}
+}
