@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -184,13 +185,13 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"of-ann","quantity":1}`), 201, "")
 	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"gone-of-ann","quantity":1}`), 201, "")
 	all := samples()
-	for _, r := range api.Routes() {
+	for i, r := range api.Routes() {
 		s, ok := all[r.Method+" "+r.Path]
 		if !ok {
 			t.Errorf("%s %s has no sample request", r.Method, r.Path)
 		}
 		for caller := range d.credentials {
-			once := strings.NewReplacer("NEW", strings.ReplaceAll(caller, " ", "-"))
+			once := strings.NewReplacer("NEW", strings.ReplaceAll(caller, " ", "-")+strconv.Itoa(i))
 			ask := d.as
 			if s.stream {
 				ask = d.begin

@@ -39,7 +39,7 @@ func docsRoutes() []route {
 	}
 	routes := make([]route, len(handlers))
 	for i, h := range handlers {
-		routes[i] = route{http.MethodGet, h.path, public, bounded(guardPage(h.handler))}
+		routes[i] = route{http.MethodGet, h.path, public, timed(guardPage(h.handler))}
 	}
 	return routes
 }

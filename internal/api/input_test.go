@@ -1,9 +1,12 @@
 package api_test
 
 import (
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+
+	"inventory/internal/stock"
 )
 
 // bad is a request that must be refused: the problem names the field and says what is allowed.
@@ -172,7 +175,7 @@ func TestBadOrders(t *testing.T) {
 	s.want(s.send("PUT", "/v1/skus/a", `{"stock":100}`), 201, "")
 	line := `{"sku":"a","quantity":1}`
 	lines := `"lines":[` + line + `]`
-	manyLines := strings.TrimSuffix(strings.Repeat(line+",", 101), ",")
+	manyLines := strings.TrimSuffix(strings.Repeat(line+",", stock.MaxLines+1), ",")
 	hugeLines := strings.TrimSuffix(strings.Repeat("{},", 20000), ",")
 	s.refuses("POST", "/v1/orders", badBodies(),
 		badTexts("order_id", `{`+lines+`,"order_id":`, `}`),
@@ -183,7 +186,7 @@ func TestBadOrders(t *testing.T) {
 			{`{` + lines + `}`, "order_id", "required"},
 			{`{"order_id":"o"}`, "lines", "required"},
 			{`{"order_id":"o","lines":null}`, "lines", "required"},
-			{`{"order_id":"o","lines":[]}`, "lines", "1 to 100"},
+			{`{"order_id":"o","lines":[]}`, "lines", "1 to 1000"},
 			{`{"order_id":"o","lines":{}}`, "lines", "array"},
 			{`{"order_id":"o","lines":"a"}`, "lines", "array"},
 			{`{"order_id":"o","lines":[1]}`, "lines[0]", "JSON object"},
@@ -197,8 +200,8 @@ func TestBadOrders(t *testing.T) {
 			{`{"order_id":"o","lines":[` + line + `,{"sku":"a b","quantity":1}]}`, "lines[1].sku", "A-Z"},
 			{`{"order_id":"o","lines":[{"sku":7,"quantity":1}]}`, "lines[0].sku", "string"},
 			{`{"order_id":"o","lines":[` + line + `,` + line + `]}`, "lines[1].sku", "twice"},
-			{`{"order_id":"o","lines":[` + manyLines + `]}`, "lines", "1 to 100"},
-			{`{"order_id":"o","lines":[` + hugeLines + `]}`, "lines", "1 to 100"},
+			{`{"order_id":"o","lines":[` + manyLines + `]}`, "lines", "1 to 1000"},
+			{`{"order_id":"o","lines":[` + hugeLines + `]}`, "lines", "1 to 1000"},
 			{`{"order_id":"o",` + lines + `,"sku":"a"}`, "sku", "not a field"},
 			{`{"order_id":"o","buyer_id":"",` + lines + `}`, "buyer_id", "empty"},
 		})
@@ -335,4 +338,31 @@ func TestBodyThatIsTooLargeOrNotJSON(t *testing.T) {
 		}
 	}
 	s.want(s.sendAs("application/json; charset=utf-8", "POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`), 201, "")
+}
+
+// A body that does not tell its length is read no further than the limit.
+func TestBodyWithoutEnd(t *testing.T) {
+	t.Parallel()
+	handler := newHandler(t, nil)
+	for path, method := range map[string]string{
+		"/v1/skus/a": "PUT", "/v1/skus/a/deductions": "POST", "/v1/skus/a/deductions/o/commit": "POST", "/v1/orders": "POST", "/v1/skus/a/restock": "POST",
+	} {
+		endless := &zeros{}
+		r := httptest.NewRequestWithContext(t.Context(), method, path, endless)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != 413 || !strings.Contains(w.Body.String(), `"code":"too_large"`) || endless.read > 1<<20 {
+			t.Errorf("%s %s: %d %s after %d bytes", method, path, w.Code, w.Body, endless.read)
+		}
+	}
+}
+
+// zeros is a body without end.
+type zeros struct{ read int }
+
+func (z *zeros) Read(to []byte) (int, error) {
+	clear(to)
+	z.read += len(to)
+	return len(to), nil
 }

@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"inventory/internal/stock"
 )
 
 func TestOrder(t *testing.T) {
@@ -55,6 +58,19 @@ func TestReservedOrder(t *testing.T) {
 	s.want(s.send("POST", "/v1/orders", order), 200, answer(`committed"`, expired))
 	s.wantUnits("a", `"available":3,"reserved":0,"committed":2`)
 	s.wantUnits("b", `"available":5,"reserved":0,"committed":0`)
+}
+
+// The largest order that is allowed fits into a body.
+func TestLargestOrder(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	lines := make([]string, stock.MaxLines)
+	for i := range lines {
+		lines[i] = fmt.Sprintf(`{"sku":"%064d","quantity":1000000}`, i)
+	}
+	id := strings.Repeat("x", 128)
+	order := `{"order_id":"` + id + `","buyer_id":"` + id + `","reserve_for":"719h59m59.999999s","lines":[` + strings.Join(lines, ",") + `]}`
+	s.wantProblem(s.send("POST", "/v1/orders", order), 404, "unknown_sku")
 }
 
 func TestOneOrderFiftyTimes(t *testing.T) {

@@ -2,10 +2,8 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 
 	"github.com/labstack/echo/v4"
-	"github.com/labstack/echo/v4/middleware"
 
 	"inventory/internal/access"
 )
@@ -44,21 +42,21 @@ type route struct {
 // buyerFor whom a request may be for: see caller.go.
 func (s *server) routes() []route {
 	return append(docsRoutes(), []route{
-		{http.MethodPut, "/v1/skus/:sku", admins, bounded(s.createSKU)},
-		{http.MethodGet, "/v1/skus/:sku", buyers, bounded(s.readSKU)},
-		// The hot one reads its body within the limit, and its lane keeps the time.
+		{http.MethodPut, "/v1/skus/:sku", admins, timed(s.createSKU)},
+		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
+		// The lane of the hot one keeps the time.
 		{http.MethodPost, "/v1/skus/:sku/deductions", buyers, s.deduct},
-		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, bounded(s.readDeduction)},
-		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", buyers, bounded(s.commit)},
-		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, bounded(s.cancel)},
-		{http.MethodPost, "/v1/orders", buyers, bounded(s.placeOrder)},
+		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, timed(s.readDeduction)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", buyers, timed(s.commit)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, timed(s.cancel)},
+		{http.MethodPost, "/v1/orders", buyers, timed(s.placeOrder)},
 		{http.MethodGet, "/v1/events", buyers, s.watchEvents}, // goes on for as long as its listener wants
-		{http.MethodPost, "/v1/skus/:sku/restock", admins, bounded(s.restock)},
-		{http.MethodPost, "/v1/skus/:sku/adjust", admins, bounded(s.adjust)},
-		{http.MethodPost, "/v1/skus/:sku/resegment", admins, bounded(s.resegment)},
-		{http.MethodGet, "/v1/skus/:sku/movements", admins, bounded(s.readMovements)},
-		{http.MethodGet, "/v1/skus/:sku/audit", admins, bounded(s.auditSKU)},
-		{http.MethodGet, "/v1/audit", admins, bounded(s.audit)},
+		{http.MethodPost, "/v1/skus/:sku/restock", admins, timed(s.restock)},
+		{http.MethodPost, "/v1/skus/:sku/adjust", admins, timed(s.adjust)},
+		{http.MethodPost, "/v1/skus/:sku/resegment", admins, timed(s.resegment)},
+		{http.MethodGet, "/v1/skus/:sku/movements", admins, timed(s.readMovements)},
+		{http.MethodGet, "/v1/skus/:sku/audit", admins, timed(s.auditSKU)},
+		{http.MethodGet, "/v1/audit", admins, timed(s.audit)},
 	}...)
 }
 
@@ -71,9 +69,4 @@ func (s *server) register(e *echo.Echo, table []route) {
 		}
 		e.Add(r.method, r.path, s.admit(r.policy, r.handler))
 	}
-}
-
-// bounded limits a handler's body and time.
-func bounded(handler echo.HandlerFunc) echo.HandlerFunc {
-	return middleware.BodyLimit(strconv.Itoa(maxBodyBytes))(timed(handler))
 }

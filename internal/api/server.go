@@ -29,7 +29,7 @@ var document []byte
 
 // Limits of a request.
 const (
-	maxBodyBytes   = 64 << 10
+	maxBodyBytes   = 128 << 10        // an order of stock.MaxLines with the longest SKUs fits
 	requestTimeout = 15 * time.Second // after this the caller is told that the outcome is not known
 )
 
