@@ -108,21 +108,22 @@ func TestKeyFileErrors(t *testing.T) {
 	}
 	words := strings.Fields(line)
 	name, scope, id, sum := words[0], words[1], words[2], words[3]
-	for text, says := range map[string]string{
-		"":                                                     "has no key",
-		"# nothing\n\n":                                        "has no key",
-		"\n" + name + " " + scope + " " + id:                   "line 2: needs name, scope, id and hash, and has 3 words",
-		line + " more":                                         "line 1: needs name, scope, id and hash, and has 5 words",
-		name + " seller " + id + " " + sum:                     "line 1: the scope must be buyer or admin",
-		name + " none " + id + " " + sum:                       "line 1: the scope must be buyer or admin",
-		"a/b " + scope + " " + id + " " + sum:                  "line 1: the name",
-		name + " " + scope + " a_b " + sum:                     "line 1: the id",
-		line + "\n" + line:                                     "line 2: the id is there twice",
-		name + " " + scope + " " + id + " " + apiKey:           "line 1: the hash",
-		name + " " + scope + " " + id + " " + sum[:len(sum)-2]: "line 1: the hash",
-		name + " " + scope + " " + id + " " + sum[len(hashPrefix):]:          "line 1: the hash",
-		name + " " + scope + " " + id + " sha256:" + strings.Repeat("x", 64): "line 1: the hash",
+	for _, c := range []struct{ text, says string }{
+		{"", "has no key"},
+		{"# nothing\n\n", "has no key"},
+		{"\n" + name + " " + scope + " " + id, "line 2: needs name, scope, id and hash, and has 3 words"},
+		{line + " more", "line 1: needs name, scope, id and hash, and has 5 words"},
+		{name + " seller " + id + " " + sum, "line 1: the scope must be buyer or admin"},
+		{name + " none " + id + " " + sum, "line 1: the scope must be buyer or admin"},
+		{"a/b " + scope + " " + id + " " + sum, "line 1: the name"},
+		{name + " " + scope + " a_b " + sum, "line 1: the id"},
+		{line + "\n" + line, "line 2: the id is there twice"},
+		{name + " " + scope + " " + id + " " + apiKey, "line 1: the hash"},
+		{name + " " + scope + " " + id + " " + sum[:len(sum)-2], "line 1: the hash"},
+		{name + " " + scope + " " + id + " " + sum[len(hashPrefix):], "line 1: the hash"},
+		{name + " " + scope + " " + id + " sha256:" + strings.Repeat("x", 64), "line 1: the hash"},
 	} {
+		text, says := c.text, c.says
 		file := write(t, text)
 		_, err := NewGuard(Config{KeysFile: file})
 		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), file) {

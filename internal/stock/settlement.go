@@ -83,6 +83,7 @@ func PlanSettlement(s Settlement, there map[string]Deduction, segments int) Sett
 			continue
 		}
 		plan.Results[i].Deduction = after
+		plan.Results[i].Deduction.Parts = nil
 		if after.Status != before.Status {
 			plan.Changed = append(plan.Changed, after)
 			plan.add(d.BuyerID, back, segments)

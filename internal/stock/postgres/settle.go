@@ -71,9 +71,6 @@ func settle(ctx context.Context, tx pgx.Tx, settlement stock.Settlement) ([]stoc
 	if len(plan.Changed) > 0 {
 		err = writeSettlement(ctx, tx, settlement.SKU, plan, there)
 	}
-	for i := range plan.Results {
-		plan.Results[i].Deduction.Parts = nil
-	}
 	return plan.Results, err
 }
 
