@@ -50,7 +50,7 @@ func down(t *testing.T, file string, steps int) {
 // down to nothing.
 func TestUpFinishesWhatAKilledProcessBegan(t *testing.T) {
 	t.Parallel()
-	for _, version := range []int{-1, 1, 3, 5, 6, 7, 8, 10, 11, 14} {
+	for _, version := range []int{-1, 1, 3, 5, 6, 7, 8, 10, 11, 14, 15} {
 		file := filepath.Join(t.TempDir(), "inventory.db")
 		db, err := sql.Open("sqlite", file)
 		if err != nil {
@@ -76,7 +76,7 @@ func TestUpFinishesWhatAKilledProcessBegan(t *testing.T) {
 				t.Errorf("begun at %d: step %d %s is missing", version, step.Version, step.Name)
 			}
 		}
-		for _, table := range []string{"skus", "stock_segments", "deductions", "deduction_parts", "movements", "buyers", "orders", "order_lines"} {
+		for _, table := range []string{"skus", "stock_segments", "deductions", "deduction_parts", "movements", "buyers", "orders", "order_lines", "outbox"} {
 			if _, err := db.ExecContext(t.Context(), "SELECT count(*) FROM "+table); err != nil {
 				t.Errorf("begun at %d: %v", version, err)
 			}

@@ -5,6 +5,7 @@
 //	inventory migrate   the database schema
 //	inventory audit     does every unit add up?
 //	inventory key       API keys
+//	inventory outbox    what became of orders, for programs that pass it on
 package main
 
 import (
@@ -19,6 +20,7 @@ type commands struct {
 	Migrate migrateCommand `cmd:"" help:"Change or show the database schema."`
 	Audit   auditCommand   `cmd:"" help:"Recompute the balance of every SKU from the rows, on a live system too. Exit status 1 on any difference."`
 	Key     keyCommand     `cmd:"" help:"API keys of callers."`
+	Outbox  outboxCommand  `cmd:"" help:"List what became of orders, for programs that pass it on to a queue."`
 }
 
 func main() {

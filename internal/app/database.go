@@ -174,8 +174,16 @@ func OpenForReading(ctx context.Context, databaseURL string) (stock.Store, error
 	if d.file == "" {
 		return d.openStore(ctx)
 	}
-	if _, err := os.Stat(d.file); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no SQLite file %s", d.file)
+	if err := d.exists(); err != nil {
+		return nil, err
 	}
 	return sqlite.OpenReader(ctx, d.file)
+}
+
+// exists tells whether there is a SQLite file.
+func (d database) exists() error {
+	if _, err := os.Stat(d.file); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no SQLite file %s", d.file)
+	}
+	return nil
 }

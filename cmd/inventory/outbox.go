@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"inventory/internal/app"
+	"inventory/internal/cli"
+	"inventory/internal/stock"
+)
+
+type outboxCommand struct {
+	On   outboxOn   `cmd:"" help:"Note what becomes of orders from now on, whichever process writes it. While stock is sold, too."`
+	Off  outboxOff  `cmd:"" help:"Note no more. What is there stays."`
+	Read outboxRead `cmd:"" help:"Print what became of orders, behind a cursor."`
+	Trim outboxTrim `cmd:"" help:"Remove what has been read."`
+}
+
+type (
+	outboxOn   struct{ databaseFlag }
+	outboxOff  struct{ databaseFlag }
+	outboxRead struct {
+		databaseFlag
+		After  string        `help:"Cursor of the last line that was dealt with. Default: from the beginning." placeholder:"CURSOR"`
+		Limit  int           `help:"Lines at most; 0 is all." placeholder:"LINES" default:"0"`
+		Follow bool          `help:"Wait for more, until SIGTERM or SIGINT."`
+		Poll   time.Duration `help:"Time between two looks with --follow, such as 500ms." default:"500ms"`
+		JSON   bool          `help:"Print one JSON object a line."`
+	}
+	outboxTrim struct {
+		databaseFlag
+		Before string `help:"Cursor up to which lines are removed, with the line that it was printed with." placeholder:"CURSOR" required:""`
+	}
+)
+
+// Run turns it on.
+func (c *outboxOn) Run(ctx context.Context, s cli.Streams) error {
+	return withOutbox(ctx, c.DatabaseURL, false, func(o *app.Outbox) error {
+		err := o.On(ctx)
+		if err == nil {
+			_, err = fmt.Fprintln(s.Out, "the outbox is on")
+		}
+		return err
+	})
+}
+
+// Run turns it off.
+func (c *outboxOff) Run(ctx context.Context, s cli.Streams) error {
+	return withOutbox(ctx, c.DatabaseURL, false, func(o *app.Outbox) error {
+		err := o.Off(ctx)
+		if err == nil {
+			_, err = fmt.Fprintln(s.Out, "the outbox is off")
+		}
+		return err
+	})
+}
+
+// Validate tells kong which value is out of range.
+func (c *outboxRead) Validate() error {
+	if c.Limit < 0 {
+		return errors.New("--limit must not be below 0")
+	}
+	if c.Poll <= 0 {
+		return errors.New("--poll must be more than 0s")
+	}
+	return nil
+}
+
+// Run prints until there is no more, or with Follow until ctx ends.
+func (c *outboxRead) Run(ctx context.Context, s cli.Streams) error {
+	return withOutbox(ctx, c.DatabaseURL, true, func(o *app.Outbox) error {
+		err := c.print(ctx, o, s.Out)
+		if c.Follow && ctx.Err() != nil {
+			return nil
+		}
+		return err
+	})
+}
+
+// outboxPage is how much is read in one go.
+const outboxPage = 1000
+
+func (c *outboxRead) print(ctx context.Context, o stock.Outbox, out io.Writer) error {
+	printed, after := 0, c.After
+	for {
+		page := outboxPage
+		if c.Limit > 0 {
+			page = min(page, c.Limit-printed)
+		}
+		changes, err := o.Read(ctx, after, page)
+		if err != nil {
+			return err
+		}
+		for _, change := range changes {
+			if err := c.printOne(out, change); err != nil {
+				return err
+			}
+			printed, after = printed+1, change.Cursor
+		}
+		switch {
+		case printed == c.Limit && c.Limit > 0:
+			return nil
+		case len(changes) == page:
+			continue // there may be more
+		case !c.Follow:
+			return nil
+		}
+		select {
+		case <-time.After(c.Poll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// changeLine is a change as JSON.
+type changeLine struct {
+	Cursor   string                `json:"cursor"`
+	Version  int64                 `json:"version"`
+	SKU      string                `json:"sku"`
+	OrderID  string                `json:"order_id"`
+	BuyerID  string                `json:"buyer_id,omitempty"`
+	Quantity int64                 `json:"quantity"`
+	Status   stock.DeductionStatus `json:"status"`
+	At       time.Time             `json:"at"`
+}
+
+func (c *outboxRead) printOne(out io.Writer, change stock.Change) error {
+	if c.JSON {
+		return json.NewEncoder(out).Encode(changeLine(change))
+	}
+	_, err := fmt.Fprintf(out, "%s  %s  %-9s  %s  %d x %s  %s\n", change.Cursor, change.At.Format(time.RFC3339Nano),
+		change.Status, change.OrderID, change.Quantity, change.SKU, change.BuyerID)
+	return err
+}
+
+// Run trims.
+func (c *outboxTrim) Run(ctx context.Context, s cli.Streams) error {
+	return withOutbox(ctx, c.DatabaseURL, false, func(o *app.Outbox) error {
+		n, err := o.Trim(ctx, c.Before)
+		if err == nil {
+			_, err = fmt.Fprintf(s.Out, "%d removed\n", n)
+		}
+		return err
+	})
+}
+
+func withOutbox(ctx context.Context, databaseURL string, readOnly bool, work func(*app.Outbox) error) error {
+	o, err := app.OpenOutbox(ctx, databaseURL, readOnly)
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(o), o.Close())
+}

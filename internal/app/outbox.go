@@ -1,0 +1,47 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/sqlite"
+)
+
+// Outbox is the open outbox of a database. Close it.
+type Outbox struct {
+	stock.Outbox
+	close func() error
+}
+
+// Close gives the database up.
+func (o *Outbox) Close() error { return o.close() }
+
+// OpenOutbox opens the outbox of a database, beside the service that it may belong to; for reading alone if readOnly. It
+// creates nothing.
+func OpenOutbox(ctx context.Context, databaseURL string, readOnly bool) (*Outbox, error) {
+	d, err := parseDatabase(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	if d.file == "" {
+		store, err := postgres.Open(ctx, d.postgresURL, 1)
+		if err != nil {
+			return nil, err
+		}
+		return &Outbox{store.Outbox(), store.Close}, nil
+	}
+	if err := d.exists(); err != nil {
+		return nil, err
+	}
+	open := sqlite.Open
+	if readOnly {
+		open = sqlite.OpenReader
+	}
+	store, err := open(ctx, d.file)
+	if err != nil {
+		return nil, fmt.Errorf("open the outbox: %w", err)
+	}
+	return &Outbox{store.Outbox(), store.Close}, nil
+}

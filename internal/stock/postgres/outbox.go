@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock"
+)
+
+var (
+	//go:embed outbox_on.sql
+	outboxOnSQL string
+	//go:embed outbox_off.sql
+	outboxOffSQL string
+	//go:embed outbox_read.sql
+	outboxReadSQL string
+)
+
+// Outbox is the [stock.Outbox] of a PostgreSQL database. It uses the connections of its store.
+//
+// A transaction that writes anything on the same server, whatever the database, holds back the changes of those that began
+// to write after it, for as long as it lasts.
+type Outbox struct{ store *Store }
+
+var _ stock.Outbox = (*Outbox)(nil)
+
+// Outbox returns the outbox of the database.
+func (s *Store) Outbox() *Outbox { return &Outbox{s} }
+
+// On implements [stock.Outbox].
+func (o *Outbox) On(ctx context.Context) error { return o.change(ctx, outboxOnSQL) }
+
+// Off implements [stock.Outbox].
+func (o *Outbox) Off(ctx context.Context) error { return o.change(ctx, outboxOffSQL) }
+
+// How long a change waits for writers to end, while others wait behind it; and how often it tries.
+const (
+	setLockTimeout = `SET LOCAL lock_timeout = '500ms'`
+	lockTries      = 20
+	longestPause   = 2 * time.Second
+)
+
+const (
+	lockNotAvailable = "55P03"
+	undefinedTable   = "42P01"
+)
+
+// change runs the statements of a file in one transaction.
+func (o *Outbox) change(ctx context.Context, statements string) error {
+	pause := backoff.NewExponentialBackOff()
+	pause.MaxInterval = longestPause
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := o.store.inTx(ctx, func(tx pgx.Tx) error {
+			if err := o.isThere(ctx, tx); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, setLockTimeout); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, statements)
+			return err
+		})
+		if err != nil && stateOf(err) != lockNotAvailable {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(pause), backoff.WithMaxTries(lockTries))
+	return outboxError("change", err)
+}
+
+func (o *Outbox) isThere(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `SELECT FROM outbox LIMIT 0`)
+	return err
+}
+
+// Read implements [stock.Outbox].
+func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Change, error) {
+	at, err := parseCursor(after)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := o.store.pool.Query(ctx, outboxReadSQL, at.xid, at.position, limit)
+	if err != nil {
+		return nil, outboxError("read", err)
+	}
+	changes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c stock.Change, err error) {
+		var at cursor
+		var when time.Time
+		err = row.Scan(&at.xid, &at.position, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, &when)
+		c.Cursor, c.Version, c.At = at.String(), at.position, when.UTC()
+		return c, err
+	})
+	return changes, outboxError("read", err)
+}
+
+// trimSize bounds one transaction of a trim.
+const trimSize = 10_000
+
+const trimOutbox = `
+DELETE FROM outbox WHERE (xid, position) IN (
+    SELECT xid, position FROM outbox WHERE (xid, position) <= ($1::text::xid8, $2::bigint) ORDER BY xid, position LIMIT $3)`
+
+// Trim implements [stock.Outbox].
+func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err error) {
+	at, err := parseCursor(before)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		tag, err := o.store.pool.Exec(ctx, trimOutbox, at.xid, at.position, trimSize)
+		if err != nil {
+			return removed, outboxError("trim", err)
+		}
+		removed += tag.RowsAffected()
+		if tag.RowsAffected() < trimSize {
+			return removed, nil
+		}
+	}
+}
+
+// cursor is the place behind a row of the outbox.
+type cursor struct {
+	xid      string
+	position int64
+}
+
+func (c cursor) String() string { return c.xid + "." + strconv.FormatInt(c.position, 10) }
+
+func parseCursor(text string) (cursor, error) {
+	if text == "" {
+		return cursor{xid: "0"}, nil
+	}
+	xid, position, _ := strings.Cut(text, ".")
+	if _, err := strconv.ParseUint(xid, 10, 64); err != nil {
+		return cursor{}, stock.BadCursor(text)
+	}
+	n, err := strconv.ParseInt(position, 10, 64)
+	if err != nil || n < 0 {
+		return cursor{}, stock.BadCursor(text)
+	}
+	return cursor{xid, n}, nil
+}
+
+func outboxError(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case stateOf(err) == undefinedTable:
+		return stock.ErrNoOutbox
+	default:
+		return fmt.Errorf("%s the outbox: %w", what, err)
+	}
+}

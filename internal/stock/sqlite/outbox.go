@@ -1,0 +1,116 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+var (
+	//go:embed outbox_on.sql
+	outboxOnSQL string
+	//go:embed outbox_off.sql
+	outboxOffSQL string
+)
+
+// Outbox is the [stock.Outbox] of a SQLite file. It may be used beside the process that the file belongs to. Transactions
+// write one after the other, so the changes are in the order of their commits and a cursor is the number of a row.
+type Outbox struct{ store *Store }
+
+var _ stock.Outbox = (*Outbox)(nil)
+
+// Outbox returns the outbox of the database. On a store that was opened for reading it can be read alone.
+func (s *Store) Outbox() *Outbox { return &Outbox{s} }
+
+// On implements [stock.Outbox].
+func (o *Outbox) On(ctx context.Context) error { return o.change(ctx, outboxOnSQL) }
+
+// Off implements [stock.Outbox].
+func (o *Outbox) Off(ctx context.Context) error { return o.change(ctx, outboxOffSQL) }
+
+func (o *Outbox) change(ctx context.Context, statements string) error {
+	return outboxError("change", o.store.inTx(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `SELECT 1 FROM outbox LIMIT 0`); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, statements)
+		return err
+	}))
+}
+
+const readOutbox = `
+SELECT position, sku_id, order_id, coalesce(buyer_id, ''), quantity, status, at
+FROM outbox WHERE position > $1 ORDER BY position LIMIT $2`
+
+// Read implements [stock.Outbox].
+func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Change, error) {
+	position, err := parseCursor(after)
+	if err != nil {
+		return nil, err
+	}
+	var changes []stock.Change
+	err = o.store.each(ctx, func(rows *sql.Rows) error {
+		var c stock.Change
+		var micros int64
+		err := rows.Scan(&c.Version, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, &micros)
+		c.Cursor, c.At = strconv.FormatInt(c.Version, 10), time.UnixMicro(micros).UTC()
+		changes = append(changes, c)
+		return err
+	}, readOutbox, position, limit)
+	return changes, outboxError("read", err)
+}
+
+// trimSize bounds one transaction of a trim: sales wait for it.
+const trimSize = 1000
+
+const trimOutbox = `
+DELETE FROM outbox WHERE position IN (SELECT position FROM outbox WHERE position <= $1 ORDER BY position LIMIT $2)`
+
+// Trim implements [stock.Outbox].
+func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err error) {
+	position, err := parseCursor(before)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		var n int64
+		err := o.store.inTx(ctx, func(tx *sql.Tx) error {
+			done, err := tx.ExecContext(ctx, trimOutbox, position, trimSize)
+			if err == nil {
+				n, err = done.RowsAffected()
+			}
+			return err
+		})
+		removed += n
+		if err != nil || n < trimSize {
+			return removed, outboxError("trim", err)
+		}
+	}
+}
+
+func parseCursor(text string) (position int64, err error) {
+	if text == "" {
+		return 0, nil
+	}
+	if position, err = strconv.ParseInt(text, 10, 64); err != nil || position < 0 {
+		return 0, stock.BadCursor(text)
+	}
+	return position, nil
+}
+
+func outboxError(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), "no such table: outbox"):
+		return stock.ErrNoOutbox
+	default:
+		return fmt.Errorf("%s the outbox: %w", what, err)
+	}
+}

@@ -1,0 +1,45 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"inventory/internal/stock/sqlite"
+	"inventory/internal/stock/stocktest"
+)
+
+// TestOutbox uses the outbox from beside the store, as a program does that the file does not belong to.
+func TestOutbox(t *testing.T) {
+	stocktest.RunOutbox(t, func(t *testing.T) stocktest.OutboxBench {
+		file := migrated(t)
+		store, beside := openFile(t, file), openFile(t, file)
+		db, err := sql.Open("sqlite", sqlite.DSN(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return stocktest.OutboxBench{Store: store, Outbox: beside.Outbox(), Exec: func(ctx context.Context, statement string) error {
+			_, err := db.ExecContext(ctx, statement)
+			return err
+		}}
+	})
+}
+
+func openFile(t *testing.T, file string) *sqlite.Store {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}

@@ -1,0 +1,65 @@
+package migrations_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	"inventory/internal/stock/sqlite"
+	"inventory/migrations"
+)
+
+// TestOutboxGoesWithItsTriggers: a deduction must not be written to a table that is gone.
+func TestOutboxGoesWithItsTriggers(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "inventory.db")
+	up(t, file)
+	store, err := sqlite.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Outbox().On(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	downTo(t, file, "outbox")
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const insert = `INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at) VALUES ('a', 'o', 1, 0, 'committed', 0)`
+	if _, err := db.ExecContext(t.Context(), insert); err != nil {
+		t.Error(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// downTo undoes the steps down to one of a name, and that.
+func downTo(t *testing.T, file, name string) {
+	t.Helper()
+	m, err := migrations.OpenSQLite(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for applied := true; applied; {
+		if err := m.Down(); err != nil {
+			t.Fatal(err)
+		}
+		steps, err := m.Status()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range steps {
+			if step.Name == name {
+				applied = step.Applied
+			}
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
