@@ -24,6 +24,7 @@ type generator interface {
 // load is what a generator sends.
 type load struct {
 	url         string // of the SKU's deductions
+	key         string // API key; "": none is sent
 	connections int
 	window      time.Duration
 	growing     bool     // order ids grow, as UUIDs of version 7 do; else they are random ones of version 4

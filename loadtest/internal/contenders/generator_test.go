@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 )
 
+const shelfKey = "inv_id_secret"
+
 // shelf answers as the service does, and keeps what it was sent.
 type shelf struct {
 	mutex    sync.Mutex
@@ -36,7 +38,7 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if _, idErr := uuid.Parse(o.OrderID); err != nil || idErr != nil || o.Quantity != 1 || r.URL.Path != "/v1/skus/hot/deductions" ||
-		r.Header.Get("Content-Type") != "application/json" {
+		r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Authorization") != "Bearer "+shelfKey {
 		s.wrong++
 	}
 	status, body := http.StatusCreated, "{}"
@@ -73,7 +75,7 @@ func drive(t *testing.T, g generator, s *shelf, l load) round {
 	}
 	before := int64(len(s.ids))
 	server := httptest.NewServer(s)
-	l.url, l.window = server.URL+"/v1/skus/hot/deductions", 50*time.Millisecond
+	l.url, l.key, l.window = server.URL+"/v1/skus/hot/deductions", shelfKey, 50*time.Millisecond
 	r, err := g.drive(t.Context(), l)
 	server.Close() // waits for what is in flight
 	if err != nil {

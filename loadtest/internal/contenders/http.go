@@ -79,7 +79,9 @@ func (w *world) serve(ctx context.Context, j job) (*site, error) {
 
 // serveService starts the service, and lets it sell for a moment.
 func (w *world) serveService(ctx context.Context, databaseURL, redisURL string) (*site, error) {
-	s, err := w.serve(ctx, job{workServe, crowd.Job{DatabaseURL: databaseURL, RedisURL: redisURL}})
+	s, err := w.serve(ctx, job{
+		Kind: workServe, KeysFile: w.keys.file, Job: crowd.Job{DatabaseURL: databaseURL, RedisURL: redisURL},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +94,7 @@ func (w *world) serveService(ctx context.Context, databaseURL, redisURL string) 
 
 // warmUp lets a site answer for a moment, so that its connections are there.
 func (s *site) warmUp(ctx context.Context, sku string) error {
-	r, err := labClient{}.drive(ctx, load{url: s.deductions(sku), connections: s.world.scale.many(), window: warmUp})
+	r, err := labClient{}.drive(ctx, load{url: s.deductions(sku), key: s.world.keys.buyer, connections: s.world.scale.many(), window: warmUp})
 	if err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
@@ -115,7 +117,7 @@ func (w *world) serveReal(ctx context.Context) (*site, error) {
 
 // send sends a load for a SKU.
 func (s *site) send(ctx context.Context, sku string, l load) (round, error) {
-	l.url, l.window = s.deductions(sku), s.world.scale.Window
+	l.url, l.key, l.window = s.deductions(sku), s.world.keys.buyer, s.world.scale.Window
 	return s.world.generator.drive(ctx, l)
 }
 
@@ -137,7 +139,7 @@ const patience = 10 * time.Second
 
 // fleet is the generated client, for a few requests.
 func (s *site) fleet() (*client.Fleet, error) {
-	return client.NewFleet([]string{s.url}, sellers, patience)
+	return client.NewFleet([]string{s.url}, sellers, patience, client.WithKey(s.world.keys.admin))
 }
 
 // create puts a SKU up for sale.

@@ -35,7 +35,7 @@ func (labClient) drive(ctx context.Context, l load) (round, error) {
 	if err != nil {
 		return round{}, fmt.Errorf("URL of the service: %w", err)
 	}
-	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: ", target.Path, target.Host)
+	head := headOf(l, target)
 	start := time.Now()
 	lines := make([]wire, l.connections)
 	var back sync.WaitGroup
@@ -62,6 +62,15 @@ func (labClient) drive(ctx context.Context, l load) (round, error) {
 		return r, fmt.Errorf("%d of %d connections failed, one with: %w", len(errs), l.connections, errs[0])
 	}
 	return r, nil
+}
+
+// headOf is what every request of a load begins with, up to the length of its body.
+func headOf(l load, target *url.URL) string {
+	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\n", target.Path, target.Host)
+	if l.key != "" {
+		head += "Authorization: Bearer " + l.key + "\r\n"
+	}
+	return head + "Content-Type: application/json\r\nContent-Length: "
 }
 
 // wire is one connection, and what came over it.

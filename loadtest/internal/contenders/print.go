@@ -11,7 +11,7 @@ import (
 )
 
 // leftOut is told with every result.
-const leftOut = "A bot far over its limit beside the buyers, and API keys, are not among the cases: the service has neither limits nor keys yet."
+const leftOut = "A bot far over its limit beside the buyers is not among the cases."
 
 // Print prints a table for each case, which targets were met, and what the audit found.
 func (r Result) Print(to io.Writer) error {

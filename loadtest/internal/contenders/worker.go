@@ -13,6 +13,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"inventory/internal/access"
 	"inventory/internal/app"
 	"inventory/loadtest/internal/crowd"
 )
@@ -26,7 +27,8 @@ const (
 
 // job is what a process of its own shall do. Callers want all of it, a service where its servers are.
 type job struct {
-	Kind string `json:"kind"`
+	Kind     string `json:"kind"`
+	KeysFile string `json:"keys_file"` // of the API keys that a service asks for; "": it asks for none
 	crowd.Job
 }
 
@@ -45,7 +47,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	case workNoop:
 		return serveNoop(ctx, lines, out)
 	case workServe:
-		config := app.Config{DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL}
+		config := app.Config{DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Access: access.Config{KeysFile: j.KeysFile}}
 		return crowd.WithService(ctx, config, func(service *app.App) error {
 			_, err := fmt.Fprintln(out, service.URL())
 			lines.Scan() // until nobody talks any more

@@ -22,6 +22,7 @@ type world struct {
 	scale     Scale
 	worker    []string
 	generator generator
+	keys      keys // of a case over HTTP
 	told      books.Ledger
 	books     []book
 	closers   []func(context.Context) error
@@ -44,6 +45,11 @@ func (w *world) close(ctx context.Context) error {
 // answer lets the entrants of a case take turns, and audits what came of it.
 func (w *world) answer(ctx context.Context, q question) (c Case, err error) {
 	defer func() { err = errors.Join(err, w.close(context.WithoutCancel(ctx))) }()
+	if q.http {
+		if err := w.issueKeys(); err != nil {
+			return Case{}, err
+		}
+	}
 	entrants, err := q.ask(ctx, w)
 	if err != nil {
 		return Case{}, err

@@ -30,6 +30,8 @@ const (
 	wrkThreads = 2
 	// wrkPatience is how long an answer may take; a service that is asked for too much says so sooner.
 	wrkPatience = 10 * time.Second
+	// wrkKey is the variable in which wrk.lua looks for the API key.
+	wrkKey = "INVENTORY_API_KEY"
 )
 
 // drive implements generator.
@@ -46,6 +48,7 @@ func (w wrk) drive(ctx context.Context, l load) (r round, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.window+2*wrkPatience)
 	defer cancel()
 	command := exec.CommandContext(ctx, w.program, arguments...)
+	command.Env = append(os.Environ(), wrkKey+"="+l.key) // and not as an argument, which others on the machine can see
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	if err := command.Run(); err != nil {

@@ -3,6 +3,8 @@
 -- Arguments: ids ("random" or "growing"), again (every how many-th request repeats an order id; 0: none), and a file of
 -- order ids to repeat, one a line ("-": those that the thread itself has sent a while ago).
 --
+-- Environment: INVENTORY_API_KEY, the API key to show (empty: none).
+--
 -- Each thread of wrk has globals of its own; done() reads those of all threads.
 
 local threads = {}
@@ -21,7 +23,9 @@ function init(args)
     end
     seed()
     start = os.time() * 1000
+    local key = os.getenv("INVENTORY_API_KEY") or ""
     head = "POST " .. wrk.path .. " HTTP/1.1\r\nHost: " .. wrk.headers["Host"] ..
+        (key ~= "" and "\r\nAuthorization: Bearer " .. key or "") ..
         "\r\nContent-Type: application/json\r\nContent-Length: " .. #body(orderid()) .. "\r\n\r\n"
 end
 

@@ -1,0 +1,37 @@
+package contenders
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestSitesAskForKeys: what is measured over HTTP is a service that lets in nobody without one.
+func TestSitesAskForKeys(t *testing.T) {
+	t.Parallel()
+	w, databaseURL := newWorld(t)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.worker, w.generator = []string{program, asWorker}, labClient{}
+	if err := w.issueKeys(); err != nil {
+		t.Fatal(err)
+	}
+	site, err := w.serveService(t.Context(), databaseURL, w.servers.RedisURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := load{connections: 1}
+	if r, err := site.send(t.Context(), "random", l); err != nil || r.counts.Accepted == 0 {
+		t.Errorf("with the key: %v: %+v", err, r)
+	}
+	w.keys.buyer = ""
+	if _, err := site.send(t.Context(), "random", l); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("without a key: %v", err)
+	}
+	w.keys.admin = ""
+	if err := site.create(t.Context(), hot("another", 1)); err == nil {
+		t.Error("a SKU was made without a key")
+	}
+}
