@@ -12,7 +12,8 @@ import (
 // Ledger is what buyers were told, by SKU.
 type Ledger map[string]claim
 
-// claim is what the rows of a SKU have to show. Every order asks for one unit, so units are orders.
+// claim is what the rows of a SKU have to show. Every order asks for one unit, so units are orders, be they reserved or
+// committed.
 type claim struct {
 	before   int64 // orders that were there before anybody bought
 	accepted int64 // that buyers were told of
@@ -44,9 +45,9 @@ func (l Ledger) Against(audit stock.Audit) (wrong []string) {
 		wrong = append(wrong, b.Violations...)
 		c := l[b.SKU]
 		least := c.before + c.accepted
-		if b.Committed < least || b.Committed > least+c.unheard {
+		if orders := b.Reserved + b.Committed; orders < least || orders > least+c.unheard {
 			wrong = append(wrong, fmt.Sprintf("SKU %s: %d orders have rows, and buyers know of %d; %d more were not heard",
-				b.SKU, b.Committed, least, c.unheard))
+				b.SKU, orders, least, c.unheard))
 		}
 	}
 	for _, sku := range slices.Sorted(maps.Keys(l)) {

@@ -22,6 +22,8 @@ func TestRowsAreHeldAgainstBuyers(t *testing.T) {
 	}
 	lost, stranger := rows(100, 1010), rows(100, 1010)
 	lost.SKUs[0].Available--
+	reserved := rows(100, 1010)
+	reserved.SKUs[0].Reserved, reserved.SKUs[0].Committed = 70, 30
 	stranger.SKUs = append(stranger.SKUs, stock.Balance{SKU: "who", Initial: 1, Committed: 1})
 	for name, c := range map[string]struct {
 		audit stock.Audit
@@ -29,6 +31,7 @@ func TestRowsAreHeldAgainstBuyers(t *testing.T) {
 	}{
 		"all agree":                 {rows(100, 1010), ""},
 		"an answer was not heard":   {rows(102, 1010), ""},
+		"some are reservations":     {reserved, ""},
 		"a row too many":            {rows(103, 1010), "SKU hot: 103 orders have rows, and buyers know of 100; 2 more"},
 		"a row too few":             {rows(99, 1010), "SKU hot: 99 orders"},
 		"one of before has gone":    {rows(100, 1009), "SKU full: 1009 orders"},

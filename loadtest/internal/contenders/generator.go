@@ -16,8 +16,8 @@ const (
 // generator sends requests over HTTP.
 type generator interface {
 	name() string
-	// drive sends orders for single units until the window is over. An answer that is neither a sale nor a refusal
-	// for want of stock is an error.
+	// drive sends orders for single units until the window is over. An answer that is neither a sale, nor a refusal
+	// for want of stock or because the buyer has enough, is an error.
 	drive(ctx context.Context, l load) (round, error)
 }
 
@@ -30,6 +30,29 @@ type load struct {
 	growing     bool     // order ids grow, as UUIDs of version 7 do; else they are random ones of version 4
 	again       int      // every how many-th request has an order id that was accepted before; 0: none
 	winners     []string // order ids to send again; none: those of this load
+	buyer       string   // of every order; newBuyers: each has one of its own; "": none is named
+	reserveFor  string   // how long orders are reserved, as requests have it; "": they are not
+}
+
+// newBuyers stands for a buyer of its own for each order. Its id is the order's: it is as random, and costs whoever
+// sends no other.
+const newBuyers = "new"
+
+// body is the request for one unit.
+func (l load) body(orderID string) string {
+	body := `{"order_id":"` + orderID + `"`
+	switch l.buyer {
+	case "":
+	case newBuyers:
+		body += `,"buyer_id":"` + orderID + `"`
+	default:
+		body += `,"buyer_id":"` + l.buyer + `"`
+	}
+	body += `,"quantity":1`
+	if l.reserveFor != "" {
+		body += `,"reserve_for":"` + l.reserveFor + `"`
+	}
+	return body + "}"
 }
 
 // chooseGenerator returns the one of a name; without a name wrk where it is there.

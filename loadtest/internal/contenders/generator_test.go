@@ -24,15 +24,20 @@ type shelf struct {
 	ids      []string // in the order of their sale
 	known    map[string]bool
 	soldOut  bool
-	wrong    int64 // requests that no buyer sends
+	limit    int            // orders of one buyer; 0: any number
+	buyers   map[string]int // how many orders each has sent that is named
+	reserved map[string]int // how many orders were to be reserved for so long
+	wrong    int64          // requests that no buyer sends
 	replayed int64
 	refused  int64
 }
 
 func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var o struct {
-		OrderID  string `json:"order_id"`
-		Quantity int    `json:"quantity"`
+		OrderID    string `json:"order_id"`
+		BuyerID    string `json:"buyer_id"`
+		Quantity   int    `json:"quantity"`
+		ReserveFor string `json:"reserve_for"`
 	}
 	err := json.NewDecoder(r.Body).Decode(&o)
 	s.mutex.Lock()
@@ -41,6 +46,8 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header.Get("Content-Type") != "application/json" || r.Header.Get("Authorization") != "Bearer "+shelfKey {
 		s.wrong++
 	}
+	s.buyers[o.BuyerID]++
+	s.reserved[o.ReserveFor]++
 	status, body := http.StatusCreated, "{}"
 	switch {
 	case s.known[o.OrderID]:
@@ -48,6 +55,9 @@ func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.replayed++
 	case s.soldOut:
 		status, body = http.StatusConflict, `{"code":"sold_out"}`
+		s.refused++
+	case s.limit > 0 && s.buyers[o.BuyerID] > s.limit:
+		status, body = http.StatusConflict, `{"code":"buyer_limit"}`
 		s.refused++
 	default:
 		s.known[o.OrderID] = true
@@ -73,6 +83,7 @@ func drive(t *testing.T, g generator, s *shelf, l load) round {
 	if s.known == nil {
 		s.known = map[string]bool{}
 	}
+	s.buyers, s.reserved = map[string]int{}, map[string]int{}
 	before := int64(len(s.ids))
 	server := httptest.NewServer(s)
 	l.url, l.key, l.window = server.URL+"/v1/skus/hot/deductions", shelfKey, 50*time.Millisecond
@@ -124,6 +135,31 @@ func TestGeneratorsSendWinnersAgain(t *testing.T) {
 			all := r.counts.Replayed + r.counts.Refused + r.unheard
 			if r.repeated > all/winnersReturn || r.repeated < all/winnersReturn-4 {
 				t.Errorf("%d of %d are winners", r.repeated, all)
+			}
+		})
+	}
+}
+
+// TestGeneratorsNameBuyers: everybody is another one and comes once, or all of them are the same.
+func TestGeneratorsNameBuyers(t *testing.T) {
+	t.Parallel()
+	for _, g := range generators(t) {
+		t.Run(g.name(), func(t *testing.T) {
+			t.Parallel()
+			honest := &shelf{limit: 1}
+			r := drive(t, g, honest, load{connections: 4, buyer: newBuyers, reserveFor: reserveFor})
+			if r.counts.Accepted == 0 || r.counts.Refused > 0 || honest.buyers[""] > 0 || len(honest.reserved) != 1 || honest.reserved[reserveFor] == 0 {
+				t.Errorf("%+v, reserved %v", r, honest.reserved)
+			}
+			one := &shelf{limit: 2}
+			r = drive(t, g, one, load{connections: 4, buyer: "ann"})
+			if r.counts.Accepted > 2 || r.counts.Refused == 0 || len(one.buyers) != 1 || one.buyers["ann"] == 0 || len(one.reserved) != 1 || one.reserved[""] == 0 {
+				t.Errorf("%+v, buyers %v, reserved %v", r, one.buyers, one.reserved)
+			}
+			plain := &shelf{}
+			drive(t, g, plain, load{connections: 4})
+			if len(plain.buyers) != 1 || plain.buyers[""] == 0 {
+				t.Errorf("%d buyers are named", len(plain.buyers))
 			}
 		})
 	}
@@ -219,7 +255,7 @@ func TestWithoutWrkTheLabSends(t *testing.T) {
 
 func TestWhatWrkSays(t *testing.T) {
 	t.Parallel()
-	const good = `"sent":100,"accepted":60,"replayed":10,"sold_out":20,"microseconds":2000000,"p50_us":1500,"p99_us":9000`
+	const good = `"sent":100,"accepted":60,"replayed":10,"refused":20,"microseconds":2000000,"p50_us":1500,"p99_us":9000`
 	for name, c := range map[string]struct{ line, fails string }{
 		"all is well":     {good, ""},
 		"a wrong answer":  {good + `,"wrong":3,"first_wrong":"500 oh"`, "3 of 100 answers are wrong, one is: 500 oh"},

@@ -122,16 +122,26 @@ func (s *site) send(ctx context.Context, sku string, l load) (round, error) {
 }
 
 // entrant sells a fresh SKU in each round.
-func (s *site) entrant(name string, l load) *entrant {
+func (s *site) entrant(name string, l load) *entrant { return s.entrantUnder(stock.Terms{}, name, l) }
+
+// entrantUnder sells a fresh SKU of some terms in each round.
+func (s *site) entrantUnder(terms stock.Terms, name string, l load) *entrant {
 	return &entrant{name: name, ours: true, callers: l.connections, measure: func(ctx context.Context) (round, error) {
-		sku := servers.NewName("hot-")
-		if err := s.create(ctx, hot(sku, s.world.scale.Segments)); err != nil {
+		sku, err := s.putUp(ctx, terms)
+		if err != nil {
 			return round{}, err
 		}
 		r, err := s.send(ctx, sku, l)
 		r.sku = sku
 		return r, err
 	}}
+}
+
+// putUp puts a fresh SKU up for sale, which will not be sold out.
+func (s *site) putUp(ctx context.Context, terms stock.Terms) (sku string, err error) {
+	n := hot(servers.NewName("hot-"), s.world.scale.Segments)
+	n.Terms = terms
+	return n.SKU, s.create(ctx, n)
 }
 
 // patience is how long a request of preparation is sent again.
@@ -149,7 +159,7 @@ func (s *site) create(ctx context.Context, sku stock.NewSKU) error {
 		return err
 	}
 	defer fleet.Close()
-	answer, err := fleet.CreateSKU(ctx, sku.SKU, client.NewSKU{Stock: sku.Stock, Segments: &sku.Segments})
+	answer, err := fleet.CreateSKU(ctx, sku.SKU, newSKU(sku))
 	if err == nil {
 		err = answer.Err()
 	}
@@ -157,6 +167,21 @@ func (s *site) create(ctx context.Context, sku stock.NewSKU) error {
 		return fmt.Errorf("put a SKU up for sale: %w", err)
 	}
 	return nil
+}
+
+// newSKU is a SKU as requests have it, without the terms that it does not have.
+func newSKU(sku stock.NewSKU) client.NewSKU {
+	n := client.NewSKU{Stock: sku.Stock, Segments: &sku.Segments}
+	if sku.Terms.PerBuyerLimit > 0 {
+		n.PerBuyerLimit = &sku.Terms.PerBuyerLimit
+	}
+	if !sku.Terms.SaleStartsAt.IsZero() {
+		n.SaleStartsAt = &sku.Terms.SaleStartsAt
+	}
+	if !sku.Terms.SaleEndsAt.IsZero() {
+		n.SaleEndsAt = &sku.Terms.SaleEndsAt
+	}
+	return n
 }
 
 // overHTTPTargets are for some connections, and for many.

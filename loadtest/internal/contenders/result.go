@@ -155,11 +155,10 @@ func (r Result) PrintJSON(to io.Writer) error {
 		SKUs        int              `json:"skus_audited"`
 		AuditOK     bool             `json:"audit_ok"`
 		Wrong       []string         `json:"wrong"`
-		LeftOut     string           `json:"left_out"`
 		Environment Environment      `json:"environment"`
 	}{
 		InProcess: []Entry{}, HTTP: []Entry{}, Targets: []compare.Target{}, Wrong: []string{},
-		AuditOK: r.AuditOK(), LeftOut: leftOut, Environment: r.Environment,
+		AuditOK: r.AuditOK(), Environment: r.Environment,
 	}
 	for _, c := range r.Cases {
 		for _, e := range c.Entries {

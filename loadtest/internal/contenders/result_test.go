@@ -130,6 +130,22 @@ func TestASoldOutSKUSellsNothing(t *testing.T) {
 	}
 }
 
+func TestABotGetsWhatOneBuyerMayHave(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		bought, taken crowd.Counts
+		right         bool
+	}{
+		"as it should be":      {crowd.Counts{Accepted: 90}, crowd.Counts{Accepted: buyerLimit, Refused: 50}, true},
+		"the bot got more":     {crowd.Counts{Accepted: 90}, crowd.Counts{Accepted: buyerLimit + 1, Refused: 50}, false},
+		"a buyer was mistaken": {crowd.Counts{Accepted: 90, Refused: 1}, crowd.Counts{Accepted: buyerLimit, Refused: 50}, false},
+	} {
+		if err := checkBot(round{counts: c.bought}, round{counts: c.taken}); (err == nil) != c.right {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestWaitersPaceThemselves: together they try as often, however many they are, and not all at once.
 func TestWaitersPaceThemselves(t *testing.T) {
 	t.Parallel()

@@ -41,6 +41,8 @@ func questions() []question {
 		{name: "three processes", ratio: oneProcessName, ask: severalProcesses, targets: severalProcessesTargets},
 		{name: "over HTTP", http: true, ratio: noopName, ask: overHTTP, targets: overHTTPTargets},
 		{name: "replays", http: true, ratio: noReplaysName, ask: replays, targets: replaysTargets},
+		{name: "terms", http: true, ratio: plainName, ask: underTerms, targets: termsTargets},
+		{name: "bot", http: true, ratio: aloneName, ask: besideBot, targets: botTargets},
 		{name: "many orders", http: true, ratio: emptyName, ask: manyOrders, targets: manyOrdersTargets}, // leaves most behind
 	}
 }

@@ -101,14 +101,21 @@ func TestEverySiteAnswers(t *testing.T) {
 		measure(t, GeneratorLab, "replays")
 		return
 	}
-	_, d := measure(t, GeneratorLab, "over HTTP", "many orders", "replays")
-	if len(d.HTTP) != 8+3+2 || len(d.InProcess) != 0 || len(d.Rows) != 6+2+1 {
+	_, d := measure(t, GeneratorLab, "over HTTP", "many orders", "replays", "terms", "bot")
+	if len(d.HTTP) != 8+3+2+2+2 || len(d.InProcess) != 0 || len(d.Rows) != 6+2+1+1+1 {
 		t.Errorf("%d entries, targets %+v", len(d.HTTP), d.Rows)
 	}
 	for _, e := range d.HTTP {
 		wantFigures(t, e, "connections")
 		// This client hears every answer.
-		if want := e["accepted"]; e["name"] != noopName && e["rows"] != want {
+		want, _ := e["accepted"].(float64)
+		if e["name"] == botName { // whose own units are none of theirs
+			want += buyerLimit
+			if e["refused"] == 0. {
+				t.Errorf("nobody was over the limit: %v", e)
+			}
+		}
+		if e["name"] != noopName && e["rows"] != want {
 			t.Errorf("rows and acceptances differ: %v", e)
 		}
 		if ratio, is := e["ratio_to_noop"].(float64); e["case"] == "over HTTP" && (!is || ratio <= 0) {

@@ -31,3 +31,6 @@ func Tiny() Scale {
 }
 
 func (s Scale) many() int { return s.Callers[1] }
+
+// bots are those of many connections that a bot has: one in sixteen, and one at least for each thread of wrk.
+func (s Scale) bots() int { return max(s.many()/16, wrkThreads) }

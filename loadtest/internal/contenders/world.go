@@ -96,7 +96,7 @@ func (w *world) audit(ctx context.Context, c *Case) (rows map[string]int64, err 
 	c.SKUs, c.Wrong = len(all.SKUs), w.told.Against(all)
 	rows = map[string]int64{}
 	for _, balance := range all.SKUs {
-		rows[balance.SKU] = balance.Committed - w.told.Before(balance.SKU)
+		rows[balance.SKU] = balance.Reserved + balance.Committed - w.told.Before(balance.SKU)
 	}
 	return rows, nil
 }

@@ -80,7 +80,7 @@ func wrkArguments(folder string, l load) ([]string, error) {
 	return []string{
 		"--threads", strconv.Itoa(wrkThreads), "--connections", strconv.Itoa(l.connections),
 		"--duration", strconv.Itoa(seconds) + "s", "--timeout", strconv.Itoa(int(wrkPatience.Seconds())) + "s",
-		"--script", script, l.url, "--", ids, strconv.Itoa(l.again), winners,
+		"--script", script, l.url, "--", ids, strconv.Itoa(l.again), winners, l.buyer, l.reserveFor,
 	}, nil
 }
 
@@ -90,7 +90,7 @@ type wrkResult struct {
 	Repeated      int64  `json:"repeated"`
 	Accepted      int64  `json:"accepted"`
 	Replayed      int64  `json:"replayed"`
-	SoldOut       int64  `json:"sold_out"`
+	Refused       int64  `json:"refused"`
 	Wrong         int64  `json:"wrong"`
 	FirstWrong    string `json:"first_wrong"`
 	ConnectErrors int64  `json:"connect_errors"`
@@ -117,9 +117,9 @@ func readWrk(out string) (said wrkResult, err error) {
 // round is what wrk has heard. It closes its connections at the end of its window, whatever is under way.
 func (w wrkResult) round() (round, error) {
 	r := round{
-		counts:   crowd.Counts{Accepted: w.Accepted, Replayed: w.Replayed, Refused: w.SoldOut},
+		counts:   crowd.Counts{Accepted: w.Accepted, Replayed: w.Replayed, Refused: w.Refused},
 		repeated: w.Repeated,
-		unheard:  w.Sent - w.Accepted - w.Replayed - w.SoldOut - w.Wrong,
+		unheard:  w.Sent - w.Accepted - w.Replayed - w.Refused - w.Wrong,
 		took:     microseconds(w.Microseconds), p50: microseconds(w.P50), p99: microseconds(w.P99),
 	}
 	if w.Wrong > 0 {

@@ -1,7 +1,9 @@
 -- Sends orders of one unit each, counts the answers by their status, and prints all counts as one line of JSON.
 --
--- Arguments: ids ("random" or "growing"), again (every how many-th request repeats an order id; 0: none), and a file of
--- order ids to repeat, one a line ("-": those that the thread itself has sent a while ago).
+-- Arguments: ids ("random" or "growing"), again (every how many-th request repeats an order id; 0: none), a file of order
+-- ids to repeat, one a line ("-": those that the thread itself has sent a while ago), the id of the buyer ("new": each
+-- order has one of its own, whose id is the order's; empty: none is named), and how long orders are reserved (empty: they
+-- are not).
 --
 -- Environment: INVENTORY_API_KEY, the API key to show (empty: none).
 --
@@ -16,11 +18,15 @@ end
 
 function init(args)
     growing, again = args[1] == "growing", tonumber(args[2])
-    sent, repeats, accepted, replayed, soldout, wrong, firstwrong = 0, 0, 0, 0, 0, 0, ""
+    sent, repeats, accepted, replayed, refused, wrong, firstwrong = 0, 0, 0, 0, 0, 0, ""
     kept, own = {}, args[3] == "-"
     if not own then
         for id in io.lines(args[3]) do table.insert(kept, id) end
     end
+    buyers, rest = args[4] == "new", ',"quantity":1'
+    if args[4] ~= "" and not buyers then rest = ',"buyer_id":"' .. args[4] .. '"' .. rest end
+    if args[5] ~= "" then rest = rest .. ',"reserve_for":"' .. args[5] .. '"' end
+    rest = rest .. "}"
     seed()
     start = os.time() * 1000
     local key = os.getenv("INVENTORY_API_KEY") or ""
@@ -37,7 +43,10 @@ function seed()
     math.randomseed(((a * 256 + b) * 256 + c) * 256 + d)
 end
 
-function body(id) return '{"order_id":"' .. id .. '","quantity":1}' end
+function body(id)
+    if buyers then return '{"order_id":"' .. id .. '","buyer_id":"' .. id .. '"' .. rest end
+    return '{"order_id":"' .. id .. '"' .. rest
+end
 
 -- orderid makes a UUID: of version 4, or one of version 7 that is greater than those before.
 function orderid()
@@ -82,8 +91,8 @@ function response(status, _, answer)
         accepted = accepted + 1
     elseif status == 200 then
         replayed = replayed + 1
-    elseif status == 409 and answer:find('"code":"sold_out"', 1, true) then
-        soldout = soldout + 1
+    elseif status == 409 and (answer:find('"code":"sold_out"', 1, true) or answer:find('"code":"buyer_limit"', 1, true)) then
+        refused = refused + 1
     else
         wrong = wrong + 1
         if wrong == 1 then firstwrong = status .. " " .. answer end
@@ -93,17 +102,17 @@ end
 local function quoted(text) return '"' .. text:gsub('[%c"\\]', " ") .. '"' end
 
 function done(summary, latency, requests)
-    local sum, first = { sent = 0, repeats = 0, accepted = 0, replayed = 0, soldout = 0, wrong = 0 }, ""
+    local sum, first = { sent = 0, repeats = 0, accepted = 0, replayed = 0, refused = 0, wrong = 0 }, ""
     for _, thread in ipairs(threads) do
         for name, n in pairs(sum) do sum[name] = n + thread:get(name) end
         if first == "" then first = thread:get("firstwrong") end
     end
     local e = summary.errors
     io.write(string.format(
-        '\nresult {"sent":%d,"repeated":%d,"accepted":%d,"replayed":%d,"sold_out":%d,"wrong":%d,"first_wrong":%s,' ..
+        '\nresult {"sent":%d,"repeated":%d,"accepted":%d,"replayed":%d,"refused":%d,"wrong":%d,"first_wrong":%s,' ..
         '"connect_errors":%d,"read_errors":%d,"write_errors":%d,"timeouts":%d,' ..
         '"microseconds":%d,"p50_us":%d,"p99_us":%d,"max_us":%d}\n',
-        sum.sent, sum.repeats, sum.accepted, sum.replayed, sum.soldout, sum.wrong, quoted(first),
+        sum.sent, sum.repeats, sum.accepted, sum.replayed, sum.refused, sum.wrong, quoted(first),
         e.connect, e.read, e.write, e.timeout,
         summary.duration, latency:percentile(50), latency:percentile(99), latency.max))
 end
