@@ -7,6 +7,9 @@
 -- A buyer is counted before the order is inserted: a row that another batch has written meanwhile is waited for and seen.
 -- Buyers and order ids go in ascending. Where another batch was faster with an order id, its buyer is counted twice: then
 -- the statement divides by zero, so that nothing of it is written.
+--
+-- What is looked up for each order stands in scalar sub-selects, which are looked up in the index: of tables that grow, a
+-- planner that knows old sizes reads all of the SKU for a join, or compares each order with each buyer.
 WITH segment_row AS MATERIALIZED (
     SELECT available
     FROM stock_segments
@@ -17,7 +20,7 @@ WITH segment_row AS MATERIALIZED (
     SELECT o, b, q, r
     FROM segment_row, unnest($5::text[], $6::text[], $7::integer[], $10::bigint[]) AS asked (o, b, q, r)
     WHERE available >= $8::bigint
-      AND NOT EXISTS (SELECT FROM deductions WHERE sku_id = $1 AND order_id = o)
+      AND (SELECT true FROM deductions WHERE sku_id = $1 AND order_id = o) IS NULL
 ), counted AS (
     INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
     SELECT $1, b, q, $12::bigint FROM fresh WHERE q <= $12
@@ -29,7 +32,8 @@ WITH segment_row AS MATERIALIZED (
     INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, expires_at, created_at)
     SELECT $1, o, nullif(b, ''), q, $2, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
            $9::timestamptz + nullif(r, 0) * interval '1 microsecond', $9
-    FROM fresh JOIN counted ON buyer_id = b
+    FROM fresh
+    WHERE (b IN (SELECT buyer_id FROM counted)) IS TRUE
     ORDER BY o COLLATE "C"
     ON CONFLICT (sku_id, order_id) DO NOTHING
     RETURNING order_id, quantity
@@ -52,8 +56,8 @@ SELECT (SELECT available FROM segment_row),
             THEN (SELECT array_agg(order_id) FROM inserted) END,
        CASE WHEN taken.orders < cardinality($5::text[])
             THEN (SELECT array_agg(o) FROM fresh
-                  WHERE q > $12 OR EXISTS (
-                      SELECT FROM buyers n WHERE n.sku_id = $1 AND n.buyer_id = b AND n.units + q > $12)) END,
+                  WHERE q > $12 OR (
+                      SELECT n.units + q > $12 FROM buyers n WHERE n.sku_id = $1 AND n.buyer_id = b)) END,
        taken.orders < cardinality($5::text[]) AND EXISTS (
            SELECT FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $9)
 FROM taken
