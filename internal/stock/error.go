@@ -76,9 +76,9 @@ func (e *FencedError) Unwrap() error { return ErrFenced }
 // Nothing was written.
 var ErrLayout = errors.New("the SKU has other segments now")
 
-// ErrSpread is returned by [Store.Order] where the one segment chosen for a line does not hold enough. Nothing was written;
-// all segments together may hold enough.
-var ErrSpread = errors.New("a segment holds too little for its line")
+// ErrSpread is returned by [Store.Order] where the one segment chosen for a line does not hold enough, or the buyer is at the
+// limit with reservations that have expired. Nothing was written; all segments together may fill the line.
+var ErrSpread = errors.New("one segment does not fill its line")
 
 // ErrGuard is wrapped by a [Store] when a constraint fired that the statements before it should have made
 // impossible: a bug, or somebody else writing to the tables. Nothing was written.

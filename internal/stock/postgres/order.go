@@ -139,5 +139,8 @@ func placeLine(ctx context.Context, tx pgx.Tx, placement stock.Placement, i int)
 		SKU: order.Lines[i].SKU, Layout: line.Layout, Segment: line.Segment, Fence: line.Fence, Limit: line.Limit,
 		At: placement.At, Orders: asked,
 	}, first)
+	if err == nil && result.Stale { // with the rows of all segments, what has expired goes back first
+		err = stock.ErrSpread
+	}
 	return result.Outcomes[0], err
 }

@@ -207,3 +207,27 @@ func testOrderTakesBackFirst(t *testing.T, k *kit) {
 	}
 	k.left(map[string]int64{"a": 10, "b": 0, "c": 4})
 }
+
+// testOrderAtAStaleLimit: a buyer whose count is of reservations that have expired is not refused for it, though the line
+// names a segment: it is taken, or all segments are to be asked.
+func testOrderAtAStaleLimit(t *testing.T, k *kit) {
+	k.threeSKUs()
+	p := placing("o", []stock.Line{{SKU: "c", Quantity: 2}}, []stock.PlacedLine{limitedTo(here)})
+	p.Order.BuyerID, p.Order.ReserveFor = "x", time.Minute
+	if _, _, err := k.store.Order(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	p.Order.OrderID, p.Lines[0].Segment = "p", 0
+	if _, _, err := k.store.Order(t.Context(), p); stock.CodeOf(err) != stock.CodeBuyerLimit {
+		t.Errorf("in time: %v", err)
+	}
+	p.At = at.Add(time.Minute)
+	_, _, err := k.store.Order(t.Context(), p)
+	if errors.Is(err, stock.ErrSpread) {
+		p.Lines[0].Segment = -1
+		_, _, err = k.store.Order(t.Context(), p)
+	}
+	if err != nil {
+		t.Errorf("after it: %v", err)
+	}
+}

@@ -81,6 +81,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"order id reused", testOrderIDReused},
 		{"order is all or nothing", testOrderIsAllOrNothing},
 		{"order takes back what has expired first", testOrderTakesBackFirst},
+		{"order at a limit of what has expired", testOrderAtAStaleLimit},
 		{"commit or expiry", testCommitOrExpiry},
 		{"cancel or commit", testCancelOrCommit},
 		{"sweepers race", testSweepers},
