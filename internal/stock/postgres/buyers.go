@@ -9,7 +9,11 @@ import (
 	"inventory/internal/stock"
 )
 
-const selectTaken = `SELECT buyer_id, units FROM buyers WHERE sku_id = $1 AND buyer_id = ANY ($2::text[])`
+// As in selectByIDs, each buyer is looked up by itself.
+const selectTaken = `
+SELECT n.buyer_id, n.units
+FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM buyers WHERE sku_id = $1 AND buyer_id = asked.id OFFSET 0) AS n`
 
 // A row that another transaction writes is waited for, and counted as it is then: who would be above the limit is left out.
 const countBuyers = `
@@ -19,14 +23,16 @@ ORDER BY b COLLATE "C"
 ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units
     WHERE n.units + excluded.units <= excluded.most`
 
+// The buyers are ascending, and so are the locks taken.
 const lockBuyers = `
-SELECT FROM buyers WHERE sku_id = $1 AND buyer_id = ANY ($2::text[]) ORDER BY buyer_id FOR UPDATE`
+SELECT FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT FROM buyers WHERE sku_id = $1 AND buyer_id = asked.id FOR UPDATE) AS n`
 
-// Only SKUs with a buyer limit have rows to lower.
+// Only SKUs with a buyer limit have rows to lower. The rows are locked, so each is where it was found.
 const uncountBuyers = `
 UPDATE buyers n SET units = n.units - back.units
 FROM unnest($2::text[], $3::bigint[]) AS back (buyer_id, units)
-WHERE n.sku_id = $1 AND n.buyer_id = back.buyer_id`
+WHERE n.ctid = (SELECT ctid FROM buyers WHERE sku_id = $1 AND buyer_id = back.buyer_id)`
 
 // queueTaken reads what buyers hold.
 func queueTaken(trip *pgx.Batch, sku string, buyers []string, taken map[string]int64) {

@@ -39,9 +39,12 @@ func (r *deductionRow) read() stock.Deduction {
 	return d
 }
 
+// Each order id is looked up by itself, in the index. For a list of them the planner may read all orders of the SKU: of one
+// that has just begun to sell, its statistics know nothing.
 const selectByIDs = `
 SELECT` + deductionColumns + `
-FROM deductions d WHERE d.sku_id = $1 AND d.order_id = ANY ($2::text[])`
+FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d`
 
 // Deductions implements [stock.Store].
 func (s *Store) Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]stock.Deduction, error) {

@@ -14,20 +14,29 @@ SELECT layout FROM stock_segments WHERE sku_id = $1 AND segment = ANY ($2::integ
 
 const selectLayout = `SELECT count(*), coalesce(max(layout), 0) FROM stock_segments WHERE sku_id = $1`
 
+// As in selectByIDs, each order id is looked up by itself.
 const selectWhole = `
 SELECT` + deductionColumns + `, d.segment
-FROM deductions d WHERE d.sku_id = $1 AND d.order_id = ANY ($2::text[])`
+FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d`
 
-const lockWhole = selectWhole + ` ORDER BY d.order_id FOR UPDATE`
+// The ids are ascending, and so are the locks taken.
+const lockWhole = `
+SELECT` + deductionColumns + `, d.segment
+FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id FOR UPDATE) AS d`
 
 const selectParts = `
-SELECT order_id, segment, quantity
-FROM deduction_parts WHERE sku_id = $1 AND order_id = ANY ($2::text[]) ORDER BY order_id, segment`
+SELECT p.order_id, p.segment, p.quantity
+FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM deduction_parts WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS p
+ORDER BY p.order_id, p.segment`
 
+// The rows are locked, so each is where it was found.
 const updateDeductions = `
 UPDATE deductions d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity)
 FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[]) AS new (order_id, status, quantity, asked)
-WHERE d.sku_id = $1 AND d.order_id = new.order_id`
+WHERE d.ctid = (SELECT ctid FROM deductions WHERE sku_id = $1 AND order_id = new.order_id)`
 
 const deleteParts = `DELETE FROM deduction_parts WHERE sku_id = $1 AND order_id = ANY ($2::text[])`
 
@@ -51,6 +60,7 @@ func settle(ctx context.Context, tx pgx.Tx, settlement stock.Settlement) ([]stoc
 	for i, wish := range settlement.Wishes {
 		ids[i] = wish.OrderID
 	}
+	slices.Sort(ids) // the order in which they are locked
 	g, err := needed(ctx, tx, settlement, ids)
 	if err != nil {
 		return nil, err
