@@ -16,8 +16,9 @@ BENCH      ?= .
 BENCHCOUNT ?= 6
 BENCHTIME  ?= 1s
 
-# How long locks are simulated.
+# How long locks are simulated, and how many sequences the whole service is held to its model by.
 SIMTIME    ?= 10m
+CHECKS     ?= 500
 
 .PHONY: help
 help: ## Say what can be made
@@ -120,6 +121,15 @@ fuzz: servers ## Run each fuzz target for FUZZTIME
 .PHONY: simulate
 simulate: ## Play random histories of locks for SIMTIME
 	$(GO) test -count 1 -timeout 0 -v -run '^TestSimulation(OfRedLocks)?$$' ./internal/locking/locksim -sim.for $(SIMTIME)
+
+.PHONY: machine
+machine: servers ## Hold the whole service to its model by CHECKS random sequences
+	$(GO) test -race -count 1 -timeout 0 -run '^TestMachine$$' ./internal/stock -rapid.checks=$(CHECKS)
+
+.PHONY: long
+long: ## What takes too long for every change: each fuzz target for a minute, simulate, machine
+	$(MAKE) fuzz FUZZTIME=1m
+	$(MAKE) simulate machine
 
 .PHONY: clean
 clean: ## Remove what was built
