@@ -39,15 +39,18 @@ func firstOfEachBuyer(batch []*request) (first, later []*request) {
 //
 // Whoever asks far over the limit has more orders in the queue: those that ask for as much are refused along with it, so that
 // a batch is not a place for one of them each. A winner's retry among them is looked up.
-func (l *lane) refuseLimited(ctx context.Context, limited []*request, stale bool) (again []*request, err error) {
+func (l *lane) refuseLimited(ctx context.Context, limited []*request, stale bool) (again []*request) {
 	if len(limited) == 0 {
-		return nil, nil
+		return nil
 	}
 	if stale && l.sweeps < maxSweeps {
 		l.sweeps++
 		l.levels = nil
-		_, err := l.service.expire(ctx, l.sku)
-		return limited, err
+		if _, err := l.service.expire(ctx, l.sku); err != nil {
+			refuseAll(limited, err) // here: others of their batch have answers, and it must not be done over
+			return nil
+		}
+		return limited
 	}
 	refusal := BuyerLimited(l.sku, l.terms.PerBuyerLimit)
 	least := make(map[string]int64, len(limited)) // units that are too many, per buyer
@@ -61,13 +64,15 @@ func (l *lane) refuseLimited(ctx context.Context, limited []*request, stale bool
 	})
 	unknown, err := l.settleKnown(ctx, crowd)
 	if err != nil {
-		for _, r := range crowd {
-			r.refuse(err)
-		}
-		return nil, nil
+		refuseAll(crowd, err)
+		return nil
 	}
-	for _, r := range unknown {
-		r.refuse(refusal)
+	refuseAll(unknown, refusal)
+	return nil
+}
+
+func refuseAll(requests []*request, err error) {
+	for _, r := range requests {
+		r.refuse(err)
 	}
-	return nil, nil
 }

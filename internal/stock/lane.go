@@ -243,8 +243,7 @@ func (l *lane) write(ctx context.Context, requests []*request) (short []*request
 			r.settle(o, batch.At)
 		}
 	}
-	again, err := l.refuseLimited(ctx, limited, result.Stale)
-	return append(short, again...), err
+	return append(short, l.refuseLimited(ctx, limited, result.Stale)...), nil
 }
 
 // apart does some work on requests together. Where a constraint fires, it does it on the halves of them, and on the

@@ -51,7 +51,7 @@ func (l *lane) mergeTogether(ctx context.Context, pending []*request) ([]*reques
 			r.settle(o, merge.At)
 		}
 	}
-	return l.refuseLimited(ctx, limited, false)
+	return l.refuseLimited(ctx, limited, false), nil
 }
 
 // lockSegments takes the locks of the segments, within lockWait in all, and returns a hold for each. If they are not

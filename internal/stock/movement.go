@@ -68,11 +68,10 @@ func (m Movement) check() error {
 // TakeAway plans how units leave the segments: of each as evenly as it goes, none below zero. It returns the change of each,
 // and false where there are not as many.
 func TakeAway(segments []int64, units int64) (changes []int64, ok bool) {
-	changes = make([]int64, len(segments))
-	left := sumOf(segments) - units
-	if left < 0 {
+	if units > sumOf(segments) {
 		return nil, false
 	}
+	changes = make([]int64, len(segments))
 	for units > 0 {
 		stocked := 0
 		for i, held := range segments {
