@@ -23,6 +23,7 @@ const (
 	lockWait   = 100 * time.Millisecond // for the locks of a batch, and again for those of a merge, before it goes on under the guard
 	lockTurn   = 25 * time.Millisecond  // a busy lane offers its lock to other processes this often
 	lockLinger = 2 * time.Millisecond   // an idle lane gives its lock back after this
+	wary       = 64                     // batches after one with a known order, of which more are expected
 )
 
 // lane serves orders of one SKU, in batches. One goroutine owns it.
@@ -42,6 +43,7 @@ type lane struct {
 	soldOut  time.Time // when zero was confirmed over all segments; the zero time: not
 	until    time.Time // when that ends by itself, because a reservation expires; the zero time: not
 	sweeps   int       // of expired reservations, for the batch at hand
+	again    int       // so many batches from now on may have known orders
 	last     gathering // of the batch before
 	deserted bool      // the SKU does not exist: end as soon as the queue is empty
 }
@@ -217,6 +219,7 @@ func (l *lane) deduct(ctx context.Context, pending []*request) ([]*request, erro
 func (l *lane) write(ctx context.Context, requests []*request) (short []*request, err error) {
 	batch := Batch{
 		SKU: l.sku, Layout: l.layout, Segment: l.segment, Limit: l.terms.PerBuyerLimit, At: l.service.now(), Orders: orders(requests),
+		Again: l.again > 0,
 	}
 	start := time.Now()
 	var result BatchResult
@@ -231,6 +234,7 @@ func (l *lane) write(ctx context.Context, requests []*request) (short []*request
 	}
 	l.noteSold(EventSale, batch.At, result.Outcomes)
 	l.levels[l.segment] = result.Available
+	l.expect(result.Outcomes)
 	l.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
 	var limited []*request
 	for i, r := range requests {
@@ -244,6 +248,14 @@ func (l *lane) write(ctx context.Context, requests []*request) (short []*request
 		}
 	}
 	return append(short, l.refuseLimited(ctx, limited, result.Stale)...), nil
+}
+
+// expect learns from a batch whether the next ones may have known orders: who retries is seldom alone.
+func (l *lane) expect(outcomes []Outcome) {
+	l.again = max(0, l.again-1)
+	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == Known }) {
+		l.again = wary
+	}
 }
 
 // apart does some work on requests together. Where a constraint fires, it does it on the halves of them, and on the

@@ -109,6 +109,8 @@ type Batch struct {
 	Limit   int64 // per buyer; 0: none
 	At      time.Time
 	Orders  []Order
+	// Again says that some of the orders may well be known. Nothing hangs on it but how fast the store is.
+	Again bool
 }
 
 // BatchResult has an outcome for each order of the batch, and what the segment holds afterwards.

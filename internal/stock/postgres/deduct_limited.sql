@@ -1,12 +1,13 @@
 -- Take a batch of orders from one segment of a SKU that has a buyer limit: all that are new and within it, or none.
 --
--- In:  $1 to $11 as in deduct.sql, $12 the limit; no buyer occurs twice
--- Out: as in deduct.sql, and if some orders were not inserted: those that are new, but whose buyers hold too much for
---      them (null: there are none), and whether reservations of the SKU have expired whose units are not back.
+-- In:  $1 to $11 as in deduct.sql, $12 the limit, $13 whether order ids that are there already are looked for first; no
+--      buyer occurs twice
+-- Out: as in deduct.sql, and if some orders were not inserted: those that are not known to be there, but whose buyers hold
+--      too much for them (null: there are none), and whether reservations of the SKU have expired whose units are not back.
 --
 -- A buyer is counted before the order is inserted: a row that another batch has written meanwhile is waited for and seen.
--- Buyers and order ids go in ascending. Where another batch was faster with an order id, its buyer is counted twice: then
--- the statement divides by zero, so that nothing of it is written.
+-- Buyers and order ids go in ascending. Where an order id is there that was not looked for, or another batch was faster with
+-- it, its buyer is counted twice: then the statement divides by zero, so that nothing of it is written.
 --
 -- What is looked up for each order stands in scalar sub-selects, which are looked up in the index: of tables that grow, a
 -- planner that knows old sizes reads all of the SKU for a join, or compares each order with each buyer.
@@ -20,7 +21,7 @@ WITH segment_row AS MATERIALIZED (
     SELECT o, b, q, r
     FROM segment_row, unnest($5::text[], $6::text[], $7::integer[], $10::bigint[]) AS asked (o, b, q, r)
     WHERE available >= $8::bigint
-      AND (SELECT true FROM deductions WHERE sku_id = $1 AND order_id = o) IS NULL
+      AND (NOT $13::boolean OR (SELECT true FROM deductions WHERE sku_id = $1 AND order_id = o) IS NULL)
 ), counted AS (
     INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
     SELECT $1, b, q, $12::bigint FROM fresh WHERE q <= $12

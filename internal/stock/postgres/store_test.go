@@ -195,7 +195,7 @@ func TestBatchStatementDecidesLimits(t *testing.T) {
 		var inserted, limited []string
 		var stale bool
 		err := conn.QueryRow(t.Context(), string(statement), "a", 0, int64(0), "", c.ids, c.buyers,
-			[]int32{1, 1}, int64(2), time.Now(), []int64(nil), int64(1), int64(1)).
+			[]int32{1, 1}, int64(2), time.Now(), []int64(nil), int64(1), int64(1), true).
 			Scan(&before, &orders, &after, &inserted, &limited, &stale)
 		if err != nil || !slices.Equal(inserted, c.inserted) || !slices.Equal(limited, c.limited) || stale {
 			t.Errorf("%s: %d orders, inserted %v, limited %v, stale %v, %v", c.ids, orders, inserted, limited, stale, err)

@@ -38,7 +38,10 @@ func testLimit(_ *testing.T, k *kit) {
 	k.verdicts(k.merge(nil, by("x", "k", 2), by("x2", "l", 1), by("y", "b", 3)).Outcomes, stock.Limited, stock.Accepted, stock.Known)
 	// The last unit that x may have.
 	k.verdicts(k.deduct(0, stock.Fence{}, by("x", "m", 1)).Outcomes, stock.Accepted)
-	k.balance(at, 40-2-3-1-3-1-1, 0, 11)
+	// A known order whose buyer might have bought as much again, beside a new one.
+	k.verdicts(k.deduct(0, stock.Fence{}, by("w", "e", 1), by("v", "n", 2)).Outcomes, stock.Known, stock.Accepted)
+	k.verdicts(k.deduct(0, stock.Fence{}, by("w", "o", 2), by("v", "p", 1)).Outcomes, stock.Accepted, stock.Accepted)
+	k.balance(at, 40-2-3-1-3-1-1-2-2-1, 0, 16)
 }
 
 // testLimitCountsTurns: also where a buyer occurs twice, which a lane avoids, nobody gets more than the limit.

@@ -70,6 +70,12 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"orders of one buyer race", testLimitRace},
 		{"replays at the limit race", testLimitReplayRace},
 		{"replays below the limit race", testRoomReplayRace},
+		{"buyer limit, replays expected", expecting(testLimit)},
+		{"buyer limit counts turns, replays expected", expecting(testLimitCountsTurns)},
+		{"buyer limit and what comes back, replays expected", expecting(testLimitAndWhatComesBack)},
+		{"orders of one buyer race, replays expected", expecting(testLimitRace)},
+		{"replays at the limit race, replays expected", expecting(testLimitReplayRace)},
+		{"replays below the limit race, replays expected", expecting(testRoomReplayRace)},
 		{"adjust", testAdjust},
 		{"adjust takes back what has expired first", testAdjustTakesBackFirst},
 		{"movements", testMovements},
@@ -119,6 +125,7 @@ type kit struct {
 	exec    func(ctx context.Context, statement string) error
 	limit   int64 // per buyer, of the SKU that create makes
 	layout  int64 // of the SKU, as its writes are told
+	again   bool  // batches are told that some of their orders may be known
 	damaged bool  // the case damaged the rows on purpose: no audit at its end
 }
 
@@ -136,6 +143,15 @@ func (k *kit) create(units int64, segments int) {
 func (k *kit) batch(segment int, fence stock.Fence, orders ...stock.Order) stock.Batch {
 	return stock.Batch{
 		SKU: sku, Layout: k.layout, Segment: segment, Fence: fence, Limit: k.limit, At: at, Orders: orders,
+		Again: k.again,
+	}
+}
+
+// expecting is a case whose batches are told that some of their orders may be known. It may change no outcome.
+func expecting(run func(*testing.T, *kit)) func(*testing.T, *kit) {
+	return func(t *testing.T, k *kit) {
+		k.again = true
+		run(t, k)
 	}
 }
 

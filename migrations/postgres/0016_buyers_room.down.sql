@@ -1,0 +1,1 @@
+ALTER TABLE buyers SET (fillfactor = 50);
