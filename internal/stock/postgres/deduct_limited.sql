@@ -10,7 +10,8 @@
 -- it, its buyer is counted twice: then the statement divides by zero, so that nothing of it is written.
 --
 -- What is looked up for each order stands in scalar sub-selects, which are looked up in the index: of tables that grow, a
--- planner that knows old sizes reads all of the SKU for a join, or compares each order with each buyer.
+-- planner that knows old sizes reads all of the SKU for a join, or compares each order with each buyer. The order in which
+-- the earliest expiry is asked for is that of its index.
 WITH segment_row AS MATERIALIZED (
     SELECT available
     FROM stock_segments
@@ -59,6 +60,7 @@ SELECT (SELECT available FROM segment_row),
             THEN (SELECT array_agg(o) FROM fresh
                   WHERE q > $12 OR (
                       SELECT n.units + q > $12 FROM buyers n WHERE n.sku_id = $1 AND n.buyer_id = b)) END,
-       taken.orders < cardinality($5::text[]) AND EXISTS (
-           SELECT FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $9)
+       taken.orders < cardinality($5::text[]) AND coalesce((
+           SELECT expires_at <= $9 FROM deductions WHERE sku_id = $1 AND status = 'reserved'
+           ORDER BY expires_at LIMIT 1), false)
 FROM taken
