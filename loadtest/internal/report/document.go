@@ -1,0 +1,122 @@
+// Package report is what a run of the lab found, in one shape for every scenario, and the ways to tell it: to a person in a
+// terminal, as JSON for programs and for a later comparison, as a page that opens offline, and as Markdown with plots.
+//
+// A scenario makes a Document; it knows nothing of how it is told. Who tells knows nothing of scenarios: tables, plots and
+// targets are all there is. What only one scenario has to say to programs stands beside the common members (Document.Own).
+package report
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Schema names the shape of a Document as JSON. The number grows when a member goes or changes its meaning; members may be
+// added without. docs/LAB.md describes them.
+const Schema = "inventory-lab/1"
+
+// Document is what a run found.
+type Document struct {
+	Schema      string         `json:"schema"`
+	Scenario    string         `json:"scenario"`
+	Started     time.Time      `json:"started"`
+	Elapsed     float64        `json:"elapsed_seconds"`
+	Interrupted bool           `json:"interrupted"`   // the run was stopped early: what follows is of what was measured until then
+	Seed        uint64         `json:"seed,omitzero"` // of what was sent; 0 where nothing hangs on one
+	Flags       []Flag         `json:"flags"`
+	Environment Environment    `json:"environment"`
+	Summary     []string       `json:"summary"`  // sentences, the most important first
+	Warnings    []string       `json:"warnings"` // why figures may not be what they seem
+	Figures     []Figure       `json:"figures"`  // the few that tell two runs apart; the columns of a sweep
+	Sections    []Section      `json:"sections"`
+	AuditOK     bool           `json:"audit_ok"`
+	Wrong       []string       `json:"wrong"`   // what does not add up
+	Own         jsontext.Value `json:",inline"` // an object: the members that only this scenario has
+}
+
+// Flag is a setting of the run, given or by default. None holds a secret.
+type Flag struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Figure is one number.
+type Figure struct {
+	Name  string  `json:"name"`
+	Unit  string  `json:"unit,omitempty"`
+	Value float64 `json:"value"`
+}
+
+// Environment is what figures depend on beside what is measured. What a run did not use is empty.
+type Environment struct {
+	OS          string   `json:"os"`
+	Arch        string   `json:"arch"`
+	CPUs        int      `json:"cpus"`
+	CPU         string   `json:"cpu,omitempty"` // its model
+	Go          string   `json:"go"`
+	Revision    string   `json:"revision,omitempty"` // of the program's source; "-dirty" follows where it was changed
+	PostgreSQL  string   `json:"postgresql,omitempty"`
+	Fsync       string   `json:"fsync,omitempty"`
+	SyncCommit  string   `json:"synchronous_commit,omitempty"`
+	SQLite      string   `json:"sqlite,omitempty"`
+	Redis       string   `json:"redis,omitempty"`
+	Target      string   `json:"target,omitempty"`    // where the load went
+	Generator   string   `json:"generator,omitempty"` // what sent it
+	Measurement []string `json:"measurement,omitempty"`
+}
+
+// Section is a question and its answer.
+type Section struct {
+	Name    string   `json:"name"`
+	Table   *Table   `json:"table,omitempty"`
+	Plots   []Plot   `json:"plots,omitempty"`
+	Targets []Target `json:"targets,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+}
+
+// Table has a cell of each row for each column. The first column names the row.
+type Table struct {
+	Columns []string   `json:"columns"`
+	Rows    [][]string `json:"rows"`
+}
+
+// Plot is a picture. Lines and percentiles have X in their series; bars have categories instead, a Y of each series for each.
+type Plot struct {
+	Name       string   `json:"name"` // unique in a document, and that of the same question in another run: [a-z0-9-]+
+	Title      string   `json:"title"`
+	Kind       PlotKind `json:"kind"`
+	X          Axis     `json:"x"`
+	Y          Axis     `json:"y"`
+	Categories []string `json:"categories,omitempty"`
+	Series     []Series `json:"series"`
+	Marks      []Mark   `json:"marks,omitempty"` // instants on the X axis
+}
+
+// PlotKind is how a plot is drawn.
+type PlotKind string
+
+// The kinds of plots.
+const (
+	Lines       PlotKind = "lines"
+	Bars        PlotKind = "bars"
+	Percentiles PlotKind = "percentiles" // X is a percentile below 100, on the axis of HdrHistogram: equal steps for 90, 99, 99.9 …
+)
+
+// Axis is a direction of a plot.
+type Axis struct {
+	Label string `json:"label"` // with the unit
+	Log   bool   `json:"log,omitempty"`
+}
+
+// Series is a line, or the bars of one colour.
+type Series struct {
+	Name string    `json:"name"`
+	X    []float64 `json:"x,omitempty"`
+	Y    []float64 `json:"y"`
+}
+
+// Mark is an instant that explains what a plot shows, such as the sell-out.
+type Mark struct {
+	X     float64 `json:"x"`
+	Label string  `json:"label"`
+}

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestJSONComesBack(t *testing.T) {
+	t.Parallel()
+	want := Document{
+		Schema: Schema, Scenario: "flash-sale", Started: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), Elapsed: 12.5, Seed: 1 << 63,
+		Flags:   []Flag{{"stock", "10000"}},
+		Summary: []string{"sold"}, Warnings: []string{}, Wrong: []string{}, AuditOK: true,
+		Figures: []Figure{{"p99", "ms", 3.5}},
+		Sections: []Section{{
+			Name:    "buyers",
+			Table:   &Table{Columns: []string{"", "a"}, Rows: [][]string{{"b", "1"}}},
+			Plots:   []Plot{{Name: "p", Kind: Lines, Series: []Series{{Name: "s", X: []float64{1}, Y: []float64{2}}}}},
+			Targets: []Target{AtMost("p99", 3.5, 3)},
+		}},
+	}
+	if err := want.SetOwn(map[string]int{"lines": 7}); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := want.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), `"lines":7`) {
+		t.Errorf("the scenario's own member is not at the top: %s", &text)
+	}
+	got, err := Read(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestReadRefusesOtherSchemas(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{`:                            "not a report of the lab",
+		`{"lines":3}`:                  `no "schema"`,
+		`{"schema":"inventory-lab/9"}`: "where this program knows " + Schema,
+	} {
+		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error with %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Print prints the document for a person: the summary first, then a table for each section, with what it has to reach.
+func (d Document) Print(to io.Writer) error {
+	var text strings.Builder
+	for _, line := range d.Summary {
+		fmt.Fprintln(&text, line)
+	}
+	for _, line := range d.Warnings {
+		fmt.Fprintf(&text, "WARNING: %s\n", line)
+	}
+	if d.Interrupted {
+		text.WriteString("WARNING: interrupted; these are the figures of what was measured until then\n")
+	}
+	for _, s := range d.Sections {
+		if err := s.print(&text); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(&text, "\n%s\n", d.verdict())
+	for _, wrong := range d.Wrong {
+		fmt.Fprintf(&text, "  %s\n", wrong)
+	}
+	fmt.Fprintln(&text, d.Environment)
+	_, err := io.WriteString(to, text.String())
+	return err
+}
+
+func (s Section) print(text *strings.Builder) error {
+	fmt.Fprintf(text, "\n%s\n", s.Name)
+	if s.Table != nil {
+		if err := s.Table.Print(text); err != nil {
+			return err
+		}
+	}
+	for _, line := range s.Notes {
+		fmt.Fprintf(text, "  %s\n", line)
+	}
+	for _, t := range s.Targets {
+		fmt.Fprintf(text, "  %s\n", t)
+	}
+	return nil
+}
+
+// verdict is what the audit found, in a line.
+func (d Document) verdict() string {
+	if d.AuditOK {
+		return "audit: OK"
+	}
+	return "audit: FAILED"
+}
+
+// String is the environment in a line.
+func (e Environment) String() string {
+	parts := []string{fmt.Sprintf("%s/%s, %d processors for all", e.OS, e.Arch, e.CPUs), e.Go}
+	for _, part := range []struct{ name, value string }{
+		{"PostgreSQL ", e.PostgreSQL},
+		{"fsync ", e.Fsync},
+		{"synchronous_commit ", e.SyncCommit},
+		{"SQLite ", e.SQLite},
+		{"Redis ", e.Redis},
+		{"requests sent by ", e.Generator},
+		{"revision ", e.Revision},
+		{"", strings.Join(e.Measurement, "; ")},
+	} {
+		if part.value != "" {
+			parts = append(parts, part.name+part.value)
+		}
+	}
+	return strings.Join(parts, "; ") + "."
+}
