@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
 
@@ -25,7 +26,11 @@ func (t Table) Markdown() string {
 	var text strings.Builder
 	first := true
 	for row := range t.lines() {
-		fmt.Fprintf(&text, "| %s |\n", strings.Join(row, " | "))
+		text.WriteString("|")
+		for _, cell := range row {
+			fmt.Fprintf(&text, " %s |", escaped(cell, "|<"))
+		}
+		text.WriteString("\n")
 		if first {
 			fmt.Fprintf(&text, "|---|%s\n", strings.Repeat("---:|", len(row)-1))
 		}
@@ -48,10 +53,16 @@ func (t Table) lines() func(yield func([]string) bool) {
 	}
 }
 
-// Number is short, and has three digits where it is small.
+// mostTold is further from 0 than any figure of a run.
+const mostTold = 1e18
+
+// Number is short, and has three digits where it is small. What is no number is a dash.
 func Number(value float64) string {
-	if value >= 100 || value == 0 {
-		return humanize.Comma(int64(value + 0.5))
+	switch size := math.Abs(value); {
+	case math.IsNaN(value) || math.IsInf(value, 0):
+		return "-"
+	case size == 0 || size >= 100 && size <= mostTold:
+		return humanize.Comma(int64(math.Round(value)))
 	}
 	return fmt.Sprintf("%.3g", value)
 }

@@ -41,12 +41,12 @@ func (t Target) String() string {
 // Markdown is the target as an item of a list.
 func (t Target) Markdown() string {
 	if t.Met {
-		return "- " + t.figure() + ", met"
+		return "- " + escaped(t.figure(), "<") + ", met"
 	}
-	return "- " + t.figure() + ", **missed**"
+	return "- " + escaped(t.figure(), "<") + ", **missed**"
 }
 
 // figure is the target with its value.
 func (t Target) figure() string {
-	return fmt.Sprintf("%s: %.3g (target: %s %.3g)", t.What, t.Value, t.Sign, t.Bound)
+	return fmt.Sprintf("%s: %s (target: %s %s)", t.What, Number(t.Value), t.Sign, Number(t.Bound))
 }

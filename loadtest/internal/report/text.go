@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // Print prints the document for a person: the summary first, then a table for each section, with what it has to reach.
@@ -74,4 +75,39 @@ func (e Environment) String() string {
 		}
 	}
 	return strings.Join(parts, "; ") + "."
+}
+
+// Duration is how long the run took, for a person.
+func (d Document) Duration() string {
+	return time.Duration(d.Elapsed * float64(time.Second)).Round(100 * time.Millisecond).String()
+}
+
+// Facts are the environment by its parts, of which none is empty.
+func (e Environment) Facts() (facts []Flag) {
+	for _, fact := range append([]Flag{
+		{"system", e.OS + "/" + e.Arch},
+		{"processors", Number(float64(e.CPUs)) + " for all"},
+		{"processor", e.CPU},
+		{"Go", e.Go},
+		{"revision", e.Revision},
+		{"PostgreSQL", e.PostgreSQL},
+		{"fsync", e.Fsync},
+		{"synchronous_commit", e.SyncCommit},
+		{"SQLite", e.SQLite},
+		{"Redis", e.Redis},
+		{"target", e.Target},
+		{"requests sent by", e.Generator},
+	}, e.measurement()...) {
+		if fact.Value != "" {
+			facts = append(facts, fact)
+		}
+	}
+	return facts
+}
+
+func (e Environment) measurement() (facts []Flag) {
+	for _, line := range e.Measurement {
+		facts = append(facts, Flag{"measurement", line})
+	}
+	return facts
 }

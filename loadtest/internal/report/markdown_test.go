@@ -1,0 +1,43 @@
+package report
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	d := Document{
+		Scenario: "tail", Environment: Environment{OS: "linux", Arch: "amd64", CPUs: 2, Go: "go1.26"}, AuditOK: true,
+		Sections: []Section{{
+			Name: "the last 1%", Plots: []Plot{{Name: "left", Title: "What is left [units]"}},
+			Table:   &Table{[]string{"", "a|b"}, [][]string{{"<x>", "1"}}},
+			Targets: []Target{AtMost("stranded", 0, 0)}, Notes: []string{"one note"},
+		}, {Name: "empty"}},
+	}
+	want := `linux/amd64, 2 processors for all; go1.26.
+
+### the last 1%
+
+![What is left \[units\]](plots/tail-left.svg)
+
+|  | a\|b |
+|---|---:|
+| \<x> | 1 |
+
+- stranded: 0 (target: at most 0), met
+- one note
+
+### empty
+
+- audit: OK
+`
+	if got := d.Markdown("plots/"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	d.AuditOK, d.Wrong = false, []string{"1 unit is missing"}
+	got := d.Markdown("")
+	if strings.Contains(got, "![") || !strings.HasSuffix(got, "- audit: FAILED\n  - 1 unit is missing\n") {
+		t.Error(got)
+	}
+}
