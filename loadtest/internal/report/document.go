@@ -108,15 +108,17 @@ type Axis struct {
 	Log   bool   `json:"log,omitempty"`
 }
 
-// Series is a line, or the bars of one colour.
+// Series is a line, or the bars of one colour. What is not a number is a gap.
 type Series struct {
-	Name string    `json:"name"`
-	X    []float64 `json:"x,omitempty"`
-	Y    []float64 `json:"y"`
+	Name  string    `json:"name"`
+	X     []float64 `json:"x,omitempty"`
+	Y     []float64 `json:"y"`
+	Other bool      `json:"-"` // of the run that this one is compared with (Overlay)
 }
 
 // Mark is an instant that explains what a plot shows, such as the sell-out.
 type Mark struct {
 	X     float64 `json:"x"`
 	Label string  `json:"label"`
+	Other bool    `json:"-"` // of the run that this one is compared with (Overlay)
 }
