@@ -1,0 +1,164 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Comparable tells in one line why two reports cannot be laid over each other.
+func Comparable(this, other string) error {
+	if this != other {
+		return fmt.Errorf("a report of the scenario %s cannot be compared with one of %s", other, this)
+	}
+	return nil
+}
+
+// Overlay is this run's document with another run of the same scenario laid over it: plots of one name have the series of
+// both, and a section in front compares the figures, and tells in what the runs were not alike. Everything else is this run's.
+func Overlay(this, other Document) Document {
+	laid := this
+	laid.Sections = []Section{compared(this, other)}
+	plots := map[string]Plot{}
+	for _, s := range other.Sections {
+		for _, p := range s.Plots {
+			plots[p.Name] = p
+		}
+	}
+	for _, s := range this.Sections {
+		s.Plots = slices.Clone(s.Plots)
+		for i, p := range s.Plots {
+			if namesake, has := plots[p.Name]; has && namesake.Kind == p.Kind {
+				s.Plots[i] = overlayPlot(p, namesake)
+			}
+		}
+		laid.Sections = append(laid.Sections, s)
+	}
+	return laid
+}
+
+// overlayPlot is a plot with the series of another run, each beside its namesake.
+func overlayPlot(p, other Plot) Plot {
+	p.Categories, p.Marks = slices.Clone(p.Categories), slices.Clone(p.Marks)
+	for _, category := range other.Categories {
+		if !slices.Contains(p.Categories, category) {
+			p.Categories = append(p.Categories, category)
+		}
+	}
+	p.Series = overlaySeries(p.Series, other.laid(p))
+	for _, m := range other.Marks {
+		if slices.Contains(p.Marks, m) {
+			continue // the same instant of both
+		}
+		m.Label, m.Other = otherName(m.Label), true
+		p.Marks = append(p.Marks, m)
+	}
+	return p
+}
+
+// laid are the series of a plot for another plot of its name.
+func (p Plot) laid(onto Plot) (all []Series) {
+	for _, s := range p.Series {
+		s.Name, s.Other = otherName(cmp.Or(s.Name, thisRun)), true
+		if onto.Kind == Bars {
+			s.Y = rearranged(s.Y, p.Categories, onto.Categories)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// overlaySeries puts each series of another run behind that of this one with its name, and what is left over last.
+func overlaySeries(these, others []Series) (all []Series) {
+	for _, s := range these {
+		s.Name = cmp.Or(s.Name, thisRun)
+		all = append(all, s)
+		if i := slices.IndexFunc(others, func(o Series) bool { return o.Name == otherName(s.Name) }); i >= 0 {
+			all = append(all, others[i])
+			others = slices.Delete(others, i, i+1)
+		}
+	}
+	return append(all, others...)
+}
+
+// rearranged are values of some categories in the order of others, with a gap where there is none.
+func rearranged(values []float64, from, to []string) (all []float64) {
+	for _, category := range to {
+		value := math.NaN()
+		if i := slices.Index(from, category); i >= 0 && i < len(values) {
+			value = values[i]
+		}
+		all = append(all, value)
+	}
+	return all
+}
+
+// compared is the figures of both, and what else tells the runs apart.
+func compared(this, other Document) Section {
+	table := &Table{Columns: []string{"", "this run", "other run", "this / other"}}
+	for _, f := range this.Figures {
+		table.Rows = append(table.Rows, comparedFigure(f, f.Value, figure(other, f)))
+	}
+	for _, f := range other.Figures {
+		if math.IsNaN(figure(this, f)) {
+			table.Rows = append(table.Rows, comparedFigure(f, math.NaN(), f.Value))
+		}
+	}
+	return Section{Name: "compared", Table: table, Notes: differences(this, other)}
+}
+
+// figure is the value of a document's figure of that name and unit, or no number.
+func figure(d Document, like Figure) float64 {
+	for _, f := range d.Figures {
+		if f.Name == like.Name && f.Unit == like.Unit {
+			return f.Value
+		}
+	}
+	return math.NaN()
+}
+
+func comparedFigure(f Figure, this, other float64) []string {
+	name := f.Name
+	if f.Unit != "" {
+		name += ", " + f.Unit
+	}
+	return []string{name, Number(this), Number(other), Number(this / other)}
+}
+
+// differences are what has to be known of the other run before its figures are held against this one's.
+func differences(this, other Document) (notes []string) {
+	notes = append(notes, fmt.Sprintf("the other run: started %s, took %s", other.Started.Format(time.RFC1123), other.Duration()))
+	if other.Interrupted {
+		notes = append(notes, "the other run was interrupted")
+	}
+	if !other.AuditOK {
+		notes = append(notes, "the audit of the other run FAILED")
+	}
+	if this.Seed != other.Seed {
+		notes = append(notes, fmt.Sprintf("seed: %d here, %d there", this.Seed, other.Seed))
+	}
+	notes = append(notes, unlike("--", this.Flags, other.Flags)...)
+	return append(notes, unlike("", this.Environment.Facts(), other.Environment.Facts())...)
+}
+
+// unlike are the settings of which two runs have different values.
+func unlike(prefix string, this, other []Flag) (notes []string) {
+	there := map[string]string{}
+	for _, f := range other {
+		there[f.Name] = f.Value
+	}
+	for _, f := range this {
+		if there[f.Name] != f.Value {
+			notes = append(notes, fmt.Sprintf("%s%s: %s here, %s there", prefix, f.Name, cmp.Or(f.Value, "none"), cmp.Or(there[f.Name], "none")))
+		}
+		delete(there, f.Name)
+	}
+	for _, f := range other {
+		if value, only := there[f.Name]; only && value != "" {
+			notes = append(notes, fmt.Sprintf("%s%s: none here, %s there", prefix, f.Name, value))
+		}
+	}
+	return notes
+}
