@@ -4,14 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // WriteJSON writes the document as one object, on one line.
 func (d Document) WriteJSON(to io.Writer) error {
 	d.Schema = Schema
-	if err := json.MarshalWrite(to, d); err != nil {
+	if err := json.MarshalWrite(to, d, json.WithMarshalers(json.MarshalToFunc(writeNumber))); err != nil {
 		return err
 	}
 	_, err := io.WriteString(to, "\n")
@@ -21,7 +23,7 @@ func (d Document) WriteJSON(to io.Writer) error {
 // Read reads a document that WriteJSON has written, of this schema.
 func Read(from io.Reader) (Document, error) {
 	var d Document
-	if err := json.UnmarshalRead(from, &d); err != nil {
+	if err := json.UnmarshalRead(from, &d, json.WithUnmarshalers(json.UnmarshalFromFunc(readNumber))); err != nil {
 		return Document{}, fmt.Errorf("not a report of the lab: %w", err)
 	}
 	switch d.Schema {
@@ -33,9 +35,27 @@ func Read(from io.Reader) (Document, error) {
 	return Document{}, fmt.Errorf("a report of the schema %s, where this program knows %s", d.Schema, Schema)
 }
 
+// writeNumber writes null for what is no number: JSON has no word for it, and a report must not be lost for a gap in a plot.
+func writeNumber(to *jsontext.Encoder, value float64) error {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return to.WriteToken(jsontext.Null)
+	}
+	return errors.ErrUnsupported // as usual
+}
+
+// readNumber takes null for a gap.
+func readNumber(from *jsontext.Decoder, value *float64) error {
+	if from.PeekKind() != jsontext.KindNull {
+		return errors.ErrUnsupported // as usual
+	}
+	*value = math.NaN()
+	_, err := from.ReadToken()
+	return err
+}
+
 // SetOwn makes the members that only one scenario has of a struct or a map.
 func (d *Document) SetOwn(members any) error {
-	text, err := json.Marshal(members)
+	text, err := json.Marshal(members, json.WithMarshalers(json.MarshalToFunc(writeNumber)))
 	if err != nil {
 		return fmt.Errorf("the members of %s: %w", d.Scenario, err)
 	}

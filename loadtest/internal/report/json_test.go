@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -38,6 +39,27 @@ func TestJSONComesBack(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+// TestGapsComeBack writes what JSON has no word for: a plot with a gap does not cost a run its report.
+func TestGapsComeBack(t *testing.T) {
+	t.Parallel()
+	d := Document{Sections: []Section{{Plots: []Plot{{Series: []Series{{Y: []float64{1, math.NaN(), math.Inf(1), 2}}}}}}}}
+	if err := d.SetOwn(map[string]float64{"ratio": math.Inf(1)}); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := d.WriteJSON(&text); err != nil || !strings.Contains(text.String(), `"y":[1,null,null,2]`) {
+		t.Fatalf("%v: %s", err, &text)
+	}
+	got, err := Read(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := got.plots()[0].Series[0].Y
+	if len(y) != 4 || y[0] != 1 || !math.IsNaN(y[1]) || !math.IsNaN(y[2]) || y[3] != 2 {
+		t.Errorf("%v", y)
 	}
 }
 
