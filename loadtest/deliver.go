@@ -15,6 +15,9 @@ import (
 // reportFlags choose who is told what a run found. Every scenario has them.
 type reportFlags struct {
 	JSON string `help:"Write the report as one JSON object (docs/LAB.md) to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	HTML string `name:"html" help:"Write the report as a page with plots to this file, which opens without a network; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	// Compare is the report of a run that was before.
+	Compare earlier `help:"A report of the same scenario that an earlier run has written with --json: what is printed, and the page of --html, compare this run with it. Default: none." placeholder:"FILE"`
 }
 
 // deliver measures, and hands the report to whoever the flags name. What it writes to is opened beforehand: a run would be
@@ -39,17 +42,26 @@ type outputs struct {
 
 // written is a way to tell a report, and where to.
 type written struct {
-	flag string // "" is standard output, for a person
+	flag string // or who reads it
 	to   io.Writer
-	tell func(report.Document, io.Writer) error
+	tell teller
 }
 
+// teller is a way to tell a report.
+type teller func(report.Document, io.Writer) error
+
 func (f reportFlags) open(s cli.Streams) (*outputs, error) {
-	o := &outputs{}
-	if f.JSON != "-" {
-		o.all = append(o.all, written{"", s.Out, report.Document.Print})
+	if f.JSON != "" && f.JSON == f.HTML {
+		return nil, fmt.Errorf("--json and --html cannot both be written to %s", f.JSON)
 	}
-	err := o.add("--json", f.JSON, s.Out, report.Document.WriteJSON)
+	o := &outputs{}
+	if f.JSON != "-" && f.HTML != "-" {
+		o.all = append(o.all, written{"for a person", s.Out, f.Compare.laidUnder(report.Document.Print)})
+	}
+	err := o.add("--json", f.JSON, s.Out, report.Document.WriteJSON) // of this run alone, so that it can be compared with
+	if err == nil {
+		err = o.add("--html", f.HTML, s.Out, f.Compare.laidUnder(report.Document.WriteHTML))
+	}
 	if err != nil {
 		return nil, errors.Join(err, o.close())
 	}
@@ -57,7 +69,7 @@ func (f reportFlags) open(s cli.Streams) (*outputs, error) {
 }
 
 // add opens a file that a flag names, and empties it: what is in it afterwards is this run's.
-func (o *outputs) add(flag, name string, standard io.Writer, tell func(report.Document, io.Writer) error) error {
+func (o *outputs) add(flag, name string, standard io.Writer, tell teller) error {
 	switch name {
 	case "":
 		return nil
