@@ -42,10 +42,10 @@ test-short: servers ## Run the quick tests, in under a minute
 
 # Apart from make test, which installs no browser.
 .PHONY: test-browser
-test-browser: servers ## Run the tests of the page at /docs in Chromium, which must be on PATH
+test-browser: servers ## Run the tests of the page at /docs and of the lab's in Chromium, which must be on PATH
 	@command -v chromium chromium-browser google-chrome >/dev/null || { \
 		echo "chromium is missing, run: apt-get install -y --no-install-recommends chromium" >&2; exit 1; }
-	$(GO) test -count 1 -tags browser -run Browser ./internal/api
+	$(GO) test -count 1 -tags browser -run Browser ./internal/api ./loadtest/internal/report
 
 .PHONY: check
 check: check-format check-lint check-modules check-generated check-compose ## Hold the code against the house rules
