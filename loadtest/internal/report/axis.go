@@ -38,7 +38,7 @@ func (s scale) at(value, from, to float64) float64 {
 }
 
 // drawable tells numbers from the rest.
-func drawable(value float64) bool { return math.Abs(value) <= mostDrawn }
+func drawable(value float64) bool { return math.Abs(value) <= mostTold }
 
 // bounds are the least and the greatest place that values have on an axis, or 0 and 1 if none has one.
 func bounds(values []float64, warp func(float64) float64) (least, most float64) {
