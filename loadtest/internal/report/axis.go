@@ -8,7 +8,6 @@ import (
 )
 
 const (
-	mostDrawn  = 1e18  // what is further from 0 is left out, as NaN is: no figure of a run is
 	leastDrawn = 1e-15 // what differs by less, or is nearer to 0 on a logarithmic axis, no axis tells apart
 	xSteps     = 8     // of a linear axis from left to right, about
 	ySteps     = 5     // of one that shows sizes
@@ -37,7 +36,7 @@ func (s scale) at(value, from, to float64) float64 {
 	return from + (s.warp(value)-s.from)/(s.to-s.from)*(to-from)
 }
 
-// drawable tells numbers from the rest.
+// drawable tells numbers from the rest: what is further from 0 than any figure is left out, as NaN is.
 func drawable(value float64) bool { return math.Abs(value) <= mostTold }
 
 // bounds are the least and the greatest place that values have on an axis, or 0 and 1 if none has one.
