@@ -28,6 +28,9 @@ func (h *Histogram) Record(took time.Duration) {
 // Add counts all that other has counted.
 func (h *Histogram) Add(other *Histogram) { h.counts.Merge(other.counts) }
 
+// Reset forgets all that was counted.
+func (h *Histogram) Reset() { h.counts.Reset() }
+
 // Count is the number of recorded times.
 func (h *Histogram) Count() int64 { return h.counts.TotalCount() }
 
