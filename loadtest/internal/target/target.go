@@ -3,6 +3,8 @@
 // There are four kinds. Without URLs, the service runs inside, on a temporary SQLite file and the embedded Redis.
 // With private servers, it runs inside, on a PostgreSQL and a Redis started for it. With a database or Redis URL, it
 // runs inside on those. With service URLs nothing is started.
+//
+// Inside is this process, or one of its own that the lab starts, whose work can be told from that of whoever sends load.
 package target
 
 import (
@@ -35,12 +37,18 @@ type Config struct {
 	ServiceURLs []string // running services
 	APIKey      string   // that they take; "" is none
 	Logger      *slog.Logger
+	Process     *Process // where the service inside runs; nil: in this one
 }
 
 // Target is a service to send load to.
 type Target struct {
 	URLs []string // of the API
 	Name string   // for people; without secrets
+	// AdminURLs are those of the services that were started here, which serve metrics there, and PIDs are their processes.
+	AdminURLs []string
+	PIDs      []int
+	// RedisURL is where the service that was started here keeps its locks; "" is one inside it, or that of others.
+	RedisURL string
 
 	databaseURL string
 	// closers undo what Open did, the last first.
@@ -93,6 +101,13 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 		t.onClose(func(context.Context) error { return os.RemoveAll(folder) })
 		t.databaseURL, databaseName = "sqlite:"+filepath.Join(folder, "inventory.db"), "a temporary SQLite file"
 	}
+	t.Name = "the service inside, on " + databaseName + " and " + redisName
+	if redisURL != app.Embedded {
+		t.RedisURL = redisURL
+	}
+	if c.Process != nil {
+		return t.startProcess(ctx, c.Process, redisURL)
+	}
 	service, err := app.Start(ctx, app.Config{
 		DatabaseURL: t.databaseURL, RedisURL: redisURL, DrainTimeout: drainTimeout, Logger: c.Logger,
 	})
@@ -100,8 +115,20 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 		return fmt.Errorf("start the service: %w", err)
 	}
 	t.onClose(service.Close)
-	t.URLs, t.Name = []string{service.URL()}, "the service inside, on "+databaseName+" and "+redisName
+	t.URLs, t.AdminURLs, t.PIDs = []string{service.URL()}, []string{service.AdminURL()}, []int{os.Getpid()}
 	return nil
+}
+
+// DatabaseURL is where the rows are. It may hold a password.
+func (t *Target) DatabaseURL() string { return t.databaseURL }
+
+// Read opens the rows, beside the running service.
+func (t *Target) Read(ctx context.Context) (stock.Store, error) {
+	store, err := app.OpenForReading(ctx, t.databaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("open the database for the audit: %w", err)
+	}
+	return store, nil
 }
 
 // Audit recomputes the balance of every SKU from the rows, beside the running service.

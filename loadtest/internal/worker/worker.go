@@ -27,9 +27,14 @@ type Process struct {
 
 // Start starts a process by its command line, and tells it its job. One that has not ended after limit is killed.
 func Start(ctx context.Context, command []string, job any, limit time.Duration) (*Process, error) {
+	return StartLogging(ctx, command, job, limit, io.Discard)
+}
+
+// StartLogging is Start for a process whose standard error somebody reads.
+func StartLogging(ctx context.Context, command []string, job any, limit time.Duration, logs io.Writer) (*Process, error) {
 	ctx, stop := context.WithTimeout(ctx, limit)
 	p := &Process{command: exec.CommandContext(ctx, command[0], command[1:]...), stop: stop}
-	p.command.Stderr = &p.errs
+	p.command.Stderr = io.MultiWriter(&p.errs, logs)
 	if err := p.start(); err != nil {
 		stop()
 		return nil, fmt.Errorf("start a process: %w", err)
@@ -51,6 +56,9 @@ func (p *Process) start() (err error) {
 	p.out = bufio.NewReader(out)
 	return p.command.Start()
 }
+
+// PID is the number of the process.
+func (p *Process) PID() int { return p.command.Process.Pid }
 
 // Hear reads a line that the process says.
 func (p *Process) Hear() (string, error) {

@@ -1,0 +1,90 @@
+package target
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"inventory/internal/app"
+	"inventory/internal/cli"
+	"inventory/loadtest/internal/worker"
+)
+
+// Process is a process of its own for the service.
+type Process struct {
+	Command  []string  // command line of a process that does Serve
+	Logs     io.Writer // where the service logs
+	LogLevel slog.Level
+}
+
+// processLimit is how long a service lives at most, whatever happens to the lab.
+const processLimit = 7 * 24 * time.Hour
+
+// job is what the process is told.
+type job struct {
+	DatabaseURL string     `json:"database_url"`
+	RedisURL    string     `json:"redis_url"`
+	LogLevel    slog.Level `json:"log_level"`
+}
+
+// up is what it says once it serves, or cannot.
+type up struct {
+	URL      string `json:"url"`
+	AdminURL string `json:"admin_url"`
+	Error    string `json:"error"`
+}
+
+// startProcess starts the service in a process of its own. It outlives the end of ctx: what is under way is answered,
+// and Close ends it.
+func (t *Target) startProcess(ctx context.Context, p *Process, redisURL string) error {
+	j := job{DatabaseURL: t.databaseURL, RedisURL: redisURL, LogLevel: p.LogLevel}
+	process, err := worker.StartLogging(context.WithoutCancel(ctx), p.Command, j, processLimit, p.Logs)
+	if err != nil {
+		return err
+	}
+	t.onClose(func(context.Context) error { return process.End() })
+	said, err := process.Hear()
+	if err != nil {
+		return fmt.Errorf("start the service: %w", err)
+	}
+	var u up
+	if err := json.Unmarshal([]byte(said), &u); err != nil {
+		return fmt.Errorf("start the service: understand it: %w", err)
+	}
+	if u.Error != "" {
+		return fmt.Errorf("start the service: %s", u.Error)
+	}
+	t.URLs, t.AdminURLs, t.PIDs = []string{u.URL}, []string{u.AdminURL}, []int{process.PID()}
+	return nil
+}
+
+// Serve is the service in a process that was started for it: it reads its job, tells where it is, and serves until
+// nobody talks to it any more. Signals do not end it: a terminal sends them to all processes of the lab, which needs
+// the answers that are under way.
+func Serve(ctx context.Context, in io.Reader, s cli.Streams) (err error) {
+	ctx = context.WithoutCancel(ctx)
+	lines := bufio.NewScanner(in)
+	if !lines.Scan() {
+		return errors.New("there is no job")
+	}
+	var j job
+	if err := json.Unmarshal(lines.Bytes(), &j); err != nil {
+		return fmt.Errorf("read the job: %w", err)
+	}
+	say := json.NewEncoder(s.Out)
+	service, err := app.Start(ctx, app.Config{
+		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, DrainTimeout: drainTimeout,
+		Logger: slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: j.LogLevel})),
+	})
+	if err != nil {
+		return say.Encode(up{Error: err.Error()})
+	}
+	err = say.Encode(up{URL: service.URL(), AdminURL: service.AdminURL()})
+	lines.Scan() // until nobody talks any more
+	return errors.Join(err, service.Close(ctx))
+}
