@@ -1,5 +1,6 @@
 // Command loadtest is the load lab: it sends load to the service over real HTTP, measures, and audits what came of it.
 //
+//	go run ./loadtest flash-sale a sale, from the minutes before it opens to the storm of retries
 //	go run ./loadtest replay     the order lines of a real shop
 //	go run ./loadtest locks      our kinds of locks beside their peers
 //	go run ./loadtest contenders the ways to sell one hot SKU, ours among them
@@ -11,7 +12,10 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
+	"os"
 
 	"github.com/alecthomas/kong"
 
@@ -21,11 +25,13 @@ import (
 
 // scenarios are the sub-commands.
 type scenarios struct {
+	FlashSale  flashSaleCommand  `cmd:"" help:"Sell one hot SKU to buyers who come when they like, from before the sale opens until after it has sold out, and hold the answers against the rows. Exit status 1 if a request failed or anything does not add up."`
 	Replay     replayCommand     `cmd:"" help:"Replay the order lines of a real shop, and hold the answers against the rows. Exit status 1 if any line failed or anything does not add up."`
 	Locks      locksCommand      `cmd:"" help:"Compare our kinds of locks with their peers, in one run. Exit status 1 if one of ours let two in at once, or failed."`
 	Contenders contendersCommand `cmd:"" help:"Compare the ways to sell one hot SKU, in one run: inside the process, and over HTTP. Exit status 1 if the rows do not add up, or one of ours failed."`
 	Segments   segmentsCommand   `cmd:"" help:"Sell one hot SKU of few and many segments by one and several processes; stop one of them, and ask for too much. Exit status 1 if the rows do not add up."`
 
+	ServiceWorker    serviceWorkerCommand    `cmd:"" hidden:""`
 	LocksWorker      locksWorkerCommand      `cmd:"" hidden:""`
 	ContendersWorker contendersWorkerCommand `cmd:"" hidden:""`
 	SegmentsWorker   segmentsWorkerCommand   `cmd:"" hidden:""`
@@ -58,4 +64,23 @@ func (f targetFlags) config(s cli.Streams) target.Config {
 		Private: f.PrivateServers, DatabaseURL: f.DatabaseURL, RedisURL: f.RedisURL, ServiceURLs: f.URL, APIKey: f.APIKey,
 		Logger: slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: f.LogLevel})),
 	}
+}
+
+// apart is config with the service inside in a process of its own.
+func (f targetFlags) apart(s cli.Streams) (target.Config, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return target.Config{}, fmt.Errorf("find the program, which other processes run too: %w", err)
+	}
+	c := f.config(s)
+	c.Process = &target.Process{Command: []string{program, "service-worker"}, Logs: s.Err, LogLevel: f.LogLevel}
+	return c, nil
+}
+
+// serviceWorkerCommand is the service under load, in a process of its own: the lab starts it.
+type serviceWorkerCommand struct{}
+
+// Run does what standard input says.
+func (*serviceWorkerCommand) Run(ctx context.Context, s cli.Streams) error {
+	return target.Serve(ctx, os.Stdin, s)
 }

@@ -79,3 +79,6 @@ func Length(phases []Phase) (all time.Duration) {
 func newRandom(seed uint64, purpose string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sha256.Sum256(binary.BigEndian.AppendUint64([]byte(purpose), seed))))
 }
+
+// SeedOf derives a seed for a part of a run.
+func SeedOf(seed uint64, part string) uint64 { return newRandom(seed, part).Uint64() }

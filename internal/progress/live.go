@@ -1,0 +1,56 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// Live shows how a run of a known length gets on: a bar with a line of text on a terminal, and elsewhere a line every few
+// seconds. It is for one goroutine.
+type Live struct {
+	to    io.Writer
+	total time.Duration
+	bar   *progressbar.ProgressBar // nil where there is no terminal
+	told  time.Duration            // when the last line was printed
+}
+
+// every is how far lines are apart where there is no terminal.
+const every = 5 * time.Second
+
+// NewLive starts to show a run that will take total.
+func NewLive(to io.Writer, total time.Duration) *Live {
+	l := &Live{to: to, total: max(total, 1), told: -every}
+	if file, ok := to.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		l.bar = progressbar.NewOptions64(int64(l.total), progressbar.OptionSetWriter(to), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetElapsedTime(false), progressbar.OptionSetPredictTime(false), progressbar.OptionSetWidth(10))
+	}
+	return l
+}
+
+// Tell shows what is known after done of the total. What a broken terminal or pipe says is no reason to end a run.
+func (l *Live) Tell(done time.Duration, text string) {
+	done = min(max(done, 0), l.total)
+	left := (l.total - done).Round(time.Second)
+	if l.bar != nil {
+		_ = l.bar.Set64(int64(done))
+		l.bar.Describe(fmt.Sprintf("%s, %v left", text, left))
+		return
+	}
+	if done-l.told < every {
+		return
+	}
+	l.told = done
+	_, _ = fmt.Fprintf(l.to, "%3.0f%%, %v left: %s\n", 100*float64(done)/float64(l.total), left, text)
+}
+
+// Finish clears the bar, also when not all is done.
+func (l *Live) Finish() {
+	if l.bar != nil {
+		_ = l.bar.Finish()
+	}
+}

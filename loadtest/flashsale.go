@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"inventory/internal/cli"
+	"inventory/loadtest/internal/flashsale"
+	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/target"
+)
+
+type flashSaleCommand struct {
+	Stock         int64  `help:"Units of a round's SKU, 1 to 1000000000. Default: ${default}." default:"10000" placeholder:"UNITS"`
+	Segments      int    `help:"Segments of the SKU, 1 to 1024. Default: ${default}." default:"10" placeholder:"NUMBER"`
+	Quantity      string `help:"Units of an order, a number or a range such as 1-5. Default: ${default}." default:"1" placeholder:"UNITS"`
+	PerBuyerLimit int64  `help:"Units that one buyer may have; 0 is any number. Default: ${default}." default:"0" placeholder:"UNITS"`
+	Buyers        int    `help:"Buyers whom each new order is drawn from; 0 gives each order a buyer of its own. Default: ${default}." default:"0" placeholder:"NUMBER"`
+	Rounds        int    `help:"Rounds, 1 to 100, each of which sells a SKU of its own. Default: ${default}." default:"5" placeholder:"NUMBER"`
+	Quick         bool   `help:"One round. Default: off."`
+	Seed          uint64 `help:"What the requests and their times follow from; 0 draws one. A database sells a seed once. Default: ${default}." default:"0" placeholder:"NUMBER"`
+	Arrivals      string `help:"How requests of a rate lie in time: poisson, as people come, or even. Default: ${default}." default:"poisson" enum:"poisson,even" placeholder:"KIND"`
+	Connections   int    `help:"Connections, 1 to 10000, each with one request under way. Default: ${default}." default:"256" placeholder:"NUMBER"`
+	Rates         string `help:"CSV file of seconds,rate[,name] (docs/LAB.md) instead of the eight flags of phases. Default: none." placeholder:"FILE"`
+
+	TrickleRate  float64       `help:"Requests a second before the sale opens, 0 to 100000. Default: ${default}." default:"100" placeholder:"RATE"`
+	TrickleFor   time.Duration `help:"How long before the sale opens requests come. Default: ${default}." default:"2s" placeholder:"DURATION"`
+	SpikeRate    float64       `help:"Orders a second once the sale is open, 0 to 100000. Default: ${default}." default:"5000" placeholder:"RATE"`
+	SpikeFor     time.Duration `help:"How long new orders come at that rate. Default: ${default}." default:"6s" placeholder:"DURATION"`
+	StormRate    float64       `help:"Retries a second after the spike, 0 to 100000. Default: ${default}." default:"3000" placeholder:"RATE"`
+	StormFor     time.Duration `help:"How long retries come at that rate. Default: ${default}." default:"3s" placeholder:"DURATION"`
+	CoolDownRate float64       `help:"Requests a second after that, half of them retries, 0 to 100000. Default: ${default}." default:"200" placeholder:"RATE"`
+	CoolDownFor  time.Duration `help:"How long requests come at that rate. Default: ${default}." default:"2s" placeholder:"DURATION"`
+
+	reportFlags
+	targetFlags
+}
+
+// mostRequests bounds what a run plans: each request is remembered, with a hundred bytes or so.
+const mostRequests = 5e6
+
+// Validate tells kong which flag is wrong.
+func (c *flashSaleCommand) Validate() error {
+	for _, check := range []struct {
+		is, least, most float64
+		flag            string
+	}{
+		{float64(c.Stock), 1, 1e9, "--stock"},
+		{float64(c.Segments), 1, 1024, "--segments"},
+		{float64(c.PerBuyerLimit), 0, 1e9, "--per-buyer-limit"},
+		{float64(c.Buyers), 0, 1e9, "--buyers"},
+		{float64(c.Rounds), 1, 100, "--rounds"},
+		{float64(c.Connections), 1, 10_000, "--connections"},
+		{c.TrickleRate, 0, flashsale.MostRate, "--trickle-rate"},
+		{c.SpikeRate, 0, flashsale.MostRate, "--spike-rate"},
+		{c.StormRate, 0, flashsale.MostRate, "--storm-rate"},
+		{c.CoolDownRate, 0, flashsale.MostRate, "--cool-down-rate"},
+		{c.TrickleFor.Seconds(), 0, flashsale.MostLength.Seconds(), "--trickle-for (in seconds)"},
+		{c.SpikeFor.Seconds(), 0, flashsale.MostLength.Seconds(), "--spike-for (in seconds)"},
+		{c.StormFor.Seconds(), 0, flashsale.MostLength.Seconds(), "--storm-for (in seconds)"},
+		{c.CoolDownFor.Seconds(), 0, flashsale.MostLength.Seconds(), "--cool-down-for (in seconds)"},
+	} {
+		if math.IsNaN(check.is) || check.is < check.least || check.is > check.most {
+			return fmt.Errorf("%s must be %.0f to %.0f", check.flag, check.least, check.most)
+		}
+	}
+	if _, _, err := c.quantities(); err != nil {
+		return err
+	}
+	return c.config(cli.Streams{Err: io.Discard}).Check()
+}
+
+// Run plays the sale and reports.
+func (c *flashSaleCommand) Run(ctx context.Context, s cli.Streams, k *kong.Context) error {
+	config, err := c.sale()
+	if err != nil {
+		return err
+	}
+	config.Progress, config.Flags = s.Err, settings(k)
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return c.measure(ctx, s, config) })
+}
+
+// measure plays the sale at the target of the flags.
+func (c *flashSaleCommand) measure(ctx context.Context, s cli.Streams, config flashsale.Config) (d report.Document, err error) {
+	where, err := c.apart(s)
+	if err != nil {
+		return report.Document{}, err
+	}
+	to, err := target.Open(ctx, where)
+	if err != nil {
+		return report.Document{}, err
+	}
+	defer func() { err = errors.Join(err, to.Close(context.WithoutCancel(ctx))) }()
+	if _, err := fmt.Fprintf(s.Err, "flash-sale: seed %d, about %.0f requests over %d x %v, sent to %s\n", config.Seed,
+		config.Load(), config.Rounds, openloop.Length(config.Phases), to.Name); err != nil {
+		return report.Document{}, fmt.Errorf("print: %w", err)
+	}
+	return flashsale.Run(ctx, config, to)
+}
+
+// sale is what the flags say of it.
+func (c *flashSaleCommand) sale() (flashsale.Config, error) {
+	config := flashsale.Config{
+		Spacing: openloop.Spacing(c.Arrivals), Seed: c.Seed, Stock: c.Stock, Segments: c.Segments, Buyers: c.Buyers,
+		PerBuyerLimit: c.PerBuyerLimit, Rounds: c.Rounds, Connections: c.Connections, Key: c.APIKey,
+	}
+	if c.Quick {
+		config.Rounds = 1
+	}
+	if config.Seed == 0 {
+		config.Seed = 1 + rand.Uint64N(1<<32) // short enough to be typed
+	}
+	var err error
+	if config.Least, config.Most, err = c.quantities(); err != nil {
+		return flashsale.Config{}, err
+	}
+	if config.Phases, err = c.phases(); err != nil {
+		return flashsale.Config{}, err
+	}
+	switch n := config.Load(); {
+	case n > mostRequests:
+		return flashsale.Config{}, fmt.Errorf("the rates come to %.0f requests in all rounds; at most %.0f can be planned", n, mostRequests)
+	case n < 1:
+		return flashsale.Config{}, errors.New("the rates come to no request at all")
+	}
+	return config, nil
+}
+
+// phases are those of the file, or of the flags.
+func (c *flashSaleCommand) phases() ([]openloop.Phase, error) {
+	if c.Rates == "" {
+		var phases []openloop.Phase
+		for _, p := range []openloop.Phase{
+			{Name: flashsale.Trickle, From: c.TrickleRate, To: c.TrickleRate, Length: c.TrickleFor},
+			{Name: flashsale.Spike, From: c.SpikeRate, To: c.SpikeRate, Length: c.SpikeFor},
+			{Name: flashsale.Storm, From: c.StormRate, To: c.StormRate, Length: c.StormFor},
+			{Name: flashsale.CoolDown, From: c.CoolDownRate, To: c.CoolDownRate, Length: c.CoolDownFor},
+		} {
+			if p.Length > 0 {
+				phases = append(phases, p)
+			}
+		}
+		return phases, nil
+	}
+	file, err := os.Open(c.Rates)
+	if err != nil {
+		return nil, fmt.Errorf("--rates: %w", err)
+	}
+	defer file.Close()
+	phases, err := flashsale.ReadRates(file)
+	if err != nil {
+		return nil, fmt.Errorf("--rates: %s: %w", c.Rates, err)
+	}
+	return phases, nil
+}
+
+const mostQuantity = 1_000_000
+
+// quantities are the bounds of --quantity.
+func (c *flashSaleCommand) quantities() (least, most int64, err error) {
+	first, last, ranged := strings.Cut(c.Quantity, "-")
+	if !ranged {
+		last = first
+	}
+	least, errLeast := strconv.ParseInt(first, 10, 64)
+	most, errMost := strconv.ParseInt(last, 10, 64)
+	if errLeast != nil || errMost != nil || least < 1 || most < least || most > mostQuantity {
+		return 0, 0, fmt.Errorf("--quantity must be 1 to %d, or a range such as 1-5", mostQuantity)
+	}
+	return least, most, nil
+}

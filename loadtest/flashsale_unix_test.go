@@ -1,0 +1,48 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestCtrlCReachesTheServiceToo interrupts all processes of the lab, as a terminal does. The service answers what is under
+// way all the same, so every order that was accepted was heard of.
+func TestCtrlCReachesTheServiceToo(t *testing.T) {
+	t.Parallel()
+	command := exec.CommandContext(t.Context(), program, smallSale("--json=-", "--stock=100000", "--spike-for=5m")...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var out bytes.Buffer
+	command.Stdout = &out
+	errs, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var told strings.Builder
+	interrupted := false
+	for lines := bufio.NewScanner(errs); lines.Scan(); {
+		told.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), "spike") && !interrupted {
+			interrupted = true
+			if err := syscall.Kill(-command.Process.Pid, syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := command.Wait(); err == nil || !strings.Contains(told.String(), "the sale was stopped: interrupt") {
+		t.Errorf("%v, told %q", err, &told)
+	}
+	var own sold
+	d := readReport(t, out.String(), &own)
+	if !d.Interrupted || !d.AuditOK || own.Requests["accepted"] == 0 || own.Requests["unknown"]+own.Requests["failed"] > 0 {
+		t.Errorf("interrupted: %t, audit: %t, requests %v", d.Interrupted, d.AuditOK, own.Requests)
+	}
+}

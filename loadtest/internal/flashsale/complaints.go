@@ -1,0 +1,82 @@
+package flashsale
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"inventory/loadtest/internal/openloop"
+)
+
+// complaints are what does not add up: of the SKU, and of its orders by what it is.
+type complaints struct {
+	lines []string
+	kinds []string
+	of    map[string]*complaint
+}
+
+type complaint struct {
+	count int
+	first string
+}
+
+// say adds one of the SKU.
+func (c *complaints) say(line string) { c.lines = append(c.lines, line) }
+
+// add adds one of an order.
+func (c *complaints) add(kind, example string) {
+	if c.of[kind] == nil {
+		if c.of == nil {
+			c.of = map[string]*complaint{}
+		}
+		c.kinds, c.of[kind] = append(c.kinds, kind), &complaint{first: example}
+	}
+	c.of[kind].count++
+}
+
+// tell tells them in words.
+func (c *complaints) tell() []string {
+	lines := slices.Clone(c.lines)
+	for _, kind := range c.kinds {
+		lines = append(lines, fmt.Sprintf("%s: %d, the first %s", kind, c.of[kind].count, c.of[kind].first))
+	}
+	return lines
+}
+
+// wrong is what must not be, in one line.
+func (s *sale) wrong() error {
+	var errs []string
+	if all := s.complaints(); len(all) > 0 {
+		errs = append(errs, fmt.Sprintf("the audit failed: %d problems, first: %s", len(all), all[0]))
+	}
+	var failed int64
+	var first error
+	for _, r := range s.rounds {
+		c := r.account.counts
+		failed += c[openloop.Refused] + c[openloop.Failed] + c[openloop.Unreached] + c[openloop.Unknown]
+		if first == nil {
+			first = r.result.FirstError
+		}
+	}
+	if failed > 0 {
+		errs = append(errs, fmt.Sprintf("%d requests failed, were refused for no reason of a sale, or got no answer, first: %v", failed, first))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(errs, "; and "))
+}
+
+// complaints are those of all rounds.
+func (s *sale) complaints() (lines []string) {
+	if s.unaudited != nil {
+		return []string{"the rows could not be read: " + s.unaudited.Error()}
+	}
+	for _, r := range s.rounds {
+		for _, line := range r.account.complaints.tell() {
+			lines = append(lines, fmt.Sprintf("SKU %s: %s", r.sku, line))
+		}
+	}
+	return lines
+}
