@@ -30,8 +30,8 @@ type Document struct {
 	Figures     []Figure       `json:"figures"`  // the few that tell two runs apart; the columns of a sweep
 	Sections    []Section      `json:"sections"`
 	AuditOK     bool           `json:"audit_ok"`
-	Wrong       []string       `json:"wrong"`   // what does not add up
-	Own         jsontext.Value `json:",inline"` // an object: the members that only this scenario has
+	Wrong       []string       `json:"wrong"`  // what does not add up
+	Own         jsontext.Value `json:",embed"` // an object: the members that only this scenario has
 }
 
 // Flag is a setting of the run, given or by default. None holds a secret.

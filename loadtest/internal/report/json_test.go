@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"reflect"
 	"strings"
@@ -30,8 +31,9 @@ func TestJSONComesBack(t *testing.T) {
 	if err := want.WriteJSON(&text); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(text.String(), `"lines":7`) {
-		t.Errorf("the scenario's own member is not at the top: %s", &text)
+	var members map[string]any
+	if err := json.Unmarshal(text.Bytes(), &members); err != nil || members["lines"] != 7. || members["stock"] != nil {
+		t.Errorf("%v: the scenario's own member is not at the top: %s", err, &text)
 	}
 	got, err := Read(&text)
 	if err != nil {
@@ -60,6 +62,18 @@ func TestGapsComeBack(t *testing.T) {
 	y := got.plots()[0].Series[0].Y
 	if len(y) != 4 || y[0] != 1 || !math.IsNaN(y[1]) || !math.IsNaN(y[2]) || y[3] != 2 {
 		t.Errorf("%v", y)
+	}
+}
+
+// TestADocumentWithoutMembersOfItsOwn has lists that are empty, and not null.
+func TestADocumentWithoutMembersOfItsOwn(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	if err := (Document{Scenario: "locks"}).WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(text.String(), `"wrong":[]}`+"\n") || strings.Contains(text.String(), "null") {
+		t.Errorf("%s", &text)
 	}
 }
 
