@@ -3,6 +3,7 @@ package books
 import (
 	"context"
 	"errors"
+	"time"
 
 	"inventory/internal/app"
 	"inventory/internal/stock"
@@ -16,4 +17,34 @@ func Audit(ctx context.Context, databaseURL string) (audit stock.Audit, err erro
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	return store.Audit(ctx, "")
+}
+
+const (
+	// limit bounds an audit, which may be of many millions of rows.
+	limit = 10 * time.Minute
+	// lateLimit bounds it once its run is over: somebody has pressed ctrl-C, and waits.
+	lateLimit = time.Minute
+)
+
+// Patience is how long the audit of a run may take. It outlives the end of ctx, for what was sold until then is to be
+// audited, too.
+func Patience(ctx context.Context) (audit context.Context, cancel context.CancelFunc) {
+	return patience(ctx, limit, lateLimit)
+}
+
+func patience(ctx context.Context, limit, lateLimit time.Duration) (audit context.Context, cancel context.CancelFunc) {
+	audit, end := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(lateLimit)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			end()
+		case <-audit.Done():
+		}
+	})
+	return audit, func() {
+		stop()
+		end()
+	}
 }

@@ -31,7 +31,8 @@ const (
 // Seller takes the unit of an order.
 type Seller func(ctx context.Context, o Order) (Outcome, error)
 
-// Buy lets callers buy until the window is over, and waits for them.
+// Buy lets callers buy until the window is over, or ctx ends, and waits for them. The end of ctx is no failure: the sale is
+// shorter then.
 func Buy(ctx context.Context, sku string, callers int, window time.Duration, sell Seller) (Sale, error) {
 	buyers := make([]buyer, callers)
 	var back sync.WaitGroup
@@ -43,7 +44,7 @@ func Buy(ctx context.Context, sku string, callers int, window time.Duration, sel
 	s := Sale{Took: time.Since(start), Waits: latency.New()}
 	failed, first := 0, error(nil)
 	for _, b := range buyers {
-		s.Counts = s.Counts.Add(b.counts)
+		s.Counts, s.Unheard = s.Counts.Add(b.counts), s.Unheard+b.unheard
 		s.Timeline = s.Timeline.add(b.timeline)
 		for _, wait := range b.waits {
 			s.Waits.Record(wait)
@@ -61,6 +62,7 @@ func Buy(ctx context.Context, sku string, callers int, window time.Duration, sel
 // buyer is one who buys again and again.
 type buyer struct {
 	counts   Counts
+	unheard  int64
 	timeline Timeline
 	waits    []time.Duration // of what was accepted
 	err      error
@@ -71,9 +73,13 @@ func (b *buyer) buy(ctx context.Context, sku string, began, end time.Time, sell 
 	// A context each, as requests have: one for all would be a lock that all of them meet at.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for start := time.Now(); start.Before(end); {
+	for start := time.Now(); start.Before(end) && ctx.Err() == nil; {
 		became, err := sell(ctx, Order{sku, uuid.NewString(), end})
 		now := time.Now()
+		if err != nil && ctx.Err() != nil {
+			b.unheard++
+			return
+		}
 		if err != nil {
 			b.err = err
 			return

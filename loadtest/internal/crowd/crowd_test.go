@@ -34,6 +34,30 @@ func TestCrowdsCountWhatBecameOfOrders(t *testing.T) {
 	}
 }
 
+// TestWhoIsSentAwayIsNotHeard ends a sale when every caller has bought twice and asks for the third time.
+func TestWhoIsSentAwayIsNotHeard(t *testing.T) {
+	t.Parallel()
+	const callers = 3
+	ctx, cancel := context.WithCancel(t.Context())
+	var asked atomic.Int64
+	sold, err := Buy(ctx, "hot", callers, time.Hour, func(ctx context.Context, o Order) (Outcome, error) {
+		switch n := asked.Add(1); {
+		case n <= 2*callers:
+			return Accepted, nil
+		case n == 3*callers:
+			cancel()
+		}
+		<-ctx.Done()
+		return Refused, ctx.Err()
+	})
+	if err != nil || sold.Counts.Accepted != 2*callers || sold.Unheard != callers || asked.Load() != 3*callers {
+		t.Errorf("%v: %+v of %d", err, sold, asked.Load())
+	}
+	if all := Together([]Sale{sold, sold}); all.Unheard != 2*callers {
+		t.Errorf("%+v", all)
+	}
+}
+
 func TestPatientCallersLearnWhatHappened(t *testing.T) {
 	t.Parallel()
 	o := Order{End: time.Now()}

@@ -9,8 +9,9 @@ import (
 // Sale is what a crowd has bought.
 type Sale struct {
 	Counts   Counts             `json:"counts"`
-	Took     time.Duration      `json:"took"`  // until the last has come back
-	Waits    *latency.Histogram `json:"waits"` // of what was accepted
+	Unheard  int64              `json:"unheard"` // orders whose callers were sent away before they had an answer
+	Took     time.Duration      `json:"took"`    // until the last has come back
+	Waits    *latency.Histogram `json:"waits"`   // of what was accepted
 	Timeline Timeline           `json:"timeline"`
 	Lanes    Lanes              `json:"lanes"` // of a process of its own
 }
@@ -32,7 +33,7 @@ func (c Counts) Add(o Counts) Counts {
 func Together(sales []Sale) Sale {
 	all := Sale{Waits: latency.New()}
 	for _, s := range sales {
-		all.Counts = all.Counts.Add(s.Counts)
+		all.Counts, all.Unheard = all.Counts.Add(s.Counts), all.Unheard+s.Unheard
 		all.Took = max(all.Took, s.Took)
 		all.Waits.Add(s.Waits)
 		all.Timeline = all.Timeline.add(s.Timeline)

@@ -58,8 +58,10 @@ func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) error 
 		if err != nil {
 			return err
 		}
-		if s.Lanes, err = readLanes(ctx, service); err != nil {
-			return err
+		if ctx.Err() == nil { // or else nobody looks at them any more
+			if s.Lanes, err = readLanes(ctx, service); err != nil {
+				return err
+			}
 		}
 		return json.NewEncoder(out).Encode(s)
 	})

@@ -2,7 +2,11 @@
 
 package worker
 
-import "errors"
+import (
+	"errors"
+	"os"
+	"os/exec"
+)
 
 var errNoSignals = errors.New("it needs a Unix")
 
@@ -11,3 +15,9 @@ func (*Process) Stop() error { return errNoSignals }
 
 // Continue lets a process go on that stands still.
 func (*Process) Continue() error { return errNoSignals }
+
+// interrupt ends a process: there is no way to ask it.
+func interrupt(p *os.Process) error { return p.Kill() }
+
+// setApart does nothing: there are no groups.
+func setApart(*exec.Cmd) {}

@@ -1,6 +1,9 @@
 // Package worker runs parts of a comparison in processes of their own: the lab starts itself again, tells each process
 // its job in one line of JSON, and the two talk in lines. The job goes to standard input, and not to the command line,
 // because addresses may hold passwords. A process ends when nobody talks to it any more.
+//
+// Who presses ctrl-C means the lab, so the signals of a terminal do not reach the processes. The lab interrupts them when
+// its context ends, and hears what they have done until then.
 package worker
 
 import (
@@ -25,15 +28,28 @@ type Process struct {
 	stop    context.CancelFunc
 }
 
-// Start starts a process by its command line, and tells it its job. One that has not ended after limit is killed.
+// grace is how long a process that was interrupted may take to tell what it has done, and to end.
+const grace = 20 * time.Second
+
+// Command is a program that is interrupted when ctx ends, and killed if it has not ended then after a while. Signals of a
+// terminal do not reach it.
+func Command(ctx context.Context, program string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, program, arguments...)
+	command.Cancel = func() error { return interrupt(command.Process) }
+	command.WaitDelay = grace
+	setApart(command)
+	return command
+}
+
+// Start starts a process by its command line, and tells it its job. One that has not ended after limit is interrupted, too.
 func Start(ctx context.Context, command []string, job any, limit time.Duration) (*Process, error) {
 	return StartLogging(ctx, command, job, limit, io.Discard)
 }
 
-// StartLogging is Start for a process whose standard error somebody reads.
+// StartLogging is [Start] for a process whose standard error somebody reads.
 func StartLogging(ctx context.Context, command []string, job any, limit time.Duration, logs io.Writer) (*Process, error) {
 	ctx, stop := context.WithTimeout(ctx, limit)
-	p := &Process{command: exec.CommandContext(ctx, command[0], command[1:]...), stop: stop}
+	p := &Process{command: Command(ctx, command[0], command[1:]...), stop: stop}
 	p.command.Stderr = io.MultiWriter(&p.errs, logs)
 	if err := p.start(); err != nil {
 		stop()
@@ -80,8 +96,8 @@ func (p *Process) Say(line string) error {
 // End waits for the end of a process, to which nobody talks any more.
 func (p *Process) End() error {
 	defer p.stop()
-	_ = p.in.Close() // that is what tells it; if it is gone, Wait says why
-	if err := p.command.Wait(); err != nil {
+	_ = p.in.Close()                                                              // that is what tells it; if it is gone, Wait says why
+	if err := p.command.Wait(); err != nil && !errors.Is(err, context.Canceled) { // interrupted, it ended as it should
 		return fmt.Errorf("a process ended with %w: %s", err, strings.TrimSpace(p.errs.String()))
 	}
 	return nil
