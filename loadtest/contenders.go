@@ -2,35 +2,41 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/contenders"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
 
 type contendersCommand struct {
-	JSON        string   `help:"Write the result as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	reportFlags
 	Quick       bool     `help:"One short round of each case, and 50,000 orders where a full run has 5 million. Default: off."`
 	Tiny        bool     `help:"Hardly anything of each case, for tests." hidden:""`
 	Case        []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
-	Markdown    string   `help:"Write the tables as Markdown to this file: between its lines <!-- contenders: begin --> and <!-- contenders: end -->, or as all of it where it has none. Default: none." placeholder:"FILE"`
 	Generator   string   `help:"What sends the requests over HTTP: wrk, or lab, which is this program. Default: wrk where it is on PATH, else lab." placeholder:"NAME"`
 	RedisURL    string   `help:"The Redis of all designs: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
 	DatabaseURL string   `help:"A database on the PostgreSQL of all designs, which must sync its commits and let this user create databases, which are dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
 }
 
-// Run measures and prints.
-func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
-	return benchmark(c.JSON, c.Markdown, s.Out, func() (comparison, error) { return c.measure(ctx, s) })
+// Validate tells kong which flag is wrong.
+func (c *contendersCommand) Validate() error {
+	return errors.Join(wrongFlag("--case", contenders.Check(c.Case)), contenders.CheckGenerator(c.Generator))
 }
 
-func (c *contendersCommand) measure(ctx context.Context, s cli.Streams) (contenders.Result, error) {
+// Run measures, and delivers the report.
+func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return c.measure(ctx, s) })
+}
+
+func (c *contendersCommand) measure(ctx context.Context, s cli.Streams) (report.Document, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return contenders.Result{}, fmt.Errorf("find the program, which other processes run too: %w", err)
+		return report.Document{}, fmt.Errorf("find the program, which other processes run too: %w", err)
 	}
 	config := contenders.Config{
 		URLs:  servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
@@ -44,7 +50,12 @@ func (c *contendersCommand) measure(ctx context.Context, s cli.Streams) (contend
 	case c.Quick:
 		config.Scale = contenders.Quick()
 	}
-	return contenders.Run(ctx, config)
+	result, err := contenders.Run(ctx, config)
+	if result.Started.IsZero() {
+		return report.Document{}, err
+	}
+	document, wrong := result.Document()
+	return document, errors.Join(err, wrong, result.Err())
 }
 
 // Help is what --help tells beside the flags.

@@ -17,6 +17,8 @@ type reportFlags struct {
 	JSON    string  `help:"Write the report as one JSON object (docs/LAB.md) to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	HTML    string  `name:"html" help:"Write the report as a page with plots to this file, which opens without a network; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	Compare earlier `help:"A report of the same scenario that an earlier run has written with --json: what is printed, and the page of --html, compare this run with it. Default: none." placeholder:"FILE"`
+
+	flags []report.Flag // all of the command, for the report; see AfterApply
 }
 
 // deliver measures, and hands the report to whoever the flags name. What it writes to is opened beforehand: a run would be
@@ -28,6 +30,9 @@ func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(co
 	}
 	document, err := measure(ctx)
 	if document.Scenario != "" {
+		if document.Flags == nil {
+			document.Flags = f.flags
+		}
 		err = errors.Join(err, out.write(document))
 	}
 	return errors.Join(err, out.close())

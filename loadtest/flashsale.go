@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/flashsale"
 	"inventory/loadtest/internal/openloop"
@@ -82,12 +80,12 @@ func (c *flashSaleCommand) Validate() error {
 }
 
 // Run plays the sale and reports.
-func (c *flashSaleCommand) Run(ctx context.Context, s cli.Streams, k *kong.Context) error {
+func (c *flashSaleCommand) Run(ctx context.Context, s cli.Streams) error {
 	config, err := c.sale()
 	if err != nil {
 		return err
 	}
-	config.Progress, config.Flags = s.Err, settings(k)
+	config.Progress = s.Err
 	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return c.measure(ctx, s, config) })
 }
 

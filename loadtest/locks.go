@@ -2,38 +2,47 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/lockbench"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
 
 type locksCommand struct {
-	JSON        string   `help:"Write the result as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	reportFlags
 	Quick       bool     `help:"One short round of each case. Default: off."`
 	Tiny        bool     `help:"Hardly anything of each case, for tests." hidden:""`
 	Case        []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
-	Markdown    string   `help:"Write the tables as Markdown to this file: between its lines <!-- locks: begin --> and <!-- locks: end -->, or as all of it where it has none. Default: none." placeholder:"FILE"`
 	RedisURL    string   `help:"The Redis of the locks: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
 	DatabaseURL string   `help:"The PostgreSQL of advisory locks: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: one started for this run." placeholder:"URL"`
 }
 
-// Run measures and prints.
+// Validate tells kong which flag is wrong.
+func (c *locksCommand) Validate() error { return wrongFlag("--case", lockbench.Check(c.Case)) }
+
+// Run measures, and delivers the report.
 func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
-	return benchmark(c.JSON, c.Markdown, s.Out, func() (comparison, error) { return c.measure(ctx, s) })
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return c.measure(ctx, s) })
 }
 
-func (c *locksCommand) measure(ctx context.Context, s cli.Streams) (lockbench.Result, error) {
+func (c *locksCommand) measure(ctx context.Context, s cli.Streams) (report.Document, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return lockbench.Result{}, fmt.Errorf("find the program, which other processes run too: %w", err)
+		return report.Document{}, fmt.Errorf("find the program, which other processes run too: %w", err)
 	}
 	config := c.config(s)
 	config.Worker = []string{program, "locks-worker"}
-	return lockbench.Run(ctx, config)
+	result, err := lockbench.Run(ctx, config)
+	if result.Started.IsZero() {
+		return report.Document{}, err
+	}
+	document, wrong := result.Document()
+	return document, errors.Join(err, wrong, result.Err())
 }
 
 func (c *locksCommand) config(s cli.Streams) lockbench.Config {

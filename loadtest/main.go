@@ -54,7 +54,7 @@ type targetFlags struct {
 	DatabaseURL    string     `help:"Start the service inside on this database, or audit that of --url: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE. Default: a temporary SQLite file." placeholder:"URL"`
 	RedisURL       string     `help:"Start the service inside on this Redis: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one inside the process." placeholder:"URL"`
 	LogLevel       slog.Level `help:"Least level of what the service inside logs: debug, info, warn or error. Default: ${default}." default:"error" placeholder:"LEVEL"`
-	APIKey         string     `name:"api-key" env:"INVENTORY_API_KEY" help:"API key of the scope admin for the services of --url. Better in the environment, where other users do not see it. Default: none." placeholder:"KEY"`
+	APIKey         string     `name:"api-key" env:"INVENTORY_API_KEY" secret:"" help:"API key of the scope admin for the services of --url. Better in the environment, where other users do not see it. Default: none." placeholder:"KEY"`
 	URL            []string   `help:"Base URLs of running services that share a database, separated by commas; needs --database-url. Default: start the service inside." placeholder:"URL"`
 }
 

@@ -139,8 +139,9 @@ func TestHelpExplainsEveryFlag(t *testing.T) {
 			"--connections", "--trickle-rate", "--spike-rate", "--spike-for", "--storm-rate", "--cool-down-rate", "--json", "--quick",
 			"--private-servers", "--database-url", "--redis-url", "--url", "--log-level", "--api-key",
 		},
-		"locks":      {"--case", "--json", "--markdown", "--quick", "--redis-url", "--database-url"},
-		"contenders": {"--case", "--json", "--markdown", "--quick", "--generator", "--redis-url", "--database-url"},
+		"locks":      {"--case", "--json", "--quick", "--redis-url", "--database-url"},
+		"contenders": {"--case", "--json", "--quick", "--generator", "--redis-url", "--database-url"},
+		"segments":   {"--case", "--json", "--quick", "--lock", "--redis-url", "--database-url"},
 	} {
 		help := runWith(t.Context(), scenario, "--help")
 		if help.code != 0 || help.err != "" {
@@ -237,7 +238,7 @@ func startService(t *testing.T) (url, databaseURL string) {
 	return service.URL(), databaseURL
 }
 
-// decodeResult demands that text is exactly one object with exactly the members of a replay's result.
+// decodeResult demands that text is exactly one object with exactly the members of a replay's document.
 func decodeResult(t *testing.T, text string) map[string]any {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(text))
@@ -248,7 +249,8 @@ func decodeResult(t *testing.T, text string) map[string]any {
 	if _, err := decoder.Token(); err != io.EOF {
 		t.Errorf("there is more than one object: %q", text)
 	}
-	members := strings.Fields("lines accepted sold_out insufficient_stock restocked left_out errors units_sold elapsed_seconds audit_ok")
+	members := append(outcomeMembers(), strings.Fields(`schema scenario started elapsed_seconds interrupted flags environment
+		summary warnings figures sections wrong`)...)
 	for _, member := range members {
 		if _, there := got[member]; !there {
 			t.Errorf("no %q in %s", member, text)
@@ -258,6 +260,19 @@ func decodeResult(t *testing.T, text string) map[string]any {
 		t.Errorf("%d members instead of %d: %s", len(got), len(members), text)
 	}
 	return got
+}
+
+// outcomeMembers are those of a replay's document that tell what became of its lines.
+func outcomeMembers() []string {
+	return strings.Fields("lines accepted sold_out insufficient_stock restocked left_out errors unanswered units_sold audit_ok")
+}
+
+func outcomes(result map[string]any) map[string]any {
+	out := map[string]any{}
+	for _, name := range outcomeMembers() {
+		out[name] = result[name]
+	}
+	return out
 }
 
 // run is the program inside a test: it returns the exit status.

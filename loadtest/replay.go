@@ -15,8 +15,10 @@ import (
 	"inventory/internal/api/client"
 	"inventory/internal/cli"
 	"inventory/internal/progress"
+	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/orderfile"
 	"inventory/loadtest/internal/replay"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
 
@@ -37,9 +39,9 @@ type replayCommand struct {
 	StockFactor float64 `help:"Stock of a SKU in parts of what all its orders ask for, 0 to 1000000. Default: ${default}." default:"0.8" placeholder:"FACTOR"`
 	Concurrency int     `help:"Requests under way at once, 1 to 10000, never two of one SKU. Default: ${default}." default:"64" placeholder:"REQUESTS"`
 	WholeOrders bool    `help:"Send the lines of an order as one order of several SKUs, all or nothing, and not SKU by SKU. Default: off."`
-	JSON        string  `help:"Write the result as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	Quick       bool    `help:"One short round: only the orders of the first 1500 lines. Default: off."`
 	targetFlags
+	reportFlags
 }
 
 // Validate tells kong which flag is wrong.
@@ -53,21 +55,13 @@ func (c *replayCommand) Validate() error {
 	return c.config(cli.Streams{Err: io.Discard}).Check()
 }
 
-// Run replays, audits and prints.
+// Run replays, audits, and delivers the report.
 func (c *replayCommand) Run(ctx context.Context, s cli.Streams) error {
 	plan, err := c.plan()
 	if err != nil {
 		return err
 	}
-	out, err := openOutput(c.JSON, s.Out)
-	if err != nil {
-		return err
-	}
-	result, err := c.replay(ctx, plan, s)
-	if err != nil {
-		return errors.Join(err, out.close())
-	}
-	return errors.Join(out.print(result), out.close(), result.Err())
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return c.measure(ctx, plan, s) })
 }
 
 // plan reads the orders, all of them before anything is started.
@@ -89,16 +83,33 @@ func (c *replayCommand) plan() (replay.Plan, error) {
 	return plan, nil
 }
 
-// replay sends the plan to the target of the flags, and compares answers and rows.
-func (c *replayCommand) replay(ctx context.Context, plan replay.Plan, s cli.Streams) (result replay.Result, err error) {
+// measure replays, and tells what came of it.
+func (c *replayCommand) measure(ctx context.Context, plan replay.Plan, s cli.Streams) (report.Document, error) {
+	started := time.Now()
+	result, environment, err := c.replay(ctx, plan, s)
+	if result.Lines == 0 {
+		return report.Document{}, err // nothing was sent
+	}
+	document, wrong := result.Document()
+	document.Started, document.Environment = started, environment
+	return document, errors.Join(err, wrong, result.Err())
+}
+
+// replay sends the plan to the target of the flags, and compares answers and rows. Those of the time until ctx ended it
+// returns beside the error.
+func (c *replayCommand) replay(ctx context.Context, plan replay.Plan, s cli.Streams) (result replay.Result, e report.Environment, err error) {
 	to, err := target.Open(ctx, c.config(s))
 	if err != nil {
-		return replay.Result{}, err
+		return replay.Result{}, e, err
 	}
 	defer func() { err = errors.Join(err, to.Close(context.WithoutCancel(ctx))) }()
+	if e, err = to.Environment(ctx); err != nil {
+		return replay.Result{}, e, err
+	}
+	e.Generator = fmt.Sprintf("this program, %d requests at once, each when an answer has come", c.Concurrency)
 	fleet, err := client.NewFleet(to.URLs, c.Concurrency, patience, client.WithKey(c.APIKey))
 	if err != nil {
-		return replay.Result{}, err
+		return replay.Result{}, e, err
 	}
 	defer fleet.Close()
 	prefix := newPrefix()
@@ -109,14 +120,18 @@ func (c *replayCommand) replay(ctx context.Context, plan replay.Plan, s cli.Stre
 			return p.Add, p.Finish
 		},
 	})
-	if err != nil {
-		return replay.Result{}, err
+	if err != nil && !tally.Interrupted {
+		return replay.Result{}, e, err
 	}
-	audit, err := to.Audit(ctx)
-	if err != nil {
-		return replay.Result{}, err
+	auditing, cancel := books.Patience(ctx)
+	defer cancel()
+	comparison := replay.Comparison{Left: make([]int64, len(plan.SKUs))}
+	if audit, failed := to.Audit(auditing); failed != nil {
+		comparison.Problems = []string{fmt.Sprintf("no audit could be made: %v", failed)}
+	} else {
+		comparison = replay.Compare(plan, prefix, tally, audit)
 	}
-	return replay.NewResult(plan, tally, replay.Compare(plan, prefix, tally, audit), to.Name), nil
+	return replay.NewResult(plan, tally, comparison, to.Name), e, err
 }
 
 // newPrefix begins the names of a run's SKUs. They are fresh, so that a database can be used again, and those of

@@ -2,36 +2,40 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/segments"
 	"inventory/loadtest/internal/servers"
 )
 
 type segmentsCommand struct {
-	JSON        string   `help:"Write the result as one JSON object to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	reportFlags
 	Quick       bool     `help:"One short round of each case, with fewer numbers of segments. Default: off."`
 	Tiny        bool     `help:"Hardly anything of each case, for tests." hidden:""`
 	Case        []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
-	Markdown    string   `help:"Write the tables as Markdown to this file: between its lines <!-- segments: begin --> and <!-- segments: end -->, or as all of it where it has none. Default: none." placeholder:"FILE"`
 	Lock        string   `help:"Kind of lock of the segments: reentrant, fair or none; redlock would need several servers. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
 	RedisURL    string   `help:"The Redis of all processes: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
 	DatabaseURL string   `help:"A database on the PostgreSQL of all processes, which must sync its commits and let this user create a database, which is dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
 }
 
-// Run measures and prints.
+// Validate tells kong which flag is wrong.
+func (c *segmentsCommand) Validate() error { return wrongFlag("--case", segments.Check(c.Case)) }
+
+// Run measures, and delivers the report.
 func (c *segmentsCommand) Run(ctx context.Context, s cli.Streams) error {
-	return benchmark(c.JSON, c.Markdown, s.Out, func() (comparison, error) { return c.measure(ctx, s) })
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return c.measure(ctx, s) })
 }
 
-func (c *segmentsCommand) measure(ctx context.Context, s cli.Streams) (segments.Result, error) {
+func (c *segmentsCommand) measure(ctx context.Context, s cli.Streams) (report.Document, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return segments.Result{}, fmt.Errorf("find the program, which other processes run too: %w", err)
+		return report.Document{}, fmt.Errorf("find the program, which other processes run too: %w", err)
 	}
 	config := segments.Config{
 		URLs:  servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
@@ -45,7 +49,12 @@ func (c *segmentsCommand) measure(ctx context.Context, s cli.Streams) (segments.
 	case c.Quick:
 		config.Scale = segments.Quick()
 	}
-	return segments.Run(ctx, config)
+	result, err := segments.Run(ctx, config)
+	if result.Started.IsZero() {
+		return report.Document{}, err
+	}
+	document, wrong := result.Document()
+	return document, errors.Join(err, wrong, result.Err())
 }
 
 // Help is what --help tells beside the flags.

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -61,46 +60,5 @@ func TestEachRoundBeginsWithAnother(t *testing.T) {
 	}
 	if got := strings.Join(orders, " "); got != "abc bca cab abc" || InTurn([]int(nil), 1) != nil {
 		t.Error(got)
-	}
-}
-
-func TestTargetsTellTheirVerdict(t *testing.T) {
-	t.Parallel()
-	met, missed := AtMost("cost", 2, 2), AtLeast("speed", 0.8, 0.85)
-	text, err := json.Marshal([]Target{met, missed})
-	want := `[{"what":"cost","value":2,"sign":"at most","bound":2,"met":true},` +
-		`{"what":"speed","value":0.8,"sign":"at least","bound":0.85,"met":false}]`
-	if err != nil || string(text) != want {
-		t.Errorf("%v: %s", err, text)
-	}
-	if got := met.String(); got != "cost: 2 (target: at most 2), met: yes" {
-		t.Error(got)
-	}
-	if got := missed.Markdown(); got != "- speed: 0.8 (target: at least 0.85), **missed**" {
-		t.Error(got)
-	}
-}
-
-func TestTheDocumentAroundTheTablesStays(t *testing.T) {
-	t.Parallel()
-	document := "before\n<!-- x: begin -->\nold\n<!-- x: end -->\nafter\n<!-- y: begin -->\nother\n<!-- y: end -->\n"
-	want := strings.Replace(document, "old", "new", 1)
-	if got := Into(document, "x", "new\n"); got != want || Into(got, "x", "new\n") != want {
-		t.Error(got)
-	}
-	if got := Into("no marks", "x", "new\n"); got != "<!-- x: begin -->\nnew\n<!-- x: end -->\n" {
-		t.Error(got)
-	}
-}
-
-func TestTables(t *testing.T) {
-	t.Parallel()
-	table := Table{{"", "per second"}, {"one", Number(12345.6)}, {"two", Number(0.123456)}}
-	if got := table.Markdown(); got != "|  | per second |\n|---|---:|\n| one | 12,346 |\n| two | 0.123 |\n" {
-		t.Error(got)
-	}
-	var text strings.Builder
-	if err := table.Print(&text); err != nil || text.String() != "       per second\n  one      12,346\n  two       0.123\n" {
-		t.Errorf("%v: %q", err, text.String())
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
 )
 
 const (
@@ -70,7 +70,7 @@ func checkBot(bought, taken round) error {
 		taken.counts.Accepted, buyerLimit, bought.counts.Refused)
 }
 
-func botTargets(c Case, s Scale) []compare.Target {
+func botTargets(c Case, s Scale) []report.Target {
 	ratio := c.entry(botName, s.many()-s.bots()).Ratio
-	return []compare.Target{compare.AtLeast("buyers beside a bot, in parts of buyers alone", ratio, 0.90)}
+	return []report.Target{report.AtLeast("buyers beside a bot, in parts of buyers alone", ratio, 0.90)}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -71,7 +71,7 @@ func (m *market) entrant(ctx context.Context, d design, callers int) (*entrant, 
 	e.measure = func(ctx context.Context) (round, error) { return s.round(ctx, callers, window) }
 	warm, err := s.round(ctx, callers, warmUp)
 	if warm.sku != "" {
-		m.world.told.Add(warm.sku, warm.counts.Accepted, 0)
+		m.world.told.Add(warm.sku, warm.counts.Accepted, warm.unheard)
 	}
 	if err != nil {
 		e.failed = fmt.Errorf("warm up: %w", err)
@@ -87,17 +87,17 @@ func (s shop) round(ctx context.Context, callers int, window time.Duration) (rou
 	}
 	sold, err := crowd.Buy(ctx, sku, callers, window, s.sell)
 	if s.after != nil {
-		err = errors.Join(err, s.after(ctx, sku))
+		err = errors.Join(err, s.after(context.WithoutCancel(ctx), sku)) // it is for the audit
 	}
 	return roundOf(sold, sku), err
 }
 
 // inProcessTargets are about many callers, where batches pay.
-func inProcessTargets(c Case, s Scale) []compare.Target {
+func inProcessTargets(c Case, s Scale) []report.Target {
 	many := s.many()
-	return []compare.Target{
-		compare.AtLeast(fmt.Sprintf("inventory, %d callers, in parts of textbook segments", many), c.ratioOf(inventoryName, textbookName, many), 20),
-		compare.AtLeast(fmt.Sprintf("inventory, %d callers, in parts of Redis Lua", many), c.ratioOf(inventoryName, luaName, many), 1),
+	return []report.Target{
+		report.AtLeast(fmt.Sprintf("inventory, %d callers, in parts of textbook segments", many), c.ratioOf(inventoryName, textbookName, many), 20),
+		report.AtLeast(fmt.Sprintf("inventory, %d callers, in parts of Redis Lua", many), c.ratioOf(inventoryName, luaName, many), 1),
 	}
 }
 

@@ -35,7 +35,8 @@ type round struct {
 	share    float64 // of the whole, that the process with the least got; 0 where there is one process
 }
 
-// play plays a round. An entrant that failed once does not play again.
+// play plays a round. An entrant that failed once does not play again. A round that the end of ctx has cut short tells
+// nothing of speed; what it has sold is written down.
 func (e *entrant) play(ctx context.Context, told books.Ledger, number int) {
 	if e.failed != nil {
 		return
@@ -43,6 +44,9 @@ func (e *entrant) play(ctx context.Context, told books.Ledger, number int) {
 	r, err := e.measure(ctx)
 	if r.sku != "" {
 		told.Add(r.sku, r.counts.Accepted, r.unheard)
+	}
+	if ctx.Err() != nil {
+		return
 	}
 	if err != nil {
 		e.failed = fmt.Errorf("round %d: %w", number+1, err)
@@ -65,5 +69,5 @@ func (e *entrant) perSecond() (all []float64) {
 
 // roundOf is a sale as a round of a contender.
 func roundOf(s crowd.Sale, sku string) round {
-	return round{sku: sku, counts: s.Counts, took: s.Took, p50: s.Waits.Quantile(50), p99: s.Waits.Quantile(99)}
+	return round{sku: sku, counts: s.Counts, unheard: s.Unheard, took: s.Took, p50: s.Waits.Quantile(50), p99: s.Waits.Quantile(99)}
 }

@@ -55,6 +55,12 @@ func (l load) body(orderID string) string {
 	return body + "}"
 }
 
+// CheckGenerator tells whether there is one of a name.
+func CheckGenerator(name string) error {
+	_, err := chooseGenerator(name)
+	return err
+}
+
 // chooseGenerator returns the one of a name; without a name wrk where it is there.
 func chooseGenerator(name string) (generator, error) {
 	program, err := exec.LookPath("wrk")

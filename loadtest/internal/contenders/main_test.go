@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"testing"
 
 	"github.com/redis/go-redis/v9/logging"
@@ -16,7 +17,9 @@ const asWorker = "contenders-worker"
 func TestMain(m *testing.M) {
 	logging.Disable()
 	if len(os.Args) == 2 && os.Args[1] == asWorker {
-		if err := Work(context.Background(), os.Stdin, os.Stdout); err != nil {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		if err := Work(ctx, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/report"
 )
 
 const bareName = "bare transaction"
@@ -54,7 +55,7 @@ func bareTransaction() design {
 	}}
 }
 
-func oneCallerTargets(c Case, _ Scale) []compare.Target {
+func oneCallerTargets(c Case, _ Scale) []report.Target {
 	ratio := compare.PairedRatio(c.entry(inventoryName, 1).waits, c.entry(bareName, 1).waits)
-	return []compare.Target{compare.AtMost("inventory, one caller, p50 in parts of a bare transaction's", ratio, 1.2)}
+	return []report.Target{report.AtMost("inventory, one caller, p50 in parts of a bare transaction's", ratio, 1.2)}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -97,9 +97,9 @@ func (w *world) fill(ctx context.Context, databaseURL, fill, sku string) (err er
 	return err
 }
 
-func manyOrdersTargets(c Case, s Scale) []compare.Target {
-	return []compare.Target{
-		compare.AtLeast(fmt.Sprintf("%d orders with random ids, in parts of an empty table", s.Orders), c.entry(randomName, s.many()).Ratio, 0.75),
-		compare.AtLeast(fmt.Sprintf("%d orders with growing ids, in parts of an empty table", s.Orders), c.entry(growingName, s.many()).Ratio, 0.90),
+func manyOrdersTargets(c Case, s Scale) []report.Target {
+	return []report.Target{
+		report.AtLeast(fmt.Sprintf("%d orders with random ids, in parts of an empty table", s.Orders), c.entry(randomName, s.many()).Ratio, 0.75),
+		report.AtLeast(fmt.Sprintf("%d orders with growing ids, in parts of an empty table", s.Orders), c.entry(growingName, s.many()).Ratio, 0.90),
 	}
 }

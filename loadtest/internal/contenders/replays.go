@@ -3,7 +3,7 @@ package contenders
 import (
 	"context"
 
-	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
 )
 
 const (
@@ -25,7 +25,7 @@ func replays(ctx context.Context, w *world) ([]*entrant, error) {
 	return []*entrant{none, some}, nil
 }
 
-func replaysTargets(c Case, s Scale) []compare.Target {
+func replaysTargets(c Case, s Scale) []report.Target {
 	ratio := c.entry(replaysName, s.many()).Ratio
-	return []compare.Target{compare.AtLeast("1% replays, answers in parts of those without", ratio, 0.90)}
+	return []report.Target{report.AtLeast("1% replays, answers in parts of those without", ratio, 0.90)}
 }

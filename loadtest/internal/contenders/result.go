@@ -1,32 +1,40 @@
 package contenders
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
+	"time"
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/report"
 )
 
 // Result is what a run measured.
 type Result struct {
 	Cases       []Case
-	Environment Environment
+	Rounds      int
+	Window      time.Duration // of a round; wrk takes whole seconds
+	Started     time.Time     // zero: nothing could be measured
+	Elapsed     time.Duration
+	Interrupted bool
+	Environment report.Environment
 }
 
 // Case is a question, what its contenders answered, and what the audit found.
 type Case struct {
 	Name    string
 	Entries []Entry
-	Targets []compare.Target
+	Targets []report.Target
 	SKUs    int      // that were audited
 	Wrong   []string // what does not add up
+	// Unfinished is a case that was stopped before its last round. It is held to no target.
+	Unfinished bool
 
 	http  bool
 	ratio string // what ratios are to
+	about string // the entrant that tells most
 }
 
 // Entry is a contender's figures: medians of its rounds.
@@ -34,8 +42,8 @@ type Entry struct {
 	Case         string  `json:"case"`
 	Name         string  `json:"name"`
 	Ours         bool    `json:"ours"`
-	Callers      int     `json:"callers,omitempty"`
-	Connections  int     `json:"connections,omitempty"`
+	Callers      int     `json:"callers,omitzero"`
+	Connections  int     `json:"connections,omitzero"`
 	Accepted     float64 `json:"accepted_per_second"`
 	Answers      float64 `json:"answers_per_second"` // acceptances, replays and refusals
 	Spread       Spread  `json:"spread"`
@@ -43,12 +51,12 @@ type Entry struct {
 	P99          float64 `json:"p99_ms"`
 	Ratio        float64 `json:"ratio"`
 	RatioTo      string  `json:"ratio_to"`
-	RatioToNoop  float64 `json:"ratio_to_noop,omitempty"`
-	LeastShare   float64 `json:"least_share,omitempty"`
+	RatioToNoop  float64 `json:"ratio_to_noop,omitzero"`
+	LeastShare   float64 `json:"least_share,omitzero"`
 	crowd.Counts         // of all rounds
 	Unheard      int64   `json:"unheard"`
 	Rows         int64   `json:"rows"`
-	Note         string  `json:"note,omitempty"` // what went wrong
+	Note         string  `json:"note,omitzero"` // what went wrong
 
 	rounds []float64 // per second, what counts
 	waits  []float64 // p50 of each
@@ -60,11 +68,13 @@ type Spread struct {
 	Most  float64 `json:"max"`
 }
 
-// entries are the figures of a case's entrants. Ratios are to the entrant of that name with as many callers, or else
-// to the only one of that name.
+// entries are the figures of those of a case's entrants that came to their turn. Ratios are to the entrant of that name
+// with as many callers, or else to the only one of that name.
 func entries(entrants []*entrant, rows map[string]int64, ratioTo string) (all []Entry) {
 	for _, e := range entrants {
-		all = append(all, e.entry(rows))
+		if len(e.rounds) > 0 || e.failed != nil {
+			all = append(all, e.entry(rows))
+		}
 	}
 	for i := range all {
 		if base := find(all, ratioTo, all[i].Callers); base != nil {
@@ -144,38 +154,4 @@ func (r Result) Err() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// PrintJSON prints one object.
-func (r Result) PrintJSON(to io.Writer) error {
-	out := struct {
-		InProcess   []Entry          `json:"in_process"`
-		HTTP        []Entry          `json:"http"`
-		Targets     []compare.Target `json:"rows"`
-		SKUs        int              `json:"skus_audited"`
-		AuditOK     bool             `json:"audit_ok"`
-		Wrong       []string         `json:"wrong"`
-		Environment Environment      `json:"environment"`
-	}{
-		InProcess: []Entry{}, HTTP: []Entry{}, Targets: []compare.Target{}, Wrong: []string{},
-		AuditOK: r.AuditOK(), Environment: r.Environment,
-	}
-	for _, c := range r.Cases {
-		for _, e := range c.Entries {
-			e.Case = c.Name
-			if !c.http {
-				out.InProcess = append(out.InProcess, e)
-				continue
-			}
-			e.Connections, e.Callers = e.Callers, 0
-			if e.RatioTo == noopName {
-				e.RatioToNoop = e.Ratio
-			}
-			out.HTTP = append(out.HTTP, e)
-		}
-		out.Targets = append(out.Targets, c.Targets...)
-		out.Wrong = append(out.Wrong, c.Wrong...)
-		out.SKUs += c.SKUs
-	}
-	return json.NewEncoder(to).Encode(out)
 }

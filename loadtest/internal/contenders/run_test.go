@@ -1,7 +1,6 @@
 package contenders
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"strings"
@@ -40,16 +39,13 @@ func measure(t *testing.T, generator string, cases ...string) (Result, document)
 	if err := result.Err(); err != nil {
 		t.Error(err)
 	}
-	var text bytes.Buffer
-	if err := result.PrintJSON(&text); err != nil {
-		t.Fatal(err)
-	}
+	_, _, text := told(t, result)
 	var d document
-	if err := json.Unmarshal(text.Bytes(), &d); err != nil {
-		t.Fatalf("%v: %s", err, &text)
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatalf("%v: %s", err, text)
 	}
 	if !d.AuditOK || d.Environment["fsync"] != "on" {
-		t.Errorf("%s", &text)
+		t.Errorf("%s", text)
 	}
 	return result, d
 }
@@ -86,12 +82,14 @@ func TestEveryDesignSells(t *testing.T) {
 			t.Errorf("rows and acceptances differ: %v", e)
 		}
 	}
-	var text strings.Builder
-	if err := result.Print(&text); err != nil || strings.Count(text.String(), "audit of ") != 3 {
-		t.Errorf("%v:\n%s", err, &text)
+	told, text, _ := told(t, result)
+	if strings.Count(text, "audit of ") != 3 || strings.Count(text, "(target: ") != 5 {
+		t.Errorf("%s", text)
 	}
-	if tables := result.Into(""); strings.Count(tables, "### ") != 3 || strings.Count(tables, "\n- ") != 5+3 {
-		t.Errorf("%s", tables)
+	for _, s := range told.Sections {
+		if len(s.Plots) < 2 || len(s.Table.Rows) < 2 {
+			t.Errorf("%s: %+v", s.Name, s)
+		}
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
 )
 
 const (
@@ -34,7 +34,7 @@ func underTerms(ctx context.Context, w *world) ([]*entrant, error) {
 	}, nil
 }
 
-func termsTargets(c Case, s Scale) []compare.Target {
+func termsTargets(c Case, s Scale) []report.Target {
 	ratio := c.entry(termsName, s.many()).Ratio
-	return []compare.Target{compare.AtLeast("limit, window and reservations, in parts of plain deductions", ratio, 0.80)}
+	return []report.Target{report.AtLeast("limit, window and reservations, in parts of plain deductions", ratio, 0.80)}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/books"
@@ -42,7 +41,7 @@ func (w *world) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// answer lets the entrants of a case take turns, and audits what came of it.
+// answer lets the entrants of a case take turns until ctx ends, and audits what came of it.
 func (w *world) answer(ctx context.Context, q question) (c Case, err error) {
 	defer func() { err = errors.Join(err, w.close(context.WithoutCancel(ctx))) }()
 	if q.http {
@@ -54,40 +53,46 @@ func (w *world) answer(ctx context.Context, q question) (c Case, err error) {
 	if err != nil {
 		return Case{}, err
 	}
+	w.play(ctx, q, entrants)
+	c = Case{Name: q.name, http: q.http, ratio: q.ratio, about: q.about, Unfinished: ctx.Err() != nil}
+	rows, err := w.audit(ctx, &c)
+	if err != nil {
+		return Case{}, err
+	}
+	c.Entries = entries(entrants, rows, q.ratio)
+	if q.targets != nil && !c.Unfinished {
+		c.Targets = q.targets(c, w.scale)
+	}
+	return c, nil
+}
+
+// play lets entrants take turns.
+func (w *world) play(ctx context.Context, q question, entrants []*entrant) {
 	rounds := w.scale.Rounds
 	if q.slices {
 		rounds *= w.scale.Slices
 	}
 	for round := range rounds {
 		for _, e := range compare.InTurn(entrants, round) {
-			e.play(ctx, w.told, round)
-			if ctx.Err() != nil {
-				return Case{}, context.Cause(ctx)
+			if e.play(ctx, w.told, round); ctx.Err() != nil {
+				return
 			}
 		}
 	}
-	c = Case{Name: q.name, http: q.http, ratio: q.ratio}
-	rows, err := w.audit(ctx, &c)
-	if err != nil {
-		return Case{}, err
-	}
-	c.Entries = entries(entrants, rows, q.ratio)
-	if q.targets != nil {
-		c.Targets = q.targets(c, w.scale)
-	}
-	return c, nil
 }
 
-// auditLimit bounds the audit of one book, which may have millions of rows.
-const auditLimit = 10 * time.Minute
-
-// audit holds all rows against one another, and against what buyers were told. It returns the orders of each SKU.
+// audit holds all rows against one another, and against what buyers were told. It returns the orders of each SKU. One
+// that cannot be made after ctx has ended is told of, and costs nothing else.
 func (w *world) audit(ctx context.Context, c *Case) (rows map[string]int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, auditLimit)
+	patience, cancel := books.Patience(ctx)
 	defer cancel()
 	var all stock.Audit
 	for _, audit := range w.books {
-		one, err := audit(ctx)
+		one, err := audit(patience)
+		if err != nil && ctx.Err() != nil {
+			c.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
+			return nil, nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("audit: %w", err)
 		}

@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/worker"
 )
 
 //go:embed wrk.lua
@@ -47,11 +47,11 @@ func (w wrk) drive(ctx context.Context, l load) (r round, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.window+2*wrkPatience)
 	defer cancel()
-	command := exec.CommandContext(ctx, w.program, arguments...)
-	command.Env = append(os.Environ(), wrkKey+"="+l.key) // and not as an argument, which others on the machine can see
+	command := worker.Command(ctx, w.program, arguments...) // interrupted, wrk tells what it has heard until then
+	command.Env = append(os.Environ(), wrkKey+"="+l.key)    // and not as an argument, which others on the machine can see
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
-	if err := command.Run(); err != nil {
+	if err := command.Run(); err != nil && !errors.Is(err, context.Canceled) {
 		return round{}, fmt.Errorf("run wrk: %w: %s", err, out.String())
 	}
 	said, err := readWrk(out.String())

@@ -2,6 +2,7 @@ package flashsale
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,18 +19,18 @@ const Scenario = "flash-sale"
 
 // document is what was found.
 func (s *sale) document(ctx context.Context, interrupted bool) (report.Document, error) {
-	environment := s.to.Environment(ctx)
+	environment, unknown := s.to.Environment(ctx)
 	environment.Generator = fmt.Sprintf("this program, open loop, %d connections", s.Connections)
 	environment.Measurement = append(environment.Measurement,
 		"latency from the planned send", fmt.Sprintf("%s arrivals", s.Spacing), fmt.Sprintf("%d rounds", len(s.rounds)))
 	wrong := s.complaints()
 	d := report.Document{
 		Scenario: Scenario, Started: s.started, Elapsed: time.Since(s.started).Seconds(), Interrupted: interrupted,
-		Seed: s.Seed, Flags: s.Flags, Environment: environment, Warnings: s.warnings(), AuditOK: len(wrong) == 0, Wrong: wrong,
+		Seed: s.Seed, Environment: environment, Warnings: s.warnings(), AuditOK: len(wrong) == 0, Wrong: wrong,
 	}
 	if len(s.rounds) == 0 {
 		d.Summary = []string{"Stopped before anything was sold."}
-		return d, nil
+		return d, unknown
 	}
 	d.Summary, d.Figures = s.summary(), s.figures()
 	d.Sections = []report.Section{
@@ -42,7 +43,7 @@ func (s *sale) document(ctx context.Context, interrupted bool) (report.Document,
 		s.generator(),
 		s.roundSection(),
 	}
-	return d, d.SetOwn(s.own())
+	return d, errors.Join(unknown, d.SetOwn(s.own()))
 }
 
 // latencies are those of an outcome, over all rounds.

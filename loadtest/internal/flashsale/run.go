@@ -28,8 +28,7 @@ type Config struct {
 	PerBuyerLimit int64 // 0: none
 	Rounds        int
 	Connections   int
-	Key           string // API key of the scope admin; "": none is shown
-	Flags         []report.Flag
+	Key           string    // API key of the scope admin; "": none is shown
 	Progress      io.Writer // where a person watches
 }
 

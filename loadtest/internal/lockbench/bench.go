@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -62,7 +63,7 @@ func Tiny() Scale {
 type question struct {
 	name    string
 	ask     func(ctx context.Context, b *bench) ([]Contender, error)
-	targets func(c Case) []compare.Target
+	targets func(c Case) []report.Target
 }
 
 // questions are all cases, in the order in which they are told.
@@ -95,7 +96,7 @@ type bench struct {
 	run     string // begins the names of this run's locks
 }
 
-// Run measures.
+// Run measures. What it has until ctx ends, or something fails, it returns beside the error.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	chosen, err := choose(c.Cases)
 	if err != nil {
@@ -106,19 +107,43 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Stop()) }()
+	environment, err := on.Environment(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	environment.Target, environment.Measurement = on.Name, append(environment.Measurement, c.Scale.measurement())
+	result = Result{Started: time.Now(), Environment: environment}
+	defer func() { result.Elapsed = time.Since(result.Started) }()
 	b := &bench{servers: on.URLs, scale: c.Scale, worker: c.Worker, run: "bench-" + rand.Text()[:8] + "-"}
 	for _, q := range chosen {
 		c.Progress(q.name)
-		contenders, err := q.ask(ctx, b)
-		if err == nil {
-			err = ctx.Err()
+		if err := result.ask(ctx, b, q); err != nil {
+			return result, err
 		}
-		if err != nil {
-			return Result{}, fmt.Errorf("case %q: %w", q.name, err)
-		}
-		result.Cases = append(result.Cases, Case{Name: q.name, Contenders: contenders})
 	}
 	return result, nil
+}
+
+// ask adds a case.
+func (r *Result) ask(ctx context.Context, b *bench, q question) error {
+	contenders, err := q.ask(ctx, b)
+	r.Interrupted = ctx.Err() != nil
+	if len(contenders) > 0 {
+		r.Cases = append(r.Cases, Case{Name: q.name, Contenders: contenders, Unfinished: r.Interrupted || err != nil})
+	}
+	switch {
+	case r.Interrupted: // which says why, where err is what came of it
+		return fmt.Errorf("the comparison was stopped: %w", context.Cause(ctx))
+	case err != nil:
+		return fmt.Errorf("case %q: %w", q.name, err)
+	}
+	return nil
+}
+
+// Check tells whether there are cases of these names.
+func Check(names []string) error {
+	_, err := choose(names)
+	return err
 }
 
 // choose returns the cases of these names.
@@ -160,8 +185,12 @@ func (s *series) add(name string, round Figures, note string) {
 	}
 }
 
+// contenders are those that came to their turn.
 func (s *series) contenders() (out []Contender) {
 	for _, name := range s.names {
+		if len(s.rounds[name]) == 0 {
+			continue
+		}
 		out = append(out, Contender{Name: name, Ours: s.ours[name], Figures: overall(s.rounds[name]), Note: s.notes[name]})
 	}
 	return out
@@ -182,10 +211,10 @@ func (b *bench) rounds(ctx context.Context, entrants []entrant) []Contender {
 	}
 	for round := range b.scale.Rounds {
 		for _, e := range compare.InTurn(entrants, round) {
-			if ctx.Err() != nil {
-				return nil // the run is over
-			}
 			f, note := e.measure(ctx, round)
+			if ctx.Err() != nil {
+				return s.contenders() // a round that was cut short tells nothing
+			}
 			s.add(e.name, f, note)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
 )
 
 const (
@@ -85,16 +86,16 @@ func byGrant(visits []visit) []visit {
 	return slices.SortedFunc(slices.Values(visits), func(a, b visit) int { return cmp.Compare(a.granted.UnixNano(), b.granted.UnixNano()) })
 }
 
-func separateClientsTargets(c Case) []compare.Target {
+func separateClientsTargets(c Case) []report.Target {
 	mutex, fair, slept := c.find(mutexName), c.find(fairName), c.find(sleeping)
 	holds := compare.Ratio(1000*separate, slept[PerSecond])
-	return []compare.Target{
-		compare.AtMost("total time, in parts of the holds slept one after another", compare.Ratio(mutex[Seconds], slept[Seconds]), 1.1),
-		compare.AtMost("idle after a release, p50 ms", mutex[IdleP50], 0.3),
-		compare.AtMost("commands an acquisition", mutex[Commands], 4),
-		compare.AtMost("wait p99, in parts of 16 holds", compare.Ratio(mutex[WaitP99], holds), 1.3),
-		compare.AtMost("fair: callers who were overtaken", fair[OrderViolations], 0),
-		compare.AtLeast("fair: acquisitions, in parts of the mutex's", fair[Ratio], 0.8),
-		compare.AtMost("fair: commands an acquisition", fair[Commands], 4),
+	return []report.Target{
+		report.AtMost("total time, in parts of the holds slept one after another", compare.Ratio(mutex[Seconds], slept[Seconds]), 1.1),
+		report.AtMost("idle after a release, p50 ms", mutex[IdleP50], 0.3),
+		report.AtMost("commands an acquisition", mutex[Commands], 4),
+		report.AtMost("wait p99, in parts of 16 holds", compare.Ratio(mutex[WaitP99], holds), 1.3),
+		report.AtMost("fair: callers who were overtaken", fair[OrderViolations], 0),
+		report.AtLeast("fair: acquisitions, in parts of the mutex's", fair[Ratio], 0.8),
+		report.AtMost("fair: commands an acquisition", fair[Commands], 4),
 	}
 }

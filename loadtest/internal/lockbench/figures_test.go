@@ -1,9 +1,12 @@
 package lockbench
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"inventory/loadtest/internal/report"
 )
 
 // TestWrongsAreAddedUp: a median of violations would lose those of a single round.
@@ -25,20 +28,31 @@ func sample() Result {
 	}}}}
 }
 
-func TestJSONHasAllThatIsCommon(t *testing.T) {
-	t.Parallel()
-	var text strings.Builder
-	if err := sample().PrintJSON(&text); err != nil {
+// told is a result as a document, written as JSON.
+func told(t *testing.T, r Result) (report.Document, string) {
+	t.Helper()
+	d, err := r.Document()
+	if err != nil {
 		t.Fatal(err)
 	}
+	var text strings.Builder
+	if err := d.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	return d, text.String()
+}
+
+func TestJSONHasAllThatIsCommon(t *testing.T) {
+	t.Parallel()
+	_, text := told(t, sample())
 	var got struct {
 		Cases []struct {
 			Case       string
 			Contenders []map[string]any
 		}
 	}
-	if err := json.Unmarshal([]byte(text.String()), &got); err != nil {
-		t.Fatalf("%v: %s", err, &text)
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatalf("%v: %s", err, text)
 	}
 	for _, contender := range got.Cases[0].Contenders {
 		for _, name := range common() {
@@ -48,7 +62,7 @@ func TestJSONHasAllThatIsCommon(t *testing.T) {
 		}
 	}
 	if first := got.Cases[0].Contenders[0]; first["extra"] != 1.5 || first["per_second"] != 80. || got.Cases[0].Contenders[2]["note"] != `it "hung"` {
-		t.Errorf("%s", &text)
+		t.Errorf("%s", text)
 	}
 }
 
@@ -68,17 +82,64 @@ func TestTargetsCompareWithTheBest(t *testing.T) {
 	}
 }
 
-func TestTheDocumentAroundTheTablesStays(t *testing.T) {
+func TestTheDocumentTellsAll(t *testing.T) {
 	t.Parallel()
-	const begin, end = "<!-- locks: begin -->\n", "<!-- locks: end -->\n"
-	document := sample().Into("before\n" + begin + "old\n" + end + "after\n")
-	for _, says := range []string{"before\n" + begin, end + "after\n", "| inventory mutex | 80 | 0.80 |", "**missed**"} {
-		if !strings.Contains(document, says) {
-			t.Errorf("no %q in\n%s", says, document)
+	d, _ := told(t, sample())
+	var text strings.Builder
+	if err := d.Print(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, says := range []string{
+		"2 of 3 targets are met", "0.80 times as often as the fastest peer", "note: " + advisoryName + `: it "hung"`, "met: NO", leftOut, "audit: OK",
+	} {
+		if !strings.Contains(text.String(), says) {
+			t.Errorf("no %q in\n%s", says, &text)
 		}
 	}
-	if strings.Contains(document, "old") {
-		t.Errorf("%s", document)
+	s := d.Sections[0]
+	if row := strings.Join(s.Table.Rows[0][:3], " "); row != "inventory mutex 80 0.80" {
+		t.Errorf("the row of ours is %q", row)
+	}
+	if len(d.Figures) != 2 || d.Figures[0].Value != 80 || len(s.Plots) != 2 {
+		t.Fatalf("%+v, %d plots", d.Figures, len(s.Plots))
+	}
+	cycles, waits := s.Plots[0], s.Plots[1]
+	if len(cycles.Categories) != 4 || len(cycles.Series[0].Y) != 4 || len(waits.Categories) != 3 || len(waits.Series[2].Y) != 3 || waits.Series[0].Y[0] <= 0 {
+		t.Errorf("%+v", s.Plots)
+	}
+}
+
+// TestAnUnfinishedCaseIsHeldToNothing: who had fewer rounds would look worse, or better.
+func TestAnUnfinishedCaseIsHeldToNothing(t *testing.T) {
+	t.Parallel()
+	r := sample()
+	r.Cases[0].Unfinished, r.Interrupted = true, true
+	d, text := told(t, r)
+	if s := d.Sections[0]; !d.Interrupted || len(s.Targets) != 0 || len(s.Notes) != 2 || !strings.Contains(text, `"unfinished":true`) {
+		t.Errorf("%+v: %s", d, text)
+	}
+}
+
+// TestACutRoundTellsNothing interrupts in the second contender's second round.
+func TestACutRoundTellsNothing(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	b := &bench{scale: Scale{Rounds: 3}}
+	of := func(name string) entrant {
+		return entrant{name, true, func(_ context.Context, round int) (Figures, string) {
+			if name == "b" && round == 1 {
+				cancel()
+			}
+			return Figures{PerSecond: float64(round + 1)}, ""
+		}}
+	}
+	got := b.rounds(ctx, []entrant{of("a"), of("b")})
+	// The second round begins with the second contender.
+	if len(got) != 2 || got[0].Figures[PerSecond] != 1 || got[1].Figures[PerSecond] != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got := b.rounds(ctx, []entrant{of("a")}); len(got) != 0 {
+		t.Errorf("after the end: %+v", got)
 	}
 }
 

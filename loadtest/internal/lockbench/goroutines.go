@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
 )
 
 // manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
@@ -20,11 +21,11 @@ func manyGoroutines(ctx context.Context, b *bench) ([]Contender, error) {
 	return b.rounds(ctx, all), closeAll()
 }
 
-func manyGoroutinesTargets(c Case) []compare.Target {
+func manyGoroutinesTargets(c Case) []report.Target {
 	mutex, peer, library := c.find(mutexName), c.bestPeer(PerSecond), c.bestLibrary(PerSecond)
-	return []compare.Target{
-		compare.AtLeast("acquisitions, in parts of the fastest peer's", compare.Ratio(mutex[PerSecond], peer[PerSecond]), 5),
-		compare.AtLeast("Jain's index", mutex[Fairness], 0.95),
-		compare.AtMost("longest wait, in parts of the fastest library's", compare.Ratio(mutex[WaitMax], library[WaitMax]), 1.0/20),
+	return []report.Target{
+		report.AtLeast("acquisitions, in parts of the fastest peer's", compare.Ratio(mutex[PerSecond], peer[PerSecond]), 5),
+		report.AtLeast("Jain's index", mutex[Fairness], 0.95),
+		report.AtMost("longest wait, in parts of the fastest library's", compare.Ratio(mutex[WaitMax], library[WaitMax]), 1.0/20),
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/internal/locking"
-	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
 )
 
 const (
@@ -50,7 +50,7 @@ func manyHolds(ctx context.Context, b *bench) (contenders []Contender, err error
 		return f, ""
 	}
 	contenders = b.rounds(ctx, []entrant{{mutexName, true, round}})
-	return contenders, kept.release(ctx)
+	return contenders, kept.release(context.WithoutCancel(ctx))
 }
 
 // keeper keeps locks.
@@ -138,11 +138,11 @@ func (k *keeper) release(ctx context.Context) error {
 	return k.share(len(k.holds), func(_, i int) error { return k.holds[i].Unlock(ctx) })
 }
 
-func manyHoldsTargets(c Case) []compare.Target {
+func manyHoldsTargets(c Case) []report.Target {
 	mutex := c.find(mutexName)
-	return []compare.Target{
-		compare.AtMost("round trips a period", mutex[TripsPerPeriod], 100),
-		compare.AtMost("percent of a core, at the default lease", mutex[CPUPercent], 2),
-		compare.AtMost("holds lost", mutex[LostHolds], 0),
+	return []report.Target{
+		report.AtMost("round trips a period", mutex[TripsPerPeriod], 100),
+		report.AtMost("percent of a core, at the default lease", mutex[CPUPercent], 2),
+		report.AtMost("holds lost", mutex[LostHolds], 0),
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
 )
 
 const (
@@ -171,14 +171,14 @@ func (f footprint) left(ctx context.Context, probe *redis.Client) (footprint, er
 	}
 }
 
-func manyNamesTargets(c Case) []compare.Target {
+func manyNamesTargets(c Case) []report.Target {
 	var most, left float64
 	for _, contender := range c.Contenders {
 		most = max(most, contender.Figures[Subscribers])
 		left += contender.Figures[LeftBehind]
 	}
-	return []compare.Target{
-		compare.AtMost("subscription connections of 3 clients", most, namesClients),
-		compare.AtMost("goroutines, channels and keys left behind", left, 0),
+	return []report.Target{
+		report.AtMost("subscription connections of 3 clients", most, namesClients),
+		report.AtMost("goroutines, channels and keys left behind", left, 0),
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // compete runs each job in a process of its own, all at once, and returns what they did, in that order.
-func (b *bench) compete(ctx context.Context, jobs []job) (reports []report, err error) {
+func (b *bench) compete(ctx context.Context, jobs []job) (accounts []account, err error) {
 	var processes []*worker.Process
 	defer func() {
 		for _, p := range processes {
@@ -42,20 +42,20 @@ func (b *bench) compete(ctx context.Context, jobs []job) (reports []report, err 
 		if err != nil {
 			return nil, err
 		}
-		r := report{Waits: latency.New()}
+		r := account{Waits: latency.New()}
 		if err := json.Unmarshal([]byte(said), &r); err != nil {
 			return nil, fmt.Errorf("understand a process: %w", err)
 		}
-		reports = append(reports, r)
+		accounts = append(accounts, r)
 	}
-	return reports, nil
+	return accounts, nil
 }
 
 // together returns the figures of some processes as one; fairness is that between processes.
-func together(reports []report, window time.Duration) (Figures, string) {
+func together(accounts []account, window time.Duration) (Figures, string) {
 	t := &tally{waits: latency.New(), elapsed: window}
 	var commands int64
-	for _, r := range reports {
+	for _, r := range accounts {
 		t.counts = append(t.counts, r.sum())
 		t.all += r.All
 		t.violations += r.Violations
@@ -69,15 +69,15 @@ func together(reports []report, window time.Duration) (Figures, string) {
 }
 
 // sum is how many acquisitions fell into the window.
-func (r report) sum() (all int64) {
+func (r account) sum() (all int64) {
 	for _, n := range r.Counts {
 		all += n
 	}
 	return all
 }
 
-// contest makes entrants that compete in processes: what jobs of a kind do, and what their reports come to.
-func (b *bench) contest(name string, kinds []kind, jobs []job, figures func(reports []report) (Figures, string),
+// contest makes entrants that compete in processes: what jobs of a kind do, and what their accounts come to.
+func (b *bench) contest(name string, kinds []kind, jobs []job, figures func(accounts []account) (Figures, string),
 ) (entrants []entrant) {
 	for _, k := range kinds {
 		entrants = append(entrants, entrant{k.name, k.ours, func(ctx context.Context, round int) (Figures, string) {
@@ -86,11 +86,11 @@ func (b *bench) contest(name string, kinds []kind, jobs []job, figures func(repo
 				mine[i].Servers, mine[i].Kind = b.servers, k.name
 				mine[i].Lock = fmt.Sprintf("%s%s-%d", b.run, name, round)
 			}
-			reports, err := b.compete(ctx, mine)
+			accounts, err := b.compete(ctx, mine)
 			if err != nil {
 				return Figures{}, err.Error()
 			}
-			return figures(reports)
+			return figures(accounts)
 		}})
 	}
 	return entrants

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
 )
 
 const (
@@ -30,31 +30,31 @@ func severalProcesses(ctx context.Context, b *bench) ([]Contender, error) {
 	for i := range jobs {
 		jobs[i] = job{Callers: eachProcess, Window: b.scale.Window}
 	}
-	return b.rounds(ctx, b.contest("processes", severalProcessesKinds(), jobs, func(reports []report) (Figures, string) {
-		return together(reports, b.scale.Window)
+	return b.rounds(ctx, b.contest("processes", severalProcessesKinds(), jobs, func(accounts []account) (Figures, string) {
+		return together(accounts, b.scale.Window)
 	})), nil
 }
 
-func severalProcessesTargets(c Case) []compare.Target {
+func severalProcessesTargets(c Case) []report.Target {
 	mutex := c.find(mutexName)
-	return []compare.Target{compare.AtLeast("Jain's index over the processes", mutex[Fairness], 0.95)}
+	return []report.Target{report.AtLeast("Jain's index over the processes", mutex[Fairness], 0.95)}
 }
 
 // loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy.
 func loneCaller(ctx context.Context, b *bench) ([]Contender, error) {
 	lone := job{Callers: 1, Window: b.scale.Window, Think: lonePause}
 	busy := job{Callers: b.scale.Crowd, Window: b.scale.Window}
-	return b.rounds(ctx, b.contest("lone", loneCallerKinds(), []job{lone, busy}, func(reports []report) (Figures, string) {
-		f, note := together(reports[:1], b.scale.Window)
-		f[BusyPerSecond] = float64(reports[1].sum()) / b.scale.Window.Seconds()
-		f[Violations] += float64(reports[1].Violations)
+	return b.rounds(ctx, b.contest("lone", loneCallerKinds(), []job{lone, busy}, func(accounts []account) (Figures, string) {
+		f, note := together(accounts[:1], b.scale.Window)
+		f[BusyPerSecond] = float64(accounts[1].sum()) / b.scale.Window.Seconds()
+		f[Violations] += float64(accounts[1].Violations)
 		if note == "" {
-			note = reports[1].Note
+			note = accounts[1].Note
 		}
 		return f, note
 	})), nil
 }
 
-func loneCallerTargets(c Case) []compare.Target {
-	return []compare.Target{compare.AtMost("the lone caller's wait, p99 ms", c.find(mutexName)[WaitP99], 5)}
+func loneCallerTargets(c Case) []report.Target {
+	return []report.Target{report.AtMost("the lone caller's wait, p99 ms", c.find(mutexName)[WaitP99], 5)}
 }

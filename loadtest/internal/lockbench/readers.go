@@ -11,6 +11,7 @@ import (
 	"inventory/internal/latency"
 	"inventory/internal/locking"
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
 )
 
 // fewReaders are those whose unlock is the measure for that of many.
@@ -40,12 +41,12 @@ func manyReaders(ctx context.Context, b *bench) (contenders []Contender, err err
 		s.announce(r.name, true)
 	}
 	for range b.scale.Rounds {
-		if err := b.visitRooms(ctx, w, rooms, s); err != nil {
-			return nil, err
+		if err = b.visitRooms(ctx, w, rooms, s); err != nil {
+			break
 		}
 	}
 	for _, r := range rooms {
-		err = errors.Join(err, r.release(ctx))
+		err = errors.Join(err, r.release(context.WithoutCancel(ctx)))
 	}
 	return compareRooms(s.contenders()), err
 }
@@ -118,10 +119,10 @@ func compareRooms(contenders []Contender) []Contender {
 	return contenders
 }
 
-func manyReadersTargets(c Case) []compare.Target {
+func manyReadersTargets(c Case) []report.Target {
 	last := c.Contenders[len(c.Contenders)-1]
-	return []compare.Target{
-		compare.AtMost("unlock and lock beside many readers, in parts of that beside 10", last.Figures[Ratio], 2),
-		compare.AtMost("holds lost", last.Figures[LostHolds], 0),
+	return []report.Target{
+		report.AtMost("unlock and lock beside many readers, in parts of that beside 10", last.Figures[Ratio], 2),
+		report.AtMost("holds lost", last.Figures[LostHolds], 0),
 	}
 }

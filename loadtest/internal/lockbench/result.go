@@ -4,22 +4,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
+	"time"
 
-	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
 )
 
 // Result is what a run measured.
 type Result struct {
-	Cases []Case `json:"cases"`
+	Cases       []Case
+	Started     time.Time // zero: nothing could be measured
+	Elapsed     time.Duration
+	Interrupted bool
+	Environment report.Environment
 }
 
 // Case is a question and what its contenders answered.
 type Case struct {
 	Name       string      `json:"case"`
 	Contenders []Contender `json:"contenders"`
+	Unfinished bool        `json:"unfinished,omitzero"` // it was stopped before its last round
 }
 
 // Contender is a kind of lock and its figures.
@@ -86,31 +91,26 @@ func (c Case) best(figure string, counts func(peer Contender) bool) Figures {
 	return best
 }
 
-// Targets are those of a case.
-func (c Case) Targets() []compare.Target {
-	for _, q := range questions() {
-		if q.name == c.Name && q.targets != nil {
-			return q.targets(c)
-		}
-	}
-	return nil
-}
-
-// Err tells in one line what no lock of ours may do; nil if none did. A target that was missed is a result.
-func (r Result) Err() error {
-	var errs []error
+// wrong tells what no lock of ours may do. A target that was missed is a result.
+func (r Result) wrong() (all []string) {
 	for _, c := range r.Cases {
 		for _, contender := range c.Contenders {
 			if n := contender.Figures[Violations]; contender.Ours && n > 0 {
-				errs = append(errs, fmt.Errorf("case %q: %s let two in at once, %.0f times", c.Name, contender.Name, n))
+				all = append(all, fmt.Sprintf("case %q: %s let two in at once, %.0f times", c.Name, contender.Name, n))
 			}
 			if contender.Ours && contender.Note != "" {
-				errs = append(errs, fmt.Errorf("case %q: %s: %s", c.Name, contender.Name, contender.Note))
+				all = append(all, fmt.Sprintf("case %q: %s: %s", c.Name, contender.Name, contender.Note))
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return all
 }
 
-// PrintJSON prints one object.
-func (r Result) PrintJSON(to io.Writer) error { return json.NewEncoder(to).Encode(r) }
+// Err tells in one line what no lock of ours may do; nil if none did.
+func (r Result) Err() error {
+	var errs []error
+	for _, wrong := range r.wrong() {
+		errs = append(errs, errors.New(wrong))
+	}
+	return errors.Join(errs...)
+}

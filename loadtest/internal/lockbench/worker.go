@@ -24,8 +24,8 @@ type job struct {
 	Think   time.Duration `json:"think"`
 }
 
-// report is what it has done.
-type report struct {
+// account is what it has done.
+type account struct {
 	Counts     []int64            `json:"counts"`
 	All        int64              `json:"all"`
 	Commands   int64              `json:"commands"`
@@ -73,10 +73,10 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // do measures, and then looks whether the lock excludes processes from each other.
-func (j job) do(ctx context.Context, f *fleet) (report, error) {
+func (j job) do(ctx context.Context, f *fleet) (account, error) {
 	before := f.commands()
 	t := drive(ctx, load{window: j.Window, think: j.Think}, f.handles(j.Lock, j.Callers))
-	r := report{t.counts, t.all, f.commands() - before, t.waits, t.violations, t.note}
+	r := account{t.counts, t.all, f.commands() - before, t.waits, t.violations, t.note}
 	if t.note != "" {
 		return r, nil // it would hang again
 	}

@@ -38,19 +38,18 @@ var (
 	errLost     = errors.New("not sent: the service does not answer any more")
 )
 
-// Run creates the SKUs, sends the requests and counts the answers. It fails when a SKU cannot be created or ctx
-// ends; a request that fails is counted.
+// Run creates the SKUs, sends the requests and counts the answers. It fails when a SKU cannot be created or ctx ends, and
+// returns what was counted until then; a request that fails is counted.
 func Run(ctx context.Context, plan Plan, settings Settings) (*Tally, error) {
 	r := &run{Settings: settings, plan: plan, tally: newTally(len(plan.SKUs))}
+	defer func() { r.tally.Interrupted = ctx.Err() != nil }()
 	if err := r.create(ctx); err != nil {
-		return nil, err
+		return r.tally, err
 	}
 	start := time.Now()
-	if err := r.send(ctx); err != nil {
-		return nil, err
-	}
+	err := r.send(ctx)
 	r.tally.Elapsed = time.Since(start)
-	return r.tally, nil
+	return r.tally, err
 }
 
 // create creates the SKUs.
@@ -149,6 +148,10 @@ func (r *run) ask(ctx context.Context, q Request) {
 		outcome, err = r.restock(ctx, q, q.Items[0])
 	default:
 		outcome, err = r.deduct(ctx, q, q.Items[0])
+	}
+	if err != nil && ctx.Err() != nil {
+		r.tally.unheard(q)
+		return
 	}
 	if len(q.Items) == 1 {
 		what += ", SKU " + r.plan.SKUs[q.Items[0].SKU].Name

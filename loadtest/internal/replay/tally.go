@@ -26,10 +26,11 @@ func (o Outcome) String() string {
 
 // Tally is what the service has answered.
 type Tally struct {
-	Elapsed    time.Duration // from the first request to the last answer
-	Kinds      [outcomes]Kind
-	Units      []Units // of each SKU of the plan
-	FirstError error   // of the first request that failed
+	Elapsed     time.Duration // from the first request to the last answer
+	Kinds       [outcomes]Kind
+	Units       []Units // of each SKU of the plan
+	FirstError  error   // of the first request that failed
+	Interrupted bool    // requests that are in no kind were not sent, or nobody waited for their answers
 
 	mu sync.Mutex
 }
@@ -42,7 +43,7 @@ type Kind struct {
 }
 
 // Units are those of one SKU, as answered.
-type Units struct{ Sold, Restocked int64 }
+type Units struct{ Sold, Restocked, UnheardSold, UnheardRestocked int64 }
 
 func newTally(skus int) *Tally {
 	t := &Tally{Units: make([]Units, skus)}
@@ -71,6 +72,19 @@ func (t *Tally) count(q Request, outcome Outcome, took time.Duration, err error)
 			t.Units[item.SKU].Sold += item.Quantity
 		case Restocked:
 			t.Units[item.SKU].Restocked += item.Quantity
+		}
+	}
+}
+
+// unheard notes a request whose answer nobody waited for: it may have done what it was to do.
+func (t *Tally) unheard(q Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, item := range q.Items {
+		if q.IsReturn {
+			t.Units[item.SKU].UnheardRestocked += item.Quantity
+		} else {
+			t.Units[item.SKU].UnheardSold += item.Quantity
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestSchemaIsDescribed(t *testing.T) {
 func members(object reflect.Type) (names []string) {
 	for i := range object.NumField() {
 		name, options, _ := strings.Cut(object.Field(i).Tag.Get("json"), ",")
-		if name != "-" && options != "inline" {
+		if name != "-" && options != "embed" {
 			names = append(names, name)
 		}
 	}

@@ -81,3 +81,45 @@ func TestWhoIsBackSellsItsPart(t *testing.T) {
 		t.Errorf("never, but %v", got)
 	}
 }
+
+// TestMomentsTellWhenAnswersCame: an answer counts when it comes, and its time when the order was planned.
+func TestMomentsTellWhenAnswersCame(t *testing.T) {
+	t.Parallel()
+	var o Overload
+	for _, c := range []*course{&o.offered, &o.accepted, &o.refused, &o.acceptedP50, &o.acceptedP99, &o.refusedP99} {
+		c.every = slice
+	}
+	o.show(replies{{0, slice, ""}, {1, 3 * slice, ""}, {slice, 0, stock.CodeOverloaded}, {slice, 0, stock.CodeUnavailable}})
+	o.show(replies{{0, slice, ""}})
+	perSlice := 1 / slice.Seconds()
+	for name, c := range map[string]struct {
+		got  course
+		want []float64
+	}{
+		"offered":  {o.offered, []float64{1.5 * perSlice, perSlice, 0, 0}},
+		"accepted": {o.accepted, []float64{0, perSlice, 0, perSlice}},
+		"refused":  {o.refused, []float64{0, perSlice / 2, 0, 0}},
+		"waits":    {o.acceptedP50, []float64{100}},
+		"nobody":   {course{every: slice}, nil},
+	} {
+		s := c.got.series(name)
+		if !slices.Equal(s.Y, c.want) || len(s.X) != len(s.Y) || len(s.X) > 0 && s.X[0] != slice.Seconds()/2 {
+			t.Errorf("%s: %v at %v instead of %v", name, s.Y, s.X, c.want)
+		}
+	}
+}
+
+func TestTheSummaryTellsWhoSoldMost(t *testing.T) {
+	t.Parallel()
+	r := Result{Segments: []Entry{
+		{Segments: 1, Processes: 1, Accepted: 100, P99: 4}, {Segments: 8, Processes: 1, Accepted: 300, P99: 5}, {Segments: 8, Processes: 2, Accepted: 200, P99: 6},
+	}}
+	d, text, _ := tell(t, r)
+	const want = "segments: most is sold by 1 process from 8 segments (300 orders a second), by 2 processes from 8 segments (200 orders a second)."
+	if d.Summary[0] != want || len(d.Figures) != 4 || d.Figures[1].Value != 5 {
+		t.Errorf("%s\n%+v", text, d.Figures)
+	}
+	if p := d.Sections[0].Plots; len(p) != 2 || len(p[0].Series) != 2 || !slices.Equal(p[0].Series[0].X, []float64{1, 8}) || !slices.Equal(p[1].Series[0].Y, []float64{4, 5}) {
+		t.Errorf("%+v", p)
+	}
+}

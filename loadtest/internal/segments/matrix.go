@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"inventory/internal/stock"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 )
@@ -48,7 +49,7 @@ type contender struct {
 	skus                []string
 }
 
-// matrix lets all numbers of processes sell all numbers of segments.
+// matrix lets all numbers of processes sell all numbers of segments. What was sold before an error is measured.
 func (s *shop) matrix(ctx context.Context) ([]Entry, error) {
 	var all []*contender
 	for _, segments := range s.Scale.Segments {
@@ -60,7 +61,7 @@ func (s *shop) matrix(ctx context.Context) ([]Entry, error) {
 		for _, c := range compare.InTurn(all, round) {
 			sku, sales, err := s.sell(ctx, c.segments, s.jobs(c.processes, s.Scale.Callers, s.Scale.Window))
 			if err != nil {
-				return nil, err
+				return entries(all), err
 			}
 			c.rounds, c.skus = append(c.rounds, sales), append(c.skus, sku)
 		}
@@ -80,7 +81,7 @@ func (s *shop) jobs(processes, callers int, window time.Duration) []crowd.Job {
 	return jobs
 }
 
-// sell sells a fresh SKU, and writes down what callers were told.
+// sell sells a fresh SKU, and writes down what callers were told. A sale that the end of ctx has cut short is an error.
 func (s *shop) sell(ctx context.Context, segments int, jobs []crowd.Job) (sku string, sales []crowd.Sale, err error) {
 	if sku, err = s.create(ctx, segments); err != nil {
 		return "", nil, err
@@ -88,18 +89,30 @@ func (s *shop) sell(ctx context.Context, segments int, jobs []crowd.Job) (sku st
 	for i := range jobs {
 		jobs[i].SKU = sku
 	}
-	if sales, err = crowd.Compete(ctx, s.Worker, jobs[0].Window, jobs); err != nil {
-		return "", nil, err
+	sales, err = crowd.Compete(ctx, s.Worker, jobs[0].Window, jobs)
+	s.writeDown(sku, sales, err)
+	if err == nil {
+		err = context.Cause(ctx)
 	}
-	s.told.Add(sku, crowd.Together(sales).Counts.Accepted, 0)
-	return sku, sales, nil
+	return sku, sales, err
 }
 
-// entries are the figures of contenders.
-func entries(all []*contender) []Entry {
-	out := make([]Entry, len(all))
-	for i, c := range all {
-		out[i] = c.entry()
+// writeDown notes what callers of several processes were told. Processes that told nothing may have sold anything.
+func (s *shop) writeDown(sku string, sales []crowd.Sale, err error) {
+	if err != nil {
+		s.told.Add(sku, 0, stock.MaxStock)
+		return
+	}
+	all := crowd.Together(sales)
+	s.told.Add(sku, all.Counts.Accepted, all.Unheard)
+}
+
+// entries are the figures of contenders that came to their turn.
+func entries(all []*contender) (out []Entry) {
+	for _, c := range all {
+		if len(c.rounds) > 0 {
+			out = append(out, c.entry())
+		}
 	}
 	base := func(segments, processes int) []float64 {
 		i := slices.IndexFunc(out, func(e Entry) bool { return e.Segments == segments && e.Processes == processes })

@@ -44,7 +44,8 @@ const (
 	visitors = 16384
 )
 
-// offer sends each order when its time has come, and waits for all answers.
+// offer sends each order when its time has come, and waits for all answers. It returns those of the orders that were sent,
+// which are fewer where ctx ends.
 func offer(ctx context.Context, service *stock.Service, sku string, at []time.Duration) []reply {
 	replies := make([]reply, len(at))
 	ids := make([]string, len(at))
@@ -68,14 +69,15 @@ func offer(ctx context.Context, service *stock.Service, sku string, at []time.Du
 	start = time.Now()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	for next := 0; next < len(at) && ctx.Err() == nil; <-ticker.C {
+	next := 0
+	for ; next < len(at) && ctx.Err() == nil; <-ticker.C {
 		for now := time.Since(start); next < len(at) && at[next] <= now; next++ {
 			due <- next
 		}
 	}
 	close(due)
 	back.Wait()
-	return replies
+	return replies[:next]
 }
 
 // replies are answers to orders of one plan.

@@ -8,6 +8,7 @@ import (
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/report"
 )
 
 // Overload is what the service does when three times as much is asked for as it can sell: medians of its rounds.
@@ -29,7 +30,10 @@ type Overload struct {
 	Refused    int64   `json:"refused"`      // told that the service is overloaded
 	Unknown    int64   `json:"unknown"`      // not told what happened, so they may have a row
 	Rounds     int     `json:"rounds"`
-	targets    []compare.Target
+
+	targets                                                          []report.Target
+	from, to                                                         float64 // when too much was offered, in seconds
+	offered, accepted, refused, acceptedP50, acceptedP99, refusedP99 course
 }
 
 const (
@@ -40,17 +44,39 @@ const (
 	calmWithin = 5.                     // seconds
 )
 
-// overload offers too much between calm times, in this process.
+// overload offers too much between calm times, in this process. Rounds that were over before an error are measured;
+// without any there is nothing.
 func (s *shop) overload(ctx context.Context) (*Overload, error) {
-	out := &Overload{Segments: s.Scale.Default, Rounds: s.Scale.Rounds}
+	out := &Overload{Segments: s.Scale.Default, from: s.Scale.Calm.Seconds(), to: (s.Scale.Calm + s.Scale.Overload).Seconds()}
+	for _, c := range []*course{&out.offered, &out.accepted, &out.refused, &out.acceptedP50, &out.acceptedP99, &out.refusedP99} {
+		c.every = slice
+	}
 	var rounds []flood
 	for range s.Scale.Rounds {
 		r, err := s.flood(ctx)
 		if err != nil {
-			return nil, err
+			return out.settle(rounds), err
 		}
+		out.show(r.all)
+		r.all = nil // it is large
 		rounds = append(rounds, r)
-		out.Accepted, out.Refused, out.Unknown = out.Accepted+r.accepted, out.Refused+r.refused, out.Unknown+r.unknown
+	}
+	out = out.settle(rounds)
+	out.targets = []report.Target{
+		report.AtLeast("goodput when three times as much is offered, in parts of the capacity", out.ToCapacity, 0.9),
+		report.AtMost("seconds until latency is normal again", out.Back, calmWithin),
+	}
+	return out, nil
+}
+
+// settle is the figures of all rounds, nil without any.
+func (o *Overload) settle(rounds []flood) *Overload {
+	if len(rounds) == 0 {
+		return nil
+	}
+	o.Rounds = len(rounds)
+	for _, r := range rounds {
+		o.Accepted, o.Refused, o.Unknown = o.Accepted+r.accepted, o.Refused+r.refused, o.Unknown+r.unknown
 	}
 	median := func(figure func(r flood) float64) (float64, []float64) {
 		var values []float64
@@ -60,31 +86,28 @@ func (s *shop) overload(ctx context.Context) (*Overload, error) {
 		return compare.Median(values), values
 	}
 	for to, figure := range map[*float64]func(r flood) float64{
-		&out.Capacity:   func(r flood) float64 { return r.capacity },
-		&out.Offered:    func(r flood) float64 { return tooMuch * r.capacity },
-		&out.Goodput:    func(r flood) float64 { return r.goodput },
-		&out.CalmP50:    func(r flood) float64 { return compare.Milliseconds(r.calm.quantile(50)) },
-		&out.CalmP99:    func(r flood) float64 { return compare.Milliseconds(r.calm.quantile(99)) },
-		&out.P50:        func(r flood) float64 { return compare.Milliseconds(r.sold.quantile(50)) },
-		&out.P99:        func(r flood) float64 { return compare.Milliseconds(r.sold.quantile(99)) },
-		&out.RefusedP50: func(r flood) float64 { return compare.Milliseconds(r.turnedAway.quantile(50)) },
-		&out.RefusedP99: func(r flood) float64 { return compare.Milliseconds(r.turnedAway.quantile(99)) },
-		&out.Back:       func(r flood) float64 { return r.back.Seconds() },
+		&o.Capacity:   func(r flood) float64 { return r.capacity },
+		&o.Offered:    func(r flood) float64 { return tooMuch * r.capacity },
+		&o.Goodput:    func(r flood) float64 { return r.goodput },
+		&o.CalmP50:    func(r flood) float64 { return compare.Milliseconds(r.calm.quantile(50)) },
+		&o.CalmP99:    func(r flood) float64 { return compare.Milliseconds(r.calm.quantile(99)) },
+		&o.P50:        func(r flood) float64 { return compare.Milliseconds(r.sold.quantile(50)) },
+		&o.P99:        func(r flood) float64 { return compare.Milliseconds(r.sold.quantile(99)) },
+		&o.RefusedP50: func(r flood) float64 { return compare.Milliseconds(r.turnedAway.quantile(50)) },
+		&o.RefusedP99: func(r flood) float64 { return compare.Milliseconds(r.turnedAway.quantile(99)) },
+		&o.Back:       func(r flood) float64 { return r.back.Seconds() },
 	} {
 		*to, _ = median(figure)
 	}
 	ratio, all := median(func(r flood) float64 { return compare.Ratio(r.goodput, r.capacity) })
-	out.ToCapacity, out.Spread = ratio, spreadOf(all)
-	out.targets = []compare.Target{
-		compare.AtLeast("goodput when three times as much is offered, in parts of the capacity", out.ToCapacity, 0.9),
-		compare.AtMost("seconds until latency is normal again", out.Back, calmWithin),
-	}
-	return out, nil
+	o.ToCapacity, o.Spread = ratio, spreadOf(all)
+	return o
 }
 
 // flood is a round.
 type flood struct {
 	capacity, goodput          float64
+	all                        replies
 	calm, sold, turnedAway     replies // accepted before; accepted, and refused, meanwhile
 	back                       time.Duration
 	accepted, refused, unknown int64
@@ -97,16 +120,17 @@ func (s *shop) flood(ctx context.Context) (r flood, err error) {
 		return flood{}, err
 	}
 	peak, err := crowd.Buy(ctx, sku, s.Scale.Callers, s.Scale.Overload, crowd.Through(s.service))
-	s.told.Add(sku, peak.Counts.Accepted, 0)
+	s.told.Add(sku, peak.Counts.Accepted, peak.Unheard)
 	if err != nil {
 		return flood{}, fmt.Errorf("find the capacity: %w", err)
 	}
 	r.capacity = peak.Timeline.PerSecond(s.Scale.Overload/4, s.Scale.Overload)
 	begins := s.Scale.Calm
 	ends := begins + s.Scale.Overload
-	all := replies(offer(ctx, s.service, sku, plan([]phase{
+	r.all = offer(ctx, s.service, sku, plan([]phase{
 		{calmly * r.capacity, s.Scale.Calm}, {tooMuch * r.capacity, s.Scale.Overload}, {calmly * r.capacity, s.Scale.Recovery},
-	})))
+	}))
+	all := r.all
 	for _, reply := range all {
 		switch reply.code {
 		case "":

@@ -1,47 +1,54 @@
 package segments
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"time"
 
 	"inventory/internal/app"
-	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/report"
 )
 
 // Result is what a run measured. A case that was not wanted is nil.
 type Result struct {
-	Segments    []Entry
-	Stopped     *Stopped
-	Overload    *Overload
-	SKUs        int      // that were audited
-	Wrong       []string // what does not add up
-	Environment Environment
+	Segments []Entry
+	Stopped  *Stopped
+	Overload *Overload
+	SKUs     int      // that were audited
+	Wrong    []string // what does not add up
+	Settings
+	Started     time.Time // zero: nothing could be measured
+	Elapsed     time.Duration
+	Interrupted bool
+	Unfinished  string // the case that was stopped before its last round; "": none
+	Environment report.Environment
 }
 
-// Environment is what the figures depend on beside the segments and the processes.
-type Environment struct {
-	servers.Environment
+// Settings are what the figures depend on beside the segments and the processes.
+type Settings struct {
 	Rounds        int     `json:"rounds"`
 	WindowSeconds float64 `json:"window_seconds"`
 	Callers       int     `json:"callers"`
-	Lock          string  `json:"lock"` // its kind; "" is the service's default
+	Lock          string  `json:"lock"` // its kind
 }
 
-// String is the environment in a line.
-func (e Environment) String() string {
-	lock := e.Lock
+// settings are those of a run.
+func (c Config) settings() Settings {
+	lock := c.Lock
 	if lock == "" {
 		lock = app.LockReentrant
 	}
-	return fmt.Sprintf("Rounds: %d of %.3g s, %d callers in all, lock %s. %v.", e.Rounds, e.WindowSeconds, e.Callers, lock, e.Environment)
+	return Settings{Rounds: c.Scale.Rounds, WindowSeconds: c.Scale.Window.Seconds(), Callers: c.Scale.Callers, Lock: lock}
+}
+
+// String is how figures came about.
+func (s Settings) String() string {
+	return fmt.Sprintf("rounds: %d of %.3g s, %d callers in all, lock %s", s.Rounds, s.WindowSeconds, s.Callers, s.Lock)
 }
 
 // Targets are what the service has to reach.
-func (r Result) Targets() []compare.Target {
-	targets := []compare.Target{}
+func (r Result) Targets() []report.Target {
+	targets := []report.Target{}
 	if r.Stopped != nil {
 		targets = append(targets, r.Stopped.targets...)
 	}
@@ -61,25 +68,4 @@ func (r Result) Err() error {
 		errs = append(errs, fmt.Errorf("audit: %s", wrong))
 	}
 	return errors.Join(errs...)
-}
-
-// PrintJSON prints one object.
-func (r Result) PrintJSON(to io.Writer) error {
-	out := struct {
-		Segments    []Entry          `json:"segments"`
-		Stopped     *Stopped         `json:"stopped"`
-		Overload    *Overload        `json:"overload"`
-		Targets     []compare.Target `json:"targets"`
-		SKUs        int              `json:"skus_audited"`
-		AuditOK     bool             `json:"audit_ok"`
-		Wrong       []string         `json:"wrong"`
-		Environment Environment      `json:"environment"`
-	}{r.Segments, r.Stopped, r.Overload, r.Targets(), r.SKUs, r.AuditOK(), r.Wrong, r.Environment}
-	if out.Segments == nil {
-		out.Segments = []Entry{}
-	}
-	if out.Wrong == nil {
-		out.Wrong = []string{}
-	}
-	return json.NewEncoder(to).Encode(out)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"inventory/internal/app"
 	"inventory/internal/stock"
@@ -42,20 +43,28 @@ type shop struct {
 	told        books.Ledger
 }
 
-// Run measures.
-func Run(ctx context.Context, c Config) (result Result, err error) {
-	for _, name := range c.Cases {
+// Check tells whether there are cases of these names.
+func Check(names []string) error {
+	for _, name := range names {
 		if !slices.Contains(Names(), name) {
-			return Result{}, fmt.Errorf("there is no case %q; there are %q", name, Names())
+			return fmt.Errorf("there is no case %q; there are %q", name, Names())
 		}
+	}
+	return nil
+}
+
+// Run measures. What it has until ctx ends, or something fails, it returns beside the error.
+func Run(ctx context.Context, c Config) (result Result, err error) {
+	if err := Check(c.Cases); err != nil {
+		return Result{}, err
 	}
 	on, err := servers.Open(ctx, c.URLs)
 	if err != nil {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Stop()) }()
-	result.Environment = Environment{Rounds: c.Scale.Rounds, WindowSeconds: c.Scale.Window.Seconds(), Callers: c.Scale.Callers, Lock: c.Lock}
-	if result.Environment.Environment, err = on.LookAround(ctx); err != nil {
+	environment, err := on.Durable(ctx)
+	if err != nil {
 		return Result{}, err
 	}
 	databaseURL, drop, err := servers.CreateDatabase(ctx, on.DatabaseURL, "segments_")
@@ -65,12 +74,18 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if c.DatabaseURL != "" { // a private server goes with all it has
 		defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
 	}
+	settings := c.settings()
+	environment.Target, environment.Measurement = on.Name, append(environment.Measurement, settings.String())
+	result = Result{Settings: settings, Started: time.Now(), Environment: environment}
 	c.URLs = on.URLs
 	s := &shop{Config: c, databaseURL: databaseURL, told: books.Ledger{}}
-	if err := s.measure(ctx, &result); err != nil {
-		return Result{}, err
+	err = s.measure(ctx, &result)
+	result.Elapsed, result.Interrupted = time.Since(result.Started), ctx.Err() != nil
+	if result.Interrupted { // which says why, where err is what came of it
+		err = fmt.Errorf("the comparison was stopped: %w", context.Cause(ctx))
 	}
-	return result, s.audit(ctx, &result)
+	s.audit(ctx, &result)
+	return result, err
 }
 
 // measure does the cases that are wanted, beside a service of this process.
@@ -94,6 +109,7 @@ func (s *shop) measure(ctx context.Context, result *Result) (err error) {
 		}
 		s.Progress(c.name)
 		if err := c.do(); err != nil {
+			result.Unfinished = c.name
 			return fmt.Errorf("case %q: %w", c.name, err)
 		}
 	}
@@ -110,11 +126,14 @@ func (s *shop) create(ctx context.Context, segments int) (sku string, err error)
 	return sku, nil
 }
 
-// audit holds the rows against one another, and against what callers were told.
-func (s *shop) audit(ctx context.Context, result *Result) error {
+// audit holds the rows against one another, and against what callers were told, also when ctx has ended.
+func (s *shop) audit(ctx context.Context, result *Result) {
+	ctx, cancel := books.Patience(ctx)
+	defer cancel()
 	audit, err := books.Audit(ctx, s.databaseURL)
 	if err != nil {
-		return fmt.Errorf("audit: %w", err)
+		result.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
+		return
 	}
 	result.SKUs, result.Wrong = len(audit.SKUs), s.told.Against(audit)
 	merges := map[string]int64{}
@@ -126,5 +145,4 @@ func (s *shop) audit(ctx context.Context, result *Result) error {
 			result.Segments[i].Merges += merges[sku]
 		}
 	}
-	return nil
 }

@@ -1,11 +1,13 @@
 package segments
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
+
+	"inventory/loadtest/internal/report"
 )
 
 // document is what readers of the JSON rely on.
@@ -24,6 +26,10 @@ type document struct {
 	Stopped  map[string]float64
 	Overload map[string]any
 	AuditOK  bool `json:"audit_ok"`
+
+	Callers     int
+	Lock        string
+	Environment map[string]any
 }
 
 // TestAllCases runs them as the program does: the test starts itself as the other processes.
@@ -41,13 +47,10 @@ func TestAllCases(t *testing.T) {
 	if err != nil || result.Err() != nil {
 		t.Fatal(err, result.Err())
 	}
-	var text, table bytes.Buffer
+	told, table, text := tell(t, result)
 	var d document
-	if err := result.PrintJSON(&text); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text.Bytes(), &d); err != nil || !d.AuditOK {
-		t.Fatalf("%v: %s", err, &text)
+	if err := json.Unmarshal([]byte(text), &d); err != nil || !d.AuditOK || d.Environment["fsync"] != "on" || d.Callers != 9 || d.Lock != "reentrant" {
+		t.Fatalf("%v: %s", err, text)
 	}
 	if d.Stopped["accepted"] == 0 || d.Stopped["stopped_seconds"] != 0.2 || d.Stopped["two_processes_per_second"] == 0 {
 		t.Errorf("%v", d.Stopped)
@@ -56,19 +59,39 @@ func TestAllCases(t *testing.T) {
 		return
 	}
 	if len(d.Segments) != 4 || d.Overload["accepted"] == 0. || d.Overload["offered_per_second"] == 0. || d.Overload["unknown"] != 0. {
-		t.Errorf("%s", &text)
+		t.Errorf("%s", text)
 	}
 	for _, e := range d.Segments {
 		if e.Accepted <= 0 || e.P50 <= 0 || e.P99 < e.P50 || len(e.Shares) != e.Processes || e.Jain <= 0 || e.Merges == nil || e.Spread.Least > e.Accepted {
 			t.Errorf("%+v", e)
 		}
 	}
-	if err := result.Print(&table); err != nil || strings.Count(table.String(), "audit of 7 SKUs: OK") != 1 {
-		t.Errorf("%v:\n%s", err, &table)
+	if strings.Count(table, "audit of 7 SKUs: OK") != 1 || strings.Count(table, "(target: ") != 4 || len(told.Sections) != 3 {
+		t.Errorf("%s", table)
 	}
-	if tables := result.Into(""); strings.Count(tables, "### ") != 3 || strings.Count(tables, "\n- ") != 4+1 {
-		t.Errorf("%s", tables)
+	for _, s := range told.Sections {
+		for _, p := range s.Plots {
+			for _, line := range p.Series {
+				if len(line.X) == 0 || len(line.X) != len(line.Y) {
+					t.Errorf("plot %s: %+v", p.Name, line)
+				}
+			}
+		}
 	}
+}
+
+// tell is a result as a document, printed and written as JSON.
+func tell(t *testing.T, r Result) (d report.Document, text, object string) {
+	t.Helper()
+	d, err := r.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var printed, written strings.Builder
+	if err := errors.Join(d.Print(&printed), d.WriteJSON(&written)); err != nil {
+		t.Fatal(err)
+	}
+	return d, printed.String(), written.String()
 }
 
 func TestUnknownCases(t *testing.T) {

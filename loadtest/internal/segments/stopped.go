@@ -8,6 +8,7 @@ import (
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/report"
 )
 
 // Stopped is what three processes sell, one of which is stopped and continued later, as a machine that swaps, or that is
@@ -28,50 +29,85 @@ type Stopped struct {
 	Accepted   int64   `json:"accepted"`               // of all rounds; each has a row
 	Refused    int64   `json:"refused"`                // told that they had waited for too long
 	Rounds     int     `json:"rounds"`
-	targets    []compare.Target
+
+	targets       []report.Target
+	all, one, two course  // of the whole, of the one that is stopped, and of the two alone
+	stoppedAt     float64 // seconds
 }
 
 const (
 	threeProcesses = 3
+	stride         = 5 * crowd.Step         // in which a sale is shown
 	glance         = 500 * time.Millisecond // in which a process that is back sells
 	itsPart        = 0.2                    // of the whole
 	// backLimit is how soon, in seconds.
 	backLimit = 3.
 )
 
-// stopped stops one of three processes in mid-run, beside rounds of two processes that nobody disturbs.
+// halt is what the rounds have seen in which one of three processes stood still, and those of two beside them.
+type halt struct {
+	before, while, after, twoWhile, twoAfter, back, share []float64
+}
+
+// stopped stops one of three processes in mid-run, beside rounds of two processes that nobody disturbs. Rounds that were
+// over before an error are measured; without any there is nothing.
 func (s *shop) stopped(ctx context.Context) (*Stopped, error) {
-	out := &Stopped{Segments: s.Scale.Default, StillFor: s.Scale.Still.Seconds(), Rounds: s.Scale.Rounds}
-	var before, while, after, twoWhile, twoAfter, back, share []float64
+	out := &Stopped{
+		Segments: s.Scale.Default, StillFor: s.Scale.Still.Seconds(), stoppedAt: s.Scale.After.Seconds(),
+		all: course{every: stride}, one: course{every: stride}, two: course{every: stride},
+	}
+	var h halt
 	end := s.Scale.After + s.Scale.Still + s.Scale.Rest
 	for round := range s.Scale.Rounds {
 		var two crowd.Timeline
 		var r stop
 		for _, play := range compare.InTurn([]func() error{
 			func() (err error) { two, err = s.twoAlone(ctx, end); return err },
-			func() (err error) { r, err = s.stopOne(ctx, end); return err },
+			func() (err error) {
+				if r, err = s.stopOne(ctx, end); err == nil {
+					err = context.Cause(ctx)
+				}
+				return err
+			},
 		}, round) {
 			if err := play(); err != nil {
-				return nil, err
+				return out.settle(h), err
 			}
 		}
-		all, one := crowd.Together(r.sales), r.sales[0].Timeline
-		before = append(before, all.Timeline.PerSecond(0, r.stopped))
-		while, twoWhile = append(while, all.Timeline.PerSecond(r.stopped, r.continued)), append(twoWhile, two.PerSecond(r.stopped, r.continued))
-		after, twoAfter = append(after, all.Timeline.PerSecond(r.continued, end)), append(twoAfter, two.PerSecond(r.continued, end))
-		back = append(back, returned(one, all.Timeline, r.continued, end).Seconds())
-		share = append(share, compare.Ratio(one.PerSecond(r.continued, end), all.Timeline.PerSecond(r.continued, end)))
-		out.OthersMax = max(out.OthersMax, compare.Milliseconds(crowd.Together(r.sales[1:]).Waits.Max()))
-		out.Accepted, out.Refused = out.Accepted+all.Counts.Accepted, out.Refused+all.Counts.Refused
+		out.add(&h, r, two, end)
 	}
-	out.Before, out.While, out.After, out.Two = compare.Median(before), compare.Median(while), compare.Median(after), compare.Median(twoWhile)
-	out.WhileToTwo, out.AfterToTwo = compare.PairedRatio(while, twoWhile), compare.PairedRatio(after, twoAfter)
-	out.Back, out.Share = compare.Median(back), compare.Median(share)
-	out.targets = []compare.Target{
-		compare.AtLeast("while one of three stands still, in parts of two processes", out.WhileToTwo, 0.9),
-		compare.AtMost("seconds until the one that stood still sells a fifth of the whole", out.Back, backLimit),
+	out = out.settle(h)
+	out.targets = []report.Target{
+		report.AtLeast("while one of three stands still, in parts of two processes", out.WhileToTwo, 0.9),
+		report.AtMost("seconds until the one that stood still sells a fifth of the whole", out.Back, backLimit),
 	}
 	return out, nil
+}
+
+// add adds a round.
+func (s *Stopped) add(h *halt, r stop, two crowd.Timeline, end time.Duration) {
+	all, one := crowd.Together(r.sales), r.sales[0].Timeline
+	h.before = append(h.before, all.Timeline.PerSecond(0, r.stopped))
+	h.while, h.twoWhile = append(h.while, all.Timeline.PerSecond(r.stopped, r.continued)), append(h.twoWhile, two.PerSecond(r.stopped, r.continued))
+	h.after, h.twoAfter = append(h.after, all.Timeline.PerSecond(r.continued, end)), append(h.twoAfter, two.PerSecond(r.continued, end))
+	h.back = append(h.back, returned(one, all.Timeline, r.continued, end).Seconds())
+	h.share = append(h.share, compare.Ratio(one.PerSecond(r.continued, end), all.Timeline.PerSecond(r.continued, end)))
+	s.OthersMax = max(s.OthersMax, compare.Milliseconds(crowd.Together(r.sales[1:]).Waits.Max()))
+	s.Accepted, s.Refused, s.Rounds = s.Accepted+all.Counts.Accepted, s.Refused+all.Counts.Refused, s.Rounds+1
+	s.all.sold(all.Timeline, end)
+	s.one.sold(one, end)
+	s.two.sold(two, end)
+}
+
+// settle is the figures of all rounds, nil without any.
+func (s *Stopped) settle(h halt) *Stopped {
+	if s.Rounds == 0 {
+		return nil
+	}
+	s.Before, s.While, s.After, s.Two = compare.Median(h.before), compare.Median(h.while), compare.Median(h.after), compare.Median(h.twoWhile)
+	s.WhileToTwo, s.AfterToTwo = compare.PairedRatio(h.while, h.twoWhile), compare.PairedRatio(h.after, h.twoAfter)
+	s.Back, s.Share = compare.Median(h.back), compare.Median(h.share)
+	return s
 }
 
 // stop is a round in which the first process stood still.
@@ -91,6 +127,7 @@ func (s *shop) stopOne(ctx context.Context, window time.Duration) (r stop, err e
 	if err != nil {
 		return stop{}, err
 	}
+	defer func() { s.writeDown(sku, r.sales, err) }()
 	jobs := s.jobs(threeProcesses, s.Scale.Callers, window)
 	for i := range jobs {
 		jobs[i].SKU, jobs[i].Patient = sku, true
@@ -114,11 +151,8 @@ func (s *shop) stopOne(ctx context.Context, window time.Duration) (r stop, err e
 	if err := all[0].Continue(); err != nil {
 		return stop{}, fmt.Errorf("continue a process: %w", err)
 	}
-	if r.sales, err = all.Sales(); err != nil {
-		return stop{}, err
-	}
-	s.told.Add(sku, crowd.Together(r.sales).Counts.Accepted, 0)
-	return r, nil
+	r.sales, err = all.Sales()
+	return r, err
 }
 
 // returned is how long after a time it took until a glance saw one sell its part of all; the whole rest if none did.

@@ -4,65 +4,70 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
+
+	"inventory/loadtest/internal/report"
 )
 
-// Environment is what figures depend on beside what is measured.
-type Environment struct {
-	System            string `json:"system"`
-	Processors        int    `json:"processors"` // shared by this program, its workers and the servers
-	Go                string `json:"go"`
-	PostgreSQL        string `json:"postgresql"`
-	Fsync             string `json:"fsync"`
-	SynchronousCommit string `json:"synchronous_commit"`
-	FullPageWrites    string `json:"full_page_writes"`
-	Redis             string `json:"redis"`
+// askTimeout bounds what a server may take to tell what it is.
+const askTimeout = 10 * time.Second
+
+// Environment is what figures depend on beside what is measured: this machine and the servers, each of which is asked.
+func (u URLs) Environment(ctx context.Context) (report.Environment, error) {
+	e := Machine(ctx)
+	err := errors.Join(AskPostgreSQL(ctx, u.DatabaseURL, &e), AskRedis(ctx, u.RedisURL, &e))
+	return e, err
 }
 
-// String is the environment in a line.
-func (e Environment) String() string {
-	return fmt.Sprintf("%s, %d processors for all; %s; PostgreSQL %s (fsync %s, synchronous_commit %s); Redis %s",
-		e.System, e.Processors, e.Go, e.PostgreSQL, e.Fsync, e.SynchronousCommit, e.Redis)
+// Durable is Environment of servers that keep what they have promised. A PostgreSQL whose commits do not survive a power
+// cut is refused: its figures could not be compared.
+func (u URLs) Durable(ctx context.Context) (report.Environment, error) {
+	e, err := u.Environment(ctx)
+	if err == nil && (e.Fsync != "on" || e.SyncCommit != "on") {
+		err = fmt.Errorf("PostgreSQL has fsync %s and synchronous_commit %s; both must be on", e.Fsync, e.SyncCommit)
+	}
+	return e, err
 }
 
 // settings are asked of PostgreSQL. In: nothing. Out: the version, and what makes commits durable.
 const settings = `SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'),
        current_setting('full_page_writes')`
 
-// LookAround asks the servers what they are. One whose commits do not survive a power cut is refused: its figures
-// could not be compared.
-func (u URLs) LookAround(ctx context.Context) (Environment, error) {
-	e := Environment{System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(), Go: runtime.Version()}
-	connection, err := pgx.Connect(ctx, u.DatabaseURL)
+// AskPostgreSQL adds what a PostgreSQL tells of itself.
+func AskPostgreSQL(ctx context.Context, databaseURL string, e *report.Environment) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	connection, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
-		return Environment{}, fmt.Errorf("reach PostgreSQL: %w", err)
+		return fmt.Errorf("reach PostgreSQL: %w", err)
 	}
-	err = connection.QueryRow(ctx, settings).Scan(&e.PostgreSQL, &e.Fsync, &e.SynchronousCommit, &e.FullPageWrites)
+	var fullPageWrites string
+	err = connection.QueryRow(ctx, settings).Scan(&e.PostgreSQL, &e.Fsync, &e.SyncCommit, &fullPageWrites)
 	if err := errors.Join(err, connection.Close(ctx)); err != nil {
-		return Environment{}, fmt.Errorf("ask PostgreSQL for its settings: %w", err)
+		return fmt.Errorf("ask PostgreSQL for its settings: %w", err)
 	}
-	if e.Fsync != "on" || e.SynchronousCommit != "on" {
-		return Environment{}, fmt.Errorf("PostgreSQL has fsync %s and synchronous_commit %s; both must be on", e.Fsync, e.SynchronousCommit)
-	}
-	e.Redis, err = redisVersion(ctx, u.RedisURL)
-	return e, err
+	e.Measurement = append(e.Measurement, "full_page_writes "+fullPageWrites)
+	return nil
 }
 
-func redisVersion(ctx context.Context, redisURL string) (string, error) {
+// AskRedis adds what a Redis tells of itself.
+func AskRedis(ctx context.Context, redisURL string, e *report.Environment) error {
 	options, err := redis.ParseURL(redisURL)
 	if err != nil {
-		return "", errors.New("redis URL: must be redis://HOST:PORT/DB or rediss://…") // err may quote a password
+		return errors.New("redis URL: must be redis://HOST:PORT/DB or rediss://…") // err may quote a password
 	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	client := redis.NewClient(options)
 	text, err := client.Info(ctx, "server").Result()
 	if err := errors.Join(err, client.Close()); err != nil {
-		return "", fmt.Errorf("reach Redis: %w", err)
+		return fmt.Errorf("reach Redis: %w", err)
 	}
 	_, version, _ := strings.Cut(text, "redis_version:")
-	version, _, _ = strings.Cut(version, "\r\n")
-	return version, nil
+	e.Redis, _, _ = strings.Cut(version, "\r\n")
+	return nil
 }

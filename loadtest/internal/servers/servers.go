@@ -18,16 +18,28 @@ type URLs struct {
 // Servers are servers that answer.
 type Servers struct {
 	URLs
+	Name  string // for people; without secrets
 	stops []func() error
 }
 
 // Open starts the servers that no URL was given for.
 func Open(ctx context.Context, given URLs) (*Servers, error) {
-	s := &Servers{URLs: given}
+	s := &Servers{URLs: given, Name: given.name()}
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start private servers: %w", err), s.Stop())
 	}
 	return s, nil
+}
+
+// name says whose servers they are.
+func (u URLs) name() string {
+	name := func(kind, given, flag string) string {
+		if given == "" {
+			return "a private " + kind
+		}
+		return "the " + kind + " of " + flag
+	}
+	return name("PostgreSQL", u.DatabaseURL, "--database-url") + " and " + name("Redis", u.RedisURL, "--redis-url")
 }
 
 // Stop ends what was started.

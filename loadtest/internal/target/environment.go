@@ -2,14 +2,30 @@ package target
 
 import (
 	"context"
-	"runtime"
+	"strings"
+
+	sqlite "modernc.org/sqlite/lib"
 
 	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
 )
 
-// Environment is what figures depend on beside what is measured.
-func (t *Target) Environment(context.Context) report.Environment {
-	return report.Environment{
-		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Target: t.Name,
+// Environment is what figures depend on beside what is measured, as far as it can be known: running services do not tell
+// where their locks are.
+func (t *Target) Environment(ctx context.Context) (report.Environment, error) {
+	e := servers.Machine(ctx)
+	e.Target = t.Name
+	if strings.HasPrefix(t.databaseURL, "sqlite:") {
+		e.SQLite = sqlite.SQLITE_VERSION
+	} else if err := servers.AskPostgreSQL(ctx, t.databaseURL, &e); err != nil {
+		return e, err
 	}
+	first, _, _ := strings.Cut(t.RedisURL, ",") // of several for redlock, which are alike
+	switch {
+	case first != "":
+		return e, servers.AskRedis(ctx, first, &e)
+	case len(t.PIDs) > 0:
+		e.Redis = "embedded"
+	}
+	return e, nil
 }

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"inventory/loadtest/internal/report"
+)
+
+// notTold stands for a value that others must not read.
+const notTold = "(not told)"
+
+// flagsOf are all flags of the command that was chosen, given or by default, and without secrets, that change what it
+// measures, and not only who is told. A hidden one is told if somebody has set it.
+func flagsOf(parsed *kong.Context) (all []report.Flag) {
+	silent := []string{"help", "json", "html", "compare"}
+	for _, flag := range parsed.Flags() {
+		if slices.Contains(silent, flag.Name) || flag.Hidden && flag.Target.IsZero() {
+			continue
+		}
+		all = append(all, report.Flag{Name: flag.Name, Value: valueOf(flag)})
+	}
+	return all
+}
+
+// valueOf is what a flag says. One with the tag secret says whether it was given.
+func valueOf(flag *kong.Flag) string {
+	if flag.Tag.Has("secret") && !flag.Target.IsZero() {
+		return notTold
+	}
+	if flag.Target.Kind() != reflect.Slice {
+		return withoutSecrets(fmt.Sprint(flag.Target.Interface()))
+	}
+	parts := make([]string, flag.Target.Len())
+	for i := range parts {
+		parts[i] = withoutSecrets(fmt.Sprint(flag.Target.Index(i).Interface()))
+	}
+	separator := ","
+	if flag.Tag.Sep > 0 {
+		separator = string(flag.Tag.Sep)
+	}
+	return strings.Join(parts, separator)
+}
+
+// withoutSecrets takes users, passwords and parameters out of URLs. What looks like a connection string of another kind, or
+// like several URLs, is not told at all.
+func withoutSecrets(value string) string {
+	switch strings.Count(value, "://") {
+	case 0:
+		if strings.Contains(strings.ToLower(value), "password") {
+			return notTold
+		}
+		return value
+	case 1:
+		parsed, err := url.Parse(value)
+		if err != nil || parsed.Host == "" {
+			return notTold
+		}
+		return (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host, Path: parsed.Path}).String()
+	}
+	var parts []string
+	for part := range strings.SplitSeq(value, ",") {
+		if strings.Count(part, "://") != 1 {
+			return notTold
+		}
+		parts = append(parts, withoutSecrets(part))
+	}
+	return strings.Join(parts, ",")
+}
+
+// AfterApply keeps the flags for the report.
+func (f *reportFlags) AfterApply(parsed *kong.Context) error {
+	f.flags = flagsOf(parsed)
+	return nil
+}
+
+// wrongFlag says which flag an error is about; nil stays nil.
+func wrongFlag(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}

@@ -1,0 +1,40 @@
+package replay
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestTheDocumentTellsEachOutcome(t *testing.T) {
+	t.Parallel()
+	plan, err := NewPlan(linesOf(t, "1 10001 2\n2 10001 2\n3 10001 2"), 0.5, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShop()
+	tally, err := s.replayed(t.Context(), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := NewResult(plan, tally, Compare(plan, prefix, tally, s.audit()), "a shop").Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, object strings.Builder
+	if err := errors.Join(d.Print(&text), d.WriteJSON(&object)); err != nil {
+		t.Fatal(err)
+	}
+	for _, says := range []string{"3 order lines", "sent to a shop", "2 units sold", "requests a second", "insufficient stock", "audit: OK"} {
+		if !strings.Contains(text.String(), says) {
+			t.Errorf("no %q in\n%s", says, &text)
+		}
+	}
+	p := d.Sections[0].Plots[0]
+	if len(p.Series) != 2 || len(p.Series[0].X) != len(p.Series[0].Y) || p.Series[0].Name != "accepted" || d.Figures[3].Value != 2 {
+		t.Errorf("%+v, %+v", p, d.Figures)
+	}
+	if !strings.Contains(object.String(), `"unanswered":0,"units_sold":2}`) {
+		t.Errorf("%s", &object)
+	}
+}
