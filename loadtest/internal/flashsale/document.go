@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
 	"inventory/internal/latency"
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/openloop"
 	"inventory/loadtest/internal/report"
 )
@@ -66,16 +66,14 @@ func (s *sale) counts() (all openloop.Counts) {
 // typical is the round whose p99 of accepted orders is in the middle: the one that is drawn over time.
 func (s *sale) typical() *round {
 	p99 := s.each(func(r *round) float64 { return r.quantile(openloop.Accepted, 99) })
-	median, best := compare.Median(p99), 0
+	median, best := middle(p99), 0
 	for n := range p99 {
-		if abs(p99[n]-median) < abs(p99[best]-median) {
+		if math.Abs(p99[n]-median) < math.Abs(p99[best]-median) {
 			best = n
 		}
 	}
 	return s.rounds[best]
 }
-
-func abs(x float64) float64 { return max(x, -x) }
 
 // each is a figure of each round.
 func (s *sale) each(figure func(*round) float64) []float64 {
@@ -86,8 +84,11 @@ func (s *sale) each(figure func(*round) float64) []float64 {
 	return all
 }
 
-// quantile is one of the latency of an outcome in milliseconds.
+// quantile is one of the latency of an outcome in milliseconds; no number where nothing came to that.
 func (r *round) quantile(o openloop.Outcome, percent float64) float64 {
+	if r.account.counts[o] == 0 {
+		return math.NaN()
+	}
 	return milliseconds(r.result.Latencies(o).Quantile(percent))
 }
 

@@ -1,6 +1,10 @@
 package flashsale
 
-import "inventory/loadtest/internal/openloop"
+import (
+	"math"
+
+	"inventory/loadtest/internal/openloop"
+)
 
 // own are the members of the report that only this scenario has.
 type own struct {
@@ -39,9 +43,13 @@ func (s *sale) own() own {
 		o.Stranded += a.stranded
 		o.Falsely.Least += a.falsely.Least
 		o.Falsely.Most += a.falsely.Most
+		sellOut := r.sellOutSeconds()
+		if math.IsNaN(sellOut) {
+			sellOut = 0
+		}
 		o.Rounds = append(o.Rounds, ownRound{
 			SKU: r.sku, Stream: r.sum, Requests: byName(a.counts), Codes: r.result.Codes, Units: a.units, Rows: a.rows, Told: a.told,
-			Open: a.open, SoldOut: r.sellOutSeconds(), Stranded: a.stranded, Falsely: a.falsely, Merges: r.balance.Merges,
+			Open: a.open, SoldOut: sellOut, Stranded: a.stranded, Falsely: a.falsely, Merges: r.balance.Merges,
 		})
 	}
 	return o

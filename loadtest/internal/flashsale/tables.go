@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -32,7 +33,7 @@ func (s *sale) phase(p span) []string {
 	var lags []float64
 	var length time.Duration
 	for _, r := range s.rounds {
-		length += max(0, min(p.to, r.result.Elapsed)-p.from) // the last round may have been stopped
+		length += r.lengthOf(p)
 		within := func(at time.Duration) bool { return at >= p.from && at < p.to }
 		for i, reply := range r.result.Replies {
 			if within(r.at[i]) && reply.Outcome != openloop.NotSent {
@@ -60,6 +61,14 @@ func (s *sale) phase(p span) []string {
 		p.name, report.Number(length.Seconds()), humanize.Comma(offered), rate(offered), rate(sent), rate(answered), rate(accepted),
 		report.Number(quantileOf(lags, 99)), humanize.Comma(dropped),
 	}
+}
+
+// lengthOf is how much of a phase was played: the last round may have been stopped.
+func (r *round) lengthOf(p span) time.Duration {
+	if r.account.counts[openloop.NotSent] == 0 {
+		return p.to - p.from
+	}
+	return max(0, min(p.to, r.result.Elapsed)-p.from)
 }
 
 // quantileOf is the least value that a share of all, in percent, does not exceed; 0 of none.
@@ -131,17 +140,25 @@ func (s *sale) roundSection() report.Section {
 	for _, f := range figures {
 		table.Columns = append(table.Columns, f.name)
 		values := s.each(f.of)
-		for n, value := range append(values, compare.Median(values), slices.Min(values), slices.Max(values)) {
+		for n, value := range append(values, middle(values), slices.Min(values), slices.Max(values)) {
 			table.Rows[n] = append(table.Rows[n], report.Number(value))
 		}
 	}
 	return report.Section{Name: "Rounds", Table: table}
 }
 
-// sellOutSeconds is the time from the opening to the answer that sold the last unit; 0 where units were left.
+// middle is the median of values that all are numbers.
+func middle(values []float64) float64 {
+	if slices.ContainsFunc(values, math.IsNaN) {
+		return math.NaN()
+	}
+	return compare.Median(values)
+}
+
+// sellOutSeconds is the time from the opening to the answer that sold the last unit; no number where units were left.
 func (r *round) sellOutSeconds() float64 {
 	if r.account.soldOut == never {
-		return 0
+		return math.NaN()
 	}
 	return r.account.soldOut.Seconds()
 }

@@ -2,11 +2,11 @@ package flashsale
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/dustin/go-humanize"
 
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/openloop"
 	"inventory/loadtest/internal/report"
 )
@@ -14,7 +14,7 @@ import (
 // median is that of a figure over the rounds, with the least and the most where there are several rounds.
 func (s *sale) median(figure func(*round) float64, unit string) string {
 	values := s.each(figure)
-	text := report.Number(compare.Median(values)) + " " + unit
+	text := report.Number(middle(values)) + " " + unit
 	if len(values) > 1 {
 		text += fmt.Sprintf(" (median of %d rounds, %s to %s)", len(values), report.Number(slices.Min(values)), report.Number(slices.Max(values)))
 	}
@@ -113,13 +113,12 @@ func (s *sale) warnings() (lines []string) {
 	for _, r := range s.rounds {
 		early += r.account.early
 		late += r.account.late
-		own, all := r.ownLagP99(), r.lagP99()
-		switch {
-		case own > mostOwnLag:
+		if own := r.ownLagP99(); own > mostOwnLag {
 			lines = append(lines, fmt.Sprintf("round %d: the generator did not keep up: 1%% of its sends were %s ms late or more although a connection was free; "+
-				"latencies have that in them, and more than the service's slowness", r.number+1, report.Number(own)))
-		case all > mostLag:
-			lines = append(lines, fmt.Sprintf("round %d: 1%% of the sends were %s ms late or more because all %d connections were busy; "+
+				"latencies have that in them, and it is not the service's", r.number+1, report.Number(own)))
+		}
+		if all := r.lagP99(); all > mostLag {
+			lines = append(lines, fmt.Sprintf("round %d: 1%% of the sends were %s ms late or more, because all %d connections were busy too; "+
 				"latencies have that in them; --connections raises how much can be under way", r.number+1, report.Number(all), s.Connections))
 		}
 		if dropped := r.account.counts[openloop.Dropped]; dropped > 0 {
@@ -134,7 +133,7 @@ func (s *sale) warnings() (lines []string) {
 	return lines
 }
 
-// figures are the few numbers that tell two runs apart: medians of the rounds.
+// figures are the few numbers that tell two runs apart: medians of the rounds, where each has that number.
 func (s *sale) figures() (all []report.Figure) {
 	for _, f := range []struct {
 		name, unit string
@@ -151,7 +150,9 @@ func (s *sale) figures() (all []report.Figure) {
 		{"false sold-outs, at least", "", func(r *round) float64 { return float64(r.account.falsely.Least) }},
 		{"stranded", "units", func(r *round) float64 { return float64(r.account.stranded) }},
 	} {
-		all = append(all, report.Figure{Name: f.name, Unit: f.unit, Value: compare.Median(s.each(f.of))})
+		if value := middle(s.each(f.of)); !math.IsNaN(value) {
+			all = append(all, report.Figure{Name: f.name, Unit: f.unit, Value: value})
+		}
 	}
 	return all
 }
