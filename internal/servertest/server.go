@@ -63,6 +63,13 @@ func (s *server) address() string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
 }
 
+// PID is the process id of the server. PostgreSQL's is that of its postmaster.
+func (s *server) PID() int {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.process.pid()
+}
+
 // startAnywhere starts the server on a port it finds free.
 func (s *server) startAnywhere(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)

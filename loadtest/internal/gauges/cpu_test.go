@@ -1,0 +1,90 @@
+//go:build linux
+
+package gauges
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// helper is the test program in another process, which waits to be told to work.
+func helper(t *testing.T, what string) (pid int, work func()) {
+	t.Helper()
+	command := exec.Command(os.Args[0], what)
+	command.Stderr = os.Stderr
+	in, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		if err := command.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	return command.Process.Pid, func() {
+		t.Helper()
+		if _, err := fmt.Fprintln(in); err != nil {
+			t.Fatal(err)
+		}
+		if said := bufio.NewScanner(out); !said.Scan() {
+			t.Fatal("the process has not worked")
+		}
+	}
+}
+
+func TestProcessorTimeOfAnotherProcessShows(t *testing.T) {
+	t.Parallel()
+	pid, work := helper(t, burns)
+	sampler := Start(t.Context(), Sources{ServicePIDs: []int{pid}}, time.Hour)
+	work()
+	got := sampler.Stop()
+	if used := got.CPU(Service); used < 0.8*burnt.Seconds() || used > 2*burnt.Seconds() || len(got.Notes) > 0 {
+		t.Errorf("%v s instead of %v; notes %q", used, burnt, got.Notes)
+	}
+}
+
+func TestChildrenThatHaveEndedAreCounted(t *testing.T) {
+	t.Parallel()
+	pid, work := helper(t, begets)
+	alone := Start(t.Context(), Sources{ServicePIDs: []int{pid}}, time.Hour)
+	family := Start(t.Context(), Sources{PostmasterPID: pid}, time.Hour)
+	work()
+	own, all := alone.Stop().CPU(Service), family.Stop().CPU(PostgreSQL)
+	if all < own+0.8*burnt.Seconds() {
+		t.Errorf("%v s with the child, %v s without; the child used %v", all, own, burnt)
+	}
+}
+
+func TestTheGeneratorsOwnTimeShows(t *testing.T) {
+	t.Parallel()
+	sampler := Start(t.Context(), Sources{GeneratorSelf: true}, time.Hour)
+	if err := burn(0.1); err != nil {
+		t.Fatal(err)
+	}
+	if used := sampler.Stop().CPU(Generator); used < 0.1 {
+		t.Errorf("%v s", used)
+	}
+}
+
+func TestAProcessThatIsGoneIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	const nobody = 1<<22 + 1 // beyond the largest id
+	got := Start(t.Context(), Sources{ServicePIDs: []int{nobody}, PostmasterPID: nobody}, time.Hour).Stop()
+	if len(got.Notes) != 2 {
+		t.Errorf("notes %q", got.Notes)
+	}
+}

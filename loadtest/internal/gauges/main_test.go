@@ -1,0 +1,80 @@
+package gauges
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+)
+
+// What the test program does as a process of its own.
+const (
+	burns  = "burn-processor-time"  // uses it, and says so
+	begets = "let-a-child-burn"     // has a child that does, and has ended when it says so
+	burnt  = 500 * time.Millisecond // of processor time
+)
+
+func TestMain(m *testing.M) {
+	logging.Disable()
+	if len(os.Args) == 2 && (os.Args[1] == burns || os.Args[1] == begets) {
+		if err := work(os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// work waits for a line, works, says so, and stays until nobody talks to it any more.
+func work(what string) error {
+	lines := bufio.NewScanner(os.Stdin)
+	if !lines.Scan() {
+		return errors.New("nobody said go")
+	}
+	if what == begets {
+		child := exec.Command(os.Args[0], burns)
+		stdin, err := child.StdinPipe()
+		if err != nil {
+			return err
+		}
+		if err := child.Start(); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(stdin)
+		if err := errors.Join(err, stdin.Close(), child.Wait()); err != nil {
+			return err
+		}
+	} else if err := burn(burnt.Seconds()); err != nil {
+		return err
+	}
+	fmt.Println("done")
+	for lines.Scan() {
+	}
+	return lines.Err()
+}
+
+// burn uses as much processor time as that, in seconds.
+func burn(much float64) error {
+	first := math.NaN()
+	for {
+		r := newReading(0, false)
+		if err := (self{}).read(context.Background(), &r); err != nil {
+			return err
+		}
+		if math.IsNaN(first) {
+			first = r.CPU[Generator]
+		}
+		if r.CPU[Generator] > first+much {
+			return nil
+		}
+	}
+}

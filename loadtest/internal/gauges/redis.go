@@ -1,0 +1,101 @@
+package gauges
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// redisServer is a Redis outside the service.
+type redisServer struct {
+	url    string
+	client *redis.Client
+	asked  float64 // INFO commands that were answered: they are not the service's
+}
+
+func (*redisServer) name() string { return "Redis" }
+
+func (s *redisServer) read(ctx context.Context, into *Reading) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	text, err := s.client.Info(ctx, "all").Result()
+	if err != nil {
+		return fmt.Errorf("reach Redis: %w", err)
+	}
+	info := parseInfo(text)
+	reading := &RedisReading{
+		Commands: info.number("total_commands_processed") - s.asked, Clients: info.number("connected_clients") - 1,
+		Memory: info.number("used_memory"), ByCommand: info.calls(),
+	}
+	reading.ByCommand["info"] -= s.asked
+	s.asked++
+	into.Redis = reading
+	into.CPU[Redis] = 0
+	for _, part := range []string{"used_cpu_user", "used_cpu_sys", "used_cpu_user_children", "used_cpu_sys_children"} {
+		into.CPU[Redis] += info.number(part)
+	}
+	return nil
+}
+
+// open makes a client of one connection, which sends nothing of its own accord once it stands.
+func (s *redisServer) open() error {
+	if s.client != nil {
+		return nil
+	}
+	options, err := redis.ParseURL(s.url)
+	if err != nil {
+		return errors.New("redis URL: must be redis://HOST:PORT/DB or rediss://…") // err may quote a password
+	}
+	options.PoolSize, options.Protocol, options.DisableIdentity = 1, 2, true
+	options.MaxRetries, options.DialerRetries, options.ContextTimeoutEnabled = -1, 1, true
+	options.DialTimeout, options.ReadTimeout = readTimeout, readTimeout
+	s.client = redis.NewClient(options)
+	return nil
+}
+
+func (s *redisServer) close(context.Context) error {
+	if s.client == nil {
+		return nil
+	}
+	return s.client.Close()
+}
+
+// info is the answer of INFO.
+type info map[string]string
+
+func parseInfo(text string) info {
+	all := info{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// number is 0 where there is none: an old server does not know all of them.
+func (i info) number(name string) float64 {
+	value, err := strconv.ParseFloat(i[name], 64)
+	if err != nil {
+		return 0
+	}
+	return value
+}
+
+// calls is how often each command was called.
+func (i info) calls() map[string]float64 {
+	all := map[string]float64{}
+	for name, value := range i {
+		command, ok := strings.CutPrefix(name, "cmdstat_")
+		calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
+		if n, err := strconv.ParseFloat(calls, 64); ok && err == nil {
+			all[command] = n
+		}
+	}
+	return all
+}

@@ -1,0 +1,65 @@
+package gauges
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"inventory/internal/app"
+)
+
+// gauges are those of the sources that there are.
+func (s Sources) gauges() (all []gauge) {
+	if s.GeneratorSelf {
+		all = append(all, self{})
+	}
+	if len(s.ServiceMetricsURLs) > 0 {
+		all = append(all, newScraper(s.ServiceMetricsURLs))
+	} else if len(s.ServicePIDs) > 0 {
+		all = append(all, processes{"the service's processes", Service, s.ServicePIDs, oneByOne})
+	}
+	if s.redisApart() {
+		all = append(all, &redisServer{url: s.RedisURL})
+	}
+	if s.PostmasterPID != 0 {
+		all = append(all, processes{"PostgreSQL's processes", PostgreSQL, []int{s.PostmasterPID}, withChildren})
+	}
+	if file, ok := s.sqliteFile(); ok {
+		all = append(all, &sqliteFile{path: file})
+	} else if s.DatabaseURL != "" {
+		all = append(all, &postgresServer{url: s.DatabaseURL, limit: s.Settle})
+	}
+	return all
+}
+
+// redisApart tells whether there is a Redis outside the service.
+func (s Sources) redisApart() bool { return s.RedisURL != "" && s.RedisURL != app.Embedded }
+
+// sqliteFile is the path of a SQLite file.
+func (s Sources) sqliteFile() (path string, ok bool) {
+	rest, ok := strings.CutPrefix(s.DatabaseURL, "sqlite:")
+	return strings.TrimPrefix(rest, "//"), ok
+}
+
+// words say what the figures leave out, and why.
+func (s Sources) words() (words []string) {
+	if slices.Contains(s.ServicePIDs, os.Getpid()) {
+		words = append(words, "The service runs in the process of the generator: their processor time cannot be told apart.")
+	}
+	switch {
+	case s.RedisURL == app.Embedded:
+		words = append(words, "Redis is embedded: its processor time is the service's, and its commands are not counted.")
+	case s.RedisURL == "":
+		words = append(words, "Where the service's Redis is, is not known: neither are its processor time and its commands.")
+	}
+	file, lite := s.sqliteFile()
+	switch {
+	case lite && file != "":
+		words = append(words, "SQLite is part of the service, its processor time too. How often it syncs cannot be counted from outside.")
+	case s.DatabaseURL == "":
+		words = append(words, "Where the service's database is, is not known: neither is what it did.")
+	case s.PostmasterPID == 0:
+		words = append(words, "PostgreSQL was not started by this run: its processor time is not known.")
+	}
+	return words
+}
