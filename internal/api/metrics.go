@@ -102,6 +102,24 @@ func WatchQueues(r prometheus.Registerer, waiting func() int) {
 	}, func() float64 { return float64(waiting()) }))
 }
 
+// WatchPool registers how much the connections to the database are in use, which is asked for at each scrape.
+func WatchPool(r prometheus.Registerer, pool func() stock.Pool) {
+	gauge := func(name, help string, value func(stock.Pool) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "inventory", Subsystem: "database", Name: name, Help: help},
+			func() float64 { return value(pool()) })
+	}
+	counter := func(name, help string, value func(stock.Pool) float64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "inventory", Subsystem: "database", Name: name, Help: help},
+			func() float64 { return value(pool()) })
+	}
+	r.MustRegister(
+		gauge("pool_open", "Connections to the database.", func(p stock.Pool) float64 { return float64(p.Open) }),
+		gauge("pool_busy", "Connections to the database in use now.", func(p stock.Pool) float64 { return float64(p.Busy) }),
+		counter("pool_waits_total", "Times that no connection to the database was free.", func(p stock.Pool) float64 { return float64(p.Waits) }),
+		counter("pool_wait_seconds_total", "Time waited for a connection to the database.", func(p stock.Pool) float64 { return p.Waited.Seconds() }),
+	)
+}
+
 // WatchEvents registers what a hub tells of itself, which is asked for at each scrape.
 func WatchEvents(r prometheus.Registerer, hub *events.Hub) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {

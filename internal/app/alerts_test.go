@@ -13,6 +13,7 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/locking/lockmetrics"
+	"inventory/internal/stock"
 )
 
 // catalogue is a registerer that only writes down what is registered: names of metrics, with their labels.
@@ -48,6 +49,7 @@ func everyMetric(t *testing.T) catalogue {
 	c.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	api.NewMetrics(c)
 	api.WatchQueues(c, func() int { return 0 })
+	api.WatchPool(c, func() stock.Pool { return stock.Pool{} })
 	if _, err := lockmetrics.New(c); err != nil {
 		t.Fatal(err)
 	}

@@ -93,6 +93,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	}
 	api.WatchQueues(registry, a.service.Waiting)
 	api.WatchEvents(registry, a.events)
+	api.WatchPool(registry, a.store.Pool)
 	public := api.Config{
 		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
 	}

@@ -71,10 +71,20 @@ type Store interface {
 	Watch(ctx context.Context, listening func(), restocked func(sku string)) error
 	// Audit recomputes the balance of a SKU from the rows, of all SKUs if it is "", in one snapshot.
 	Audit(ctx context.Context, sku string) (Audit, error)
+	// Pool tells how much the connections to the database are in use.
+	Pool() Pool
 	// Ping tells whether the database answers.
 	Ping(ctx context.Context) error
 	// Close gives everything back.
 	Close() error
+}
+
+// Pool is how much the connections of a store are in use. Waits and Waited are of all calls since it was opened.
+type Pool struct {
+	Open   int           // connections that stand
+	Busy   int           // of them, in use now
+	Waits  int64         // calls that found no connection free
+	Waited time.Duration // by those calls together
 }
 
 // View is a SKU as a lane has to know it.

@@ -81,6 +81,15 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
+// Pool implements [stock.Store]. A call that has a new connection made waits for that too.
+func (s *Store) Pool() stock.Pool {
+	stat := s.pool.Stat()
+	return stock.Pool{
+		Open: int(stat.TotalConns()), Busy: int(stat.AcquiredConns()),
+		Waits: stat.EmptyAcquireCount(), Waited: stat.EmptyAcquireWaitTime(),
+	}
+}
+
 // closeLimit is for connections that are still in use, as those are of statements that a dead server never answers.
 const closeLimit = 2 * time.Second
 

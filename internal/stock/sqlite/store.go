@@ -106,6 +106,21 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
+// Pool implements [stock.Store]: of the connection that writes and of those that read.
+func (s *Store) Pool() (p stock.Pool) {
+	for _, db := range []*sql.DB{s.reader, s.writer} {
+		if db == nil {
+			continue
+		}
+		stats := db.Stats()
+		p.Open += stats.OpenConnections
+		p.Busy += stats.InUse
+		p.Waits += stats.WaitCount
+		p.Waited += stats.WaitDuration
+	}
+	return p
+}
+
 // Close closes the file.
 func (s *Store) Close() error {
 	err := s.reader.Close()

@@ -52,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"restocks race sales", testRestockRace},
 		{"sold out", testSoldOut},
 		{"every write raises a version", testVersions},
+		{"connections in use are told", testPool},
 		{"sold out is read in one snapshot", testSoldOutIsOneSnapshot},
 		{"reserve", testReserve},
 		{"a reservation is over on time", testStatusAtAnInstant},

@@ -36,7 +36,7 @@ func (s *scraper) read(ctx context.Context, into *Reading) error {
 			return fmt.Errorf("number %d: %w", i+1, err)
 		}
 		sum.add(families)
-		cpu += families.sum("process_cpu_seconds_total")
+		cpu += families.sum(cpuMetric)
 	}
 	into.Service, into.CPU[Service] = sum, cpu
 	return nil
@@ -72,22 +72,39 @@ func (s *scraper) close(context.Context) error {
 	return nil
 }
 
+// The metrics that are read.
+const (
+	lockWaitMetric    = "inventory_lock_wait_seconds"
+	batchMetric       = "inventory_batch_orders"
+	mergeMetric       = "inventory_merge_seconds"
+	mergedMetric      = "inventory_merged_orders_total"
+	poolWaitsMetric   = "inventory_database_pool_waits_total"
+	poolSecondsMetric = "inventory_database_pool_wait_seconds_total"
+	poolBusyMetric    = "inventory_database_pool_busy"
+	queueMetric       = "inventory_queue_orders"
+	locksFailMetric   = "inventory_locks_fail"
+	goroutinesMetric  = "go_goroutines"
+	residentMetric    = "process_resident_memory_bytes"
+	heapMetric        = "go_memstats_heap_alloc_bytes"
+	cpuMetric         = "process_cpu_seconds_total"
+)
+
 // add adds what one service tells.
 func (s *ServiceReading) add(f families) {
-	s.LockWait.add(f["inventory_lock_wait_seconds"])
-	batches, merges := f.histogram("inventory_batch_orders"), f.histogram("inventory_merge_seconds")
+	s.LockWait.add(f[lockWaitMetric])
+	batches, merges := f.histogram(batchMetric), f.histogram(mergeMetric)
 	s.Batches += batches.Count
 	s.BatchOrders += batches.Sum
 	s.Merges += merges.Count
-	s.Merged += f.sum("inventory_merged_orders_total")
-	s.PoolWaits += f.sum("inventory_database_pool_waits_total")
-	s.PoolSeconds += f.sum("inventory_database_pool_wait_seconds_total")
-	s.PoolBusy += f.sum("inventory_database_pool_busy")
-	s.Queue += f.sum("inventory_queue_orders")
-	s.LocksFail += f.sum("inventory_locks_fail")
-	s.Goroutines += f.sum("go_goroutines")
-	s.Resident += f.sum("process_resident_memory_bytes")
-	s.Heap += f.sum("go_memstats_heap_alloc_bytes")
+	s.Merged += f.sum(mergedMetric)
+	s.PoolWaits += f.sum(poolWaitsMetric)
+	s.PoolSeconds += f.sum(poolSecondsMetric)
+	s.PoolBusy += f.sum(poolBusyMetric)
+	s.Queue += f.sum(queueMetric)
+	s.LocksFail += f.sum(locksFailMetric)
+	s.Goroutines += f.sum(goroutinesMetric)
+	s.Resident += f.sum(residentMetric)
+	s.Heap += f.sum(heapMetric)
 }
 
 // families are metrics by their names.

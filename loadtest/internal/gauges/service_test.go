@@ -54,8 +54,9 @@ func TestTheServiceInsideIsTold(t *testing.T) {
 	if _, _, err := service.Service().CreateSKU(t.Context(), stock.NewSKU{SKU: "hot", Stock: 1000, Segments: 2}); err != nil {
 		t.Fatal(err)
 	}
+	metricsURL := service.AdminURL() + "/metrics"
 	sampler := Start(t.Context(), Sources{
-		GeneratorSelf: true, ServiceMetricsURLs: []string{service.AdminURL() + "/metrics"}, RedisURL: app.Embedded, DatabaseURL: databaseURL,
+		GeneratorSelf: true, ServiceMetricsURLs: []string{metricsURL}, RedisURL: app.Embedded, DatabaseURL: databaseURL,
 	}, 5*time.Millisecond)
 	const n = 200
 	for i := range n {
@@ -63,13 +64,18 @@ func TestTheServiceInsideIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// More than a segment has.
+	if _, _, err := service.Service().Deduct(t.Context(), "hot", stock.Order{OrderID: "large", Quantity: 600}); err != nil {
+		t.Fatal(err)
+	}
 	got := sampler.Stop()
 	if len(got.Notes) > 0 {
 		t.Errorf("notes %q", got.Notes)
 	}
-	if orders := got.grown(ofService(batchOrdersOf)); orders != n {
-		t.Errorf("%v orders in batches instead of %d", orders, n)
+	if orders := got.grown(ofService(batchOrdersOf)); orders < n || orders > n+1 || got.Merges() < 1 {
+		t.Errorf("%v orders in batches instead of %d, %v merges", orders, n, got.Merges())
 	}
+	wantMetrics(t, metricsURL)
 	if wait := got.LockWait(); !(wait.Count > 0) || !(wait.Quantile(0.99) > 0) || !(got.most(ofService(goroutinesOf)) > 1) {
 		t.Errorf("lock wait %+v", wait)
 	}
@@ -78,6 +84,25 @@ func TestTheServiceInsideIsTold(t *testing.T) {
 	}
 	wantWords(t, got, "Redis is embedded", "cannot be counted from outside", "which is not none", "Inside the service", "index movements_by_time")
 	wantPlots(t, got)
+}
+
+// wantMetrics demands that the service has all metrics that are read: a missing one would count as 0.
+func wantMetrics(t *testing.T, url string) {
+	t.Helper()
+	s := newScraper([]string{url})
+	t.Cleanup(func() { _ = s.close(context.Background()) })
+	found, err := s.scrape(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		lockWaitMetric, batchMetric, mergeMetric, mergedMetric, poolWaitsMetric, poolSecondsMetric, poolBusyMetric, queueMetric,
+		locksFailMetric, goroutinesMetric, residentMetric, heapMetric, cpuMetric,
+	} {
+		if found[name] == nil {
+			t.Errorf("the service has no metric %s", name)
+		}
+	}
 }
 
 // wantPlots demands that names can be compared, and that every line has as many X as Y.
