@@ -27,8 +27,8 @@ type ownRound struct {
 	Units    int64            `json:"units_sold"`
 	Rows     int              `json:"orders_in_rows"`
 	Told     int              `json:"orders_told"`
-	Open     int              `json:"orders_not_heard"`           // in the rows, and no buyer got an answer
-	SoldOut  float64          `json:"sold_out_seconds,omitempty"` // after the opening; 0: units were left
+	Open     int              `json:"orders_not_heard"`          // in the rows, and no buyer got an answer
+	SoldOut  float64          `json:"sold_out_seconds,omitzero"` // after the opening; 0: units were left
 	Stranded int64            `json:"stranded"`
 	Falsely  falsely          `json:"false_sold_outs"`
 	Merges   int64            `json:"merges"`

@@ -2,6 +2,7 @@ package flashsale
 
 import (
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -96,4 +97,19 @@ func FuzzRates(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestTheExampleOfTheDocument reads the rates that docs/LAB.md shows.
+func TestTheExampleOfTheDocument(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/LAB.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(text), "```csv\n")
+	example, _, _ = strings.Cut(example, "```")
+	phases, err := ReadRates(strings.NewReader(example))
+	if err != nil || opening(phases) != 10*time.Second || openloop.Length(phases) != 25*time.Second || len(phases) != 4 {
+		t.Errorf("%+v, %v", phases, err)
+	}
 }
