@@ -30,7 +30,7 @@ func (s *sale) document(ctx context.Context, interrupted bool) (report.Document,
 	}
 	if len(s.rounds) == 0 {
 		d.Summary = []string{"Stopped before anything was sold."}
-		return d, unknown
+		return d, errors.Join(unknown, d.SetOwn(s.own()))
 	}
 	d.Summary, d.Figures = s.summary(), s.figures()
 	d.Sections = []report.Section{

@@ -118,7 +118,7 @@ func (s *sale) warnings() (lines []string) {
 				"latencies have that in them, and it is not the service's", r.number+1, report.Number(own)))
 		}
 		if all := r.lagP99(); all > mostLag {
-			lines = append(lines, fmt.Sprintf("round %d: 1%% of the sends were %s ms late or more, because all %d connections were busy too; "+
+			lines = append(lines, fmt.Sprintf("round %d: 1%% of the sends were %s ms late or more, because all %d connections were busy; "+
 				"latencies have that in them; --connections raises how much can be under way", r.number+1, report.Number(all), s.Connections))
 		}
 		if dropped := r.account.counts[openloop.Dropped]; dropped > 0 {
