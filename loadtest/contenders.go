@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/contenders"
@@ -21,6 +20,15 @@ type contendersCommand struct {
 	Generator   string   `help:"What sends the requests over HTTP: wrk, or lab, which is this program. Default: wrk where it is on PATH, else lab." placeholder:"NAME"`
 	RedisURL    string   `help:"The Redis of all designs: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
 	DatabaseURL string   `help:"A database on the PostgreSQL of all designs, which must sync its commits and let this user create databases, which are dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
+}
+
+// Help is what --help and list tell beside the flags.
+func (c *contendersCommand) Help() string {
+	return about{
+		Shows: "accepted orders a second and latencies of each design, from a row with a conditional UPDATE to this service over HTTP, with ratios within each round.",
+		Full:  "about ten minutes, most of it to fill two tables with 5 million orders each", Quick: "under a minute",
+		Needs: needsServers + " Over HTTP wrk sends where it is on PATH.", Cases: contenders.Names(),
+	}.String()
 }
 
 // Validate tells kong which flag is wrong.
@@ -56,11 +64,6 @@ func (c *contendersCommand) measure(ctx context.Context, s cli.Streams) (report.
 	}
 	document, wrong := result.Document()
 	return document, errors.Join(err, wrong, result.Err())
-}
-
-// Help is what --help tells beside the flags.
-func (c *contendersCommand) Help() string {
-	return "Cases: " + strings.Join(contenders.Names(), ", ") + "."
 }
 
 // contendersWorkerCommand is a server, or a crowd of callers, in a process of its own: the lab starts it.

@@ -1,14 +1,11 @@
 // Command loadtest is the load lab: it sends load to the service over real HTTP, measures, and audits what came of it.
 //
-//	go run ./loadtest flash-sale a sale, from the minutes before it opens to the storm of retries
-//	go run ./loadtest replay     the order lines of a real shop
-//	go run ./loadtest locks      our kinds of locks beside their peers
-//	go run ./loadtest contenders the ways to sell one hot SKU, ours among them
-//	go run ./loadtest segments   what segments buy, by how many processes sell them
+//	go run ./loadtest list
 //
-// Each scenario is a sub-command: its flags and its run are in the file of its name, what it does is in a package of
-// its own under internal. Where the load goes is the same for all of them (internal/target). Results go to standard
-// output; progress, logs and errors to standard error.
+// explains what there is. Each scenario is a sub-command: its flags and its run are in the file of its name, what it does is
+// in a package of its own under internal. It makes a report (internal/report), and deliver.go hands that to whoever wants
+// it. Where the load goes is the same for all of them (internal/target). Reports go to standard output; progress, logs and
+// errors to standard error.
 package main
 
 import (
@@ -30,6 +27,8 @@ type scenarios struct {
 	Locks      locksCommand      `cmd:"" help:"Compare our kinds of locks with their peers, in one run. Exit status 1 if one of ours let two in at once, or failed."`
 	Contenders contendersCommand `cmd:"" help:"Compare the ways to sell one hot SKU, in one run: inside the process, and over HTTP. Exit status 1 if the rows do not add up, or one of ours failed."`
 	Segments   segmentsCommand   `cmd:"" help:"Sell one hot SKU of few and many segments by one and several processes; stop one of them, and ask for too much. Exit status 1 if the rows do not add up."`
+
+	List listCommand `cmd:"" help:"Explain the scenarios: what each does and shows, how long it takes, and what it needs."`
 
 	ServiceWorker    serviceWorkerCommand    `cmd:"" hidden:""`
 	LocksWorker      locksWorkerCommand      `cmd:"" hidden:""`

@@ -44,6 +44,15 @@ type replayCommand struct {
 	reportFlags
 }
 
+// Help is what --help and list tell beside the flags.
+func (c *replayCommand) Help() string {
+	return about{
+		Shows: "what becomes of each of 22,523 order lines of nine days when 80% of the stock is there, latencies by outcome, and whether the rows agree.",
+		Full:  "under a minute", Quick: "seconds",
+		Needs: "nothing. With --private-servers the programs of PostgreSQL and Redis; or a service of yours: --url.",
+	}.String()
+}
+
 // Validate tells kong which flag is wrong.
 func (c *replayCommand) Validate() error {
 	switch {

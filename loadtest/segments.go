@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/crowd"
@@ -22,6 +21,14 @@ type segmentsCommand struct {
 	Lock        string   `help:"Kind of lock of the segments: reentrant, fair or none; redlock would need several servers. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
 	RedisURL    string   `help:"The Redis of all processes: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
 	DatabaseURL string   `help:"A database on the PostgreSQL of all processes, which must sync its commits and let this user create a database, which is dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
+}
+
+// Help is what --help and list tell beside the flags.
+func (c *segmentsCommand) Help() string {
+	return about{
+		Shows: "accepted orders a second and p99 by segments and processes; throughput over time while a process stands still; goodput and latency over time under three times the capacity.",
+		Full:  "about ten minutes", Quick: "40 seconds", Needs: needsServers, Cases: segments.Names(),
+	}.String()
 }
 
 // Validate tells kong which flag is wrong.
@@ -55,11 +62,6 @@ func (c *segmentsCommand) measure(ctx context.Context, s cli.Streams) (report.Do
 	}
 	document, wrong := result.Document()
 	return document, errors.Join(err, wrong, result.Err())
-}
-
-// Help is what --help tells beside the flags.
-func (c *segmentsCommand) Help() string {
-	return "Cases: " + strings.Join(segments.Names(), ", ") + "."
 }
 
 // segmentsWorkerCommand is a service with a crowd of callers, in a process of its own: the lab starts it.
