@@ -1,0 +1,164 @@
+// Package publish puts reports of the lab into a document: the tables of each between the lines
+//
+//	<!-- SCENARIO: begin -->
+//	<!-- SCENARIO: end -->
+//
+// and its plots as SVG into a folder of the scenario's name. What stands around those lines stays.
+package publish
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"inventory/loadtest/internal/report"
+)
+
+// Job says what goes where.
+type Job struct {
+	Document string   // the file that has the lines
+	Plots    string   // the folder that gets a folder for each scenario
+	Reports  []string // files of JSON
+}
+
+// Done is what was published of a report.
+type Done struct {
+	Scenario string
+	Plots    int
+}
+
+// chapter is what a report comes to.
+type chapter struct {
+	scenario string
+	text     string
+	plots    map[string][]byte // by the name of the file
+}
+
+// Run publishes. Nothing is written unless all of it can be made.
+func Run(job Job) (done []Done, err error) {
+	document, err := os.ReadFile(job.Document)
+	if err != nil {
+		return nil, err
+	}
+	text := string(document)
+	var chapters []chapter
+	for _, file := range job.Reports {
+		c, err := job.chapter(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		for _, other := range chapters {
+			if other.scenario == c.scenario {
+				return nil, fmt.Errorf("%s: another report is of %s, too", file, c.scenario)
+			}
+		}
+		if text, err = Into(text, c.scenario, c.text); err != nil {
+			return nil, fmt.Errorf("%s: %w", job.Document, err)
+		}
+		chapters = append(chapters, c)
+	}
+	for _, c := range chapters {
+		if err := c.writePlots(filepath.Join(job.Plots, c.scenario)); err != nil {
+			return nil, err
+		}
+		done = append(done, Done{c.scenario, len(c.plots)})
+	}
+	return done, replace(job.Document, text)
+}
+
+// replace writes a file anew, or leaves it as it is: a disk that is full must not cost what stands around the tables.
+func replace(file, text string) error {
+	fresh, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
+	if err != nil {
+		return err
+	}
+	_, err = fresh.WriteString(text)
+	err = errors.Join(err, fresh.Chmod(0o644), fresh.Close())
+	if err == nil {
+		err = os.Rename(fresh.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(fresh.Name()))
+	}
+	return nil
+}
+
+// chapter reads a report, and makes its text and its plots.
+func (job Job) chapter(file string) (chapter, error) {
+	d, err := read(file)
+	if err != nil {
+		return chapter{}, err
+	}
+	if !isPlain(d.Scenario) {
+		return chapter{}, fmt.Errorf("%q is no name of a scenario", d.Scenario)
+	}
+	folder, err := filepath.Rel(filepath.Dir(job.Document), filepath.Join(job.Plots, d.Scenario))
+	if err != nil {
+		return chapter{}, err
+	}
+	c := chapter{scenario: d.Scenario, text: d.Markdown(filepath.ToSlash(folder)), plots: map[string][]byte{}}
+	for _, s := range d.Sections {
+		for _, p := range s.Plots {
+			if !isPlain(p.Name) {
+				return chapter{}, fmt.Errorf("%q is no name of a plot", p.Name)
+			}
+			var svg bytes.Buffer
+			if err := p.WriteSVG(&svg); err != nil {
+				return chapter{}, fmt.Errorf("draw the plot %s: %w", p.Name, err)
+			}
+			c.plots[p.Name+".svg"] = svg.Bytes()
+		}
+	}
+	return c, nil
+}
+
+func read(file string) (report.Document, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return report.Document{}, errors.Unwrap(err) // without the name, which is told anyway
+	}
+	defer f.Close()
+	return report.Read(f)
+}
+
+// isPlain keeps names that come out of a file from being paths.
+func isPlain(name string) bool { return name != "" && name == report.PlotName(name) }
+
+// writePlots makes a folder hold these plots, and no older ones.
+func (c chapter) writePlots(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	old, err := filepath.Glob(filepath.Join(folder, "*.svg"))
+	if err != nil {
+		return err
+	}
+	for _, file := range old {
+		if _, stays := c.plots[filepath.Base(file)]; !stays {
+			if err := os.Remove(file); err != nil {
+				return err
+			}
+		}
+	}
+	for name, svg := range c.plots {
+		if err := os.WriteFile(filepath.Join(folder, name), svg, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Into returns a document with a text between its lines <!-- mark: begin --> and <!-- mark: end -->, in place of what stands
+// there.
+func Into(document, mark, text string) (string, error) {
+	begin, end := "<!-- "+mark+": begin -->\n", "<!-- "+mark+": end -->\n"
+	before, rest, begins := strings.Cut(document, begin)
+	_, after, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		return "", fmt.Errorf("there are no lines %s and %s", strings.TrimSpace(begin), strings.TrimSpace(end))
+	}
+	return before + begin + "\n" + strings.TrimSpace(text) + "\n\n" + end + after, nil
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"fmt"
+
+	"inventory/internal/cli"
+	"inventory/loadtest/internal/publish"
+)
+
+type publishCommand struct {
+	Into    string   `help:"Document that gets the tables of each report, between its lines <!-- SCENARIO: begin --> and <!-- SCENARIO: end -->. Default: ${default}, from the root of the repository." default:"docs/BENCHMARKS.md" placeholder:"FILE"`
+	Plots   string   `help:"Folder that gets the plots as SVG, in a folder for each scenario. Default: ${default}." default:"docs/plots" placeholder:"FOLDER"`
+	Reports []string `arg:"" name:"report" help:"Files that scenarios have written with --json."`
+}
+
+// Run publishes, and tells what.
+func (c *publishCommand) Run(s cli.Streams) error {
+	done, err := publish.Run(publish.Job{Document: c.Into, Plots: c.Plots, Reports: c.Reports})
+	if err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	for _, d := range done {
+		if _, err := fmt.Fprintf(s.Out, "%s: %s, %d plots\n", c.Into, d.Scenario, d.Plots); err != nil {
+			return fmt.Errorf("publish: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"inventory/loadtest/internal/publish"
+)
+
+// docs is where the document of published figures is, its plots, and the reports they were made of.
+const docs = "../docs"
+
+// differences publishes the reports of a folder again, into a copy, and tells what would change.
+func differences(t *testing.T, folder string) (changed []string) {
+	t.Helper()
+	reports, err := filepath.Glob(filepath.Join(folder, "benchmarks", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := t.TempDir()
+	job := publish.Job{Document: filepath.Join(again, "BENCHMARKS.md"), Plots: filepath.Join(again, "plots"), Reports: reports}
+	if err := os.WriteFile(job.Document, readFile(t, filepath.Join(folder, "BENCHMARKS.md")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := publish.Run(job); err != nil {
+		t.Fatal(err)
+	}
+	if string(readFile(t, job.Document)) != string(readFile(t, filepath.Join(folder, "BENCHMARKS.md"))) {
+		changed = append(changed, "BENCHMARKS.md")
+	}
+	was, is := plotsOf(t, folder), plotsOf(t, again)
+	for name, svg := range is {
+		if was[name] != svg {
+			changed = append(changed, name)
+		}
+	}
+	for name := range was {
+		if _, stays := is[name]; !stays {
+			changed = append(changed, name)
+		}
+	}
+	return changed
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// plotsOf are the plots beside a document, by their names.
+func plotsOf(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "plots", "*", "*.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plots := map[string]string{}
+	for _, file := range files {
+		name, err := filepath.Rel(folder, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plots[name] = string(readFile(t, file))
+	}
+	return plots
+}
+
+// TestTheDocumentIsThatOfItsReports: what docs/BENCHMARKS.md shows is what docs/benchmarks holds.
+func TestTheDocumentIsThatOfItsReports(t *testing.T) {
+	t.Parallel()
+	if changed := differences(t, docs); len(changed) > 0 {
+		t.Errorf("go run ./loadtest publish docs/benchmarks/*.json would change %q", changed)
+	}
+}
+
+// TestAChangedDocumentIsNoticed publishes a replay as a person does, and then changes what was published.
+func TestAChangedDocumentIsNoticed(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "benchmarks"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	document, result := filepath.Join(folder, "BENCHMARKS.md"), filepath.Join(folder, "benchmarks", "replay.json")
+	if err := os.WriteFile(document, []byte("# Figures\n<!-- replay: begin -->\n<!-- replay: end -->\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := runWith(t.Context(), "replay", "--stock-factor=0.5", "--orders", writeFile(t, handMade), "--json", result); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	got := runWith(t.Context(), "publish", "--into", document, "--plots", filepath.Join(folder, "plots"), result)
+	if got.code != 0 || !strings.Contains(got.out, "replay, 1 plots") {
+		t.Fatalf("%+v", got)
+	}
+	if changed := differences(t, folder); len(changed) > 0 {
+		t.Errorf("as published: %q", changed)
+	}
+	text := strings.Replace(string(readFile(t, document)), "| accepted | 4 |", "| accepted | 5 |", 1)
+	if err := os.WriteFile(document, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name := range plotsOf(t, folder) {
+		if err := os.Remove(filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if changed := differences(t, folder); len(changed) != 2 {
+		t.Errorf("with another cell, and without its plot: %q", changed)
+	}
+}
+
+func TestPublishWithWrongFlags(t *testing.T) {
+	t.Parallel()
+	page := writeFile(t, "no marks\n")
+	runWith(t.Context(), "publish").wantOneLine(t, "<report>")
+	runWith(t.Context(), "publish", "--into", page, "none.json").wantOneLine(t, "none.json: no such file")
+	runWith(t.Context(), "publish", "--into", page+".not", "none.json").wantOneLine(t, "no such file")
+}
