@@ -40,7 +40,7 @@ func valueOf(flag *kong.Flag) string {
 	for i := range parts {
 		parts[i] = withoutSecrets(fmt.Sprint(flag.Target.Index(i).Interface()))
 	}
-	separator := ","
+	separator := " "
 	if flag.Tag.Sep > 0 {
 		separator = string(flag.Tag.Sep)
 	}

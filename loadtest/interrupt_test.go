@@ -36,7 +36,7 @@ func (w *onText) Write(text []byte) (int, error) {
 // was told on standard error.
 func interrupted(t *testing.T, says string, args ...string) (report.Document, string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), program, append(args, "--json=-")...)
+	command := exec.CommandContext(t.Context(), program, append(args[:1:1], append([]string{"--json=-"}, args[1:]...)...)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // or else it would reach the test as well
 	var out bytes.Buffer
 	errs := &onText{says: says, do: func() {
@@ -96,5 +96,16 @@ func TestComparisonsKeepWhatTheyHave(t *testing.T) { // not parallel: the cases 
 				t.Errorf("%s: what was cut short is held to targets: %+v", scenario, s)
 			}
 		}
+	}
+}
+
+// TestAnInterruptedSweepKeepsItsRuns interrupts the second run of three.
+func TestAnInterruptedSweepKeepsItsRuns(t *testing.T) {
+	t.Parallel()
+	document, told := interrupted(t, "sweep: run 2 of 3", "sweep", "--grid", "concurrency=4,8,16", "replay", "--quick", "--orders", shopFile)
+	wantStopped(t, "sweep", told)
+	rows := document.Sections[0].Table.Rows
+	if !document.AuditOK || rows[0][1] == "-" || rows[1][1] != "-" || rows[2][1] != "-" || strings.Contains(told, "run 3 of 3") {
+		t.Errorf("%v, %q", document.Wrong, rows)
 	}
 }

@@ -28,6 +28,8 @@ type scenarios struct {
 	Contenders contendersCommand `cmd:"" help:"Compare the ways to sell one hot SKU, in one run: inside the process, and over HTTP. Exit status 1 if the rows do not add up, or one of ours failed."`
 	Segments   segmentsCommand   `cmd:"" help:"Sell one hot SKU of few and many segments by one and several processes; stop one of them, and ask for too much. Exit status 1 if the rows do not add up."`
 
+	Sweep sweepCommand `cmd:"" help:"Run a scenario with each combination of some of its flags, and tell all runs in one report. Exit status 1 if any run failed; the others go on."`
+
 	List    listCommand    `cmd:"" help:"Explain the scenarios: what each does and shows, how long it takes, and what it needs."`
 	Publish publishCommand `cmd:"" help:"Put the tables and plots of reports into a document, such as docs/BENCHMARKS.md."`
 

@@ -35,17 +35,11 @@ func Main(grammar any, options ...kong.Option) {
 // Run parses args by a kong grammar and runs the command they name, whose Run method may ask for a context.Context
 // and for Streams. It returns the exit status.
 func Run(ctx context.Context, args []string, s Streams, grammar any, options ...kong.Option) int {
-	exited := -1
-	parser, err := kong.New(grammar, append(options,
-		kong.Writers(s.Out, s.Err),
+	name, exited := "flags", -1
+	parsed, err := Parse(ctx, args, s, grammar, append(options,
 		kong.Exit(func(code int) { exited = code }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(s),
+		kong.PostBuild(func(k *kong.Kong) error { name = k.Model.Name; return nil }),
 	)...)
-	if err != nil {
-		return fail(s, "flags", err)
-	}
-	parsed, err := parser.Parse(args)
 	if exited >= 0 { // --help
 		return exited
 	}
@@ -53,9 +47,22 @@ func Run(ctx context.Context, args []string, s Streams, grammar any, options ...
 		err = parsed.Run()
 	}
 	if err != nil {
-		return fail(s, parser.Model.Name, err)
+		return fail(s, name, err)
 	}
 	return 0
+}
+
+// Parse parses args by a kong grammar. The command they name is run by the Run method of what it returns.
+func Parse(ctx context.Context, args []string, s Streams, grammar any, options ...kong.Option) (*kong.Context, error) {
+	parser, err := kong.New(grammar, append(options,
+		kong.Writers(s.Out, s.Err),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(s),
+	)...)
+	if err != nil {
+		return nil, err
+	}
+	return parser.Parse(args)
 }
 
 // fail tells the user what went wrong.

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"inventory/internal/cli"
+	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/sweep"
+)
+
+const (
+	sweepName  = "sweep"
+	mostRounds = 100
+)
+
+type sweepCommand struct {
+	Grid     []string `required:"" sep:"none" help:"A flag of the scenario, and the values it takes: segments=1,4,16. Given several times, all combinations are run. Default: none, one is needed." placeholder:"FLAG=VALUE,…"`
+	Rounds   int      `help:"How often each combination is run, 1 to 100; they take turns. Figures are medians, with the least and the most. Default: ${default}." default:"1" placeholder:"ROUNDS"`
+	Scenario []string `arg:"" passthrough:"partial" help:"The scenario and its other flags."`
+	reportFlags
+}
+
+// Help is what --help and list tell beside the flags.
+func (*sweepCommand) Help() string {
+	return about{
+		Shows: "how each figure of a scenario hangs on its flags: a row and a point of a plot for each combination.",
+		Full:  "as long as its runs together", Needs: "what the scenario needs.",
+	}.String() + "\n\nExample: go run ./loadtest sweep --grid concurrency=8,64 --grid whole-orders=false,true -- replay --quick"
+}
+
+// Validate parses all command lines before anything is started.
+func (c *sweepCommand) Validate() error {
+	if c.Rounds < 1 || c.Rounds > mostRounds {
+		return fmt.Errorf("--rounds must be 1 to %d", mostRounds)
+	}
+	grid, err := sweep.ParseGrid(c.Grid)
+	if err != nil {
+		return wrongFlag("--grid", err)
+	}
+	return c.check(grid)
+}
+
+// scenario is its name and its flags.
+func (c *sweepCommand) scenario() []string {
+	if len(c.Scenario) > 0 && c.Scenario[0] == "--" {
+		return c.Scenario[1:]
+	}
+	return c.Scenario
+}
+
+// check tells whether the scenario can be run at each point.
+func (c *sweepCommand) check(grid sweep.Grid) error {
+	if len(c.scenario()) == 0 {
+		return errors.New("name a scenario")
+	}
+	nobody := cli.Streams{Out: io.Discard, Err: io.Discard}
+	for i, point := range grid.Points() {
+		parsed, err := c.parse(context.Background(), nobody, point.Arguments())
+		if err == nil && i == 0 {
+			err = c.checkScenario(parsed, grid)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", point, err)
+		}
+	}
+	return nil
+}
+
+// parse parses the scenario's command line with some flags more.
+func (c *sweepCommand) parse(ctx context.Context, s cli.Streams, more []string) (*kong.Context, error) {
+	helped := false
+	args := append(append([]string{}, c.scenario()...), more...)
+	parsed, err := cli.Parse(ctx, args, s, &scenarios{}, append(options(), kong.Exit(func(int) { helped = true }))...)
+	if helped {
+		return nil, errors.New("--help is for the scenario alone")
+	}
+	return parsed, err
+}
+
+// checkScenario tells whether what was named is a scenario, and which of its flags are the sweep's.
+func (c *sweepCommand) checkScenario(parsed *kong.Context, grid sweep.Grid) error {
+	node := parsed.Selected()
+	if node == nil || !isScenario(node) || node.Name == sweepName {
+		return fmt.Errorf("%s is no scenario to be run again and again", c.scenario()[0])
+	}
+	ours, err := kong.New(&reportFlags{})
+	if err != nil {
+		return err
+	}
+	given := map[string]int{}
+	for _, path := range parsed.Path {
+		if path.Flag != nil {
+			given[path.Flag.Name]++
+		}
+	}
+	for _, flag := range ours.Model.Flags {
+		if given[flag.Name] > 0 {
+			return fmt.Errorf("--%s is the sweep's: put it before the scenario", flag.Name)
+		}
+	}
+	for _, axis := range grid {
+		if given[axis.Flag] > 1 {
+			return fmt.Errorf("--%s is in the grid, and among the scenario's flags as well", axis.Flag)
+		}
+	}
+	return nil
+}
+
+// Run runs the scenario with each combination, and delivers the report of all.
+func (c *sweepCommand) Run(ctx context.Context, s cli.Streams) error {
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return c.measure(ctx, s) })
+}
+
+func (c *sweepCommand) measure(ctx context.Context, s cli.Streams) (report.Document, error) {
+	grid, err := sweep.ParseGrid(c.Grid)
+	if err != nil {
+		return report.Document{}, err
+	}
+	result := sweep.Result{Scenario: c.scenario()[0], Grid: grid, Rounds: c.Rounds, Started: time.Now()}
+	points, failed := grid.Points(), []string(nil)
+	for round := range c.Rounds {
+		for _, point := range compare.InTurn(points, round) {
+			if ctx.Err() != nil {
+				break
+			}
+			_, _ = fmt.Fprintf(s.Err, "sweep: run %d of %d: %s\n", len(result.Runs)+1, c.Rounds*len(points), point)
+			run := sweep.Run{Point: point, Round: round + 1}
+			if run.Report, err = c.once(ctx, s, point); err != nil {
+				run.Error = strings.Join(strings.Fields(err.Error()), " ")
+				failed = append(failed, fmt.Sprintf("%s: %s", point, run.Error))
+			}
+			result.Runs = append(result.Runs, run)
+		}
+	}
+	result.Elapsed, result.Interrupted = time.Since(result.Started), ctx.Err() != nil
+	document, err := result.Document()
+	document.Flags = append(c.flags, c.scenarioFlags(grid)...)
+	switch {
+	case result.Interrupted: // which says why, where the last run's error is what came of it
+		err = errors.Join(err, fmt.Errorf("the sweep was stopped: %w", context.Cause(ctx)))
+	case len(failed) > 0:
+		err = errors.Join(err, fmt.Errorf("%d of %d runs failed, first %s", len(failed), len(result.Runs), failed[0]))
+	}
+	return document, err
+}
+
+// once runs the scenario as its own command line would, and reads the report it delivers.
+func (c *sweepCommand) once(ctx context.Context, s cli.Streams, point sweep.Point) (*report.Document, error) {
+	var out bytes.Buffer
+	parsed, err := c.parse(ctx, cli.Streams{Out: &out, Err: s.Err}, append(point.Arguments(), "--json=-"))
+	if err != nil {
+		return nil, err
+	}
+	err = parsed.Run()
+	if out.Len() == 0 {
+		return nil, err
+	}
+	document, unread := report.Read(&out)
+	if unread != nil {
+		return nil, errors.Join(err, unread)
+	}
+	return &document, err
+}
+
+// scenarioFlags are those of the scenario that all runs have in common.
+func (c *sweepCommand) scenarioFlags(grid sweep.Grid) (all []report.Flag) {
+	points := grid.Points()
+	parsed, err := c.parse(context.Background(), cli.Streams{Out: io.Discard, Err: io.Discard}, points[0].Arguments())
+	if err != nil {
+		return nil // it was parsed before
+	}
+	varies := map[string]bool{}
+	for _, axis := range grid {
+		varies[axis.Flag] = true
+	}
+	for _, flag := range c.flags {
+		varies[flag.Name] = true // the sweep's own of that name
+	}
+	for _, flag := range flagsOf(parsed) {
+		if !varies[flag.Name] {
+			all = append(all, flag)
+		}
+	}
+	return all
+}
