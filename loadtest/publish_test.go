@@ -21,13 +21,13 @@ func differences(t *testing.T, folder string) (changed []string) {
 	}
 	again := t.TempDir()
 	job := publish.Job{Document: filepath.Join(again, "BENCHMARKS.md"), Plots: filepath.Join(again, "plots"), Reports: reports}
-	if err := os.WriteFile(job.Document, readFile(t, filepath.Join(folder, "BENCHMARKS.md")), 0o600); err != nil {
+	if err := os.WriteFile(job.Document, []byte(readFile(t, filepath.Join(folder, "BENCHMARKS.md"))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := publish.Run(job); err != nil {
 		t.Fatal(err)
 	}
-	if string(readFile(t, job.Document)) != string(readFile(t, filepath.Join(folder, "BENCHMARKS.md"))) {
+	if readFile(t, job.Document) != readFile(t, filepath.Join(folder, "BENCHMARKS.md")) {
 		changed = append(changed, "BENCHMARKS.md")
 	}
 	was, is := plotsOf(t, folder), plotsOf(t, again)
@@ -44,15 +44,6 @@ func differences(t *testing.T, folder string) (changed []string) {
 	return changed
 }
 
-func readFile(t *testing.T, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
 // plotsOf are the plots beside a document, by their names.
 func plotsOf(t *testing.T, folder string) map[string]string {
 	t.Helper()
@@ -66,7 +57,7 @@ func plotsOf(t *testing.T, folder string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plots[name] = string(readFile(t, file))
+		plots[name] = readFile(t, file)
 	}
 	return plots
 }
@@ -100,7 +91,7 @@ func TestAChangedDocumentIsNoticed(t *testing.T) {
 	if changed := differences(t, folder); len(changed) > 0 {
 		t.Errorf("as published: %q", changed)
 	}
-	text := strings.Replace(string(readFile(t, document)), "| accepted | 4 |", "| accepted | 5 |", 1)
+	text := strings.Replace(readFile(t, document), "| accepted | 4 |", "| accepted | 5 |", 1)
 	if err := os.WriteFile(document, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func (job Job) chapter(file string) (chapter, error) {
 			if err := p.WriteSVG(&svg); err != nil {
 				return chapter{}, fmt.Errorf("draw the plot %s: %w", p.Name, err)
 			}
-			c.plots[p.Name+".svg"] = svg.Bytes()
+			c.plots[p.File()] = svg.Bytes()
 		}
 	}
 	return c, nil

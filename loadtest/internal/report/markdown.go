@@ -6,7 +6,7 @@ import (
 )
 
 // Markdown is the document for a place among other texts: its headings are of the third level. Its plots are images in a
-// folder, under the names that PlotFile gives; where no folder is named there are none.
+// folder, under the names that [Plot.File] gives; where no folder is named there are none.
 func (d Document) Markdown(plotFolder string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", d.Environment)
@@ -14,7 +14,7 @@ func (d Document) Markdown(plotFolder string) string {
 		fmt.Fprintf(&text, "\n### %s\n", escaped(s.Name, "<"))
 		if plotFolder != "" {
 			for _, p := range s.Plots {
-				fmt.Fprintf(&text, "\n![%s](%s/%s)\n", escaped(p.Title, "[]<"), strings.TrimSuffix(plotFolder, "/"), d.PlotFile(p))
+				fmt.Fprintf(&text, "\n![%s](%s/%s)\n", escaped(p.Title, "[]<"), strings.TrimSuffix(plotFolder, "/"), p.File())
 			}
 		}
 		if s.Table != nil {
@@ -29,8 +29,8 @@ func (d Document) Markdown(plotFolder string) string {
 	return text.String()
 }
 
-// PlotFile is the name of the file that has a plot of the document as an image.
-func (d Document) PlotFile(p Plot) string { return d.Scenario + "-" + p.Name + ".svg" }
+// File is the name of the file that has the plot as an image.
+func (p Plot) File() string { return p.Name + ".svg" }
 
 // listed are the targets and the notes.
 func (s Section) listed(text *strings.Builder) {

@@ -19,7 +19,7 @@ func TestMarkdown(t *testing.T) {
 
 ### the last 1%
 
-![What is left \[units\]](plots/tail-left.svg)
+![What is left \[units\]](plots/left.svg)
 
 |  | a\|b |
 |---|---:|
