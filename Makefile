@@ -47,6 +47,12 @@ test-browser: servers ## Run the tests of the page at /docs and of the lab's in 
 		echo "chromium is missing, run: apt-get install -y --no-install-recommends chromium" >&2; exit 1; }
 	$(GO) test -count 1 -tags browser -run Browser ./internal/api ./loadtest/internal/report
 
+# Apart from make test, which builds no k6.
+.PHONY: test-load-tools
+test-load-tools: servers ## Run the lab's scripts for k6 and wrk, which it builds or installs, and count the rows
+	@GO=$(GO) scripts/install-load-tools
+	$(GO) test -count 1 -timeout 5m -v -tags loadtools -run '^TestTools' ./loadtest
+
 .PHONY: check
 check: check-format check-lint check-modules check-generated check-compose ## Hold the code against the house rules
 

@@ -1,0 +1,284 @@
+//go:build loadtools
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/access"
+	"inventory/internal/api/client"
+	"inventory/internal/app"
+	"inventory/loadtest/internal/books"
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
+)
+
+// counts are what a tool says became of its orders. The names are those of both scripts.
+type counts struct {
+	SKU        string   `json:"sku"`      // k6
+	Stock      int64    `json:"stock"`    // k6
+	Accepted   int64    `json:"accepted"` // orders
+	Units      int64    `json:"units"`    // of those
+	Replayed   int64    `json:"replayed"`
+	SoldOut    int64    `json:"sold_out"`
+	Other      int64    `json:"other"`
+	Unknown    int64    `json:"unknown"`
+	Unheard    int64    `json:"unheard"` // wrk
+	Unexpected int64    `json:"unexpected"`
+	Dropped    int64    `json:"dropped_iterations"` // k6
+	Left       int64    `json:"units_left"`         // k6
+	Missed     []string `json:"missed"`             // k6
+	First      string   `json:"first_unexpected"`   // wrk
+}
+
+// TestToolsCountWhatWasSold runs the scripts for k6 and wrk as teams do, with keys, against a service on private servers, and
+// holds what they count against the rows.
+func TestToolsCountWhatWasSold(t *testing.T) { // not parallel: neither are the tools, which need the processor
+	s := openShop(t)
+	table := report.Table{Columns: []string{"", "accepted", "units", "replayed", "sold out", "other", "in doubt", "dropped", "rows", "units in rows"}}
+	row := func(name string, c counts, orders, units int64) {
+		cells := []string{name}
+		for _, n := range []int64{c.Accepted, c.Units, c.Replayed, c.SoldOut, c.Other, c.Unknown + c.Unheard, c.Dropped, orders, units} {
+			cells = append(cells, strconv.FormatInt(n, 10))
+		}
+		table.Rows = append(table.Rows, cells)
+	}
+	t.Run("k6", func(t *testing.T) {
+		c := s.k6(t, 0, "STOCK=4000", "QUANTITY=1-5", "RATE=1000", "DURATION=3s", "STORM=300", "STORM_FOR=2s", "P99_MS=10000")
+		orders, units := s.rows(t, c.SKU)
+		row("k6", c, orders, units)
+		// It waits for every answer, so nothing is in doubt.
+		if c.Accepted != orders || c.Units != units || c.Unexpected+c.Unknown > 0 {
+			t.Errorf("it counts %+v, and there are %d orders of %d units", c, orders, units)
+		}
+		if c.Stock != 4000 || c.Left != c.Stock-units || c.SoldOut == 0 || c.Left != 0 || c.Replayed == 0 {
+			t.Errorf("it did not sell everything, or nobody asked again: %+v", c)
+		}
+	})
+	t.Run("wrk", func(t *testing.T) {
+		const stock = 5000
+		s.putUp(t, "hot", stock)
+		c := s.wrk(t, "3s", "hot", "1-5")
+		orders, units := s.rows(t, "hot")
+		row("wrk", c, orders, units)
+		if doubt := c.Unheard + c.Unknown; orders < c.Accepted || orders > c.Accepted+doubt || units < c.Units || doubt > wrkConnections {
+			t.Errorf("it counts %+v, and there are %d orders of %d units", c, orders, units)
+		}
+		if units != stock || c.SoldOut == 0 || c.Replayed == 0 || c.Unexpected > 0 {
+			t.Errorf("it did not sell everything, or nobody asked again: %+v, and %d units were sold", c, units)
+		}
+	})
+	s.audit(t)
+	var text strings.Builder
+	if err := table.Print(&text); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("\n%saudit: OK", text.String())
+}
+
+// TestToolsSendTheSameOrdersAgain demands that a seed decides the orders, and that answers which no order should get are seen.
+func TestToolsSendTheSameOrdersAgain(t *testing.T) {
+	s := openShop(t)
+	const stock = 1_000_000
+	short := []string{"TRICKLE_FOR=1s", "RATE=100", "DURATION=1s", "STORM=1", "STORM_FOR=1s", "SEED=7", "VUS=50"}
+	t.Run("k6", func(t *testing.T) {
+		s.putUp(t, "again", stock)
+		first := s.k6(t, 0, append(short, "SKU=again")...)
+		second := s.k6(t, 0, append(short, "SKU=again")...)
+		// Whether the last order of a phase is in time is not the seed's to say.
+		if first.Accepted < 50 || second.Accepted > first.Accepted/10 || second.Replayed < first.Accepted-first.Accepted/10 {
+			t.Errorf("first %+v, then %+v", first, second)
+		}
+		const thresholdsMissed = 99
+		other := s.k6(t, thresholdsMissed, append(short, "SKU=again", "QUANTITY=2", "P99_MS=0")...)
+		const bounds = 3 // no unexpected answer, every check, the p99
+		if other.Accepted > first.Accepted/10 || other.Unexpected < second.Replayed/2 || len(other.Missed) != bounds {
+			t.Errorf("of orders whose ids belong to others it counts %+v", other)
+		}
+	})
+	t.Run("wrk", func(t *testing.T) {
+		s.putUp(t, "more", stock)
+		first := s.wrk(t, "2s", "more", "1", "10", "7")
+		second := s.wrk(t, "1s", "more", "1", "10", "7")
+		if first.Accepted == 0 || second.Replayed < first.Accepted/10 {
+			t.Errorf("first %+v, then %+v", first, second)
+		}
+		other := s.wrk(t, "1s", "more", "2", "10", "7")
+		if other.Unexpected == 0 || !strings.Contains(other.First, `"order_id_reused"`) {
+			t.Errorf("of orders whose ids belong to others it counts %+v", other)
+		}
+	})
+	s.audit(t)
+}
+
+// shop is a service that asks for keys, on servers of its own.
+type shop struct {
+	url, databaseURL string
+	buyer, admin     string // keys
+}
+
+func openShop(t *testing.T) *shop {
+	t.Helper()
+	private, err := servers.Open(t.Context(), servers.URLs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := private.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &shop{databaseURL: private.DatabaseURL}
+	service, err := app.Start(t.Context(), app.Config{
+		DatabaseURL: s.databaseURL, RedisURL: private.RedisURL, Access: access.Config{KeysFile: s.issueKeys(t)}, DrainTimeout: 10 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = service.URL()
+	t.Cleanup(func() {
+		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// issueKeys makes a key of each scope, and the file that lets them in.
+func (s *shop) issueKeys(t *testing.T) (file string) {
+	t.Helper()
+	var buyerLine, adminLine string
+	var err, err2 error
+	s.buyer, buyerLine, err = access.NewKey("shop", access.ScopeBuyer)
+	s.admin, adminLine, err2 = access.NewKey("ops", access.ScopeAdmin)
+	file = filepath.Join(t.TempDir(), "keys")
+	if err := errors.Join(err, err2, os.WriteFile(file, []byte(buyerLine+"\n"+adminLine+"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// putUp puts a SKU up for sale.
+func (s *shop) putUp(t *testing.T, sku string, stock int64) {
+	t.Helper()
+	fleet, err := client.NewFleet([]string{s.url}, 1, time.Second, client.WithKey(s.admin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fleet.Close()
+	answer, err := fleet.CreateSKU(t.Context(), sku, client.NewSKU{Stock: stock})
+	if err == nil {
+		err = answer.Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// toolLimit bounds a run of a tool.
+const toolLimit = time.Minute
+
+// k6 sells with settings, and wants k6 to end with an exit status.
+func (s *shop) k6(t *testing.T, status int, settings ...string) (c counts) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), toolLimit)
+	defer cancel()
+	file := filepath.Join(t.TempDir(), "counts.json")
+	// Without its own server, whose port may be taken, and without telling its makers that it runs.
+	command := exec.CommandContext(ctx, tool(t, "k6"), "run", "--quiet", "--no-color", "--address=", "--no-usage-report", "k6/flash-sale.js")
+	command.Env = append(os.Environ(), "BASE_URL="+s.url, "API_KEY="+s.buyer, "ADMIN_KEY="+s.admin, "SUMMARY="+file)
+	command.Env = append(command.Env, settings...)
+	out, err := command.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if got := command.ProcessState.ExitCode(); got != status {
+		t.Fatalf("k6 ended with %d and not with %d:\n%s", got, status, out)
+	}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if said := fmt.Sprintf("%s: %d of", c.SKU, c.Left); !bytes.Contains(out, []byte(said)) {
+		t.Errorf("k6 does not tell what is left, %q:\n%s", said, out)
+	}
+	return c
+}
+
+const wrkConnections = 64
+
+// wrk sells for a while, with the arguments of the script.
+func (s *shop) wrk(t *testing.T, duration string, arguments ...string) (c counts) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), toolLimit)
+	defer cancel()
+	command := exec.CommandContext(ctx, tool(t, "wrk"), append([]string{
+		"--threads", "2", "--connections", strconv.Itoa(wrkConnections), "--duration", duration, "--timeout", "10s",
+		"--script", "wrk/flash-sale.lua", s.url, "--",
+	}, arguments...)...)
+	command.Env = append(os.Environ(), "API_KEY="+s.buyer)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &c); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	return c
+}
+
+// tool finds a program: on the path, or where scripts/install-load-tools builds it.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	built, err := filepath.Abs(filepath.Join("..", "bin", name))
+	if err == nil {
+		_, err = os.Stat(built)
+	}
+	if err != nil {
+		t.Fatalf("%s is missing, run: make test-load-tools", name)
+	}
+	return built
+}
+
+// rows counts what a SKU has sold. In: its id. Out: orders, units.
+func (s *shop) rows(t *testing.T, sku string) (orders, units int64) {
+	t.Helper()
+	connection, err := pgx.Connect(t.Context(), s.databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close(t.Context())
+	const sold = `SELECT count(*), coalesce(sum(quantity), 0) FROM deductions WHERE sku_id = $1 AND status = 'committed'`
+	if err := connection.QueryRow(t.Context(), sold, sku).Scan(&orders, &units); err != nil {
+		t.Fatal(err)
+	}
+	return orders, units
+}
+
+func (s *shop) audit(t *testing.T) {
+	t.Helper()
+	audit, err := books.Audit(t.Context(), s.databaseURL)
+	if err != nil || !audit.OK() {
+		t.Fatalf("%v: the rows do not add up: %+v", err, audit)
+	}
+}
