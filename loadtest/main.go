@@ -27,6 +27,7 @@ type scenarios struct {
 	Locks      locksCommand      `cmd:"" help:"Compare our kinds of locks with their peers, in one run. Exit status 1 if one of ours let two in at once, or failed."`
 	Contenders contendersCommand `cmd:"" help:"Compare the ways to sell one hot SKU, in one run: inside the process, and over HTTP. Exit status 1 if the rows do not add up, or one of ours failed."`
 	Segments   segmentsCommand   `cmd:"" help:"Sell one hot SKU of few and many segments by one and several processes; stop one of them, and ask for too much. Exit status 1 if the rows do not add up."`
+	Tail       tailCommand       `cmd:"" help:"Sell the last hundredth of a SKU by three processes to orders of mixed quantities, and kill one of them while it holds the lock of a segment. Exit status 1 if a unit is stranded, a refusal was false, or the rows do not add up."`
 
 	Sweep sweepCommand `cmd:"" help:"Run a scenario with each combination of some of its flags, and tell all runs in one report. Exit status 1 if any run failed; the others go on."`
 
@@ -37,6 +38,7 @@ type scenarios struct {
 	LocksWorker      locksWorkerCommand      `cmd:"" hidden:""`
 	ContendersWorker contendersWorkerCommand `cmd:"" hidden:""`
 	SegmentsWorker   segmentsWorkerCommand   `cmd:"" hidden:""`
+	TailWorker       tailWorkerCommand       `cmd:"" hidden:""`
 }
 
 func main() {

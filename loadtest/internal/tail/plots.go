@@ -1,0 +1,197 @@
+package tail
+
+import (
+	"fmt"
+	"time"
+
+	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/gauges"
+	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/report"
+)
+
+const (
+	// slot is how finely plots tell time.
+	slot = 100 * time.Millisecond
+	// mostLines is how many segments a plot can tell apart.
+	mostLines = 16
+
+	seconds = "time since the first buyer, s"
+)
+
+// first is the first round of a kind, whose course plots show; nil: there is none.
+func (r Result) first(killed bool) *Round {
+	for i := range r.Rounds {
+		if r.Rounds[i].Killed == killed {
+			return &r.Rounds[i]
+		}
+	}
+	return nil
+}
+
+// marks are the moments of the round in which a holder was killed.
+func (r Result) marks() (all []report.Mark) {
+	killed := r.first(true)
+	if killed == nil {
+		return nil
+	}
+	if s := killed.Strike; s != nil {
+		all = append(all, report.Mark{X: s.At, Label: "a holder killed"})
+		if s.LeaseLeft > 0 {
+			all = append(all, report.Mark{X: s.At + s.LeaseLeft, Label: "its lease over"})
+		}
+	}
+	if killed.LastUnit > 0 {
+		all = append(all, report.Mark{X: killed.LastUnit, Label: "last unit sold"})
+	}
+	return all
+}
+
+// courses are latencies, sales and waits over time, of the first round of each kind.
+func (r Result) courses() []report.Plot {
+	x := report.Axis{Label: seconds}
+	waits := report.Plot{Name: "tail-latency", Title: "Latency over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "ms", Log: true}, Marks: r.marks()}
+	sales := report.Plot{Name: "tail-sales", Title: "Units sold over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "units/s"}, Marks: r.marks()}
+	locks := report.Plot{Name: "tail-lock-wait", Title: "Waiting for locks over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "ms waited per s, all lanes"}, Marks: r.marks()}
+	merges := report.Plot{Name: "tail-merges", Title: "Merges over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "merges/s"}, Marks: r.marks()}
+	for _, killed := range []bool{false, true} {
+		round := r.first(killed)
+		if round == nil {
+			continue
+		}
+		c := round.course
+		p50, p99 := c.latencies()
+		p50.Name, p99.Name = "p50, "+titles(killed), "p99, "+titles(killed)
+		waits.Series = append(waits.Series, p50, p99)
+		sales.Series = append(sales.Series, named(c.sales(), killed))
+		locks.Series = append(locks.Series, named(c.rate(func(s *gauges.ServiceReading) float64 { return 1e3 * s.LockWait.Sum }), killed))
+		merges.Series = append(merges.Series, named(c.rate(func(s *gauges.ServiceReading) float64 { return s.Merges }), killed))
+	}
+	return []report.Plot{waits, sales, locks, merges}
+}
+
+func named(s report.Series, killed bool) report.Series {
+	s.Name = titles(killed)
+	return s
+}
+
+// latencies are those of the answers to the orders that were due in each slot.
+func (c *course) latencies() (p50, p99 report.Series) {
+	for _, s := range c.result.Slots(slot) {
+		if s.P99 == 0 {
+			continue
+		}
+		at := (s.From + slot/2).Seconds()
+		p50.X, p50.Y = append(p50.X, at), append(p50.Y, compare.Milliseconds(s.P50))
+		p99.X, p99.Y = append(p99.X, at), append(p99.Y, compare.Milliseconds(s.P99))
+	}
+	return p50, p99
+}
+
+// sales are the units whose buyers were told in each slot.
+func (c *course) sales() (s report.Series) {
+	units := make([]int64, c.result.Elapsed/slot+1)
+	for i, reply := range c.result.Replies {
+		if reply.Outcome == openloop.Accepted || reply.Outcome == openloop.Replayed {
+			units[reply.Over/slot] += c.orders.all[i].quantity
+		}
+	}
+	for n, sold := range units {
+		s.X = append(s.X, (time.Duration(n)*slot + slot/2).Seconds())
+		s.Y = append(s.Y, float64(sold)/slot.Seconds())
+	}
+	return s
+}
+
+// rate is by how much a counter of all processes grew a second, in each of some steps of time.
+func (c *course) rate(of func(*gauges.ServiceReading) float64) (s report.Series) {
+	const step = 2 * gauge // longer than the time between two readings
+	grown := make([]float64, c.result.Elapsed/step+1)
+	for _, readings := range c.readings {
+		ahead := c.result.Start.Sub(readings.Start)
+		var last *gauges.ServiceReading
+		for _, reading := range readings.All {
+			n := (reading.After - ahead) / step
+			if reading.Service != nil && last != nil && n >= 0 && int(n) < len(grown) {
+				grown[n] += of(reading.Service) - of(last)
+			}
+			if reading.Service != nil {
+				last = reading.Service
+			}
+		}
+	}
+	for n, value := range grown {
+		s.X = append(s.X, (time.Duration(n)*step + step/2).Seconds())
+		s.Y = append(s.Y, value/step.Seconds())
+	}
+	return s
+}
+
+// occupancy is what segments held, over time.
+func (r Result) occupancy() report.Section {
+	s := report.Section{Name: "What the segments held"}
+	table := &report.Table{Columns: []string{"when the first buyer came, units", "in all", "fullest", "emptiest"}}
+	for _, killed := range []bool{false, true} {
+		round := r.first(killed)
+		if round == nil {
+			continue
+		}
+		all := figuresOf(round.Segments)
+		table.Rows = append(table.Rows, []string{
+			"round " + fmt.Sprint(round.Number) + ", " + titles(killed), report.Number(sumOf(all)), report.Number(most(all)), report.Number(least(all)),
+		})
+		s.Plots = append(s.Plots, round.course.segments(killed, r.marks()))
+	}
+	s.Table = table
+	return s
+}
+
+// segments is a line for each segment, or one for the fullest and one for all where there are many.
+func (c *course) segments(killed bool, marks []report.Mark) report.Plot {
+	p := report.Plot{
+		Name: "tail-segments-" + kind(killed), Title: "Units in segments over time, " + titles(killed), Kind: report.Lines,
+		X: report.Axis{Label: seconds}, Y: report.Axis{Label: "units"},
+	}
+	if killed {
+		p.Marks = marks
+	}
+	lines := map[string]func([]float64) float64{"all": sumOf, "the fullest": most}
+	names := []string{"all", "the fullest"}
+	if n := len(c.levels[0].segments); n <= mostLines {
+		names = nil
+		for i := range n {
+			name := fmt.Sprint("segment ", i)
+			names = append(names, name)
+			lines[name] = func(all []float64) float64 { return all[i] }
+		}
+	}
+	for _, name := range names {
+		series := report.Series{Name: name}
+		for _, l := range c.levels {
+			series.X, series.Y = append(series.X, l.at.Seconds()), append(series.Y, lines[name](figuresOf(l.segments)))
+		}
+		p.Series = append(p.Series, series)
+	}
+	return p
+}
+
+func figuresOf(units []int64) (all []float64) {
+	for _, n := range units {
+		all = append(all, float64(n))
+	}
+	return all
+}
+
+func sumOf(all []float64) (sum float64) {
+	for _, value := range all {
+		sum += value
+	}
+	return sum
+}
+
+func most(all []float64) (highest float64) {
+	for _, value := range all {
+		highest = max(highest, value)
+	}
+	return highest
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+
+	"inventory/internal/app"
+	"inventory/internal/cli"
+	"inventory/internal/stock"
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/tail"
+)
+
+type tailCommand struct {
+	Quick       bool    `help:"One round of each kind. Default: off."`
+	Tiny        bool    `help:"Hardly anything, for tests." hidden:""`
+	Rounds      int     `help:"Rounds of each kind, 1 to 100: with nobody killed, and with a holder killed. Default: ${default}." default:"5" placeholder:"NUMBER"`
+	Seed        uint64  `help:"Decides what is asked for, and when: the same seed sends the same orders. Default: ${default}." default:"1" placeholder:"NUMBER"`
+	Stock       int64   `help:"Units of the SKU, 10000 to 1000000000; the last hundredth of them is what is measured. Default: ${default}." default:"1000000" placeholder:"UNITS"`
+	Segments    int     `help:"Segments of the SKU, 1 to 1024. Default: ${default}." default:"10" placeholder:"NUMBER"`
+	Rate        float64 `help:"Orders a second that come in, over all processes, 1 to 100000. Default: ${default}." default:"500" placeholder:"RATE"`
+	Lock        string  `help:"Kind of lock of the segments: reentrant, fair, redlock or none. Default: ${default}." default:"reentrant" enum:"reentrant,fair,redlock,none" placeholder:"KIND"`
+	RedisURL    string  `help:"The Redis of all processes: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS; for redlock several with commas between them. Default: one, or three, started for this run." placeholder:"URL"`
+	DatabaseURL string  `help:"A database on the PostgreSQL of all processes, which must sync its commits and let this user create a database, which is dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
+	reportFlags
+}
+
+const (
+	mostTailRounds = 100
+	leastTailStock = 10_000
+	mostTailRate   = 100_000
+)
+
+// Validate tells kong which flag is wrong.
+func (c *tailCommand) Validate() error {
+	switch {
+	case c.Rounds < 1 || c.Rounds > mostTailRounds:
+		return fmt.Errorf("--rounds must be 1 to %d", mostTailRounds)
+	case c.Stock < leastTailStock || c.Stock > stock.MaxStock:
+		return fmt.Errorf("--stock must be %d to %d", leastTailStock, int64(stock.MaxStock))
+	case c.Segments < 1 || c.Segments > stock.MaxSegments:
+		return fmt.Errorf("--segments must be 1 to %d", stock.MaxSegments)
+	case math.IsNaN(c.Rate) || c.Rate < 1 || c.Rate > mostTailRate:
+		return fmt.Errorf("--rate must be 1 to %d", mostTailRate)
+	}
+	return c.checkRedis()
+}
+
+// checkRedis holds how many servers there are against the kind of lock.
+func (c *tailCommand) checkRedis() error {
+	const least = 3
+	switch n := strings.Count(c.RedisURL, ",") + 1; {
+	case c.RedisURL == "":
+	case c.Lock == app.LockRed && (n < least || n%2 == 0):
+		return fmt.Errorf("--redis-url: %s needs an odd number of servers, %d or more", c.Lock, least)
+	case c.Lock != app.LockRed && n > 1:
+		return fmt.Errorf("--redis-url: several servers are for %s", app.LockRed)
+	}
+	return nil
+}
+
+// Run measures and tells.
+func (c *tailCommand) Run(ctx context.Context, s cli.Streams) error {
+	config := c.config()
+	config.Progress = s.Err
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return c.measure(ctx, config) })
+}
+
+func (c *tailCommand) measure(ctx context.Context, config tail.Config) (report.Document, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return report.Document{}, fmt.Errorf("find the program, which other processes run too: %w", err)
+	}
+	config.Worker = []string{program, "tail-worker"}
+	result, err := tail.Run(ctx, config)
+	if result.Started.IsZero() {
+		return report.Document{}, err
+	}
+	document, wrong := result.Document()
+	return document, errors.Join(err, wrong, result.Err())
+}
+
+func (c *tailCommand) config() tail.Config {
+	config := tail.Config{
+		URLs: servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
+		Lock: c.Lock, Seed: c.Seed, Rounds: c.Rounds, Stock: c.Stock, Segments: c.Segments, Rate: c.Rate,
+	}
+	switch {
+	case c.Tiny:
+		config.Rounds, config.Stock, config.Rate = 1, 100_000, 200
+	case c.Quick:
+		config.Rounds = 1
+	}
+	return config
+}
+
+// tailWorkerCommand is the service in a process of its own: the lab starts it, and may kill it.
+type tailWorkerCommand struct{}
+
+// Run does what standard input says.
+func (*tailWorkerCommand) Run(ctx context.Context) error {
+	return tail.Work(ctx, os.Stdin, os.Stdout)
+}
