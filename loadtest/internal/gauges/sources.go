@@ -6,7 +6,22 @@ import (
 	"strings"
 
 	"inventory/internal/app"
+	"inventory/loadtest/internal/target"
 )
+
+// Of are the sources of a target, to which this process sends the load.
+func Of(to *target.Target) Sources {
+	s := Sources{
+		GeneratorSelf: true, ServicePIDs: to.PIDs, RedisURL: to.RedisURL, DatabaseURL: to.DatabaseURL(), PostmasterPID: to.PostmasterPID,
+	}
+	for _, admin := range to.AdminURLs {
+		s.ServiceMetricsURLs = append(s.ServiceMetricsURLs, admin+"/metrics")
+	}
+	if s.RedisURL == "" && len(to.PIDs) > 0 { // started here, with none outside it
+		s.RedisURL = app.Embedded
+	}
+	return s
+}
 
 // gauges are those of the sources that there are.
 func (s Sources) gauges() (all []gauge) {

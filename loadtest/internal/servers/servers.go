@@ -18,8 +18,9 @@ type URLs struct {
 // Servers are servers that answer.
 type Servers struct {
 	URLs
-	Name  string // for people; without secrets
-	stops []func() error
+	Name          string // for people; without secrets
+	PostmasterPID int    // of the PostgreSQL that was started; 0: none
+	stops         []func() error
 }
 
 // Open starts the servers that no URL was given for.

@@ -29,7 +29,7 @@ func (s *Servers) start(ctx context.Context) error {
 	}
 	err := starting.Wait()
 	if postgres != nil {
-		s.DatabaseURL, s.stops = postgres.URL(), append(s.stops, postgres.Stop)
+		s.DatabaseURL, s.PostmasterPID, s.stops = postgres.URL(), postgres.PID(), append(s.stops, postgres.Stop)
 	}
 	if redis != nil {
 		s.RedisURL, s.stops = redis.URL(), append(s.stops, redis.Stop)

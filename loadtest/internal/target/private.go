@@ -13,5 +13,6 @@ func (t *Target) startServers(ctx context.Context) (databaseURL, redisURL string
 		return "", "", err
 	}
 	t.onClose(func(context.Context) error { return private.Stop() })
+	t.PostmasterPID = private.PostmasterPID
 	return private.DatabaseURL, private.RedisURL, nil
 }

@@ -49,6 +49,8 @@ type Target struct {
 	PIDs      []int
 	// RedisURL is where the service that was started here keeps its locks; "" is one inside it, or that of others.
 	RedisURL string
+	// PostmasterPID is the process of a PostgreSQL that was started here; 0: none was.
+	PostmasterPID int
 
 	databaseURL string
 	// closers undo what Open did, the last first.

@@ -1,0 +1,55 @@
+package gauges
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"inventory/internal/app"
+	"inventory/loadtest/internal/target"
+)
+
+func open(t *testing.T, c target.Config) *target.Target {
+	t.Helper()
+	c.Logger = slog.New(slog.DiscardHandler)
+	to, err := target.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := to.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return to
+}
+
+// TestPrivateServersAreAllTold starts them as scenarios do.
+func TestPrivateServersAreAllTold(t *testing.T) {
+	t.Parallel()
+	got := Start(t.Context(), Of(open(t, target.Config{Private: true})), time.Hour).Stop()
+	if len(got.Notes) > 0 {
+		t.Errorf("notes %q", got.Notes)
+	}
+	for p := range processKinds {
+		if math.IsNaN(got.CPU(p)) {
+			t.Errorf("the processor time of %v is not known", p)
+		}
+	}
+	if math.IsNaN(got.RedisCommands()) || math.IsNaN(got.WALSyncs()) {
+		t.Errorf("%v commands, %v syncs", got.RedisCommands(), got.WALSyncs())
+	}
+	wantWords(t, got, "their processor time cannot be told apart") // the service is in this process
+}
+
+func TestEmbeddedIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	sources := Of(open(t, target.Config{}))
+	if sources.RedisURL != app.Embedded || !slices.Equal(sources.ServicePIDs, []int{os.Getpid()}) || len(sources.ServiceMetricsURLs) != 1 {
+		t.Errorf("%+v", sources)
+	}
+}
