@@ -32,7 +32,8 @@ func (s *sale) document(ctx context.Context, interrupted bool) (report.Document,
 		d.Summary = []string{"Stopped before anything was sold."}
 		return d, errors.Join(unknown, d.SetOwn(s.own()))
 	}
-	d.Summary, d.Figures = s.summary(), s.figures()
+	accepted := s.counts()[openloop.Accepted]
+	d.Summary, d.Figures = s.summary(), append(s.figures(), s.gauges.Figures(accepted)...)
 	d.Sections = []report.Section{
 		s.outcomes(),
 		s.phases(),
@@ -43,6 +44,7 @@ func (s *sale) document(ctx context.Context, interrupted bool) (report.Document,
 		s.generator(),
 		s.roundSection(),
 	}
+	d.Sections = append(d.Sections, s.gauges.Sections(accepted)...)
 	return d, errors.Join(unknown, d.SetOwn(s.own()))
 }
 

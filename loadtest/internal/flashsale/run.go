@@ -10,6 +10,7 @@ import (
 
 	"inventory/internal/api/client"
 	"inventory/internal/progress"
+	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/openloop"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
@@ -45,6 +46,8 @@ const (
 	warmUp     = time.Second
 	warmUpRate = 2000.
 	warmSKU    = "flash-warm-"
+	// gaugeEvery is how often the machine and the servers are looked at meanwhile.
+	gaugeEvery = 250 * time.Millisecond
 )
 
 // sale is a run.
@@ -57,6 +60,7 @@ type sale struct {
 	started   time.Time
 	begun     time.Time // of the first round
 	rounds    []*round
+	gauges    gauges.Readings
 	unaudited error // why the rows could not be read
 }
 
@@ -127,6 +131,10 @@ func (s *sale) play(ctx context.Context) error {
 	if err := s.warm(ctx); err != nil {
 		return err
 	}
+	sources := gauges.Of(s.to)
+	sources.Settle = gauges.PostgresSettles
+	watched := gauges.Start(ctx, sources, gaugeEvery)
+	defer func() { s.gauges = watched.Stop() }()
 	s.begun = time.Now()
 	s.live = progress.NewLive(s.Progress, time.Duration(s.Rounds)*(lead+openloop.Length(s.Phases)))
 	defer s.live.Finish()
