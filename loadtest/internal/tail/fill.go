@@ -17,10 +17,11 @@ import (
 const (
 	// part is how much of its stock a SKU has left in its tail: a hundredth.
 	part = 100
-	// portion is how much of a segment one order takes at most before the tail: a twentieth.
-	portion = 20
+	// portion is how much of a segment one order takes at most before the tail: a twentieth. Where segments are many and small it
+	// is a thousandth of all, up to half a segment, or else it would take too long.
+	portion, portionOfAll, portionMost = 20, 1000, 2
 	// callers sell until the tail: more would be done before anybody had seen who holds the locks.
-	callers = 2
+	callers = 4
 	// patience is how long a request is sent again for want of a final answer.
 	patience = 20 * time.Second
 )
@@ -28,7 +29,7 @@ const (
 // portions are the orders that bring a SKU to its tail. They are of any size, up to what a segment has in the mean, so what is
 // left in each segment is what the next order did not fit into: some are nearly empty then, and some are not.
 func portions(random *rand.Rand, units, tail, segments int64) (all []int64) {
-	largest := max(1, min(units/segments/portion, stock.MaxQuantity))
+	largest := largestPortion(units, segments)
 	for left := units; left > tail; {
 		q := 1 + random.Int64N(max(1, min(largest, left/segments)))
 		q = min(q, left-tail)
@@ -36,6 +37,11 @@ func portions(random *rand.Rand, units, tail, segments int64) (all []int64) {
 		left -= q
 	}
 	return all
+}
+
+func largestPortion(units, segments int64) int64 {
+	segment := units / segments
+	return max(1, min(max(segment/portion, units/portionOfAll), segment/portionMost, stock.MaxQuantity))
 }
 
 // fill brings a SKU to its tail. The processes sell one after the other, each alone, so whoever is seen at the locks is the

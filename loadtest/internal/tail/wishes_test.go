@@ -35,7 +35,7 @@ func TestPortionsLeaveTheTail(t *testing.T) {
 		tail := units / part
 		left := units
 		for _, q := range portions(rand.New(randomOf(rapid.Uint64().Draw(t, "seed"), "fill")), units, tail, segments) {
-			if q < 1 || q > max(1, units/segments/portion) {
+			if q < 1 || q > max(1, units/segments/portionMost) {
 				t.Fatalf("an order of %d", q)
 			}
 			left -= q
