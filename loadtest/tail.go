@@ -109,6 +109,17 @@ func (c *tailCommand) config() tail.Config {
 	return config
 }
 
+// Help is what --help and list tell beside the flags.
+func (c *tailCommand) Help() string {
+	return about{
+		Shows: "latency, sales, waits for locks and merges over time around the death of a process that holds a lock; stranded units, false refusals, " +
+			"the longest time without a sale, and what the requests of the dead were told when they asked again.",
+		Full:  "about two and a half minutes",
+		Quick: "under 40 seconds",
+		Needs: needsServers,
+	}.String()
+}
+
 // tailWorkerCommand is the service in a process of its own: the lab starts it, and may kill it.
 type tailWorkerCommand struct{}
 
