@@ -30,16 +30,6 @@ type tailCommand struct {
 	reportFlags
 }
 
-// Help is what --help and list tell beside the flags.
-func (c *tailCommand) Help() string {
-	return about{
-		Shows: "what segments cost when they are nearly empty, and a dead holder when it matters most: stranded units, false refusals, " +
-			"the longest gap without a sale, and what became of the requests that the dead process had.",
-		Full: "about three minutes", Quick: "under 40 seconds",
-		Needs: needsServers,
-	}.String()
-}
-
 const (
 	mostTailRounds = 100
 	leastTailStock = 10_000
