@@ -89,6 +89,14 @@ func (r Readings) most(of value) float64 {
 	return slices.Max(y)
 }
 
+// Memory is the resident memory of the service in bytes, and the seconds at which it was read; none where it is not known.
+func (r Readings) Memory() (seconds, bytes []float64) { return r.points(ofService(residentOf)) }
+
+// Goroutines are those of the service, and the seconds at which they were read; none where they are not known.
+func (r Readings) Goroutines() (seconds, goroutines []float64) {
+	return r.points(ofService(goroutinesOf))
+}
+
 // CPU is how many seconds of processors a process has used; NaN: not known.
 func (r Readings) CPU(p Process) float64 { return r.grown(cpuOf(p)) }
 

@@ -30,6 +30,26 @@ func (r Readings) sizes(accepted int64) (report.Section, bool) {
 	return report.Section{Name: "Tables and indexes", Table: table, Plots: drawn(r.sizesPlot()), Notes: r.rowWords()}, true
 }
 
+// Growth is by how many bytes all tables grew, and all indexes; NaN: not known.
+func (r Readings) Growth() (tables, indexes float64) {
+	first, last := r.relations()
+	if len(last) == 0 {
+		return math.NaN(), math.NaN()
+	}
+	add := func(relations []Relation, sign float64) {
+		for _, relation := range relations {
+			if relation.Table == "" {
+				tables += sign * relation.Bytes
+			} else {
+				indexes += sign * relation.Bytes
+			}
+		}
+	}
+	add(last, 1)
+	add(first, -1)
+	return tables, indexes
+}
+
 // relations are the tables and indexes of the first and of the last reading that tell of them.
 func (r Readings) relations() (first, last []Relation) {
 	for _, reading := range r.All {

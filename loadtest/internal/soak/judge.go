@@ -1,0 +1,141 @@
+package soak
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"inventory/internal/latency"
+	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
+)
+
+// Course is what time has brought, over the part of the run that is judged.
+type Course struct {
+	Length     time.Duration
+	Waits      [quarters]*latency.Histogram // of the answers, from the planned send
+	Memory     Line                         // of the service, resident, in bytes
+	Goroutines Line
+	Accepted   int64 // orders in the second half
+}
+
+// quarters are the parts that are held against one another.
+const quarters = 4
+
+// What a course is held to.
+const (
+	mostDrift      = 1.5  // p99 of the last quarter, in parts of the first's
+	mostGrowth     = 0.10 // of the memory in the second half, in parts of what it was in the middle
+	mostGoroutines = 1.25 // of the last quarter, in parts of the first's
+	// leastLength is how long a run must be for its memory to say anything: before that it fills what it keeps for good.
+	leastLength = 5 * time.Minute
+	// leastAnswers is how many answers a quarter must have for its p99 to be more than its slowest few.
+	leastAnswers = 500
+)
+
+// Verdict is what a course comes to.
+type Verdict struct {
+	Sentences []string
+	Targets   []report.Target
+	Notes     []string // why it is not held to a target
+	Figures   []report.Figure
+}
+
+// Judge tells what a course comes to. It is a pure function of its argument.
+func Judge(c Course) (v Verdict) {
+	v.latency(c)
+	v.memory(c)
+	v.goroutines(c)
+	return v
+}
+
+// latency holds the last quarter against the first.
+func (v *Verdict) latency(c Course) {
+	first, last := c.Waits[0], c.Waits[quarters-1]
+	if first.Count() == 0 || last.Count() == 0 {
+		v.Notes = append(v.Notes, "there are no answers in the first or the last quarter: the drift of latency is not known")
+		return
+	}
+	before, after := compare.Milliseconds(first.Quantile(99)), compare.Milliseconds(last.Quantile(99))
+	drift := compare.Ratio(after, before)
+	said := "no drift"
+	if drift > mostDrift {
+		said = "answers take longer as time goes by"
+	}
+	v.Sentences = append(v.Sentences, fmt.Sprintf("99%% of the answers came within %s ms in the first quarter and %s ms in the last, %s times that: %s.",
+		report.Number(before), report.Number(after), report.Number(drift), said))
+	v.Figures = append(v.Figures, report.Figure{Name: "drift of p99", Value: drift})
+	if min(first.Count(), last.Count()) < leastAnswers {
+		v.Notes = append(v.Notes, fmt.Sprintf("quarters of fewer than %d answers are not held to a drift: their p99 is their slowest few", leastAnswers))
+		return
+	}
+	v.Targets = append(v.Targets, report.AtMost("p99 of the last quarter, in parts of the first's", drift, mostDrift))
+}
+
+// memory looks at the second half: in the first one a service fills what it keeps for good.
+func (v *Verdict) memory(c Course) {
+	half := c.Memory.after(c.Length / 2)
+	t, ok := half.trend()
+	if !ok {
+		v.Notes = append(v.Notes, "the service's memory is not known: it tells it at its admin listener, on Linux")
+		return
+	}
+	perHour := t.slope * time.Hour.Seconds() / megabyte
+	v.Figures = append(v.Figures, report.Figure{Name: "memory slope", Unit: "MB/h", Value: perHour})
+	if c.Length < leastLength {
+		v.Sentences = append(v.Sentences, fmt.Sprintf("Resident memory went from %s to %s MB over the second half; what that comes to, a run this short does not tell.",
+			report.Number(t.from/megabyte), report.Number(t.to()/megabyte)))
+		v.Notes = append(v.Notes, fmt.Sprintf("runs of less than %v are not held to a memory: a service still fills what it keeps for good", leastLength))
+		return
+	}
+	v.Sentences = append(v.Sentences, t.sentence(perHour, c.Accepted))
+	v.Targets = append(v.Targets, report.AtMost("growth of resident memory in the second half, in parts of it", compare.Ratio(t.growth(), t.from), mostGrowth))
+}
+
+const megabyte = 1e6
+
+// sentence says what a trend of memory means.
+func (t trend) sentence(perHour float64, accepted int64) string {
+	if math.Abs(t.growth()) <= 2*t.noise {
+		return fmt.Sprintf("Resident memory stood at %s MB over the second half: what it changed, %s MB, is not more than it wavers.",
+			report.Number(t.to()/megabyte), signed(t.growth()/megabyte))
+	}
+	text := fmt.Sprintf("Resident memory went from %s to %s MB over the second half, %s MB an hour",
+		report.Number(t.from/megabyte), report.Number(t.to()/megabyte), signed(perHour))
+	if t.slope <= 0 {
+		return text + ": nothing is lost."
+	}
+	if accepted > 0 {
+		text += fmt.Sprintf(", %s bytes for each accepted order", report.Number(t.growth()/float64(accepted)))
+	}
+	doubles := t.to() / t.slope // seconds
+	if doubles > (365 * 24 * time.Hour).Seconds() {
+		return text + ": it would take more than a year to double."
+	}
+	return text + fmt.Sprintf(": at that rate it doubles in %v.", time.Duration(doubles*float64(time.Second)).Round(time.Minute))
+}
+
+func signed(value float64) string {
+	if value < 0 {
+		return "-" + report.Number(-value)
+	}
+	return "+" + report.Number(value)
+}
+
+// goroutines holds the last quarter against the first.
+func (v *Verdict) goroutines(c Course) {
+	first, last := c.Goroutines.before(c.Length/quarters), c.Goroutines.after(c.Length-c.Length/quarters)
+	if len(first.Values) == 0 || len(last.Values) == 0 {
+		v.Notes = append(v.Notes, "the service's goroutines are not known: it tells them at its admin listener")
+		return
+	}
+	before, after := compare.Median(first.Values), compare.Median(last.Values)
+	said := "they are given back"
+	if after > mostGoroutines*before {
+		said = "not all of them end"
+	}
+	v.Sentences = append(v.Sentences, fmt.Sprintf("The service had %s goroutines in the first quarter and %s in the last: %s.",
+		report.Number(before), report.Number(after), said))
+	v.Figures = append(v.Figures, report.Figure{Name: "goroutines in the last quarter", Value: after})
+	v.Targets = append(v.Targets, report.AtMost("goroutines of the last quarter, in parts of the first's", compare.Ratio(after, before), mostGoroutines))
+}

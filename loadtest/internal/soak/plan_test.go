@@ -1,0 +1,128 @@
+package soak
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/api/client"
+	"inventory/loadtest/internal/openloop"
+)
+
+func someWork(seed uint64) Work {
+	return Work{Seed: seed, Rate: 500, Length: 20 * time.Second, Spacing: openloop.Poisson, SKUs: 20, Stock: 10, Segments: 4}
+}
+
+func TestASeedRepeatsTheStream(t *testing.T) {
+	t.Parallel()
+	sum := func(seed uint64) string {
+		p := NewPlan(someWork(seed))
+		return openloop.Sum(p.At, p)
+	}
+	if first, again, other := sum(5), sum(5), sum(6); first != again || first == other {
+		t.Errorf("seeds 5, 5, 6: %s, %s, %s", first, again, other)
+	}
+}
+
+// TestEveryKindOfWorkIsPlanned as often as it is meant to be, and what follows on something comes after it.
+func TestEveryKindOfWorkIsPlanned(t *testing.T) {
+	t.Parallel()
+	p := NewPlan(someWork(7))
+	counts, ended := [kinds]int{}, map[uint32]kind{}
+	brief := 0
+	for i, x := range p.items {
+		counts[x.kind]++
+		first := p.items[x.concern]
+		switch x.kind {
+		case commit, cancel, giveBack:
+			if was, twice := ended[x.concern]; twice {
+				t.Errorf("request %d is a %v of one that had a %v before", i, x.kind, was)
+			}
+			ended[x.concern] = x.kind
+			wants, least := reserve, after
+			if x.kind == giveBack {
+				wants, least = deduct, settled
+			}
+			if first.kind != wants || first.brief || first.sku != x.sku || p.At[i]-p.At[x.concern] < least {
+				t.Errorf("request %d, %+v, is about %+v of %v before", i, x, first, p.At[i]-p.At[x.concern])
+			}
+		case retry, readOrder:
+			if first.kind != deduct || first.sku != x.sku || first.units != x.units {
+				t.Errorf("request %d, %+v, is about %+v", i, x, first)
+			}
+		default:
+			if x.concern != uint32(i) {
+				t.Errorf("request %d, %+v, is about another", i, x)
+			}
+		}
+		if x.brief {
+			brief++
+		}
+	}
+	for k, n := range counts {
+		if share := shares()[k] * len(p.items) / 1000; n == 0 || share > 100 && (n < share*3/5 || n > share*5/4) {
+			t.Errorf("%d requests of %d are of the kind %v", n, len(p.items), kind(k))
+		}
+	}
+	if left := counts[reserve] - counts[commit] - counts[cancel]; brief == 0 || left < brief {
+		t.Errorf("%d reservations, %d commits, %d cancels, %d that expire", counts[reserve], counts[commit], counts[cancel], brief)
+	}
+}
+
+// TestAsMuchIsPutInAsIsTaken over a long run, if every order gets what it asks for.
+func TestAsMuchIsPutInAsIsTaken(t *testing.T) {
+	t.Parallel()
+	w := someWork(8)
+	w.Length = 10 * time.Minute
+	p := NewPlan(w)
+	var taken, given float64
+	for i, x := range p.items {
+		switch x.kind {
+		case deduct, commit:
+			taken += float64(x.units)
+		case order:
+			for _, l := range p.lines(uint32(i)) {
+				taken += float64(l.units)
+			}
+		case giveBack, restock:
+			given += float64(x.units)
+		}
+	}
+	if ratio := given / taken; ratio < 0.9 || ratio > 1.15 {
+		t.Errorf("%v units are taken, %v put in", taken, given)
+	}
+}
+
+// TestLinesOfAnOrderAreOfDifferentSKUs and can be read by the service.
+func TestLinesOfAnOrderAreOfDifferentSKUs(t *testing.T) {
+	t.Parallel()
+	p := NewPlan(someWork(9))
+	several := 0
+	for i, x := range p.items {
+		r := p.Request(i, nil)
+		if !strings.HasPrefix(r.Path, "/v1/") || r.Body != nil && !json.Valid(r.Body) {
+			t.Fatalf("request %d: %s %s", i, r.Path, r.Body)
+		}
+		if x.kind != order {
+			continue
+		}
+		var body client.NewOrder
+		if err := json.Unmarshal(r.Body, &body); err != nil {
+			t.Fatal(err)
+		}
+		skus := map[string]bool{}
+		for _, l := range body.Lines {
+			skus[l.Sku] = true
+		}
+		if len(skus) != len(body.Lines) || len(skus) > mostLines {
+			t.Errorf("request %d: %+v", i, body)
+		}
+		if len(skus) > 1 {
+			several++
+		}
+	}
+	if several == 0 {
+		t.Error("no order has several lines")
+	}
+}
