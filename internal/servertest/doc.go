@@ -2,7 +2,7 @@
 
 // Package servertest starts private Redis and PostgreSQL servers for tests and
 // for the load lab: single ones, and Redis with replicas, under Sentinel and as
-// a Cluster.
+// a Cluster. Where ZooKeeper is installed, it starts that too.
 //
 // # Protocol
 //

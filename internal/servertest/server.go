@@ -40,13 +40,15 @@ var (
 	errStopped    = errors.New("the server has been stopped for good")
 )
 
-// server is what Redis and PostgreSQL have in common: a folder, a port, and a
+// server is what Redis, PostgreSQL and ZooKeeper have in common: a folder, a port, and a
 // process that comes and goes.
 type server struct {
 	name        string         // for messages
 	deathSignal syscall.Signal // what the server gets when its owner dies
 	// command builds the command line; the folder and the port are set.
 	command func() *exec.Cmd
+	// configure writes what the program reads at its start; nil: nothing.
+	configure func() error
 	// ready asks the server once whether it answers and is the given process.
 	ready func(ctx context.Context, pid int) error
 
@@ -124,6 +126,11 @@ func (s *server) start(ctx context.Context) error {
 		return fmt.Errorf("starting %s: %w", s.name, err)
 	}
 
+	if s.configure != nil {
+		if err := s.configure(); err != nil {
+			return fmt.Errorf("starting %s: %w", s.name, err)
+		}
+	}
 	command := s.command()
 	command.Stdout, command.Stderr = log, log
 	launched, err := launch(command, s.deathSignal)

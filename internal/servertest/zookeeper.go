@@ -1,0 +1,123 @@
+//go:build unix
+
+package servertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ErrNoZooKeeper says that ZooKeeper cannot be started here. It is optional, so
+// scripts/install-servers leaves it alone.
+var ErrNoZooKeeper = errors.New("ZooKeeper is not installed (Debian's package zookeeper)")
+
+// zooKeeperTick is in milliseconds. A session lasts two ticks at least.
+const zooKeeperTick = 250
+
+// zooKeeperReply bounds one question to a starting server, which may forget
+// whom it has accepted too early.
+const zooKeeperReply = 500 * time.Millisecond
+
+// zooKeeperJars are those of Debian's package; the first names all it needs
+// itself, but nothing that tells why a start failed.
+var zooKeeperJars = []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-simple.jar"}
+
+// ZooKeeper is a private server of one node. As ZooKeeper always does, it
+// writes each change through to the disk before it answers.
+type ZooKeeper struct{ server }
+
+// StartZooKeeper starts a ZooKeeper server. Where none is installed, the error
+// is ErrNoZooKeeper.
+func StartZooKeeper(ctx context.Context) (*ZooKeeper, error) {
+	java, err := exec.LookPath("java")
+	if err != nil {
+		return nil, ErrNoZooKeeper
+	}
+	for _, jar := range zooKeeperJars {
+		if _, err := os.Stat(jar); err != nil {
+			return nil, ErrNoZooKeeper
+		}
+	}
+	folder, err := newFolder()
+	if err != nil {
+		return nil, err
+	}
+	z := &ZooKeeper{server{name: "ZooKeeper", deathSignal: syscall.SIGKILL, folder: folder}}
+	z.command = func() *exec.Cmd {
+		command := exec.Command(java, "-Xmx256m", "-XX:+UseSerialGC",
+			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", strings.Join(zooKeeperJars, ":"),
+			"org.apache.zookeeper.server.ZooKeeperServerMain", z.configPath())
+		command.Dir = folder.path
+		return command
+	}
+	z.configure, z.ready = z.writeConfig, z.answers
+	if err := z.startAnywhere(ctx); err != nil {
+		return nil, errors.Join(err, folder.remove())
+	}
+	return z, nil
+}
+
+// Addr is the address as host:port.
+func (z *ZooKeeper) Addr() string { return z.address() }
+
+// Stop ends the server and removes its folder. Later calls do nothing.
+func (z *ZooKeeper) Stop() error {
+	z.mutex.Lock()
+	defer z.mutex.Unlock()
+	if z.stopped {
+		return nil
+	}
+	if err := z.kill(); err != nil { // what it has confirmed is on the disk, and nobody misses it
+		return err
+	}
+	z.stopped = true
+	return z.folder.remove()
+}
+
+func (z *ZooKeeper) configPath() string { return filepath.Join(z.folder.path, "zoo.cfg") }
+
+// writeConfig writes the settings, of which the port is one.
+func (z *ZooKeeper) writeConfig() error {
+	return os.WriteFile(z.configPath(), fmt.Appendf(nil, `dataDir=%s
+clientPortAddress=127.0.0.1
+clientPort=%d
+tickTime=%d
+maxSessionTimeout=60000
+maxClientCnxns=0
+admin.enableServer=false
+4lw.commands.whitelist=conf
+`, z.folder.path, z.port, zooKeeperTick), 0o600)
+}
+
+// answers asks the server for its settings, among which is its folder.
+func (z *ZooKeeper) answers(ctx context.Context, _ int) error {
+	ctx, cancel := context.WithTimeout(ctx, zooKeeperReply)
+	defer cancel()
+	var dialer net.Dialer
+	connection, err := dialer.DialContext(ctx, "tcp", z.address())
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	defer context.AfterFunc(ctx, func() { _ = connection.Close() })() // ends the read below
+	if _, err := connection.Write([]byte("conf")); err != nil {
+		return err
+	}
+	text, err := io.ReadAll(connection)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(text), "dataDir="+z.folder.path+"/") {
+		return fmt.Errorf("no ZooKeeper with the folder %s answers, but %q", z.folder.path, text)
+	}
+	return nil
+}
