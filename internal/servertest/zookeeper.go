@@ -18,7 +18,7 @@ import (
 
 // ErrNoZooKeeper says that ZooKeeper cannot be started here. It is optional, so
 // scripts/install-servers leaves it alone.
-var ErrNoZooKeeper = errors.New("ZooKeeper is not installed (Debian's package zookeeper)")
+var ErrNoZooKeeper = errors.New("ZooKeeper is not installed (apt-get install zookeeper)")
 
 // zooKeeperTick is in milliseconds. A session lasts two ticks at least.
 const zooKeeperTick = 250

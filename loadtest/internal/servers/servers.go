@@ -11,8 +11,10 @@ import (
 
 // URLs say where the servers are.
 type URLs struct {
-	RedisURL    string `json:"redis_url"`
-	DatabaseURL string `json:"database_url"`
+	RedisURL    string   `json:"redis_url"`
+	DatabaseURL string   `json:"database_url"`
+	ZooKeeper   string   `json:"zookeeper,omitempty"` // host:port; empty where there is none
+	NodeURLs    []string `json:"node_urls,omitempty"` // of independent Redis servers, for locks that need several
 }
 
 // Servers are servers that answer.
@@ -41,6 +43,16 @@ func (u URLs) name() string {
 		return "the " + kind + " of " + flag
 	}
 	return name("PostgreSQL", u.DatabaseURL, "--database-url") + " and " + name("Redis", u.RedisURL, "--redis-url")
+}
+
+// AddForLocks starts what only some locks need, and nobody has at hand: ZooKeeper, where it is installed, and three
+// independent Redis servers. It returns a line for what is left out.
+func (s *Servers) AddForLocks(ctx context.Context) (leftOut []string, err error) {
+	leftOut, err = s.addForLocks(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start private servers for locks: %w", err)
+	}
+	return leftOut, nil
 }
 
 // Stop ends what was started.

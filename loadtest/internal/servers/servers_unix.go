@@ -4,6 +4,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 
 	"golang.org/x/sync/errgroup"
 
@@ -35,4 +36,38 @@ func (s *Servers) start(ctx context.Context) error {
 		s.RedisURL, s.stops = redis.URL(), append(s.stops, redis.Stop)
 	}
 	return err
+}
+
+// nodes are of which two agree when one fails.
+const nodes = 3
+
+// addForLocks starts them side by side.
+func (s *Servers) addForLocks(ctx context.Context) (leftOut []string, err error) {
+	var zookeeper *servertest.ZooKeeper
+	all := make([]*servertest.Redis, nodes)
+	starting, ctx := errgroup.WithContext(ctx)
+	starting.Go(func() (err error) {
+		zookeeper, err = servertest.StartZooKeeper(ctx)
+		if errors.Is(err, servertest.ErrNoZooKeeper) {
+			leftOut = append(leftOut, "the lock on ZooKeeper is left out: "+err.Error())
+			return nil
+		}
+		return err
+	})
+	for i := range all {
+		starting.Go(func() (err error) {
+			all[i], err = servertest.StartRedis(ctx)
+			return err
+		})
+	}
+	err = starting.Wait()
+	if zookeeper != nil {
+		s.ZooKeeper, s.stops = zookeeper.Addr(), append(s.stops, zookeeper.Stop)
+	}
+	for _, redis := range all {
+		if redis != nil {
+			s.NodeURLs, s.stops = append(s.NodeURLs, redis.URL()), append(s.stops, redis.Stop)
+		}
+	}
+	return leftOut, err
 }

@@ -1,0 +1,104 @@
+package textbook
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// PostgreSQL's own lock, over a connection that the holder keeps.
+const (
+	AdvisoryName = "PostgreSQL advisory"
+	AdvisoryFlaw = "the lock is the connection's: when that breaks the lock goes, and the holder is not told and goes on"
+)
+
+// What advisory locks are asked. In: $1 the key. Out: nothing; whether the lock was free; whether it was this session's.
+const (
+	lockKey    = "SELECT pg_advisory_lock($1)"
+	tryLockKey = "SELECT pg_try_advisory_lock($1)"
+	unlockKey  = "SELECT pg_advisory_unlock($1)"
+)
+
+// Advisory is PostgreSQL's advisory lock of a session. A holder, and a waiter too, has a connection for itself.
+//
+// Its flaw: it belongs to the connection. A proxy, a failover or pg_terminate_backend ends that, and with it the lock; a
+// holder that is busy elsewhere hears of it when it asks the next time, and until then the next one is inside as well.
+// There is no fencing token. A holder that stands still with its connection open keeps everybody waiting, without end.
+type Advisory struct {
+	DB   *pgxpool.Pool
+	Name string
+}
+
+// Lock implements [Lock].
+func (l Advisory) Lock(ctx context.Context) (Hold, error) {
+	return l.take(ctx, func(db *pgxpool.Conn) (bool, error) {
+		_, err := db.Exec(ctx, lockKey, keyOf(l.Name))
+		return err == nil, err
+	})
+}
+
+// TryLock implements [Lock].
+func (l Advisory) TryLock(ctx context.Context) (Hold, error) {
+	return l.take(ctx, func(db *pgxpool.Conn) (bool, error) { return ask(ctx, db, tryLockKey, l.Name) })
+}
+
+// take has a connection for the lock, and keeps it where the lock was granted.
+func (l Advisory) take(ctx context.Context, lock func(*pgxpool.Conn) (bool, error)) (Hold, error) {
+	db, err := l.DB.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("get a connection for the lock %s: %w", l.Name, err)
+	}
+	granted, err := lock(db)
+	if granted {
+		return advisoryHold{db, l.Name}, nil
+	}
+	db.Release()
+	if err != nil {
+		return nil, fmt.Errorf("take the lock %s: %w", l.Name, err)
+	}
+	return nil, ErrBusy
+}
+
+type advisoryHold struct {
+	db   *pgxpool.Conn
+	name string
+}
+
+// Unlock implements [Hold].
+func (h advisoryHold) Unlock(ctx context.Context) error {
+	defer h.db.Release()
+	return giveBack(ctx, h.db, h.name)
+}
+
+// querier is a connection, or what gives one to each statement.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// giveBack releases an advisory lock.
+func giveBack(ctx context.Context, db querier, name string) error {
+	mine, err := ask(ctx, db, unlockKey, name)
+	if err != nil {
+		return fmt.Errorf("give the lock %s back: %w", name, err)
+	}
+	if !mine {
+		return ErrNotHeld
+	}
+	return nil
+}
+
+// ask asks a question about an advisory lock whose answer is yes or no.
+func ask(ctx context.Context, db querier, question, name string) (yes bool, err error) {
+	err = db.QueryRow(ctx, question, keyOf(name)).Scan(&yes)
+	return yes, err
+}
+
+// keyOf is the number that PostgreSQL knows a lock by.
+func keyOf(name string) int64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name)) // a hash never refuses
+	return int64(hash.Sum64())
+}

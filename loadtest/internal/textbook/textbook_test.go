@@ -1,0 +1,167 @@
+package textbook
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"inventory/internal/servertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	poll    = 5 * time.Millisecond
+	lease   = time.Minute
+	callers = 8
+)
+
+// locks returns every lock of this package that servers can be had for, by its name.
+func locks(t *testing.T) map[string]Lock {
+	t.Helper()
+	rdb, db := openRedis(t), openRows(t)
+	all := map[string]Lock{
+		SetNXExpireName: SetNXExpire{rdb, "setnx", lease, poll},
+		SetPXName:       SetPX{rdb, "setpx", lease, poll},
+		RowName:         Row{db, "row", poll},
+		RowExpiryName:   RowExpiry{db, "expiring row", lease, poll},
+		AdvisoryName:    Advisory{db, "advisory"},
+	}
+	zookeeper, err := servertest.StartZooKeeper(t.Context())
+	if errors.Is(err, servertest.ErrNoZooKeeper) {
+		return all // the lab leaves it out as well, and says so
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mustStop(t, zookeeper.Stop) })
+	connection, err := ConnectZooKeeper(t.Context(), zookeeper.Addr(), 10*time.Second, net.DialTimeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(connection.Close)
+	all[SequentialName] = Sequential{connection, "a/b"}
+	return all
+}
+
+func openRedis(t *testing.T) *redis.Client {
+	t.Helper()
+	server, err := servertest.StartRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mustStop(t, server.Stop) })
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+func openRows(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	server, err := servertest.StartPostgres(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mustStop(t, server.Stop) })
+	config, err := pgxpool.ParseConfig(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.MaxConns = callers + 1
+	db, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	if err := CreateRows(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func mustStop(t *testing.T, stop func() error) {
+	t.Helper()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLocksAreLocks holds every lock to what it does promise, when nothing fails.
+func TestLocksAreLocks(t *testing.T) {
+	t.Parallel()
+	for name, lock := range locks(t) {
+		t.Run(name, func(t *testing.T) {
+			hold := must(t, lock.TryLock)
+			if _, err := lock.TryLock(t.Context()); !errors.Is(err, ErrBusy) {
+				t.Errorf("try a held lock: %v", err)
+			}
+			short, cancel := context.WithTimeout(t.Context(), 10*poll)
+			defer cancel()
+			if _, err := lock.Lock(short); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("wait for a held lock: %v", err)
+			}
+			if err := hold.Unlock(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := must(t, lock.Lock).Unlock(t.Context()); err != nil { // who gave up is not in the way
+				t.Error(err)
+			}
+			exclude(t, lock)
+		})
+	}
+}
+
+// must takes a lock.
+func must(t *testing.T, take func(context.Context) (Hold, error)) Hold {
+	t.Helper()
+	hold, err := take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hold
+}
+
+// exclude lets callers meet, and counts what they do under the lock with a plain integer.
+func exclude(t *testing.T, lock Lock) {
+	t.Helper()
+	const times = 3
+	var counter int
+	var wait sync.WaitGroup
+	for range callers {
+		wait.Go(func() {
+			for range times {
+				hold, err := lock.Lock(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				counter++
+				if err := hold.Unlock(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if counter != callers*times {
+		t.Errorf("counted %d, want %d", counter, callers*times)
+	}
+}
+
+func TestAllHaveFlaws(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, known := range All() {
+		if known.Name == "" || known.Flaw == "" || seen[known.Name] {
+			t.Errorf("%+v", known)
+		}
+		seen[known.Name] = true
+	}
+}
