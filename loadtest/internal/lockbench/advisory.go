@@ -4,113 +4,70 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"sync/atomic"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/textbook"
 )
 
-const advisoryName = "PostgreSQL advisory"
+const advisoryName = textbook.AdvisoryName
 
 // advisory is PostgreSQL's advisory lock of a session. A holder, and a waiter too, needs a connection for itself.
 func advisory() kind {
-	return kind{name: advisoryName, open: openAdvisory}
+	return kind{name: advisoryName, open: func(ctx context.Context, s servers.URLs, callers int) (client, error) {
+		db, sent, err := openPool(ctx, s.DatabaseURL, callers)
+		if err != nil {
+			return nil, err
+		}
+		return &textbookClient{
+			of:     func(name string) textbook.Lock { return textbook.Advisory{DB: db, Name: name} },
+			sent:   sent,
+			closer: func() error { db.Close(); return nil },
+		}, nil
+	}}
 }
 
-func openAdvisory(ctx context.Context, s servers.URLs, callers int) (client, error) {
-	config, err := pgxpool.ParseConfig(s.DatabaseURL)
+// openPool connects to PostgreSQL, with a connection for each caller, and counts the statements.
+func openPool(ctx context.Context, databaseURL string, callers int) (db *pgxpool.Pool, sent func() int64, err error) {
+	config, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
-		return nil, errors.New("database URL: must be postgres://USER:PASSWORD@HOST:PORT/DATABASE") // err may quote a password
+		return nil, nil, errors.New("database URL: must be postgres://USER:PASSWORD@HOST:PORT/DATABASE") // err may quote a password
 	}
-	config.MaxConns = int32(callers)
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("reach PostgreSQL: %w", err)
+	statements := &statements{}
+	config.MaxConns, config.ConnConfig.Tracer = int32(callers), statements
+	if db, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, nil, fmt.Errorf("reach PostgreSQL: %w", err)
 	}
-	c := &advisoryClient{pool: pool}
-	if err := c.warm(ctx, callers); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("reach PostgreSQL: %w", err)
+	if err := warmPool(ctx, db, callers); err != nil {
+		db.Close()
+		return nil, nil, fmt.Errorf("reach PostgreSQL: %w", err)
 	}
-	return c, nil
+	return db, statements.Load, nil
 }
 
-type advisoryClient struct {
-	pool *pgxpool.Pool
-	sent atomic.Int64
-}
-
-// warm opens all connections, prepares the statements, and leaves the connections in the pool.
-func (c *advisoryClient) warm(ctx context.Context, connections int) error {
+// warmPool opens all connections and leaves them in the pool.
+func warmPool(ctx context.Context, db *pgxpool.Pool, connections int) error {
 	for range connections {
-		conn, err := c.pool.Acquire(ctx)
+		conn, err := db.Acquire(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Release()
-		held := &advisoryHold{c, conn, 0}
-		if err := held.exec(ctx, lockSQL); err != nil {
-			return err
-		}
-		if err := held.exec(ctx, unlockSQL); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
-func (c *advisoryClient) commands() int64 { return c.sent.Load() }
+// statements counts them.
+type statements struct{ atomic.Int64 }
 
-func (c *advisoryClient) handle(name string) handle {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(name)) // a hash never refuses
-	return advisoryHandle{c, int64(hash.Sum64())}
+// TraceQueryStart implements [pgx.QueryTracer].
+func (s *statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	s.Add(1)
+	return ctx
 }
 
-func (c *advisoryClient) close() error {
-	c.pool.Close()
-	return nil
-}
-
-const (
-	lockSQL   = "select pg_advisory_lock($1)"
-	unlockSQL = "select pg_advisory_unlock($1)"
-)
-
-type advisoryHandle struct {
-	client *advisoryClient
-	key    int64
-}
-
-func (h advisoryHandle) lock(ctx context.Context) (hold, error) {
-	conn, err := h.client.pool.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	held := &advisoryHold{h.client, conn, h.key}
-	if err := held.exec(ctx, lockSQL); err != nil {
-		conn.Release()
-		return nil, err
-	}
-	return held, nil
-}
-
-type advisoryHold struct {
-	client *advisoryClient
-	conn   *pgxpool.Conn
-	key    int64
-}
-
-// Unlock implements hold.
-func (h *advisoryHold) Unlock(ctx context.Context) error {
-	defer h.conn.Release()
-	return h.exec(ctx, unlockSQL)
-}
-
-func (h *advisoryHold) exec(ctx context.Context, statement string) error {
-	h.client.sent.Add(1)
-	_, err := h.conn.Exec(ctx, statement, h.key)
-	return err
-}
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (*statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

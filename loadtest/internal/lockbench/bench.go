@@ -35,6 +35,7 @@ type Scale struct {
 	Lease      time.Duration // of those
 	Names      int           // that are contended for at once
 	NameVisits int           // of each client at each of those
+	Few        bool          // leave out of crowds who is there for the sake of completeness
 }
 
 // Full is the scale of figures to be told.
@@ -44,18 +45,18 @@ func Full() Scale {
 	}
 }
 
-// Quick is that of a first look.
+// Quick is that of a first look, with fewer contenders.
 func Quick() Scale {
 	s := Full()
 	s.Rounds, s.Window, s.Slices, s.Visits, s.Lease = 1, 300*time.Millisecond, 10, 6, 4500*time.Millisecond
-	s.NameVisits = 1
+	s.NameVisits, s.Few = 1, true
 	return s
 }
 
 // Tiny is that of a test, which only wants to know that all of it works.
 func Tiny() Scale {
 	return Scale{
-		Rounds: 1, Window: 100 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1, Holds: 300, Lease: 600 * time.Millisecond, Names: 20, NameVisits: 1,
+		Rounds: 1, Window: 100 * time.Millisecond, Crowd: 8, Slices: 2, Visits: 1, Holds: 300, Lease: 600 * time.Millisecond, Names: 20, NameVisits: 1, Few: true,
 	}
 }
 
@@ -111,8 +112,18 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
+	leftOut, err := on.AddForLocks(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	databaseURL, drop, err := servers.CreateDatabase(ctx, on.DatabaseURL, "locks_") // for those that are rows
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
+	on.DatabaseURL = databaseURL
 	environment.Target, environment.Measurement = on.Name, append(environment.Measurement, c.Scale.measurement())
-	result = Result{Started: time.Now(), Environment: environment}
+	result = Result{Started: time.Now(), Environment: environment, LeftOut: leftOut}
 	defer func() { result.Elapsed = time.Since(result.Started) }()
 	b := &bench{servers: on.URLs, scale: c.Scale, worker: c.Worker, run: "bench-" + rand.Text()[:8] + "-"}
 	for _, q := range chosen {

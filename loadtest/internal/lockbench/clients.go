@@ -22,10 +22,7 @@ const (
 // separateClients measures one lock between 16 clients that each have their own connections, as processes do. The
 // baseline is the same holds slept one after another.
 func separateClients(ctx context.Context, b *bench) ([]Contender, error) {
-	kinds := []kind{
-		inventoryMutex(), inventoryFair(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory(),
-	}
-	fleets, closeAll, err := openFleets(ctx, kinds, b.servers, separate, separate)
+	fleets, closeAll, err := openFleets(ctx, b.crowdKinds(), b.servers, separate, separate)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 type kind struct {
 	name string
 	ours bool
+	// absent tells that the kind needs a server that is not there; nil: it never does.
+	absent func(s servers.URLs) bool
 	// open makes the client of one process, for some callers at once.
 	open func(ctx context.Context, s servers.URLs, callers int) (client, error)
 }

@@ -28,7 +28,10 @@ func (r Result) Document() (report.Document, error) {
 			}
 		}
 	}
-	d.Summary = append([]string{fmt.Sprintf("%d of %d targets are met.", met, targets)}, append(d.Summary, leftOut)...)
+	if s := knownFlaws(r.Cases); len(s.Table.Rows) > 0 {
+		d.Sections = append(d.Sections, s)
+	}
+	d.Summary = append([]string{fmt.Sprintf("%d of %d targets are met.", met, targets)}, append(d.Summary, append(r.LeftOut, leftOut)...)...)
 	cases := r.Cases
 	if cases == nil {
 		cases = []Case{}

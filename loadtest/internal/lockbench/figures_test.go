@@ -22,7 +22,7 @@ func TestWrongsAreAddedUp(t *testing.T) {
 func sample() Result {
 	return Result{Cases: []Case{{Name: "one caller", Contenders: []Contender{
 		{Name: "inventory mutex", Ours: true, Figures: Figures{PerSecond: 80, Commands: 2, "extra": 1.5}},
-		{Name: "slow", Figures: Figures{PerSecond: 90}},
+		{Name: redsyncName, Figures: Figures{PerSecond: 90}},
 		{Name: advisoryName, Figures: Figures{PerSecond: 100}, Note: `it "hung"`},
 		{Name: sleeping, Figures: Figures{PerSecond: 1000}},
 	}}}}

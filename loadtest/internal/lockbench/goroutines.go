@@ -8,12 +8,29 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
+// crowdKinds are all contenders that keep everybody else out: readers do not.
+func crowdKinds() []kind {
+	return append([]kind{
+		inventoryMutex(), inventoryFair(),
+		bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory(),
+		inventoryWriter(), inventoryMultiLock(), inventoryRedLock(),
+	}, textbooks()...)
+}
+
+// firstLook is how many of them are enough where there is little time.
+const firstLook = 6
+
+// crowdKinds are those that take part.
+func (b *bench) crowdKinds() []kind {
+	if b.scale.Few {
+		return crowdKinds()[:firstLook]
+	}
+	return b.there(crowdKinds())
+}
+
 // manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
 func manyGoroutines(ctx context.Context, b *bench) ([]Contender, error) {
-	kinds := []kind{
-		inventoryMutex(), inventoryFair(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory(),
-	}
-	fleets, closeAll, err := openFleets(ctx, kinds, b.servers, 1, b.scale.Crowd)
+	fleets, closeAll, err := openFleets(ctx, b.crowdKinds(), b.servers, 1, b.scale.Crowd)
 	if err != nil {
 		return nil, err
 	}

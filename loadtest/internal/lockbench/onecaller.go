@@ -11,11 +11,11 @@ import (
 
 // oneCaller measures what a lock costs whom nobody disturbs. Contenders take turns in short slices.
 func oneCaller(ctx context.Context, b *bench) ([]Contender, error) {
-	kinds := []kind{
+	kinds := append([]kind{
 		inventoryMutex(), bsm(50 * time.Millisecond), redsyncKind(), advisory(),
-		inventoryFair(), inventoryWriter(), inventoryReader(), inventoryMultiLock(), bsmMulti(),
-	}
-	fleets, closeAll, err := openFleets(ctx, kinds, b.servers, 1, 1)
+		inventoryFair(), inventoryWriter(), inventoryReader(), inventoryMultiLock(), bsmMulti(), inventoryRedLock(),
+	}, textbooks()...)
+	fleets, closeAll, err := openFleets(ctx, b.there(kinds), b.servers, 1, 1)
 	if err != nil {
 		return nil, err
 	}

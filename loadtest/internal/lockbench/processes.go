@@ -14,11 +14,6 @@ const (
 	lonePause = time.Millisecond
 )
 
-// severalProcessesKinds are all contenders that processes of their own are started for.
-func severalProcessesKinds() []kind {
-	return []kind{inventoryMutex(), inventoryFair(), bsm(time.Millisecond), bsm(50 * time.Millisecond), redsyncKind(), advisory()}
-}
-
 // loneCallerKinds leave out one: a lone caller that polls every 50 ms is seldom seen.
 func loneCallerKinds() []kind {
 	return []kind{inventoryMutex(), bsm(time.Millisecond), redsyncKind(), advisory()}
@@ -30,7 +25,7 @@ func severalProcesses(ctx context.Context, b *bench) ([]Contender, error) {
 	for i := range jobs {
 		jobs[i] = job{Callers: eachProcess, Window: b.scale.Window}
 	}
-	return b.rounds(ctx, b.contest("processes", severalProcessesKinds(), jobs, func(accounts []account) (Figures, string) {
+	return b.rounds(ctx, b.contest("processes", b.crowdKinds(), jobs, func(accounts []account) (Figures, string) {
 		return together(accounts, b.scale.Window)
 	})), nil
 }

@@ -13,14 +13,16 @@ import (
 // peerLease is what locks of the peers last that are not given back: as long as ours.
 const peerLease = 30 * time.Second
 
+const bsmName = "bsm/redislock"
+
 // bsm is bsm/redislock, whose waiters poll.
 func bsm(poll time.Duration) kind {
-	return bsmOf(fmt.Sprintf("bsm/redislock %s", poll), poll, func(name string) []string { return []string{name} })
+	return bsmOf(fmt.Sprint(bsmName, " ", poll), poll, func(name string) []string { return []string{name} })
 }
 
 // bsmMulti takes several keys as one.
 func bsmMulti() kind {
-	return bsmOf("bsm/redislock of 3", 50*time.Millisecond, func(name string) (keys []string) {
+	return bsmOf(bsmName+" of 3", 50*time.Millisecond, func(name string) (keys []string) {
 		for i := range several {
 			keys = append(keys, fmt.Sprintf("{%s}/%d", name, i))
 		}

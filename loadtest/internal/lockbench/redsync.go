@@ -13,10 +13,12 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
+const redsyncName = "redsync"
+
 // redsyncKind is redsync on one server. By default its waiters give up after a few seconds; here they go on, and poll
 // more often than they would.
 func redsyncKind() kind {
-	return kind{name: "redsync", open: func(ctx context.Context, s servers.URLs, callers int) (client, error) {
+	return kind{name: redsyncName, open: func(ctx context.Context, s servers.URLs, callers int) (client, error) {
 		w, err := openWire(ctx, s.RedisURL, callers)
 		if err != nil {
 			return nil, err

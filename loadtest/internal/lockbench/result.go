@@ -18,6 +18,7 @@ type Result struct {
 	Elapsed     time.Duration
 	Interrupted bool
 	Environment report.Environment
+	LeftOut     []string // which contenders, and why
 }
 
 // Case is a question and what its contenders answered.
@@ -78,7 +79,7 @@ func (c Case) bestPeer(figure string) Figures {
 
 // bestLibrary is bestPeer among the libraries that lock on Redis.
 func (c Case) bestLibrary(figure string) Figures {
-	return c.best(figure, func(peer Contender) bool { return peer.Name != advisoryName })
+	return c.best(figure, func(peer Contender) bool { return isLibrary(peer.Name) })
 }
 
 func (c Case) best(figure string, counts func(peer Contender) bool) Figures {

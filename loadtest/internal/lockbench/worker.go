@@ -87,7 +87,7 @@ func (j job) do(ctx context.Context, f *fleet) (account, error) {
 
 // processKind is a contender of several processes. A process is told the name.
 func processKind(name string) (kind, error) {
-	all := severalProcessesKinds()
+	all := crowdKinds()
 	i := slices.IndexFunc(all, func(k kind) bool { return k.name == name })
 	if i < 0 {
 		return kind{}, fmt.Errorf("there is no lock %q", name)
