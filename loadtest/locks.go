@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"inventory/internal/cli"
+	"inventory/loadtest/internal/breaks"
 	"inventory/loadtest/internal/lockbench"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
@@ -14,9 +16,10 @@ import (
 
 type locksCommand struct {
 	reportFlags
-	Quick       bool     `help:"One short round of each case. Default: off."`
+	Quick       bool     `help:"One short round of each case, with fewer contenders. Default: off."`
+	Break       bool     `help:"Instead of measuring, break locks: let what happens in production happen to ours, to libraries and to those of textbooks. Exit status 1 if one of ours broke, or the known flaw of another did not show. Default: off."`
 	Tiny        bool     `help:"Hardly anything of each case, for tests." hidden:""`
-	Case        []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
+	Case        []string `help:"Only the cases of these names, or with --break the faults, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 	RedisURL    string   `help:"The Redis of the locks: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
 	DatabaseURL string   `help:"The PostgreSQL of advisory locks: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: one started for this run." placeholder:"URL"`
 }
@@ -24,17 +27,29 @@ type locksCommand struct {
 // Help is what --help and list tell beside the flags.
 func (c *locksCommand) Help() string {
 	return about{
-		Shows: "cycles a second, waits, fairness and commands of each kind of lock, beside bsm/redislock, redsync and PostgreSQL's advisory locks.",
-		Full:  "about six minutes", Quick: "40 seconds", Needs: needsServers, Cases: lockbench.Names(),
-	}.String()
+		Shows: "cycles a second, waits, fairness and commands of each kind of lock, beside bsm/redislock, redsync and the locks of textbooks; " +
+			"with --break, what becomes of each of them when its holder dies, stands still, or loses its network.",
+		Full: "about twelve minutes", Quick: "40 seconds, or with --break 20",
+		Needs: needsServers + " ZooKeeper too where it is installed.", Cases: lockbench.Names(),
+	}.String() + "\n\nFaults of --break: " + strings.Join(breaks.Names(), "; ") + "."
 }
 
 // Validate tells kong which flag is wrong.
-func (c *locksCommand) Validate() error { return wrongFlag("--case", lockbench.Check(c.Case)) }
+func (c *locksCommand) Validate() error {
+	check := lockbench.Check
+	if c.Break {
+		check = breaks.Check
+	}
+	return wrongFlag("--case", check(c.Case))
+}
 
-// Run measures, and delivers the report.
+// Run measures or breaks, and delivers the report.
 func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return c.measure(ctx, s) })
+	measure := c.measure
+	if c.Break {
+		measure = c.breakAll
+	}
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return measure(ctx, s) })
 }
 
 func (c *locksCommand) measure(ctx context.Context, s cli.Streams) (report.Document, error) {

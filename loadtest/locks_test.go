@@ -47,7 +47,8 @@ func TestAllLocksTakePart(t *testing.T) { // not parallel: it needs the processo
 	if strings.Join(names, ", ") != strings.Join(want, ", ") {
 		t.Errorf("the cases are %q, and not %q", names, want)
 	}
-	if len(result.Sections) != len(names) || len(result.Flags) < 5 || result.Environment["redis"] == nil || !result.AuditOK {
+	if len(result.Sections) != len(names)+1 || // the last one tells flaws
+		len(result.Flags) < 5 || result.Environment["redis"] == nil || !result.AuditOK {
 		t.Errorf("%s", out.String())
 	}
 }
@@ -78,6 +79,8 @@ func TestLocksWithWrongFlags(t *testing.T) {
 		"Redis URL": {[]string{"--case=one caller", "--redis-url=http://me:secret@h", "--database-url=postgres://h"}, "redis URL"},
 		"no Redis":  {[]string{"--redis-url=redis://me:secret@" + nobody, "--database-url=postgres://h"}, "reach Redis"},
 		"result":    {[]string{"--json=none/there.json"}, "--json"},
+		"fault":     {[]string{"--break", "--case=one caller"}, `there is no fault "one caller"`},
+		"unbroken":  {[]string{"--break", "--redis-url=redis://me:secret@" + nobody, "--database-url=postgres://h"}, "reach"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,5 +89,38 @@ func TestLocksWithWrongFlags(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// TestLocksBreak runs the program as a person does: the holders are processes of it.
+func TestLocksBreak(t *testing.T) {
+	t.Parallel()
+	command := exec.CommandContext(t.Context(), program, "locks", "--break", "--case", "stands still, then writes", "--json=-")
+	var out, errs bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errs
+	if err := command.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, errs.String())
+	}
+	var result struct {
+		Schema string
+		Breaks []struct {
+			Fault, Lock, Outcome string
+			Ours, Broken         bool
+			Stale                int     `json:"stale_writes"`
+			Waited               float64 `json:"waited_ms"`
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &result); err != nil {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	met := map[string]bool{}
+	for _, b := range result.Breaks {
+		met[b.Lock] = b.Broken
+		if b.Fault != "stands still, then writes" || b.Ours && b.Broken || b.Broken != (b.Stale == 1) || b.Waited <= 0 {
+			t.Errorf("%+v", b)
+		}
+	}
+	if !met["SET NX PX"] || !met["redsync"] || met["inventory mutex"] || len(met) < 12 {
+		t.Errorf("%+v in %s", met, out.String())
 	}
 }

@@ -37,6 +37,7 @@ type scenarios struct {
 
 	ServiceWorker    serviceWorkerCommand    `cmd:"" hidden:""`
 	LocksWorker      locksWorkerCommand      `cmd:"" hidden:""`
+	LocksHolder      locksHolderCommand      `cmd:"" hidden:""`
 	ContendersWorker contendersWorkerCommand `cmd:"" hidden:""`
 	SegmentsWorker   segmentsWorkerCommand   `cmd:"" hidden:""`
 	TailWorker       tailWorkerCommand       `cmd:"" hidden:""`

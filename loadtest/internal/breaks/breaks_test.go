@@ -1,0 +1,137 @@
+package breaks
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"inventory/loadtest/internal/textbook"
+)
+
+func holders() []string { return []string{os.Args[0], asHolder} }
+
+// TestFaults lets every fault happen to every lock: each known flaw must show, and none of ours may be broken.
+func TestFaults(t *testing.T) { // not parallel: a process that is late has lost its lease
+	r, err := Run(t.Context(), Config{Worker: holders(), Progress: func(name string) { t.Log(name) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+	wantFlaws(t, r)
+	ours := map[string]int{} // by how many faults each was met
+	for _, b := range r.Breaks {
+		if word, _, _ := strings.Cut(b.Outcome, ":"); !slices.Contains([]string{"broken", "survived", "refused"}, word) || b.Broken != (word == "broken") {
+			t.Errorf("%+v", b)
+		}
+		if !b.Ours {
+			continue
+		}
+		ours[b.Lock]++
+		if late := b.Fault == "stands still, then writes"; late != (b.Refused == 1) || b.Stale != 0 {
+			t.Errorf("%+v", b)
+		}
+		if b.Fault == "loses its unlock" && b.Waited >= milliseconds(lease) {
+			t.Errorf("a lost unlock was repeated too late: %+v", b)
+		}
+	}
+	if len(ours) != 6 {
+		t.Errorf("of ours there are only %v", ours)
+	}
+	for name, met := range ours {
+		if met < len(faults())-1 {
+			t.Errorf("%s has met %d faults only", name, met)
+		}
+	}
+	wantDocument(t, r)
+}
+
+// wantFlaws demands that each lock of others was broken by something.
+func wantFlaws(t *testing.T, r Result) {
+	t.Helper()
+	for _, f := range flaws() {
+		absent := f.Name == textbook.SequentialName && len(r.LeftOut) > 0
+		broken := slices.ContainsFunc(r.Breaks, func(b Break) bool { return b.Lock == f.Name && b.Broken })
+		if !broken && !absent {
+			t.Errorf("nothing broke %s", f.Name)
+		}
+	}
+}
+
+func wantDocument(t *testing.T, r Result) {
+	t.Helper()
+	d, err := r.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, json strings.Builder
+	if err := errors.Join(d.Print(&text), d.WriteJSON(&json)); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(text.String())
+	if !d.AuditOK || d.Interrupted || len(d.Sections) != len(faults())+1 {
+		t.Errorf("%+v", d)
+	}
+	for _, says := range []string{`"breaks":[{"fault":"dies while it locks","lock":"inventory mutex","ours":true,"broken":false,"outcome":"survived: `, `"stale_writes":1`} {
+		if !strings.Contains(json.String(), says) {
+			t.Errorf("no %s in %s", says, &json)
+		}
+	}
+}
+
+// TestInterrupted stops a run in its middle: what was done until then is told.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := Run(ctx, Config{Worker: holders(), Progress: func(name string) {
+		if name == "stands still, then writes" { // so at least one of the first sixteen trials is done
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("stopped with: %v", err)
+	}
+	d, err := r.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.Interrupted || len(r.Breaks) == 0 || len(d.Sections) == 0 {
+		t.Errorf("%d breaks, %+v", len(r.Breaks), d)
+	}
+}
+
+func TestWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	r := Result{faults: faults(), Breaks: []Break{
+		{Fault: "dies while it locks", Lock: "inventory mutex", Ours: true, Outcome: "survived: x"},
+		{Fault: "dies while it locks", Lock: textbook.SetNXExpireName, Broken: true, Outcome: "broken: x"},
+		{Fault: "dies while it locks", Lock: textbook.SetPXName, Broken: true, Outcome: "broken: x"},
+	}}
+	if err := r.Err(); err != nil {
+		t.Errorf("what must be is wrong: %v", err)
+	}
+	for _, b := range []Break{
+		{Fault: "dies while it locks", Lock: "inventory mutex", Ours: true, Broken: true, Outcome: "broken: two inside"},
+		{Fault: "dies while it locks", Lock: textbook.SetNXExpireName, Outcome: "survived: it was quick"},
+	} {
+		r.Breaks[0] = b
+		if err := r.Err(); err == nil || !strings.Contains(err.Error(), b.Lock) || !strings.Contains(err.Error(), b.Outcome) {
+			t.Errorf("%+v: %v", b, err)
+		}
+	}
+}
+
+func TestUnknownFault(t *testing.T) {
+	t.Parallel()
+	r, err := Run(t.Context(), Config{Faults: []string{"is bored"}})
+	if err == nil || !strings.Contains(err.Error(), `no fault "is bored"`) {
+		t.Errorf("%v", err)
+	}
+	if !r.Started.IsZero() {
+		t.Errorf("it began with %+v", r)
+	}
+}

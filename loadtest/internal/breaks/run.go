@@ -1,0 +1,130 @@
+package breaks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/textbook"
+)
+
+// Config says which faults shall happen, and where.
+type Config struct {
+	servers.URLs
+	Faults []string // names; none: all
+	// Worker is the command line of a process that does Hold.
+	Worker []string
+	// Progress is told of each fault as it begins.
+	Progress func(name string)
+}
+
+// atOnce is how many trials there are at the same time. Most of them wait for a lease to run out.
+const atOnce = 16
+
+// Run lets each fault happen to each lock. What has been done until an error, or until ctx ends, is in the result.
+func Run(ctx context.Context, c Config) (result Result, err error) {
+	chosen, err := choose(c.Faults)
+	if err != nil {
+		return Result{}, err
+	}
+	on, err := servers.Open(ctx, c.URLs)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, on.Stop()) }()
+	environment, err := on.Environment(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	environment.Target = on.Name
+	leftOut, err := on.AddForLocks(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	databaseURL, drop, err := servers.CreateDatabase(ctx, on.DatabaseURL, "breaks_")
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
+	on.DatabaseURL = databaseURL
+	result = Result{Started: time.Now(), Environment: environment, LeftOut: leftOut, faults: chosen}
+	result.Breaks, err = c.tryAll(ctx, on.URLs, chosen)
+	result.Elapsed = time.Since(result.Started)
+	if result.Interrupted = ctx.Err() != nil; result.Interrupted {
+		err = fmt.Errorf("the faults were stopped: %w", context.Cause(ctx)) // whatever came of that
+	}
+	return result, err
+}
+
+// Check tells whether there are faults of these names.
+func Check(names []string) error {
+	_, err := choose(names)
+	return err
+}
+
+// choose returns the faults of these names.
+func choose(names []string) ([]fault, error) {
+	for _, name := range names {
+		if !slices.Contains(Names(), name) {
+			return nil, fmt.Errorf("there is no fault %q; there are %q", name, Names())
+		}
+	}
+	if len(names) == 0 {
+		return faults(), nil
+	}
+	return slices.DeleteFunc(faults(), func(f fault) bool { return !slices.Contains(names, f.name) }), nil
+}
+
+// pair is a fault and a lock that it happens to.
+type pair struct {
+	fault fault
+	lock  contender
+}
+
+// pairs are all of them.
+func pairs(chosen []fault, on servers.URLs) (out []pair) {
+	for _, f := range chosen {
+		for _, lock := range all(on) {
+			if f.happensTo(lock) {
+				out = append(out, pair{f, lock})
+			}
+		}
+	}
+	return out
+}
+
+// tryAll lets the faults happen, several at a time, and returns what came of them in their order.
+func (c Config) tryAll(ctx context.Context, on servers.URLs, chosen []fault) (breaks []Break, err error) {
+	db, err := openPostgres(ctx, setting{URLs: on}, enough)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	if err := errors.Join(textbook.CreateRows(ctx, db), stock{db}.create(ctx)); err != nil {
+		return nil, err
+	}
+	all := pairs(chosen, on)
+	results := make([]Break, len(all))
+	trying, ctx := errgroup.WithContext(ctx)
+	trying.SetLimit(atOnce)
+	for i, p := range all {
+		if i == 0 || all[i-1].fault.name != p.fault.name {
+			c.Progress(p.fault.name)
+		}
+		trying.Go(func() (err error) {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			t := &trial{servers: on, worker: c.Worker, stock: stock{db}, contender: p.lock, name: servers.NewName("breaks-")}
+			results[i], err = t.run(ctx, p.fault)
+			return err
+		})
+	}
+	err = trying.Wait()
+	return slices.DeleteFunc(results, func(b Break) bool { return b.Fault == "" }), err
+}

@@ -1,0 +1,66 @@
+package breaks
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+var (
+	//go:embed create_stock.sql
+	createStock string
+	//go:embed put_stock.sql
+	putStock string
+	//go:embed read_stock.sql
+	readStock string
+	//go:embed write_stock.sql
+	writeStock string
+	//go:embed write_fenced_stock.sql
+	writeFencedStock string
+)
+
+const (
+	units   = 10 // of a row, at first
+	ofFirst = 1  // that the first holder sells
+	ofNext  = 3  // that the next one sells
+)
+
+// stock is what locks guard: rows that are read and written in two steps.
+type stock struct{ db *pgxpool.Pool }
+
+func (s stock) create(ctx context.Context) error {
+	if _, err := s.db.Exec(ctx, createStock); err != nil {
+		return fmt.Errorf("make the table of stock: %w", err)
+	}
+	return nil
+}
+
+func (s stock) put(ctx context.Context, name string) error {
+	if _, err := s.db.Exec(ctx, putStock, name, units); err != nil {
+		return fmt.Errorf("put stock there: %w", err)
+	}
+	return nil
+}
+
+func (s stock) read(ctx context.Context, name string) (available int, err error) {
+	if err := s.db.QueryRow(ctx, readStock, name).Scan(&available); err != nil {
+		return 0, fmt.Errorf("read stock: %w", err)
+	}
+	return available, nil
+}
+
+// write tells whether the row has accepted the write of somebody who has, or had, the lock.
+func (s stock) write(ctx context.Context, name string, available int, g *grip) (accepted bool, err error) {
+	sql, args := writeStock, []any{name, available}
+	if g.fence != nil {
+		f := g.fence()
+		sql, args = writeFencedStock, append(args, f.token, f.owner)
+	}
+	done, err := s.db.Exec(ctx, sql, args...)
+	if err != nil {
+		return false, fmt.Errorf("write stock: %w", err)
+	}
+	return done.RowsAffected() == 1, nil
+}

@@ -1,0 +1,158 @@
+package breaks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
+)
+
+const (
+	// lease is that of holders who die or stand still.
+	lease = time.Second
+	// leases is how many leases "for ever" lasts.
+	leases = 5
+	// long is a lease that does not run out, and longSession a session that does not.
+	long, longSession = 30 * time.Second, 20 * time.Second
+	// kept is how long a lock has to be kept from everybody else.
+	kept = 2 * time.Second
+)
+
+// trial is one fault that happens to one lock.
+type trial struct {
+	servers   servers.URLs
+	worker    []string // command line of a process that does Hold
+	stock     stock
+	contender contender
+	name      string // of the lock, and of the row that it guards
+	result    Break
+	rival     *access // who comes next
+}
+
+// run lets a fault happen, and returns what came of it.
+func (t *trial) run(ctx context.Context, f fault) (result Break, err error) {
+	t.result = Break{Fault: f.name, Lock: t.contender.name, Ours: t.contender.ours}
+	if err := t.stock.put(ctx, t.name); err != nil {
+		return Break{}, err
+	}
+	t.rival, err = t.open(ctx, setting{rival: true})
+	if err != nil {
+		return Break{}, err
+	}
+	defer func() { err = errors.Join(err, t.leave(ctx)) }()
+	if err := f.happens(ctx, t); err != nil {
+		return Break{}, fmt.Errorf("%s, %s: %w", f.name, t.contender.name, err)
+	}
+	return t.result, nil
+}
+
+// open opens a client of the contender in this process, with leases that do not run out unless s says otherwise.
+func (t *trial) open(ctx context.Context, s setting) (*access, error) {
+	s.URLs, s.session = t.servers, longSession
+	if s.lease == 0 {
+		s.lease = long
+	}
+	a, err := t.contender.open(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return tidied(a), nil
+}
+
+// leave removes what would stay.
+func (t *trial) leave(ctx context.Context) (err error) {
+	if t.rival.forget != nil {
+		err = t.rival.forget(context.WithoutCancel(ctx), t.name)
+	}
+	return errors.Join(err, t.rival.close())
+}
+
+// wait lets the rival wait for the lock, and adds for how long. It returns nil if that is not free within the bound.
+func (t *trial) wait(ctx context.Context, bound time.Duration) (*grip, error) {
+	start := time.Now()
+	end := start.Add(bound)
+	within, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	g, err := t.rival.lock(within, t.name)
+	t.result.Waited += milliseconds(time.Since(start))
+	switch {
+	case err == nil:
+		return g, nil
+	case ctx.Err() == nil && !time.Now().Before(end): // a connection may hear of the end before the context does
+		return nil, nil
+	}
+	return nil, fmt.Errorf("wait for the lock: %w", err)
+}
+
+// awaitFree judges a lock by whether it is ever free again.
+func (t *trial) awaitFree(ctx context.Context) error {
+	g, err := t.wait(ctx, leases*lease)
+	if err != nil {
+		return err
+	}
+	if g == nil {
+		t.broken("still locked after %s", leases*lease)
+		return nil
+	}
+	t.survived("free after %s ms", report.Number(t.result.Waited))
+	return unlocked(ctx, g)
+}
+
+// sell is what the rival does under the lock. It keeps it.
+func (t *trial) sell(ctx context.Context, g *grip) error {
+	available, err := t.stock.read(ctx, t.name)
+	if err != nil {
+		return err
+	}
+	accepted, err := t.stock.write(ctx, t.name, available-ofNext, g)
+	if err == nil && !accepted {
+		err = errors.New("the row refused who has the lock")
+	}
+	return err
+}
+
+// judge judges a lock by what became of the write of somebody who was late.
+func (t *trial) judge(ctx context.Context, accepted bool, told string) error {
+	left, err := t.stock.read(ctx, t.name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case accepted:
+		t.result.Stale++
+		t.broken("both wrote: %d units sold, %d taken off", ofFirst+ofNext, units-left)
+	case told == "":
+		t.result.Refused++
+		t.broken("the row refused the late write, but nobody told its holder")
+	default:
+		t.result.Refused++
+		t.refused("the row refused the late write, and its holder was told: %s", told)
+	}
+	return nil
+}
+
+func (t *trial) broken(format string, args ...any) {
+	t.result.Broken = true
+	t.result.Outcome = "broken: " + fmt.Sprintf(format, args...)
+}
+
+func (t *trial) survived(format string, args ...any) {
+	t.result.Outcome = "survived: " + fmt.Sprintf(format, args...)
+}
+
+func (t *trial) refused(format string, args ...any) {
+	t.result.Outcome = "refused: " + fmt.Sprintf(format, args...)
+}
+
+// unlocked gives a lock back that nothing has happened to.
+func unlocked(ctx context.Context, g *grip) error {
+	if err := g.unlock(ctx); err != nil {
+		return fmt.Errorf("give the lock back: %w", err)
+	}
+	return nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
