@@ -69,7 +69,7 @@ func wantStopped(t *testing.T, what, told string) {
 // TestAnInterruptedReplayIsAudited interrupts when the second tenth of the requests has been answered.
 func TestAnInterruptedReplayIsAudited(t *testing.T) {
 	t.Parallel()
-	document, told := interrupted(t, "requests answered: ", "replay", "--orders", shopFile)
+	document, told := interrupted(t, "requests answered: ", "replay", "--quick", "--orders", shopFile)
 	wantStopped(t, "replay", told)
 	if !document.AuditOK || document.Figures[0].Value <= 0 {
 		t.Errorf("%v, %+v", document.Wrong, document.Figures)

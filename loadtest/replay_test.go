@@ -157,9 +157,12 @@ func replayShop(t *testing.T, flags targetFlags, whole bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, _, err := c.replay(t.Context(), plan, cli.Streams{Out: io.Discard, Err: io.Discard})
+	result, environment, err := c.replay(t.Context(), plan, cli.Streams{Out: io.Discard, Err: io.Discard})
 	if err != nil || result.Err() != nil {
 		t.Fatal(err, result.Err())
+	}
+	if on := environment.PostgreSQL != "" && environment.Redis != "embedded" && environment.Redis != ""; on != flags.PrivateServers {
+		t.Errorf("%+v", environment)
 	}
 	sum := result.Accepted + result.SoldOut + result.InsufficientStock + result.Restocked + result.LeftOut + result.Errors
 	// In a part of the file, whole orders are refused for SKUs that are short before any has sold out.

@@ -122,7 +122,8 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 	defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
 	on.DatabaseURL = databaseURL
-	environment.Target, environment.Measurement = on.Name, append(environment.Measurement, c.Scale.measurement())
+	environment.Target, environment.Generator = on.Name, "callers inside this program and processes of its own"
+	environment.Measurement = append(environment.Measurement, c.Scale.measurement())
 	result = Result{Started: time.Now(), Environment: environment, LeftOut: leftOut}
 	defer func() { result.Elapsed = time.Since(result.Started) }()
 	b := &bench{servers: on.URLs, scale: c.Scale, worker: c.Worker, run: "bench-" + rand.Text()[:8] + "-"}

@@ -75,7 +75,8 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
 	}
 	settings := c.settings()
-	environment.Target, environment.Measurement = on.Name, append(environment.Measurement, settings.String())
+	environment.Target, environment.Generator = on.Name, "callers inside the processes that sell"
+	environment.Measurement = append(environment.Measurement, settings.String())
 	result = Result{Settings: settings, Started: time.Now(), Environment: environment}
 	c.URLs = on.URLs
 	s := &shop{Config: c, databaseURL: databaseURL, told: books.Ledger{}}
