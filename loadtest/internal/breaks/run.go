@@ -113,13 +113,13 @@ func (c Config) tryAll(ctx context.Context, on servers.URLs, chosen []fault) (br
 	trying, ctx := errgroup.WithContext(ctx)
 	trying.SetLimit(atOnce)
 	for i, p := range all {
+		if ctx.Err() != nil {
+			break
+		}
 		if i == 0 || all[i-1].fault.name != p.fault.name {
 			c.Progress(p.fault.name)
 		}
 		trying.Go(func() (err error) {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
 			t := &trial{servers: on, worker: c.Worker, stock: stock{db}, contender: p.lock, name: servers.NewName("breaks-")}
 			results[i], err = t.run(ctx, p.fault)
 			return err
