@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/openloop"
 )
 
@@ -26,7 +27,7 @@ type account struct {
 	retried    [standings]openloop.Counts //
 	early      int64                      // accepted before the sale opened, by the clock of this program
 	late       int64                      // turned away as too early although sent after the sale opened, by the same clock
-	complaints complaints
+	complaints books.Complaints
 }
 
 // oversold are the units sold beyond the stock.
@@ -141,22 +142,22 @@ func (r *round) settle(fates []fate, initial int64) {
 func (r *round) judge(i int, f *fate) {
 	c, id := &r.account.complaints, r.orders.ID(i)
 	if f.told() && !f.hasRow {
-		c.add("orders that buyers were told of have no row", id)
+		c.Add("orders that buyers were told of have no row", id)
 	}
 	if f.hasRow && !f.told() && f.open == 0 {
-		c.add("orders that were refused have a row", id)
+		c.Add("orders that were refused have a row", id)
 	}
 	if f.hasRow && !f.asked {
-		c.add("rows are not what was asked for", id)
+		c.Add("rows are not what was asked for", id)
 	}
 	if f.accepted > 1 {
-		c.add("orders were accepted more than once", id)
+		c.Add("orders were accepted more than once", id)
 	}
 	if f.replayed > 0 && f.accepted == 0 && f.open == 0 {
-		c.add("orders were told to have been accepted before, and had not been", id)
+		c.Add("orders were told to have been accepted before, and had not been", id)
 	}
 	if f.denied {
-		c.add("winners were refused when they asked again", id)
+		c.Add("winners were refused when they asked again", id)
 	}
 }
 
@@ -164,7 +165,7 @@ func (r *round) judge(i int, f *fate) {
 func (r *round) judgeBalance(initial int64) {
 	c, b := &r.account.complaints, r.balance
 	if !r.account.known {
-		c.say("the database does not know it: is it the one that the service uses?")
+		c.Say("the database does not know it: is it the one that the service uses?")
 		return
 	}
 	for _, check := range []struct {
@@ -179,11 +180,11 @@ func (r *round) judgeBalance(initial int64) {
 		{"units were sold beyond the stock", max(0, b.Committed-initial, -b.Available), 0},
 	} {
 		if check.is != check.shall {
-			c.say(fmt.Sprintf("%d %s instead of %d", check.is, check.what, check.shall))
+			c.Say(fmt.Sprintf("%d %s instead of %d", check.is, check.what, check.shall))
 		}
 	}
 	for _, violation := range b.Violations {
-		c.say(violation)
+		c.Say(violation)
 	}
 }
 

@@ -163,7 +163,7 @@ func TestAnswersAreHeldAgainstTheRows(t *testing.T) {
 		r, fates := agree()
 		c.spoil(r, fates)
 		r.settle(fates, 2)
-		wrong := r.account.complaints.tell()
+		wrong := r.account.complaints.Tell()
 		if len(wrong) != len(c.says) || !slices.EqualFunc(wrong, c.says, strings.HasPrefix) {
 			t.Errorf("%s: %q, want %q", name, wrong, c.says)
 		}

@@ -3,46 +3,10 @@ package flashsale
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"inventory/loadtest/internal/openloop"
 )
-
-// complaints are what does not add up: of the SKU, and of its orders by what it is.
-type complaints struct {
-	lines []string
-	kinds []string
-	of    map[string]*complaint
-}
-
-type complaint struct {
-	count int
-	first string
-}
-
-// say adds one of the SKU.
-func (c *complaints) say(line string) { c.lines = append(c.lines, line) }
-
-// add adds one of an order.
-func (c *complaints) add(kind, example string) {
-	if c.of[kind] == nil {
-		if c.of == nil {
-			c.of = map[string]*complaint{}
-		}
-		c.kinds, c.of[kind] = append(c.kinds, kind), &complaint{first: example}
-	}
-	c.of[kind].count++
-}
-
-// tell tells them in words.
-func (c *complaints) tell() []string {
-	lines := slices.Clone(c.lines)
-	for _, kind := range c.kinds {
-		lines = append(lines, fmt.Sprintf("%s: %d, the first %s", kind, c.of[kind].count, c.of[kind].first))
-	}
-	return lines
-}
 
 // wrong is what must not be, in one line.
 func (s *sale) wrong() error {
@@ -74,7 +38,7 @@ func (s *sale) complaints() (lines []string) {
 		return []string{"the rows could not be read: " + s.unaudited.Error()}
 	}
 	for _, r := range s.rounds {
-		for _, line := range r.account.complaints.tell() {
+		for _, line := range r.account.complaints.Tell() {
 			lines = append(lines, fmt.Sprintf("SKU %s: %s", r.sku, line))
 		}
 	}
