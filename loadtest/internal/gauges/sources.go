@@ -61,6 +61,9 @@ func (s Sources) words() (words []string) {
 	if slices.Contains(s.ServicePIDs, os.Getpid()) {
 		words = append(words, "The service runs in the process of the generator: their processor time cannot be told apart.")
 	}
+	if len(s.ServiceMetricsURLs) == 0 {
+		words = append(words, "Where the service's metrics are, is not known: neither is what it tells of itself.")
+	}
 	switch {
 	case s.RedisURL == app.Embedded:
 		words = append(words, "Redis is embedded: its processor time is the service's, and its commands are not counted.")
