@@ -33,6 +33,20 @@ func statOf(pid int) (procfs.ProcStat, error) {
 	return stat, nil
 }
 
+// everybody is the processor time of all processes of the machine, and of its kernel.
+func everybody([]int) (seconds float64, err error) {
+	system, err := procfs.NewDefaultFS()
+	if err != nil {
+		return 0, fmt.Errorf("look at the machine: %w", err)
+	}
+	stat, err := system.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("look at the machine: %w", err)
+	}
+	all := stat.CPUTotal
+	return all.User + all.Nice + all.System + all.IRQ + all.SoftIRQ + all.Steal, nil
+}
+
 // withChildren is the processor time of processes with that of their children: those that run, and those that have ended.
 func withChildren(pids []int) (seconds float64, err error) {
 	for _, pid := range pids {

@@ -8,17 +8,19 @@ import (
 // Process is one of those whose processor time is told apart.
 type Process int
 
-// The processes. PostgreSQL is all processes of the server together, as the service is where there are several.
+// The processes. PostgreSQL is all processes of the server together, as the service is where there are several. Machine is
+// all that run here, also those that have nothing to do with the run: what else there was tells how far to trust a figure.
 const (
 	Generator Process = iota
 	Service
 	Redis
 	PostgreSQL
+	Machine
 	processKinds
 )
 
 func (p Process) String() string {
-	return [...]string{"generator", "service", "Redis", "PostgreSQL"}[p]
+	return [...]string{"generator", "service", "Redis", "PostgreSQL", "whole machine"}[p]
 }
 
 // Reading is what all sources told at one moment. Counters count since their process began.

@@ -26,7 +26,7 @@ func Of(to *target.Target) Sources {
 // gauges are those of the sources that there are.
 func (s Sources) gauges() (all []gauge) {
 	if s.GeneratorSelf {
-		all = append(all, self{})
+		all = append(all, self{}, processes{"the machine's processes", Machine, nil, everybody})
 	}
 	if len(s.ServiceMetricsURLs) > 0 {
 		all = append(all, newScraper(s.ServiceMetricsURLs))

@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -25,6 +26,7 @@ type quarter struct {
 	from, to time.Duration
 	counts   openloop.Counts
 	waits    *latency.Histogram
+	lags     *latency.Histogram // of what a free connection waited for
 }
 
 func (s *soak) quarters() (all [quarters]quarter) {
@@ -32,18 +34,18 @@ func (s *soak) quarters() (all [quarters]quarter) {
 	for n := range all {
 		q := &all[n]
 		q.from, q.to = from+time.Duration(n)*(to-from)/quarters, from+time.Duration(n+1)*(to-from)/quarters
-		q.counts, q.waits = s.result.Counts(q.from, q.to), latency.New()
+		q.counts, q.waits, q.lags = s.result.Counts(q.from, q.to), latency.New(), latency.New()
 	}
 	for i, reply := range s.result.Replies {
-		at := s.plan.At[i]
-		if !reply.Outcome.Answered() || at < from || at >= to {
+		n := slices.IndexFunc(all[:], func(q quarter) bool { return s.plan.At[i] >= q.from && s.plan.At[i] < q.to })
+		if n < 0 {
 			continue
 		}
-		for n := range all {
-			if at < all[n].to {
-				all[n].waits.Record(s.result.Latency(i))
-				break
-			}
+		if reply.Outcome.Answered() {
+			all[n].waits.Record(s.result.Latency(i))
+		}
+		if reply.Sent > 0 && !reply.Queued {
+			all[n].lags.Record(s.result.Lag(i))
 		}
 	}
 	return all
@@ -61,7 +63,7 @@ func (s *soak) course(all [quarters]quarter) Course {
 	}
 	c := Course{Length: to - from, Memory: shifted(s.readings.Memory()), Goroutines: shifted(s.readings.Goroutines())}
 	for n, q := range all {
-		c.Waits[n] = q.waits
+		c.Waits[n], c.Lags[n] = q.waits, q.lags
 		if n >= quarters/2 {
 			c.Accepted += s.acceptedIn(q.from, q.to)
 		}
@@ -87,16 +89,19 @@ func (s *soak) accepted() int64 { return s.acceptedIn(0, s.Length+1) }
 
 // courseSection shows the quarters, and what they come to.
 func (s *soak) courseSection(all [quarters]quarter, v Verdict) report.Section {
-	table := &report.Table{Columns: []string{"quarter", "from s", "to s", "answered", "dropped", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms"}}
+	table := &report.Table{Columns: []string{"quarter", "from s", "to s", "answered", "dropped", "lag p99 ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms"}}
 	names := [quarters]string{"first", "second", "third", "last"}
 	for n, q := range all {
 		row := []string{
 			names[n], report.Number(q.from.Seconds()), report.Number(q.to.Seconds()), humanize.Comma(q.waits.Count()),
-			humanize.Comma(q.counts[openloop.Dropped]),
+			humanize.Comma(q.counts[openloop.Dropped]), report.Number(compare.Milliseconds(q.lags.Quantile(99))),
 		}
 		table.Rows = append(table.Rows, append(row, tell(q.waits)...))
 	}
-	notes := append([]string{"the first twentieth of the run is for warming up, and in none of the quarters"}, v.Notes...)
+	notes := append([]string{
+		"the first twentieth of the run is for warming up, and in none of the quarters",
+		"lag: of the sends for which a connection was free; where it is much, the machine was busy, with whatever it was",
+	}, v.Notes...)
 	return report.Section{Name: "What time has brought", Table: table, Plots: s.plots(), Targets: v.Targets, Notes: notes}
 }
 

@@ -14,6 +14,7 @@ import (
 type Course struct {
 	Length     time.Duration
 	Waits      [quarters]*latency.Histogram // of the answers, from the planned send
+	Lags       [quarters]*latency.Histogram // of the requests for which a connection was free, behind the planned send
 	Memory     Line                         // of the service, resident, in bytes
 	Goroutines Line
 	Accepted   int64 // orders in the second half
@@ -61,6 +62,10 @@ func (v *Verdict) latency(c Course) {
 	said := "no drift"
 	if drift > mostDrift {
 		said = "answers take longer as time goes by"
+		if late := compare.Milliseconds(c.Lags[quarters-1].Quantile(99)); late > mostOwnLag {
+			said += fmt.Sprintf(", or the machine was busy with something else, for the generator itself was %s ms late in the last quarter (%s in the first)",
+				report.Number(late), report.Number(compare.Milliseconds(c.Lags[0].Quantile(99))))
+		}
 	}
 	v.Sentences = append(v.Sentences, fmt.Sprintf("99%% of the answers came within %s ms in the first quarter and %s ms in the last, %s times that: %s.",
 		report.Number(before), report.Number(after), report.Number(drift), said))
@@ -107,6 +112,9 @@ func (t trend) sentence(perHour float64, accepted int64) string {
 	}
 	if accepted > 0 {
 		text += fmt.Sprintf(", %s bytes for each accepted order", report.Number(t.growth()/float64(accepted)))
+	}
+	if compare.Ratio(t.growth(), t.from) <= mostGrowth {
+		return text + ": too little to tell a leak from what a service fills for good; a longer run tells."
 	}
 	doubles := t.to() / t.slope // seconds
 	if doubles > (365 * 24 * time.Hour).Seconds() {

@@ -18,8 +18,9 @@ import (
 func steady(random *rand.Rand) Course {
 	c := Course{Length: 10 * time.Minute, Accepted: 10_000}
 	for n := range c.Waits {
-		c.Waits[n] = latency.New()
+		c.Waits[n], c.Lags[n] = latency.New(), latency.New()
 		for range 2000 {
+			c.Lags[n].Record(time.Millisecond)
 			c.Waits[n].Record(time.Duration(1+random.IntN(20)) * time.Millisecond)
 		}
 	}
@@ -84,7 +85,18 @@ func TestWhatChangesIsJudged(t *testing.T) {
 			for range 100 {
 				c.Waits[quarters-1].Record(100 * time.Millisecond)
 			}
-		}, "answers take longer as time goes by", []string{"p99"}},
+		}, "answers take longer as time goes by.", []string{"p99"}},
+		"a machine that is busy": {func(c *Course) {
+			for range 100 {
+				c.Waits[quarters-1].Record(100 * time.Millisecond)
+				c.Lags[quarters-1].Record(40 * time.Millisecond)
+			}
+		}, "the generator itself was 40 ms late", []string{"p99"}},
+		"a little growth": {func(c *Course) {
+			for i := range c.Memory.Values {
+				c.Memory.Values[i] += 30e3 * c.Memory.Seconds[i]
+			}
+		}, "too little to tell a leak", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
