@@ -67,14 +67,14 @@ func TestWhatCannotWorkIsToldInOneLine(t *testing.T) {
 
 func TestMigrate(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../migrations/sqlite/*.up.sql")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	all := len(files)
 	for name, url := range map[string]string{"sqlite": sqliteFile(t), "postgres": database(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			files, err := filepath.Glob(filepath.Join("../../migrations", name, "*.up.sql"))
+			if err != nil || len(files) == 0 {
+				t.Fatal(files, err)
+			}
+			all := len(files)
 			applied := func(args ...string) int {
 				t.Helper()
 				r := invoke(t, append(args, "--database-url", url)...)
