@@ -45,7 +45,7 @@ test-short: servers ## Run the quick tests, in under a minute
 test-browser: servers ## Run the tests of the page at /docs and of the lab's in Chromium, which must be on PATH
 	@command -v chromium chromium-browser google-chrome >/dev/null || { \
 		echo "chromium is missing, run: apt-get install -y --no-install-recommends chromium" >&2; exit 1; }
-	$(GO) test -count 1 -tags browser -run Browser ./internal/api ./loadtest/internal/report
+	$(GO) test -count 1 -tags browser -run Browser ./internal/api ./loadtest/internal/report ./loadtest
 
 # Apart from make test, which builds no k6.
 .PHONY: test-load-tools
