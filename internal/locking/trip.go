@@ -127,16 +127,13 @@ func bounded[T any](l *Locks, ctx context.Context, until time.Time, quit <-chan 
 	})
 	select {
 	case came := <-home:
-		if came.err != nil && ctx.Err() != nil {
-			return answer, ErrNoAnswer
-		}
-		return came.answer, came.err
+		return came.answer, noAnswer(ctx, came.err)
 	case <-ctx.Done():
 	case <-quit:
 	}
 	select {
 	case came := <-home: // both at once: what is answered is answered
-		return came.answer, came.err
+		return came.answer, noAnswer(ctx, came.err)
 	default:
 		return answer, ErrNoAnswer
 	}
