@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net/url"
 	"runtime"
+	"time"
 
 	driver "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
@@ -24,6 +25,7 @@ import (
 type Store struct {
 	writer *sql.DB // one connection; nil where the file was opened for reading
 	reader *sql.DB
+	turns  *turns // of those who write
 	prepared
 }
 
@@ -83,7 +85,7 @@ func OpenReader(ctx context.Context, file string) (*Store, error) {
 		return nil, fmt.Errorf("open SQLite: %w", err)
 	}
 	reader.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
-	s := &Store{reader: reader}
+	s := &Store{reader: reader, turns: newTurns()}
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -118,6 +120,8 @@ func (s *Store) Pool() (p stock.Pool) {
 		p.Waits += stats.WaitCount
 		p.Waited += stats.WaitDuration
 	}
+	p.Waits += s.turns.waits.Load()
+	p.Waited += time.Duration(s.turns.waitedNs.Load())
 	return p
 }
 
@@ -140,6 +144,10 @@ func (s *Store) inTx(ctx context.Context, work func(*sql.Tx) error) error {
 	if s.writer == nil {
 		return errors.New("SQLite file was opened for reading")
 	}
+	if err := s.turns.take(ctx); err != nil {
+		return err
+	}
+	defer s.turns.giveBack()
 	tx, err := s.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)

@@ -1,0 +1,39 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// turns lets one transaction write after the other, first come first served. database/sql gives a free connection to
+// any of those that wait: of many writers some then waited far longer than the others, up to the end of their request.
+type turns struct {
+	taken           chan struct{} // holds the turn that is taken; those who wait to send are served in their order
+	waits, waitedNs atomic.Int64
+}
+
+func newTurns() *turns { return &turns{taken: make(chan struct{}, 1)} }
+
+// take waits for a turn, which the caller has to give back.
+func (t *turns) take(ctx context.Context) error {
+	select {
+	case t.taken <- struct{}{}:
+		return nil
+	default:
+	}
+	start := time.Now()
+	defer func() {
+		t.waits.Add(1)
+		t.waitedNs.Add(int64(time.Since(start)))
+	}()
+	select {
+	case t.taken <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait to write: %w", ctx.Err())
+	}
+}
+
+func (t *turns) giveBack() { <-t.taken }
