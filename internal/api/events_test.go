@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,7 +26,7 @@ import (
 	"inventory/internal/events"
 	"inventory/internal/stock"
 	"inventory/internal/stock/sqlite"
-	"inventory/migrations"
+	"inventory/internal/stock/stocktest"
 )
 
 // stand is a public handler behind a server whose limits are short, so that a test finds out what a stream outlives.
@@ -43,18 +42,7 @@ const serverLimit = 100 * time.Millisecond // of the server, for reading a reque
 
 func openStand(t *testing.T, streams api.Streams, listeners int) *stand {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "inventory.db")
-	m, err := migrations.OpenSQLite(sqlite.DSN(file))
-	if err == nil {
-		err = m.Up()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
-	store, err := sqlite.Open(t.Context(), file)
+	store, err := sqlite.Open(t.Context(), stocktest.SQLiteFile(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +25,7 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/internal/stock/sqlite"
+	"inventory/internal/stock/stocktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,7 +48,7 @@ func open(t *testing.T) *site {
 // openWith starts a service of a configuration, on a database of its own.
 func openWith(t *testing.T, config app.Config) *site {
 	t.Helper()
-	config.DatabaseURL = "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")
+	config.DatabaseURL = "sqlite:" + stocktest.SQLiteFile(t)
 	a, err := app.Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -84,11 +84,7 @@ func newSite(t *testing.T, url, adminURL string) *site {
 // newHandler returns the public handler of a service on a database of its own; nil is the system's clock.
 func newHandler(t testing.TB, clock func() time.Time) http.Handler {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "inventory.db")
-	if _, err := app.MigrateUp(t.Context(), "sqlite:"+file); err != nil {
-		t.Fatal(err)
-	}
-	store, err := sqlite.Open(t.Context(), file)
+	store, err := sqlite.Open(t.Context(), stocktest.SQLiteFile(t))
 	if err != nil {
 		t.Fatal(err)
 	}

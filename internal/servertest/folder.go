@@ -14,6 +14,7 @@ const (
 	folderPrefix = "inventory-server-"
 	lockName     = "owner.lock"
 	logName      = "server.log"
+	memoryFolder = "/dev/shm" // on Linux: its files are in memory
 )
 
 // folder is the temporary folder of one server. It belongs to the process that
@@ -23,10 +24,11 @@ type folder struct {
 	lock *os.File
 }
 
-// newFolder makes a folder, after removing those whose owners have died.
-func newFolder() (*folder, error) {
+// newFolder makes a folder under parent, after removing those whose owners have died.
+func newFolder(parent string) (*folder, error) {
 	sweepFolders(os.TempDir())
-	path, err := os.MkdirTemp("", folderPrefix)
+	sweepFolders(memoryFolder)
+	path, err := os.MkdirTemp(parent, folderPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for a server: %w", err)
 	}

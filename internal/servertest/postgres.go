@@ -29,6 +29,7 @@ const (
 // Postgres is a private PostgreSQL server.
 type Postgres struct {
 	server
+	parent   string // of its folder
 	programs string // folder of initdb and postgres
 	account  *account
 	settings []setting
@@ -39,10 +40,12 @@ type setting struct{ name, value string }
 // PostgresOption changes how StartPostgres sets up the server.
 type PostgresOption func(*Postgres)
 
-// Durable makes the server write through to the disk before it confirms a
-// commit, as a real one does. Measurements need it; tests are quicker without.
+// Durable keeps the server's files on the disk, and makes it write through to
+// there before it confirms a commit, as a real one does. Measurements need it;
+// tests are quicker without, and where there is room in memory.
 func Durable() PostgresOption {
 	return func(p *Postgres) {
+		p.parent = os.TempDir()
 		p.settings = append(p.settings, setting{"fsync", "on"}, setting{"full_page_writes", "on"})
 	}
 }
@@ -63,14 +66,11 @@ func StartPostgres(ctx context.Context, options ...PostgresOption) (*Postgres, e
 	if err != nil {
 		return nil, err
 	}
-	folder, err := newFolder()
-	if err != nil {
-		return nil, err
-	}
 	p := &Postgres{
 		// SIGQUIT ends all of the server's processes at once and, unlike
 		// SIGKILL, lets it give its shared memory back.
-		server:   server{name: "PostgreSQL", deathSignal: syscall.SIGQUIT, folder: folder},
+		server:   server{name: "PostgreSQL", deathSignal: syscall.SIGQUIT},
+		parent:   quickFolder(),
 		programs: programs,
 		account:  account,
 		settings: []setting{
@@ -88,6 +88,11 @@ func StartPostgres(ctx context.Context, options ...PostgresOption) (*Postgres, e
 	for _, option := range options {
 		option(p)
 	}
+	folder, err := newFolder(p.parent)
+	if err != nil {
+		return nil, err
+	}
+	p.folder = folder
 	p.command, p.ready = p.serverCommand, p.answers
 	if err := account.own(folder.path); err != nil {
 		return nil, errors.Join(err, folder.remove())

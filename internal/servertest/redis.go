@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ func startProgram(ctx context.Context, name string, arguments func(r *Redis) []s
 	if err != nil {
 		return nil, errMissing("redis-server")
 	}
-	folder, err := newFolder()
+	folder, err := newFolder(os.TempDir())
 	if err != nil {
 		return nil, err
 	}

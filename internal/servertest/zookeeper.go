@@ -47,7 +47,7 @@ func StartZooKeeper(ctx context.Context) (*ZooKeeper, error) {
 			return nil, ErrNoZooKeeper
 		}
 	}
-	folder, err := newFolder()
+	folder, err := newFolder(os.TempDir())
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,8 @@ package stock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,6 +18,7 @@ import (
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/sqlite"
+	"inventory/internal/stock/stocktest"
 	"inventory/migrations"
 )
 
@@ -48,9 +49,7 @@ func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 // embedded is the world of one process: SQLite and miniredis.
 func embedded(t *testing.T) *world {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "inventory.db")
-	migrate(t, func() (*migrations.Migrator, error) { return migrations.OpenSQLite(file) })
-	store, err := sqlite.Open(t.Context(), file)
+	store, err := sqlite.Open(t.Context(), stocktest.SQLiteFile(t))
 	server := miniredis.NewMiniRedis()
 	server.ClockTTL(true)
 	if err != nil || server.Start() != nil {
@@ -64,12 +63,13 @@ func embedded(t *testing.T) *world {
 // real is a world of PostgreSQL and Redis.
 func real(t *testing.T) *world {
 	t.Helper()
-	return realOn(t, postgresServer)
+	return realOn(t, postgresServer, postgresTemplate)
 }
 
-func realOn(t *testing.T, server *servertest.Postgres) *world {
+// realOn is on a copy of a template with the schema.
+func realOn(t *testing.T, server *servertest.Postgres, template string) *world {
 	t.Helper()
-	url, drop, err := server.CreateDatabase(t.Context(), "")
+	url, drop, err := server.CreateDatabase(t.Context(), template)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,6 @@ func realOn(t *testing.T, server *servertest.Postgres) *world {
 			t.Error(err)
 		}
 	})
-	migrate(t, func() (*migrations.Migrator, error) { return migrations.OpenPostgres(url) })
 	store, err := postgres.Open(t.Context(), url, 8)
 	if err != nil {
 		t.Fatal(err)
@@ -98,18 +97,17 @@ func (w *world) reopen() {
 	w.store = store
 }
 
-func migrate(t *testing.T, open func() (*migrations.Migrator, error)) {
-	t.Helper()
-	m, err := open()
+// migrated returns a new database of the server, with the schema.
+func migrated(ctx context.Context, server *servertest.Postgres) (url string, err error) {
+	url, _, err = server.CreateDatabase(ctx, "")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	if err := m.Up(); err != nil {
-		t.Fatal(err)
+	m, err := migrations.OpenPostgres(url)
+	if err != nil {
+		return "", err
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	return url, errors.Join(m.Up(), m.Close())
 }
 
 func closeStore(t *testing.T, store stock.Store) {

@@ -92,7 +92,11 @@ func TestKilledDatabaseLosesNothing(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	w := realOn(t, server)
+	template, err := migrated(t.Context(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := realOn(t, server, template)
 	down := make(chan error, 1)
 	// The lane itself kills it, after its first batch, so the sale cannot be over before.
 	services := []*stock.Service{w.start(&after{orders: 1, f: func() { down <- server.Kill() }}), w.start(nil)}

@@ -15,8 +15,9 @@ import (
 
 // The private servers of this package's tests.
 var (
-	postgresServer *servertest.Postgres
-	redisServer    *servertest.Redis
+	postgresServer   *servertest.Postgres
+	postgresTemplate string // a database with the schema, for copies
+	redisServer      *servertest.Redis
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -27,6 +28,10 @@ func run(m *testing.M) int {
 	var err error
 	if postgresServer, err = servertest.StartPostgres(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if postgresTemplate, err = migrated(ctx, postgresServer); err != nil {
+		fmt.Fprintln(os.Stderr, errors.Join(err, postgresServer.Stop()))
 		return 1
 	}
 	if redisServer, err = servertest.StartRedis(ctx); err != nil {

@@ -12,7 +12,7 @@ import (
 // TestOutbox uses the outbox from beside the store, as a program does that the file does not belong to.
 func TestOutbox(t *testing.T) {
 	stocktest.RunOutbox(t, func(t *testing.T) stocktest.OutboxBench {
-		file := migrated(t)
+		file := stocktest.SQLiteFile(t)
 		store, beside := openFile(t, file), openFile(t, file)
 		db, err := sql.Open("sqlite", sqlite.DSN(file))
 		if err != nil {

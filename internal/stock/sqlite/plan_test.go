@@ -2,26 +2,16 @@ package sqlite
 
 import (
 	"database/sql"
-	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"inventory/migrations"
+	"inventory/internal/stock/stocktest"
 )
 
 // opened is a store on a new file, for tests of what is inside.
 func opened(t *testing.T) *Store {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "inventory.db")
-	m, err := migrations.OpenSQLite(file)
-	if err == nil {
-		err = errors.Join(m.Up(), m.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := Open(t.Context(), file)
+	store, err := Open(t.Context(), stocktest.SQLiteFile(t))
 	if err != nil {
 		t.Fatal(err)
 	}

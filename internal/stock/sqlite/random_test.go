@@ -10,12 +10,13 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/internal/stock/sqlite"
+	"inventory/internal/stock/stocktest"
 )
 
 // TestAgreesWithModel has the store do at random whatever it can, on two SKUs, and holds every answer and all that can be read
 // to a model that knows no segments.
 func TestAgreesWithModel(t *testing.T) {
-	store, err := sqlite.Open(t.Context(), migrated(t))
+	store, err := sqlite.Open(t.Context(), stocktest.SQLiteFile(t))
 	if err != nil {
 		t.Fatal(err)
 	}

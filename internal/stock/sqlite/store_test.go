@@ -14,14 +14,13 @@ import (
 	"inventory/internal/stock"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
-	"inventory/migrations"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestStore(t *testing.T) {
 	stocktest.Run(t, func(t *testing.T) stocktest.Bench {
-		file := migrated(t)
+		file := stocktest.SQLiteFile(t)
 		store, err := sqlite.Open(t.Context(), file)
 		if err != nil {
 			t.Fatal(err)
@@ -43,23 +42,6 @@ func TestStore(t *testing.T) {
 			return err
 		}}
 	})
-}
-
-// migrated returns a new database file with the schema in it.
-func migrated(t testing.TB) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "inventory.db")
-	m, err := migrations.OpenSQLite(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Up(); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return file
 }
 
 func TestFileBelongsToOneProcess(t *testing.T) {
@@ -93,7 +75,7 @@ func TestFileBelongsToOneProcess(t *testing.T) {
 }
 
 func TestReaderDoesNotWrite(t *testing.T) {
-	file := migrated(t)
+	file := stocktest.SQLiteFile(t)
 	reader, err := sqlite.OpenReader(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +96,7 @@ func TestReaderDoesNotWrite(t *testing.T) {
 func BenchmarkDeduct(b *testing.B) {
 	stocktest.RunBenchmarks(b, func(b *testing.B) stock.Store {
 		b.Helper()
-		store, err := sqlite.Open(b.Context(), migrated(b))
+		store, err := sqlite.Open(b.Context(), stocktest.SQLiteFile(b))
 		if err != nil {
 			b.Fatal(err)
 		}
