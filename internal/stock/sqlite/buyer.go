@@ -12,12 +12,12 @@ const selectUnits = `
 SELECT buyer_id, units FROM buyers WHERE sku_id = $1 AND buyer_id IN (SELECT value FROM json_each($2))`
 
 // readUnits returns what each of some buyers holds; one who never bought is missing.
-func (s *Store) readUnits(ctx context.Context, tx *sql.Tx, sku string, buyers []string) (map[string]int64, error) {
+func (s *Store) readUnits(ctx context.Context, tx *transaction, sku string, buyers []string) (map[string]int64, error) {
 	list, err := listed(buyers)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.StmtContext(ctx, s.selectUnits).QueryContext(ctx, sku, list)
+	rows, err := tx.QueryContext(ctx, selectUnits, sku, list)
 	if err != nil {
 		return nil, err
 	}
@@ -36,10 +36,10 @@ INSERT INTO buyers (sku_id, buyer_id, units, most) VALUES ($1, $2, $3, $4)
 ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = units + excluded.units`
 
 // countUnits adds what an order took to what its buyer holds, where there is a limit.
-func (s *Store) countUnits(ctx context.Context, tx *sql.Tx, sku string, o stock.Order, limit int64) error {
+func (s *Store) countUnits(ctx context.Context, tx *transaction, sku string, o stock.Order, limit int64) error {
 	if limit == 0 || o.BuyerID == "" {
 		return nil
 	}
-	_, err := tx.StmtContext(ctx, s.addUnits).ExecContext(ctx, sku, o.BuyerID, o.Quantity, limit)
+	_, err := tx.ExecContext(ctx, addUnits, sku, o.BuyerID, o.Quantity, limit)
 	return err
 }

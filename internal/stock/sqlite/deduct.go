@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 
 	"inventory/internal/stock"
@@ -12,7 +11,7 @@ import (
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
 	first, repeats := stock.Unique(batch.Orders)
 	result := stock.BatchResult{Outcomes: make([]stock.Outcome, len(batch.Orders))}
-	err := s.inTx(ctx, func(tx *sql.Tx) error {
+	err := s.inTx(ctx, func(tx *transaction) error {
 		// The driver has a goroutine watch every statement that can be cancelled. A batch takes milliseconds.
 		ctx := context.WithoutCancel(ctx)
 		var err error
@@ -39,7 +38,7 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 
 // admit returns which orders are to be inserted. Where all of them fit and buyers have no limit, none has to be looked up
 // before.
-func (s *Store) admit(ctx context.Context, tx *sql.Tx, batch stock.Batch, first []int, result *stock.BatchResult) ([]int, error) {
+func (s *Store) admit(ctx context.Context, tx *transaction, batch stock.Batch, first []int, result *stock.BatchResult) ([]int, error) {
 	var units int64
 	for _, i := range first {
 		units += batch.Orders[i].Quantity
@@ -59,7 +58,7 @@ func (s *Store) admit(ctx context.Context, tx *sql.Tx, batch stock.Batch, first 
 }
 
 // demand looks up what the orders at the indexes are decided by.
-func (s *Store) demand(ctx context.Context, tx *sql.Tx, sku string, limit int64, orders []stock.Order, indexes []int) (stock.Demand, error) {
+func (s *Store) demand(ctx context.Context, tx *transaction, sku string, limit int64, orders []stock.Order, indexes []int) (stock.Demand, error) {
 	demand := stock.Demand{Orders: orders, Limit: limit}
 	var err error
 	if demand.Known, err = s.readKnown(ctx, tx, sku, orders, indexes); err != nil || limit == 0 {
@@ -70,7 +69,7 @@ func (s *Store) demand(ctx context.Context, tx *sql.Tx, sku string, limit int64,
 }
 
 // readKnown returns the deductions that the order ids at the indexes have already.
-func (s *Store) readKnown(ctx context.Context, tx *sql.Tx, sku string, orders []stock.Order, indexes []int) (map[string]stock.Deduction, error) {
+func (s *Store) readKnown(ctx context.Context, tx *transaction, sku string, orders []stock.Order, indexes []int) (map[string]stock.Deduction, error) {
 	ids := make([]string, len(indexes))
 	for n, i := range indexes {
 		ids[n] = orders[i].OrderID
@@ -79,7 +78,7 @@ func (s *Store) readKnown(ctx context.Context, tx *sql.Tx, sku string, orders []
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.StmtContext(ctx, s.selectByIDs).QueryContext(ctx, sku, list)
+	rows, err := tx.QueryContext(ctx, selectByIDs, sku, list)
 	if err != nil {
 		return nil, err
 	}
@@ -94,16 +93,15 @@ ON CONFLICT (sku_id, order_id) DO NOTHING`
 
 // insertAll inserts the admitted orders of a batch, sets their outcomes, and returns the units of those that were not
 // there before.
-func (s *Store) insertAll(ctx context.Context, tx *sql.Tx, batch stock.Batch, admitted []int, outcomes []stock.Outcome) (units int64, err error) {
+func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batch, admitted []int, outcomes []stock.Outcome) (units int64, err error) {
 	if len(admitted) == 0 {
 		return 0, nil
 	}
-	insert := tx.StmtContext(ctx, s.insertDeduction)
 	var before []int
 	for _, i := range admitted {
 		o := batch.Orders[i]
 		outcomes[i] = stock.AcceptedOutcome(batch.SKU, o, batch.At)
-		created, err := changed(insert.ExecContext(ctx, values(outcomes[i].Deduction, batch.Segment, batch.At)...))
+		created, err := changed(tx.ExecContext(ctx, insertDeduction, values(outcomes[i].Deduction, batch.Segment, batch.At)...))
 		if err != nil {
 			return 0, err
 		}
@@ -120,7 +118,7 @@ func (s *Store) insertAll(ctx context.Context, tx *sql.Tx, batch stock.Batch, ad
 }
 
 // knownBefore sets the outcomes of orders that were there before.
-func (s *Store) knownBefore(ctx context.Context, tx *sql.Tx, batch stock.Batch, before []int, outcomes []stock.Outcome) error {
+func (s *Store) knownBefore(ctx context.Context, tx *transaction, batch stock.Batch, before []int, outcomes []stock.Outcome) error {
 	if len(before) == 0 {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 // Expire implements [stock.Store].
 func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
-	err = s.inTx(ctx, func(tx *sql.Tx) error {
+	err = s.inTx(ctx, func(tx *transaction) error {
 		segments, err := readSegments(ctx, tx, sku)
 		if err != nil {
 			return err
@@ -29,7 +29,7 @@ const endExpired = `
 UPDATE deductions SET status = 'expired' WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2`
 
 // expire gives back the units of the reservations that have expired, and adds them to levels.
-func (s *Store) expire(ctx context.Context, tx *sql.Tx, sku string, at time.Time, levels []int64) (reservations int, err error) {
+func (s *Store) expire(ctx context.Context, tx *transaction, sku string, at time.Time, levels []int64) (reservations int, err error) {
 	expired, err := readExpired(ctx, tx, sku, at)
 	if err != nil || len(expired) == 0 {
 		return 0, err
@@ -58,7 +58,7 @@ const existsExpired = `
 SELECT EXISTS (SELECT 1 FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2)`
 
 // hasExpired tells whether there are any.
-func hasExpired(ctx context.Context, tx *sql.Tx, sku string, at time.Time) (has bool, err error) {
+func hasExpired(ctx context.Context, tx *transaction, sku string, at time.Time) (has bool, err error) {
 	err = tx.QueryRowContext(ctx, existsExpired, sku, micros(at)).Scan(&has)
 	return has, err
 }
@@ -66,7 +66,7 @@ func hasExpired(ctx context.Context, tx *sql.Tx, sku string, at time.Time) (has 
 const selectNextExpiry = `SELECT min(expires_at) FROM deductions WHERE sku_id = $1 AND status = 'reserved'`
 
 // nextExpiry is the earliest expiry of the reservations that are not settled, the zero time where there are none.
-func nextExpiry(ctx context.Context, tx *sql.Tx, sku string) (time.Time, error) {
+func nextExpiry(ctx context.Context, tx *transaction, sku string) (time.Time, error) {
 	var next sql.NullInt64
 	err := tx.QueryRowContext(ctx, selectNextExpiry, sku).Scan(&next)
 	return timeOrZero(next), err

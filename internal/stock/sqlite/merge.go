@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"inventory/internal/stock"
@@ -12,7 +11,7 @@ import (
 func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
 	first, repeats := stock.Unique(merge.Orders)
 	result := stock.MergeResult{Outcomes: make([]stock.Outcome, len(merge.Orders))}
-	err := s.inTx(ctx, func(tx *sql.Tx) error {
+	err := s.inTx(ctx, func(tx *transaction) error {
 		segments, err := readSegments(ctx, tx, merge.SKU)
 		if err != nil {
 			return err
@@ -38,7 +37,7 @@ func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult
 }
 
 // mergeFrom fills the orders from what the segments hold, and writes that.
-func (s *Store) mergeFrom(ctx context.Context, tx *sql.Tx, merge stock.Merge, levels []int64, first []int, result *stock.MergeResult) error {
+func (s *Store) mergeFrom(ctx context.Context, tx *transaction, merge stock.Merge, levels []int64, first []int, result *stock.MergeResult) error {
 	demand, err := s.demand(ctx, tx, merge.SKU, merge.Limit, merge.Orders, first)
 	if err != nil {
 		return err
@@ -59,12 +58,12 @@ func (s *Store) mergeFrom(ctx context.Context, tx *sql.Tx, merge stock.Merge, le
 }
 
 // insertFrom inserts a deduction, which is known not to be there, with what each segment gave.
-func (s *Store) insertFrom(ctx context.Context, tx *sql.Tx, d stock.Deduction, parts []stock.Part, at time.Time) error {
+func (s *Store) insertFrom(ctx context.Context, tx *transaction, d stock.Deduction, parts []stock.Part, at time.Time) error {
 	segment := -1
 	if len(parts) == 1 {
 		segment = parts[0].Segment
 	}
-	_, err := tx.StmtContext(ctx, s.insertDeduction).ExecContext(ctx, values(d, segment, at)...)
+	_, err := tx.ExecContext(ctx, insertDeduction, values(d, segment, at)...)
 	if err != nil || segment >= 0 {
 		return err
 	}
@@ -73,7 +72,7 @@ func (s *Store) insertFrom(ctx context.Context, tx *sql.Tx, d stock.Deduction, p
 
 const insertPart = `INSERT INTO deduction_parts (sku_id, order_id, segment, quantity) VALUES ($1, $2, $3, $4)`
 
-func insertParts(ctx context.Context, tx *sql.Tx, d stock.Deduction, parts []stock.Part) error {
+func insertParts(ctx context.Context, tx *transaction, d stock.Deduction, parts []stock.Part) error {
 	for _, p := range parts {
 		if _, err := tx.ExecContext(ctx, insertPart, d.SKU, d.OrderID, p.Segment, p.Quantity); err != nil {
 			return err

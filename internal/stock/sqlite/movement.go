@@ -11,7 +11,7 @@ import (
 // Restock implements [stock.Store].
 func (s *Store) Restock(ctx context.Context, restock stock.Movement) (created bool, err error) {
 	restock.Kind = stock.Restocked
-	return s.move(ctx, restock, func(tx *sql.Tx, _ []segmentRow, levels []int64) error {
+	return s.move(ctx, restock, func(tx *transaction, _ []segmentRow, levels []int64) error {
 		return s.changeAll(ctx, tx, restock.SKU, stock.Spread(restock.Quantity, len(levels)), nil)
 	})
 }
@@ -19,7 +19,7 @@ func (s *Store) Restock(ctx context.Context, restock stock.Movement) (created bo
 // Adjust implements [stock.Store].
 func (s *Store) Adjust(ctx context.Context, adjust stock.Movement) (created bool, err error) {
 	adjust.Kind = stock.Adjusted
-	return s.move(ctx, adjust, func(tx *sql.Tx, _ []segmentRow, levels []int64) error {
+	return s.move(ctx, adjust, func(tx *transaction, _ []segmentRow, levels []int64) error {
 		if adjust.Quantity > 0 {
 			return s.changeAll(ctx, tx, adjust.SKU, stock.Spread(adjust.Quantity, len(levels)), nil)
 		}
@@ -50,12 +50,12 @@ VALUES ($1, $2, $3, $4, nullif($5, 0), $6, max($7, coalesce((SELECT max(created_
 ON CONFLICT (sku_id, ref) DO NOTHING`
 
 // carryOut does what a movement says to the segments, which hold levels by now.
-type carryOut func(tx *sql.Tx, segments []segmentRow, levels []int64) error
+type carryOut func(tx *transaction, segments []segmentRow, levels []int64) error
 
 // move writes a movement into the ledger, and has it carried out if it was not there. What takes away or spreads units has
 // those of expired reservations back first. It is done without a lock, so it leaves the fences as they are.
 func (s *Store) move(ctx context.Context, m stock.Movement, do carryOut) (created bool, err error) {
-	err = s.inTx(ctx, func(tx *sql.Tx) error {
+	err = s.inTx(ctx, func(tx *transaction) error {
 		segments, err := readSegments(ctx, tx, m.SKU)
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (s *Store) move(ctx context.Context, m stock.Movement, do carryOut) (create
 const selectMovement = `
 SELECT ref, kind, quantity, coalesce(segments, 0), reason, created_at FROM movements WHERE sku_id = $1 AND ref = $2`
 
-func sameMovement(ctx context.Context, tx *sql.Tx, m stock.Movement) error {
+func sameMovement(ctx context.Context, tx *transaction, m stock.Movement) error {
 	there, err := readMovements(ctx, tx, m.SKU, selectMovement, m.SKU, m.Ref)
 	if err == nil && !m.Same(there[0]) {
 		return stock.RefReused(m.Ref)

@@ -11,7 +11,7 @@ import (
 
 // Order implements [stock.Store].
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	err = s.inTx(ctx, func(tx *sql.Tx) error {
+	err = s.inTx(ctx, func(tx *transaction) error {
 		if lines, err = readOrder(ctx, tx, placement.Order); err != nil || lines != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ FROM order_lines l JOIN deductions d USING (sku_id, order_id)
 WHERE l.order_id = $1`
 
 // readOrder returns the lines of an order that is there already, as they are now, and nil if it is not.
-func readOrder(ctx context.Context, tx *sql.Tx, order stock.MultiOrder) ([]stock.Deduction, error) {
+func readOrder(ctx context.Context, tx *transaction, order stock.MultiOrder) ([]stock.Deduction, error) {
 	var buyer string
 	var reserve int64
 	err := tx.QueryRowContext(ctx, selectOrder, order.OrderID).Scan(&buyer, &reserve)
@@ -83,7 +83,7 @@ const insertOrderRow = `INSERT INTO orders (order_id, buyer_id, reserve_micros, 
 
 const insertLine = `INSERT INTO order_lines (order_id, sku_id, quantity) VALUES ($1, $2, $3)`
 
-func insertOrder(ctx context.Context, tx *sql.Tx, p stock.Placement) error {
+func insertOrder(ctx context.Context, tx *transaction, p stock.Placement) error {
 	o := p.Order
 	_, err := tx.ExecContext(ctx, insertOrderRow, o.OrderID, orNull(o.BuyerID), o.ReserveFor.Microseconds(), micros(p.At))
 	if err != nil {
@@ -98,7 +98,7 @@ func insertOrder(ctx context.Context, tx *sql.Tx, p stock.Placement) error {
 }
 
 // takeLine takes one line of an order, or says why that cannot be. What has expired is back before that is decided.
-func (s *Store) takeLine(ctx context.Context, tx *sql.Tx, p stock.Placement, i int) (stock.Deduction, error) {
+func (s *Store) takeLine(ctx context.Context, tx *transaction, p stock.Placement, i int) (stock.Deduction, error) {
 	line := newLine(p, i)
 	segments, err := readSegments(ctx, tx, line.sku)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Store) takeLine(ctx context.Context, tx *sql.Tx, p stock.Placement, i i
 	return d, s.writeLine(ctx, tx, line, d, parts, changes, p.At)
 }
 
-func (s *Store) writeLine(ctx context.Context, tx *sql.Tx, line orderLine, d stock.Deduction, parts []stock.Part, changes []int64, at time.Time) error {
+func (s *Store) writeLine(ctx context.Context, tx *transaction, line orderLine, d stock.Deduction, parts []stock.Part, changes []int64, at time.Time) error {
 	if err := s.insertFrom(ctx, tx, d, parts, at); err != nil {
 		return err
 	}

@@ -35,11 +35,11 @@ func (o *Outbox) On(ctx context.Context) error { return o.change(ctx, outboxOnSQ
 func (o *Outbox) Off(ctx context.Context) error { return o.change(ctx, outboxOffSQL) }
 
 func (o *Outbox) change(ctx context.Context, statements string) error {
-	return outboxError("change", o.store.inTx(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `SELECT 1 FROM outbox LIMIT 0`); err != nil {
+	return outboxError("change", o.store.inTx(ctx, func(tx *transaction) error {
+		if _, err := tx.Tx.ExecContext(ctx, `SELECT 1 FROM outbox LIMIT 0`); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, statements)
+		_, err := tx.Tx.ExecContext(ctx, statements) // there are several in the text
 		return err
 	}))
 }
@@ -80,7 +80,7 @@ func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err er
 	}
 	for {
 		var n int64
-		err := o.store.inTx(ctx, func(tx *sql.Tx) error {
+		err := o.store.inTx(ctx, func(tx *transaction) error {
 			done, err := tx.ExecContext(ctx, trimOutbox, position, trimSize)
 			if err == nil {
 				n, err = done.RowsAffected()

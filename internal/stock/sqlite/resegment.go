@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
 	"inventory/internal/stock"
 )
@@ -21,7 +20,7 @@ const updateLayout = `UPDATE skus SET layout = $2 WHERE sku_id = $1`
 // Resegment implements [stock.Store].
 func (s *Store) Resegment(ctx context.Context, resegment stock.Movement) (created bool, err error) {
 	resegment.Kind = stock.Resegmented
-	return s.move(ctx, resegment, func(tx *sql.Tx, segments []segmentRow, levels []int64) error {
+	return s.move(ctx, resegment, func(tx *transaction, segments []segmentRow, levels []int64) error {
 		var units int64
 		var newest segmentRow
 		for segment, row := range segments {

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
 	"inventory/internal/stock"
 )
@@ -13,7 +12,7 @@ const lowerUnits = `UPDATE buyers SET units = units - $3 WHERE sku_id = $1 AND b
 const hasBuyers = `SELECT EXISTS (SELECT 1 FROM buyers WHERE sku_id = $1)`
 
 // giveBack carries out returns. It writes without a lock, so it leaves the fences as they are.
-func (s *Store) giveBack(ctx context.Context, tx *sql.Tx, sku string, back stock.Returns) error {
+func (s *Store) giveBack(ctx context.Context, tx *transaction, sku string, back stock.Returns) error {
 	segments, buyers := back.Ascending()
 	for _, segment := range segments {
 		if err := s.change(ctx, tx, sku, segment, back.Segments[segment], stock.Fence{}); err != nil {

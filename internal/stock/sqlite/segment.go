@@ -11,10 +11,10 @@ import (
 const selectSegment = `SELECT available, layout, fence, fence_owner FROM stock_segments WHERE sku_id = $1 AND segment = $2`
 
 // readSegment reads what one segment holds, for a writer who knows of a layout and has a fence.
-func (s *Store) readSegment(ctx context.Context, tx *sql.Tx, batch stock.Batch) (available int64, err error) {
+func (s *Store) readSegment(ctx context.Context, tx *transaction, batch stock.Batch) (available int64, err error) {
 	var layout int64
 	var row stock.Fence
-	err = tx.StmtContext(ctx, s.selectSegment).QueryRowContext(ctx, batch.SKU, batch.Segment).
+	err = tx.QueryRowContext(ctx, selectSegment, batch.SKU, batch.Segment).
 		Scan(&available, &layout, &row.Token, &row.Owner)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -96,13 +96,13 @@ SET available   = available + $3,
 WHERE sku_id = $1 AND segment = $2`
 
 // change adds units to a segment, which may be below zero.
-func (s *Store) change(ctx context.Context, tx *sql.Tx, sku string, segment int, units int64, fence stock.Fence) error {
-	_, err := tx.StmtContext(ctx, s.changeSegment).ExecContext(ctx, sku, segment, units, fence.Token, fence.Owner)
+func (s *Store) change(ctx context.Context, tx *transaction, sku string, segment int, units int64, fence stock.Fence) error {
+	_, err := tx.ExecContext(ctx, changeSegment, sku, segment, units, fence.Token, fence.Owner)
 	return err
 }
 
 // changeAll adds to each segment its units.
-func (s *Store) changeAll(ctx context.Context, tx *sql.Tx, sku string, units []int64, fences map[int]stock.Fence) error {
+func (s *Store) changeAll(ctx context.Context, tx *transaction, sku string, units []int64, fences map[int]stock.Fence) error {
 	for segment, n := range units {
 		if n == 0 {
 			continue

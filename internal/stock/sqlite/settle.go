@@ -2,14 +2,13 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
 	"inventory/internal/stock"
 )
 
 // Settle implements [stock.Store].
 func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
-	err = s.inTx(ctx, func(tx *sql.Tx) error {
+	err = s.inTx(ctx, func(tx *transaction) error {
 		segments, err := readSegments(ctx, tx, settlement.SKU)
 		if err != nil {
 			return err
@@ -34,7 +33,7 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 }
 
 // readWished reads the deductions that a settlement is about, with their parts.
-func readWished(ctx context.Context, tx *sql.Tx, settlement stock.Settlement) (map[string]stock.Deduction, error) {
+func readWished(ctx context.Context, tx *transaction, settlement stock.Settlement) (map[string]stock.Deduction, error) {
 	ids := make([]string, len(settlement.Wishes))
 	for i, wish := range settlement.Wishes {
 		ids[i] = wish.OrderID
@@ -57,7 +56,7 @@ UPDATE deductions SET status = $3, quantity = $4, asked = nullif($5, $4) WHERE s
 const deleteParts = `DELETE FROM deduction_parts WHERE sku_id = $1 AND order_id = $2`
 
 // settle writes what has become of a deduction. Its parts are rows only if there was more than one.
-func settle(ctx context.Context, tx *sql.Tx, before, after stock.Deduction) error {
+func settle(ctx context.Context, tx *transaction, before, after stock.Deduction) error {
 	_, err := tx.ExecContext(ctx, updateDeduction, after.SKU, after.OrderID, string(after.Status), after.Quantity, after.Asked)
 	if err != nil || after.Quantity == before.Quantity || len(before.Parts) == 1 {
 		return err

@@ -17,7 +17,7 @@ const insertSegment = `INSERT INTO stock_segments (sku_id, segment, available) V
 
 // CreateSKU implements [stock.Store].
 func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (created bool, err error) {
-	err = s.inTx(ctx, func(tx *sql.Tx) error {
+	err = s.inTx(ctx, func(tx *transaction) error {
 		created, err = changed(tx.ExecContext(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, micros(at),
 			microsOrNull(sku.SaleStartsAt), microsOrNull(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity))
 		if err != nil {
@@ -56,7 +56,7 @@ func (r *termsRow) read() stock.Terms {
 
 const selectSKU = `SELECT k.name, k.initial, k.segments, ` + termsColumns + ` FROM skus k WHERE k.sku_id = $1`
 
-func sameSKU(ctx context.Context, tx *sql.Tx, sku stock.NewSKU) error {
+func sameSKU(ctx context.Context, tx *transaction, sku stock.NewSKU) error {
 	there := stock.NewSKU{SKU: sku.SKU}
 	var terms termsRow
 	err := tx.QueryRowContext(ctx, selectSKU, sku.SKU).

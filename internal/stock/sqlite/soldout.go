@@ -11,7 +11,7 @@ const selectAccepted = `SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT 
 
 // SoldOut implements [stock.Store].
 func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (empty stock.Emptiness, err error) {
-	err = s.snapshot(ctx, func(tx *sql.Tx) error {
+	err = s.snapshot(ctx, func(tx *transaction) error {
 		segments, err := readSegments(ctx, tx, sku)
 		if err != nil {
 			return err

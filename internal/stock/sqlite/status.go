@@ -19,7 +19,7 @@ WHERE k.sku_id = $1 ORDER BY g.segment`
 
 // Status implements [stock.Store]. What has expired counts as if its units were back.
 func (s *Store) Status(ctx context.Context, sku string, at time.Time) (status stock.Status, err error) {
-	err = s.snapshot(ctx, func(tx *sql.Tx) error {
+	err = s.snapshot(ctx, func(tx *transaction) error {
 		if status, err = readStatus(ctx, tx, sku, at); err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
@@ -23,23 +22,9 @@ import (
 
 // Store is a [stock.Store] on a SQLite file. It is safe for concurrent use.
 type Store struct {
-	writer *sql.DB // one connection; nil where the file was opened for reading
-	reader *sql.DB
+	writer *database // one connection; nil where the file was opened for reading
+	reader *database
 	turns  *turns // of those who write
-	prepared
-}
-
-// prepared are the writer's statements for batches: to prepare them each time took as long as ten inserts.
-type prepared struct {
-	selectSegment, insertDeduction, changeSegment *sql.Stmt
-	selectByIDs, selectUnits, addUnits            *sql.Stmt
-}
-
-func (p *prepared) byText() map[string]**sql.Stmt {
-	return map[string]**sql.Stmt{
-		selectSegment: &p.selectSegment, insertDeduction: &p.insertDeduction, changeSegment: &p.changeSegment,
-		selectByIDs: &p.selectByIDs, selectUnits: &p.selectUnits, addUnits: &p.addUnits,
-	}
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -53,9 +38,9 @@ const (
 
 // Open opens a database file, whose schema must be up to date.
 func Open(ctx context.Context, file string) (*Store, error) {
-	writer, err := sql.Open("sqlite", dsn(file, "synchronous(FULL)", "foreign_keys(ON)", walSize, cacheSize)+"&_txlock=immediate")
+	writer, err := openDatabase(dsn(file, "synchronous(FULL)", "foreign_keys(ON)", walSize, cacheSize) + "&_txlock=immediate")
 	if err != nil {
-		return nil, fmt.Errorf("open SQLite: %w", err)
+		return nil, err
 	}
 	writer.SetMaxOpenConns(1)
 	s, err := OpenReader(ctx, file)
@@ -63,26 +48,14 @@ func Open(ctx context.Context, file string) (*Store, error) {
 		return nil, errors.Join(err, writer.Close())
 	}
 	s.writer = writer
-	if err := s.prepare(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
 	return s, nil
-}
-
-func (s *Store) prepare(ctx context.Context) (err error) {
-	for text, to := range s.byText() {
-		if *to, err = s.writer.PrepareContext(ctx, text); err != nil {
-			return fmt.Errorf("prepare the statements of SQLite: %w", err)
-		}
-	}
-	return nil
 }
 
 // OpenReader opens a database file for reading alone, beside the process it belongs to. Writes fail.
 func OpenReader(ctx context.Context, file string) (*Store, error) {
-	reader, err := sql.Open("sqlite", dsn(file, "query_only(ON)"))
+	reader, err := openDatabase(dsn(file, "query_only(ON)"))
 	if err != nil {
-		return nil, fmt.Errorf("open SQLite: %w", err)
+		return nil, err
 	}
 	reader.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
 	s := &Store{reader: reader, turns: newTurns()}
@@ -110,7 +83,7 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Pool implements [stock.Store]: of the connection that writes and of those that read.
 func (s *Store) Pool() (p stock.Pool) {
-	for _, db := range []*sql.DB{s.reader, s.writer} {
+	for _, db := range []*database{s.reader, s.writer} {
 		if db == nil {
 			continue
 		}
@@ -128,11 +101,6 @@ func (s *Store) Pool() (p stock.Pool) {
 // Close closes the file.
 func (s *Store) Close() error {
 	err := s.reader.Close()
-	for _, statement := range s.byText() {
-		if *statement != nil {
-			err = errors.Join(err, (*statement).Close())
-		}
-	}
 	if s.writer != nil {
 		err = errors.Join(err, s.writer.Close())
 	}
@@ -140,7 +108,7 @@ func (s *Store) Close() error {
 }
 
 // inTx runs work in a transaction that nobody else's write can enter. An error of work rolls back.
-func (s *Store) inTx(ctx context.Context, work func(*sql.Tx) error) error {
+func (s *Store) inTx(ctx context.Context, work func(*transaction) error) error {
 	if s.writer == nil {
 		return errors.New("SQLite file was opened for reading")
 	}
@@ -148,9 +116,9 @@ func (s *Store) inTx(ctx context.Context, work func(*sql.Tx) error) error {
 		return err
 	}
 	defer s.turns.giveBack()
-	tx, err := s.writer.BeginTx(ctx, nil)
+	tx, err := s.writer.begin(ctx)
 	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return err
 	}
 	if err := work(tx); err != nil {
 		return translate(errors.Join(err, tx.Rollback()))
@@ -162,10 +130,10 @@ func (s *Store) inTx(ctx context.Context, work func(*sql.Tx) error) error {
 }
 
 // snapshot runs reads that see one state of the database. Writers go on beside it.
-func (s *Store) snapshot(ctx context.Context, read func(*sql.Tx) error) error {
-	tx, err := s.reader.BeginTx(ctx, nil)
+func (s *Store) snapshot(ctx context.Context, read func(*transaction) error) error {
+	tx, err := s.reader.begin(ctx)
 	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return err
 	}
 	defer tx.Rollback()
 	return read(tx)

@@ -1,0 +1,145 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// A database prepares each statement once, since to prepare one takes as long as ten inserts. The texts of statements are
+// constants, so there are not many.
+type database struct {
+	*sql.DB
+	mu       sync.Mutex
+	prepared map[string]*sql.Stmt // by text; nil for those that were first met in a transaction
+}
+
+func openDatabase(dsn string) (*database, error) {
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open SQLite: %w", err)
+	}
+	return &database{DB: db, prepared: make(map[string]*sql.Stmt)}, nil
+}
+
+// statement prepares a statement, or finds it. The caller is in no transaction, whose connection may be the only one.
+func (d *database) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if s := d.known(text); s != nil {
+		return s, nil
+	}
+	s, err := d.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if other := d.prepared[text]; other != nil { // somebody was quicker
+		return other, s.Close()
+	}
+	d.prepared[text] = s
+	return s, nil
+}
+
+// known returns a statement, or nil where there is none yet: then the next transaction will find it.
+func (d *database) known(text string) *sql.Stmt {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.prepared[text]
+	if s == nil {
+		d.prepared[text] = nil
+	}
+	return s
+}
+
+// wanted returns the texts of the statements that were met in a transaction, and are not prepared yet.
+func (d *database) wanted() (texts []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for text, s := range d.prepared {
+		if s == nil {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// QueryContext implements [querier].
+func (d *database) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	s, err := d.statement(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(ctx, args...)
+}
+
+// begin starts a transaction.
+func (d *database) begin(ctx context.Context) (*transaction, error) {
+	for _, text := range d.wanted() {
+		_, _ = d.statement(ctx, text) // whoever runs one that cannot be prepared is told why
+	}
+	tx, err := d.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	return &transaction{Tx: tx, db: d, prepared: make(map[string]*sql.Stmt)}, nil
+}
+
+// Close closes the statements and the connections.
+func (d *database) Close() (err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range d.prepared {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	return errors.Join(err, d.DB.Close())
+}
+
+// A transaction runs statements that are prepared. It belongs to one goroutine.
+type transaction struct {
+	*sql.Tx
+	db       *database
+	prepared map[string]*sql.Stmt // by text, for its connection
+}
+
+// statement returns nil where a statement cannot be prepared: to run it as it is will say why.
+func (t *transaction) statement(ctx context.Context, text string) *sql.Stmt {
+	if s := t.prepared[text]; s != nil {
+		return s
+	}
+	var s *sql.Stmt
+	if known := t.db.known(text); known != nil {
+		s = t.StmtContext(ctx, known)
+	} else if own, err := t.PrepareContext(ctx, text); err == nil {
+		s = own
+	}
+	t.prepared[text] = s
+	return s
+}
+
+// ExecContext implements [sql.Tx].
+func (t *transaction) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	if s := t.statement(ctx, text); s != nil {
+		return s.ExecContext(ctx, args...)
+	}
+	return t.Tx.ExecContext(ctx, text, args...)
+}
+
+// QueryContext implements [querier].
+func (t *transaction) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	if s := t.statement(ctx, text); s != nil {
+		return s.QueryContext(ctx, args...)
+	}
+	return t.Tx.QueryContext(ctx, text, args...)
+}
+
+// QueryRowContext implements [sql.Tx].
+func (t *transaction) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+	if s := t.statement(ctx, text); s != nil {
+		return s.QueryRowContext(ctx, args...)
+	}
+	return t.Tx.QueryRowContext(ctx, text, args...)
+}
