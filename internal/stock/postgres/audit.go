@@ -14,8 +14,7 @@ var auditSQL string
 
 // Audit implements [stock.Store].
 func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err error) {
-	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err = pgx.BeginTxFunc(ctx, s.pool, snapshot, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: beginSnapshot}, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, auditSQL, sku)
 		if err != nil {
 			return err

@@ -5,8 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"inventory/internal/stock"
 )
 
@@ -96,11 +94,6 @@ func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int,
 	return true, s.tellApart(ctx, batch, first, w, result)
 }
 
-// keepPlan lets the statement behind it, in the same trip and so in the same transaction, use the plan that its connection
-// has made of it before: to plan a batch costs as much as to write twenty rows. The sizes of tables, which differ from those
-// at that time, make no difference where each look-up has one index that fits, and may not read a table from end to end.
-const keepPlan = `SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
-
 // sendWhole sends the statement. Of a SKU with a buyer limit it looks for order ids that are there already before it counts
 // their buyers, if it is told to: that is a third look-up for each order, and new orders need none.
 func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c columns, look bool) (w whole, err error) {
@@ -112,10 +105,7 @@ func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c columns, loo
 	if batch.Limit > 0 {
 		sql, args, columns = deductLimitedSQL, append(args, batch.Limit, look), append(columns, &w.limited, &w.stale)
 	}
-	trip := &pgx.Batch{}
-	trip.Queue(keepPlan)
-	trip.Queue(sql, args...).QueryRow(func(row pgx.Row) error { return row.Scan(columns...) })
-	err = s.pool.SendBatch(ctx, trip).Close()
+	err = s.pool.QueryRow(ctx, sql, args...).Scan(columns...)
 	if !look {
 		w.limited = nil // some may be known
 	}

@@ -4,19 +4,60 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
 )
 
-// TestABatchKeepsItsPlan, and leaves its session as it was: other statements must be planned for tables as they are.
-func TestABatchKeepsItsPlan(t *testing.T) {
+// TestKeptPlansLookUpByIndex looks at the plans that are kept: in a database that is empty, as at the beginning of a sale,
+// and in one that has grown. Of a SKU there may be millions of orders, so none reads all of them.
+func TestKeptPlansLookUpByIndex(t *testing.T) {
 	t.Parallel()
+	conn := connection(t)
+	for _, state := range []string{"empty", "grown"} {
+		if state == "grown" {
+			grow(t, conn)
+		}
+		t.Run(state, func(t *testing.T) {
+			for name, statement := range postgres.Statements() {
+				plan := keptPlan(t, conn, statement)
+				if why := slow(plan); why != "" && name != "selectAccepted" { // which wants all orders of a SKU
+					t.Errorf("%s: %s\n%s", name, why, strings.Join(plan, "\n"))
+				}
+			}
+		})
+	}
+}
+
+// slow tells what is slow about a plan, where something is.
+func slow(plan []string) string {
+	second := map[string]string{"deductions_pkey": "order_id", "deduction_parts_pkey": "order_id", "buyers_pkey": "buyer_id"}
+	for i, line := range plan {
+		if strings.Contains(line, "Seq Scan") || strings.Contains(line, "JIT") {
+			return strings.TrimSpace(line)
+		}
+		if strings.Contains(line, "Index Scan using deductions_by_expiry") && (i+1 == len(plan) || !strings.Contains(plan[i+1], "expires_at")) {
+			return "deductions_by_expiry without expires_at"
+		}
+		for index, column := range second {
+			if !strings.Contains(line, "Scan") || !strings.Contains(line, index) {
+				continue
+			}
+			if i+1 == len(plan) || !strings.Contains(plan[i+1], "Index Cond") || !strings.Contains(plan[i+1], column+" = ") {
+				return index + " without " + column
+			}
+		}
+	}
+	return ""
+}
+
+// connection is one of a store's, on a database of its own.
+func connection(t *testing.T) *pgx.Conn {
+	t.Helper()
 	url, drop, err := server.CreateDatabase(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -37,36 +78,51 @@ func TestABatchKeepsItsPlan(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for _, limit := range []int64{0, 3} {
-		sku := fmt.Sprint("limit-", limit)
-		_, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 9, Segments: 1, Terms: stock.Terms{PerBuyerLimit: limit}}, time.Now())
-		if err != nil {
+	return only
+}
+
+// grow fills the tables: a SKU with very many orders, and very many SKUs with few.
+func grow(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	for _, statement := range []string{
+		`INSERT INTO skus (sku_id, name, initial, segments, created_at) SELECT 'sku-' || n, '', 100000, 2, now() FROM generate_series(1, 2000) n`,
+		`INSERT INTO stock_segments (sku_id, segment, available) SELECT 'sku-' || n, s, 1 FROM generate_series(1, 2000) n, generate_series(0, 1) s`,
+		`INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, created_at)
+		 SELECT 'sku-' || CASE WHEN n <= 50000 THEN 1 ELSE n % 2000 + 1 END, 'order-' || n, 'buyer-' || n, 1, 0, 'committed', now()
+		 FROM generate_series(1, 60000) n`,
+		`INSERT INTO buyers (sku_id, buyer_id, units, most) SELECT 'sku-1', 'buyer-' || n, 1, 1 FROM generate_series(1, 50000) n`,
+		`INSERT INTO movements (sku_id, ref, kind, quantity, reason, created_at) SELECT 'sku-1', 'ref-' || n, 'restock', 1, '', now() FROM generate_series(1, 2000) n`,
+		`ANALYZE`,
+	} {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
-		for _, id := range []string{"a", "b", "c"} {
-			order := stock.Order{OrderID: id, BuyerID: id, Quantity: 1}
-			batch := stock.Batch{SKU: sku, Layout: 1, Limit: limit, At: time.Now(), Orders: []stock.Order{order}}
-			if _, err := store.Deduct(t.Context(), batch); err != nil {
-				t.Fatal(err)
-			}
-		}
 	}
-	rows, err := only.Query(t.Context(), `
-SELECT generic_plans, custom_plans, current_setting('plan_cache_mode') || ', ' || current_setting('enable_seqscan')
-FROM pg_prepared_statements WHERE statement LIKE '-- Take a batch%'`)
+}
+
+// keptPlan is the plan of a statement for any arguments.
+func keptPlan(t *testing.T, conn *pgx.Conn, statement string) []string {
+	t.Helper()
+	prepared, err := conn.Prepare(t.Context(), "kept", statement)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept, anew, statements int
-	var session string
-	_, err = pgx.ForEachRow(rows, []any{&kept, &anew, &session}, func() error {
-		statements++
-		if kept != 3 || anew != 0 || session != "force_custom_plan, on" {
-			t.Errorf("of three batches %d used the plan that was kept and %d another; afterwards the session has %s", kept, anew, session)
-		}
-		return nil
-	})
-	if err != nil || statements != 2 {
-		t.Errorf("%d statements take a batch, %v", statements, err)
+	nulls := strings.TrimSuffix(strings.Repeat("NULL, ", len(prepared.ParamOIDs)), ", ")
+	rows, err := conn.Query(t.Context(), fmt.Sprintf("EXPLAIN (COSTS OFF) EXECUTE kept (%s)", nulls), pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		t.Fatal(err)
 	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(statement, err)
+	}
+	var kept bool
+	err = conn.QueryRow(t.Context(), `SELECT generic_plans = 1 AND custom_plans = 0 FROM pg_prepared_statements WHERE name = 'kept'`).Scan(&kept)
+	if err != nil || !kept {
+		t.Fatalf("a plan for these arguments alone, which is not kept, %v: %s", err, statement)
+	}
+	if err := conn.Deallocate(t.Context(), "kept"); err != nil {
+		t.Fatal(err)
+	}
+	return lines
 }

@@ -38,7 +38,11 @@ UPDATE deductions d SET status = new.status, quantity = new.quantity, asked = nu
 FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[]) AS new (order_id, status, quantity, asked)
 WHERE d.ctid = (SELECT ctid FROM deductions WHERE sku_id = $1 AND order_id = new.order_id)`
 
-const deleteParts = `DELETE FROM deduction_parts WHERE sku_id = $1 AND order_id = ANY ($2::text[])`
+const deleteParts = `
+DELETE FROM deduction_parts
+WHERE ctid = ANY (ARRAY(
+    SELECT p.ctid FROM unnest($2::text[]) AS asked (id)
+    CROSS JOIN LATERAL (SELECT ctid FROM deduction_parts WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS p))`
 
 // Settle implements [stock.Store].
 //

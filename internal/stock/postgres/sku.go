@@ -110,7 +110,9 @@ FROM skus k CROSS JOIN (
     SELECT array_agg(segment) AS segments, array_agg(units) AS units
     FROM (
         SELECT coalesce(p.segment, d.segment) AS segment, sum(coalesce(p.quantity, d.quantity)) AS units
-        FROM deductions d LEFT JOIN deduction_parts p USING (sku_id, order_id)
+        FROM deductions d LEFT JOIN LATERAL (
+            SELECT segment, quantity FROM deduction_parts WHERE sku_id = $1 AND order_id = d.order_id OFFSET 0
+        ) p ON true
         WHERE d.sku_id = $1 AND d.status = 'reserved' AND d.expires_at <= $2
         GROUP BY 1
     ) back

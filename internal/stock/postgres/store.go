@@ -55,9 +55,7 @@ func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...
 	}
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	limitSessions(config.ConnConfig)
-	// A plan that is kept is one for the size that tables had when it was made: in a sale that begins with empty tables,
-	// to read them from end to end. Statements for which that cannot be say so; see keepPlan.
-	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+	keepPlans(config.ConnConfig)
 	for _, change := range configure {
 		change(config)
 	}
