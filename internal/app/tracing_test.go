@@ -112,10 +112,8 @@ func TestTraces(t *testing.T) {
 		t.Errorf("a deduction has spans %v, want one in trace %s", deduct, traceID)
 	}
 	batch := spans.named("batch")
-	trips := spans.named("batch start", batch...) // as otelpgx names the statements of one trip
-	if len(batch) != 1 || len(trips) != 1 || attributeOf(batch[0].GetAttributes(), "inventory.sku") != "traced" ||
-		len(spans.named("WITH", trips...)) != 1 {
-		t.Errorf("its batch has spans %v with trips %v and statements %v", batch, trips, spans.named("WITH", trips...))
+	if len(batch) != 1 || attributeOf(batch[0].GetAttributes(), "inventory.sku") != "traced" || len(spans.named("WITH", batch...)) != 1 {
+		t.Errorf("its batch has spans %v with statements %v", batch, spans.named("WITH", batch...))
 	}
 	if len(spans.named("evalsha")) == 0 {
 		t.Error("the lock has no span")
