@@ -4,10 +4,14 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
 
 	"inventory/internal/stock"
 )
@@ -34,14 +38,31 @@ func (o *Outbox) On(ctx context.Context) error { return o.change(ctx, outboxOnSQ
 // Off implements [stock.Outbox].
 func (o *Outbox) Off(ctx context.Context) error { return o.change(ctx, outboxOffSQL) }
 
+// lockTries is how often a change waits for its turn, for as long as a connection waits. SQLite gives the file to whoever
+// asks when it is free, and a store that sells without a pause nearly always asks first.
+const lockTries = 6
+
 func (o *Outbox) change(ctx context.Context, statements string) error {
-	return outboxError("change", o.store.inTx(ctx, func(tx *transaction) error {
-		if _, err := tx.Tx.ExecContext(ctx, `SELECT 1 FROM outbox LIMIT 0`); err != nil {
+	var err error
+	for range lockTries {
+		err = o.store.inTx(ctx, func(tx *transaction) error {
+			if _, err := tx.Tx.ExecContext(ctx, `SELECT 1 FROM outbox LIMIT 0`); err != nil {
+				return err
+			}
+			_, err := tx.Tx.ExecContext(ctx, statements) // there are several in the text
 			return err
+		})
+		if !busy(err) {
+			break
 		}
-		_, err := tx.Tx.ExecContext(ctx, statements) // there are several in the text
-		return err
-	}))
+	}
+	return outboxError("change", err)
+}
+
+// busy tells whether others had the file for all the time.
+func busy(err error) bool {
+	var e *driver.Error
+	return errors.As(err, &e) && e.Code()&0xff == codes.SQLITE_BUSY
 }
 
 const readOutbox = `
