@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"inventory/internal/app"
@@ -26,6 +27,7 @@ type serveCommand struct {
 	logFlags
 	Listen       string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
 	AdminListen  string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
+	AnswerWithin time.Duration `help:"Time after which nothing is written for a request any more, from when it was read, such as 2s. Whoever got no answer by then may take the next one as final." default:"2s"`
 	DrainTimeout time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
 }
 
@@ -34,8 +36,14 @@ func (c *serveCommand) Validate() error {
 	if c.DrainTimeout <= 0 {
 		return errors.New("--drain-timeout must be more than 0s")
 	}
+	if c.AnswerWithin < leastAnswerWithin {
+		return fmt.Errorf("--answer-within must be %s or more", leastAnswerWithin)
+	}
 	return c.accessFlags.check()
 }
+
+// leastAnswerWithin leaves an order the time to stand in a queue, wait for a lock and be written.
+const leastAnswerWithin = 200 * time.Millisecond
 
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
@@ -43,7 +51,7 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	log := c.logger(s.Err)
 	config := app.Config{
 		Listen: c.Listen, AdminListen: c.AdminListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
-		Lock: c.Lock, DrainTimeout: c.DrainTimeout, Logger: log,
+		Lock: c.Lock, AnswerWithin: c.AnswerWithin, DrainTimeout: c.DrainTimeout, Logger: log,
 	}
 	c.accessFlags.into(&config)
 	a, err := app.Start(ctx, config)

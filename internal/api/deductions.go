@@ -32,6 +32,10 @@ type partAnswer struct {
 }
 
 func (s *server) deduct(c echo.Context) error {
+	deadline, err := s.deadlineOf(c.Request()) // before the body, for which it may have to wait
+	if err != nil {
+		return err
+	}
 	buffer := s.buffers.Get().(*[]byte)
 	defer s.buffers.Put(buffer)
 	order, err := readOrder(c, buffer)
@@ -41,7 +45,7 @@ func (s *server) deduct(c echo.Context) error {
 	if order.BuyerID, err = buyerFor(c, order.BuyerID); err != nil {
 		return err
 	}
-	d, created, err := s.service.Deduct(c.Request().Context(), param(c, "sku"), order)
+	d, created, err := s.service.Deduct(waitUntil(c.Request().Context(), deadline), param(c, "sku"), order)
 	if err != nil {
 		return err
 	}

@@ -42,18 +42,18 @@ type route struct {
 // buyerFor whom a request may be for: see caller.go.
 func (s *server) routes() []route {
 	return append(docsRoutes(), []route{
-		{http.MethodPut, "/v1/skus/:sku", admins, timed(s.createSKU)},
+		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
 		// The lane of the hot one keeps the time.
 		{http.MethodPost, "/v1/skus/:sku/deductions", buyers, s.deduct},
 		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, timed(s.readDeduction)},
-		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", buyers, timed(s.commit)},
-		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, timed(s.cancel)},
-		{http.MethodPost, "/v1/orders", buyers, timed(s.placeOrder)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", buyers, s.bounded(s.commit)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, s.bounded(s.cancel)},
+		{http.MethodPost, "/v1/orders", buyers, s.bounded(s.placeOrder)},
 		{http.MethodGet, "/v1/events", buyers, s.watchEvents}, // goes on for as long as its listener wants
-		{http.MethodPost, "/v1/skus/:sku/restock", admins, timed(s.restock)},
-		{http.MethodPost, "/v1/skus/:sku/adjust", admins, timed(s.adjust)},
-		{http.MethodPost, "/v1/skus/:sku/resegment", admins, timed(s.resegment)},
+		{http.MethodPost, "/v1/skus/:sku/restock", admins, s.bounded(s.restock)},
+		{http.MethodPost, "/v1/skus/:sku/adjust", admins, s.bounded(s.adjust)},
+		{http.MethodPost, "/v1/skus/:sku/resegment", admins, s.bounded(s.resegment)},
 		{http.MethodGet, "/v1/skus/:sku/movements", admins, timed(s.readMovements)},
 		{http.MethodGet, "/v1/skus/:sku/audit", admins, timed(s.auditSKU)},
 		{http.MethodGet, "/v1/audit", admins, timed(s.audit)},

@@ -8,6 +8,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"log/slog"
@@ -30,7 +31,7 @@ var document []byte
 // Limits of a request.
 const (
 	maxBodyBytes   = 128 << 10        // an order of stock.MaxLines with the longest SKUs fits
-	requestTimeout = 15 * time.Second // after this the caller is told that the outcome is not known
+	requestTimeout = 15 * time.Second // for what only reads
 )
 
 // Config holds what the public handler is made of.
@@ -42,6 +43,9 @@ type Config struct {
 	Guard   *access.Guard   // nil: everybody may do everything
 	Limiter *access.Limiter // nil: as often as they like
 	Streams Streams
+	// AnswerWithin is how long after it was read something may be written for a request; 0 is
+	// stock.DefaultAnswerWithin.
+	AnswerWithin time.Duration
 	Traces  trace.TracerProvider // nil: none
 }
 
@@ -53,6 +57,8 @@ type server struct {
 	guard   *access.Guard
 	limiter *access.Limiter
 	streams Streams
+	// answerWithin is how long after it was read something may be written for a request.
+	answerWithin time.Duration
 	buffers sync.Pool // of *[]byte, for bodies
 }
 
@@ -62,6 +68,7 @@ func New(c Config) http.Handler { return withRequestID(newPublic(c)) }
 func newPublic(c Config) *echo.Echo {
 	s := &server{
 		service: c.Service, events: c.Events, log: c.Logger, guard: c.Guard, limiter: c.Limiter, streams: c.Streams.withDefaults(),
+		answerWithin: cmp.Or(c.AnswerWithin, stock.DefaultAnswerWithin),
 	}
 	s.buffers.New = func() any { return new([]byte) }
 	e := newEcho(s.log)

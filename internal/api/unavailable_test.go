@@ -60,6 +60,10 @@ func (s brokenStore) Movements(context.Context, string, stock.Position, int) ([]
 	return nil, s.err
 }
 
+func (s brokenStore) Expire(context.Context, string, time.Time) (int, error) {
+	return 0, s.err
+}
+
 func (s brokenStore) Audit(context.Context, string) (stock.Audit, error) {
 	return stock.Audit{}, s.err
 }

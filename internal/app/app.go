@@ -96,6 +96,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	api.WatchPool(registry, a.store.Pool)
 	public := api.Config{
 		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
+		AnswerWithin: a.config.AnswerWithin,
 	}
 	if a.traces != nil {
 		public.Traces = a.traces.provider
@@ -143,7 +144,9 @@ func redisName(c Config) string {
 
 // openService starts the stock service, on Redis locks where they are wanted.
 func (a *App) openService(ctx context.Context, observer stock.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
-	config := stock.Config{Store: a.store, Lanes: a.lanes, Observer: observer, Logger: a.config.Logger}
+	config := stock.Config{
+		Store: a.store, Lanes: a.lanes, Observer: observer, AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger,
+	}
 	if a.config.Lock != LockNone {
 		if redis, err = a.openRedis(ctx); err != nil {
 			return nil, err
@@ -173,7 +176,7 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 	}
 	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
 	a.public, a.admin = a.newServer(public, answerTimeout), a.newServer(admin, profileLimit)
-	a.public.TLSConfig = a.tls
+	a.public.TLSConfig, a.public.ConnContext = a.tls, api.ConnContext
 	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
 	a.patient = newPatientListener(publicAt)
 	a.serving.Go(func() error { return serve(a.public, a.patient) })

@@ -36,6 +36,7 @@ type Config struct {
 	RateBurst      int           // requests that a caller may send at once; 0: as many as in a second
 	TLSCert        string        // PEM file of the public listener's certificate; "": it does not encrypt
 	TLSKey         string        // PEM file of the certificate's key
+	AnswerWithin   time.Duration // how long after it was read something may be written for a request; 0: 2 s
 	DrainTimeout   time.Duration // for requests in flight when the service stops
 	Logger         *slog.Logger  // nil: none
 }

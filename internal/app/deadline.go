@@ -83,6 +83,9 @@ type patience struct {
 	kept  bool      // the connection itself has one
 }
 
+// NetConn returns the connection itself.
+func (c *patientConn) NetConn() net.Conn { return c.Conn }
+
 // SetReadDeadline sets when reads fail; the zero time is never.
 func (c *patientConn) SetReadDeadline(t time.Time) error {
 	return c.set(&c.read, t, c.Conn.SetReadDeadline)

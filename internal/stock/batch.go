@@ -44,8 +44,10 @@ type Demand struct {
 	Orders []Order
 	// Known are the deductions that the order ids have already.
 	Known map[string]Deduction
-	Limit int64            // per buyer; 0: none
-	Taken map[string]int64 // by each buyer of the orders, where there is a limit; it is kept up to date
+	// Closed says that the SKU is not sold at the instant of the decision.
+	Closed bool
+	Limit  int64            // per buyer; 0: none
+	Taken  map[string]int64 // by each buyer of the orders, where there is a limit; it is kept up to date
 }
 
 // Admit goes through the orders in turn and takes each that still fits into the available units and into its buyer's
@@ -61,6 +63,8 @@ func (d Demand) Admit(candidates []int, available int64, outcomes []Outcome) (ad
 		o := d.Orders[i]
 		if known, ok := d.Known[o.OrderID]; ok {
 			outcomes[i] = Outcome{Verdict: Known, Deduction: known}
+		} else if d.Closed {
+			outcomes[i] = Outcome{Verdict: Closed}
 		} else if d.Limit > 0 && d.Taken[o.BuyerID]+o.Quantity > d.Limit {
 			outcomes[i] = Outcome{Verdict: Limited}
 		} else if o.Quantity > available {

@@ -145,7 +145,8 @@ func (w *world) start(observer stock.Observer) *stock.Service {
 
 func (w *world) startOn(store stock.Store, observer stock.Observer) *stock.Service {
 	w.Helper()
-	config := stock.Config{Store: store, Observer: observer}
+	// A machine that is busy otherwise is no reason to refuse.
+	config := stock.Config{Store: store, Observer: observer, AnswerWithin: time.Minute}
 	if w.clock != nil {
 		config.Clock = w.clock.now
 	}

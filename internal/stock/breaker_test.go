@@ -66,6 +66,9 @@ func (endless) Look(_ context.Context, skus ...string) (map[string]stock.View, e
 	return views, nil
 }
 
+// Now is the clock of the process.
+func (endless) Now() time.Time { return time.Now() }
+
 // Expired tells of none.
 func (endless) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
 

@@ -44,13 +44,7 @@ func (l *lane) refuseLimited(ctx context.Context, limited []*request, stale bool
 		return nil
 	}
 	if stale && l.sweeps < maxSweeps {
-		l.sweeps++
-		l.levels = nil
-		if _, err := l.service.expire(ctx, l.sku); err != nil {
-			refuseAll(limited, err) // here: others of their batch have answers, and it must not be done over
-			return nil
-		}
-		return limited
+		return l.sweep(ctx, limited)
 	}
 	refusal := BuyerLimited(l.sku, l.terms.PerBuyerLimit)
 	least := make(map[string]int64, len(limited)) // units that are too many, per buyer
@@ -69,6 +63,18 @@ func (l *lane) refuseLimited(ctx context.Context, limited []*request, stale bool
 	}
 	refuseAll(unknown, refusal)
 	return nil
+}
+
+// sweep gives back what has expired, and returns the requests that wait for it, to be tried again. Where it fails, it
+// answers them here: others of their batch have answers, and it must not be done over.
+func (l *lane) sweep(ctx context.Context, waiting []*request) (again []*request) {
+	l.sweeps++
+	l.levels = nil
+	if _, err := l.service.expire(ctx, l.sku); err != nil {
+		refuseAll(waiting, err)
+		return nil
+	}
+	return waiting
 }
 
 func refuseAll(requests []*request, err error) {

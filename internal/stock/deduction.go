@@ -48,13 +48,8 @@ type Deduction struct {
 	Parts      []Part        // what each segment gave, ascending; only [Service.Deduction] fills it
 }
 
-// At returns the deduction as it is at an instant: a reservation expires on time, not when somebody notices.
-func (d Deduction) At(at time.Time) Deduction {
-	if d.Status == StatusReserved && !at.Before(d.ExpiresAt) {
-		d.Status = StatusExpired
-	}
-	return d
-}
+// due tells whether it is a reservation whose time has come: whoever meets it ends it.
+func (d Deduction) due(at time.Time) bool { return d.Status == StatusReserved && !at.Before(d.ExpiresAt) }
 
 // Part is what one segment gave to a deduction.
 type Part struct {

@@ -80,6 +80,13 @@ var ErrLayout = errors.New("the SKU has other segments now")
 // limit with reservations that have expired. Nothing was written; all segments together may fill the line.
 var ErrSpread = errors.New("one segment does not fill its line")
 
+// ErrStale is returned by [Store.Order] for what more reservations may change that have expired than one transaction gives
+// back. Nothing was written; after [Store.Expire] it may be tried again.
+var ErrStale = errors.New("more reservations have expired than one transaction gives back")
+
+// ErrLate is returned by a [Store] that came to a write after its deadline. Nothing was written, nor will be.
+var ErrLate = errors.New("the deadline has passed")
+
 // ErrGuard is wrapped by a [Store] when a constraint fired that the statements before it should have made
 // impossible: a bug, or somebody else writing to the tables. Nothing was written.
 var ErrGuard = errors.New("database guard fired")
@@ -104,9 +111,13 @@ func unavailable(err error, doing string) error {
 	if errors.As(err, &e) {
 		return err
 	}
+	message := "the outcome is not known; send the same request again to learn it"
+	if errors.Is(err, ErrLate) {
+		message = "it was too late to carry out the request; send it again"
+	}
 	return &Error{
 		Code:    CodeUnavailable,
-		Message: "the outcome is not known; send the same request again to learn it",
+		Message: message,
 		Err:     fmt.Errorf("%s: %w", doing, err),
 	}
 }

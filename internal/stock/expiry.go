@@ -30,7 +30,7 @@ func (s *Service) sweep() {
 func (s *Service) sweepOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	skus, err := s.store.Expired(ctx, s.now(), sweptSKUs)
+	skus, err := s.store.Expired(ctx, s.at(), sweptSKUs)
 	if err != nil {
 		return err
 	}
@@ -42,17 +42,28 @@ func (s *Service) sweepOnce(ctx context.Context) error {
 	return nil
 }
 
-// expire gives back the units of a SKU's expired reservations, and tells of how many.
+// expire gives back the units of a SKU's expired reservations, and tells of how many. One caller of each SKU does so at a
+// time, for all who ask meanwhile.
 func (s *Service) expire(ctx context.Context, sku string) (reservations int, err error) {
-	reservations, err = s.store.Expire(ctx, sku, s.now())
-	if err != nil {
-		return 0, unavailable(err, "give back expired reservations")
-	}
+	did, err, _ := s.expiring.Do(sku, func() (any, error) { return s.store.Expire(ctx, sku, s.at()) })
+	reservations, _ = did.(int)
 	if reservations > 0 {
 		s.noteExpired(sku, reservations)
 		s.forget(sku)
 	}
+	if err != nil {
+		return reservations, unavailable(err, "give back expired reservations")
+	}
 	return reservations, nil
+}
+
+// current is a deduction as it may be told: a reservation whose time has come is ended first, so that nobody is told what
+// a commit undoes that was under way.
+func (s *Service) current(ctx context.Context, d Deduction) (Deduction, error) {
+	if !d.due(s.now()) {
+		return d, nil
+	}
+	return s.Settle(ctx, d.SKU, Wish{OrderID: d.OrderID, Look: true})
 }
 
 func (s *Service) noteExpired(sku string, reservations int) {

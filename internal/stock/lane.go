@@ -14,11 +14,11 @@ import (
 const (
 	batchLimit = 256                    // orders of one write; more, where more than batchParts times as many wait
 	batchParts = 4                      // of a long queue, which one write takes one of
-	queueWait  = 4 * time.Second        // an order that has waited for longer is not started; with writeLimit, every caller knows within 15 s
+	queueWait  = 4 * time.Second        // an order that has waited for longer is not started
 	maxHops    = 4                      // segments tried before a merge
 	maxLayouts = 8                      // resegments that may come between, before a batch is given up
 	laneIdle   = time.Second            // a lane without work for this long ends
-	writeLimit = 10 * time.Second       // for all that one batch needs of the store
+	writeLimit = 10 * time.Second       // for what nobody waits for
 	soldOutFor = time.Second            // for this long a refusal may rest on one look at the rows
 	lockWait   = 100 * time.Millisecond // for the locks of a batch, and again for those of a merge, before it goes on under the guard
 	lockTurn   = 25 * time.Millisecond  // a busy lane offers its lock to other processes this often
@@ -106,7 +106,7 @@ func (s *Service) within(d time.Duration, signal <-chan struct{}) bool {
 
 // serve answers every request of a batch.
 func (l *lane) serve(batch []*request) {
-	ctx, cancel := context.WithTimeout(l.service.base, writeLimit)
+	ctx, cancel := context.WithDeadline(l.service.base, latest(batch))
 	defer cancel()
 	taken := time.Now()
 	for _, r := range batch {
@@ -154,6 +154,9 @@ func (l *lane) sell(ctx context.Context, pending []*request) ([]*request, error)
 			layouts++
 			l.levels = nil
 			continue
+		}
+		if err == nil && len(pending) > 0 {
+			err = context.Cause(ctx)
 		}
 		if err != nil {
 			return pending, unavailable(err, "sell")
@@ -215,11 +218,15 @@ func (l *lane) deduct(ctx context.Context, pending []*request) ([]*request, erro
 	return append(rest, short...), err
 }
 
-// write answers requests from the lane's segment, and returns those that turn out short.
+// write answers requests from the lane's segment, and returns those that turn out short, or were together with one that
+// came too late.
 func (l *lane) write(ctx context.Context, requests []*request) (short []*request, err error) {
+	if requests = present(requests); len(requests) == 0 {
+		return nil, nil
+	}
 	batch := Batch{
-		SKU: l.sku, Layout: l.layout, Segment: l.segment, Limit: l.terms.PerBuyerLimit, At: l.service.now(), Orders: orders(requests),
-		Again: l.again > 0,
+		SKU: l.sku, Layout: l.layout, Segment: l.segment, Limit: l.terms.PerBuyerLimit, Window: l.terms.Window(),
+		Deadline: earliest(requests), At: l.service.at(), Orders: orders(requests), Again: l.again > 0,
 	}
 	start := time.Now()
 	var result BatchResult
@@ -228,11 +235,14 @@ func (l *lane) write(ctx context.Context, requests []*request) (short []*request
 		result, err = l.service.store.Deduct(ctx, batch)
 		return err
 	})
+	if errors.Is(err, ErrLate) {
+		return requests, nil
+	}
 	if err != nil {
 		l.noteGuard(err)
 		return requests, err
 	}
-	l.noteSold(EventSale, batch.At, result.Outcomes)
+	l.noteSold(EventSale, result.At, result.Outcomes)
 	l.levels[l.segment] = result.Available
 	l.expect(result.Outcomes)
 	l.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
@@ -243,8 +253,10 @@ func (l *lane) write(ctx context.Context, requests []*request) (short []*request
 			short = append(short, r)
 		case Limited:
 			limited = append(limited, r)
+		case Closed:
+			r.refuse(batch.Window.Refusal(l.sku, result.At))
 		default:
-			r.settle(o, batch.At)
+			r.settle(o)
 		}
 	}
 	return append(short, l.refuseLimited(ctx, limited, result.Stale)...), nil
@@ -262,11 +274,10 @@ func (l *lane) expect(outcomes []Outcome) {
 // halves of a half, until whoever violates it stands alone and is refused: one poisoned order must not cost its
 // neighbours their answers. It returns the requests that have no answer, and the error they share.
 func apart(requests []*request, work func([]*request) ([]*request, error)) (rest []*request, err error) {
-	rest, err = work(requests)
+	requests, err = work(requests)
 	if !errors.Is(err, ErrGuard) || len(requests) == 1 {
-		return rest, err
+		return requests, err
 	}
-	rest = nil
 	half := len(requests) / 2
 	for at, part := range [][]*request{requests[:half], requests[half:]} {
 		left, err := apart(part, work)
@@ -310,12 +321,12 @@ func (s *Service) noteGuard(sku string, err error) {
 }
 
 // settle answers a request that was accepted, now or before.
-func (r *request) settle(o Outcome, at time.Time) {
+func (r *request) settle(o Outcome) {
 	switch {
 	case o.Verdict == Accepted:
 		r.answer <- answer{deduction: o.Deduction, created: true}
 	case o.Deduction.answers(r.order):
-		r.answer <- answer{deduction: o.Deduction.At(at)}
+		r.answer <- answer{deduction: o.Deduction}
 	default:
 		r.refuse(OrderIDReused())
 	}

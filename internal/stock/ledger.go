@@ -14,9 +14,14 @@ func (s *Service) Move(ctx context.Context, m Movement) (created bool, err error
 	if err := m.check(); err != nil {
 		return false, err
 	}
-	m.At = s.now()
-	writing, done := uninterrupted(ctx)
+	m.At = s.at()
+	writing, done := s.uninterrupted(ctx)
 	defer done()
+	if m.Quantity <= 0 { // what it takes away or spreads may have to come back first
+		if _, err := s.expire(writing, m.SKU); err != nil {
+			return false, err
+		}
+	}
 	switch m.Kind {
 	case Resegmented:
 		created, err = s.resegment(writing, m)
@@ -31,7 +36,7 @@ func (s *Service) Move(ctx context.Context, m Movement) (created bool, err error
 		return false, unavailable(err, string(m.Kind))
 	}
 	if created && m.Quantity > 0 {
-		s.events.Publish(Event{Kind: EventBackInStock, SKU: m.SKU, Units: m.Quantity, At: m.At})
+		s.events.Publish(Event{Kind: EventBackInStock, SKU: m.SKU, Units: m.Quantity, At: s.now()})
 	}
 	return created, nil
 }

@@ -2,6 +2,7 @@ package stock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,13 +20,22 @@ func (l *lane) mergeTogether(ctx context.Context, pending []*request) ([]*reques
 	start := time.Now()
 	holds, locked, unlock := l.lockSegments(ctx, l.stocked())
 	defer unlock()
-	merge := Merge{SKU: l.sku, Layout: l.layout, Limit: l.terms.PerBuyerLimit, At: l.service.now(), Orders: orders(pending)}
+	if pending = present(pending); len(pending) == 0 {
+		return nil, nil
+	}
+	merge := Merge{
+		SKU: l.sku, Layout: l.layout, Limit: l.terms.PerBuyerLimit, Window: l.terms.Window(),
+		Deadline: earliest(pending), At: l.service.at(), Orders: orders(pending),
+	}
 	var result MergeResult
 	err := l.writeFenced(ctx, holds, func(fences map[int]Fence) (err error) {
 		merge.Fences = fences
 		result, err = l.service.store.Merge(ctx, merge)
 		return err
 	})
+	if errors.Is(err, ErrLate) {
+		return pending, nil
+	}
 	if err != nil {
 		l.noteGuard(err)
 		l.levels = nil
@@ -33,25 +43,38 @@ func (l *lane) mergeTogether(ctx context.Context, pending []*request) ([]*reques
 	}
 	l.service.observer.MergeWritten(len(pending), result.Merged, time.Since(start), locked && merge.Fences != nil)
 	l.service.noteExpired(l.sku, result.Expired)
-	l.noteSold(EventMerge, merge.At, result.Outcomes)
+	l.noteSold(EventMerge, result.At, result.Outcomes)
 	l.levels = result.Segments
 	if sumOf(l.levels) == 0 {
 		l.soldOut, l.until = start, result.Until // the rows were read later; the earlier instant is the safe one
 		l.service.remember(l.sku)
-		l.service.events.Publish(Event{Kind: EventSoldOut, SKU: l.sku, At: merge.At})
+		l.service.events.Publish(Event{Kind: EventSoldOut, SKU: l.sku, At: result.At})
 	}
-	var limited []*request
-	for i, r := range pending {
-		switch o := result.Outcomes[i]; o.Verdict {
-		case Short:
+	return l.answerMerge(ctx, pending, result), nil
+}
+
+// answerMerge answers the requests of a merge, and returns those that may be tried again.
+func (l *lane) answerMerge(ctx context.Context, requests []*request, result MergeResult) (again []*request) {
+	stale := result.Stale && l.sweeps < maxSweeps
+	var waiting, limited []*request
+	for i, r := range requests {
+		switch o := result.Outcomes[i]; {
+		case stale && (o.Verdict == Short || o.Verdict == Limited):
+			waiting = append(waiting, r)
+		case o.Verdict == Short:
 			r.refuse(Shortage(l.sku, o.Available))
-		case Limited:
+		case o.Verdict == Limited:
 			limited = append(limited, r)
+		case o.Verdict == Closed:
+			r.refuse(l.terms.Window().Refusal(l.sku, result.At))
 		default:
-			r.settle(o, merge.At)
+			r.settle(o)
 		}
 	}
-	return l.refuseLimited(ctx, limited, false), nil
+	if len(waiting) > 0 {
+		return l.sweep(ctx, waiting)
+	}
+	return l.refuseLimited(ctx, limited, false)
 }
 
 // lockSegments takes the locks of the segments, within lockWait in all, and returns a hold for each. If they are not

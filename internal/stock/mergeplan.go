@@ -15,6 +15,7 @@ type MergePlan struct {
 	Parts    map[int][]Part
 	Changes  []int64 // per segment, may be zero
 	Segments []int64 // per segment, what it holds afterwards
+	Reserved []int64 // per segment, what reservations take from it
 	Merged   int     // orders with more than one part
 }
 
@@ -33,7 +34,7 @@ func PlanMerge(segments []int64, demand Demand, candidates []int, outcomes []Out
 		left[i] = available
 		total += available
 	}
-	plan := MergePlan{Segments: left, Parts: make(map[int][]Part)}
+	plan := MergePlan{Segments: left, Reserved: make([]int64, len(segments)), Parts: make(map[int][]Part)}
 	plan.Admitted = demand.Admit(candidates, total, outcomes)
 	var largest int64
 	for _, i := range plan.Admitted {
@@ -43,6 +44,11 @@ func PlanMerge(segments []int64, demand Demand, candidates []int, outcomes []Out
 			plan.Merged++
 		}
 		largest = max(largest, demand.Orders[i].Quantity)
+		if demand.Orders[i].ReserveFor > 0 {
+			for _, part := range parts {
+				plan.Reserved[part.Segment] += part.Quantity
+			}
+		}
 	}
 	if home := fullest(left); left[home] < largest {
 		topUp(left, home, gatheredOrders*largest)

@@ -87,7 +87,7 @@ func (o MultiOrder) sorted() MultiOrder {
 // Placement says where an order of several SKUs is to be taken from.
 type Placement struct {
 	Order MultiOrder // lines ascending by SKU
-	At    time.Time
+	At    time.Time  // zero: the store's clock
 	Lines []PlacedLine // as many as Order.Lines
 	// KnownOnly takes nothing: CodeUnknownDeduction if the very order is not there already.
 	KnownOnly bool
@@ -97,6 +97,7 @@ type Placement struct {
 type PlacedLine struct {
 	Layout  int64 // of the SKU, as far as is known
 	Limit   int64 // per buyer; 0: none
+	Window  Window
 	Segment int   // the one that fills it, or -1: all of them together, as in a merge
 	Fence   Fence // of that segment
 }

@@ -27,11 +27,16 @@ func (s *Service) Order(ctx context.Context, order MultiOrder) (lines []Deductio
 		return nil, false, err
 	}
 	defer leave()
-	writing, done := uninterrupted(ctx)
+	writing, done := s.uninterrupted(ctx)
 	defer done()
 	sorted := order.sorted()
-	if lines, created, err = s.place(writing, sorted); err != nil {
+	if lines, created, err = s.place(ctx, writing, sorted); err != nil {
 		return nil, false, unavailable(err, "write order")
+	}
+	for i, d := range lines {
+		if lines[i], err = s.current(ctx, d); err != nil {
+			return nil, false, err
+		}
 	}
 	return inOrderOf(order, lines), created, nil
 }
@@ -56,8 +61,8 @@ func (s *Service) enterPlacing(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// place writes an order whose lines are sorted.
-func (s *Service) place(ctx context.Context, order MultiOrder) (lines []Deduction, created bool, err error) {
+// place writes an order whose lines are sorted, as long as its caller waits for it.
+func (s *Service) place(caller, ctx context.Context, order MultiOrder) (lines []Deduction, created bool, err error) {
 	whole := true // whether one segment is to fill a line
 	for range placements {
 		placement, views, err := s.look(ctx, order)
@@ -67,10 +72,18 @@ func (s *Service) place(ctx context.Context, order MultiOrder) (lines []Deductio
 		if whole && !placement.KnownOnly {
 			placement.choose(views)
 		}
+		if err := caller.Err(); err != nil {
+			return nil, false, err
+		}
 		lines, created, err = s.write(ctx, placement)
 		switch {
 		case errors.Is(err, ErrSpread):
 			whole = false
+		case errors.Is(err, ErrStale):
+			err = s.expireAll(ctx, order)
+			if err != nil {
+				return nil, false, err
+			}
 		case !errors.Is(err, ErrLayout):
 			return lines, created, err
 		}
@@ -80,7 +93,7 @@ func (s *Service) place(ctx context.Context, order MultiOrder) (lines []Deductio
 
 // look reads the order's SKUs and holds it to their terms.
 func (s *Service) look(ctx context.Context, order MultiOrder) (Placement, map[string]View, error) {
-	p := Placement{Order: order, At: s.now(), Lines: make([]PlacedLine, len(order.Lines))}
+	p := Placement{Order: order, At: s.at(), Lines: make([]PlacedLine, len(order.Lines))}
 	views, err := s.store.Look(ctx, order.skus()...)
 	if err != nil {
 		return p, nil, err
@@ -93,8 +106,9 @@ func (s *Service) look(ctx context.Context, order MultiOrder) (Placement, map[st
 		if err := view.Terms.allow(line.SKU, order.of(line)); err != nil {
 			return p, nil, err
 		}
-		p.KnownOnly = p.KnownOnly || view.Terms.closed(line.SKU, p.At) != nil
-		p.Lines[i] = PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, Segment: nowhere}
+		window := view.Terms.Window()
+		p.KnownOnly = p.KnownOnly || window.Refusal(line.SKU, s.now()) != nil
+		p.Lines[i] = PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, Window: window, Segment: nowhere}
 	}
 	return p, views, nil
 }
@@ -136,11 +150,10 @@ func (s *Service) write(ctx context.Context, p Placement) (lines []Deduction, cr
 		return nil, false, err
 	}
 	s.observer.OrderWritten(len(lines), time.Since(start), hold != nil)
-	for i, d := range lines {
-		lines[i] = d.At(p.At)
+	for _, d := range lines {
 		if created {
 			s.memories.forget(d.SKU)
-			s.events.Publish(Event{Kind: EventSale, SKU: d.SKU, Orders: 1, Units: d.Quantity, At: p.At})
+			s.events.Publish(Event{Kind: EventSale, SKU: d.SKU, Orders: 1, Units: d.Quantity, At: s.now()})
 		}
 	}
 	return lines, created, nil
@@ -153,11 +166,21 @@ func (s *Service) closedFor(ctx context.Context, order MultiOrder) error {
 		return err
 	}
 	for _, line := range order.Lines {
-		if err := views[line.SKU].Terms.closed(line.SKU, s.now()); err != nil {
+		if err := views[line.SKU].Terms.Window().Refusal(line.SKU, s.now()); err != nil {
 			return err
 		}
 	}
 	return ErrLayout // it has opened meanwhile: place it anew
+}
+
+// expireAll gives back what has expired of all SKUs of an order.
+func (s *Service) expireAll(ctx context.Context, order MultiOrder) error {
+	for _, line := range order.Lines {
+		if _, err := s.expire(ctx, line.SKU); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // parts are the locks that a placement needs.

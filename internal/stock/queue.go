@@ -14,7 +14,10 @@ type request struct {
 	order  Order
 	wish   Wish // of those who settle
 	queued time.Time
-	answer chan answer // holds one, so that the lane never waits for a caller that has gone
+	// deadline is the instant after which nothing may be written for it.
+	deadline time.Time
+	sent     bool // to the store, so that it may have been written
+	answer   chan answer // holds one, so that the lane never waits for a caller that has gone
 }
 
 type answer struct {
@@ -26,7 +29,7 @@ type answer struct {
 // newRequest returns a request, perhaps one that has been used up before.
 func (s *Service) newRequest(ctx context.Context, o Order) *request {
 	r := s.requests.Get().(*request)
-	r.ctx, r.order, r.queued = ctx, o, time.Now()
+	r.ctx, r.order, r.queued, r.deadline, r.sent = ctx, o, time.Now(), s.deadlineOf(ctx), false
 	return r
 }
 
@@ -34,6 +37,16 @@ func (s *Service) newRequest(ctx context.Context, o Order) *request {
 func (s *Service) used(r *request) {
 	r.ctx, r.order, r.wish = nil, Order{}, Wish{}
 	s.requests.Put(r)
+}
+
+// gone tells whether its caller is known to have left. It looks at nothing, other than the context's Err may.
+func (r *request) gone() bool {
+	select {
+	case <-r.ctx.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 func (r *request) refuse(err error) { r.answer <- answer{err: err} }
@@ -96,7 +109,8 @@ func (q *queue) take(least, limit int, patience time.Duration) []*request {
 	if len(q.waiting) < least {
 		return nil
 	}
-	oldest := time.Now().Add(-patience)
+	now := time.Now()
+	oldest := now.Add(-patience)
 	var batch []*request
 	taken := make(map[string]struct{}, min(limit, len(q.waiting)))
 	var buyers map[string]bool
@@ -111,9 +125,9 @@ func (q *queue) take(least, limit int, patience time.Duration) []*request {
 		}
 		_, again := taken[r.order.OrderID]
 		switch {
-		case r.ctx.Err() != nil:
+		case r.gone():
 			r.refuse(unavailable(context.Cause(r.ctx), "wait in the queue"))
-		case r.queued.Before(oldest):
+		case r.queued.Before(oldest) || r.deadline.Before(now):
 			r.refuse(overloaded())
 		case again || buyers[r.order.BuyerID]:
 			kept = append(kept, r)

@@ -8,7 +8,10 @@ import (
 )
 
 func ask(ctx context.Context, id string) *request {
-	return &request{ctx: ctx, order: Order{OrderID: id, Quantity: 1}, queued: time.Now(), answer: make(chan answer, 1)}
+	now := time.Now()
+	return &request{
+		ctx: ctx, order: Order{OrderID: id, Quantity: 1}, queued: now, deadline: now.Add(time.Hour), answer: make(chan answer, 1),
+	}
 }
 
 func ids(batch []*request) (list string) {

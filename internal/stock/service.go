@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"inventory/internal/locking"
 )
 
@@ -21,7 +23,10 @@ type Config struct {
 	Lanes    int      // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
 	Observer Observer // nil: none
 	Events   Events   // nil: none
-	// Clock is what sale windows and reservations are timed by; nil is the system's.
+	// AnswerWithin is how long after it was read something may be written for a request, unless its context ends before; 0
+	// is DefaultAnswerWithin.
+	AnswerWithin time.Duration
+	// Clock, for tests, is what sale windows and reservations are timed by; nil is the store's.
 	Clock  func() time.Time
 	Logger *slog.Logger // nil: none
 }
@@ -32,9 +37,12 @@ type Service struct {
 	lock      func(sku string, segment int) locking.Locker
 	observer  Observer
 	events    Events
-	clock     func() time.Time
+	clock     func() time.Time // nil: the store's
 	log       *slog.Logger
 	mostLanes int
+	// answerWithin is how long something may be written for a request.
+	answerWithin time.Duration
+	expiring     singleflight.Group // by SKU: what has expired is given back
 
 	base   context.Context // of the lanes' work; outlives the callers, ends when a Close is out of patience
 	cancel context.CancelFunc
@@ -74,8 +82,8 @@ func NewService(c Config) *Service {
 	if s.events == nil {
 		s.events = NoEvents{}
 	}
-	if s.clock == nil {
-		s.clock = time.Now
+	if s.answerWithin = c.AnswerWithin; s.answerWithin == 0 {
+		s.answerWithin = DefaultAnswerWithin
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -125,9 +133,9 @@ func (s *Service) CreateSKU(ctx context.Context, sku NewSKU) (status Status, cre
 	if err := sku.check(); err != nil {
 		return Status{}, false, err
 	}
-	writing, done := uninterrupted(ctx)
+	writing, done := s.uninterrupted(ctx)
 	defer done()
-	if created, err = s.store.CreateSKU(writing, sku, s.now()); err != nil {
+	if created, err = s.store.CreateSKU(writing, sku, s.at()); err != nil {
 		return Status{}, false, unavailable(err, "create SKU")
 	}
 	status, err = s.SKU(ctx, sku.SKU)
@@ -139,7 +147,14 @@ func (s *Service) SKU(ctx context.Context, sku string) (Status, error) {
 	if err := checkSKU(sku); err != nil {
 		return Status{}, err
 	}
-	status, err := s.store.Status(ctx, sku, s.now())
+	status, err := s.store.Status(ctx, sku, s.at())
+	if err == nil && status.Stale {
+		// What could not be given back is told as reserved, which it is.
+		if _, err := s.expire(ctx, sku); err != nil {
+			s.log.Debug("expired reservations not given back before a read", "sku", sku, "error", err)
+		}
+		status, err = s.store.Status(ctx, sku, s.at())
+	}
 	if err != nil {
 		return Status{}, unavailable(err, "read SKU")
 	}
@@ -169,7 +184,11 @@ func (s *Service) Deduct(ctx context.Context, sku string, order Order) (d Deduct
 	select {
 	case answer := <-r.answer:
 		s.used(r)
-		return answer.deduction, answer.created, answer.err
+		if answer.err != nil {
+			return Deduction{}, false, answer.err
+		}
+		d, err := s.current(ctx, answer.deduction)
+		return d, answer.created && d.Status != StatusExpired, err
 	case <-ctx.Done():
 		return Deduction{}, false, unavailable(context.Cause(ctx), "wait for the lane")
 	}
@@ -191,7 +210,10 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 	if buyerID != "" && buyerID != d.BuyerID {
 		return Deduction{}, UnknownDeduction(sku, orderID)
 	}
-	return d.At(s.now()), nil
+	parts := d.Parts
+	d, err = s.current(ctx, d)
+	d.Parts = parts
+	return d, err
 }
 
 // Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "".
@@ -290,10 +312,18 @@ func (s *Service) retire(seller *seller) bool {
 	return true
 }
 
-// uninterrupted is the context of a write for a caller who may leave: its commit is not cancelled in flight.
-func uninterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
+// at is the instant by which a write decides: zero, which is the store's clock, but where a test has one of its own.
+func (s *Service) at() time.Time {
+	if s.clock == nil {
+		return time.Time{}
+	}
+	return s.now()
 }
 
-// now is the service's clock: UTC, and no finer than what both stores keep.
-func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
+// now is about the instant by which a write would decide: UTC, and no finer than what both stores keep.
+func (s *Service) now() time.Time {
+	if s.clock == nil {
+		return s.store.Now()
+	}
+	return s.clock().UTC().Truncate(time.Microsecond)
+}

@@ -9,15 +9,17 @@ import (
 
 // Settlement is a number of wishes to end or return deductions of one SKU. No two have the same order id.
 type Settlement struct {
-	SKU    string
-	At     time.Time
-	Wishes []Wish
+	SKU string
+	// Deadline and At are as those of a [Batch].
+	Deadline, At time.Time
+	Wishes       []Wish
 }
 
 // Wish asks for one deduction to be committed or cancelled.
 type Wish struct {
 	OrderID  string
 	BuyerID  string // only a deduction of this buyer; "": of anybody
+	Look     bool   // neither: only end it if its time has come
 	Cancel   bool   // else commit
 	Quantity int64  // units to commit, the others are given back; 0: all
 }
@@ -35,11 +37,13 @@ type SettlementPlan struct {
 	// Changed are the deductions to write, with their parts where they had more than one, ascending by order id.
 	Changed []Deduction
 	Returns
+	Kept int64 // units of reservations that are committed
 }
 
 // Returns are units on their way back.
 type Returns struct {
 	Segments map[int]int64    // per segment that there is
+	Reserved map[int]int64    // of them, those that were reserved and not committed yet
 	Buyers   map[string]int64 // per buyer
 }
 
@@ -52,51 +56,70 @@ func (r Returns) Units() (units int64) {
 }
 
 func newReturns() Returns {
-	return Returns{Segments: make(map[int]int64), Buyers: make(map[string]int64)}
+	return Returns{Segments: make(map[int]int64), Reserved: make(map[int]int64), Buyers: make(map[string]int64)}
 }
 
 // add returns parts of a deduction to the segments that gave them. Where the layout has changed since, and such a segment
 // is gone, another one gets them.
-func (r Returns) add(buyerID string, parts []Part, segments int) {
+func (r Returns) add(d Deduction, parts []Part, segments int) {
 	for _, p := range parts {
 		r.Segments[p.Segment%segments] += p.Quantity
-		if buyerID != "" {
-			r.Buyers[buyerID] += p.Quantity
+		if d.Status == StatusReserved {
+			r.Reserved[p.Segment%segments] += p.Quantity
+		}
+		if d.BuyerID != "" {
+			r.Buyers[d.BuyerID] += p.Quantity
 		}
 	}
 }
 
-// PlanSettlement decides each wish from the deductions, which have their parts, and the number of segments. A wish for
-// what has happened already changes nothing and is answered with what is there.
-func PlanSettlement(s Settlement, there map[string]Deduction, segments int) SettlementPlan {
+// PlanSettlement decides each wish from the deductions, which have their parts, the instant of the decision and the number
+// of segments. A wish for what has happened already changes nothing and is answered with what is there. A reservation whose
+// time has come is ended by whatever wish meets it, so that nobody is told that it has expired before a row says so.
+func PlanSettlement(s Settlement, there map[string]Deduction, at time.Time, segments int) SettlementPlan {
 	plan := SettlementPlan{Results: make([]Settled, len(s.Wishes)), Returns: newReturns()}
 	for i, wish := range s.Wishes {
-		d, ok := there[wish.OrderID]
-		if !ok || (wish.BuyerID != "" && wish.BuyerID != d.BuyerID) {
+		before, ok := there[wish.OrderID]
+		if !ok || (wish.BuyerID != "" && wish.BuyerID != before.BuyerID) {
 			plan.Results[i].Err = UnknownDeduction(s.SKU, wish.OrderID)
 			continue
 		}
-		before := d.At(s.At)
-		after, back, err := wish.on(before)
-		if err != nil {
-			plan.Results[i].Err = err
-			continue
+		after, back := before, []Part(nil)
+		var err error
+		if before.due(at) {
+			after.Status, back = StatusExpired, before.Parts
+			_, _, err = wish.on(after)
+		} else {
+			after, back, err = wish.on(before)
 		}
-		plan.Results[i].Deduction = after
-		plan.Results[i].Deduction.Parts = nil
-		if after.Status != before.Status {
-			plan.Changed = append(plan.Changed, after)
-			plan.add(d.BuyerID, back, segments)
-			plan.Results[i].Returned = before.Quantity - after.held()
-		}
+		plan.settle(i, before, after, err)
+		plan.add(before, back, segments)
 	}
 	slices.SortFunc(plan.Changed, func(a, b Deduction) int { return strings.Compare(a.OrderID, b.OrderID) })
 	return plan
 }
 
+// settle notes what a wish makes of a deduction, and how it is answered.
+func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
+	if p.Results[i].Err = err; err == nil {
+		p.Results[i].Deduction = after
+		p.Results[i].Deduction.Parts = nil
+	}
+	if after.Status == before.Status {
+		return
+	}
+	p.Changed = append(p.Changed, after)
+	p.Results[i].Returned = before.Quantity - after.held()
+	if after.Status == StatusCommitted {
+		p.Kept += after.Quantity
+	}
+}
+
 // on is what a wish makes of a deduction, and the parts that go back.
 func (w Wish) on(d Deduction) (after Deduction, back []Part, err error) {
 	switch {
+	case w.Look:
+		return d, nil, nil
 	case w.Cancel && d.Status.Live():
 		back, d.Status = d.Parts, StatusCancelled
 		return d, back, nil
@@ -144,7 +167,7 @@ func splitParts(parts []Part, keep int64) (kept, rest []Part) {
 func PlanExpiry(expired []Deduction, segments int) Returns {
 	back := newReturns()
 	for _, d := range expired {
-		back.add(d.BuyerID, d.Parts, segments)
+		back.add(d, d.Parts, segments)
 	}
 	return back
 }

@@ -41,7 +41,7 @@ func TestPlanSettlementConserves(t *testing.T) {
 			})
 		}
 		segments := rapid.IntRange(1, 8).Draw(t, "segments")
-		plan := PlanSettlement(s, there, segments)
+		plan := PlanSettlement(s, there, at, segments)
 
 		var back, toBuyers, named int64
 		for i, wish := range s.Wishes {
@@ -53,7 +53,17 @@ func TestPlanSettlementConserves(t *testing.T) {
 				}
 				continue
 			}
-			before = before.At(at)
+			changed := slices.IndexFunc(plan.Changed, func(d Deduction) bool { return d.OrderID == wish.OrderID })
+			if before.due(at) { // it is ended, whatever was wished
+				if changed < 0 || plan.Changed[changed].Status != StatusExpired || (err == nil && after.Status != StatusExpired) {
+					t.Fatalf("wish %+v on %+v, whose time has come: %+v, %v", wish, before, after, err)
+				}
+				back += before.Quantity
+				if before.BuyerID != "" {
+					named += before.Quantity
+				}
+				continue
+			}
 			if err != nil {
 				if before.Status == StatusReserved && wish.Quantity <= before.Quantity {
 					t.Fatalf("wish %+v on %+v: %v", wish, before, err)
@@ -71,9 +81,8 @@ func TestPlanSettlementConserves(t *testing.T) {
 			if before.BuyerID != "" {
 				named += returned
 			}
-			changed := slices.ContainsFunc(plan.Changed, func(d Deduction) bool { return d.OrderID == wish.OrderID })
-			if changed != (before.Status != after.Status) {
-				t.Fatalf("changed %t: %+v to %+v", changed, before, after)
+			if (changed >= 0) != (before.Status != after.Status) {
+				t.Fatalf("changed %d: %+v to %+v", changed, before, after)
 			}
 		}
 		for _, d := range plan.Changed {

@@ -103,42 +103,53 @@ func (t *settler) retire() bool {
 }
 
 func (t *settler) serve(batch []*request) {
-	ctx, cancel := context.WithTimeout(t.service.base, writeLimit)
+	ctx, cancel := context.WithDeadline(t.service.base, latest(batch))
 	defer cancel()
-	rest, err := apart(batch, func(requests []*request) ([]*request, error) { return requests, t.write(ctx, requests) })
-	if err != nil {
-		for _, r := range rest {
-			r.refuse(unavailable(err, "settle"))
+	var err error
+	for len(batch) > 0 && err == nil {
+		if batch, err = apart(batch, func(requests []*request) ([]*request, error) { return t.write(ctx, requests) }); err == nil {
+			err = context.Cause(ctx)
 		}
 	}
+	refuseAll(batch, unavailable(err, "settle"))
 }
 
-// write settles requests in one transaction, and answers them.
-func (t *settler) write(ctx context.Context, requests []*request) error {
+// write settles requests in one transaction, and answers them. It returns those that were together with one that came too
+// late.
+func (t *settler) write(ctx context.Context, requests []*request) ([]*request, error) {
+	if requests = present(requests); len(requests) == 0 {
+		return nil, nil
+	}
 	s := t.service
-	settlement := Settlement{SKU: t.sku, At: s.now(), Wishes: make([]Wish, len(requests))}
+	settlement := Settlement{SKU: t.sku, Deadline: earliest(requests), At: s.at(), Wishes: make([]Wish, len(requests))}
 	returning := false
 	for i, r := range requests {
 		settlement.Wishes[i] = r.wish
-		returning = returning || r.wish.Cancel || r.wish.Quantity > 0
+		returning = returning || r.wish.Cancel || r.wish.Look || r.wish.Quantity > 0
 	}
 	start := time.Now()
 	results, err := s.store.Settle(ctx, settlement)
 	if returning {
 		s.forget(t.sku) // also after an error: the units may be back
 	}
+	if errors.Is(err, ErrLate) {
+		return requests, nil
+	}
 	if err != nil {
 		s.noteGuard(t.sku, err)
-		return err
+		return requests, err
 	}
 	s.observer.SettlementWritten(len(requests), time.Since(start))
-	back := Event{Kind: EventBackInStock, SKU: t.sku, At: settlement.At}
+	back := Event{Kind: EventBackInStock, SKU: t.sku, At: s.now()}
 	for i, r := range requests {
 		back.Units += results[i].Returned
 		r.answer <- answer{deduction: results[i].Deduction, err: results[i].Err}
 	}
 	if back.Units > 0 {
+		if !returning { // a reservation that was to be committed had expired
+			s.forget(t.sku)
+		}
 		s.events.Publish(back)
 	}
-	return nil
+	return nil, nil
 }

@@ -31,8 +31,7 @@ type Terms struct {
 	MaxQuantity   int64     // units of one order; 0: the package's MaxQuantity
 }
 
-// Status is a SKU with its totals, read in one snapshot. Stock = Available + Reserved + Committed. A reservation that
-// has expired counts as available, and in the segments that gave it, whether or not its units are back there yet.
+// Status is a SKU with its totals, read in one snapshot. Stock = Available + Reserved + Committed.
 type Status struct {
 	SKU   string
 	Name  string
@@ -43,6 +42,8 @@ type Status struct {
 	Reserved  int64
 	Committed int64
 	Segments  []int64 // available units of each segment
+	// Stale says that reservations have expired which count as reserved still: nobody has ended them yet.
+	Stale bool
 }
 
 const maxSKUBytes = 64

@@ -41,10 +41,9 @@ func (l *lane) settleKnown(ctx context.Context, requests []*request) (unknown []
 	if err != nil {
 		return nil, unavailable(err, "look up order ids")
 	}
-	now := l.service.now()
 	for _, r := range requests {
 		if d, ok := known[r.order.OrderID]; ok {
-			r.settle(Outcome{Verdict: Known, Deduction: d}, now)
+			r.settle(Outcome{Verdict: Known, Deduction: d})
 		} else {
 			unknown = append(unknown, r)
 		}

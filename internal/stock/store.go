@@ -15,16 +15,24 @@ import (
 // So equal versions of all segments, read at two instants, prove that nothing happened in between. The versions of new
 // segments are above those of all before.
 //
-// A reservation whose time has come is over for every reader at that instant. Its units go back with the next write that
-// needs them: [Store.Merge] and [Store.Order] look for them before they refuse anything, and [Store.Expire] returns them.
+// A reservation is live until a write ends it, so what one reader was told no writer undoes. From the instant of its
+// expiry on, every write that meets it ends it: [Store.Settle] does not commit it, [Store.Merge] and [Store.Order] give
+// its units back before they refuse anything, and [Store.Expire] returns them.
 //
-// Errors: a *[Error] where the caller is told a code, a *[FencedError], [ErrLayout], [ErrSpread], [ErrGuard], and anything
-// else means that the outcome is not known.
+// Time is the store's clock: that of PostgreSQL, or of the process for a file. A write reads it once it holds the last
+// row that it has to wait for, and decides everything that depends on time by that one instant. Where a write has an
+// instant of its own (At), which is for tests, it decides by that.
+//
+// No write commits after its deadline, nor after that of its context, however late its statement reaches the database:
+// the transaction looks at the database's own clock last of all. Then it writes nothing, and returns [ErrLate].
+//
+// Errors: a *[Error] where the caller is told a code, a *[FencedError], [ErrLayout], [ErrSpread], [ErrLate], [ErrGuard],
+// and anything else means that the outcome is not known.
 type Store interface {
 	// CreateSKU adds a SKU, its stock spread over its segments. It reports false if the same SKU was there
 	// already, and CodeSKUExists if it was there with other properties.
 	CreateSKU(ctx context.Context, sku NewSKU, at time.Time) (created bool, err error)
-	// Status reads a SKU as it is at an instant, in one snapshot.
+	// Status reads a SKU in one snapshot. What it costs does not depend on how much has been sold or reserved.
 	Status(ctx context.Context, sku string, at time.Time) (Status, error)
 	// Look reads what each segment of each SKU holds and on which terms it is sold, without any lock. A SKU that does not
 	// exist is missing in the result.
@@ -42,7 +50,8 @@ type Store interface {
 	Order(ctx context.Context, placement Placement) (lines []Deduction, created bool, err error)
 	// Settle commits and cancels deductions. It carries out what [PlanSettlement] says.
 	Settle(ctx context.Context, settlement Settlement) ([]Settled, error)
-	// Expire gives back the units of the reservations of a SKU that have expired, and tells how many reservations.
+	// Expire gives back the units of the reservations of a SKU that have expired, and tells how many reservations. Where
+	// there are very many, it does so in several transactions.
 	Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error)
 	// Expired returns SKUs with reservations that have expired and hold units still, at most limit.
 	Expired(ctx context.Context, at time.Time, limit int) (skus []string, err error)
@@ -73,6 +82,8 @@ type Store interface {
 	Audit(ctx context.Context, sku string) (Audit, error)
 	// Pool tells how much the connections to the database are in use.
 	Pool() Pool
+	// Now is the store's clock, as far as this process knows it without asking: it may be late by a round trip.
+	Now() time.Time
 	// Ping tells whether the database answers.
 	Ping(ctx context.Context) error
 	// Close gives everything back.
@@ -117,8 +128,11 @@ type Batch struct {
 	Segment int
 	Fence   Fence
 	Limit   int64 // per buyer; 0: none
-	At      time.Time
-	Orders  []Order
+	Window  Window
+	// Deadline is the instant of this process after which nothing may be written; zero: only that of the context.
+	Deadline time.Time
+	At       time.Time // zero: the store's clock
+	Orders   []Order
 	// Again says that some of the orders may well be known. Nothing hangs on it but how fast the store is.
 	Again bool
 }
@@ -127,6 +141,7 @@ type Batch struct {
 type BatchResult struct {
 	Outcomes  []Outcome
 	Available int64
+	At        time.Time // the instant by which it was decided
 	// Stale is set where an outcome is Limited although reservations of the SKU have expired whose units are not back: they
 	// may be the buyer's.
 	Stale bool
@@ -139,8 +154,10 @@ type Merge struct {
 	Layout int64 // [ErrLayout] if the SKU has another one
 	Fences map[int]Fence
 	Limit  int64 // per buyer; 0: none
-	At     time.Time
-	Orders []Order
+	Window Window
+	// Deadline and At are as those of a [Batch].
+	Deadline, At time.Time
+	Orders       []Order
 }
 
 // MergeResult has an outcome for each order, and what each segment holds afterwards. Merged counts the orders
@@ -149,8 +166,12 @@ type MergeResult struct {
 	Outcomes []Outcome
 	Segments []int64
 	Merged   int
+	At       time.Time // the instant by which it was decided
 	Expired  int       // reservations whose units came back first
-	Until    time.Time // the earliest expiry of a reservation that is live afterwards; zero: there is none
+	// Stale is set where more reservations have expired than one transaction gives back: what is [Short] or [Limited] may
+	// not be so once they are back.
+	Stale bool
+	Until time.Time // the earliest expiry of a reservation that is live afterwards; zero: there is none
 }
 
 // Verdict says what became of one order of a batch.
@@ -162,6 +183,7 @@ const (
 	Known                       // the order id was there before; Deduction says with what
 	Short                       // not enough stock; Available says how much there was when its turn came
 	Limited                     // its buyer would hold more than the limit
+	Closed                      // the SKU is not sold at that instant
 )
 
 // Outcome is the verdict on one order.

@@ -14,7 +14,7 @@ func (l *lane) refuseByTerms(ctx context.Context, batch []*request) (allowed []*
 			return batch, err
 		}
 	}
-	closed := l.terms.closed(l.sku, l.service.now())
+	closed := l.terms.Window().Refusal(l.sku, l.service.now())
 	for _, r := range batch {
 		if err := l.terms.allow(l.sku, r.order); err != nil {
 			r.refuse(err)
@@ -37,13 +37,22 @@ func (l *lane) refuseByTerms(ctx context.Context, batch []*request) (allowed []*
 	return nil, nil
 }
 
-// closed returns the refusal of whoever asks when the SKU is not sold, nil when it is.
-func (t Terms) closed(sku string, now time.Time) error {
+// Window is when a SKU is sold.
+type Window struct {
+	StartsAt time.Time // the first instant; zero: from its creation on
+	EndsAt   time.Time // the first instant at which it no longer is; zero: never
+}
+
+// Window returns when the SKU is sold.
+func (t Terms) Window() Window { return Window{StartsAt: t.SaleStartsAt, EndsAt: t.SaleEndsAt} }
+
+// Refusal returns the error of an order for a SKU that is not sold at an instant, nil when it is.
+func (w Window) Refusal(sku string, at time.Time) error {
 	switch {
-	case now.Before(t.SaleStartsAt):
-		return &Error{Code: CodeSaleClosed, SKU: sku, Message: fmt.Sprintf("the sale of SKU %q begins at %s", sku, clockTime(t.SaleStartsAt))}
-	case !t.SaleEndsAt.IsZero() && !now.Before(t.SaleEndsAt):
-		return &Error{Code: CodeSaleClosed, SKU: sku, Message: fmt.Sprintf("the sale of SKU %q ended at %s", sku, clockTime(t.SaleEndsAt))}
+	case at.Before(w.StartsAt):
+		return &Error{Code: CodeSaleClosed, SKU: sku, Message: fmt.Sprintf("the sale of SKU %q begins at %s", sku, clockTime(w.StartsAt))}
+	case !w.EndsAt.IsZero() && !at.Before(w.EndsAt):
+		return &Error{Code: CodeSaleClosed, SKU: sku, Message: fmt.Sprintf("the sale of SKU %q ended at %s", sku, clockTime(w.EndsAt))}
 	default:
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"time"
 
 	"inventory/internal/stock"
 )
@@ -36,6 +37,7 @@ type columns struct {
 	quantities         []int32
 	reserves           []int64 // microseconds; nil where all are committed at once
 	units              int64
+	reserved           int64 // of units
 }
 
 func columnsOf(orders []stock.Order, indexes []int) columns {
@@ -54,6 +56,7 @@ func columnsOf(orders []stock.Order, indexes []int) columns {
 				c.reserves = make([]int64, len(indexes))
 			}
 			c.reserves[n] = o.ReserveFor.Microseconds()
+			c.reserved += o.Quantity
 		}
 	}
 	return c
@@ -64,12 +67,13 @@ type whole struct {
 	before, after *int64 // nil: no such row, unchanged
 	orders        int
 	inserted      []string // nil if all or none were
+	at            *time.Time
 	limited       []string // of a SKU with a buyer limit: certainly new, and over it
 	stale         bool
 }
 
 // deductWhole sends the batch as one statement. It reports false, with nothing written, if the batch does not fit, the
-// fence or the layout does not pass, or the statement met a race that it cannot win.
+// fence or the layout does not pass, the SKU is not sold, or the statement met a race that it cannot win.
 func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) (settled bool, err error) {
 	c := columnsOf(batch.Orders, first)
 	w, err := s.sendWhole(ctx, batch, c, batch.Again)
@@ -82,12 +86,16 @@ func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int,
 	if err != nil || w.before == nil || *w.before < c.units {
 		return false, err
 	}
+	result.At = w.at.UTC()
+	if batch.Window.Refusal(batch.SKU, result.At) != nil {
+		return false, nil
+	}
 	if result.Available = *w.before; w.after != nil {
 		result.Available = *w.after
 	}
 	if w.orders == len(first) {
 		for _, i := range first {
-			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, batch.Orders[i], batch.At)
+			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, batch.Orders[i], result.At)
 		}
 		return true, nil
 	}
@@ -99,13 +107,18 @@ func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int,
 func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c columns, look bool) (w whole, err error) {
 	args := []any{
 		batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
-		c.orderIDs, c.buyerIDs, c.quantities, c.units, batch.At, c.reserves, batch.Layout,
+		c.orderIDs, c.buyerIDs, c.quantities, c.units, instant(batch.At), c.reserves, batch.Layout,
+		s.deadline(batch.Deadline), instant(batch.Window.StartsAt), instant(batch.Window.EndsAt),
 	}
-	sql, columns := deductSQL, []any{&w.before, &w.orders, &w.after, &w.inserted}
+	sql, columns := deductSQL, []any{&w.before, &w.orders, &w.after, &w.inserted, &w.at}
 	if batch.Limit > 0 {
 		sql, args, columns = deductLimitedSQL, append(args, batch.Limit, look), append(columns, &w.limited, &w.stale)
 	}
+	sent := time.Now()
 	err = s.pool.QueryRow(ctx, sql, args...).Scan(columns...)
+	if w.at != nil && batch.At.IsZero() {
+		s.clock.note(sent, *w.at)
+	}
 	if !look {
 		w.limited = nil // some may be known
 	}
@@ -116,8 +129,8 @@ func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c columns, loo
 //
 // PostgreSQL checks constraints on the row version of the statement's snapshot, before it notices that the row has a
 // newer one. So a batch that waited for a restock, and was admitted by what the restock brought, trips over the stock of
-// before. The statement itself divides by zero where another batch was faster with an order id, and a buyer who occurs
-// twice cannot be counted twice by it.
+// before. The statement itself divides by zero where another batch was faster with an order id, or it is too late, and a
+// buyer who occurs twice cannot be counted twice by it. The transaction that comes instead tells which it was.
 func raced(err error) bool {
 	switch stateOf(err) {
 	case checkViolation, divisionByZero, cardinalityViolation:
@@ -149,7 +162,7 @@ func (s *Store) tellApart(ctx context.Context, batch stock.Batch, first []int, w
 		d, there := known[o.OrderID]
 		switch {
 		case inserted[o.OrderID]:
-			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, o, batch.At)
+			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, o, result.At)
 		case there:
 			result.Outcomes[i] = stock.Outcome{Verdict: stock.Known, Deduction: d}
 		case batch.Limit > 0: // the buyer bought meanwhile, under another order id

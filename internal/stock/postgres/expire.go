@@ -12,7 +12,7 @@ import (
 var expireSQL string
 
 const hasExpired = `
-SELECT EXISTS (SELECT FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2)`
+SELECT EXISTS (SELECT FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp())))`
 
 // The index of live reservations is walked from SKU to SKU.
 const selectExpired = `
@@ -24,17 +24,19 @@ WITH RECURSIVE reserved AS (
 )
 SELECT sku_id FROM reserved
 WHERE EXISTS (
-    SELECT FROM deductions d WHERE d.sku_id = reserved.sku_id AND d.status = 'reserved' AND d.expires_at <= $1)
+    SELECT FROM deductions d WHERE d.sku_id = reserved.sku_id AND d.status = 'reserved'
+      AND d.expires_at <= (SELECT coalesce($1::timestamptz, clock_timestamp())))
 LIMIT $2`
 
-// expiredAtOnce bounds a transaction of Expire: meanwhile nothing of the SKU is sold.
-const expiredAtOnce = 10_000
+// expiredAtOnce bounds the reservations whose units one transaction gives back: meanwhile nothing of the SKU is sold, and
+// whoever asks for units waits for it.
+const expiredAtOnce = 2000
 
 // Expire implements [stock.Store].
 func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
 	for {
 		var due bool // what another process has given back needs no locks
-		if err := s.pool.QueryRow(ctx, hasExpired, sku, at).Scan(&due); err != nil || !due {
+		if err := s.pool.QueryRow(ctx, hasExpired, sku, instant(at)).Scan(&due); err != nil || !due {
 			return reservations, err
 		}
 		n, err := s.expireSome(ctx, sku, at)
@@ -46,10 +48,10 @@ func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservati
 }
 
 func (s *Store) expireSome(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
 		trip := &pgx.Batch{}
 		queueLockAll(trip, sku)
-		back := queueExpire(trip, sku, at, expiredAtOnce)
+		back := queueExpire(trip, sku, at)
 		if err := tx.SendBatch(ctx, trip).Close(); err != nil || back.reservations == 0 {
 			return err
 		}
@@ -66,14 +68,13 @@ type returned struct {
 	segments, units []int64
 }
 
-// queueExpire gives back the units of expired reservations, of all where most is 0. The rows of all segments are locked.
-func queueExpire(trip *pgx.Batch, sku string, at time.Time, most int) *returned {
-	var limit *int
-	if most > 0 {
-		limit = &most
-	}
+// more tells whether there may be more.
+func (r *returned) more() bool { return r.reservations == expiredAtOnce }
+
+// queueExpire gives back the units of expired reservations. The rows of all segments are locked.
+func queueExpire(trip *pgx.Batch, sku string, at time.Time) *returned {
 	back := &returned{}
-	trip.Queue(expireSQL, sku, at, limit).QueryRow(func(row pgx.Row) error {
+	trip.Queue(expireSQL, sku, instant(at), expiredAtOnce).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&back.reservations, &back.segments, &back.units)
 	})
 	return back
@@ -81,7 +82,7 @@ func queueExpire(trip *pgx.Batch, sku string, at time.Time, most int) *returned 
 
 // Expired implements [stock.Store].
 func (s *Store) Expired(ctx context.Context, at time.Time, limit int) ([]string, error) {
-	rows, err := s.pool.Query(ctx, selectExpired, at, limit)
+	rows, err := s.pool.Query(ctx, selectExpired, instant(at), limit)
 	if err != nil {
 		return nil, err
 	}

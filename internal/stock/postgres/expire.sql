@@ -1,6 +1,6 @@
 -- Give back the units of reservations that have expired. The caller holds the rows of all segments of the SKU.
 --
--- In:  $1 sku_id, $2 time, $3 of how many reservations at most (null: all)
+-- In:  $1 sku_id, $2 the instant (null: now), $3 of how many reservations at most
 -- Out: one row: of how many reservations, the segments that got something, and how much each
 --
 -- Whoever commits reservations holds their rows and no segment's. So they are locked ascending, and those that turn out
@@ -10,7 +10,7 @@
 -- changes them meanwhile: orders and buyers are counted under a segment's row, and a reservation that ends is locked here.
 WITH due AS MATERIALIZED (
     SELECT order_id FROM deductions
-    WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2
+    WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
     ORDER BY expires_at LIMIT $3::bigint
 ), over AS MATERIALIZED (
     SELECT d.order_id, d.buyer_id, d.quantity, d.segment
@@ -40,7 +40,8 @@ WITH due AS MATERIALIZED (
     ) given
     GROUP BY 1
 ), returned AS (
-    UPDATE stock_segments g SET available = g.available + back.units, version = g.version + 1
+    UPDATE stock_segments g
+    SET available = g.available + back.units, reserved = g.reserved - back.units, version = g.version + 1
     FROM back
     WHERE g.sku_id = $1 AND g.segment = back.segment
 )

@@ -25,8 +25,8 @@ const selectUntil = `SELECT min(expires_at) FROM deductions WHERE sku_id = $1 AN
 // Merge implements [stock.Store].
 func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.MergeResult, err error) {
 	first, repeats := stock.Unique(merge.Orders)
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		result, err = mergeAll(ctx, tx, merge, first)
+	err = s.inTx(ctx, merge.Deadline, func(tx pgx.Tx) error {
+		result, err = s.mergeAll(ctx, tx, merge, first)
 		return err
 	})
 	if err != nil {
@@ -41,31 +41,35 @@ func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.Merg
 // While it holds the rows of all segments no other deduction of the SKU is under way, and nothing comes back, since both
 // begin with a row of them. So the order ids and the buyers' units that it reads after that are all there are, and its
 // inserts cannot conflict.
-func mergeAll(ctx context.Context, tx pgx.Tx, merge stock.Merge, first []int) (stock.MergeResult, error) {
+func (s *Store) mergeAll(ctx context.Context, tx pgx.Tx, merge stock.Merge, first []int) (stock.MergeResult, error) {
 	result := stock.MergeResult{Outcomes: make([]stock.Outcome, len(merge.Orders))}
 	look := &pgx.Batch{}
 	all := queueLockAll(look, merge.SKU)
-	back := queueExpire(look, merge.SKU, merge.At, 0)
+	back := queueExpire(look, merge.SKU, merge.At)
 	demand := queueDemand(look, merge.SKU, merge.Limit, merge.Orders, first)
 	var until *time.Time
 	look.Queue(selectUntil, merge.SKU).QueryRow(func(row pgx.Row) error { return row.Scan(&until) })
+	at := s.queueInstant(look, merge.At)
 	if err := tx.SendBatch(ctx, look).Close(); err != nil {
 		return result, err
 	}
 	if err := passAll(*all, merge); err != nil {
 		return result, err
 	}
+	demand.Closed = merge.Window.Refusal(merge.SKU, *at) != nil
 	plan := stock.PlanMerge(levelsOf(*all, back), demand, first, result.Outcomes)
-	result.Segments, result.Merged, result.Expired = plan.Segments, plan.Merged, back.reservations
+	result.Segments, result.Merged, result.At = plan.Segments, plan.Merged, *at
+	result.Expired, result.Stale = back.reservations, back.more()
 	if until != nil {
 		result.Until = until.UTC()
 	}
 	for _, i := range plan.Admitted {
-		result.Outcomes[i] = stock.AcceptedOutcome(merge.SKU, merge.Orders[i], merge.At)
+		result.Outcomes[i] = stock.AcceptedOutcome(merge.SKU, merge.Orders[i], *at)
 		if expiry := result.Outcomes[i].Deduction.ExpiresAt; !expiry.IsZero() && (result.Until.IsZero() || expiry.Before(result.Until)) {
 			result.Until = expiry
 		}
 	}
+	merge.At = *at
 	return result, carryOut(ctx, tx, merge, plan, back.reservations > 0)
 }
 
@@ -97,7 +101,7 @@ func carryOut(ctx context.Context, tx pgx.Tx, merge stock.Merge, plan stock.Merg
 			queueCount(write, merge.SKU, merge.Limit, merge.Orders, plan.Admitted)
 		}
 		queueMerged(write, merge, plan)
-		queueChanges(write, merge.SKU, plan.Changes, merge.Fences)
+		queueChanges(write, merge.SKU, plan.Changes, plan.Reserved, merge.Fences)
 	}
 	if cameBack && holdAny(plan.Segments) {
 		write.Queue(notify, merge.SKU)

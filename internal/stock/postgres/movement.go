@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,7 +14,7 @@ import (
 const insertMovement = `
 INSERT INTO movements (sku_id, ref, kind, quantity, segments, reason, created_at)
 SELECT $1, $2, $3, $4, nullif($5::integer, 0), $6,
-       greatest($7, (SELECT max(created_at) + interval '1 microsecond' FROM movements WHERE sku_id = $1))
+       greatest(coalesce($7::timestamptz, clock_timestamp()), (SELECT max(created_at) + interval '1 microsecond' FROM movements WHERE sku_id = $1))
 WHERE EXISTS (SELECT FROM skus WHERE sku_id = $1)
 ON CONFLICT (sku_id, ref) DO NOTHING`
 
@@ -32,11 +33,11 @@ type change func(write *pgx.Batch, all []segmentRow, levels []int64) error
 // move writes a ledger row and a change, under the locks of all segments. It reports false if this very movement was
 // there already. What takes away or spreads units has those of expired reservations back first.
 func (s *Store) move(ctx context.Context, m stock.Movement, do change) (created bool, err error) {
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
 		trip, back := &pgx.Batch{}, &returned{}
 		all := queueLockAll(trip, m.SKU)
 		if m.Quantity <= 0 {
-			back = queueExpire(trip, m.SKU, m.At, 0)
+			back = queueExpire(trip, m.SKU, m.At)
 		}
 		rows := queueMovement(trip, m)
 		if err := tx.SendBatch(ctx, trip).Close(); err != nil {
@@ -63,7 +64,7 @@ func (s *Store) move(ctx context.Context, m stock.Movement, do change) (created 
 
 func queueMovement(trip *pgx.Batch, m stock.Movement) (rows *int64) {
 	rows = new(int64)
-	trip.Queue(insertMovement, m.SKU, m.Ref, m.Kind, m.Quantity, m.Segments, m.Reason, m.At).Exec(countRows(rows))
+	trip.Queue(insertMovement, m.SKU, m.Ref, m.Kind, m.Quantity, m.Segments, m.Reason, instant(m.At)).Exec(countRows(rows))
 	return rows
 }
 
@@ -94,7 +95,7 @@ func (s *Store) Adjust(ctx context.Context, adjust stock.Movement) (created bool
 		if !ok {
 			return tooFew(adjust, levels)
 		}
-		queueChanges(write, adjust.SKU, changes, nil)
+		queueChanges(write, adjust.SKU, changes, nil, nil)
 		return nil
 	})
 }
@@ -102,7 +103,7 @@ func (s *Store) Adjust(ctx context.Context, adjust stock.Movement) (created bool
 // add spreads the units of a movement over the segments.
 func add(m stock.Movement) change {
 	return func(write *pgx.Batch, all []segmentRow, _ []int64) error {
-		queueChanges(write, m.SKU, stock.Spread(m.Quantity, len(all)), nil)
+		queueChanges(write, m.SKU, stock.Spread(m.Quantity, len(all)), nil, nil)
 		return nil
 	}
 }

@@ -13,7 +13,7 @@ import (
 // One statement, so that a copy of the order that is under way is waited for, and nothing is written beside it.
 const insertOrder = `
 WITH placed AS (
-    INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at) VALUES ($1, nullif($2, ''), $3, $4)
+    INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at) VALUES ($1, nullif($2, ''), $3, coalesce($4::timestamptz, clock_timestamp()))
     ON CONFLICT (order_id) DO NOTHING
     RETURNING order_id
 )
@@ -30,12 +30,13 @@ WHERE l.order_id = $1 ORDER BY l.sku_id`
 
 // Order implements [stock.Store].
 //
-// Its own row comes first, so copies of it wait for each other. Then each line is a batch or a merge of its own, within
-// the one transaction: all of them succeed, or none is written.
+// Its own row comes first, so copies of it wait for each other; then the rows of all segments that it needs, and the instant
+// by which all of it is decided. Then each line is a batch or a merge of its own, within the one transaction: all of them
+// succeed, or none is written.
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
+	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
 		if !placement.KnownOnly {
-			if created, err = insertTheOrder(ctx, tx, placement); err != nil {
+			if created, err = s.insertTheOrder(ctx, tx, &placement); err != nil {
 				return err
 			}
 		}
@@ -43,7 +44,7 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 			lines, err = theSame(ctx, tx, placement.Order)
 			return err
 		}
-		lines, err = placeLines(ctx, tx, placement)
+		lines, err = s.placeLines(ctx, tx, placement)
 		return err
 	})
 	if err != nil {
@@ -52,14 +53,30 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 	return lines, created, nil
 }
 
-func insertTheOrder(ctx context.Context, tx pgx.Tx, placement stock.Placement) (created bool, err error) {
+// insertTheOrder inserts the order, unless it is there already, locks what it needs, and sets the instant of its decision.
+func (s *Store) insertTheOrder(ctx context.Context, tx pgx.Tx, placement *stock.Placement) (created bool, err error) {
 	order := placement.Order
 	skus, quantities := make([]string, len(order.Lines)), make([]int32, len(order.Lines))
 	for i, line := range order.Lines {
 		skus[i], quantities[i] = line.SKU, int32(line.Quantity) //nolint:gosec // at most stock.MaxQuantity
 	}
-	tag, err := tx.Exec(ctx, insertOrder, order.OrderID, order.BuyerID, order.ReserveFor.Microseconds(), placement.At, skus, quantities)
-	return tag.RowsAffected() > 0, err
+	var rows int64
+	trip := &pgx.Batch{}
+	trip.Queue(insertOrder, order.OrderID, order.BuyerID, order.ReserveFor.Microseconds(), instant(placement.At), skus, quantities).
+		Exec(countRows(&rows))
+	for i, line := range placement.Lines {
+		if line.Segment < 0 {
+			queueLockAll(trip, order.Lines[i].SKU)
+		} else {
+			queueLockOne(trip, stock.Batch{SKU: order.Lines[i].SKU, Segment: line.Segment})
+		}
+	}
+	at := s.queueInstant(trip, placement.At)
+	if err := tx.SendBatch(ctx, trip).Close(); err != nil {
+		return false, err
+	}
+	placement.At = *at
+	return rows > 0, nil
 }
 
 // theSame returns the lines of an order that was there before, if it asked for the same.
@@ -97,10 +114,10 @@ func theSame(ctx context.Context, tx pgx.Tx, order stock.MultiOrder) ([]stock.De
 }
 
 // placeLines takes the lines one after another, ascending by SKU.
-func placeLines(ctx context.Context, tx pgx.Tx, placement stock.Placement) ([]stock.Deduction, error) {
+func (s *Store) placeLines(ctx context.Context, tx pgx.Tx, placement stock.Placement) ([]stock.Deduction, error) {
 	lines := make([]stock.Deduction, len(placement.Lines))
 	for i := range placement.Lines {
-		outcome, err := placeLine(ctx, tx, placement, i)
+		outcome, err := s.placeLine(ctx, tx, placement, i)
 		if err != nil {
 			return nil, err
 		}
@@ -112,6 +129,8 @@ func placeLines(ctx context.Context, tx pgx.Tx, placement stock.Placement) ([]st
 			return nil, stock.OrderIDReused()
 		case stock.Limited:
 			return nil, stock.BuyerLimited(sku, line.Limit)
+		case stock.Closed:
+			return nil, line.Window.Refusal(sku, placement.At)
 		default:
 			if line.Segment >= 0 {
 				return nil, stock.ErrSpread
@@ -123,21 +142,25 @@ func placeLines(ctx context.Context, tx pgx.Tx, placement stock.Placement) ([]st
 }
 
 // placeLine takes a line from its segment, or from all of them.
-func placeLine(ctx context.Context, tx pgx.Tx, placement stock.Placement, i int) (stock.Outcome, error) {
+func (s *Store) placeLine(ctx context.Context, tx pgx.Tx, placement stock.Placement, i int) (stock.Outcome, error) {
 	order, line := placement.Order, placement.Lines[i]
 	asked := []stock.Order{{
 		OrderID: order.OrderID, BuyerID: order.BuyerID, Quantity: order.Lines[i].Quantity, ReserveFor: order.ReserveFor,
 	}}
 	first := []int{0}
 	if line.Segment < 0 {
-		result, err := mergeAll(ctx, tx, stock.Merge{
-			SKU: order.Lines[i].SKU, Layout: line.Layout, Limit: line.Limit, At: placement.At, Orders: asked,
+		result, err := s.mergeAll(ctx, tx, stock.Merge{
+			SKU: order.Lines[i].SKU, Layout: line.Layout, Limit: line.Limit, Window: line.Window, At: placement.At,
+			Orders: asked,
 		}, first)
+		if err == nil && result.Stale && result.Outcomes[0].Verdict != stock.Accepted {
+			err = stock.ErrStale
+		}
 		return result.Outcomes[0], err
 	}
-	result, err := take(ctx, tx, stock.Batch{
+	result, err := s.take(ctx, tx, stock.Batch{
 		SKU: order.Lines[i].SKU, Layout: line.Layout, Segment: line.Segment, Fence: line.Fence, Limit: line.Limit,
-		At: placement.At, Orders: asked,
+		Window: line.Window, At: placement.At, Orders: asked,
 	}, first)
 	if err == nil && result.Stale { // with the rows of all segments, what has expired goes back first
 		err = stock.ErrSpread

@@ -57,7 +57,7 @@ func (o *Outbox) change(ctx context.Context, statements string) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.MaxInterval = longestPause
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := o.store.inTx(ctx, func(tx pgx.Tx) error {
+		err := o.store.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
 			if err := o.isThere(ctx, tx); err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 
 // segmentRow is a segment's row, locked. Its layout is 0 where there is none.
 type segmentRow struct {
-	available, layout, version int64
+	available, reserved, layout, version int64
 	fence                      stock.Fence
 }
 
@@ -17,17 +17,18 @@ type segmentRow struct {
 const lockLayout = `SELECT FROM stock_segments WHERE sku_id = $1 AND segment = 0 FOR UPDATE`
 
 const lockSegments = `
-SELECT available, fence, fence_owner, layout, version
+SELECT available, reserved, fence, fence_owner, layout, version
 FROM stock_segments WHERE sku_id = $1 ORDER BY segment FOR UPDATE`
 
 // One statement lowers the donors and raises the others.
 const changeSegments = `
 UPDATE stock_segments g
 SET available   = g.available + change.units,
+    reserved    = g.reserved + change.reserved,
     version     = g.version + 1,
     fence       = CASE WHEN change.token = 0 THEN g.fence ELSE change.token END,
     fence_owner = CASE WHEN change.token = 0 THEN g.fence_owner ELSE change.owner END
-FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::text[]) AS change (segment, units, token, owner)
+FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[]) AS change (segment, units, reserved, token, owner)
 WHERE g.sku_id = $1 AND g.segment = change.segment`
 
 // queueLockAll locks the rows of all segments, ascending. None means that there is no such SKU.
@@ -36,7 +37,7 @@ func queueLockAll(trip *pgx.Batch, sku string) *[]segmentRow {
 	trip.Queue(lockLayout, sku)
 	trip.Queue(lockSegments, sku).Query(func(rows pgx.Rows) error {
 		var r segmentRow
-		_, err := pgx.ForEachRow(rows, []any{&r.available, &r.fence.Token, &r.fence.Owner, &r.layout, &r.version}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&r.available, &r.reserved, &r.fence.Token, &r.fence.Owner, &r.layout, &r.version}, func() error {
 			all = append(all, r)
 			return nil
 		})
@@ -57,18 +58,22 @@ func levelsOf(all []segmentRow, back *returned) []int64 {
 	return levels
 }
 
-// queueChanges changes what segments hold, those with a change other than 0. The fences are those of the locks, if any.
-func queueChanges(trip *pgx.Batch, sku string, changes []int64, fences map[int]stock.Fence) {
+// queueChanges changes what segments hold, and what reservations have taken from them, nil for nothing. The fences are those
+// of the locks, if any.
+func queueChanges(trip *pgx.Batch, sku string, changes, reserved []int64, fences map[int]stock.Fence) {
+	if reserved == nil {
+		reserved = make([]int64, len(changes))
+	}
 	var segments []int32
-	var units, tokens []int64
+	var units, taken, tokens []int64
 	var owners []string
 	for segment, change := range changes {
-		if change != 0 {
+		if change != 0 || reserved[segment] != 0 {
 			segments = append(segments, int32(segment)) //nolint:gosec // at most stock.MaxSegments
-			units = append(units, change)
+			units, taken = append(units, change), append(taken, reserved[segment])
 			tokens = append(tokens, fences[segment].Token)
 			owners = append(owners, fences[segment].Owner)
 		}
 	}
-	trip.Queue(changeSegments, sku, segments, units, tokens, owners)
+	trip.Queue(changeSegments, sku, segments, units, taken, tokens, owners)
 }

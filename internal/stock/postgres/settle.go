@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,7 +13,8 @@ import (
 const lockSome = `
 SELECT layout FROM stock_segments WHERE sku_id = $1 AND segment = ANY ($2::integer[]) ORDER BY segment FOR UPDATE`
 
-const selectLayout = `SELECT count(*), coalesce(max(layout), 0) FROM stock_segments WHERE sku_id = $1`
+const selectLayout = `
+SELECT count(*), coalesce(max(layout), 0), coalesce($2::timestamptz, clock_timestamp()) FROM stock_segments WHERE sku_id = $1`
 
 // As in selectByIDs, each order id is looked up by itself.
 const selectWhole = `
@@ -38,6 +40,9 @@ UPDATE deductions d SET status = new.status, quantity = new.quantity, asked = nu
 FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[]) AS new (order_id, status, quantity, asked)
 WHERE d.ctid = (SELECT ctid FROM deductions WHERE sku_id = $1 AND order_id = new.order_id)`
 
+// Last of all rows, and of no segment: those who commit wait for nobody who sells.
+const keepReserved = `UPDATE skus SET kept = kept + $2 WHERE sku_id = $1`
+
 const deleteParts = `
 DELETE FROM deduction_parts
 WHERE ctid = ANY (ARRAY(
@@ -47,10 +52,13 @@ WHERE ctid = ANY (ARRAY(
 // Settle implements [stock.Store].
 //
 // Rows are locked in the one order, but which segments' it takes only the deductions tell. So it looks first, locks what
-// that needs, and decides by what it finds then. A settlement that gives nothing back needs no segment.
+// that needs, and decides by what it finds then. A settlement that gives nothing back needs no segment, and what only
+// commits does not look: if a reservation has expired after all, it begins again.
 func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		results, err = settle(ctx, tx, settlement)
+	look := slices.ContainsFunc(settlement.Wishes, func(w stock.Wish) bool { return w.Look || w.Cancel || w.Quantity > 0 })
+	err = s.inTx(ctx, settlement.Deadline, func(tx pgx.Tx) error {
+		results, err = s.settle(ctx, tx, settlement, look)
+		look = true
 		return err
 	})
 	if err != nil {
@@ -59,18 +67,22 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 	return results, nil
 }
 
-func settle(ctx context.Context, tx pgx.Tx, settlement stock.Settlement) ([]stock.Settled, error) {
+func (s *Store) settle(ctx context.Context, tx pgx.Tx, settlement stock.Settlement, look bool) ([]stock.Settled, error) {
 	ids := make([]string, len(settlement.Wishes))
 	for i, wish := range settlement.Wishes {
 		ids[i] = wish.OrderID
 	}
 	slices.Sort(ids) // the order in which they are locked
-	g, err := needed(ctx, tx, settlement, ids)
-	if err != nil {
-		return nil, err
+	g := ground{count: 1}
+	if look {
+		if err := g.find(ctx, tx, settlement, ids); err != nil {
+			return nil, err
+		}
 	}
-	there, err := g.lock(ctx, tx, settlement.SKU, ids)
-	if err != nil {
+	lock := &pgx.Batch{}
+	there := g.queueLock(lock, settlement.SKU, ids)
+	at := s.queueInstant(lock, settlement.At)
+	if err := tx.SendBatch(ctx, lock).Close(); err != nil {
 		return nil, err
 	}
 	if len(there) == 0 {
@@ -78,14 +90,14 @@ func settle(ctx context.Context, tx pgx.Tx, settlement stock.Settlement) ([]stoc
 			return nil, err
 		}
 	}
-	plan := stock.PlanSettlement(settlement, there, g.count)
+	plan := stock.PlanSettlement(settlement, there, *at, g.count)
 	if !g.covers(plan.Returns) {
 		return nil, errRaced
 	}
-	if len(plan.Changed) > 0 {
-		err = writeSettlement(ctx, tx, settlement.SKU, plan, there)
+	if len(plan.Changed) == 0 {
+		return plan.Results, nil
 	}
-	return plan.Results, err
+	return plan.Results, writeSettlement(ctx, tx, settlement.SKU, plan, there)
 }
 
 // ground is what a settlement has to lock besides its deductions.
@@ -96,26 +108,23 @@ type ground struct {
 	buyers   []string
 }
 
-// needed looks what a settlement would give back, without any lock.
-func needed(ctx context.Context, tx pgx.Tx, settlement stock.Settlement, ids []string) (g ground, err error) {
-	g.count = 1
-	if !slices.ContainsFunc(settlement.Wishes, func(w stock.Wish) bool { return w.Cancel || w.Quantity > 0 }) {
-		return g, nil
-	}
+// find looks what a settlement would give back, without any lock.
+func (g *ground) find(ctx context.Context, tx pgx.Tx, settlement stock.Settlement, ids []string) error {
 	look := &pgx.Batch{}
-	look.Queue(selectLayout, settlement.SKU).QueryRow(func(row pgx.Row) error { return row.Scan(&g.count, &g.layout) })
+	var at time.Time
+	look.Queue(selectLayout, settlement.SKU, instant(settlement.At)).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&g.count, &g.layout, &at) })
 	there := queueWhole(look, selectWhole, settlement.SKU, ids)
 	if err := tx.SendBatch(ctx, look).Close(); err != nil {
-		return g, err
+		return err
 	}
-	g.segments, g.buyers = stock.PlanSettlement(settlement, there, g.count).Ascending()
-	return g, nil
+	g.segments, g.buyers = stock.PlanSettlement(settlement, there, at, g.count).Ascending()
+	return nil
 }
 
-// lock locks the ground and the deductions, and returns these as they are then. If the layout is another one by now, it is
-// a race.
-func (g ground) lock(ctx context.Context, tx pgx.Tx, sku string, ids []string) (map[string]stock.Deduction, error) {
-	lock := &pgx.Batch{}
+// queueLock locks the ground and the deductions, and reads these as they are then. If the layout is another one by now, it
+// is a race.
+func (g *ground) queueLock(lock *pgx.Batch, sku string, ids []string) map[string]stock.Deduction {
 	if len(g.segments) > 0 {
 		lock.Queue(lockSome, sku, g.segments).Query(func(rows pgx.Rows) error {
 			layouts, err := pgx.CollectRows(rows, pgx.RowTo[int64])
@@ -126,12 +135,11 @@ func (g ground) lock(ctx context.Context, tx pgx.Tx, sku string, ids []string) (
 		})
 		lock.Queue(lockBuyers, sku, g.buyers)
 	}
-	there := queueWhole(lock, lockWhole, sku, ids)
-	return there, tx.SendBatch(ctx, lock).Close()
+	return queueWhole(lock, lockWhole, sku, ids)
 }
 
 // covers tells whether all that goes back goes to rows that are locked. A deduction may have come or changed after the look.
-func (g ground) covers(back stock.Returns) bool {
+func (g *ground) covers(back stock.Returns) bool {
 	segments, buyers := back.Ascending()
 	return !slices.ContainsFunc(segments, func(n int) bool { return !slices.Contains(g.segments, n) }) &&
 		!slices.ContainsFunc(buyers, func(id string) bool {
@@ -193,14 +201,21 @@ func writeSettlement(ctx context.Context, tx pgx.Tx, sku string, plan stock.Sett
 		queueReturns(write, sku, plan.Returns)
 		write.Queue(notify, sku)
 	}
+	if plan.Kept > 0 {
+		write.Queue(keepReserved, sku, plan.Kept)
+	}
 	return tx.SendBatch(ctx, write).Close()
 }
 
 // queueReturns gives units back to segments and buyers, whose rows are locked.
 func queueReturns(write *pgx.Batch, sku string, back stock.Returns) {
 	segments, units := unitsOf(back.Segments)
+	freed := make([]int64, len(segments))
+	for i, segment := range segments {
+		freed[i] = -back.Reserved[segment]
+	}
 	none := make([]int64, len(segments)) // it is no lock's write: the fences stay
-	write.Queue(changeSegments, sku, segments, units, none, make([]string, len(segments)))
+	write.Queue(changeSegments, sku, segments, units, freed, none, make([]string, len(segments)))
 	buyers, units := unitsOf(back.Buyers)
 	write.Queue(uncountBuyers, sku, buyers, units)
 }

@@ -21,7 +21,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -30,7 +29,8 @@ import (
 
 // Store is a [stock.Store] on PostgreSQL 15 or later. It is safe for concurrent use.
 type Store struct {
-	pool *pgxpool.Pool
+	pool  *pgxpool.Pool
+	clock *serverClock
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -59,17 +59,22 @@ func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...
 	for _, change := range configure {
 		change(config)
 	}
+	clock := &serverClock{}
+	config.AfterConnect = clock.watch(config.AfterConnect)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
-	s := &Store{pool: pool}
+	s := &Store{pool: pool, clock: clock}
 	if err := s.Ping(ctx); err != nil {
 		pool.Close()
 		return nil, err
 	}
 	return s, nil
 }
+
+// Now implements [stock.Store].
+func (s *Store) Now() time.Time { return s.clock.at(time.Now()).UTC() }
 
 // Ping tells whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
@@ -116,10 +121,6 @@ const (
 	cardinalityViolation = "21000"
 )
 
-// errRaced rolls a transaction back that was decided by what has changed meanwhile. Somebody else has committed something,
-// so it may begin again: not all can be slower every time.
-var errRaced = errors.New("another transaction was faster")
-
 // translate marks the errors of constraints that no statement of ours should ever violate.
 func translate(err error) error {
 	if state := stateOf(err); strings.HasPrefix(state, constraintViolation) || strings.HasPrefix(state, dataException) {
@@ -135,14 +136,4 @@ func stateOf(err error) string {
 		return pgErr.Code
 	}
 	return ""
-}
-
-// inTx runs work in a transaction at READ COMMITTED, again after each race. An error of work rolls back.
-func (s *Store) inTx(ctx context.Context, work func(pgx.Tx) error) error {
-	for {
-		err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, work)
-		if !errors.Is(err, errRaced) {
-			return translate(err)
-		}
-	}
 }

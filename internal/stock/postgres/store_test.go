@@ -168,8 +168,10 @@ func TestBatchStatementDecidesShortage(t *testing.T) {
 	var before, after *int64
 	var orders int64
 	var inserted []string
+	var at *time.Time
 	err = conn.QueryRow(t.Context(), string(statement), "a", 0, int64(0), "", []string{"o", "p"}, []string{"", ""},
-		[]int32{3, 3}, int64(6), time.Now(), []int64(nil), int64(1)).Scan(&before, &orders, &after, &inserted)
+		[]int32{3, 3}, int64(6), nil, []int64(nil), int64(1), nil, nil, nil).
+		Scan(&before, &orders, &after, &inserted, &at)
 	if err != nil || before == nil || *before != 5 || orders != 0 || after != nil || inserted != nil {
 		t.Errorf("before %v, %d orders, after %v, inserted %v, %v", before, orders, after, inserted, err)
 	}
@@ -194,9 +196,10 @@ func TestBatchStatementDecidesLimits(t *testing.T) {
 		var orders int
 		var inserted, limited []string
 		var stale bool
+		var at *time.Time
 		err := conn.QueryRow(t.Context(), string(statement), "a", 0, int64(0), "", c.ids, c.buyers,
-			[]int32{1, 1}, int64(2), time.Now(), []int64(nil), int64(1), int64(1), true).
-			Scan(&before, &orders, &after, &inserted, &limited, &stale)
+			[]int32{1, 1}, int64(2), nil, []int64(nil), int64(1), nil, nil, nil, int64(1), true).
+			Scan(&before, &orders, &after, &inserted, &at, &limited, &stale)
 		if err != nil || !slices.Equal(inserted, c.inserted) || !slices.Equal(limited, c.limited) || stale {
 			t.Errorf("%s: %d orders, inserted %v, limited %v, stale %v, %v", c.ids, orders, inserted, limited, stale, err)
 		}

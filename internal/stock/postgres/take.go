@@ -24,6 +24,7 @@ ON CONFLICT (sku_id, order_id) DO NOTHING`
 const takeFromSegment = `
 UPDATE stock_segments
 SET available   = available - $3,
+    reserved    = reserved + $6,
     version     = version + 1,
     fence       = CASE WHEN $4::bigint = 0 THEN fence ELSE $4 END,
     fence_owner = CASE WHEN $4 = 0 THEN fence_owner ELSE $5 END
@@ -31,8 +32,8 @@ WHERE sku_id = $1 AND segment = $2`
 
 // deductLooking takes from a segment what fits, order by order, and says what the rest is: known, short, or limited.
 func (s *Store) deductLooking(ctx context.Context, batch stock.Batch, first []int) (result stock.BatchResult, err error) {
-	err = s.inTx(ctx, func(tx pgx.Tx) error {
-		result, err = take(ctx, tx, batch, first)
+	err = s.inTx(ctx, batch.Deadline, func(tx pgx.Tx) error {
+		result, err = s.take(ctx, tx, batch, first)
 		return err
 	})
 	return result, err
@@ -42,7 +43,7 @@ func (s *Store) deductLooking(ctx context.Context, batch stock.Batch, first []in
 //
 // Only the segment is locked while it decides. What another segment's transaction commits between the look and the write,
 // an order id or units of a buyer, the write finds missing: errRaced, and the transaction begins again.
-func take(ctx context.Context, tx pgx.Tx, batch stock.Batch, first []int) (stock.BatchResult, error) {
+func (s *Store) take(ctx context.Context, tx pgx.Tx, batch stock.Batch, first []int) (stock.BatchResult, error) {
 	result := stock.BatchResult{Outcomes: make([]stock.Outcome, len(batch.Orders))}
 	look := &pgx.Batch{}
 	row := queueLockOne(look, batch)
@@ -50,16 +51,18 @@ func take(ctx context.Context, tx pgx.Tx, batch stock.Batch, first []int) (stock
 	demand := queueDemand(look, batch.SKU, batch.Limit, batch.Orders, first)
 	stale := false
 	if batch.Limit > 0 {
-		look.Queue(hasExpired, batch.SKU, batch.At).QueryRow(func(row pgx.Row) error { return row.Scan(&stale) })
+		look.Queue(hasExpired, batch.SKU, instant(batch.At)).QueryRow(func(row pgx.Row) error { return row.Scan(&stale) })
 	}
+	at := s.queueInstant(look, batch.At)
 	if err := tx.SendBatch(ctx, look).Close(); err != nil {
 		return result, err
 	}
 	if err := row.check(ctx, tx, batch); err != nil {
 		return result, err
 	}
+	demand.Closed = batch.Window.Refusal(batch.SKU, *at) != nil
 	admitted := demand.Admit(first, row.available, result.Outcomes)
-	result.Available = row.available
+	result.Available, result.At = row.available, *at
 	for _, i := range first {
 		result.Stale = result.Stale || (stale && result.Outcomes[i].Verdict == stock.Limited)
 	}
@@ -69,15 +72,15 @@ func take(ctx context.Context, tx pgx.Tx, batch stock.Batch, first []int) (stock
 	c := columnsOf(batch.Orders, admitted)
 	result.Available -= c.units
 	for _, i := range admitted {
-		result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, batch.Orders[i], batch.At)
+		result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, batch.Orders[i], *at)
 	}
 	write := &pgx.Batch{}
 	if batch.Limit > 0 {
 		queueCount(write, batch.SKU, batch.Limit, batch.Orders, admitted)
 	}
-	write.Queue(insertDeductions, batch.SKU, batch.Segment, c.orderIDs, c.buyerIDs, c.quantities, c.reserves, batch.At).
+	write.Queue(insertDeductions, batch.SKU, batch.Segment, c.orderIDs, c.buyerIDs, c.quantities, c.reserves, *at).
 		Exec(allOf(len(admitted)))
-	write.Queue(takeFromSegment, batch.SKU, batch.Segment, c.units, batch.Fence.Token, batch.Fence.Owner)
+	write.Queue(takeFromSegment, batch.SKU, batch.Segment, c.units, batch.Fence.Token, batch.Fence.Owner, c.reserved)
 	return result, tx.SendBatch(ctx, write).Close()
 }
 

@@ -29,7 +29,7 @@ func TestStatementsArePreparedOnce(t *testing.T) {
 func TestStatementThatCannotBePrepared(t *testing.T) {
 	store := opened(t)
 	for range 2 { // the second time it is wanted
-		err := store.inTx(t.Context(), func(tx *transaction) error {
+		err := store.inTx(t.Context(), time.Time{}, func(tx *transaction) error {
 			_, err := tx.ExecContext(t.Context(), "DELETE FROM nowhere")
 			return err
 		})

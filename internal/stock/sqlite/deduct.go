@@ -11,7 +11,9 @@ import (
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
 	first, repeats := stock.Unique(batch.Orders)
 	result := stock.BatchResult{Outcomes: make([]stock.Outcome, len(batch.Orders))}
-	err := s.inTx(ctx, func(tx *transaction) error {
+	err := s.inTx(ctx, batch.Deadline, func(tx *transaction) error {
+		batch.At = now(batch.At)
+		result.At = batch.At
 		// The driver has a goroutine watch every statement that can be cancelled. A batch takes milliseconds.
 		ctx := context.WithoutCancel(ctx)
 		var err error
@@ -22,12 +24,12 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 		if err != nil {
 			return err
 		}
-		units, err := s.insertAll(ctx, tx, batch, admitted, result.Outcomes)
+		units, reserved, err := s.insertAll(ctx, tx, batch, admitted, result.Outcomes)
 		if err != nil || units == 0 {
 			return err
 		}
 		result.Available -= units
-		return s.change(ctx, tx, batch.SKU, batch.Segment, -units, batch.Fence)
+		return s.change(ctx, tx, batch.SKU, batch.Segment, -units, reserved, batch.Fence)
 	})
 	if err != nil {
 		return stock.BatchResult{}, err
@@ -43,13 +45,15 @@ func (s *Store) admit(ctx context.Context, tx *transaction, batch stock.Batch, f
 	for _, i := range first {
 		units += batch.Orders[i].Quantity
 	}
-	if batch.Limit == 0 && units <= result.Available {
+	closed := batch.Window.Refusal(batch.SKU, batch.At) != nil
+	if batch.Limit == 0 && units <= result.Available && !closed {
 		return first, nil
 	}
 	demand, err := s.demand(ctx, tx, batch.SKU, batch.Limit, batch.Orders, first)
 	if err != nil {
 		return nil, err
 	}
+	demand.Closed = closed
 	admitted := demand.Admit(first, result.Available, result.Outcomes)
 	if slices.ContainsFunc(result.Outcomes, func(o stock.Outcome) bool { return o.Verdict == stock.Limited }) {
 		result.Stale, err = hasExpired(ctx, tx, batch.SKU, batch.At)
@@ -92,10 +96,10 @@ VALUES ($1, $2, $3, $4, nullif($5, -1), $6, $7, $8)
 ON CONFLICT (sku_id, order_id) DO NOTHING`
 
 // insertAll inserts the admitted orders of a batch, sets their outcomes, and returns the units of those that were not
-// there before.
-func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batch, admitted []int, outcomes []stock.Outcome) (units int64, err error) {
+// there before, and how many of these are reserved.
+func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batch, admitted []int, outcomes []stock.Outcome) (units, reserved int64, err error) {
 	if len(admitted) == 0 {
-		return 0, nil
+		return 0, 0, nil
 	}
 	var before []int
 	for _, i := range admitted {
@@ -103,18 +107,21 @@ func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batc
 		outcomes[i] = stock.AcceptedOutcome(batch.SKU, o, batch.At)
 		created, err := changed(tx.ExecContext(ctx, insertDeduction, values(outcomes[i].Deduction, batch.Segment, batch.At)...))
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if !created {
 			before = append(before, i)
 			continue
 		}
 		units += o.Quantity
+		if o.ReserveFor > 0 {
+			reserved += o.Quantity
+		}
 		if err := s.countUnits(ctx, tx, batch.SKU, o, batch.Limit); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
-	return units, s.knownBefore(ctx, tx, batch, before, outcomes)
+	return units, reserved, s.knownBefore(ctx, tx, batch, before, outcomes)
 }
 
 // knownBefore sets the outcomes of orders that were there before.

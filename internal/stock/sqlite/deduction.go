@@ -79,7 +79,7 @@ WHERE d.sku_id = $1 AND d.order_id IN (SELECT value FROM json_each($2))
 ORDER BY d.order_id, p.segment`
 
 // readParts reads deductions with their parts, by a query in which the rows of each stand together, ascending by segment.
-func readParts(ctx context.Context, q querier, query, sku string, arg any) (found []stock.Deduction, err error) {
+func readParts(ctx context.Context, q querier, query, sku string, args ...any) (found []stock.Deduction, err error) {
 	err = eachRow(ctx, q, func(rows *sql.Rows) error {
 		var row deductionRow
 		var part stock.Part
@@ -92,7 +92,7 @@ func readParts(ctx context.Context, q querier, query, sku string, arg any) (foun
 		last := &found[len(found)-1]
 		last.Parts = append(last.Parts, part)
 		return nil
-	}, query, sku, arg)
+	}, query, append([]any{sku}, args...)...)
 	return found, err
 }
 

@@ -8,14 +8,27 @@ import (
 	"inventory/internal/stock"
 )
 
+// expiredAtOnce bounds the reservations whose units one transaction gives back: meanwhile nobody else writes.
+const expiredAtOnce = 2000
+
 // Expire implements [stock.Store].
 func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
-	err = s.inTx(ctx, func(tx *transaction) error {
+	for {
+		n, err := s.expireSome(ctx, sku, at)
+		reservations += n
+		if err != nil || n < expiredAtOnce {
+			return reservations, err
+		}
+	}
+}
+
+func (s *Store) expireSome(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
+	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
 		segments, err := readSegments(ctx, tx, sku)
 		if err != nil {
 			return err
 		}
-		reservations, err = s.expire(ctx, tx, sku, at, levelsOf(segments))
+		reservations, err = s.expire(ctx, tx, sku, now(at), levelsOf(segments))
 		return err
 	})
 	if err != nil {
@@ -24,17 +37,25 @@ func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservati
 	return reservations, nil
 }
 
-// Nobody else writes meanwhile, so these are the reservations that were read.
+// $2 is a JSON array of order ids.
 const endExpired = `
-UPDATE deductions SET status = 'expired' WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2`
+UPDATE deductions SET status = 'expired' WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2))`
 
-// expire gives back the units of the reservations that have expired, and adds them to levels.
+// expire gives back the units of reservations that have expired, and adds them to levels.
 func (s *Store) expire(ctx context.Context, tx *transaction, sku string, at time.Time, levels []int64) (reservations int, err error) {
-	expired, err := readExpired(ctx, tx, sku, at)
+	expired, err := readParts(ctx, tx, selectExpired, sku, micros(at), expiredAtOnce)
 	if err != nil || len(expired) == 0 {
 		return 0, err
 	}
-	if _, err := tx.ExecContext(ctx, endExpired, sku, micros(at)); err != nil {
+	ids := make([]string, len(expired))
+	for i, d := range expired {
+		ids[i] = d.OrderID
+	}
+	list, err := listed(ids)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := tx.ExecContext(ctx, endExpired, sku, list); err != nil {
 		return 0, err
 	}
 	back := stock.PlanExpiry(expired, len(levels))
@@ -45,14 +66,14 @@ func (s *Store) expire(ctx context.Context, tx *transaction, sku string, at time
 }
 
 // In the order of the index: by order id alone, SQLite would go through all deductions of the SKU.
-const selectExpired = selectParts + `
-WHERE d.sku_id = $1 AND d.status = 'reserved' AND d.expires_at <= $2
-ORDER BY d.expires_at, d.order_id, p.segment`
-
-// readExpired returns the reservations that have expired and hold units still.
-func readExpired(ctx context.Context, q querier, sku string, at time.Time) ([]stock.Deduction, error) {
-	return readParts(ctx, q, selectExpired, sku, micros(at))
-}
+const selectExpired = `
+SELECT l.order_id, coalesce(l.buyer_id, ''), l.quantity, coalesce(l.asked, l.quantity), l.status, l.created_at, l.expires_at,
+       coalesce(l.segment, p.segment), coalesce(p.quantity, l.quantity)
+FROM (
+    SELECT * FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2
+    ORDER BY expires_at, order_id LIMIT $3
+) l LEFT JOIN deduction_parts p USING (sku_id, order_id)
+ORDER BY l.expires_at, l.order_id, p.segment`
 
 const existsExpired = `
 SELECT EXISTS (SELECT 1 FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2)`
@@ -93,6 +114,6 @@ func (s *Store) Expired(ctx context.Context, at time.Time, limit int) (skus []st
 		err := rows.Scan(&sku)
 		skus = append(skus, sku)
 		return err
-	}, selectWithExpired, micros(at), limit)
+	}, selectWithExpired, micros(now(at)), limit)
 	return skus, err
 }

@@ -11,7 +11,9 @@ import (
 func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
 	first, repeats := stock.Unique(merge.Orders)
 	result := stock.MergeResult{Outcomes: make([]stock.Outcome, len(merge.Orders))}
-	err := s.inTx(ctx, func(tx *transaction) error {
+	err := s.inTx(ctx, merge.Deadline, func(tx *transaction) error {
+		merge.At = now(merge.At)
+		result.At = merge.At
 		segments, err := readSegments(ctx, tx, merge.SKU)
 		if err != nil {
 			return err
@@ -23,6 +25,7 @@ func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult
 		if result.Expired, err = s.expire(ctx, tx, merge.SKU, merge.At, levels); err != nil {
 			return err
 		}
+		result.Stale = result.Expired == expiredAtOnce
 		if err := s.mergeFrom(ctx, tx, merge, levels, first, &result); err != nil {
 			return err
 		}
@@ -42,6 +45,7 @@ func (s *Store) mergeFrom(ctx context.Context, tx *transaction, merge stock.Merg
 	if err != nil {
 		return err
 	}
+	demand.Closed = merge.Window.Refusal(merge.SKU, merge.At) != nil
 	plan := stock.PlanMerge(levels, demand, first, result.Outcomes)
 	result.Segments, result.Merged = plan.Segments, plan.Merged
 	for _, i := range plan.Admitted {
@@ -54,7 +58,7 @@ func (s *Store) mergeFrom(ctx context.Context, tx *transaction, merge stock.Merg
 			return err
 		}
 	}
-	return s.changeAll(ctx, tx, merge.SKU, plan.Changes, merge.Fences)
+	return s.changeAll(ctx, tx, merge.SKU, plan.Changes, plan.Reserved, merge.Fences)
 }
 
 // insertFrom inserts a deduction, which is known not to be there, with what each segment gave.

@@ -40,14 +40,20 @@ func everything(stock.Deduction) bool { return true }
 
 // available is what could be bought at an instant if all that has expired were back.
 func (m *model) available(at time.Time) int64 {
-	return m.stock - m.held(func(d stock.Deduction) bool { return d.At(at).Status.Live() })
+	return m.stock - m.held(func(d stock.Deduction) bool { return !due(d, at) })
+}
+
+// due tells whether it is a reservation whose time has come.
+func due(d stock.Deduction, at time.Time) bool {
+	return d.Status == stock.StatusReserved && !at.Before(d.ExpiresAt)
 }
 
 // sweep ends the reservations that have expired, and counts them.
 func (m *model) sweep(at time.Time) (reservations int) {
 	for id, d := range m.rows {
-		if d.At(at).Status != d.Status {
-			m.rows[id] = d.At(at)
+		if due(d, at) {
+			d.Status = stock.StatusExpired
+			m.rows[id] = d
 			reservations++
 		}
 	}
@@ -97,7 +103,11 @@ func (m *model) settle(w stock.Wish, at time.Time) (after stock.Deduction, code 
 	if !ok || (w.BuyerID != "" && w.BuyerID != d.BuyerID) {
 		return stock.Deduction{}, stock.CodeUnknownDeduction
 	}
-	now := d.At(at)
+	now := d
+	if due(d, at) { // whatever is wished ends it
+		now.Status = stock.StatusExpired
+		m.rows[w.OrderID] = now
+	}
 	switch {
 	case w.Cancel && !now.Status.Live():
 		return now, ""
@@ -130,13 +140,15 @@ func (m *model) agrees(t *testing.T, at time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reserved := m.held(func(d stock.Deduction) bool { return d.At(at).Status == stock.StatusReserved })
+	available := m.stock - m.held(everything)
+	reserved := m.held(func(d stock.Deduction) bool { return d.Status == stock.StatusReserved })
 	want := stock.Status{
 		SKU: m.sku, Stock: m.stock, Terms: stock.Terms{PerBuyerLimit: m.limit}, Layout: m.layout, Segments: status.Segments,
-		Available: m.available(at), Reserved: reserved, Committed: m.stock - m.available(at) - reserved,
+		Available: available, Reserved: reserved, Committed: m.stock - available - reserved,
+		Stale: slices.ContainsFunc(slices.Collect(maps.Values(m.rows)), func(d stock.Deduction) bool { return due(d, at) }),
 	}
 	equal(t, "status", status, want)
-	equal(t, "sum of the segments", sum(status.Segments), m.available(at))
+	equal(t, "sum of the segments", sum(status.Segments), available)
 	rows, err := m.store.Deductions(t.Context(), m.sku, slices.Collect(maps.Keys(m.rows)))
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
 	"inventory/internal/stock"
 )
@@ -12,7 +13,7 @@ import (
 func (s *Store) Restock(ctx context.Context, restock stock.Movement) (created bool, err error) {
 	restock.Kind = stock.Restocked
 	return s.move(ctx, restock, func(tx *transaction, _ []segmentRow, levels []int64) error {
-		return s.changeAll(ctx, tx, restock.SKU, stock.Spread(restock.Quantity, len(levels)), nil)
+		return s.changeAll(ctx, tx, restock.SKU, stock.Spread(restock.Quantity, len(levels)), nil, nil)
 	})
 }
 
@@ -21,13 +22,13 @@ func (s *Store) Adjust(ctx context.Context, adjust stock.Movement) (created bool
 	adjust.Kind = stock.Adjusted
 	return s.move(ctx, adjust, func(tx *transaction, _ []segmentRow, levels []int64) error {
 		if adjust.Quantity > 0 {
-			return s.changeAll(ctx, tx, adjust.SKU, stock.Spread(adjust.Quantity, len(levels)), nil)
+			return s.changeAll(ctx, tx, adjust.SKU, stock.Spread(adjust.Quantity, len(levels)), nil, nil)
 		}
 		changes, ok := stock.TakeAway(levels, -adjust.Quantity)
 		if !ok {
 			return tooFew(adjust.SKU, levels)
 		}
-		return s.changeAll(ctx, tx, adjust.SKU, changes, nil)
+		return s.changeAll(ctx, tx, adjust.SKU, changes, nil, nil)
 	})
 }
 
@@ -55,7 +56,8 @@ type carryOut func(tx *transaction, segments []segmentRow, levels []int64) error
 // move writes a movement into the ledger, and has it carried out if it was not there. What takes away or spreads units has
 // those of expired reservations back first. It is done without a lock, so it leaves the fences as they are.
 func (s *Store) move(ctx context.Context, m stock.Movement, do carryOut) (created bool, err error) {
-	err = s.inTx(ctx, func(tx *transaction) error {
+	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
+		m.At = now(m.At)
 		segments, err := readSegments(ctx, tx, m.SKU)
 		if err != nil {
 			return err

@@ -11,7 +11,8 @@ import (
 
 // Order implements [stock.Store].
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	err = s.inTx(ctx, func(tx *transaction) error {
+	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
+		lines, placement.At = nil, now(placement.At)
 		if lines, err = readOrder(ctx, tx, placement.Order); err != nil || lines != nil {
 			return err
 		}
@@ -111,27 +112,32 @@ func (s *Store) takeLine(ctx context.Context, tx *transaction, p stock.Placement
 		return stock.Deduction{}, stock.ErrLayout
 	}
 	levels := levelsOf(segments)
-	if _, err := s.expire(ctx, tx, line.sku, p.At, levels); err != nil {
+	expired, err := s.expire(ctx, tx, line.sku, p.At, levels)
+	if err != nil {
 		return stock.Deduction{}, err
 	}
 	demand, err := s.demand(ctx, tx, line.sku, line.Limit, []stock.Order{line.order}, []int{0})
 	if err != nil {
 		return stock.Deduction{}, err
 	}
-	parts, changes, err := line.plan(levels, demand)
+	demand.Closed = line.Window.Refusal(line.sku, p.At) != nil
+	plan, err := line.plan(levels, demand, p.At)
+	if err != nil && expired == expiredAtOnce {
+		err = stock.ErrStale
+	}
 	if err != nil {
 		return stock.Deduction{}, err
 	}
 	d := stock.AcceptedOutcome(line.sku, line.order, p.At).Deduction
-	return d, s.writeLine(ctx, tx, line, d, parts, changes, p.At)
+	return d, s.writeLine(ctx, tx, line, d, plan, p.At)
 }
 
-func (s *Store) writeLine(ctx context.Context, tx *transaction, line orderLine, d stock.Deduction, parts []stock.Part, changes []int64, at time.Time) error {
-	if err := s.insertFrom(ctx, tx, d, parts, at); err != nil {
+func (s *Store) writeLine(ctx context.Context, tx *transaction, line orderLine, d stock.Deduction, plan stock.MergePlan, at time.Time) error {
+	if err := s.insertFrom(ctx, tx, d, plan.Parts[0], at); err != nil {
 		return err
 	}
 	if err := s.countUnits(ctx, tx, line.sku, line.order, line.Limit); err != nil {
 		return err
 	}
-	return s.changeAll(ctx, tx, line.sku, changes, line.fences())
+	return s.changeAll(ctx, tx, line.sku, plan.Changes, plan.Reserved, line.fences())
 }

@@ -1,6 +1,10 @@
 package sqlite
 
-import "inventory/internal/stock"
+import (
+	"time"
+
+	"inventory/internal/stock"
+)
 
 // orderLine is a line of an order of several SKUs.
 type orderLine struct {
@@ -24,25 +28,29 @@ func newLine(p stock.Placement, i int) orderLine {
 func (l orderLine) fences() map[int]stock.Fence { return map[int]stock.Fence{l.Segment: l.Fence} }
 
 // plan says what each segment gives, and by how much it changes, or why the line is refused.
-func (l orderLine) plan(levels []int64, demand stock.Demand) (parts []stock.Part, changes []int64, err error) {
+func (l orderLine) plan(levels []int64, demand stock.Demand, at time.Time) (plan stock.MergePlan, err error) {
 	outcome := make([]stock.Outcome, 1)
 	only := []int{0}
 	if l.Segment < 0 {
-		plan := stock.PlanMerge(levels, demand, only, outcome)
-		parts, changes = plan.Parts[0], plan.Changes
-	} else {
-		demand.Admit(only, levels[l.Segment], outcome)
-		parts = []stock.Part{{Segment: l.Segment, Quantity: l.order.Quantity}}
-		changes = make([]int64, len(levels))
-		changes[l.Segment] = -l.order.Quantity
+		plan = stock.PlanMerge(levels, demand, only, outcome)
+		return plan, l.refusal(outcome[0], at)
 	}
-	return parts, changes, l.refusal(outcome[0])
+	demand.Admit(only, levels[l.Segment], outcome)
+	plan.Parts = map[int][]stock.Part{0: {{Segment: l.Segment, Quantity: l.order.Quantity}}}
+	plan.Changes, plan.Reserved = make([]int64, len(levels)), make([]int64, len(levels))
+	plan.Changes[l.Segment] = -l.order.Quantity
+	if l.order.ReserveFor > 0 {
+		plan.Reserved[l.Segment] = l.order.Quantity
+	}
+	return plan, l.refusal(outcome[0], at)
 }
 
-func (l orderLine) refusal(o stock.Outcome) error {
+func (l orderLine) refusal(o stock.Outcome, at time.Time) error {
 	switch {
 	case o.Verdict == stock.Known:
 		return stock.OrderIDReused()
+	case o.Verdict == stock.Closed:
+		return l.Window.Refusal(l.sku, at)
 	case o.Verdict == stock.Limited:
 		return stock.BuyerLimited(l.sku, l.Limit)
 	case o.Verdict == stock.Short && l.Segment >= 0:

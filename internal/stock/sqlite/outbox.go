@@ -45,7 +45,7 @@ const lockTries = 6
 func (o *Outbox) change(ctx context.Context, statements string) error {
 	var err error
 	for range lockTries {
-		err = o.store.inTx(ctx, func(tx *transaction) error {
+		err = o.store.inTx(ctx, time.Time{}, func(tx *transaction) error {
 			if _, err := tx.Tx.ExecContext(ctx, `SELECT 1 FROM outbox LIMIT 0`); err != nil {
 				return err
 			}
@@ -101,7 +101,7 @@ func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err er
 	}
 	for {
 		var n int64
-		err := o.store.inTx(ctx, func(tx *transaction) error {
+		err := o.store.inTx(ctx, time.Time{}, func(tx *transaction) error {
 			done, err := tx.ExecContext(ctx, trimOutbox, position, trimSize)
 			if err == nil {
 				n, err = done.RowsAffected()

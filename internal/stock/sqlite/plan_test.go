@@ -33,9 +33,9 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		args      []any
 		by        string
 	}{
-		"endExpired":        {endExpired, []any{"a", 1}, byExpiry},
+		"endExpired":        {endExpired, []any{"a", "[]"}, byID},
 		"existsExpired":     {existsExpired, []any{"a", 1}, byExpiry},
-		"selectExpired":     {selectExpired, []any{"a", 1}, byExpiry},
+		"selectExpired":     {selectExpired, []any{"a", 1, 1}, byExpiry},
 		"selectNextExpiry":  {selectNextExpiry, []any{"a"}, byExpiry},
 		"selectStatus":      {selectStatus, []any{"a", 1}, byExpiry},
 		"selectWithExpired": {selectWithExpired, []any{1, 1}, byExpiry},

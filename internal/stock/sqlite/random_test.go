@@ -119,7 +119,7 @@ func (g *game) deduct() {
 	if err != nil {
 		g.Fatal(err)
 	}
-	want := stock.BatchResult{}
+	want := stock.BatchResult{At: g.at}
 	want.Outcomes, want.Available = m.takeAll(batch.Orders, levels[batch.Segment], g.at)
 	for _, o := range want.Outcomes {
 		if until := m.until(); o.Verdict == stock.Limited && !until.IsZero() && !g.at.Before(until) {
@@ -136,7 +136,7 @@ func (g *game) merge() {
 	if err != nil {
 		g.Fatal(err)
 	}
-	want := stock.MergeResult{Merged: got.Merged, Segments: got.Segments, Expired: m.sweep(g.at)}
+	want := stock.MergeResult{Merged: got.Merged, Segments: got.Segments, At: g.at, Expired: m.sweep(g.at)}
 	var rest int64
 	want.Outcomes, rest = m.takeAll(merge.Orders, m.available(g.at), g.at)
 	want.Until = m.until()

@@ -15,7 +15,7 @@ const hasBuyers = `SELECT EXISTS (SELECT 1 FROM buyers WHERE sku_id = $1)`
 func (s *Store) giveBack(ctx context.Context, tx *transaction, sku string, back stock.Returns) error {
 	segments, buyers := back.Ascending()
 	for _, segment := range segments {
-		if err := s.change(ctx, tx, sku, segment, back.Segments[segment], stock.Fence{}); err != nil {
+		if err := s.change(ctx, tx, sku, segment, back.Segments[segment], -back.Reserved[segment], stock.Fence{}); err != nil {
 			return err
 		}
 	}

@@ -39,18 +39,18 @@ func whyNoSegment(ctx context.Context, q querier, sku string) error {
 
 // segmentRow is what writers have to know of a segment.
 type segmentRow struct {
-	available, layout, version int64
+	available, reserved, layout, version int64
 	fence                      stock.Fence
 }
 
 const selectSegments = `
-SELECT available, layout, version, fence, fence_owner FROM stock_segments WHERE sku_id = $1 ORDER BY segment`
+SELECT available, reserved, layout, version, fence, fence_owner FROM stock_segments WHERE sku_id = $1 ORDER BY segment`
 
 // readSegments reads all segments of a SKU, of which there is at least one.
 func readSegments(ctx context.Context, q querier, sku string) (segments []segmentRow, err error) {
 	err = eachRow(ctx, q, func(rows *sql.Rows) error {
 		var row segmentRow
-		err := rows.Scan(&row.available, &row.layout, &row.version, &row.fence.Token, &row.fence.Owner)
+		err := rows.Scan(&row.available, &row.reserved, &row.layout, &row.version, &row.fence.Token, &row.fence.Owner)
 		segments = append(segments, row)
 		return err
 	}, selectSegments, sku)
@@ -86,28 +86,32 @@ func levelsOf(segments []segmentRow) []int64 {
 	return levels
 }
 
-// Adds $3 units, which may be below zero, under the fence $4 of owner $5; 0 is no fence.
+// Adds $3 units, which may be below zero, under the fence $4 of owner $5; 0 is no fence. $6 units more are reserved.
 const changeSegment = `
 UPDATE stock_segments
 SET available   = available + $3,
+    reserved    = reserved + $6,
     version     = version + 1,
     fence       = CASE WHEN $4 = 0 THEN fence ELSE $4 END,
     fence_owner = CASE WHEN $4 = 0 THEN fence_owner ELSE $5 END
 WHERE sku_id = $1 AND segment = $2`
 
-// change adds units to a segment, which may be below zero.
-func (s *Store) change(ctx context.Context, tx *transaction, sku string, segment int, units int64, fence stock.Fence) error {
-	_, err := tx.ExecContext(ctx, changeSegment, sku, segment, units, fence.Token, fence.Owner)
+// change adds units to a segment, which may be below zero, and to what reservations have taken from it.
+func (s *Store) change(ctx context.Context, tx *transaction, sku string, segment int, units, reserved int64, fence stock.Fence) error {
+	_, err := tx.ExecContext(ctx, changeSegment, sku, segment, units, fence.Token, fence.Owner, reserved)
 	return err
 }
 
-// changeAll adds to each segment its units.
-func (s *Store) changeAll(ctx context.Context, tx *transaction, sku string, units []int64, fences map[int]stock.Fence) error {
+// changeAll adds to each segment its units, and to what reservations have taken from it; nil for nothing.
+func (s *Store) changeAll(ctx context.Context, tx *transaction, sku string, units, reserved []int64, fences map[int]stock.Fence) error {
+	if reserved == nil {
+		reserved = make([]int64, len(units))
+	}
 	for segment, n := range units {
-		if n == 0 {
+		if n == 0 && reserved[segment] == 0 {
 			continue
 		}
-		if err := s.change(ctx, tx, sku, segment, n, fences[segment]); err != nil {
+		if err := s.change(ctx, tx, sku, segment, n, reserved[segment], fences[segment]); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // Settle implements [stock.Store].
 func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
-	err = s.inTx(ctx, func(tx *transaction) error {
+	err = s.inTx(ctx, settlement.Deadline, func(tx *transaction) error {
 		segments, err := readSegments(ctx, tx, settlement.SKU)
 		if err != nil {
 			return err
@@ -17,10 +17,15 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 		if err != nil {
 			return err
 		}
-		plan := stock.PlanSettlement(settlement, there, len(segments))
+		plan := stock.PlanSettlement(settlement, there, now(settlement.At), len(segments))
 		results = plan.Results
 		for _, d := range plan.Changed {
 			if err := settle(ctx, tx, there[d.OrderID], d); err != nil {
+				return err
+			}
+		}
+		if plan.Kept > 0 {
+			if _, err := tx.ExecContext(ctx, keepReserved, settlement.SKU, plan.Kept); err != nil {
 				return err
 			}
 		}
@@ -52,6 +57,8 @@ func readWished(ctx context.Context, tx *transaction, settlement stock.Settlemen
 
 const updateDeduction = `
 UPDATE deductions SET status = $3, quantity = $4, asked = nullif($5, $4) WHERE sku_id = $1 AND order_id = $2`
+
+const keepReserved = `UPDATE skus SET kept = kept + $2 WHERE sku_id = $1`
 
 const deleteParts = `DELETE FROM deduction_parts WHERE sku_id = $1 AND order_id = $2`
 

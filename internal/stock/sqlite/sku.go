@@ -17,8 +17,8 @@ const insertSegment = `INSERT INTO stock_segments (sku_id, segment, available) V
 
 // CreateSKU implements [stock.Store].
 func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (created bool, err error) {
-	err = s.inTx(ctx, func(tx *transaction) error {
-		created, err = changed(tx.ExecContext(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, micros(at),
+	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
+		created, err = changed(tx.ExecContext(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, micros(now(at)),
 			microsOrNull(sku.SaleStartsAt), microsOrNull(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity))
 		if err != nil {
 			return err

@@ -107,8 +107,24 @@ func (s *Store) Close() error {
 	return err
 }
 
-// inTx runs work in a transaction that nobody else's write can enter. An error of work rolls back.
-func (s *Store) inTx(ctx context.Context, work func(*transaction) error) error {
+// Now implements [stock.Store].
+func (s *Store) Now() time.Time { return now(time.Time{}) }
+
+// now is the instant of a decision in a transaction: the given one, or else the clock of the process. Who has the file
+// waits for nobody any more.
+func now(given time.Time) time.Time {
+	if given.IsZero() {
+		given = time.Now()
+	}
+	return given.UTC().Truncate(time.Microsecond)
+}
+
+// inTx runs work in a transaction that nobody else's write can enter. An error of work rolls back. It commits before a
+// deadline, which is the context's where that is earlier or the deadline is zero: [stock.ErrLate].
+func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
+	if of, ok := ctx.Deadline(); ok && (deadline.IsZero() || of.Before(deadline)) {
+		deadline = of
+	}
 	if s.writer == nil {
 		return errors.New("SQLite file was opened for reading")
 	}
@@ -120,7 +136,11 @@ func (s *Store) inTx(ctx context.Context, work func(*transaction) error) error {
 	if err != nil {
 		return err
 	}
-	if err := work(tx); err != nil {
+	err = work(tx)
+	if err == nil && !deadline.IsZero() && time.Now().After(deadline) {
+		err = stock.ErrLate
+	}
+	if err != nil {
 		return translate(errors.Join(err, tx.Rollback()))
 	}
 	if err := tx.Commit(); err != nil {

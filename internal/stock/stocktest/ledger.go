@@ -251,7 +251,8 @@ func testResegmentTakesBackFirst(_ *testing.T, k *kit) {
 	m.At = at.Add(time.Minute)
 	k.moved(m)
 	k.segments(5, 5)
-	k.balance(m.At.Add(time.Hour), 12, 0, 0)
+	k.balance(m.At.Add(time.Hour), 10, 2, 0)
 	k.expire(m.At.Add(time.Hour), 1)
 	k.segments(7, 5)
+	k.balance(m.At.Add(time.Hour), 12, 0, 0)
 }

@@ -102,22 +102,27 @@ func testReserve(t *testing.T, k *kit) {
 	k.balance(at, 1, 18, 1)
 }
 
-// testStatusAtAnInstant: a reservation is over on time, whether or not anybody has given its units back.
-func testStatusAtAnInstant(t *testing.T, k *kit) {
+// testStale: what has expired counts as reserved until a write has ended it, and the status says that somebody should.
+func testStale(t *testing.T, k *kit) {
 	k.create(10, 2)
 	k.deduct(0, stock.Fence{}, reserved("a", 2, time.Minute), reserved("b", 1, time.Hour))
 	k.merge(nil, reserved("c", 6, time.Minute))
 	last := at.Add(time.Minute)
-	k.balance(last.Add(-time.Microsecond), 1, 9, 0)
-	k.balance(last, 9, 1, 0)
-	status, err := k.store.Status(t.Context(), sku, last)
-	if err != nil || fmt.Sprint(status.Segments) != "[4 5]" {
-		t.Errorf("segments as they will be: got %v, %v", status.Segments, err)
+	stale := func(when time.Time, want bool) {
+		status, err := k.store.Status(t.Context(), sku, when)
+		if err != nil || status.Stale != want {
+			t.Errorf("at %s: got stale %t, %v", when, status.Stale, err)
+		}
 	}
+	k.balance(last.Add(-time.Microsecond), 1, 9, 0)
+	stale(last.Add(-time.Microsecond), false)
+	k.balance(last, 1, 9, 0)
+	stale(last, true)
 	k.segmentsSum(1)
 	k.expire(last, 2)
 	k.segments(4, 5)
 	k.balance(last, 9, 1, 0)
+	stale(last, false)
 }
 
 // segmentsSum checks what the rows of the segments hold.

@@ -85,7 +85,7 @@ func testSettleRefuses(t *testing.T, k *kit) {
 		wish stock.Wish
 		want stock.Code
 	}{
-		{commit("a"), stock.CodeNotReserved}, // its time has come, although nobody has noticed
+		{commit("a"), stock.CodeNotReserved}, // its time has come: this ends it
 		{stock.Wish{OrderID: "b", Quantity: 3}, stock.CodeInvalidRequest},
 		{commit("c"), stock.CodeNotReserved},
 		{commit("nope"), stock.CodeUnknownDeduction},
@@ -95,12 +95,12 @@ func testSettleRefuses(t *testing.T, k *kit) {
 	} {
 		k.code(k.settle(minute, c.wish)[0].Err, c.want)
 	}
-	k.settled(minute, cancel("a"), stock.StatusExpired, 2, 0) // its units come back by themselves
+	k.settled(minute, cancel("a"), stock.StatusExpired, 2, 0)
 	k.balance(minute, 7, 3, 0)
 	k.settled(minute, stock.Wish{OrderID: "d", BuyerID: "x"}, stock.StatusCommitted, 1, 0)
 	_, err := k.store.Settle(t.Context(), stock.Settlement{SKU: "nope", At: at, Wishes: []stock.Wish{commit("a")}})
 	k.code(err, stock.CodeUnknownSKU)
-	k.expire(minute, 1)
+	k.expire(minute, 0)
 }
 
 // testSettleTogether: one refused wish costs its neighbours nothing.

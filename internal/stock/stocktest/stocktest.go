@@ -55,7 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"connections in use are told", testPool},
 		{"sold out is read in one snapshot", testSoldOutIsOneSnapshot},
 		{"reserve", testReserve},
-		{"a reservation is over on time", testStatusAtAnInstant},
+		{"what has expired is reserved until it is ended", testStale},
 		{"expire", testExpire},
 		{"SKUs with expired reservations", testExpired},
 		{"merge takes back what has expired first", testMergeTakesBackFirst},

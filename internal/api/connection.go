@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"syscall"
+)
+
+// connection is one that requests come over, for those who want to know whether its other end has hung up.
+type connection struct {
+	raw  syscall.RawConn
+	look func(fd uintptr) // notes what the socket says; made once, since it is called for every request
+	gone atomic.Bool
+}
+
+type connectionKey struct{}
+
+// ConnContext is for [http.Server.ConnContext]. With it a write looks at the socket of its caller: net/http notices too
+// late that a caller has hung up whose request has lain there while the process stood still.
+func ConnContext(ctx context.Context, conn net.Conn) context.Context {
+	for {
+		wrapped, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		conn = wrapped.NetConn()
+	}
+	socket, ok := conn.(syscall.Conn)
+	if !ok {
+		return ctx
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return ctx // it is closed
+	}
+	c := &connection{raw: raw}
+	c.look = func(fd uintptr) {
+		if hungUp(fd) {
+			c.gone.Store(true)
+		}
+	}
+	return context.WithValue(ctx, connectionKey{}, c)
+}
+
+// hungUp looks whether the other end has closed the connection.
+func (c *connection) hungUp() bool {
+	if c == nil || c.gone.Load() {
+		return c != nil
+	}
+	if err := c.raw.Control(c.look); err != nil {
+		return true // it is closed at this end
+	}
+	return c.gone.Load()
+}

@@ -1,0 +1,78 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+// headerDeadline is the header in which a caller says until when something may be written for a request: an instant, so that
+// a request that was long on its way is late wherever it lay.
+const headerDeadline = "Request-Deadline"
+
+// deadlineOf is the instant after which nothing may be written for a request that is read now.
+func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
+	now := time.Now()
+	latest := now.Add(s.answerWithin)
+	switch given := r.Header[headerDeadline]; len(given) {
+	case 0:
+		return latest, nil
+	case 1:
+		at, err := instant(headerDeadline, field[string]{value: given[0], set: true})
+		if err != nil {
+			return time.Time{}, err
+		}
+		// From here on by the monotonic clock: a wall clock may be set.
+		if asked := now.Add(at.Sub(now)); asked.Before(latest) {
+			return asked, nil
+		}
+		return latest, nil
+	default:
+		return time.Time{}, invalid(headerDeadline, "must be there once")
+	}
+}
+
+// bounded has a handler that writes end with the deadline of its request.
+func (s *server) bounded(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r := c.Request()
+		deadline, err := s.deadlineOf(r)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithDeadline(r.Context(), deadline)
+		defer cancel()
+		c.SetRequest(r.WithContext(waitUntil(ctx, deadline)))
+		return next(c)
+	}
+}
+
+// waiting is the context of a request in a lane. Its deadline is watched by nobody: lanes keep the time of all their orders
+// together, and a timer for each of them would cost more than the rest of its context. Its Err looks at the caller's
+// connection itself.
+type waiting struct {
+	context.Context
+	deadline   time.Time
+	connection *connection // nil: there is none to look at
+}
+
+func waitUntil(ctx context.Context, deadline time.Time) waiting {
+	connection, _ := ctx.Value(connectionKey{}).(*connection)
+	return waiting{ctx, deadline, connection}
+}
+
+// Deadline implements [context.Context].
+func (w waiting) Deadline() (time.Time, bool) { return w.deadline, true }
+
+// Err implements [context.Context].
+func (w waiting) Err() error {
+	if err := w.Context.Err(); err != nil {
+		return err
+	}
+	if w.connection.hungUp() {
+		return context.Canceled
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// serverClock knows the server's clock from what statements have read of it. A statement that was sent at one instant and
+// answered at another has read the clock in between. So of any later instant here it is known which time the server's
+// clock has at least, if both clocks run equally fast.
+//
+// With that, a deadline of this process becomes one that a statement can look at where it runs, whatever the two clocks
+// say: a statement that the network holds finds out by itself that it is too late.
+type serverClock struct {
+	mu   sync.RWMutex
+	best reading
+}
+
+// reading is what one statement has read.
+type reading struct {
+	server time.Time
+	after  time.Time     // when its answer was here, by the monotonic clock
+	unsure time.Duration // how long the statement took
+}
+
+// unsureGrows is how soon a reading grows old: after ten times as long as another one took, that one is better. A server's
+// clock may be set, and another server may have taken over.
+const unsureGrows = 10
+
+// note takes a reading of the server's clock, by a statement that was sent at an instant and has been answered now.
+func (c *serverClock) note(sent, server time.Time) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if unsure := now.Sub(sent); c.best.server.IsZero() || unsure <= c.best.unsure+now.Sub(c.best.after)/unsureGrows {
+		c.best = reading{server: server, after: now, unsure: unsure}
+	}
+}
+
+// at is the time that the server's clock has at an instant here, or a little less.
+func (c *serverClock) at(here time.Time) time.Time {
+	c.mu.RLock()
+	best := c.best
+	c.mu.RUnlock()
+	return best.server.Add(here.Sub(best.after))
+}
+
+const selectClock = `SELECT clock_timestamp()`
+
+// watch has every new connection read the clock first: it may be one to another server.
+func (c *serverClock) watch(next func(context.Context, *pgx.Conn) error) func(context.Context, *pgx.Conn) error {
+	return func(ctx context.Context, conn *pgx.Conn) error {
+		sent := time.Now()
+		var server time.Time
+		if err := conn.QueryRow(ctx, selectClock, pgx.QueryExecModeSimpleProtocol).Scan(&server); err != nil {
+			return err
+		}
+		c.note(sent, server)
+		if next == nil {
+			return nil
+		}
+		return next(ctx, conn)
+	}
+}
+
+// readInstant reads the instant of a decision, after the locks that were taken before it in a transaction: the given one, or
+// else the server's clock.
+const readInstant = `SELECT coalesce($1::timestamptz, clock_timestamp())`
+
+// queueInstant reads the instant of a decision at the end of a trip.
+func (s *Store) queueInstant(trip *pgx.Batch, given time.Time) *time.Time {
+	at := new(time.Time)
+	sent := time.Now()
+	trip.Queue(readInstant, instant(given)).QueryRow(func(row pgx.Row) error {
+		if err := row.Scan(at); err != nil {
+			return err
+		}
+		*at = at.UTC()
+		if given.IsZero() {
+			s.clock.note(sent, *at)
+		}
+		return nil
+	})
+	return at
+}
+
+// deadline is an instant of this process by the server's clock, for a statement.
+func (s *Store) deadline(here time.Time) *time.Time {
+	if here.IsZero() {
+		return nil
+	}
+	there := s.clock.at(here)
+	return &there
+}

@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/stock"
+)
+
+// errRaced rolls a transaction back that was decided by what has changed meanwhile. Somebody else has committed something,
+// so it may begin again: not all can be slower every time.
+var errRaced = errors.New("another transaction was faster")
+
+// inTx runs work in a transaction at READ COMMITTED, again after each race. An error of work rolls back. It commits before
+// a deadline, which is the context's where that is earlier or the deadline is zero: [stock.ErrLate].
+func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(pgx.Tx) error) error {
+	if of, ok := ctx.Deadline(); ok && (deadline.IsZero() || of.Before(deadline)) {
+		deadline = of
+	}
+	for {
+		err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return s.once(ctx, conn, deadline, work) })
+		if !errors.Is(err, errRaced) {
+			return translate(err)
+		}
+	}
+}
+
+// once runs work in one transaction. A connection on which it is open still is closed by the pool.
+func (s *Store) once(ctx context.Context, conn *pgxpool.Conn, deadline time.Time, work func(pgx.Tx) error) error {
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	if err != nil {
+		return err
+	}
+	err = work(tx)
+	if err == nil && deadline.IsZero() {
+		return tx.Commit(ctx)
+	}
+	if err == nil {
+		err = s.commitBefore(ctx, conn.Conn(), deadline)
+	}
+	if err != nil && conn.Conn().PgConn().TxStatus() != idle {
+		return errors.Join(err, tx.Rollback(ctx))
+	}
+	return err
+}
+
+// idle is the state of a connection without a transaction.
+const idle = 'I'
+
+// commitBefore commits, unless the server's clock is past a deadline. Both go out as one message, which the server begins
+// with when all of it is there: the network cannot come between.
+func (s *Store) commitBefore(ctx context.Context, conn *pgx.Conn, deadline time.Time) error {
+	last := s.clock.at(deadline).UTC().Format("2006-01-02 15:04:05.999999Z07:00")
+	_, err := conn.PgConn().Exec(ctx, `SELECT 1 / (clock_timestamp() <= '`+last+`')::integer; COMMIT`).ReadAll()
+	if stateOf(err) == divisionByZero {
+		return stock.ErrLate
+	}
+	return err
+}

@@ -1,0 +1,1 @@
+ALTER TABLE stock_segments DROP COLUMN reserved;
