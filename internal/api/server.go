@@ -46,7 +46,7 @@ type Config struct {
 	// AnswerWithin is how long after it was read something may be written for a request; 0 is
 	// stock.DefaultAnswerWithin.
 	AnswerWithin time.Duration
-	Traces  trace.TracerProvider // nil: none
+	Traces       trace.TracerProvider // nil: none
 }
 
 // server holds what the handlers of the routes need.
@@ -59,7 +59,7 @@ type server struct {
 	streams Streams
 	// answerWithin is how long after it was read something may be written for a request.
 	answerWithin time.Duration
-	buffers sync.Pool // of *[]byte, for bodies
+	buffers      sync.Pool // of *[]byte, for bodies
 }
 
 // New returns the public handler.

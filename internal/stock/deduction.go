@@ -49,7 +49,9 @@ type Deduction struct {
 }
 
 // due tells whether it is a reservation whose time has come: whoever meets it ends it.
-func (d Deduction) due(at time.Time) bool { return d.Status == StatusReserved && !at.Before(d.ExpiresAt) }
+func (d Deduction) due(at time.Time) bool {
+	return d.Status == StatusReserved && !at.Before(d.ExpiresAt)
+}
 
 // Part is what one segment gave to a deduction.
 type Part struct {

@@ -86,8 +86,8 @@ func (o MultiOrder) sorted() MultiOrder {
 
 // Placement says where an order of several SKUs is to be taken from.
 type Placement struct {
-	Order MultiOrder // lines ascending by SKU
-	At    time.Time  // zero: the store's clock
+	Order MultiOrder   // lines ascending by SKU
+	At    time.Time    // zero: the store's clock
 	Lines []PlacedLine // as many as Order.Lines
 	// KnownOnly takes nothing: CodeUnknownDeduction if the very order is not there already.
 	KnownOnly bool

@@ -16,7 +16,7 @@ type request struct {
 	queued time.Time
 	// deadline is the instant after which nothing may be written for it.
 	deadline time.Time
-	sent     bool // to the store, so that it may have been written
+	sent     bool        // to the store, so that it may have been written
 	answer   chan answer // holds one, so that the lane never waits for a caller that has gone
 }
 

@@ -9,7 +9,7 @@ import (
 // segmentRow is a segment's row, locked. Its layout is 0 where there is none.
 type segmentRow struct {
 	available, reserved, layout, version int64
-	fence                      stock.Fence
+	fence                                stock.Fence
 }
 
 // The first segment's row is always there, and whoever changes the layout begins with it. So the statement after this one

@@ -69,8 +69,25 @@ func TestStore(t *testing.T) {
 			defer conn.Close(ctx)
 			_, err = conn.Exec(ctx, statement)
 			return err
-		}}
+		}, Hold: func(ctx context.Context) (release func() error, err error) { return hold(ctx, url) }}
 	})
+}
+
+// hold locks all rows of a database, until they are released.
+func hold(ctx context.Context, url string) (release func() error, err error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	_, err = conn.Exec(ctx, `
+		BEGIN;
+		SELECT FROM orders ORDER BY order_id FOR UPDATE;
+		SELECT FROM stock_segments ORDER BY sku_id, segment FOR UPDATE;
+		SELECT FROM deductions ORDER BY sku_id, order_id FOR UPDATE`)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close(ctx))
+	}
+	return func() error { return conn.Close(ctx) }, nil // which rolls back
 }
 
 func migrate(t *testing.T, url string) {

@@ -40,7 +40,7 @@ func whyNoSegment(ctx context.Context, q querier, sku string) error {
 // segmentRow is what writers have to know of a segment.
 type segmentRow struct {
 	available, reserved, layout, version int64
-	fence                      stock.Fence
+	fence                                stock.Fence
 }
 
 const selectSegments = `

@@ -40,8 +40,23 @@ func TestStore(t *testing.T) {
 		return stocktest.Bench{Store: store, Exec: func(ctx context.Context, statement string) error {
 			_, err := beside.ExecContext(ctx, statement)
 			return err
-		}}
+		}, Hold: func(ctx context.Context) (release func() error, err error) { return hold(ctx, beside) }}
 	})
+}
+
+// hold takes a file for itself, until it is released.
+func hold(ctx context.Context, db *sql.DB) (release func() error, err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return func() error {
+		_, err := conn.ExecContext(ctx, "ROLLBACK")
+		return errors.Join(err, conn.Close())
+	}, nil
 }
 
 func TestFileBelongsToOneProcess(t *testing.T) {

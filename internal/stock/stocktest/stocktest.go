@@ -19,6 +19,8 @@ type Bench struct {
 	Store stock.Store
 	// Exec runs a statement beside the store, as somebody would who writes to the tables by hand.
 	Exec func(ctx context.Context, statement string) error
+	// Hold keeps every other writer of the database waiting until it is released.
+	Hold func(ctx context.Context) (release func() error, err error)
 }
 
 // Run runs the suite; open returns an empty database for each case and closes it when the case is over.
@@ -60,6 +62,11 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"SKUs with expired reservations", testExpired},
 		{"merge takes back what has expired first", testMergeTakesBackFirst},
 		{"sold out until a reservation expires", testSoldOutUntil},
+		{"a write after its deadline writes nothing", testLate},
+		{"a write that was held up in time", testInTime},
+		{"time is read after waiting", testDecidesAfterWaiting},
+		{"the sale ends while a write waits", testSaleEndsWhileWaiting},
+		{"a reservation expires while its commit waits", testExpiresWhileWaiting},
 		{"commit", testCommit},
 		{"cancel", testCancel},
 		{"commit of a part", testCommitOfAPart},
@@ -104,7 +111,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := open(t)
-			k := &kit{T: t, store: b.Store, exec: b.Exec, layout: firstLayout}
+			k := &kit{T: t, store: b.Store, exec: b.Exec, holding: b.Hold, layout: firstLayout}
 			c.run(t, k)
 			k.audit()
 		})
@@ -124,10 +131,25 @@ type kit struct {
 	*testing.T
 	store   stock.Store
 	exec    func(ctx context.Context, statement string) error
+	holding func(ctx context.Context) (func() error, error)
 	limit   int64 // per buyer, of the SKU that create makes
 	layout  int64 // of the SKU, as its writes are told
 	again   bool  // batches are told that some of their orders may be known
 	damaged bool  // the case damaged the rows on purpose: no audit at its end
+}
+
+// hold keeps other writers waiting until it is released.
+func (k *kit) hold() (release func()) {
+	k.Helper()
+	free, err := k.holding(context.WithoutCancel(k.Context()))
+	if err != nil {
+		k.Fatalf("hold: %v", err)
+	}
+	return func() {
+		if err := free(); err != nil {
+			k.Errorf("release: %v", err)
+		}
+	}
 }
 
 func (k *kit) create(units int64, segments int) {
