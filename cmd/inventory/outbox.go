@@ -119,14 +119,15 @@ func (c *outboxRead) print(ctx context.Context, o stock.Outbox, out io.Writer) e
 
 // changeLine is a change as JSON.
 type changeLine struct {
-	Cursor   string                `json:"cursor"`
-	Version  int64                 `json:"version"`
-	SKU      string                `json:"sku"`
-	OrderID  string                `json:"order_id"`
-	BuyerID  string                `json:"buyer_id,omitempty"`
-	Quantity int64                 `json:"quantity"`
-	Status   stock.DeductionStatus `json:"status"`
-	At       time.Time             `json:"at"`
+	Cursor    string                `json:"cursor"`
+	Version   int64                 `json:"version"`
+	SKU       string                `json:"sku"`
+	OrderID   string                `json:"order_id"`
+	Namespace string                `json:"namespace,omitempty"`
+	BuyerID   string                `json:"buyer_id,omitempty"`
+	Quantity  int64                 `json:"quantity"`
+	Status    stock.DeductionStatus `json:"status"`
+	At        time.Time             `json:"at"`
 }
 
 func (c *outboxRead) printOne(out io.Writer, change stock.Change) error {

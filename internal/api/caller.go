@@ -22,18 +22,33 @@ type call struct {
 // because a caller who is not known must not pass for one who may do something.
 func callerOf(c echo.Context) access.Caller { return c.(*call).caller }
 
-// buyerFor returns the buyer that a request is for, given the one that its body names, which may be "". A token's
-// caller is its buyer and nobody else. A shop's key acts for any buyer, and for none.
-func buyerFor(c echo.Context, named string) (string, error) {
-	switch own := callerOf(c).Buyer; own {
-	case "", named:
-		return named, nil
+// buyerFor returns the buyer that a request is for, given the one that it names, which may be "", and whether it is the buyer
+// who asks, with order ids of their own. A token's caller is its buyer and nobody else. A shop's key acts for any buyer,
+// and for none.
+func buyerFor(c echo.Context, named string) (buyerID string, own bool, err error) {
+	switch buyer := callerOf(c).Buyer; {
+	case buyer == "":
+		return named, false, nil
+	case named == "" || named == buyer:
+		return buyer, true, nil
 	default:
-		if named != "" {
-			return "", forbidden("buyer_id must be the subject of the token, or left out")
-		}
-		return own, nil
+		return "", false, forbidden("buyer_id must be the subject of the token, or left out")
 	}
+}
+
+// namedBuyer returns the buyer whose order id the path has: that of a token, or whom a shop's key names in the query, or "".
+func namedBuyer(c echo.Context) (string, error) {
+	named, given := c.QueryParams()["buyer_id"]
+	switch {
+	case !given:
+		named = []string{""}
+	case len(named) > 1:
+		return "", invalid("buyer_id", "must be there once")
+	case named[0] == "":
+		return "", invalid("buyer_id", "must not be empty; leave it out")
+	}
+	buyerID, _, err := buyerFor(c, named[0])
+	return buyerID, err
 }
 
 func forbidden(message string) error { return &stock.Error{Code: codeForbidden, Message: message} }

@@ -82,7 +82,7 @@ func TestAdmissionIsCheap(t *testing.T) {
 		t.Fatal(err)
 	}
 	admitted := (&server{guard: guard}).admit(buyers, func(c echo.Context) error {
-		_, err := buyerFor(c, "ann")
+		_, _, err := buyerFor(c, "ann")
 		return err
 	})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)

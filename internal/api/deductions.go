@@ -42,7 +42,7 @@ func (s *server) deduct(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if order.BuyerID, err = buyerFor(c, order.BuyerID); err != nil {
+	if order.BuyerID, order.Own, err = buyerFor(c, order.BuyerID); err != nil {
 		return err
 	}
 	d, created, err := s.service.Deduct(waitUntil(c.Request().Context(), deadline), param(c, "sku"), order)
@@ -96,7 +96,11 @@ func buyer(id field[string]) (string, error) {
 }
 
 func (s *server) readDeduction(c echo.Context) error {
-	d, err := s.service.Deduction(c.Request().Context(), param(c, "sku"), param(c, "order_id"), callerOf(c).Buyer)
+	buyerID, err := namedBuyer(c)
+	if err != nil {
+		return err
+	}
+	d, err := s.service.Deduction(c.Request().Context(), param(c, "sku"), param(c, "order_id"), buyerID)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (s *server) placeOrder(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if order.BuyerID, err = buyerFor(c, order.BuyerID); err != nil {
+	if order.BuyerID, order.Own, err = buyerFor(c, order.BuyerID); err != nil {
 		return err
 	}
 	lines, created, err := s.service.Order(c.Request().Context(), order)

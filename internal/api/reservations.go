@@ -38,7 +38,11 @@ func (s *server) cancel(c echo.Context) error {
 
 // settle carries out a wish about the deduction in the path, and answers what it is then.
 func (s *server) settle(c echo.Context, wish stock.Wish) error {
-	wish.OrderID, wish.BuyerID = param(c, "order_id"), callerOf(c).Buyer
+	var err error
+	if wish.BuyerID, err = namedBuyer(c); err != nil {
+		return err
+	}
+	wish.OrderID = param(c, "order_id")
 	d, err := s.service.Settle(c.Request().Context(), param(c, "sku"), wish)
 	if err != nil {
 		return err

@@ -189,7 +189,13 @@ func (w *world) lock(locks *locking.Locks, sku string, segment int) locking.Lock
 
 func (w *world) create(s *stock.Service, units int64, segments int) {
 	w.Helper()
-	if _, _, err := s.CreateSKU(w.Context(), stock.NewSKU{SKU: sku, Stock: units, Segments: segments}); err != nil {
+	w.createOn(s, units, segments, stock.Terms{})
+}
+
+// createOn creates the SKU on terms.
+func (w *world) createOn(s *stock.Service, units int64, segments int, terms stock.Terms) {
+	w.Helper()
+	if _, _, err := s.CreateSKU(w.Context(), stock.NewSKU{SKU: sku, Stock: units, Segments: segments, Terms: terms}); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -31,6 +31,7 @@ func (s DeductionStatus) Live() bool { return s == StatusReserved || s == Status
 type Order struct {
 	OrderID    string
 	BuyerID    string // may be empty where the SKU has no buyer limit
+	Own        bool   // the order id is one of the buyer's own, and not the shop's
 	Quantity   int64
 	ReserveFor time.Duration // 0: committed at once; else at most MaxReserve, in whole microseconds
 }
@@ -73,7 +74,7 @@ func (o Order) check() error {
 	if err := checkText("order_id", o.OrderID, maxIDBytes); err != nil {
 		return err
 	}
-	if o.BuyerID != "" {
+	if o.BuyerID != "" || o.Own {
 		if err := checkText("buyer_id", o.BuyerID, maxIDBytes); err != nil {
 			return err
 		}

@@ -96,8 +96,9 @@ func UnknownSKU(sku string) *Error {
 	return &Error{Code: CodeUnknownSKU, Message: fmt.Sprintf("there is no SKU %q", sku)}
 }
 
-// UnknownDeduction is the error of an order id that the SKU has not seen.
-func UnknownDeduction(sku, orderID string) *Error {
+// UnknownDeduction is the error of an order id that the SKU has not seen, or of its key.
+func UnknownDeduction(sku, key string) *Error {
+	_, orderID := SplitOrderKey(key)
 	return &Error{Code: CodeUnknownDeduction, Message: fmt.Sprintf("SKU %q has no deduction with order id %q", sku, orderID)}
 }
 

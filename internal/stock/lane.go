@@ -113,7 +113,10 @@ func (l *lane) serve(batch []*request) {
 		l.service.observer.Queued(taken.Sub(r.queued))
 	}
 	l.hear()
-	rest, err := l.refuseByTerms(ctx, batch)
+	rest, err := l.settleFormer(ctx, batch)
+	if err == nil {
+		rest, err = l.refuseByTerms(ctx, rest)
+	}
 	if err == nil {
 		rest, err = l.refuseSoldOut(ctx, rest)
 	}

@@ -65,6 +65,9 @@ func (m *memory) refuse(orderID string) error {
 	return m.refusal
 }
 
+// has tells whether an order id was accepted, as far as is known.
+func (m *memory) has(orderID string) bool { return m.live() && m.accepted.has(orderID) }
+
 // want asks for a check.
 func (m *memory) want() {
 	select {

@@ -16,6 +16,7 @@ const MaxLines = 1000
 type MultiOrder struct {
 	OrderID    string
 	BuyerID    string // may be empty where no SKU has a buyer limit
+	Own        bool   // the order id is one of the buyer's own, and not the shop's
 	ReserveFor time.Duration
 	Lines      []Line
 }
@@ -66,7 +67,7 @@ func inLine(i int, err error) error {
 
 // of is a line as an order of its SKU.
 func (o MultiOrder) of(line Line) Order {
-	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: line.Quantity, ReserveFor: o.ReserveFor}
+	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Own: o.Own, Quantity: line.Quantity, ReserveFor: o.ReserveFor}
 }
 
 func (o MultiOrder) skus() []string {
@@ -91,6 +92,8 @@ type Placement struct {
 	Lines []PlacedLine // as many as Order.Lines
 	// KnownOnly takes nothing: CodeUnknownDeduction if the very order is not there already.
 	KnownOnly bool
+	// OfBuyer has another buyer's order be unknown.
+	OfBuyer bool
 }
 
 // PlacedLine says where a line is to be taken from.

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -30,15 +31,34 @@ func (s *Service) Order(ctx context.Context, order MultiOrder) (lines []Deductio
 	writing, done := s.uninterrupted(ctx)
 	defer done()
 	sorted := order.sorted()
-	if lines, created, err = s.place(ctx, writing, sorted); err != nil {
+	if order.Own {
+		lines, sorted.OrderID, err = s.former(writing, sorted)
+	}
+	if lines == nil && err == nil {
+		lines, created, err = s.place(ctx, writing, sorted)
+	}
+	if err != nil {
 		return nil, false, unavailable(err, "write order")
 	}
 	for i, d := range lines {
 		if lines[i], err = s.current(ctx, d); err != nil {
 			return nil, false, err
 		}
+		lines[i].OrderID = order.OrderID
 	}
 	return inOrderOf(order, lines), created, nil
+}
+
+// former returns the lines of an order that the shop made for a buyer under one of the buyer's own ids, or where there is
+// none, the key of that id.
+func (s *Service) former(ctx context.Context, order MultiOrder) (lines []Deduction, key string, err error) {
+	lines, _, err = s.store.Order(ctx, Placement{
+		Order: order, At: s.at(), Lines: make([]PlacedLine, len(order.Lines)), KnownOnly: true, OfBuyer: true,
+	})
+	if CodeOf(err) == CodeUnknownDeduction {
+		return nil, orderKey(order.BuyerID, order.OrderID), nil
+	}
+	return lines, order.OrderID, err
 }
 
 // enterPlacing waits until an order may be placed: as many are at a time as a SKU has lanes, so that orders of several SKUs and
@@ -65,11 +85,11 @@ func (s *Service) enterPlacing(ctx context.Context) (leave func(), err error) {
 func (s *Service) place(caller, ctx context.Context, order MultiOrder) (lines []Deduction, created bool, err error) {
 	whole := true // whether one segment is to fill a line
 	for range placements {
-		placement, views, err := s.look(ctx, order)
+		placement, views, refusal, err := s.look(ctx, order)
 		if err != nil {
 			return nil, false, err
 		}
-		if whole && !placement.KnownOnly {
+		if whole && refusal == nil {
 			placement.choose(views)
 		}
 		if err := caller.Err(); err != nil {
@@ -80,10 +100,11 @@ func (s *Service) place(caller, ctx context.Context, order MultiOrder) (lines []
 		case errors.Is(err, ErrSpread):
 			whole = false
 		case errors.Is(err, ErrStale):
-			err = s.expireAll(ctx, order)
-			if err != nil {
+			if err := s.expireAll(ctx, order); err != nil {
 				return nil, false, err
 			}
+		case refusal != nil && CodeOf(err) == CodeUnknownDeduction:
+			return nil, false, refusal
 		case !errors.Is(err, ErrLayout):
 			return lines, created, err
 		}
@@ -91,26 +112,31 @@ func (s *Service) place(caller, ctx context.Context, order MultiOrder) (lines []
 	return nil, false, ErrLayout
 }
 
-// look reads the order's SKUs and holds it to their terms.
-func (s *Service) look(ctx context.Context, order MultiOrder) (Placement, map[string]View, error) {
-	p := Placement{Order: order, At: s.at(), Lines: make([]PlacedLine, len(order.Lines))}
-	views, err := s.store.Look(ctx, order.skus()...)
+// look reads the order's SKUs and holds it to their terms. Where these refuse it, it is placed only to find out whether it
+// was accepted before.
+func (s *Service) look(ctx context.Context, order MultiOrder) (p Placement, views map[string]View, refusal, err error) {
+	p = Placement{Order: order, At: s.at(), Lines: make([]PlacedLine, len(order.Lines))}
+	views, err = s.store.Look(ctx, order.skus()...)
 	if err != nil {
-		return p, nil, err
+		return p, nil, nil, err
 	}
 	for i, line := range order.Lines {
 		view, ok := views[line.SKU]
 		if !ok {
-			return p, nil, UnknownSKU(line.SKU)
-		}
-		if err := view.Terms.allow(line.SKU, order.of(line)); err != nil {
-			return p, nil, err
+			return p, nil, nil, UnknownSKU(line.SKU)
 		}
 		window := view.Terms.Window()
-		p.KnownOnly = p.KnownOnly || window.Refusal(line.SKU, s.now()) != nil
 		p.Lines[i] = PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, Window: window, Segment: nowhere}
+		err := view.Terms.allow(line.SKU, order.of(line))
+		if CodeOf(err) == CodeInvalidRequest {
+			return p, nil, nil, err
+		}
+		if refusal == nil {
+			refusal = cmp.Or(err, window.Refusal(line.SKU, s.now()))
+		}
 	}
-	return p, views, nil
+	p.KnownOnly = refusal != nil
+	return p, views, refusal, nil
 }
 
 // choose finds a segment for each line that holds enough, any of them, so that orders spread.
@@ -143,9 +169,6 @@ func (s *Service) write(ctx context.Context, p Placement) (lines []Deduction, cr
 		lines, created, err = s.store.Order(ctx, p)
 	}
 	if err != nil {
-		if p.KnownOnly && CodeOf(err) == CodeUnknownDeduction {
-			err = s.closedFor(ctx, p.Order)
-		}
 		s.noteGuard(p.Order.Lines[0].SKU, err)
 		return nil, false, err
 	}
@@ -157,20 +180,6 @@ func (s *Service) write(ctx context.Context, p Placement) (lines []Deduction, cr
 		}
 	}
 	return lines, created, nil
-}
-
-// closedFor is why an order is refused that was not accepted before the sale of one of its SKUs ended.
-func (s *Service) closedFor(ctx context.Context, order MultiOrder) error {
-	views, err := s.store.Look(ctx, order.skus()...)
-	if err != nil {
-		return err
-	}
-	for _, line := range order.Lines {
-		if err := views[line.SKU].Terms.Window().Refusal(line.SKU, s.now()); err != nil {
-			return err
-		}
-	}
-	return ErrLayout // it has opened meanwhile: place it anew
 }
 
 // expireAll gives back what has expired of all SKUs of an order.

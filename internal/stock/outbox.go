@@ -25,14 +25,16 @@ type Outbox interface {
 // Change is a deduction as it was left by a transaction. Those of one order id are nearly always told in their order; when
 // transactions cross, Version tells which is the later.
 type Change struct {
-	Cursor   string // stands behind this change
-	Version  int64  // of two changes of one order id, the later one has the higher one
-	SKU      string
-	OrderID  string
-	BuyerID  string // "" for none
-	Quantity int64
-	Status   DeductionStatus
-	At       time.Time // by the clock of the database
+	Cursor  string // stands behind this change
+	Version int64  // of two changes of one order id, the later one has the higher one
+	SKU     string
+	OrderID string
+	// Namespace is whose order id it is: "" is the shop's, else it is one of that buyer's own.
+	Namespace string
+	BuyerID   string // "" for none
+	Quantity  int64
+	Status    DeductionStatus
+	At        time.Time // by the clock of the database
 }
 
 // ErrNoOutbox means that the database lacks the migration that an outbox needs.

@@ -173,7 +173,10 @@ func (s *Service) Deduct(ctx context.Context, sku string, order Order) (d Deduct
 	if err := order.check(); err != nil {
 		return Deduction{}, false, err
 	}
-	if err := s.memories.of(sku).refuse(order.OrderID); err != nil {
+	orderID := order.OrderID
+	order.OrderID = orderKey(namespace(order.Own, order.BuyerID), orderID)
+	known := s.memories.of(sku)
+	if err := known.refuse(order.OrderID); err != nil && !(order.Own && known.has(orderID)) {
 		s.observer.SoldOutFromMemory(1)
 		return Deduction{}, false, err
 	}
@@ -188,14 +191,15 @@ func (s *Service) Deduct(ctx context.Context, sku string, order Order) (d Deduct
 			return Deduction{}, false, answer.err
 		}
 		d, err := s.current(ctx, answer.deduction)
+		d.OrderID = orderID
 		return d, answer.created && d.Status != StatusExpired, err
 	case <-ctx.Done():
 		return Deduction{}, false, unavailable(context.Cause(ctx), "wait for the lane")
 	}
 }
 
-// Deduction returns the deduction of an order id as it is now, with what each segment gave. Where buyerID is not "", that
-// of another buyer is unknown.
+// Deduction returns the deduction of an order id as it is now, with what each segment gave: that of the shop, or where buyerID
+// is not "", of the buyer's own order of that id, or else of the shop's for that buyer.
 func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (Deduction, error) {
 	if err := checkSKU(sku); err != nil {
 		return Deduction{}, err
@@ -203,7 +207,11 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 	if err := checkText("order_id", orderID, maxIDBytes); err != nil {
 		return Deduction{}, err
 	}
-	d, err := s.store.Deduction(ctx, sku, orderID)
+	key, err := s.keyOf(ctx, sku, orderID, buyerID)
+	if err != nil {
+		return Deduction{}, err
+	}
+	d, err := s.store.Deduction(ctx, sku, key)
 	if err != nil {
 		return Deduction{}, unavailable(err, "read deduction")
 	}
@@ -212,8 +220,27 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 	}
 	parts := d.Parts
 	d, err = s.current(ctx, d)
-	d.Parts = parts
+	d.OrderID, d.Parts = orderID, parts
 	return d, err
+}
+
+// keyOf finds the key that an order id of a SKU has: for a buyer, that of their own order where there is one.
+func (s *Service) keyOf(ctx context.Context, sku, orderID, buyerID string) (key string, err error) {
+	if buyerID == "" {
+		return orderID, nil
+	}
+	if err := CheckBuyerID(buyerID); err != nil {
+		return "", err
+	}
+	own := orderKey(buyerID, orderID)
+	known, err := s.store.Deductions(ctx, sku, []string{own})
+	if err != nil {
+		return "", unavailable(err, "look up the order id")
+	}
+	if _, ok := known[own]; ok {
+		return own, nil
+	}
+	return orderID, nil
 }
 
 // Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "".

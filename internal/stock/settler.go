@@ -24,6 +24,22 @@ func (s *Service) Settle(ctx context.Context, sku string, wish Wish) (Deduction,
 	if err := wish.check(); err != nil {
 		return Deduction{}, err
 	}
+	orderID := wish.OrderID
+	key, err := s.keyOf(ctx, sku, orderID, wish.BuyerID)
+	if err != nil {
+		return Deduction{}, err
+	}
+	wish.OrderID = key
+	d, err := s.settle(ctx, sku, wish)
+	if err != nil {
+		return Deduction{}, err
+	}
+	d.OrderID = orderID
+	return d, nil
+}
+
+// settle settles the deduction of a key.
+func (s *Service) settle(ctx context.Context, sku string, wish Wish) (Deduction, error) {
 	r := s.newRequest(ctx, Order{OrderID: wish.OrderID})
 	r.wish = wish
 	for {

@@ -51,6 +51,34 @@ func (l *lane) settleKnown(ctx context.Context, requests []*request) (unknown []
 	return unknown, nil
 }
 
+// settleFormer answers those who ask with an id of their own for an order that the shop made for them under that id, and
+// returns the others.
+func (l *lane) settleFormer(ctx context.Context, requests []*request) (others []*request, err error) {
+	var ids []string
+	for _, r := range requests {
+		if r.order.Own {
+			_, orderID := SplitOrderKey(r.order.OrderID)
+			ids = append(ids, orderID)
+		}
+	}
+	if ids == nil {
+		return requests, nil
+	}
+	shops, err := l.service.store.Deductions(ctx, l.sku, ids)
+	if err != nil {
+		return requests, unavailable(err, "look up order ids")
+	}
+	for _, r := range requests {
+		_, orderID := SplitOrderKey(r.order.OrderID)
+		if d, ok := shops[orderID]; ok && r.order.Own && d.BuyerID == r.order.BuyerID {
+			r.settle(Outcome{Verdict: Known, Deduction: d})
+		} else {
+			others = append(others, r)
+		}
+	}
+	return others, nil
+}
+
 func (l *lane) isSoldOut() bool {
 	if !l.soldOut.IsZero() && time.Since(l.soldOut) < soldOutFor && !l.service.over(l.until) {
 		return true

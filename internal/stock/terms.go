@@ -15,13 +15,22 @@ func (l *lane) refuseByTerms(ctx context.Context, batch []*request) (allowed []*
 		}
 	}
 	closed := l.terms.Window().Refusal(l.sku, l.service.now())
+	var greedy []*request
 	for _, r := range batch {
-		if err := l.terms.allow(l.sku, r.order); err != nil {
-			r.refuse(err)
-		} else {
+		switch err := l.terms.allow(l.sku, r.order); {
+		case err == nil:
 			allowed = append(allowed, r)
+		case CodeOf(err) == CodeBuyerLimit: // unless it is about an order that is there
+			greedy = append(greedy, r)
+		default:
+			r.refuse(err)
 		}
 	}
+	unknown, err := l.settleKnown(ctx, greedy)
+	if err != nil {
+		return append(allowed, greedy...), err
+	}
+	refuseAll(unknown, BuyerLimited(l.sku, l.terms.PerBuyerLimit))
 	if closed == nil {
 		return allowed, nil
 	}

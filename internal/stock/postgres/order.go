@@ -41,7 +41,7 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 			}
 		}
 		if !created {
-			lines, err = theSame(ctx, tx, placement.Order)
+			lines, err = theSame(ctx, tx, placement)
 			return err
 		}
 		lines, err = s.placeLines(ctx, tx, placement)
@@ -80,11 +80,12 @@ func (s *Store) insertTheOrder(ctx context.Context, tx pgx.Tx, placement *stock.
 }
 
 // theSame returns the lines of an order that was there before, if it asked for the same.
-func theSame(ctx context.Context, tx pgx.Tx, order stock.MultiOrder) ([]stock.Deduction, error) {
+func theSame(ctx context.Context, tx pgx.Tx, placement stock.Placement) ([]stock.Deduction, error) {
+	order := placement.Order
 	var buyer string
 	var micros int64
 	err := tx.QueryRow(ctx, selectOrder, order.OrderID).Scan(&buyer, &micros)
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgx.ErrNoRows) || (err == nil && placement.OfBuyer && buyer != order.BuyerID) {
 		return nil, stock.UnknownDeduction(order.Lines[0].SKU, order.OrderID)
 	}
 	if err != nil {

@@ -95,6 +95,7 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Cha
 		var when time.Time
 		err = row.Scan(&at.xid, &at.position, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, &when)
 		c.Cursor, c.Version, c.At = at.String(), at.position, when.UTC()
+		c.Namespace, c.OrderID = stock.SplitOrderKey(c.OrderID)
 		return c, err
 	})
 	return changes, outboxError("read", err)

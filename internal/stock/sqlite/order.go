@@ -13,7 +13,7 @@ import (
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
 		lines, placement.At = nil, now(placement.At)
-		if lines, err = readOrder(ctx, tx, placement.Order); err != nil || lines != nil {
+		if lines, err = readOrder(ctx, tx, placement); err != nil || lines != nil {
 			return err
 		}
 		if placement.KnownOnly {
@@ -47,11 +47,12 @@ FROM order_lines l JOIN deductions d USING (sku_id, order_id)
 WHERE l.order_id = $1`
 
 // readOrder returns the lines of an order that is there already, as they are now, and nil if it is not.
-func readOrder(ctx context.Context, tx *transaction, order stock.MultiOrder) ([]stock.Deduction, error) {
+func readOrder(ctx context.Context, tx *transaction, placement stock.Placement) ([]stock.Deduction, error) {
+	order := placement.Order
 	var buyer string
 	var reserve int64
 	err := tx.QueryRowContext(ctx, selectOrder, order.OrderID).Scan(&buyer, &reserve)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, sql.ErrNoRows) || (err == nil && placement.OfBuyer && buyer != order.BuyerID) {
 		return nil, nil
 	}
 	if err != nil {

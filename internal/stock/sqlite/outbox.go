@@ -80,6 +80,7 @@ func (o *Outbox) Read(ctx context.Context, after string, limit int) ([]stock.Cha
 		var c stock.Change
 		var micros int64
 		err := rows.Scan(&c.Version, &c.SKU, &c.OrderID, &c.BuyerID, &c.Quantity, &c.Status, &micros)
+		c.Namespace, c.OrderID = stock.SplitOrderKey(c.OrderID)
 		c.Cursor, c.At = strconv.FormatInt(c.Version, 10), time.UnixMicro(micros).UTC()
 		changes = append(changes, c)
 		return err
