@@ -30,12 +30,11 @@ import (
 
 // Store is a [stock.Store] on PostgreSQL 15 or later. It is safe for concurrent use.
 type Store struct {
-	pool *pgxpool.Pool
+	pool    *pgxpool.Pool
+	renewal *renewal
 }
 
 var _ stock.Store = (*Store)(nil)
-
-const connectTimeout = 5 * time.Second
 
 // defaultConns bounds the pool where the URL's pool_max_conns does not: as many SKUs can be written at once.
 const defaultConns = 16
@@ -53,20 +52,31 @@ func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...
 	case !strings.Contains(databaseURL, "pool_max_conns"):
 		config.MaxConns = defaultConns
 	}
-	config.ConnConfig.ConnectTimeout = connectTimeout
+	ConnectSoon(config.ConnConfig)
 	limitSessions(config.ConnConfig)
 	keepPlans(config.ConnConfig)
 	for _, change := range configure {
 		change(config)
 	}
+	return open(ctx, config)
+}
+
+func open(ctx context.Context, config *pgxpool.Config) (*Store, error) {
+	limitStatements(config.ConnConfig)
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		neverCancel(&c.Config)
+		return nil
+	}
+	renewal := newRenewal()
+	renewal.watch(config)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
-	s := &Store{pool: pool}
+	renewal.running.Go(func() { renewal.run(pool) })
+	s := &Store{pool: pool, renewal: renewal}
 	if err := s.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -93,6 +103,7 @@ const closeLimit = 2 * time.Second
 
 // Close closes the pool. It waits for connections in use, but not for ever.
 func (s *Store) Close() error {
+	s.renewal.stop()
 	closed := make(chan struct{})
 	go func() {
 		s.pool.Close()
