@@ -75,6 +75,8 @@ type Store interface {
 	Pool() Pool
 	// Ping tells whether the database answers.
 	Ping(ctx context.Context) error
+	// Ready tells whether the database answers and takes writes: [ErrNotWritable] where it answers alone.
+	Ready(ctx context.Context) error
 	// Close gives everything back.
 	Close() error
 }
