@@ -18,10 +18,11 @@ import (
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/database"
-	"github.com/golang-migrate/migrate/v4/database/pgx/v5"
+	pgxmigrate "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/database/sqlite"
 	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 )
@@ -47,8 +48,9 @@ type Migrator struct {
 	alone   func(work func() error) error // runs work while no other process migrates
 }
 
-// OpenPostgres returns a migrator for the PostgreSQL database at a postgres:// URL. Close it.
-func OpenPostgres(databaseURL string) (*Migrator, error) {
+// OpenPostgres returns a migrator for the PostgreSQL database at a postgres:// URL. Close it. Each of configure may change
+// how it connects.
+func OpenPostgres(databaseURL string, configure ...func(*pgx.ConnConfig)) (*Migrator, error) {
 	config, err := pgxpool.ParseConfig(databaseURL) // knows the parameters that are the pool's, and hides passwords
 	if err != nil {
 		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err)
@@ -56,8 +58,11 @@ func OpenPostgres(databaseURL string) (*Migrator, error) {
 	if parameters := config.ConnConfig.RuntimeParams; parameters["lock_timeout"] == "" {
 		parameters["lock_timeout"] = lockTimeout
 	}
+	for _, change := range configure {
+		change(config.ConnConfig)
+	}
 	db := stdlib.OpenDB(*config.ConnConfig)
-	driver, err := pgx.WithInstance(db, &pgx.Config{})
+	driver, err := pgxmigrate.WithInstance(db, &pgxmigrate.Config{})
 	m, err := open("postgres", db, driver, err)
 	if err != nil {
 		return nil, err

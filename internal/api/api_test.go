@@ -120,7 +120,7 @@ func TestAdmin(t *testing.T) {
 	s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":1}`), 409, "")
 	for path, want := range map[string][]string{
 		"/healthz": {"ok"},
-		"/readyz":  {`{"database":"ok","redis":"ok"}`},
+		"/readyz":  {`{"database":"ok","redis":"ok","locks":"ok"}`},
 		"/metrics": {
 			`inventory_http_requests_total{code="",route="/v1/skus/:sku/deductions",status="201"} 1`,
 			`inventory_http_requests_total{code="sold_out",route="/v1/skus/:sku/deductions",status="409"} 1`,

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -172,28 +173,53 @@ func TestReadiness(t *testing.T) {
 	works := func(context.Context) error { return nil }
 	fails := func(context.Context) error { return errors.New(canary) }
 	hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	readOnly := func(context.Context) error { return fmt.Errorf("%w: secret", stock.ErrNotWritable) }
 	for _, c := range []struct {
-		name            string
-		database, redis func(context.Context) error
-		status          int
-		body            string
+		name                   string
+		database, redis, locks func(context.Context) error
+		status                 int
+		body                   string
 	}{
-		{"all", works, works, 200, `{"database":"ok","redis":"ok"}`},
-		{"no Redis wanted", works, nil, 200, `{"database":"ok","redis":"none"}`},
-		{"Redis fails", works, fails, 200, `{"database":"ok","redis":"unreachable"}`},
-		{"Redis hangs", works, hangs, 200, `{"database":"ok","redis":"unreachable"}`},
-		{"database fails", fails, works, 503, `{"database":"unreachable","redis":"ok"}`},
+		{"all", works, works, works, 200, `{"database":"ok","redis":"ok","locks":"ok"}`},
+		{"no Redis wanted", works, nil, nil, 200, `{"database":"ok","redis":"none","locks":"none"}`},
+		{"Redis fails", works, fails, fails, 200, `{"database":"ok","redis":"unreachable","locks":"failing"}`},
+		{"Redis hangs", works, hangs, hangs, 200, `{"database":"ok","redis":"unreachable","locks":"failing"}`},
+		{"Redis answers and gives no locks", works, works, fails, 200, `{"database":"ok","redis":"ok","locks":"failing"}`},
+		{"database fails", fails, works, works, 503, `{"database":"unreachable","redis":"ok","locks":"ok"}`},
+		{"database takes no writes", readOnly, works, works, 503, `{"database":"not_writable","redis":"ok","locks":"ok"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			handler := api.NewAdmin(api.AdminConfig{
-				Gatherer: prometheus.NewRegistry(), Database: c.database, Redis: c.redis, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+				Gatherer: prometheus.NewRegistry(), Database: c.database, Redis: c.redis, Locks: c.locks, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			})
-			w := httptest.NewRecorder()
+			w, start := httptest.NewRecorder(), time.Now()
 			handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
+			if took := time.Since(start); took > time.Second { // as long as orchestrators wait
+				t.Errorf("answered after %v", took)
+			}
 			if w.Code != c.status || strings.TrimSpace(w.Body.String()) != c.body {
 				t.Errorf("%d %s", w.Code, w.Body.String())
 			}
 		})
 	}
+}
+
+// TestFastProbesShareAnAnswer: what a readiness probe asks for costs something.
+func TestFastProbesShareAnAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		ask := func(context.Context) error { asked++; return nil }
+		handler := api.NewAdmin(api.AdminConfig{
+			Gatherer: prometheus.NewRegistry(), Database: ask, Logger: slog.New(slog.DiscardHandler),
+		})
+		for range 10 {
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil))
+			time.Sleep(150 * time.Millisecond)
+		}
+		if asked != 2 {
+			t.Errorf("ten probes in a second and a half asked %d times, want 2", asked)
+		}
+	})
 }

@@ -91,6 +91,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if err != nil {
 		return nil, err
 	}
+	a.tellWhatFails(ctx, redis)
 	api.WatchQueues(registry, a.service.Waiting)
 	api.WatchEvents(registry, a.events)
 	api.WatchPool(registry, a.store.Pool)
@@ -101,9 +102,10 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if a.traces != nil {
 		public.Traces = a.traces.provider
 	}
-	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ping, Logger: a.config.Logger}
+	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Logger: a.config.Logger}
 	if len(redis) > 0 {
 		admin.Redis = redis.ping
+		admin.Locks = func(context.Context) error { return a.service.CheckLocks() }
 	}
 	return a, a.listen(ctx, api.New(public), api.NewAdmin(admin))
 }
@@ -151,7 +153,7 @@ func (a *App) openService(ctx context.Context, observer stock.Observer, lockObse
 		if redis, err = a.openRedis(ctx); err != nil {
 			return nil, err
 		}
-		locks, err := a.openLocks(redis, lockObserver)
+		locks, err := a.openLocks(ctx, redis, lockObserver)
 		if err != nil {
 			return nil, err
 		}

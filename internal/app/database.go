@@ -75,7 +75,7 @@ func (d database) migrator() (*migrations.Migrator, error) {
 	if d.file != "" {
 		return migrations.OpenSQLite(sqlite.DSN(d.file))
 	}
-	return migrations.OpenPostgres(d.postgresURL)
+	return migrations.OpenPostgres(d.postgresURL, postgres.ConnectSoon)
 }
 
 // openStore opens a database that is up to date.

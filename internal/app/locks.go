@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -13,7 +14,7 @@ import (
 const lockLease = 5 * time.Second
 
 // openLocks opens the lock library on each server.
-func (a *App) openLocks(servers redisServers, observer locking.Observer) ([]*locking.Locks, error) {
+func (a *App) openLocks(ctx context.Context, servers redisServers, observer locking.Observer) ([]*locking.Locks, error) {
 	var all []*locking.Locks
 	for _, server := range servers {
 		locks, err := locking.New(server.client, locking.WatchdogLease(lockLease), locking.Observe(observer))
@@ -21,6 +22,9 @@ func (a *App) openLocks(servers redisServers, observer locking.Observer) ([]*loc
 			return nil, fmt.Errorf("open locks: %w", err)
 		}
 		a.onClose(func(context.Context) error { return locks.Close() })
+		if err := locks.CheckServer(ctx); errors.Is(err, locking.ErrEviction) {
+			a.config.Logger.Warn("a Redis server throws locks away when its memory is full; set maxmemory-policy noeviction", "error", err)
+		}
 		all = append(all, locks)
 	}
 	return all, nil

@@ -23,6 +23,7 @@ type redisServers []*redisServer
 const (
 	redisTimeout = 3 * time.Second        // to find out whether it is there
 	redisAnswer  = 250 * time.Millisecond // for one answer of a server that is
+	redisRest    = time.Second            // a connection that was at rest for longer is not used again: it may be dead
 	redLockNodes = 3                      // servers of a RedLock at least, and as many embedded ones
 )
 
@@ -75,7 +76,10 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 		}
 		servers = append(servers, server)
 	}
-	return servers, servers.ping(ctx)
+	if err := servers.ping(ctx); err != nil {
+		return nil, err
+	}
+	return servers, servers.refuseCluster(ctx)
 }
 
 func connectRedis(options *redis.Options) (*redisServer, error) {
@@ -92,6 +96,9 @@ func connectRedis(options *redis.Options) (*redisServer, error) {
 	options.MaxRetries, options.DialerRetries = -1, 1
 	options.ContextTimeoutEnabled = true
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Second, redisAnswer, redisAnswer
+	if options.ConnMaxIdleTime == 0 {
+		options.ConnMaxIdleTime = redisRest
+	}
 	r.client = redis.NewClient(options)
 	return r, nil
 }

@@ -25,6 +25,9 @@ const (
 	CodeUnavailable       Code = "unavailable"        // the outcome is unknown: ask again with the same order id
 )
 
+// ErrNotWritable says that a database can be read, and takes no writes.
+var ErrNotWritable = errors.New("the database takes no writes")
+
 // Error is what every method of [Service] returns when it does not succeed: a code for programs, a message for
 // people, and the cause, which is for logs alone because it may hold internals.
 type Error struct {

@@ -86,6 +86,8 @@ type Store interface {
 	Now() time.Time
 	// Ping tells whether the database answers.
 	Ping(ctx context.Context) error
+	// Ready tells whether the database answers and takes writes: [ErrNotWritable] where it answers alone.
+	Ready(ctx context.Context) error
 	// Close gives everything back.
 	Close() error
 }

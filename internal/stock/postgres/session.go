@@ -8,6 +8,8 @@ import "github.com/jackc/pgx/v5"
 const (
 	idleInTransaction = "5s"  // as long as the lease of a lock
 	rowWait           = "10s" // as long as a batch may take
+	clientGone        = "1s"  // so often it looks, in mid-statement, whether its client is there
+	clientSilent      = "5s"  // then it asks a client's host, which has as long to answer, and to acknowledge what was sent
 )
 
 // keepPlans has each connection keep the plans of its statements: to plan a batch anew costs as much as to write twenty
@@ -29,6 +31,11 @@ func limitSessions(config *pgx.ConnConfig) {
 	for name, value := range map[string]string{
 		"idle_in_transaction_session_timeout": idleInTransaction,
 		"lock_timeout":                        rowWait,
+		"client_connection_check_interval":    clientGone,
+		"tcp_keepalives_idle":                 clientSilent,
+		"tcp_keepalives_interval":             "1s",
+		"tcp_keepalives_count":                "5",
+		"tcp_user_timeout":                    clientSilent,
 	} {
 		if config.RuntimeParams[name] == "" {
 			config.RuntimeParams[name] = value

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -29,13 +30,12 @@ import (
 
 // Store is a [stock.Store] on PostgreSQL 15 or later. It is safe for concurrent use.
 type Store struct {
-	pool  *pgxpool.Pool
-	clock *serverClock
+	pool    *pgxpool.Pool
+	clock   *serverClock
+	renewal *renewal
 }
 
 var _ stock.Store = (*Store)(nil)
-
-const connectTimeout = 5 * time.Second
 
 // defaultConns bounds the pool where the URL's pool_max_conns does not: as many SKUs can be written at once.
 const defaultConns = 16
@@ -53,22 +53,32 @@ func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...
 	case !strings.Contains(databaseURL, "pool_max_conns"):
 		config.MaxConns = defaultConns
 	}
-	config.ConnConfig.ConnectTimeout = connectTimeout
+	ConnectSoon(config.ConnConfig)
 	limitSessions(config.ConnConfig)
 	keepPlans(config.ConnConfig)
 	for _, change := range configure {
 		change(config)
 	}
-	clock := &serverClock{}
+	return open(ctx, config)
+}
+
+func open(ctx context.Context, config *pgxpool.Config) (*Store, error) {
+	limitStatements(config.ConnConfig)
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		neverCancel(&c.Config)
+		return nil
+	}
+	renewal, clock := newRenewal(), &serverClock{}
+	renewal.watch(config)
 	config.AfterConnect = clock.watch(config.AfterConnect)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
-	s := &Store{pool: pool, clock: clock}
+	renewal.running.Go(func() { renewal.run(pool) })
+	s := &Store{pool: pool, clock: clock, renewal: renewal}
 	if err := s.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -98,6 +108,7 @@ const closeLimit = 2 * time.Second
 
 // Close closes the pool. It waits for connections in use, but not for ever.
 func (s *Store) Close() error {
+	s.renewal.stop()
 	closed := make(chan struct{})
 	go func() {
 		s.pool.Close()

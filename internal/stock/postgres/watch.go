@@ -18,8 +18,8 @@ const (
 )
 
 const (
-	silence    = 10 * time.Second // after this long without a notice the connection is asked whether it lives
-	askTimeout = 5 * time.Second
+	silence    = 2 * time.Second // after this long without a notice the connection is asked whether it lives
+	askTimeout = time.Second
 	byeTimeout = time.Second
 )
 
@@ -28,6 +28,7 @@ const (
 func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku string)) error {
 	config := s.pool.Config().ConnConfig
 	config.RuntimeParams["application_name"] = "inventory notices"
+	neverCancel(&config.Config)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("connect for notices: %w", err)
@@ -36,6 +37,7 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), byeTimeout)
 		defer cancel()
 		conn.Close(bye)
+		conn.PgConn().Conn().Close() // where a statement has ended it, pgx still waits for an answer
 	}()
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	_, err = conn.Exec(asking, listen)

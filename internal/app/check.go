@@ -1,0 +1,39 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// refuseCluster refuses a node of a Redis Cluster. It has the locks of some SKUs alone, and always will.
+func (s redisServers) refuseCluster(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	for _, server := range s {
+		info, err := server.client.ClusterInfo(ctx).Result()
+		if err == nil && !strings.Contains(info, "cluster_size:1\r\n") { // an error says that it is none, or does not tell
+			return fmt.Errorf("redis URL: %s is a node of a Redis Cluster, which keeps the locks of some SKUs alone; "+
+				"locks need a server of their own", server.client.Options().Addr)
+		}
+	}
+	return nil
+}
+
+// tellWhatFails logs what of the servers does not work at the start. The service starts all the same: it sells
+// without locks, and a replica may be promoted, a disk be emptied.
+func (a *App) tellWhatFails(ctx context.Context, servers redisServers) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	if err := a.store.Ready(ctx); err != nil {
+		a.config.Logger.Warn("the database cannot be written to; the service is not ready", "error", err)
+	}
+	for _, server := range servers {
+		role, err := server.client.Do(ctx, "ROLE").Slice()
+		if err == nil && len(role) > 0 && role[0] == "slave" {
+			a.config.Logger.Warn("a Redis server is a replica, which gives no locks unless it becomes the master",
+				"redis", server.client.Options().Addr)
+		}
+	}
+	_ = a.service.CheckLocks() // the service logs that they fail
+}

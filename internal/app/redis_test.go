@@ -1,0 +1,202 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/app"
+	"inventory/internal/servertest"
+	"inventory/internal/stock"
+)
+
+// onRedis starts a service on a Redis, and returns what it logs at the start.
+func onRedis(t *testing.T, redisURL string) (*app.App, string, error) {
+	t.Helper()
+	var log bytes.Buffer
+	a, err := app.Start(t.Context(), app.Config{
+		DatabaseURL: "sqlite:" + t.TempDir() + "/inventory.db", RedisURL: redisURL, DrainTimeout: time.Second,
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	t.Cleanup(func() {
+		if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return a, log.String(), nil
+}
+
+func startRedis(t *testing.T, start func(ctx context.Context) (*servertest.Redis, error)) *servertest.Redis {
+	t.Helper()
+	server, err := start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// do sends a Redis one command.
+func do(t *testing.T, server *servertest.Redis, command string) {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer client.Close()
+	words := make([]any, 0)
+	for _, word := range strings.Fields(command) {
+		words = append(words, word)
+	}
+	if err := client.Do(t.Context(), words...).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ready waits until /readyz says that locks are as wanted.
+func ready(t *testing.T, a *app.App, locks string) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.AdminURL()+"/readyz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]string
+		err = json.NewDecoder(response.Body).Decode(&got)
+		response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%s %v: Redis costs speed alone", response.Status, err)
+		}
+		if got["locks"] == locks {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("got %v, want locks %s", got, locks)
+		}
+	}
+}
+
+// TestAReplicaGivesNoLocks: a service on one starts, says so, and has locks once it is promoted.
+func TestAReplicaGivesNoLocks(t *testing.T) {
+	t.Parallel()
+	master := startRedis(t, func(ctx context.Context) (*servertest.Redis, error) { return servertest.StartRedis(ctx) })
+	replica := startRedis(t, func(ctx context.Context) (*servertest.Redis, error) { return servertest.StartReplica(ctx, master) })
+	a, log, err := onRedis(t, replica.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{T: t}
+	if !strings.Contains(log, "is a replica") || s.metric(a, "inventory_locks_fail") != 1 {
+		t.Errorf("inventory_locks_fail is %d, and the log says:\n%s", s.metric(a, "inventory_locks_fail"), log)
+	}
+	ready(t, a, "failing")
+	do(t, replica, "REPLICAOF NO ONE")
+	ready(t, a, "ok")
+	if failing := s.metric(a, "inventory_locks_fail"); failing != 0 {
+		t.Errorf("inventory_locks_fail is %d with locks that work", failing)
+	}
+}
+
+// TestReadyTellsWhetherLocksWork: a Redis that answers PING may give no locks.
+func TestReadyTellsWhetherLocksWork(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ spoil, mend string }{
+		"full":        {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"},
+		"may not run": {"ACL SETUSER default -eval -evalsha", "ACL SETUSER default +@all"},
+		"may not see": {"ACL SETUSER default resetkeys", "ACL SETUSER default allkeys"},
+		"too few":     {"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := startRedis(t, func(ctx context.Context) (*servertest.Redis, error) { return servertest.StartRedis(ctx) })
+			a, _, err := onRedis(t, server.URL())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ready(t, a, "ok")
+			do(t, server, c.spoil)
+			ready(t, a, "failing")
+			do(t, server, c.mend)
+			ready(t, a, "ok")
+		})
+	}
+}
+
+// TestANodeOfAClusterIsRefused: it has the locks of some SKUs alone.
+func TestANodeOfAClusterIsRefused(t *testing.T) {
+	t.Parallel()
+	cluster, err := servertest.StartCluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, _, err := onRedis(t, "redis://"+cluster.Addrs()[0]); err == nil || !strings.Contains(err.Error(), "node of a Redis Cluster") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLocksComeBackFromTheDark: the connections to Redis deliver nothing any more, and new ones work.
+func TestLocksComeBackFromTheDark(t *testing.T) {
+	t.Parallel()
+	server := startRedis(t, func(ctx context.Context) (*servertest.Redis, error) { return servertest.StartRedis(ctx) })
+	proxy, err := servertest.StartProxy(t.Context(), server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := open(t, app.LockReentrant, "redis://"+proxy.Addr())
+	service := s.apps[0].Service()
+	const skus = 64
+	for n := range skus {
+		if _, _, err := service.CreateSKU(t.Context(), stock.NewSKU{SKU: fmt.Sprint("s", n), Stock: 1_000_000, Segments: 4}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var buyers sync.WaitGroup
+	for n := range skus {
+		buyers.Go(func() {
+			for order := range 5 {
+				_, _, err := service.Deduct(t.Context(), fmt.Sprint("s", n), stock.Order{OrderID: fmt.Sprint(order), Quantity: 1})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	buyers.Wait()
+	if dark := proxy.Darken(); dark < 8 {
+		t.Fatalf("%d connections go dark", dark)
+	}
+	start := time.Now()
+	for service.CheckLocks() != nil && time.Since(start) < time.Minute {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if took := time.Since(start); took > 2500*time.Millisecond { // a second and a half, on a machine that is not busy
+		t.Errorf("locks came back after %v", took)
+	}
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package postgres
+
+import (
+	"syscall"
+	"time"
+)
+
+// limitUnacknowledged leaves it to the bounds of statements.
+func limitUnacknowledged(syscall.RawConn, time.Duration) error { return nil }

@@ -1,0 +1,173 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inventory/internal/servertest"
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+)
+
+// through returns a database's URL through a proxy, and the proxy.
+func through(t *testing.T, databaseURL string) (string, *servertest.Proxy) {
+	t.Helper()
+	parsed, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, err := servertest.StartProxy(t.Context(), parsed.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	parsed.Host = proxy.Addr()
+	return parsed.String(), proxy
+}
+
+// behindProxy returns a service on a store behind a proxy.
+func behindProxy(t *testing.T) (*stock.Service, *servertest.Proxy) {
+	t.Helper()
+	direct, drop, err := server.CreateDatabase(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	migrate(t, direct)
+	proxied, proxy := through(t, direct)
+	store, err := postgres.Open(t.Context(), proxied, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := stock.NewService(stock.Config{Store: store})
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if err := errors.Join(service.Close(ctx), store.Close(), drop(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+	return service, proxy
+}
+
+// TestAPoolThatGoesDarkIsRenewed: the connections that a store has deliver nothing any more, those in use and those at
+// rest, and new ones work.
+func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
+	t.Parallel()
+	const skus = 24 // more than there are connections
+	for name, rest := range map[string]time.Duration{"all in use": 0, "all at rest": 1500 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service, proxy := behindProxy(t)
+			for n := range skus {
+				if _, _, err := service.CreateSKU(t.Context(), stock.NewSKU{SKU: fmt.Sprint("sku-", n), Stock: 1_000_000, Segments: 4}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var ids atomic.Int64
+			buy := func(n int) error {
+				_, _, err := service.Deduct(t.Context(), fmt.Sprint("sku-", n), stock.Order{OrderID: fmt.Sprint(ids.Add(1)), Quantity: 1})
+				return err
+			}
+			// everybody buys until each has been served so many times.
+			everybody := func(times int) time.Duration {
+				start := time.Now()
+				var buyers sync.WaitGroup
+				for n := range skus {
+					buyers.Go(func() {
+						for served := 0; served < times && time.Since(start) < time.Minute; {
+							if buy(n) == nil {
+								served++
+							}
+						}
+					})
+				}
+				buyers.Wait()
+				return time.Since(start)
+			}
+			calm := everybody(20)
+			time.Sleep(rest) // a connection that has been at rest for longer is asked before it is used
+			stop, busy := make(chan struct{}), sync.WaitGroup{}
+			if rest == 0 {
+				for n := range skus {
+					busy.Go(func() {
+						for {
+							select {
+							case <-stop:
+								return
+							default:
+								_ = buy(n)
+							}
+						}
+					})
+				}
+			}
+			if dark := proxy.Darken(); dark < 16 {
+				t.Fatalf("%d connections go dark, want a pool of 16", dark)
+			}
+			start := time.Now()
+			for time.Since(start) < time.Minute && buy(0) != nil {
+			}
+			if took := time.Since(start); took > 3*time.Second {
+				t.Errorf("the first order was accepted after %v", took)
+			}
+			all := everybody(1)
+			close(stop)
+			busy.Wait()
+			after := everybody(20)
+			t.Logf("calm %v, first %v, all %v, after %v", calm, time.Since(start)-after-all, all, after)
+			if all > 3*time.Second || after > 5*calm+time.Second {
+				t.Errorf("then everybody was served within %v, and 20 times within %v; before within %v", all, after, calm)
+			}
+		})
+	}
+}
+
+// TestNoticesGoDark: without a word from the server, the service knows that it no longer hears of restocks.
+func TestNoticesGoDark(t *testing.T) {
+	t.Parallel()
+	proxied, proxy := through(t, server.URL())
+	store, err := postgres.Open(t.Context(), proxied, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listening, over := make(chan struct{}), make(chan error, 1)
+	go func() { over <- store.Watch(t.Context(), func() { close(listening) }, func(string) {}) }()
+	<-listening
+	proxy.Darken()
+	start := time.Now()
+	if err := <-over; err == nil || time.Since(start) > 4*time.Second {
+		t.Errorf("told of after %v: %v", time.Since(start), err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestASilentHostIsPassedBy: of several hosts of a URL one takes connections and never answers, as a stopped server does.
+func TestASilentHostIsPassedBy(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	start := time.Now()
+	store, err := postgres.Open(t.Context(), strings.Replace(server.URL(), "@", "@"+silent.Addr().String()+",", 1), 0)
+	if err != nil || time.Since(start) > 3*time.Second {
+		t.Fatalf("open after %v: %v", time.Since(start), err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,23 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"inventory/internal/stock"
+)
+
+// A standby, or a server that has been told not to write.
+const isReadOnly = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`
+
+// Ready implements [stock.Store].
+func (s *Store) Ready(ctx context.Context) error {
+	var readOnly bool
+	if err := s.pool.QueryRow(ctx, isReadOnly).Scan(&readOnly); err != nil {
+		return fmt.Errorf("reach PostgreSQL: %w", err)
+	}
+	if readOnly {
+		return fmt.Errorf("%w: it is a standby or read-only", stock.ErrNotWritable)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/servertest"
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+)
+
+// withStandby returns a store on a server of its own, and what stalls the standby that its commits wait for.
+func withStandby(t *testing.T) (store *postgres.Store, stall func(stalled bool)) {
+	t.Helper()
+	server, err := servertest.StartPostgres(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	migrate(t, server.URL())
+	if store, err = postgres.Open(t.Context(), server.URL(), 0); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if err := errors.Join(conn.Close(ctx), store.Close(), server.Stop()); err != nil {
+			t.Error(err)
+		}
+	})
+	stall = func(stalled bool) {
+		t.Helper()
+		standbys := map[bool]string{true: "gone", false: ""}[stalled]
+		for _, statement := range []string{"ALTER SYSTEM SET synchronous_standby_names = '" + standbys + "'", "SELECT pg_reload_conf()"} {
+			if _, err := conn.Exec(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for got := "?"; got != standbys; { // the server reads its settings when it comes to it
+			if err := conn.QueryRow(t.Context(), "SHOW synchronous_standby_names").Scan(&got); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return store, stall
+}
+
+// TestAStalledStandby: an order that the standby does not have is neither seen nor told of, however often it is asked for,
+// and is there once the standby has it.
+func TestAStalledStandby(t *testing.T) {
+	t.Parallel()
+	store, stall := withStandby(t)
+	service := stock.NewService(stock.Config{Store: store})
+	defer func() {
+		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, _, err := service.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Stock: 10, Segments: 1}); err != nil {
+		t.Fatal(err)
+	}
+	stall(true)
+	order := stock.Order{OrderID: "o", Quantity: 1}
+	for range 2 {
+		if d, _, err := service.Deduct(t.Context(), "a", order); stock.CodeOf(err) != stock.CodeUnavailable {
+			t.Errorf("the buyer is told %+v, %v", d, err)
+		}
+		if status, err := service.SKU(t.Context(), "a"); err != nil || status.Available != 10 {
+			t.Errorf("a reader is told %+v, %v", status, err)
+		}
+		if d, err := service.Deduction(t.Context(), "a", order.OrderID, ""); stock.CodeOf(err) != stock.CodeUnknownDeduction {
+			t.Errorf("a reader is told %+v, %v", d, err)
+		}
+	}
+	stall(false)
+	if _, created, err := service.Deduct(t.Context(), "a", order); created || err != nil {
+		t.Errorf("the standby has it, and the buyer is told: created %v, %v", created, err)
+	}
+}

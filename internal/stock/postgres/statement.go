@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/multitracer"
+)
+
+// statementLimit is how long one statement is waited for. A connection may have died without a word, and an answer that
+// takes longer has nobody left who waits for it.
+const statementLimit = 2 * time.Second
+
+// patient tells whether a statement may last as long as its caller says: it reads or changes as many rows as there are.
+func patient(statement string) bool {
+	switch statement {
+	case auditSQL, selectAccepted, expireSQL, trimOutbox, outboxOnSQL, outboxOffSQL:
+		return true
+	default:
+		return false
+	}
+}
+
+// limits is the tracer of a connection: where a statement begins, it gets a context that ends in time.
+type limits struct{}
+
+var (
+	_ pgx.QueryTracer = limits{}
+	_ pgx.BatchTracer = limits{}
+)
+
+// limitStatements sets the tracer, beside one that is there.
+func limitStatements(config *pgx.ConnConfig) {
+	if config.Tracer == nil {
+		config.Tracer = limits{}
+	} else {
+		config.Tracer = multitracer.New(limits{}, config.Tracer)
+	}
+}
+
+type limitKey struct{}
+
+func limit(ctx context.Context) context.Context {
+	if deadline, has := ctx.Deadline(); has && time.Until(deadline) <= statementLimit {
+		return ctx
+	}
+	limited, cancel := context.WithTimeout(ctx, statementLimit)
+	return context.WithValue(limited, limitKey{}, cancel)
+}
+
+func unlimit(ctx context.Context) {
+	if cancel, limited := ctx.Value(limitKey{}).(context.CancelFunc); limited {
+		cancel()
+	}
+}
+
+// TraceQueryStart implements [pgx.QueryTracer].
+func (limits) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {
+	if patient(query.SQL) {
+		return ctx
+	}
+	return limit(ctx)
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer].
+func (limits) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) { unlimit(ctx) }
+
+// TraceBatchStart implements [pgx.BatchTracer].
+func (limits) TraceBatchStart(ctx context.Context, _ *pgx.Conn, batch pgx.TraceBatchStartData) context.Context {
+	if slices.ContainsFunc(batch.Batch.QueuedQueries, func(q *pgx.QueuedQuery) bool { return patient(q.SQL) }) {
+		return ctx
+	}
+	return limit(ctx)
+}
+
+// TraceBatchQuery implements [pgx.BatchTracer].
+func (limits) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements [pgx.BatchTracer].
+func (limits) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchEndData) { unlimit(ctx) }
