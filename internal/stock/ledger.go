@@ -15,7 +15,10 @@ func (s *Service) Move(ctx context.Context, m Movement) (created bool, err error
 		return false, err
 	}
 	m.At = s.at()
-	writing, done := s.uninterrupted(ctx)
+	writing, done, err := s.uninterrupted(ctx)
+	if err != nil {
+		return false, err
+	}
 	defer done()
 	if m.Quantity <= 0 { // what it takes away or spreads may have to come back first
 		if _, err := s.expire(writing, m.SKU); err != nil {

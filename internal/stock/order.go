@@ -28,7 +28,10 @@ func (s *Service) Order(ctx context.Context, order MultiOrder) (lines []Deductio
 		return nil, false, err
 	}
 	defer leave()
-	writing, done := s.uninterrupted(ctx)
+	writing, done, err := s.uninterrupted(ctx)
+	if err != nil {
+		return nil, false, err
+	}
 	defer done()
 	sorted := order.sorted()
 	if order.Own {

@@ -23,10 +23,14 @@ func (s *Service) deadlineOf(ctx context.Context) time.Time {
 	return latest
 }
 
-// uninterrupted is the context of a write for a caller who may leave: its commit is not cancelled in flight. It ends with the
-// caller's deadline.
-func (s *Service) uninterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithDeadline(context.WithoutCancel(ctx), s.deadlineOf(ctx))
+// uninterrupted is the context of a write for a caller who is there, and may leave: its commit is not cancelled in flight. It
+// ends with the caller's deadline.
+func (s *Service) uninterrupted(ctx context.Context) (writing context.Context, done context.CancelFunc, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, unavailable(err, "wait to be written")
+	}
+	writing, done = context.WithDeadline(context.WithoutCancel(ctx), s.deadlineOf(ctx))
+	return writing, done, nil
 }
 
 // present returns the requests that somebody waits for still, and long enough for a write. It answers the others. It looks

@@ -133,7 +133,10 @@ func (s *Service) CreateSKU(ctx context.Context, sku NewSKU) (status Status, cre
 	if err := sku.check(); err != nil {
 		return Status{}, false, err
 	}
-	writing, done := s.uninterrupted(ctx)
+	writing, done, err := s.uninterrupted(ctx)
+	if err != nil {
+		return Status{}, false, err
+	}
 	defer done()
 	if created, err = s.store.CreateSKU(writing, sku, s.at()); err != nil {
 		return Status{}, false, unavailable(err, "create SKU")

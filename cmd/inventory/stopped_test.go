@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"inventory/internal/api/client"
+)
+
+// TestWhatLayInAStoppedProcess: a process stands still with a request in its socket. When it goes on, it writes nothing for a
+// caller whose time is over, or who has hung up.
+func TestWhatLayInAStoppedProcess(t *testing.T) {
+	t.Parallel()
+	for store, open := range map[string]func(*testing.T) []string{
+		"SQLite":     func(t *testing.T) []string { return []string{"--database-url", sqliteFile(t)} },
+		"PostgreSQL": func(t *testing.T) []string { return []string{"--database-url", database(t), "--redis-url", redisServer.URL()} },
+	} {
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			p := serve(t, open(t)...)
+			c := newCrowd(t, 100, p)
+			for _, o := range []client.NewDeduction{{OrderID: "reserved", Quantity: 1, ReserveFor: new("1h")}, {OrderID: "committed", Quantity: 1}} {
+				if answer, err := c.fleet.Deduct(t.Context(), c.sku, o); err != nil || !answer.OK() {
+					t.Fatal(err, answer.Err())
+				}
+			}
+			for path, body := range map[string]string{
+				"/v1/skus/hot/deductions":                  `{"order_id":"late","quantity":1}`,
+				"/v1/skus/hot/deductions/reserved/commit":  ``,
+				"/v1/skus/hot/deductions/committed/cancel": ``,
+				"/v1/orders":                               `{"order_id":"late","lines":[{"sku":"hot","quantity":1}]}`,
+				"/v1/skus/hot/restock":                     `{"ref":"late","quantity":1}`,
+			} {
+				p.stoppedUntilLate(path, body)
+				p.stoppedUntilAlone(path, body)
+			}
+			for path, want := range map[string]string{
+				"/v1/skus/hot/deductions/late":      `"code":"unknown_deduction"`,
+				"/v1/skus/hot/deductions/reserved":  `"status":"reserved"`,
+				"/v1/skus/hot/deductions/committed": `"status":"committed"`,
+				"/v1/skus/hot":                      `"stock":100,"available":98,`,
+			} {
+				if got := p.read(path); !strings.Contains(got, want) {
+					t.Errorf("%s: %s, want %s", path, got, want)
+				}
+			}
+		})
+	}
+}
+
+// stopped has a process stand still with a request in the socket of a connection that it has accepted, until leave returns.
+func (p *process) stopped(path, body string, deadline time.Time, leave func(net.Conn)) *bufio.Reader {
+	p.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() { conn.Close() })
+	answers := bufio.NewReader(conn)
+	p.send(conn, "GET /openapi.yaml HTTP/1.1\r\nHost: "+conn.RemoteAddr().String()+"\r\n\r\n")
+	p.answer(answers)
+	p.stop()
+	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", path, conn.RemoteAddr(), len(body))
+	if body != "" {
+		head += "Content-Type: application/json\r\n"
+	}
+	if !deadline.IsZero() {
+		head += "Request-Deadline: " + deadline.UTC().Format(time.RFC3339Nano) + "\r\n"
+	}
+	p.send(conn, head+"\r\n"+body)
+	leave(conn)
+	p.signal(syscall.SIGCONT)
+	return answers
+}
+
+// stoppedUntilLate lets a process go on when the deadline of the request has passed.
+func (p *process) stoppedUntilLate(path, body string) {
+	p.Helper()
+	const patience = 100 * time.Millisecond
+	answers := p.stopped(path, body, time.Now().Add(patience), func(net.Conn) { <-time.After(2 * patience) })
+	if status, text := p.answer(answers); status != http.StatusServiceUnavailable {
+		p.Errorf("%s, too late: %d %s", path, status, text)
+	}
+}
+
+// stoppedUntilAlone lets a process go on when the caller has hung up, and waits until it has dealt with the request.
+func (p *process) stoppedUntilAlone(path, body string) {
+	p.Helper()
+	before := p.count(path)
+	p.stopped(path, body, time.Time{}, func(conn net.Conn) {
+		if err := conn.Close(); err != nil {
+			p.Fatal(err)
+		}
+	})
+	for pace := time.Tick(5 * time.Millisecond); p.count(path) == before; <-pace {
+		if p.Context().Err() != nil {
+			p.Fatalf("%s: the request was not dealt with", path)
+		}
+	}
+}
+
+// count is how many requests a process has dealt with whose path ends like this one.
+func (p *process) count(path string) (lines int) {
+	p.Helper()
+	end := path[strings.LastIndex(path, "/")+1:]
+	for line := range strings.Lines(p.get("/metrics")) {
+		var n int
+		if strings.HasPrefix(line, "inventory_http_requests_total{") && strings.Contains(line, end+`"`) {
+			if _, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &n); err != nil {
+				p.Fatal(err)
+			}
+			lines += n
+		}
+	}
+	return lines
+}
+
+// stop has a process stand still, and waits until it does.
+func (p *process) stop() {
+	p.Helper()
+	p.signal(syscall.SIGSTOP)
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(p.command.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		p.Fatalf("not stopped: %v", err)
+	}
+}
+
+func (p *process) signal(s syscall.Signal) {
+	p.Helper()
+	if err := p.command.Process.Signal(s); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p *process) send(conn net.Conn, text string) {
+	p.Helper()
+	if _, err := io.WriteString(conn, text); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p *process) answer(from *bufio.Reader) (status int, body string) {
+	p.Helper()
+	response, err := http.ReadResponse(from, nil)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// read reads a path of the public listener.
+func (p *process) read(path string) string {
+	p.Helper()
+	response, err := http.Get(p.url + path)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,180 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/servertest"
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+)
+
+// twoProcesses are services on one database: the network may hold what the first one sends.
+type twoProcesses struct {
+	*testing.T
+	first, second *stock.Service
+	network       *servertest.Proxy
+	url           string
+}
+
+// answerWithin is the bound that the first process has, in a test that waits for it.
+const answerWithin = 500 * time.Millisecond
+
+func openTwo(t *testing.T, within time.Duration) *twoProcesses {
+	t.Helper()
+	direct, drop, err := server.CreateDatabase(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	migrate(t, direct)
+	proxied, network := through(t, direct)
+	w := &twoProcesses{T: t, network: network, url: direct}
+	var closers []func(context.Context) error
+	for url, service := range map[string]**stock.Service{proxied: &w.first, direct: &w.second} {
+		store, err := postgres.Open(t.Context(), url, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := stock.NewService(stock.Config{Store: store, AnswerWithin: within})
+		*service = s
+		closers = append(closers, func(ctx context.Context) error { return errors.Join(s.Close(ctx), store.Close()) })
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		for _, undo := range closers {
+			if err := undo(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := drop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, _, err := w.second.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Stock: 4, Segments: 2}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"reserved", "committed"} { // the first process has looked at the SKU, and has connections
+		if _, _, err := w.first.Deduct(t.Context(), "a", stock.Order{OrderID: id, Quantity: 1, ReserveFor: reserveFor(id)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+func reserveFor(id string) time.Duration {
+	if id == "reserved" {
+		return time.Hour
+	}
+	return 0
+}
+
+// attempts are what the first process may be doing when the network holds it.
+func (w *twoProcesses) attempts() map[string]func(s *stock.Service) error {
+	deduct := func(quantity int64) func(s *stock.Service) error {
+		return func(s *stock.Service) error {
+			_, _, err := s.Deduct(w.Context(), "a", stock.Order{OrderID: "late", Quantity: quantity})
+			return err
+		}
+	}
+	settle := func(wish stock.Wish) func(s *stock.Service) error {
+		return func(s *stock.Service) error {
+			_, err := s.Settle(w.Context(), "a", wish)
+			return err
+		}
+	}
+	return map[string]func(s *stock.Service) error{
+		"deduction": deduct(1),
+		"merge":     deduct(2),
+		"order": func(s *stock.Service) error {
+			_, _, err := s.Order(w.Context(), stock.MultiOrder{OrderID: "late", Lines: []stock.Line{{SKU: "a", Quantity: 1}}})
+			return err
+		},
+		"commit": settle(stock.Wish{OrderID: "reserved"}),
+		"cancel": settle(stock.Wish{OrderID: "committed", Cancel: true}),
+	}
+}
+
+// rest waits until nothing runs in the database any more: what the network delivered has been carried out.
+func (w *twoProcesses) rest() {
+	w.Helper()
+	conn, err := pgx.Connect(w.Context(), w.url)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer conn.Close(w.Context())
+	for pace := time.Tick(5 * time.Millisecond); ; <-pace {
+		var busy int
+		err := conn.QueryRow(w.Context(), `
+			SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'`).Scan(&busy)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if busy == 0 {
+			return
+		}
+	}
+}
+
+// TestARefusalIsFinal: the first attempt is held by the network and gets no answer; the next one, through another process, is
+// refused. After a restock the network delivers the first: it must not be carried out any more.
+func TestARefusalIsFinal(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"deduction", "merge", "order", "commit", "cancel"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := openTwo(t, answerWithin)
+			attempt := w.attempts()[name]
+			w.network.Darken()
+			if err := attempt(w.first); stock.CodeOf(err) != stock.CodeUnavailable && stock.CodeOf(err) != stock.CodeOverloaded {
+				t.Fatalf("the first attempt: %v", err)
+			}
+			if name == "deduction" || name == "merge" || name == "order" {
+				w.refusedBeside(attempt)
+			}
+			w.network.Lighten()
+			w.rest()
+			for id, want := range map[string]stock.DeductionStatus{"late": "", "reserved": stock.StatusReserved, "committed": stock.StatusCommitted} {
+				if d, err := w.second.Deduction(t.Context(), "a", id, ""); d.Status != want {
+					t.Errorf("%s is %q, %v, want %q", id, d.Status, err, want)
+				}
+			}
+		})
+	}
+}
+
+// refusedBeside sells the rest, has the attempt refused, and restocks.
+func (w *twoProcesses) refusedBeside(attempt func(*stock.Service) error) {
+	w.Helper()
+	if _, _, err := w.second.Deduct(w.Context(), "a", stock.Order{OrderID: "other", Quantity: 2}); err != nil {
+		w.Fatal(err)
+	}
+	if err := attempt(w.second); stock.CodeOf(err) != stock.CodeSoldOut {
+		w.Fatalf("the second attempt: %v", err)
+	}
+	if _, err := w.second.Move(w.Context(), stock.Movement{Kind: stock.Restocked, SKU: "a", Ref: "r", Quantity: 9}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// TestAnAttemptInTimeMayBeCarriedOut: below the bound a refusal of another attempt is not final, and the document says so.
+func TestAnAttemptInTimeMayBeCarriedOut(t *testing.T) {
+	t.Parallel()
+	w := openTwo(t, time.Minute)
+	attempt := w.attempts()["deduction"]
+	w.network.Darken()
+	answered := make(chan error, 1)
+	go func() { answered <- attempt(w.first) }()
+	w.refusedBeside(attempt)
+	w.network.Lighten()
+	if err := <-answered; err != nil {
+		t.Fatalf("the first attempt: %v", err)
+	}
+	if d, err := w.second.Deduction(t.Context(), "a", "late", ""); err != nil || d.Status != stock.StatusCommitted {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
