@@ -181,7 +181,7 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 	if err := checkSKU(sku); err != nil {
 		return Deduction{}, err
 	}
-	if err := checkText("order_id", orderID, maxIDBytes); err != nil {
+	if err := checkKnownText("order_id", orderID, maxIDBytes); err != nil {
 		return Deduction{}, err
 	}
 	d, err := s.store.Deduction(ctx, sku, orderID)

@@ -163,11 +163,16 @@ type Adjustment struct {
 	// Quantity Units to add, below zero to take away; not 0
 	Quantity int64 `json:"quantity"`
 
-	// Reason 1 to 500 bytes of UTF-8 without control characters
+	// Reason 1 to 500 bytes of UTF-8 in which everything can be seen, as in NewID
+	//
+	// Example: counted
 	Reason string `json:"reason"`
 
-	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
-	// characters.
+	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
+	// be seen, as in NewID.
+	//
+	//
+	// Example: delivery-7
 	Ref Ref `json:"ref"`
 }
 
@@ -191,7 +196,9 @@ type AuditedSKU struct {
 	Reserved   int64 `json:"reserved"`
 	Restocked  int64 `json:"restocked"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 }
 
@@ -210,16 +217,22 @@ type Commit struct {
 // Deduction defines model for Deduction.
 type Deduction struct {
 	// BuyerID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
 	BuyerID *ID `json:"buyer_id,omitempty"`
 
 	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
 	OrderID  ID       `json:"order_id"`
 	Quantity Quantity `json:"quantity"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
 	Status Status `json:"status"`
 }
@@ -227,17 +240,23 @@ type Deduction struct {
 // DeductionWithParts defines model for DeductionWithParts.
 type DeductionWithParts struct {
 	// BuyerID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
 	BuyerID *ID `json:"buyer_id,omitempty"`
 
 	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
 	OrderID  ID       `json:"order_id"`
 	Parts    []Part   `json:"parts"`
 	Quantity Quantity `json:"quantity"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
 	Status Status `json:"status"`
 }
@@ -253,7 +272,9 @@ type Event struct {
 	// Orders Orders that were filled, with sale and merge
 	Orders *int `json:"orders,omitempty"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 
 	// Units Units that were sold, or came back where that is known
@@ -268,6 +289,8 @@ type EventKind string
 type ExpiresAt = time.Time
 
 // ID 1 to 128 bytes of UTF-8 without control characters
+//
+// Example: o-1002
 type ID = string
 
 // Instant RFC 3339
@@ -279,7 +302,9 @@ type Line struct {
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
 	Quantity  Quantity   `json:"quantity"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
 	Status Status `json:"status"`
 }
@@ -300,9 +325,10 @@ type Movement struct {
 	Quantity int64   `json:"quantity"`
 	Reason   *string `json:"reason,omitempty"`
 
-	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
-	// characters.
-	Ref Ref `json:"ref"`
+	// Ref 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
+	Ref ID `json:"ref"`
 
 	// Segments With resegment: how many there are since
 	Segments *int `json:"segments,omitempty"`
@@ -318,18 +344,24 @@ type Movements struct {
 	// Next Where to read on; without it this is the end for now
 	Next *string `json:"next,omitempty"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 }
 
 // NewDeduction defines model for NewDeduction.
 type NewDeduction struct {
 	// BuyerID With a token it is the token's subject, and may be left out
-	BuyerID *ID `json:"buyer_id,omitempty"`
+	BuyerID *NewID `json:"buyer_id,omitempty"`
 
-	// OrderID 1 to 128 bytes of UTF-8 without control characters
-	OrderID  ID       `json:"order_id"`
-	Quantity Quantity `json:"quantity"`
+	// OrderID As NewID. It becomes part of a path, so it is not "." or "..", and has neither between slashes. A slash in it
+	// goes into the path as `%2F`, which some proxies do not let through.
+	//
+	//
+	// Example: o-1002
+	OrderID  NewOrderID `json:"order_id"`
+	Quantity Quantity   `json:"quantity"`
 
 	// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
 	// s, m and h, as in "1h30m".
@@ -338,25 +370,38 @@ type NewDeduction struct {
 	// Example: 15m
 	ReserveFor *ReserveFor `json:"reserve_for,omitempty"`
 }
+
+// NewID 1 to 128 bytes of UTF-8 in which everything can be seen: no control or format characters, no separators of lines,
+// no fillers, no blank at either end. Ids are the same where their bytes are: neither case nor Unicode's forms of
+// one letter are made alike, so give ids in one spelling.
+//
+// Example: ann
+type NewID = string
 
 // NewLine defines model for NewLine.
 type NewLine struct {
 	Quantity Quantity `json:"quantity"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 }
 
 // NewOrder defines model for NewOrder.
 type NewOrder struct {
-	// BuyerID 1 to 128 bytes of UTF-8 without control characters
-	BuyerID *ID `json:"buyer_id,omitempty"`
+	// BuyerID With a token it is the token's subject, and may be left out
+	BuyerID *NewID `json:"buyer_id,omitempty"`
 
 	// Lines One for each SKU; none may be there twice
 	Lines []NewLine `json:"lines"`
 
-	// OrderID 1 to 128 bytes of UTF-8 without control characters
-	OrderID ID `json:"order_id"`
+	// OrderID As NewID. It becomes part of a path, so it is not "." or "..", and has neither between slashes. A slash in it
+	// goes into the path as `%2F`, which some proxies do not let through.
+	//
+	//
+	// Example: o-1002
+	OrderID NewOrderID `json:"order_id"`
 
 	// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
 	// s, m and h, as in "1h30m".
@@ -365,17 +410,25 @@ type NewOrder struct {
 	// Example: 15m
 	ReserveFor *ReserveFor `json:"reserve_for,omitempty"`
 }
+
+// NewOrderID As NewID. It becomes part of a path, so it is not "." or "..", and has neither between slashes. A slash in it
+// goes into the path as `%2F`, which some proxies do not let through.
+//
+// Example: o-1002
+type NewOrderID = string
 
 // NewSKU defines model for NewSKU.
 type NewSKU struct {
 	// MaxQuantity Units of one order; 1000000 without it
 	MaxQuantity *int64 `json:"max_quantity,omitempty"`
 
-	// Name For people; at most 200 bytes of UTF-8 without control characters
+	// Name For people; at most 200 bytes of UTF-8 in which everything can be seen, as in NewID
+	//
+	// Example: Sneaker, size 42
 	Name *string `json:"name,omitempty"`
 
 	// PerBuyerLimit Units that one buyer may hold, live reservations included; any number without it. With it every deduction
-	// needs a buyer_id.
+	// needs a buyer_id. Another spelling of a buyer_id is another buyer.
 	PerBuyerLimit *int64 `json:"per_buyer_limit,omitempty"`
 
 	// SaleEndsAt The first instant at which it no longer is sold, later than sale_starts_at; never without it
@@ -383,8 +436,8 @@ type NewSKU struct {
 	// Example: 2026-11-27T21:00:00Z
 	SaleEndsAt *time.Time `json:"sale_ends_at,omitempty"`
 
-	// SaleStartsAt The first instant at which it is sold, to the microsecond, in the years 1970 to 2999; from its creation on
-	// without it
+	// SaleStartsAt The first instant at which it is sold, as RFC 3339 writes it, to the microsecond, in the years 1970 to 2999
+	// of UTC; from its creation on without it
 	//
 	//
 	// Example: 2026-11-27T09:00:00Z
@@ -400,10 +453,14 @@ type NewSKU struct {
 // Order defines model for Order.
 type Order struct {
 	// BuyerID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
 	BuyerID *ID    `json:"buyer_id,omitempty"`
 	Lines   []Line `json:"lines"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
 	OrderID ID `json:"order_id"`
 }
 
@@ -437,20 +494,29 @@ type Problem struct {
 // Quantity defines model for Quantity.
 type Quantity = int64
 
-// Reason At most 500 bytes of UTF-8 without control characters
+// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
+//
+// Example: counted
 type Reason = string
 
-// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
-// characters.
+// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
+// be seen, as in NewID.
+//
+// Example: delivery-7
 type Ref = string
 
 // Resegment defines model for Resegment.
 type Resegment struct {
-	// Reason At most 500 bytes of UTF-8 without control characters
+	// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
+	//
+	// Example: counted
 	Reason *Reason `json:"reason,omitempty"`
 
-	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
-	// characters.
+	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
+	// be seen, as in NewID.
+	//
+	//
+	// Example: delivery-7
 	Ref      Ref `json:"ref"`
 	Segments int `json:"segments"`
 }
@@ -465,11 +531,16 @@ type ReserveFor = string
 type Restock struct {
 	Quantity Quantity `json:"quantity"`
 
-	// Reason At most 500 bytes of UTF-8 without control characters
+	// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
+	//
+	// Example: counted
 	Reason *Reason `json:"reason,omitempty"`
 
-	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
-	// characters.
+	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
+	// be seen, as in NewID.
+	//
+	//
+	// Example: delivery-7
 	Ref Ref `json:"ref"`
 }
 
@@ -492,14 +563,18 @@ type SKU struct {
 	SaleStartsAt *Instant  `json:"sale_starts_at,omitempty"`
 	Segments     []Segment `json:"segments"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 
 	// Stock All units that were ever put in, less those that were taken out
 	Stock Units `json:"stock"`
 }
 
-// SKUID Example: sneaker-42
+// SKUID Not "." and not "..", which are steps in a path
+//
+// Example: sneaker-42
 type SKUID = string
 
 // Segment defines model for Segment.
@@ -515,9 +590,13 @@ type Status string
 type Units = int64
 
 // OrderIDPath 1 to 128 bytes of UTF-8 without control characters
+//
+// Example: o-1002
 type OrderIDPath = ID
 
-// SKUPath Example: sneaker-42
+// SKUPath Not "." and not "..", which are steps in a path
+//
+// Example: sneaker-42
 type SKUPath = SKUID
 
 // AdjustmentAnswer defines model for AdjustmentAnswer.
