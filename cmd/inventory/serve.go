@@ -24,9 +24,10 @@ type serveCommand struct {
 	serviceFlags
 	accessFlags
 	logFlags
-	Listen       string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
-	AdminListen  string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
-	DrainTimeout time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
+	Listen         string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
+	AdminListen    string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
+	MaxConnections int           `help:"Connections to the public API at most. A new one takes the place of the one that has been without a request for longest." placeholder:"N" default:"10000"`
+	DrainTimeout   time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
 }
 
 // Validate tells kong which value is out of range.
@@ -34,16 +35,19 @@ func (c *serveCommand) Validate() error {
 	if c.DrainTimeout <= 0 {
 		return errors.New("--drain-timeout must be more than 0s")
 	}
+	if c.MaxConnections < 1 {
+		return errors.New("--max-connections must be 1 or more")
+	}
 	return c.accessFlags.check()
 }
 
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
-	app.SpendMemory()
 	log := c.logger(s.Err)
+	app.SpendMemory(log)
 	config := app.Config{
 		Listen: c.Listen, AdminListen: c.AdminListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
-		Lock: c.Lock, DrainTimeout: c.DrainTimeout, Logger: log,
+		Lock: c.Lock, MaxConnections: c.MaxConnections, DrainTimeout: c.DrainTimeout, Logger: log,
 	}
 	c.accessFlags.into(&config)
 	a, err := app.Start(ctx, config)

@@ -139,3 +139,9 @@ func (c *patientConn) Close() error {
 	c.listener.mu.Unlock()
 	return c.Conn.Close()
 }
+
+// NetConn returns the connection inside.
+func (c *patientConn) NetConn() net.Conn { return c.Conn }
+
+// CloseWrite ends what is sent, and leaves what comes.
+func (c *patientConn) CloseWrite() error { return closeWrite(c.Conn) }
