@@ -104,7 +104,8 @@ check-generated:
 # Only where docker-compose is: the service runs without it.
 .PHONY: check-compose
 check-compose:
-	@if command -v docker-compose >/dev/null; then docker-compose --file docker-compose.yml config --quiet; \
+	@export POSTGRES_PASSWORD=checked; \
+	if command -v docker-compose >/dev/null; then docker-compose --file docker-compose.yml config --quiet; \
 	elif docker compose version >/dev/null 2>&1; then docker compose --file docker-compose.yml config --quiet; \
 	else echo "no docker-compose here, docker-compose.yml is not checked"; fi
 
