@@ -61,24 +61,30 @@ func TestWhatIsNoRequestIsAProblem(t *testing.T) {
 // wantRawProblem sends bytes, and wants one of the statuses, or a status with a code.
 func wantRawProblem(t *testing.T, url string, trusted *x509.CertPool, request, want string) {
 	t.Helper()
-	answer, body := sendBytes(t, url, trusted, request)
+	answer := sendBytes(t, url, trusted, request)
 	var problem struct {
 		Status int
 		Code   string
 		Detail string
 	}
-	err := json.Unmarshal(body, &problem)
-	status := fmt.Sprint(answer.StatusCode)
-	if err != nil || !strings.Contains(want, status) || problem.Status != answer.StatusCode || problem.Detail == "" ||
+	err := json.Unmarshal(answer.body, &problem)
+	status := fmt.Sprint(answer.status)
+	if err != nil || !strings.Contains(want, status) || problem.Status != answer.status || problem.Detail == "" ||
 		(len(want) > 7 && want != status+" "+problem.Code) ||
-		answer.Header.Get("Content-Type") != "application/problem+json" || answer.Header.Get("Cache-Control") != "no-store" ||
-		(answer.Header.Get("X-Request-Id") == "" && answer.StatusCode != 404) {
-		t.Errorf("%s %.60q: %d %v %s, %v; want %s", url, request, answer.StatusCode, answer.Header, body, err, want)
+		answer.header.Get("Content-Type") != "application/problem+json" || answer.header.Get("Cache-Control") != "no-store" ||
+		(answer.header.Get("X-Request-Id") == "" && answer.status != 404) {
+		t.Errorf("%s %.60q: %d %v %s, %v; want %s", url, request, answer.status, answer.header, answer.body, err, want)
 	}
 }
 
+type answered struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
 // sendBytes sends bytes over a connection of its own, and reads the answer.
-func sendBytes(t *testing.T, url string, trusted *x509.CertPool, request string) (*http.Response, []byte) {
+func sendBytes(t *testing.T, url string, trusted *x509.CertPool, request string) answered {
 	t.Helper()
 	scheme, address, _ := strings.Cut(url, "://")
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
@@ -93,16 +99,16 @@ func sendBytes(t *testing.T, url string, trusted *x509.CertPool, request string)
 		t.Fatal(err)
 	}
 	go func() { _, _ = io.WriteString(conn, request) }() // it may be cut off
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatalf("%s %.60q: %v", url, request, err)
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Errorf("%s %.60q: %v", url, request, err)
 	}
-	return answer, body
+	return answered{response.StatusCode, response.Header, body}
 }
 
 // TestResetsAreNoFaults: callers who reset their requests over HTTP/2, and those of HTTP/1 who hang up, are counted as
