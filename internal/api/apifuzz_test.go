@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	apiFor  = flag.Duration("api.for", 4*time.Second, "send requests made of the document for so long")
+	apiFor  = flag.Duration("api.for", 3*time.Second, "send requests made of the document for so long")
 	apiSeed = flag.Uint64("api.seed", 0, "of the requests; 0: another each time")
 )
 
@@ -35,8 +35,13 @@ const fuzzers = 8 // that send at the same time
 // TestDocumentedAnswers sends requests that are made of the document, right and wrong, by all kinds of callers, to a service
 // on each store. Every answer must be one that the document tells of, and in the end the rows must add up.
 func TestDocumentedAnswers(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { fuzzAPI(t, app.Config{}) })
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		fuzzAPI(t, app.Config{})
+	})
 	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
 		server, err := servertest.StartPostgres(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +66,7 @@ func fuzzAPI(t *testing.T, config app.Config) {
 	d.prepare()
 	d.client.Transport.(*http.Transport).MaxIdleConnsPerHost = fuzzers
 	tally := &tally{seen: make(map[string]map[int]int)}
-	ctx, cancel := context.WithTimeout(t.Context(), *apiFor/2)
+	ctx, cancel := context.WithTimeout(t.Context(), *apiFor)
 	defer cancel()
 	var running sync.WaitGroup
 	for i := range uint64(fuzzers) {
