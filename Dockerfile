@@ -1,7 +1,13 @@
 # Go 1.26 on Alpine builds, Alpine runs. The program is static, so the second
 # stage needs nothing of the first but the one file; Alpine gives it a shell for
 # whoever looks inside, and wget for the health check.
-FROM golang:1.26-alpine AS build
+#
+# The images are of exact versions. To build from what you have looked at, give
+# their digests: --build-arg BASE_IMAGE=alpine@sha256:…
+ARG GO_IMAGE=golang:1.26.8-alpine
+ARG BASE_IMAGE=alpine:3.21.3
+
+FROM ${GO_IMAGE} AS build
 WORKDIR /source
 
 # Dependencies change less often than code: their layer is kept.
@@ -11,7 +17,7 @@ RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -o /inventory ./cmd/inventory
 
-FROM alpine:3
+FROM ${BASE_IMAGE}
 RUN apk add --no-cache ca-certificates tzdata \
 	&& mkdir /data \
 	&& chown 65532:65532 /data

@@ -28,6 +28,9 @@ BENCHTIME  ?= 1s
 SIMTIME    ?= 10m
 CHECKS     ?= 500
 
+# How long requests that are made of the document are sent.
+APITIME    ?= 10m
+
 .PHONY: help
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,7 +104,8 @@ check-generated:
 # Only where docker-compose is: the service runs without it.
 .PHONY: check-compose
 check-compose:
-	@if command -v docker-compose >/dev/null; then docker-compose --file docker-compose.yml config --quiet; \
+	@export POSTGRES_PASSWORD=checked; \
+	if command -v docker-compose >/dev/null; then docker-compose --file docker-compose.yml config --quiet; \
 	elif docker compose version >/dev/null 2>&1; then docker compose --file docker-compose.yml config --quiet; \
 	else echo "no docker-compose here, docker-compose.yml is not checked"; fi
 
@@ -136,14 +140,19 @@ fuzz: servers ## Run each fuzz target for FUZZTIME
 simulate: ## Play random histories of locks for SIMTIME
 	$(GO) test -count 1 -timeout 0 -v -run '^TestSimulation(OfRedLocks)?$$' ./internal/locking/locksim -sim.for $(SIMTIME)
 
+# A failure prints the request and its seed; -api.seed makes the same requests.
+.PHONY: fuzz-api
+fuzz-api: servers ## Send requests made of the document, right and wrong, for APITIME
+	$(GO) test -count 1 -timeout 0 -v -run '^TestDocumentedAnswers$$' ./internal/api -api.for $(APITIME)
+
 .PHONY: machine
 machine: servers ## Hold the whole service to its model by CHECKS random sequences
 	$(GO) test $(RACE) -count 1 -timeout 0 -run '^TestMachine$$' ./internal/stock -rapid.checks=$(CHECKS)
 
 .PHONY: long
-long: ## What takes too long for every change: each fuzz target for a minute, simulate, machine
+long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine
 	$(MAKE) fuzz FUZZTIME=1m
-	$(MAKE) simulate machine
+	$(MAKE) fuzz-api simulate machine
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -38,6 +38,7 @@ func TestWhatCannotWorkIsToldInOneLine(t *testing.T) {
 		{[]string{"serve", "--lock", "magic"}, "--lock"},
 		{[]string{"serve", "--drain-timeout", "soon"}, "--drain-timeout"},
 		{[]string{"serve", "--drain-timeout", "0s"}, "--drain-timeout"},
+		{[]string{"serve", "--max-connections", "0"}, "--max-connections"},
 		{[]string{"serve", "--database-url", "sqlite::memory:"}, "database URL"},
 		{[]string{"demo", "--url", "localhost:8080", "--database-url", file}, "service URL"},
 		{[]string{"demo", "--quantity", "5-1"}, "--quantity"},

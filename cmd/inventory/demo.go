@@ -109,10 +109,11 @@ func (c *demoCommand) startService(ctx context.Context, logTo io.Writer) (stop f
 		removeFiles = func() error { return os.RemoveAll(folder) }
 		c.DatabaseURL = "sqlite:" + filepath.Join(folder, "inventory.db")
 	}
-	app.SpendMemory()
+	log := slog.New(slog.NewTextHandler(logTo, nil))
+	app.SpendMemory(log)
 	a, err := app.Start(ctx, app.Config{
 		DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL, Lock: c.Lock, DrainTimeout: patience,
-		Logger: slog.New(slog.NewTextHandler(logTo, nil)),
+		Logger: log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, removeFiles())

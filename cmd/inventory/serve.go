@@ -25,10 +25,11 @@ type serveCommand struct {
 	serviceFlags
 	accessFlags
 	logFlags
-	Listen       string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
-	AdminListen  string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
-	AnswerWithin time.Duration `help:"Time after which nothing is written for a request any more, from when it was read, such as 2s. Whoever got no answer by then may take the next one as final." default:"2s"`
-	DrainTimeout time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
+	Listen         string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
+	AdminListen    string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
+	MaxConnections int           `help:"Connections to the public API at most. A new one takes the place of the one that has been without a request for longest." placeholder:"N" default:"10000"`
+	AnswerWithin   time.Duration `help:"Time after which nothing is written for a request any more, from when it was read, such as 2s. Whoever got no answer by then may take the next one as final." default:"2s"`
+	DrainTimeout   time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
 }
 
 // Validate tells kong which value is out of range.
@@ -39,6 +40,9 @@ func (c *serveCommand) Validate() error {
 	if c.AnswerWithin < leastAnswerWithin {
 		return fmt.Errorf("--answer-within must be %s or more", leastAnswerWithin)
 	}
+	if c.MaxConnections < 1 {
+		return errors.New("--max-connections must be 1 or more")
+	}
 	return c.accessFlags.check()
 }
 
@@ -47,11 +51,11 @@ const leastAnswerWithin = 200 * time.Millisecond
 
 // Run serves until ctx ends.
 func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
-	app.SpendMemory()
 	log := c.logger(s.Err)
+	app.SpendMemory(log)
 	config := app.Config{
 		Listen: c.Listen, AdminListen: c.AdminListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
-		Lock: c.Lock, AnswerWithin: c.AnswerWithin, DrainTimeout: c.DrainTimeout, Logger: log,
+		Lock: c.Lock, MaxConnections: c.MaxConnections, AnswerWithin: c.AnswerWithin, DrainTimeout: c.DrainTimeout, Logger: log,
 	}
 	c.accessFlags.into(&config)
 	a, err := app.Start(ctx, config)

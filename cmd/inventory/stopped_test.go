@@ -19,8 +19,10 @@ import (
 func TestWhatLayInAStoppedProcess(t *testing.T) {
 	t.Parallel()
 	for store, open := range map[string]func(*testing.T) []string{
-		"SQLite":     func(t *testing.T) []string { return []string{"--database-url", sqliteFile(t)} },
-		"PostgreSQL": func(t *testing.T) []string { return []string{"--database-url", database(t), "--redis-url", redisServer.URL()} },
+		"SQLite": func(t *testing.T) []string { return []string{"--database-url", sqliteFile(t)} },
+		"PostgreSQL": func(t *testing.T) []string {
+			return []string{"--database-url", database(t), "--redis-url", redisServer.URL()}
+		},
 	} {
 		t.Run(store, func(t *testing.T) {
 			t.Parallel()
@@ -35,8 +37,8 @@ func TestWhatLayInAStoppedProcess(t *testing.T) {
 				"/v1/skus/hot/deductions":                  `{"order_id":"late","quantity":1}`,
 				"/v1/skus/hot/deductions/reserved/commit":  ``,
 				"/v1/skus/hot/deductions/committed/cancel": ``,
-				"/v1/orders":                               `{"order_id":"late","lines":[{"sku":"hot","quantity":1}]}`,
-				"/v1/skus/hot/restock":                     `{"ref":"late","quantity":1}`,
+				"/v1/orders":           `{"order_id":"late","lines":[{"sku":"hot","quantity":1}]}`,
+				"/v1/skus/hot/restock": `{"ref":"late","quantity":1}`,
 			} {
 				p.stoppedUntilLate(path, body)
 				p.stoppedUntilAlone(path, body)

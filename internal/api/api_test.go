@@ -93,7 +93,7 @@ func TestOrderIDsThatNeedEscaping(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.want(s.send("PUT", "/v1/skus/a", `{"stock":100}`), 201, "")
-	for _, id := range []string{"a/b", "a b", "ü😀", "a%2Fb", "?x=1", "..", "a+b"} {
+	for _, id := range []string{"a/b", "a b", "ü😀", "a%2Fb", "?x=1", "...", "a+b"} {
 		body := `{"order_id":"` + id + `","quantity":1}`
 		s.want(s.send("POST", "/v1/skus/a/deductions", body), 201, "")
 		a := s.send("GET", "/v1/skus/a/deductions/"+url.PathEscape(id), "")

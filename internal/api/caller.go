@@ -38,16 +38,13 @@ func buyerFor(c echo.Context, named string) (buyerID string, own bool, err error
 
 // namedBuyer returns the buyer whose order id the path has: that of a token, or whom a shop's key names in the query, or "".
 func namedBuyer(c echo.Context) (string, error) {
-	named, given := c.QueryParams()["buyer_id"]
-	switch {
-	case !given:
-		named = []string{""}
-	case len(named) > 1:
-		return "", invalid("buyer_id", "must be there once")
-	case named[0] == "":
-		return "", invalid("buyer_id", "must not be empty; leave it out")
+	named := ""
+	if given, ok := c.QueryParams()["buyer_id"]; ok {
+		if named = given[0]; named == "" {
+			return "", invalid("buyer_id", "must not be empty; leave it out")
+		}
 	}
-	buyerID, _, err := buyerFor(c, named[0])
+	buyerID, _, err := buyerFor(c, named)
 	return buyerID, err
 }
 

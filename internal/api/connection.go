@@ -36,7 +36,7 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	}
 	c := &connection{raw: raw}
 	c.look = func(fd uintptr) {
-		if hungUp(fd) {
+		if peerClosed(fd) {
 			c.gone.Store(true)
 		}
 	}

@@ -2,8 +2,8 @@ package api
 
 import "golang.org/x/sys/unix"
 
-// hungUp tells whether the peer of a socket sends no more, also where something is left to be read before its end.
-func hungUp(fd uintptr) bool {
+// peerClosed tells whether the peer of a socket sends no more, also where something is left to be read before its end.
+func peerClosed(fd uintptr) bool {
 	events := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}} //nolint:gosec // a file descriptor
 	n, err := unix.Poll(events, 0)
 	return err == nil && n > 0 && events[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0

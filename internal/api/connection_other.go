@@ -2,5 +2,5 @@
 
 package api
 
-// hungUp is not known here before net/http finds it out.
-func hungUp(uintptr) bool { return false }
+// peerClosed is not known here before net/http finds it out.
+func peerClosed(uintptr) bool { return false }

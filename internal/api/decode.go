@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -137,9 +138,20 @@ func readBody(r *http.Request, to []byte) ([]byte, error) {
 		case errors.Is(err, io.EOF):
 			return to, nil
 		case err != nil:
-			return to, &stock.Error{Code: stock.CodeInvalidRequest, Field: "body", Message: "body could not be read", Err: err}
+			return to, bodyError(r, err)
 		}
 	}
+}
+
+// bodyError is the error of a body that did not come whole: too slowly, from a caller who hung up, or broken.
+func bodyError(r *http.Request, err error) error {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &stock.Error{Code: codeTimeout, Message: "the body did not come in time", Err: err}
+	case r.Context().Err() != nil:
+		err = errors.Join(errHungUp, err)
+	}
+	return &stock.Error{Code: stock.CodeInvalidRequest, Field: "body", Message: "body could not be read", Err: err}
 }
 
 const mustBeObject = "must be a JSON object"

@@ -10,7 +10,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/events"
-	"inventory/internal/stock"
 )
 
 // Streams are the times of streams of events. The zero value of each is its default.
@@ -41,6 +40,10 @@ func (s *server) watchEvents(c echo.Context) error {
 	sku, err := s.watchedSKU(c)
 	if err != nil {
 		return err
+	}
+	if c.Request().Method == http.MethodHead { // which asks for the head alone
+		sendStreamHead(c)
+		return nil
 	}
 	subscription, err := s.events.Subscribe(sku)
 	if err != nil {
@@ -77,17 +80,15 @@ func (s *server) watchEvents(c echo.Context) error {
 
 // watchedSKU is the SKU that is asked for, "" for all.
 func (s *server) watchedSKU(c echo.Context) (string, error) {
-	asked, ok := c.QueryParams()["sku"]
-	switch {
-	case !ok:
+	query := c.QueryParams()
+	if !query.Has("sku") {
 		return "", nil
-	case len(asked) > 1:
-		return "", &stock.Error{Code: stock.CodeInvalidRequest, Field: "sku", Message: "sku must be there once; leave it out to watch all"}
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), requestTimeout)
 	defer cancel()
-	_, err := s.service.SKU(ctx, asked[0])
-	return asked[0], err
+	sku := query.Get("sku")
+	_, err := s.service.SKU(ctx, sku)
+	return sku, err
 }
 
 // eventStream is an answer that goes on. The server's time limit is for answers that end: here each write has one of its own.
@@ -104,16 +105,19 @@ type eventStream struct {
 // begin sends the head, so that the listener knows that it listens. One who has come back is told that something may be
 // missing.
 func (s *eventStream) begin(resumed bool) error {
-	header := s.context.Response().Header()
-	header.Set(echo.HeaderContentType, mediaStream)
-	header.Set(echo.HeaderCacheControl, "no-store")
-	header.Set("X-Accel-Buffering", "no") // a proxy that gathers answers would keep them to itself
-	s.context.Response().WriteHeader(http.StatusOK)
+	sendStreamHead(s.context)
 	s.text = append(s.text, streamRetry...)
 	if resumed {
 		s.text = appendLost(s.text, 0)
 	}
 	return s.write(s.text)
+}
+
+func sendStreamHead(c echo.Context) {
+	header := c.Response().Header()
+	header.Set(echo.HeaderContentType, mediaStream)
+	header.Set("X-Accel-Buffering", "no") // a proxy that gathers answers would keep them to itself
+	c.Response().WriteHeader(http.StatusOK)
 }
 
 // tell sends what the subscription has, and rests.

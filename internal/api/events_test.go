@@ -292,7 +292,7 @@ func TestListenersThatAreRefused(t *testing.T) {
 	if stream := s.listen(""); stream.status != http.StatusOK {
 		t.Errorf("got %d", stream.status)
 	}
-	for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodHead} {
+	for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodPut} {
 		request, err := http.NewRequestWithContext(t.Context(), method, s.server.URL+"/v1/events", nil)
 		if err != nil {
 			t.Fatal(err)

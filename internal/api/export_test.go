@@ -22,11 +22,13 @@ func Routes() []Route {
 	return all
 }
 
-// Served returns what the public handler serves in truth, as "METHOD path".
+// Served returns what the public handler serves in truth, as "METHOD path", but HEAD, which stands beside every GET.
 func Served() []string {
 	var all []string
 	for _, r := range newPublic(Config{Metrics: NewMetrics(prometheus.NewRegistry())}).Routes() {
-		all = append(all, r.Method+" "+r.Path)
+		if r.Method != http.MethodHead {
+			all = append(all, r.Method+" "+r.Path)
+		}
 	}
 	slices.Sort(all)
 	return all

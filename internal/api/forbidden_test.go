@@ -90,16 +90,28 @@ func wrongTexts(schema *openapi3.Schema) (texts []string) {
 		}
 		return texts
 	}
-	if schema.MinLength > 0 {
-		texts = append(texts, "")
-	}
-	if schema.MaxLength != nil {
-		texts = append(texts, strings.Repeat("x", int(*schema.MaxLength)+1))
-	}
-	if schema.Pattern != "" {
-		texts = append(texts, "%", "ü", strings.Repeat("x", 1000))
+	for _, text := range append(oddTexts(), strings.Repeat("x", int(value(schema.MaxLength))+1)) {
+		if schema.VisitJSON(text) != nil {
+			texts = append(texts, text)
+		}
 	}
 	return append(texts, "a\x00b", "a\nb", "\xff")
+}
+
+// oddTexts are texts of which some schema forbids each.
+func oddTexts() []string {
+	return []string{
+		"", "%", "ü", ".", "..", "a/../b", `..\a`, "./a", " a", "a ", "\u3000a", "a\u200bb", "\u202ea", "a\u2028", "a\u00ad", "\ufeffa",
+		"a\u3164", "a\ufe0f", "a\U000e0041", "a\u0085b", strings.Repeat("x", 1000),
+	}
+}
+
+// value is what a number that may be missing is; 0 without it.
+func value(n *uint64) uint64 {
+	if n == nil {
+		return 0
+	}
+	return *n
 }
 
 func exampleBody(t *testing.T, operation *openapi3.Operation) string {
@@ -169,6 +181,9 @@ func wrongs(t *testing.T, name string, schema *openapi3.Schema) (all []wrong) {
 		}
 		add(fmt.Sprint(int64(*schema.Min) - 1))
 		add(fmt.Sprint(int64(*schema.Max) + 1))
+		if schema.Not != nil {
+			add(string(encoded(t, schema.Not.Value.Enum[0])))
+		}
 	case schema.Type.Is(openapi3.TypeString):
 		add(`"a\u0000b"`)
 		add(`"a\nb"`)

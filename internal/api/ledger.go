@@ -37,7 +37,7 @@ type movementAnswer struct {
 
 // readMovements answers a part of a SKU's ledger.
 func (s *server) readMovements(c echo.Context) error {
-	after, limit, err := pageOf(c.Request().URL.RawQuery)
+	after, limit, err := pageOf(c.QueryParams())
 	if err != nil {
 		return err
 	}
@@ -60,28 +60,17 @@ func (s *server) readMovements(c echo.Context) error {
 }
 
 // pageOf reads which part of the ledger is wanted.
-func pageOf(query string) (after stock.Position, limit int, err error) {
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return after, 0, invalid("query", "is not a valid query string")
-	}
+func pageOf(query url.Values) (after stock.Position, limit int, err error) {
 	limit = defaultPage
-	for name, given := range values {
-		var ok bool
-		switch name {
-		case "after":
-			if after, ok = positionOf(given[0]); !ok {
-				return after, 0, invalid(name, "must be the next of an earlier answer")
-			}
-		case "limit":
-			if limit, ok = pageSize(given[0]); !ok {
-				return after, 0, invalid(name, fmt.Sprintf("must be 1 to %d", stock.MaxPage))
-			}
-		default:
-			return after, 0, invalid(name, "is not a parameter of this request")
+	var ok bool
+	if query.Has("after") {
+		if after, ok = positionOf(query.Get("after")); !ok {
+			return after, 0, invalid("after", "must be the next of an earlier answer")
 		}
-		if len(given) > 1 {
-			return after, 0, invalid(name, "is there twice")
+	}
+	if query.Has("limit") {
+		if limit, ok = pageSize(query.Get("limit")); !ok {
+			return after, 0, invalid("limit", fmt.Sprintf("must be 1 to %d", stock.MaxPage))
 		}
 	}
 	return after, limit, nil

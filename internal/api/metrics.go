@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -63,7 +64,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	rememberSeconds := histogram("sold_out_remember_seconds", "Time to read the accepted order ids of a SKU that sold out.", seconds)
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "inventory", Name: "http_requests_total", Help: "Requests by route and status; code is that of a problem.",
+			Namespace: "inventory", Name: "http_requests_total", Help: "Requests by route and status; code is that of a problem, or client_gone with 499 where the caller hung up.",
 		}, []string{"route", "status", "code"}),
 		requestSeconds: histogram("http_request_seconds", "Time to answer a request.", seconds, "route"),
 		batchOrders:    batchOrders.WithLabelValues().(prometheus.Histogram),
@@ -155,14 +156,17 @@ type series struct {
 // observe counts and times requests.
 func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		start := time.Now()
-		err := next(c)
+		start, caller := time.Now(), c.Request().Context()
+		err := hungUpOr(caller, next(c))
 		if err != nil {
 			c.Error(err) // answers now, so that the status is known; Echo answers only once
 		}
 		o := outcome{route: c.Path(), status: c.Response().Status}
 		if err != nil {
 			o.code = asStockError(err).Code
+		}
+		if _, gone := errors.AsType[hungUp](err); gone {
+			o.status, o.code = statusHungUp, codeHungUp
 		}
 		s := m.seriesOf(o)
 		s.requests.Inc()

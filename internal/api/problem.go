@@ -21,7 +21,15 @@ const (
 	codeUnauthenticated  stock.Code = "unauthenticated"
 	codeForbidden        stock.Code = "forbidden"
 	codeRateLimited      stock.Code = "rate_limited"
+	codeTimeout          stock.Code = "request_timeout"
+	// Of what is no request yet: see [RawProblem].
+	codeExpectation      stock.Code = "expectation_failed"
+	codeHeaderTooLarge   stock.Code = "header_too_large"
+	codeTransferEncoding stock.Code = "unsupported_transfer_encoding"
+	codeHTTPVersion      stock.Code = "unsupported_http_version"
 )
+
+const noStore = "no-store"
 
 // kind is what every problem of one code has in common.
 type kind struct {
@@ -70,6 +78,16 @@ func kindOf(code stock.Code) kind {
 		return kind{http.StatusForbidden, "You may not do this"}
 	case codeRateLimited:
 		return kind{http.StatusTooManyRequests, "Too many requests of yours"}
+	case codeTimeout:
+		return kind{http.StatusRequestTimeout, "The request took too long to come"}
+	case codeExpectation:
+		return kind{http.StatusExpectationFailed, "The expectation is not known"}
+	case codeHeaderTooLarge:
+		return kind{http.StatusRequestHeaderFieldsTooLarge, "The header is too large"}
+	case codeTransferEncoding:
+		return kind{http.StatusNotImplemented, "The transfer encoding is not known"}
+	case codeHTTPVersion:
+		return kind{http.StatusHTTPVersionNotSupported, "The version of HTTP is not known"}
 	default:
 		return kind{http.StatusServiceUnavailable, "The outcome is not known"}
 	}
@@ -115,14 +133,17 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 		return
 	}
 	p := problemOf(err)
+	c.Response().Header().Set(echo.HeaderCacheControl, noStore) // caches may keep a 404 for as long as they like
 	if p.status >= http.StatusInternalServerError {
 		// Jittered, so that those who were refused together do not return together.
 		c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(1+rand.IntN(3))) //nolint:gosec // no secret
 	}
-	switch p.Code {
-	case stock.CodeUnavailable:
+	_, gone := errors.AsType[hungUp](err)
+	switch {
+	case gone: // a stranger could fill the log
+	case p.Code == stock.CodeUnavailable:
 		log.Warn("request failed", "method", c.Request().Method, "route", c.Path(), "request_id", requestID(c), "error", err)
-	case codeUnauthenticated, codeForbidden, codeRateLimited:
+	case p.Code == codeUnauthenticated, p.Code == codeForbidden, p.Code == codeRateLimited:
 		log.Debug("caller refused", "method", c.Request().Method, "route", c.Path(), "request_id", requestID(c), "error", err)
 	}
 	if err := sendBody(c, p.status, mediaProblem, appendProblem(make([]byte, 0, problemSize), p)); err != nil {

@@ -67,6 +67,24 @@ func (s *server) register(e *echo.Echo, table []route) {
 		if r.policy == 0 {
 			panic("the route " + r.method + " " + r.path + " has no policy") // a mistake in the table: no input gets here
 		}
-		e.Add(r.method, r.path, s.admit(r.policy, r.handler))
+		handler := knowing(parametersOf(r), r.handler)
+		if r.method != http.MethodGet {
+			e.Add(r.method, r.path, s.admit(r.policy, handler))
+			continue
+		}
+		if r.policy != public {
+			handler = unstored(handler)
+		}
+		handler = s.admit(r.policy, handler)
+		e.GET(r.path, handler)
+		e.HEAD(r.path, handler) // net/http leaves the body out
+	}
+}
+
+// unstored keeps what a handler answers out of caches: it is true now.
+func unstored(handler echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		c.Response().Header().Set(echo.HeaderCacheControl, noStore)
+		return handler(c)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"inventory/internal/stock"
 )
@@ -24,12 +25,23 @@ func instant(name string, f field[string]) (t time.Time, err error) {
 	if !f.set {
 		return t, nil
 	}
-	// Go's parser takes an hour of one digit, and a comma before the fraction, which RFC 3339 does not have.
-	lenient := len(f.value) < 14 || f.value[13] != ':' || strings.Contains(f.value, ",")
-	if err := t.UnmarshalText([]byte(f.value)); err != nil || lenient || t.IsZero() {
+	text := strings.ToUpper(f.value) // RFC 3339 takes t and z as well
+	if err := t.UnmarshalText([]byte(text)); err != nil || isLenient(text) || t.IsZero() {
 		return t, invalid(name, `must be a time as RFC 3339 writes it, such as "2026-11-27T09:00:00Z"`)
 	}
 	return t.UTC().Truncate(time.Microsecond), nil
+}
+
+const maxInstant = 64 // characters
+
+// isLenient tells whether a time that Go's parser takes is none that RFC 3339 has: an hour of one digit, a comma before the
+// fraction, an offset of 24 hours or of 60 minutes.
+func isLenient(text string) bool {
+	if len(text) > maxInstant || text[13] != ':' || strings.Contains(text, ",") {
+		return true
+	}
+	offset := text[len(text)-len("+hh:mm"):]
+	return !strings.HasSuffix(text, "Z") && (offset[1:3] > "23" || offset[4:6] > "59")
 }
 
 // reserve returns how long stock is to be reserved: 0 where that is left out.
@@ -44,8 +56,13 @@ func reserve(f field[string]) (time.Duration, error) {
 	return d, nil
 }
 
+const maxDuration = 32 // characters
+
 // reservation reads a duration as Go writes it. It has no sign.
 func reservation(text string) (d time.Duration, ok bool) {
+	if len(text) > maxDuration && utf8.RuneCountInString(text) > maxDuration {
+		return 0, false
+	}
 	d, err := time.ParseDuration(text)
 	return d, err == nil && !strings.HasPrefix(text, "+") && d >= time.Microsecond && d <= stock.MaxReserve && d%time.Microsecond == 0
 }

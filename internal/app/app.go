@@ -9,7 +9,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -35,6 +34,8 @@ const (
 	idleTimeout   = 2 * time.Minute
 	profileLimit  = 5 * time.Minute // a profile is answered when it is over
 	maxHeader     = 16 << 10
+	maxStreams    = 100       // requests at a time on one connection of HTTP/2
+	maxUnread     = 128 << 10 // bytes of bodies that one connection of HTTP/2 may send before they are read
 )
 
 // App is a running service.
@@ -178,11 +179,12 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 	}
 	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
 	a.public, a.admin = a.newServer(public, answerTimeout), a.newServer(admin, profileLimit)
-	a.public.TLSConfig, a.public.ConnContext = a.tls, api.ConnContext
+	room := newRoom(publicAt, a.config.MaxConnections)
+	a.public.ConnState, a.public.ConnContext = room.note, api.ConnContext
 	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
-	a.patient = newPatientListener(publicAt)
-	a.serving.Go(func() error { return serve(a.public, a.patient) })
-	a.serving.Go(func() error { return serve(a.admin, adminAt) })
+	a.patient = newPatientListener(room)
+	a.serving.Go(func() error { return a.servePublic() })
+	a.serving.Go(func() error { return serve(a.admin, wires{adminAt}) })
 	a.tellWhoIsLetIn()
 	a.config.Logger.Info("listening", "url", a.URL(), "admin", a.AdminURL())
 	return nil
@@ -198,23 +200,37 @@ func listenOn(ctx context.Context, address string) (net.Listener, error) {
 
 func (a *App) newServer(handler http.Handler, answer time.Duration) *http.Server {
 	return &http.Server{
-		ErrorLog:          slog.NewLogLogger(a.config.Logger.Handler(), slog.LevelWarn),
+		ErrorLog:          newServerLog(a.config.Logger),
 		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
 		WriteTimeout:      answer,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
+		// The handler answers OPTIONS * as what it is: no route.
+		DisableGeneralOptionsHandler: true,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          maxStreams,
+			MaxReceiveBufferPerStream:     maxUnread,
+			MaxReceiveBufferPerConnection: maxUnread,
+			WriteByteTimeout:              bodyTimeout,
+		},
 	}
 }
 
-// serve serves a listener, encrypted where the server has a certificate.
-func serve(server *http.Server, listener net.Listener) error {
-	run := server.Serve
-	if server.TLSConfig != nil {
-		run = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+// servePublic serves the public listener, encrypted where there is a certificate.
+func (a *App) servePublic() error {
+	if a.tls == nil {
+		return serve(a.public, wires{a.patient})
 	}
-	if err := run(listener); !errors.Is(err, http.ErrServerClosed) {
+	config := a.tls.Clone()
+	config.NextProtos = []string{"h2", "http/1.1"}
+	a.public.TLSConfig = config // by which the server knows that there is HTTP/2
+	return serve(a.public, encrypt(a.patient, config, a.config.Logger))
+}
+
+func serve(server *http.Server, listener net.Listener) error {
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	}
 	return nil

@@ -37,6 +37,7 @@ type Config struct {
 	TLSCert        string        // PEM file of the public listener's certificate; "": it does not encrypt
 	TLSKey         string        // PEM file of the certificate's key
 	AnswerWithin   time.Duration // how long after it was read something may be written for a request; 0: 2 s
+	MaxConnections int           // of the public listener; 0: 10,000
 	DrainTimeout   time.Duration // for requests in flight when the service stops
 	Logger         *slog.Logger  // nil: none
 }
@@ -61,6 +62,9 @@ func (c Config) withDefaults() Config {
 			*d.value = d.instead
 		}
 	}
+	if c.MaxConnections == 0 {
+		c.MaxConnections = defaultMaxConnections
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -71,6 +75,9 @@ func (c Config) check() error {
 	kinds := []string{LockReentrant, LockFair, LockRed, LockNone}
 	if !slices.Contains(kinds, c.Lock) {
 		return fmt.Errorf("lock %q: must be one of %s", c.Lock, strings.Join(kinds, ", "))
+	}
+	if c.MaxConnections < 1 {
+		return fmt.Errorf("connections at most: %d: must be 1 or more", c.MaxConnections)
 	}
 	if _, err := redisOptions(c); err != nil {
 		return err

@@ -83,9 +83,6 @@ type patience struct {
 	kept  bool      // the connection itself has one
 }
 
-// NetConn returns the connection itself.
-func (c *patientConn) NetConn() net.Conn { return c.Conn }
-
 // SetReadDeadline sets when reads fail; the zero time is never.
 func (c *patientConn) SetReadDeadline(t time.Time) error {
 	return c.set(&c.read, t, c.Conn.SetReadDeadline)
@@ -142,3 +139,9 @@ func (c *patientConn) Close() error {
 	c.listener.mu.Unlock()
 	return c.Conn.Close()
 }
+
+// NetConn returns the connection inside.
+func (c *patientConn) NetConn() net.Conn { return c.Conn }
+
+// CloseWrite ends what is sent, and leaves what comes.
+func (c *patientConn) CloseWrite() error { return closeWrite(c.Conn) }

@@ -3,8 +3,6 @@ package stock
 import (
 	"slices"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
 // DeductionStatus is the state of a deduction.
@@ -71,7 +69,7 @@ const MaxReserve = 30 * 24 * time.Hour
 const maxIDBytes = 128
 
 func (o Order) check() error {
-	if err := checkText("order_id", o.OrderID, maxIDBytes); err != nil {
+	if err := checkOrderID(o.OrderID); err != nil {
 		return err
 	}
 	if o.BuyerID != "" || o.Own {
@@ -96,20 +94,6 @@ func checkReserve(d time.Duration) error {
 func checkQuantity(q int64) error {
 	if q < 1 || q > MaxQuantity {
 		return invalid("quantity", "must be 1 to %d", MaxQuantity)
-	}
-	return nil
-}
-
-// checkText holds a text to 1..most bytes of UTF-8 without control characters: PostgreSQL refuses NUL, and the
-// others would forge lines in logs.
-func checkText(field, text string, most int) error {
-	if text == "" || len(text) > most || !utf8.ValidString(text) {
-		return invalid(field, "must be 1 to %d bytes of UTF-8", most)
-	}
-	for _, r := range text {
-		if unicode.IsControl(r) {
-			return invalid(field, "must not contain control characters")
-		}
 	}
 	return nil
 }

@@ -145,3 +145,12 @@ func OrderIDReused() *Error {
 func BuyerLimited(sku string, limit int64) *Error {
 	return &Error{Code: CodeBuyerLimit, SKU: sku, Message: fmt.Sprintf("a buyer may have %d of SKU %q at most", limit, sku)}
 }
+
+// TooFew is the error of taking away more units than the segments hold.
+func TooFew(sku string, segments []int64) *Error {
+	available := sumOf(segments)
+	return &Error{
+		Code: CodeInsufficientStock, SKU: sku, Available: available,
+		Message: fmt.Sprintf("SKU %q has %d available, fewer than are to be taken away", sku, available),
+	}
+}

@@ -207,7 +207,7 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 	if err := checkSKU(sku); err != nil {
 		return Deduction{}, err
 	}
-	if err := checkText("order_id", orderID, maxIDBytes); err != nil {
+	if err := checkKnownText("order_id", orderID, maxIDBytes); err != nil {
 		return Deduction{}, err
 	}
 	key, err := s.keyOf(ctx, sku, orderID, buyerID)
@@ -232,7 +232,7 @@ func (s *Service) keyOf(ctx context.Context, sku, orderID, buyerID string) (key 
 	if buyerID == "" {
 		return orderID, nil
 	}
-	if err := CheckBuyerID(buyerID); err != nil {
+	if err := checkKnownText("buyer_id", buyerID, maxIDBytes); err != nil {
 		return "", err
 	}
 	own := orderKey(buyerID, orderID)

@@ -66,7 +66,7 @@ func (s *Service) settle(ctx context.Context, sku string, wish Wish) (Deduction,
 }
 
 func (w Wish) check() error {
-	if err := checkText("order_id", w.OrderID, maxIDBytes); err != nil {
+	if err := checkKnownText("order_id", w.OrderID, maxIDBytes); err != nil {
 		return err
 	}
 	if w.Quantity == 0 {

@@ -48,9 +48,12 @@ type Status struct {
 
 const maxSKUBytes = 64
 
-// SKUs enter Redis keys and paths, so they keep to letters that mean nothing there. Every request is checked: a regular
-// expression would cost a loser as much as all the rest.
+// SKUs enter Redis keys and paths, so they keep to letters that mean nothing there; "." and ".." are steps in a path. Every
+// request is checked: a regular expression would cost a loser as much as all the rest.
 func checkSKU(sku string) error {
+	if sku == "." || sku == ".." {
+		return invalid("sku", `must not be "." or ".."`)
+	}
 	if sku == "" || len(sku) > maxSKUBytes || strings.ContainsFunc(sku, notInSKU) {
 		return invalid("sku", "must be 1 to %d characters of A-Z a-z 0-9 . _ -", maxSKUBytes)
 	}

@@ -19,26 +19,31 @@ import (
 
 // Defines values for Code.
 const (
-	BuyerLimit           Code = "buyer_limit"
-	Forbidden            Code = "forbidden"
-	InsufficientStock    Code = "insufficient_stock"
-	InvalidRequest       Code = "invalid_request"
-	MethodNotAllowed     Code = "method_not_allowed"
-	NotFound             Code = "not_found"
-	NotReserved          Code = "not_reserved"
-	OrderIDReused        Code = "order_id_reused"
-	Overloaded           Code = "overloaded"
-	RateLimited          Code = "rate_limited"
-	RefReused            Code = "ref_reused"
-	SaleClosed           Code = "sale_closed"
-	SkuExists            Code = "sku_exists"
-	SoldOut              Code = "sold_out"
-	TooLarge             Code = "too_large"
-	Unauthenticated      Code = "unauthenticated"
-	Unavailable          Code = "unavailable"
-	UnknownDeduction     Code = "unknown_deduction"
-	UnknownSku           Code = "unknown_sku"
-	UnsupportedMediaType Code = "unsupported_media_type"
+	BuyerLimit                  Code = "buyer_limit"
+	ExpectationFailed           Code = "expectation_failed"
+	Forbidden                   Code = "forbidden"
+	HeaderTooLarge              Code = "header_too_large"
+	InsufficientStock           Code = "insufficient_stock"
+	InvalidRequest              Code = "invalid_request"
+	MethodNotAllowed            Code = "method_not_allowed"
+	NotFound                    Code = "not_found"
+	NotReserved                 Code = "not_reserved"
+	OrderIDReused               Code = "order_id_reused"
+	Overloaded                  Code = "overloaded"
+	RateLimited                 Code = "rate_limited"
+	RefReused                   Code = "ref_reused"
+	RequestTimeout              Code = "request_timeout"
+	SaleClosed                  Code = "sale_closed"
+	SkuExists                   Code = "sku_exists"
+	SoldOut                     Code = "sold_out"
+	TooLarge                    Code = "too_large"
+	Unauthenticated             Code = "unauthenticated"
+	Unavailable                 Code = "unavailable"
+	UnknownDeduction            Code = "unknown_deduction"
+	UnknownSku                  Code = "unknown_sku"
+	UnsupportedHTTPVersion      Code = "unsupported_http_version"
+	UnsupportedMediaType        Code = "unsupported_media_type"
+	UnsupportedTransferEncoding Code = "unsupported_transfer_encoding"
 )
 
 // Valid indicates whether the value is a known member of the Code enum.
@@ -46,7 +51,11 @@ func (e Code) Valid() bool {
 	switch e {
 	case BuyerLimit:
 		return true
+	case ExpectationFailed:
+		return true
 	case Forbidden:
+		return true
+	case HeaderTooLarge:
 		return true
 	case InsufficientStock:
 		return true
@@ -66,6 +75,8 @@ func (e Code) Valid() bool {
 		return true
 	case RefReused:
 		return true
+	case RequestTimeout:
+		return true
 	case SaleClosed:
 		return true
 	case SkuExists:
@@ -82,7 +93,11 @@ func (e Code) Valid() bool {
 		return true
 	case UnknownSku:
 		return true
+	case UnsupportedHTTPVersion:
+		return true
 	case UnsupportedMediaType:
+		return true
+	case UnsupportedTransferEncoding:
 		return true
 	default:
 		return false
@@ -163,11 +178,16 @@ type Adjustment struct {
 	// Quantity Units to add, below zero to take away; not 0
 	Quantity int64 `json:"quantity"`
 
-	// Reason 1 to 500 bytes of UTF-8 without control characters
+	// Reason 1 to 500 bytes of UTF-8 in which everything can be seen, as in NewID
+	//
+	// Example: counted
 	Reason string `json:"reason"`
 
-	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
-	// characters.
+	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
+	// be seen, as in NewID.
+	//
+	//
+	// Example: delivery-7
 	Ref Ref `json:"ref"`
 }
 
@@ -191,7 +211,9 @@ type AuditedSKU struct {
 	Reserved   int64 `json:"reserved"`
 	Restocked  int64 `json:"restocked"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 }
 
@@ -210,16 +232,22 @@ type Commit struct {
 // Deduction defines model for Deduction.
 type Deduction struct {
 	// BuyerID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
 	BuyerID *ID `json:"buyer_id,omitempty"`
 
 	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
 	OrderID  ID       `json:"order_id"`
 	Quantity Quantity `json:"quantity"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
 	Status Status `json:"status"`
 }
@@ -227,17 +255,23 @@ type Deduction struct {
 // DeductionWithParts defines model for DeductionWithParts.
 type DeductionWithParts struct {
 	// BuyerID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
 	BuyerID *ID `json:"buyer_id,omitempty"`
 
 	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
 	OrderID  ID       `json:"order_id"`
 	Parts    []Part   `json:"parts"`
 	Quantity Quantity `json:"quantity"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
 	Status Status `json:"status"`
 }
@@ -253,7 +287,9 @@ type Event struct {
 	// Orders Orders that were filled, with sale and merge
 	Orders *int `json:"orders,omitempty"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 
 	// Units Units that were sold, or came back where that is known
@@ -268,6 +304,8 @@ type EventKind string
 type ExpiresAt = time.Time
 
 // ID 1 to 128 bytes of UTF-8 without control characters
+//
+// Example: o-1002
 type ID = string
 
 // Instant RFC 3339
@@ -279,7 +317,9 @@ type Line struct {
 	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
 	Quantity  Quantity   `json:"quantity"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
 	Status Status `json:"status"`
 }
@@ -300,9 +340,10 @@ type Movement struct {
 	Quantity int64   `json:"quantity"`
 	Reason   *string `json:"reason,omitempty"`
 
-	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
-	// characters.
-	Ref Ref `json:"ref"`
+	// Ref 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
+	Ref ID `json:"ref"`
 
 	// Segments With resegment: how many there are since
 	Segments *int `json:"segments,omitempty"`
@@ -318,18 +359,24 @@ type Movements struct {
 	// Next Where to read on; without it this is the end for now
 	Next *string `json:"next,omitempty"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 }
 
 // NewDeduction defines model for NewDeduction.
 type NewDeduction struct {
 	// BuyerID With a token it is the token's subject, and may be left out
-	BuyerID *ID `json:"buyer_id,omitempty"`
+	BuyerID *NewID `json:"buyer_id,omitempty"`
 
-	// OrderID 1 to 128 bytes of UTF-8 without control characters
-	OrderID  ID       `json:"order_id"`
-	Quantity Quantity `json:"quantity"`
+	// OrderID As NewID. It becomes part of a path, so it is not "." or "..", and has neither between slashes. A slash in it
+	// goes into the path as `%2F`, which some proxies do not let through.
+	//
+	//
+	// Example: o-1002
+	OrderID  NewOrderID `json:"order_id"`
+	Quantity Quantity   `json:"quantity"`
 
 	// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
 	// s, m and h, as in "1h30m".
@@ -338,25 +385,38 @@ type NewDeduction struct {
 	// Example: 15m
 	ReserveFor *ReserveFor `json:"reserve_for,omitempty"`
 }
+
+// NewID 1 to 128 bytes of UTF-8 in which everything can be seen: no control or format characters, no separators of lines,
+// no fillers, no blank at either end. Ids are the same where their bytes are: neither case nor Unicode's forms of
+// one letter are made alike, so give ids in one spelling.
+//
+// Example: ann
+type NewID = string
 
 // NewLine defines model for NewLine.
 type NewLine struct {
 	Quantity Quantity `json:"quantity"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 }
 
 // NewOrder defines model for NewOrder.
 type NewOrder struct {
-	// BuyerID 1 to 128 bytes of UTF-8 without control characters
-	BuyerID *ID `json:"buyer_id,omitempty"`
+	// BuyerID With a token it is the token's subject, and may be left out
+	BuyerID *NewID `json:"buyer_id,omitempty"`
 
 	// Lines One for each SKU; none may be there twice
 	Lines []NewLine `json:"lines"`
 
-	// OrderID 1 to 128 bytes of UTF-8 without control characters
-	OrderID ID `json:"order_id"`
+	// OrderID As NewID. It becomes part of a path, so it is not "." or "..", and has neither between slashes. A slash in it
+	// goes into the path as `%2F`, which some proxies do not let through.
+	//
+	//
+	// Example: o-1002
+	OrderID NewOrderID `json:"order_id"`
 
 	// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
 	// s, m and h, as in "1h30m".
@@ -365,17 +425,25 @@ type NewOrder struct {
 	// Example: 15m
 	ReserveFor *ReserveFor `json:"reserve_for,omitempty"`
 }
+
+// NewOrderID As NewID. It becomes part of a path, so it is not "." or "..", and has neither between slashes. A slash in it
+// goes into the path as `%2F`, which some proxies do not let through.
+//
+// Example: o-1002
+type NewOrderID = string
 
 // NewSKU defines model for NewSKU.
 type NewSKU struct {
 	// MaxQuantity Units of one order; 1000000 without it
 	MaxQuantity *int64 `json:"max_quantity,omitempty"`
 
-	// Name For people; at most 200 bytes of UTF-8 without control characters
+	// Name For people; at most 200 bytes of UTF-8 in which everything can be seen, as in NewID
+	//
+	// Example: Sneaker, size 42
 	Name *string `json:"name,omitempty"`
 
 	// PerBuyerLimit Units that one buyer may hold, live reservations included; any number without it. With it every deduction
-	// needs a buyer_id.
+	// needs a buyer_id. Another spelling of a buyer_id is another buyer.
 	PerBuyerLimit *int64 `json:"per_buyer_limit,omitempty"`
 
 	// SaleEndsAt The first instant at which it no longer is sold, later than sale_starts_at; never without it
@@ -383,8 +451,8 @@ type NewSKU struct {
 	// Example: 2026-11-27T21:00:00Z
 	SaleEndsAt *time.Time `json:"sale_ends_at,omitempty"`
 
-	// SaleStartsAt The first instant at which it is sold, to the microsecond, in the years 1970 to 2999; from its creation on
-	// without it
+	// SaleStartsAt The first instant at which it is sold, as RFC 3339 writes it, to the microsecond, in the years 1970 to 2999
+	// of UTC; from its creation on without it
 	//
 	//
 	// Example: 2026-11-27T09:00:00Z
@@ -400,10 +468,14 @@ type NewSKU struct {
 // Order defines model for Order.
 type Order struct {
 	// BuyerID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
 	BuyerID *ID    `json:"buyer_id,omitempty"`
 	Lines   []Line `json:"lines"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
 	OrderID ID `json:"order_id"`
 }
 
@@ -422,7 +494,8 @@ type Problem struct {
 	Code   Code   `json:"code"`
 	Detail string `json:"detail"`
 
-	// Field The field that is wrong, with invalid_request: quantity, lines[2].quantity. "body" is the whole of it.
+	// Field The field or parameter that is wrong, with invalid_request: quantity, lines[2].quantity. "body", "query" and
+	// "request" are the whole of it.
 	Field *string `json:"field,omitempty"`
 
 	// Sku The SKU whose stock or terms refused it
@@ -437,20 +510,29 @@ type Problem struct {
 // Quantity defines model for Quantity.
 type Quantity = int64
 
-// Reason At most 500 bytes of UTF-8 without control characters
+// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
+//
+// Example: counted
 type Reason = string
 
-// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
-// characters.
+// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
+// be seen, as in NewID.
+//
+// Example: delivery-7
 type Ref = string
 
 // Resegment defines model for Resegment.
 type Resegment struct {
-	// Reason At most 500 bytes of UTF-8 without control characters
+	// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
+	//
+	// Example: counted
 	Reason *Reason `json:"reason,omitempty"`
 
-	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
-	// characters.
+	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
+	// be seen, as in NewID.
+	//
+	//
+	// Example: delivery-7
 	Ref      Ref `json:"ref"`
 	Segments int `json:"segments"`
 }
@@ -465,11 +547,16 @@ type ReserveFor = string
 type Restock struct {
 	Quantity Quantity `json:"quantity"`
 
-	// Reason At most 500 bytes of UTF-8 without control characters
+	// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
+	//
+	// Example: counted
 	Reason *Reason `json:"reason,omitempty"`
 
-	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 without control
-	// characters.
+	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
+	// be seen, as in NewID.
+	//
+	//
+	// Example: delivery-7
 	Ref Ref `json:"ref"`
 }
 
@@ -492,14 +579,18 @@ type SKU struct {
 	SaleStartsAt *Instant  `json:"sale_starts_at,omitempty"`
 	Segments     []Segment `json:"segments"`
 
-	// Sku Example: sneaker-42
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
 	Sku SKUID `json:"sku"`
 
 	// Stock All units that were ever put in, less those that were taken out
 	Stock Units `json:"stock"`
 }
 
-// SKUID Example: sneaker-42
+// SKUID Not "." and not "..", which are steps in a path
+//
+// Example: sneaker-42
 type SKUID = string
 
 // Segment defines model for Segment.
@@ -515,9 +606,13 @@ type Status string
 type Units = int64
 
 // OrderIDPath 1 to 128 bytes of UTF-8 without control characters
+//
+// Example: o-1002
 type OrderIDPath = ID
 
-// SKUPath Example: sneaker-42
+// SKUPath Not "." and not "..", which are steps in a path
+//
+// Example: sneaker-42
 type SKUPath = SKUID
 
 // AdjustmentAnswer defines model for AdjustmentAnswer.
@@ -2196,6 +2291,11 @@ type ClientWithResponsesInterface interface {
 	RestockWithResponse(ctx context.Context, sku SKUPath, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*RestockResponse, error)
 }
 
+// AuditResponse400Headers the declared response headers of an HTTP 400 response for Audit
+type AuditResponse400Headers struct {
+	RetryAfter *int
+}
+
 // AuditResponse401Headers the declared response headers of an HTTP 401 response for Audit
 type AuditResponse401Headers struct {
 	WWWAuthenticate *string
@@ -2223,6 +2323,8 @@ type AuditResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *AuditAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
 	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
@@ -2231,6 +2333,8 @@ type AuditResponse struct {
 	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
 	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *AuditResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *AuditResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
@@ -2244,6 +2348,11 @@ type AuditResponse struct {
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r AuditResponse) GetJSON200() *AuditAnswer {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r AuditResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
 }
 
 // GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
@@ -2421,6 +2530,11 @@ type PlaceOrderResponse404Headers struct {
 	RetryAfter *int
 }
 
+// PlaceOrderResponse408Headers the declared response headers of an HTTP 408 response for PlaceOrder
+type PlaceOrderResponse408Headers struct {
+	RetryAfter *int
+}
+
 // PlaceOrderResponse409Headers the declared response headers of an HTTP 409 response for PlaceOrder
 type PlaceOrderResponse409Headers struct {
 	RetryAfter *int
@@ -2468,6 +2582,8 @@ type PlaceOrderResponse struct {
 	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -2488,6 +2604,8 @@ type PlaceOrderResponse struct {
 	Headers403 *PlaceOrderResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *PlaceOrderResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *PlaceOrderResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *PlaceOrderResponse409Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
@@ -2530,6 +2648,11 @@ func (r PlaceOrderResponse) GetApplicationProblemJSON403() *ProblemAnswer {
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r PlaceOrderResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
@@ -2719,6 +2842,11 @@ type CreateSKUResponse403Headers struct {
 	RetryAfter *int
 }
 
+// CreateSKUResponse408Headers the declared response headers of an HTTP 408 response for CreateSKU
+type CreateSKUResponse408Headers struct {
+	RetryAfter *int
+}
+
 // CreateSKUResponse409Headers the declared response headers of an HTTP 409 response for CreateSKU
 type CreateSKUResponse409Headers struct {
 	RetryAfter *int
@@ -2759,6 +2887,8 @@ type CreateSKUResponse struct {
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
 	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
 	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -2775,6 +2905,8 @@ type CreateSKUResponse struct {
 	Headers401 *CreateSKUResponse401Headers
 	// Headers403 the parsed response headers for an HTTP 403 response
 	Headers403 *CreateSKUResponse403Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *CreateSKUResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *CreateSKUResponse409Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
@@ -2810,6 +2942,11 @@ func (r CreateSKUResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer
 // GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
 func (r CreateSKUResponse) GetApplicationProblemJSON403() *ProblemAnswer {
 	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r CreateSKUResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
@@ -2886,6 +3023,11 @@ type AdjustResponse404Headers struct {
 	RetryAfter *int
 }
 
+// AdjustResponse408Headers the declared response headers of an HTTP 408 response for Adjust
+type AdjustResponse408Headers struct {
+	RetryAfter *int
+}
+
 // AdjustResponse409Headers the declared response headers of an HTTP 409 response for Adjust
 type AdjustResponse409Headers struct {
 	RetryAfter *int
@@ -2933,6 +3075,8 @@ type AdjustResponse struct {
 	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -2953,6 +3097,8 @@ type AdjustResponse struct {
 	Headers403 *AdjustResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *AdjustResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *AdjustResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *AdjustResponse409Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
@@ -2995,6 +3141,11 @@ func (r AdjustResponse) GetApplicationProblemJSON403() *ProblemAnswer {
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r AdjustResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
@@ -3203,6 +3354,11 @@ type DeductResponse404Headers struct {
 	RetryAfter *int
 }
 
+// DeductResponse408Headers the declared response headers of an HTTP 408 response for Deduct
+type DeductResponse408Headers struct {
+	RetryAfter *int
+}
+
 // DeductResponse409Headers the declared response headers of an HTTP 409 response for Deduct
 type DeductResponse409Headers struct {
 	RetryAfter *int
@@ -3250,6 +3406,8 @@ type DeductResponse struct {
 	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -3270,6 +3428,8 @@ type DeductResponse struct {
 	Headers403 *DeductResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *DeductResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *DeductResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *DeductResponse409Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
@@ -3312,6 +3472,11 @@ func (r DeductResponse) GetApplicationProblemJSON403() *ProblemAnswer {
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r DeductResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r DeductResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
@@ -3501,6 +3666,11 @@ type CancelDeductionResponse404Headers struct {
 	RetryAfter *int
 }
 
+// CancelDeductionResponse408Headers the declared response headers of an HTTP 408 response for CancelDeduction
+type CancelDeductionResponse408Headers struct {
+	RetryAfter *int
+}
+
 // CancelDeductionResponse413Headers the declared response headers of an HTTP 413 response for CancelDeduction
 type CancelDeductionResponse413Headers struct {
 	RetryAfter *int
@@ -3534,6 +3704,8 @@ type CancelDeductionResponse struct {
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -3548,6 +3720,8 @@ type CancelDeductionResponse struct {
 	Headers401 *CancelDeductionResponse401Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *CancelDeductionResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *CancelDeductionResponse408Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *CancelDeductionResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -3576,6 +3750,11 @@ func (r CancelDeductionResponse) GetApplicationProblemJSON401() *Unauthenticated
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r CancelDeductionResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -3642,6 +3821,11 @@ type CommitDeductionResponse404Headers struct {
 	RetryAfter *int
 }
 
+// CommitDeductionResponse408Headers the declared response headers of an HTTP 408 response for CommitDeduction
+type CommitDeductionResponse408Headers struct {
+	RetryAfter *int
+}
+
 // CommitDeductionResponse409Headers the declared response headers of an HTTP 409 response for CommitDeduction
 type CommitDeductionResponse409Headers struct {
 	RetryAfter *int
@@ -3680,6 +3864,8 @@ type CommitDeductionResponse struct {
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -3696,6 +3882,8 @@ type CommitDeductionResponse struct {
 	Headers401 *CommitDeductionResponse401Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *CommitDeductionResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *CommitDeductionResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *CommitDeductionResponse409Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
@@ -3726,6 +3914,11 @@ func (r CommitDeductionResponse) GetApplicationProblemJSON401() *Unauthenticated
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r CommitDeductionResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r CommitDeductionResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
@@ -3929,6 +4122,11 @@ type ResegmentResponse404Headers struct {
 	RetryAfter *int
 }
 
+// ResegmentResponse408Headers the declared response headers of an HTTP 408 response for Resegment
+type ResegmentResponse408Headers struct {
+	RetryAfter *int
+}
+
 // ResegmentResponse413Headers the declared response headers of an HTTP 413 response for Resegment
 type ResegmentResponse413Headers struct {
 	RetryAfter *int
@@ -3971,6 +4169,8 @@ type ResegmentResponse struct {
 	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -3989,6 +4189,8 @@ type ResegmentResponse struct {
 	Headers403 *ResegmentResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *ResegmentResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *ResegmentResponse408Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *ResegmentResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -4029,6 +4231,11 @@ func (r ResegmentResponse) GetApplicationProblemJSON403() *ProblemAnswer {
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r ResegmentResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r ResegmentResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -4105,6 +4312,11 @@ type RestockResponse404Headers struct {
 	RetryAfter *int
 }
 
+// RestockResponse408Headers the declared response headers of an HTTP 408 response for Restock
+type RestockResponse408Headers struct {
+	RetryAfter *int
+}
+
 // RestockResponse413Headers the declared response headers of an HTTP 413 response for Restock
 type RestockResponse413Headers struct {
 	RetryAfter *int
@@ -4147,6 +4359,8 @@ type RestockResponse struct {
 	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -4165,6 +4379,8 @@ type RestockResponse struct {
 	Headers403 *RestockResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *RestockResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *RestockResponse408Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *RestockResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -4205,6 +4421,11 @@ func (r RestockResponse) GetApplicationProblemJSON403() *ProblemAnswer {
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r RestockResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r RestockResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -4629,6 +4850,13 @@ func ParseAuditResponse(rsp *http.Response) (*AuditResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
 		var dest UnauthenticatedAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4660,6 +4888,16 @@ func ParseAuditResponse(rsp *http.Response) (*AuditResponse, error) {
 	}
 
 	switch {
+	case rsp.StatusCode == 400:
+		var headers AuditResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
 	case rsp.StatusCode == 401:
 		var headers AuditResponse401Headers
 		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
@@ -4896,6 +5134,13 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4981,6 +5226,16 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers PlaceOrderResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 409:
 		var headers PlaceOrderResponse409Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5237,6 +5492,13 @@ func ParseCreateSKUResponse(rsp *http.Response) (*CreateSKUResponse, error) {
 		}
 		response.ApplicationProblemJSON403 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5305,6 +5567,16 @@ func ParseCreateSKUResponse(rsp *http.Response) (*CreateSKUResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers403 = &headers
+	case rsp.StatusCode == 408:
+		var headers CreateSKUResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 409:
 		var headers CreateSKUResponse409Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5430,6 +5702,13 @@ func ParseAdjustResponse(rsp *http.Response) (*AdjustResponse, error) {
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5515,6 +5794,16 @@ func ParseAdjustResponse(rsp *http.Response) (*AdjustResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers AdjustResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 409:
 		var headers AdjustResponse409Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5795,6 +6084,13 @@ func ParseDeductResponse(rsp *http.Response) (*DeductResponse, error) {
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5880,6 +6176,16 @@ func ParseDeductResponse(rsp *http.Response) (*DeductResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers DeductResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 409:
 		var headers DeductResponse409Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -6129,6 +6435,13 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6190,6 +6503,16 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers CancelDeductionResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 413:
 		var headers CancelDeductionResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -6291,6 +6614,13 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6359,6 +6689,16 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers CommitDeductionResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 409:
 		var headers CommitDeductionResponse409Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -6629,6 +6969,13 @@ func ParseResegmentResponse(rsp *http.Response) (*ResegmentResponse, error) {
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6707,6 +7054,16 @@ func ParseResegmentResponse(rsp *http.Response) (*ResegmentResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers ResegmentResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 413:
 		var headers ResegmentResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -6832,6 +7189,13 @@ func ParseRestockResponse(rsp *http.Response) (*RestockResponse, error) {
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6910,6 +7274,16 @@ func ParseRestockResponse(rsp *http.Response) (*RestockResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers RestockResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 413:
 		var headers RestockResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {

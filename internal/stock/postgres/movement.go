@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -93,7 +92,7 @@ func (s *Store) Adjust(ctx context.Context, adjust stock.Movement) (created bool
 	return s.move(ctx, adjust, func(write *pgx.Batch, _ []segmentRow, levels []int64) error {
 		changes, ok := stock.TakeAway(levels, -adjust.Quantity)
 		if !ok {
-			return tooFew(adjust, levels)
+			return stock.TooFew(adjust.SKU, levels)
 		}
 		queueChanges(write, adjust.SKU, changes, nil, nil)
 		return nil
@@ -105,19 +104,6 @@ func add(m stock.Movement) change {
 	return func(write *pgx.Batch, all []segmentRow, _ []int64) error {
 		queueChanges(write, m.SKU, stock.Spread(m.Quantity, len(all)), nil, nil)
 		return nil
-	}
-}
-
-func tooFew(adjust stock.Movement, levels []int64) error {
-	var available int64
-	for _, level := range levels {
-		available += level
-	}
-	return &stock.Error{
-		Code:      stock.CodeInsufficientStock,
-		SKU:       adjust.SKU,
-		Message:   fmt.Sprintf("SKU %q has %d available, fewer than are to be taken away", adjust.SKU, available),
-		Available: available,
 	}
 }
 

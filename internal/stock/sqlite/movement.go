@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"inventory/internal/stock"
@@ -26,22 +25,10 @@ func (s *Store) Adjust(ctx context.Context, adjust stock.Movement) (created bool
 		}
 		changes, ok := stock.TakeAway(levels, -adjust.Quantity)
 		if !ok {
-			return tooFew(adjust.SKU, levels)
+			return stock.TooFew(adjust.SKU, levels)
 		}
 		return s.changeAll(ctx, tx, adjust.SKU, changes, nil, nil)
 	})
-}
-
-// tooFew is the error of taking away more than the segments hold. Nothing is sold out by that.
-func tooFew(sku string, levels []int64) *stock.Error {
-	var available int64
-	for _, level := range levels {
-		available += level
-	}
-	return &stock.Error{
-		Code: stock.CodeInsufficientStock, SKU: sku, Available: available,
-		Message: fmt.Sprintf("SKU %q has %d left, fewer than are to be taken away", sku, available),
-	}
 }
 
 // Its time is above that of the SKU's last, whatever the clock says.

@@ -82,6 +82,9 @@ func (k *kit) short(err error, available int64) {
 	if errors.As(err, &refusal); refusal.Available != available {
 		k.Fatalf("available: got %d, want %d", refusal.Available, available)
 	}
+	if want := fmt.Sprintf("SKU %q has %d available, fewer than are to be taken away", sku, available); refusal.Message != want {
+		k.Fatalf("got %q, want %q", refusal.Message, want)
+	}
 }
 
 // testAdjustTakesBackFirst: units of expired reservations are there to be taken away.

@@ -73,7 +73,7 @@ const drainTimeout = 10 * time.Second
 // WithService starts the service as the product does, with its metrics, for some work.
 func WithService(ctx context.Context, config app.Config, work func(service *app.App) error) error {
 	config.DrainTimeout = drainTimeout
-	app.SpendMemory() // as `inventory serve` does
+	app.SpendMemory(config.Logger) // as `inventory serve` does
 	service, err := app.Start(ctx, config)
 	if err != nil {
 		return fmt.Errorf("start the service: %w", err)

@@ -1,0 +1,71 @@
+package api_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// raw sends the bytes of a request of which some are wrong. Whatever is answered must be HTTP, and every error a problem.
+func (f *fuzzer) raw() {
+	f.Helper()
+	body := `{"order_id":"raw ` + strconv.Itoa(f.IntN(50)) + `","quantity":1}`
+	text := "POST /v1/skus/plenty/deductions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nAuthorization: Bearer " +
+		f.credentials[shop] + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+	for range 1 + f.IntN(3) {
+		text = f.mutate(text, "", "\r\n", "\n", "\r", " ", ":", "\x00", "\xff", "/", "HTTP/9.9", "HTTP/1.0", "Transfer-Encoding: chunked\r\n",
+			"Transfer-Encoding: x\r\n", "Expect: x\r\n", "Content-Length: 1\r\n", "Host: b\r\n", "0\r\n\r\n", strings.Repeat("x", 30_000), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+	}
+	conn, err := (&net.Dialer{}).DialContext(f.Context(), "tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		f.Error(err)
+		return
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		f.Error(err)
+		return
+	}
+	if _, err := io.WriteString(conn, text); err != nil {
+		return // it was cut off
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		return // the same
+	}
+	answers := bufio.NewReader(conn)
+	for {
+		a, err := readAnswer(answers)
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !isNetError(err) {
+				f.Errorf("%.500q: %v", text, err)
+			}
+			return
+		}
+		f.tally.count("raw", a.status)
+		if a.status >= 400 {
+			if err := f.hold("application/problem+json", f.problemSchema(), a); err != nil {
+				f.Errorf("%.500q\n%d %v %s\n%v", text, a.status, a.header, a.body, err)
+			}
+		}
+	}
+}
+
+func isNetError(err error) bool {
+	_, ok := errors.AsType[*net.OpError](err)
+	return ok
+}
+
+func readAnswer(from *bufio.Reader) (answer, error) {
+	response, err := http.ReadResponse(from, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, response.Header, string(body)}, err
+}

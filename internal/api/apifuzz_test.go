@@ -1,0 +1,457 @@
+package api_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"inventory/internal/app"
+	"inventory/internal/servertest"
+)
+
+var (
+	apiFor  = flag.Duration("api.for", 3*time.Second, "send requests made of the document for so long")
+	apiSeed = flag.Uint64("api.seed", 0, "of the requests; 0: another each time")
+)
+
+const fuzzers = 8 // that send at the same time
+
+// TestDocumentedAnswers sends requests that are made of the document, right and wrong, by all kinds of callers, to a service
+// on each store. Every answer must be one that the document tells of, and in the end the rows must add up.
+func TestDocumentedAnswers(t *testing.T) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		fuzzAPI(t, app.Config{})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		server, err := servertest.StartPostgres(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := server.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		fuzzAPI(t, app.Config{DatabaseURL: server.URL()})
+	})
+}
+
+func fuzzAPI(t *testing.T, config app.Config) {
+	t.Helper()
+	seed := *apiSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("played again with -api.seed=%d", seed)
+	d := openDoors(t, config)
+	d.prepare()
+	d.client.Transport.(*http.Transport).MaxIdleConnsPerHost = fuzzers
+	tally := &tally{seen: make(map[string]map[int]int)}
+	ctx, cancel := context.WithTimeout(t.Context(), *apiFor)
+	defer cancel()
+	var running sync.WaitGroup
+	for i := range uint64(fuzzers) {
+		f := &fuzzer{doors: d, Rand: rand.New(rand.NewPCG(seed, i)), operations: operationsOf(document(t)), tally: tally} //nolint:gosec // it is to be played again
+		running.Go(func() {
+			for ctx.Err() == nil && !t.Failed() {
+				f.one()
+			}
+		})
+	}
+	running.Wait()
+	tally.tell(t)
+	d.want(d.as(operator, "GET", "/v1/audit", ""), 200, "")
+	if a := d.as(operator, "GET", "/v1/audit", ""); !strings.Contains(a.body, `"ok":true`) {
+		t.Errorf("the rows do not add up: %s", a.body)
+	}
+}
+
+// prepare makes SKUs of all kinds.
+func (d *doors) prepare() {
+	d.Helper()
+	for sku, body := range map[string]string{
+		"plenty": `{"stock":1000000}`, "few": `{"stock":40,"segments":3}`, "none": `{"stock":0}`,
+		"limited": `{"stock":100000,"per_buyer_limit":4,"max_quantity":3}`,
+		"closed":  `{"stock":9,"sale_starts_at":"2020-01-01T00:00:00Z","sale_ends_at":"2021-01-01T00:00:00Z"}`,
+	} {
+		d.want(d.as(operator, "PUT", "/v1/skus/"+sku, body), 201, "")
+	}
+}
+
+// operation is an operation of the document.
+type operation struct {
+	*openapi3.Operation
+	method, path string
+	parameters   openapi3.Parameters
+	scope        string
+}
+
+func operationsOf(doc *openapi3.T) (all []operation) {
+	for _, path := range doc.Paths.InMatchingOrder() {
+		item := doc.Paths.Value(path)
+		for _, method := range slices.Sorted(maps.Keys(item.Operations())) {
+			o := item.Operations()[method]
+			scope, _ := o.Extensions["x-scope"].(string)
+			all = append(all, operation{o, method, path, append(slices.Clone(item.Parameters), o.Parameters...), scope})
+		}
+	}
+	return all
+}
+
+// tally counts what was answered.
+type tally struct {
+	sync.Mutex
+	seen  map[string]map[int]int
+	total int
+}
+
+// orders is how many order ids there are: a few more with time, so that they meet.
+func (t *tally) orders() int {
+	t.Lock()
+	defer t.Unlock()
+	return 20 + t.total/100
+}
+
+func (t *tally) count(operation string, status int) {
+	t.Lock()
+	defer t.Unlock()
+	if t.seen[operation] == nil {
+		t.seen[operation] = make(map[int]int)
+	}
+	t.seen[operation][status]++
+	t.total++
+}
+
+// tell logs what was counted. No operation may fail always: then requests are made wrongly.
+func (t *tally) tell(test *testing.T) {
+	test.Helper()
+	for _, name := range slices.Sorted(maps.Keys(t.seen)) {
+		test.Logf("%-16s %v", name, t.seen[name])
+		sent := 0
+		for _, n := range t.seen[name] {
+			sent += n
+		}
+		if name != "raw" && name != "no route" && t.seen[name][200]+t.seen[name][201] == 0 && sent > 100 {
+			test.Errorf("%s has never succeeded", name)
+		}
+	}
+}
+
+// fuzzer sends requests, one after another.
+type fuzzer struct {
+	*doors
+	*rand.Rand
+	operations []operation
+	tally      *tally
+}
+
+func (f *fuzzer) chance(percent int) bool { return f.IntN(100) < percent }
+
+func oneOf[T any](f *fuzzer, all ...T) T { return all[f.IntN(len(all))] }
+
+// asked is a request as it was sent.
+type asked struct {
+	operation            // of the document; none where the path was changed
+	caller, target, body string
+	method               string
+	header               http.Header
+	known                bool // that the path is the operation's
+}
+
+// one sends a request and holds what is answered against the document.
+func (f *fuzzer) one() {
+	f.Helper()
+	if f.chance(2) {
+		f.raw()
+		return
+	}
+	o := oneOf(f, f.operations...)
+	q := asked{operation: o, method: o.method, known: true, caller: f.callerFor(o)}
+	q.target = f.fill(o)
+	if f.chance(5) {
+		q.target, q.known = f.mutate(q.target, "/", "//", "/..", "/.", "%2F", "%00", "%", "\\", ";", "%ff", "/v1", "a"), false
+	}
+	q.target += f.query(o)
+	if f.chance(5) {
+		q.method = oneOf(f, "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
+	}
+	if o.RequestBody != nil {
+		q.body = f.body(o)
+	}
+	q.header = f.headers(q.caller)
+	a, err := f.ask(q)
+	if err != nil {
+		f.Errorf("%s: %v", q, err)
+		return
+	}
+	f.judge(q, a)
+}
+
+// callerFor is mostly one who may.
+func (f *fuzzer) callerFor(o operation) string {
+	switch {
+	case f.chance(15):
+		return oneOf(f, slices.Sorted(maps.Keys(f.credentials))...)
+	case o.scope == "admin":
+		return operator
+	default:
+		return oneOf(f, shop, operator, ann, bob)
+	}
+}
+
+// fill is the operation's path with values.
+func (f *fuzzer) fill(o operation) string {
+	path := o.path
+	for _, p := range o.parameters {
+		if p.Value.In == openapi3.ParameterInPath {
+			path = strings.ReplaceAll(path, "{"+p.Value.Name+"}", url.PathEscape(f.text(p.Value.Name, p.Value.Schema.Value)))
+		}
+	}
+	return path
+}
+
+// query is mostly what the operation may have.
+func (f *fuzzer) query(o operation) string {
+	if f.chance(4) {
+		return "?" + oneOf(f, "x=1", "sku=%zz", "%", "a;b", "sku=a&sku=a", "limit=", "=", "&&", "%00", "limit=99999999999999999999")
+	}
+	values := url.Values{}
+	for _, p := range o.parameters {
+		switch {
+		case p.Value.In != openapi3.ParameterInQuery || f.chance(50):
+		case p.Value.Schema.Value.Type.Is(openapi3.TypeInteger):
+			values.Set(p.Value.Name, fmt.Sprint(f.number(p.Value.Schema.Value)))
+		default:
+			values.Set(p.Value.Name, f.text(p.Value.Name, p.Value.Schema.Value))
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return "?" + values.Encode()
+}
+
+// body is mostly what the operation may have.
+func (f *fuzzer) body(o operation) string {
+	if !o.RequestBody.Value.Required && f.chance(40) {
+		return ""
+	}
+	text, err := json.Marshal(f.value("", o.RequestBody.Value.Content["application/json"].Schema.Value))
+	if err != nil {
+		f.Fatal(err)
+	}
+	switch {
+	case f.chance(8):
+		return f.mutate(string(text), "", "{", "}", "[", "]", ",", ":", `"`, `\`, "null", "1e9", "-", "\x00", "\xff", `\ud800`, `"quantity":1,`, "\u202e")
+	case f.chance(1):
+		return strings.Repeat(oneOf(f, " ", "[", `{"a":`), 20_000) + strings.Repeat(" ", f.IntN(200_000))
+	default:
+		return string(text)
+	}
+}
+
+// mutate puts a piece into a text, in the place of some of it or not.
+func (f *fuzzer) mutate(text string, pieces ...string) string {
+	from := f.IntN(len(text) + 1)
+	to := from + f.IntN(min(4, len(text)-from)+1)
+	return text[:from] + oneOf(f, pieces...) + text[to:]
+}
+
+// value is mostly what a schema allows.
+func (f *fuzzer) value(name string, schema *openapi3.Schema) any {
+	schema = resolved(schema)
+	switch {
+	case f.chance(1):
+		return oneOf[any](f, nil, 1, -1, 1.5, "", "x", true, []any{}, map[string]any{}, []any{1}, 1e300)
+	case schema.Type.Is(openapi3.TypeObject):
+		object := make(map[string]any)
+		for _, member := range slices.Sorted(maps.Keys(schema.Properties)) {
+			if slices.Contains(schema.Required, member) && !f.chance(1) || f.chance(25) {
+				object[member] = f.value(member, schema.Properties[member].Value)
+			}
+		}
+		if f.chance(1) {
+			object[oneOf(f, "price", "Quantity", "", "\x00")] = 1
+		}
+		return object
+	case schema.Type.Is(openapi3.TypeArray):
+		items := make([]any, cmp.Or(f.IntN(4), 1))
+		for i := range items {
+			items[i] = f.value("", schema.Items.Value)
+		}
+		return items
+	case schema.Type.Is(openapi3.TypeInteger):
+		return f.number(schema)
+	default:
+		return f.text(name, schema)
+	}
+}
+
+func (f *fuzzer) number(schema *openapi3.Schema) int64 {
+	least, most := int64(*schema.Min), int64(*schema.Max)
+	switch {
+	case f.chance(90):
+		return max(least, min(most, 1+f.Int64N(5)))
+	case f.chance(50):
+		return oneOf(f, least, most, least+f.Int64N(most-least+1))
+	default:
+		return oneOf(f, least-1, most+1, 0, -1, 1<<62, -1<<62)
+	}
+}
+
+func (f *fuzzer) text(name string, schema *openapi3.Schema) string {
+	if f.chance(4) {
+		return oneOf(f, oddTexts()...)
+	}
+	switch name {
+	case "sku":
+		return oneOf(f, "plenty", "plenty", "plenty", "plenty", "few", "none", "limited", "closed", "nowhere", "new-"+strconv.Itoa(f.IntN(5)))
+	case "order_id":
+		return "o/" + strconv.Itoa(f.IntN(f.tally.orders()))
+	case "buyer_id":
+		return oneOf(f, "ann", "bob", "carl")
+	case "ref":
+		return "r " + strconv.Itoa(f.IntN(300))
+	case "reserve_for":
+		return oneOf(f, "1us", "1ms", "1s", "15m", "720h", "1h0.5s")
+	case "after":
+		return oneOf(f, "AAAAAAAAAABh", "x")
+	default:
+		if example, ok := schema.Example.(string); ok {
+			return example
+		}
+		return "x"
+	}
+}
+
+// headers are those of a caller, and some that mean nothing here.
+func (f *fuzzer) headers(caller string) http.Header {
+	header := http.Header{"Content-Type": {"application/json"}}
+	if credential := f.credentials[caller]; credential != "" {
+		header.Set("Authorization", "Bearer "+credential)
+	}
+	if f.chance(10) {
+		name := oneOf(f, "Content-Type", "X-Request-Id", "Accept", "Accept-Encoding", "Range", "If-None-Match", "Last-Event-ID", "Expect",
+			"X-HTTP-Method-Override", "Content-Encoding", "Origin", "Cookie", "Traceparent", "X-Forwarded-For")
+		header.Set(name, oneOf(f, "", "x", "*/*", "application/json; charset=utf-8", "text/plain", "gzip", "bytes=0-1", "DELETE", "100-continue", "\t\xff",
+			strings.Repeat("x", 5000)))
+	}
+	if f.chance(1) {
+		header.Add("Authorization", oneOf(f, "", "Basic eDp5", "Bearer", "Bearer inv_", "Bearer a.b.c", "bearer "+f.credentials[operator]))
+	}
+	return header
+}
+
+func (q asked) String() string {
+	return fmt.Sprintf("%s %s as %s %q %.300q", q.method, q.target, q.caller, q.header, q.body)
+}
+
+// ask sends a request, with its target as it is.
+func (f *fuzzer) ask(q asked) (answer, error) {
+	ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, q.method, f.url, strings.NewReader(q.body))
+	if err != nil {
+		return answer{}, err
+	}
+	path, query, _ := strings.Cut(q.target, "?")
+	request.URL.Opaque, request.URL.RawQuery, request.Header = "//"+request.URL.Host+path, query, q.header
+	response, err := f.client.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	if response.Header.Get("Content-Type") == "text/event-stream" {
+		return answer{response.StatusCode, response.Header, ""}, nil // it does not end
+	}
+	body, err := io.ReadAll(response.Body)
+	return answer{response.StatusCode, response.Header, string(body)}, err
+}
+
+// judge holds an answer against the document.
+func (f *fuzzer) judge(q asked, a answer) {
+	f.Helper()
+	name := "no route"
+	if q.known && (q.method == q.operation.method || q.method == http.MethodHead && q.operation.method == http.MethodGet) {
+		name = q.OperationID
+	}
+	f.tally.count(name, a.status)
+	if err := f.wrongWith(q, a, name != "no route"); err != nil {
+		f.Errorf("%s\n%d %v %.500s\n%v", q, a.status, a.header, a.body, err)
+	}
+}
+
+func (f *fuzzer) wrongWith(q asked, a answer, documented bool) error {
+	switch {
+	case a.header.Get("X-Request-Id") == "" && a.status != http.StatusExpectationFailed:
+		return errors.New("no request id")
+	case a.status < 300 && documented && !mayDo(q.caller, q.scope):
+		return errors.New("the caller may not do this")
+	case a.status >= 500 && !strings.Contains(a.body, `"code":"overloaded"`) && q.method != http.MethodHead:
+		return errors.New("a server that is well answers so")
+	case a.status >= 400 && a.header.Get("Cache-Control") != "no-store":
+		return errors.New("an error that caches may keep")
+	case a.status >= 400 && q.method != http.MethodHead:
+		if err := f.hold("application/problem+json", f.problemSchema(), a); err != nil {
+			return err
+		}
+	}
+	if !documented || (a.status == http.StatusExpectationFailed && q.header.Get("Expect") != "") || a.status == 431 {
+		return nil
+	}
+	response := q.Responses.Value(strconv.Itoa(a.status))
+	if response == nil {
+		return errors.New("a status that the document does not tell")
+	}
+	if q.method == http.MethodHead {
+		return nil
+	}
+	media, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
+	content := response.Value.Content[media]
+	if content == nil {
+		return errors.New("a type that the document does not tell")
+	}
+	if media == "text/event-stream" {
+		return nil
+	}
+	return f.hold(media, content.Schema.Value, a)
+}
+
+func mayDo(caller, scope string) bool {
+	return caller == operator || (scope != "admin" && slices.Contains([]string{shop, ann, bob}, caller))
+}
+
+// hold holds a body against a schema.
+func (f *fuzzer) hold(media string, schema *openapi3.Schema, a answer) error {
+	if got := a.header.Get("Content-Type"); got != media {
+		return fmt.Errorf("the type is %q, want %q", got, media)
+	}
+	var value any
+	if err := json.Unmarshal([]byte(a.body), &value); err != nil {
+		return err
+	}
+	return schema.VisitJSON(value, openapi3.VisitAsResponse())
+}
+
+func (f *fuzzer) problemSchema() *openapi3.Schema {
+	return f.operations[0].Responses.Value("400").Value.Content["application/problem+json"].Schema.Value
+}

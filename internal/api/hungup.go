@@ -1,0 +1,37 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"inventory/internal/stock"
+)
+
+// A caller who hangs up is nobody's fault but their own: such a request is counted as what it is, and not logged. There is
+// nobody to answer. Only for a caller who still reads, having closed their half of the connection, the answer is that of
+// any request whose outcome is not known.
+const (
+	statusHungUp            = 499 // as proxies count it
+	codeHungUp   stock.Code = "client_gone"
+)
+
+// errHungUp is the cause of errors in reading from a caller who hung up.
+var errHungUp = errors.New("the caller hung up")
+
+// hungUp is the error of a request whose caller hung up before it was answered, and which failed because of that.
+type hungUp struct{ error }
+
+// Unwrap returns what failed.
+func (e hungUp) Unwrap() error { return e.error }
+
+// hungUpOr tells by the caller's context, which net/http ends when they hang up, whether that is why a request failed. One
+// that ran out of our own time, or whose database failed, failed because of that, whoever has left meanwhile.
+func hungUpOr(caller context.Context, err error) error {
+	if err == nil || !errors.Is(caller.Err(), context.Canceled) {
+		return err
+	}
+	if errors.Is(err, errHungUp) || (stock.CodeOf(err) == stock.CodeUnavailable && errors.Is(err, context.Canceled)) {
+		return hungUp{err}
+	}
+	return err
+}

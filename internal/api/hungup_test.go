@@ -1,0 +1,158 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"inventory/internal/api"
+	"inventory/internal/stock"
+)
+
+// silentStore answers nothing until the one who asks has had enough.
+type silentStore struct{ brokenStore }
+
+func (silentStore) Look(ctx context.Context, _ ...string) (map[string]stock.View, error) {
+	return nil, ended(ctx)
+}
+
+func (silentStore) Deduction(ctx context.Context, _, _ string) (stock.Deduction, error) {
+	return stock.Deduction{}, ended(ctx)
+}
+
+func (silentStore) Movements(ctx context.Context, _ string, _ stock.Position, _ int) ([]stock.Movement, error) {
+	return nil, ended(ctx)
+}
+
+func (silentStore) Audit(ctx context.Context, _ string) (stock.Audit, error) {
+	return stock.Audit{}, ended(ctx)
+}
+
+func ended(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestWhoHangsUp: a request whose caller has gone is counted as that and not logged, on every route that waits for the
+// database; one that failed for another reason is counted and logged, although its caller has gone meanwhile.
+func TestWhoHangsUp(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		store  stock.Store
+		cause  error // of the end of the request
+		status string
+		lines  int
+	}{
+		"gone":            {silentStore{}, context.Canceled, `code="client_gone",route="/v1/skus/:sku/deductions/:order_id",status="499"`, 0},
+		"our own time":    {silentStore{}, context.DeadlineExceeded, `code="unavailable",route="/v1/skus/:sku/deductions/:order_id",status="503"`, 1},
+		"a broken server": {brokenStore{err: errors.New("broken")}, context.Canceled, `code="unavailable",route="/v1/skus/:sku/deductions/:order_id",status="503"`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			handler, registry, log := watched(t, c.store)
+			ctx, cancel := context.WithCancel(t.Context())
+			if errors.Is(c.cause, context.DeadlineExceeded) {
+				ctx, cancel = context.WithTimeout(t.Context(), 0)
+			}
+			cancel()
+			r := httptest.NewRequestWithContext(ctx, "GET", "/v1/skus/a/deductions/o", nil)
+			handler.ServeHTTP(httptest.NewRecorder(), r)
+			if metrics := scraped(t, registry); !strings.Contains(metrics, "inventory_http_requests_total{"+c.status+"} 1") {
+				t.Errorf("%s is not in\n%s", c.status, metrics)
+			}
+			if lines := strings.Count(log.String(), "\n"); lines != c.lines {
+				t.Errorf("the log has %d lines: %s", lines, log.String())
+			}
+		})
+	}
+}
+
+// TestWhoHangsUpAnywhere goes through the routes: each has a caller who has gone before it is answered.
+func TestWhoHangsUpAnywhere(t *testing.T) {
+	t.Parallel()
+	handler, registry, log := watched(t, silentStore{})
+	for path, method := range map[string]string{
+		"/v1/skus/a/deductions": "POST", "/v1/skus/a/deductions/o": "GET", "/v1/skus/a/movements": "GET", "/v1/skus/a/audit": "GET", "/v1/audit": "GET",
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(`{"order_id":"o","quantity":1}`))
+		r.Header.Set("Content-Type", "application/json")
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if metrics := scraped(t, registry); strings.Count(metrics, `code="client_gone"`) != 5 || strings.Contains(metrics, `status="503"`) {
+		t.Error(metrics)
+	}
+	if log.Len() > 0 {
+		t.Error(log.String())
+	}
+}
+
+// TestBodyThatDoesNotCome: too slow is 408, cut off is a caller who has gone, and broken is 400.
+func TestBodyThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err    error
+		gone   bool
+		status int
+		metric string
+	}{
+		"slow":    {os.ErrDeadlineExceeded, false, 408, `code="request_timeout",route="/v1/orders",status="408"`},
+		"cut off": {io.ErrUnexpectedEOF, true, 400, `code="client_gone",route="/v1/orders",status="499"`},
+		"broken":  {errors.New("malformed chunked encoding"), false, 400, `code="invalid_request",route="/v1/orders",status="400"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			handler, registry, log := watched(t, silentStore{})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			body := readerFunc(func([]byte) (int, error) {
+				if c.gone {
+					cancel() // as net/http does
+				}
+				return 0, c.err
+			})
+			r := httptest.NewRequestWithContext(ctx, "POST", "/v1/orders", body)
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if w.Code != c.status || !strings.Contains(scraped(t, registry), c.metric) || log.Len() > 0 {
+				t.Errorf("%d %s %s\n%s", w.Code, w.Body, log.String(), scraped(t, registry))
+			}
+		})
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(to []byte) (int, error) { return f(to) }
+
+// watched is a handler of a store, with what it counts and logs.
+func watched(t *testing.T, store stock.Store) (http.Handler, *prometheus.Registry, *strings.Builder) {
+	t.Helper()
+	service := stock.NewService(stock.Config{Store: store})
+	t.Cleanup(func() {
+		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	registry, log := prometheus.NewRegistry(), &strings.Builder{}
+	return api.New(api.Config{
+		Service: service, Metrics: api.NewMetrics(registry), Logger: slog.New(slog.NewTextHandler(log, nil)),
+	}), registry, log
+}
+
+// scraped is what Prometheus would read.
+func scraped(t *testing.T, registry *prometheus.Registry) string {
+	t.Helper()
+	admin := api.NewAdmin(api.AdminConfig{Gatherer: registry, Logger: slog.New(slog.DiscardHandler)})
+	return serve(t, admin, "GET", "/metrics", "").Body.String()
+}

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/labstack/echo/v4"
+)
+
+// parametersOf is the table of what the query of a route may have. The others may have nothing.
+func parametersOf(r route) []string {
+	switch r.method + " " + r.path {
+	case "GET /v1/skus/:sku/movements":
+		return []string{"after", "limit"}
+	case "GET /v1/events":
+		return []string{"sku"}
+	case "GET /v1/skus/:sku/deductions/:order_id",
+		"POST /v1/skus/:sku/deductions/:order_id/commit", "POST /v1/skus/:sku/deductions/:order_id/cancel":
+		return []string{"buyer_id"}
+	default:
+		return nil
+	}
+}
+
+// knowing lets those requests through to a handler whose query is whole and has known parameters alone, each once: who
+// writes one wrongly must not be answered as if it were not there. The handler finds them in c.QueryParams().
+func knowing(parameters []string, handler echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if query := c.Request().URL.RawQuery; query != "" {
+			if err := checkQuery(query, parameters); err != nil {
+				return err
+			}
+		}
+		return handler(c)
+	}
+}
+
+func checkQuery(query string, parameters []string) error {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return invalid("query", "is not a valid query string")
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(parameters, name) {
+			if name == "" {
+				return invalid("query", "has a parameter without a name")
+			}
+			return invalid(name, "is not a parameter of this request")
+		}
+		if len(values[name]) > 1 {
+			return invalid(name, "is there twice")
+		}
+	}
+	return nil
+}

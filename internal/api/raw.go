@@ -1,0 +1,72 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// What net/http writes to a connection itself, where there is no request yet that a handler could answer: a status line,
+// this, and the status once more as text. A handler's answer has a date and a request id in between.
+const rawHeader = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+
+const statusLine = "HTTP/1.1 "
+
+// RawProblem returns what to write to a connection in the place of an answer that net/http has made by itself, and false
+// for any other answer: every error is a problem.
+func RawProblem(answer []byte) ([]byte, bool) {
+	if len(answer) <= len(statusLine)+3 || answer[len(statusLine)] < '4' || !bytes.HasPrefix(answer, []byte(statusLine)) {
+		return nil, false
+	}
+	end := bytes.IndexByte(answer, '\r')
+	if end < 0 {
+		return nil, false
+	}
+	line, rest := string(answer[len(statusLine):end]), answer[end:]
+	expectation := strings.HasPrefix(line, strconv.Itoa(http.StatusExpectationFailed)) // no handler of ours answers so
+	if !expectation && !bytes.HasPrefix(rest, []byte(rawHeader)) {
+		return nil, false
+	}
+	return rawAnswer(rawError(line)), true
+}
+
+// NoTLS is what to write to a connection whose caller does not encrypt, where that is asked for.
+func NoTLS() []byte {
+	return rawAnswer(&stock.Error{Code: stock.CodeInvalidRequest, Field: "request", Message: "request must be encrypted: this port speaks TLS"})
+}
+
+// rawError is the error of a status line.
+func rawError(line string) *stock.Error {
+	status, _, _ := strings.Cut(line, " ")
+	switch status {
+	case strconv.Itoa(http.StatusExpectationFailed):
+		return &stock.Error{Code: codeExpectation, Message: "the only expectation is 100-continue"}
+	case strconv.Itoa(http.StatusRequestHeaderFieldsTooLarge):
+		return &stock.Error{Code: codeHeaderTooLarge, Message: "the header of the request is too large"}
+	case strconv.Itoa(http.StatusNotImplemented):
+		return &stock.Error{Code: codeTransferEncoding, Message: "the only transfer encoding is chunked"}
+	case strconv.Itoa(http.StatusHTTPVersionNotSupported):
+		return &stock.Error{Code: codeHTTPVersion, Message: "the versions of HTTP are 1.1 and 2"}
+	default:
+		message := "request is not HTTP"
+		if _, why, ok := strings.Cut(line, ": "); ok { // net/http's words, which quote nothing
+			message += ": " + why
+		}
+		return &stock.Error{Code: stock.CodeInvalidRequest, Field: "request", Message: message}
+	}
+}
+
+// rawAnswer is a problem as a whole answer, after which the connection ends.
+func rawAnswer(e *stock.Error) []byte {
+	p := problemOf(e)
+	body := appendProblem(make([]byte, 0, problemSize), p)
+	head := fmt.Sprintf(statusLine+"%d %s\r\nCache-Control: %s\r\nConnection: close\r\nContent-Length: %d\r\nContent-Type: %s\r\n"+
+		"Date: %s\r\nX-Request-Id: %s\r\n\r\n",
+		p.status, http.StatusText(p.status), noStore, len(body), mediaProblem, time.Now().UTC().Format(http.TimeFormat), newRequestID())
+	return append([]byte(head), body...)
+}

@@ -1,0 +1,176 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// openRoom serves a handler in a room of two, and returns its address.
+func openRoom(t *testing.T, handler http.HandlerFunc) (r *room, address string) {
+	t.Helper()
+	plain, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = newRoom(plain, 2)
+	server := &http.Server{Handler: handler, ConnState: r.note, ReadHeaderTimeout: time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(wires{r}) }()
+	t.Cleanup(func() {
+		err := errors.Join(server.Close(), server.Shutdown(context.WithoutCancel(t.Context())))
+		if err := errors.Join(err, <-served); !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return r, plain.Addr().String()
+}
+
+// caller is one end of a connection.
+type caller struct {
+	*testing.T
+	net.Conn
+	answers *bufio.Reader
+}
+
+func call(t *testing.T, address string) caller {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return caller{t, conn, bufio.NewReader(conn)}
+}
+
+func (c caller) send(text string) {
+	c.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		c.Fatal(err)
+	}
+}
+
+const request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+func (c caller) answered() {
+	c.Helper()
+	answer, err := http.ReadResponse(c.answers, nil)
+	if err != nil {
+		c.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		c.Fatal(err)
+	}
+	answer.Body.Close()
+}
+
+// closed waits for the end of the connection.
+func (c caller) closed() {
+	c.Helper()
+	if _, err := c.answers.ReadByte(); err == nil {
+		c.Error("there is an answer")
+	} else if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
+		c.Error("the connection stays")
+	}
+}
+
+// TestIdleConnectionsKeepNobodyOut: neither those that say nothing, nor those that have begun to ask, nor those that have
+// been answered.
+func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
+	t.Parallel()
+	_, address := openRoom(t, func(http.ResponseWriter, *http.Request) {})
+	silent, slow := call(t, address), call(t, address)
+	slow.send(request[:10])
+	first := call(t, address)
+	first.send(request)
+	first.answered()
+	silent.closed()
+	second := call(t, address)
+	second.send(request)
+	second.answered()
+	slow.closed()
+	first.send(request) // so second is idle for longest
+	first.answered()
+	third := call(t, address)
+	third.send(request)
+	third.answered()
+	second.closed()
+	first.send(request)
+	first.answered()
+}
+
+// TestBusyConnectionsStay: who is being answered is not cut off, and a new caller waits until one of them is done.
+func TestBusyConnectionsStay(t *testing.T) {
+	t.Parallel()
+	begun, end := make(chan struct{}), make(chan struct{})
+	r, address := openRoom(t, func(http.ResponseWriter, *http.Request) {
+		begun <- struct{}{}
+		<-end
+	})
+	busy := []caller{call(t, address), call(t, address)}
+	for _, c := range busy {
+		c.send(request)
+		<-begun
+	}
+	waiting := call(t, address)
+	waiting.send(request)
+	end <- struct{}{}
+	<-begun // the one that waited, or else nobody
+	r.mu.Lock()
+	inside := r.inside
+	r.mu.Unlock()
+	if inside > 2 {
+		t.Errorf("%d are in a room of two", inside)
+	}
+	close(end)
+	waiting.answered()
+	answered := 0
+	for _, c := range busy {
+		if answer, err := http.ReadResponse(c.answers, nil); err == nil {
+			answer.Body.Close()
+			answered++
+		}
+	}
+	if answered != 2 {
+		t.Errorf("%d of two were answered", answered)
+	}
+}
+
+// A room that is closed while it is full lets its listener go.
+func TestFullRoomCloses(t *testing.T) {
+	t.Parallel()
+	plain, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRoom(plain, 1)
+	call(t, plain.Addr().String())
+	conn, err := r.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.note(conn, http.StateActive)
+	call(t, plain.Addr().String())
+	refused := make(chan error, 1)
+	go func() {
+		_, err := r.Accept()
+		refused <- err
+	}()
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-refused; !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+	if err := conn.Close(); err != nil || r.inside != 0 || r.idle.Len() != 0 {
+		t.Errorf("%v, %d inside, %d idle", err, r.inside, r.idle.Len())
+	}
+}

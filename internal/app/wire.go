@@ -1,0 +1,137 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+
+	"inventory/internal/api"
+)
+
+// wire is a connection of HTTP/1 that answers with a problem where net/http answers by itself.
+type wire struct{ net.Conn }
+
+// Write writes an answer, or a part of one. What net/http makes by itself is one write.
+func (w wire) Write(answer []byte) (int, error) {
+	problem, ok := api.RawProblem(answer)
+	if !ok {
+		return w.Conn.Write(answer)
+	}
+	if _, err := w.Conn.Write(problem); err != nil {
+		return 0, err
+	}
+	return len(answer), nil
+}
+
+// NetConn returns the connection inside.
+func (w wire) NetConn() net.Conn { return w.Conn }
+
+// CloseWrite ends what is sent, and leaves what comes.
+func (w wire) CloseWrite() error { return closeWrite(w.Conn) }
+
+// encryptedWire is a wire whose requests know how they were encrypted.
+type encryptedWire struct {
+	wire
+	tls *tls.Conn
+}
+
+// ConnectionState is for net/http, which asks for it.
+func (w encryptedWire) ConnectionState() tls.ConnectionState { return w.tls.ConnectionState() }
+
+// wires is a listener of wires.
+type wires struct{ net.Listener }
+
+// Accept waits for the next connection.
+func (l wires) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return wire{conn}, nil
+}
+
+// encrypted is a listener that hands out connections after their handshake, when it is known which HTTP they speak:
+// net/http takes those of HTTP/2 as they come from crypto/tls alone, so only those of HTTP/1 become wires.
+type encrypted struct {
+	net.Listener
+	config  *tls.Config
+	log     *slog.Logger
+	shaken  chan net.Conn
+	failed  chan error // of Accept
+	closing context.Context
+	close   context.CancelFunc
+	running sync.WaitGroup
+}
+
+func encrypt(l net.Listener, config *tls.Config, log *slog.Logger) *encrypted {
+	e := &encrypted{Listener: l, config: config, log: log, shaken: make(chan net.Conn), failed: make(chan error)}
+	e.closing, e.close = context.WithCancel(context.Background())
+	e.running.Go(e.run)
+	return e
+}
+
+// run has connections shake hands, as many at a time as there may be connections.
+func (e *encrypted) run() {
+	for e.closing.Err() == nil {
+		conn, err := e.Listener.Accept()
+		if err == nil {
+			e.running.Go(func() { e.shake(conn) })
+			continue
+		}
+		select {
+		case e.failed <- err: // net/http decides whether to go on
+		case <-e.closing.Done():
+		}
+	}
+}
+
+func (e *encrypted) shake(conn net.Conn) {
+	limited, cancel := context.WithTimeout(e.closing, headerTimeout)
+	defer cancel()
+	secure := tls.Server(conn, e.config)
+	if err := secure.HandshakeContext(limited); err != nil {
+		e.refuse(conn, err)
+		return
+	}
+	var ready net.Conn = secure
+	if secure.ConnectionState().NegotiatedProtocol != "h2" {
+		ready = encryptedWire{wire{secure}, secure}
+	}
+	select {
+	case e.shaken <- ready:
+	case <-e.closing.Done():
+		conn.Close()
+	}
+}
+
+// refuse ends a connection whose handshake has failed. Anybody can make one fail, so it is not worth a line.
+func (e *encrypted) refuse(conn net.Conn, err error) {
+	e.log.Debug("TLS handshake failed", "from", conn.RemoteAddr(), "error", err)
+	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && plain.Conn != nil {
+		_, _ = conn.Write(api.NoTLS()) // whoever does not read it is not helped
+	}
+	conn.Close()
+}
+
+// Accept waits for the next connection that has shaken hands.
+func (e *encrypted) Accept() (net.Conn, error) {
+	select {
+	case conn := <-e.shaken:
+		return conn, nil
+	case err := <-e.failed:
+		return nil, err
+	case <-e.closing.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Close stops accepting, and ends handshakes.
+func (e *encrypted) Close() error {
+	e.close()
+	err := e.Listener.Close()
+	e.running.Wait()
+	return err
+}

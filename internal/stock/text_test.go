@@ -1,0 +1,70 @@
+package stock_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"inventory/internal/stock"
+)
+
+// What is looked up, settled or replayed under an id that could be kept once is found; what is new is held to more.
+func TestTextsThatAreKept(t *testing.T) {
+	t.Parallel()
+	for text, says := range map[string]string{
+		"o-1002": "", "a b": "", "2026/11/o": "", `a\b`: "", "ü😀": "", "a%2Fb": "", "...": "", ".a": "", "a..": "", "x.y/z": "",
+		".": "between slashes", "..": "between slashes", "../a": "between slashes", "a/..": "between slashes", `a\..\b`: "between slashes",
+		"a/./b": "between slashes", "//..": "between slashes",
+		" a": "blank", "a ": "blank", "\u00a0a": "blank", "a\u3000": "blank", " ": "blank",
+		"a\u200b": "invisible", "a\u200d": "invisible", "\u202ea": "invisible", "a\u2066b": "invisible", "a\u2028b": "invisible",
+		"a\u2029b": "invisible", "a\u00adb": "invisible", "\ufeffa": "invisible", "a\u3164": "invisible", "a\ufe0f": "invisible",
+		"a\U000e0041": "invisible", "a\u034f": "invisible", "\u061c": "invisible",
+		"a\u0085": "control", "a\nb": "control", "\x7f": "control", "": "1 to 128 bytes", strings.Repeat("ü", 65): "1 to 128 bytes",
+	} {
+		held(t, "order_id", text, says, stock.Order{OrderID: text, Quantity: 1}.Check())
+		if says == "between slashes" {
+			says = "" // it is no part of a path
+		}
+		held(t, "buyer_id", text, says, stock.CheckBuyerID(text))
+		held(t, "ref", text, says, stock.Movement{SKU: "a", Ref: text, Quantity: 1}.Check())
+		if text != "" {
+			held(t, "name", text, strings.ReplaceAll(says, "128", "200"), stock.NewSKU{SKU: "a", Name: text, Segments: 1}.Check(), "ü")
+			held(t, "reason", text, strings.ReplaceAll(says, "128", "500"), stock.Movement{SKU: "a", Ref: "r", Quantity: 1, Reason: text}.Check(), "ü")
+		}
+	}
+}
+
+// held checks what is said of a text; those that are too long for one field alone are left out.
+func held(t *testing.T, field, text, says string, err error, but ...string) {
+	t.Helper()
+	for _, part := range but {
+		if strings.HasPrefix(text, part) {
+			return
+		}
+	}
+	var refusal *stock.Error
+	switch {
+	case says == "" && err != nil, says != "" && !errors.As(err, &refusal):
+		t.Errorf("%s %q: %v, want %q", field, text, err, says)
+	case says != "" && (refusal.Field != field || !strings.Contains(refusal.Message, says)):
+		t.Errorf("%s %q: %v, want %q", field, text, refusal, says)
+	}
+}
+
+func TestSKUsThatAreSteps(t *testing.T) {
+	t.Parallel()
+	for _, sku := range []string{".", ".."} {
+		held(t, "sku", sku, `must not be "." or ".."`, stock.NewSKU{SKU: sku, Segments: 1}.Check())
+	}
+	held(t, "sku", "...", "", stock.NewSKU{SKU: "...", Segments: 1}.Check())
+}
+
+// An order id of older rules is still found.
+func TestKnownOrderIDIsLookedUp(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"..", "a\u200b", " a"} {
+		if err := (stock.Wish{OrderID: id}).Check(); err != nil {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
