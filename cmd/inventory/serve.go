@@ -45,7 +45,9 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 		Listen: c.Listen, AdminListen: c.AdminListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
 		Lock: c.Lock, DrainTimeout: c.DrainTimeout, Logger: log,
 	}
-	c.accessFlags.into(&config)
+	if err := c.accessFlags.into(&config); err != nil {
+		return err
+	}
 	a, err := app.Start(ctx, config)
 	if err != nil {
 		return err

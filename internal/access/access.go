@@ -52,15 +52,18 @@ type Caller struct {
 	ID    string
 	Scope Scope
 	Buyer string // the one buyer that it acts for; "" is any
+	Rights
 }
 
 // Anybody is the caller of a service that asks for no key.
-func Anybody() Caller { return Caller{Scope: ScopeAdmin} }
+func Anybody() Caller { return Caller{Scope: ScopeAdmin, Rights: all} }
 
 // Config says who is let in. The zero Config lets nobody in.
 type Config struct {
 	KeysFile string // of API keys; "" is none
 	Tokens   TokenConfig
+	// TokenRights are those of every token. Keys have all rights.
+	TokenRights Rights
 }
 
 // Configured tells whether there is anybody to let in.
@@ -94,7 +97,7 @@ func (g *Guard) Reload() error {
 		}
 	}
 	if g.config.Tokens != (TokenConfig{}) {
-		if k.tokens, err = newTokens(g.config.Tokens); err != nil {
+		if k.tokens, err = newTokens(g.config.Tokens, g.config.TokenRights); err != nil {
 			return err
 		}
 	}

@@ -58,6 +58,8 @@ func openDoors(t *testing.T, config app.Config) *doors {
 	config.Access = access.Config{
 		KeysFile: keep(t, "keys", []byte(shopLine+"\n"+adminLine+"\n")),
 		Tokens:   access.TokenConfig{Algorithm: "EdDSA", KeyFile: keep(t, "jwt.pem", publicPEM), Audience: "inventory"},
+
+		TokenRights: config.Access.TokenRights,
 	}
 	token := func(method jwt.SigningMethod, key any, change func(jwt.MapClaims)) string {
 		t.Helper()
@@ -131,6 +133,7 @@ func (d *doors) begin(caller, method, path, body string) answer {
 type sample struct {
 	path, body string
 	anns       bool // it is about a deduction of ann's, which other buyers must not see
+	keys       bool // it takes a key
 	stream     bool // its answer does not end
 }
 
@@ -149,7 +152,7 @@ func samples() map[string]sample {
 		"GET /v1/skus/:sku":                              {path: "/v1/skus/shoe"},
 		"POST /v1/skus/:sku/deductions":                  {path: "/v1/skus/shoe/deductions", body: `{"order_id":"NEW","quantity":1}`},
 		"GET /v1/skus/:sku/deductions/:order_id":         {path: "/v1/skus/shoe/deductions/of-ann", anns: true},
-		"POST /v1/skus/:sku/deductions/:order_id/commit": {path: "/v1/skus/shoe/deductions/of-ann/commit", anns: true},
+		"POST /v1/skus/:sku/deductions/:order_id/commit": {path: "/v1/skus/shoe/deductions/of-ann/commit", keys: true},
 		"POST /v1/skus/:sku/deductions/:order_id/cancel": {path: "/v1/skus/shoe/deductions/gone-of-ann/cancel", anns: true},
 		"POST /v1/orders":                                {path: "/v1/orders", body: `{"order_id":"NEW","lines":[{"sku":"shoe","quantity":1}]}`},
 		"POST /v1/skus/:sku/restock":                     {path: "/v1/skus/shoe/restock", body: `{"ref":"NEW","quantity":1}`},
@@ -171,6 +174,8 @@ func wantedStatus(caller string, r api.Route, s sample) int {
 		return http.StatusUnauthorized
 	case r.Admin && caller != operator:
 		return http.StatusForbidden
+	case s.keys && caller != operator && caller != shop:
+		return http.StatusForbidden
 	case s.anns && caller == bob:
 		return http.StatusNotFound
 	default:
@@ -182,8 +187,8 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
 	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":1000}`), 201, "")
-	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"of-ann","quantity":1}`), 201, "")
-	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"gone-of-ann","quantity":1}`), 201, "")
+	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")
+	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"gone-of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")
 	all := samples()
 	for i, r := range api.Routes() {
 		s, ok := all[r.Method+" "+r.Path]
@@ -307,9 +312,8 @@ func TestTokensActForTheirBuyerAlone(t *testing.T) {
 	d.wantProblem(d.as(ann, "POST", deductions, `{"order_id":"a2","buyer_id":"","quantity":1}`), 400, "invalid_request", "buyer_id")
 	d.wantProblem(d.as(bob, "POST", deductions, `{"order_id":"a1","quantity":1}`), 422, "order_id_reused")
 
-	for _, verb := range []string{"/a1/commit", "/a1/cancel"} {
-		d.wantProblem(d.as(bob, "POST", deductions+verb, ""), 404, "unknown_deduction")
-	}
+	d.wantProblem(d.as(bob, "POST", deductions+"/a1/cancel", ""), 404, "unknown_deduction")
+	d.wantProblem(d.as(bob, "POST", deductions+"/a1/commit", ""), 403, "forbidden") // whether or not it is there
 	const lines = `"lines":[{"sku":"shoe","quantity":1}]}`
 	d.wantProblem(d.as(ann, "POST", "/v1/orders", `{"order_id":"o1","buyer_id":"bob",`+lines), 403, "forbidden", "buyer_id")
 	d.want(d.as(ann, "POST", "/v1/orders", `{"order_id":"o1",`+lines), 201, "")

@@ -54,8 +54,8 @@ func (s *server) admit(p policy, handler echo.HandlerFunc) echo.HandlerFunc {
 			c.Response().Header().Set(echo.HeaderWWWAuthenticate, challenge(unknown))
 			return &stock.Error{Code: codeUnauthenticated, Message: unknown.Error()}
 		}
-		if !p.admits(caller.Scope) {
-			return forbidden("this takes a key of the scope admin")
+		if refusal := p.refusal(caller); refusal != "" {
+			return forbidden(refusal)
 		}
 		return handler(&call{c, caller})
 	}

@@ -41,6 +41,7 @@ func (s *server) deduct(c echo.Context) error {
 	if order.BuyerID, err = buyerFor(c, order.BuyerID); err != nil {
 		return err
 	}
+	order.Most = callerOf(c).MaxQuantity
 	d, created, err := s.service.Deduct(c.Request().Context(), param(c, "sku"), order)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func (n newDeduction) order() (o stock.Order, err error) {
 	if o.BuyerID, err = buyer(n.BuyerID); err != nil {
 		return o, err
 	}
-	o.ReserveFor, err = reserve(n.ReserveFor)
+	o.ReserveFor, err = reserve("reserve_for", n.ReserveFor)
 	return o, err
 }
 

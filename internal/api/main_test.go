@@ -48,7 +48,9 @@ func open(t *testing.T) *site {
 // openWith starts a service of a configuration, on a database of its own.
 func openWith(t *testing.T, config app.Config) *site {
 	t.Helper()
-	config.DatabaseURL = "sqlite:" + stocktest.SQLiteFile(t)
+	if config.DatabaseURL == "" {
+		config.DatabaseURL = "sqlite:" + stocktest.SQLiteFile(t)
+	}
 	a, err := app.Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)

@@ -143,7 +143,7 @@ func redisName(c Config) string {
 
 // openService starts the stock service, on Redis locks where they are wanted.
 func (a *App) openService(ctx context.Context, observer stock.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
-	config := stock.Config{Store: a.store, Lanes: a.lanes, Observer: observer, Logger: a.config.Logger}
+	config := stock.Config{Store: a.store, Lanes: a.lanes, Observer: observer, MaxReserveFor: a.config.MaxReserveFor, Logger: a.config.Logger}
 	if a.config.Lock != LockNone {
 		if redis, err = a.openRedis(ctx); err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"inventory/internal/access"
+	"inventory/internal/stock"
 )
 
 // Lock kinds that segments can be locked with.
@@ -32,16 +33,25 @@ type Config struct {
 	// AllowAnonymous permits addresses other than loopback where nobody has to show a key: those of the admin listener,
 	// and without Access the public one's.
 	AllowAnonymous bool
-	RateLimit      float64       // requests per second of each caller; 0: as many as they like
-	RateBurst      int           // requests that a caller may send at once; 0: as many as in a second
-	TLSCert        string        // PEM file of the public listener's certificate; "": it does not encrypt
-	TLSKey         string        // PEM file of the certificate's key
-	DrainTimeout   time.Duration // for requests in flight when the service stops
-	Logger         *slog.Logger  // nil: none
+	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is DefaultMaxReserveFor. Of
+	// tokens without Access.TokenRights.MaxQuantity an order has DefaultTokenQuantity units of a SKU at most.
+	MaxReserveFor time.Duration
+	RateLimit     float64       // requests per second of each caller; 0: as many as they like
+	RateBurst     int           // requests that a caller may send at once; 0: as many as in a second
+	TLSCert       string        // PEM file of the public listener's certificate; "": it does not encrypt
+	TLSKey        string        // PEM file of the certificate's key
+	DrainTimeout  time.Duration // for requests in flight when the service stops
+	Logger        *slog.Logger  // nil: none
 }
 
 // Embedded is the Redis URL of the one inside the process.
 const Embedded = "embedded"
+
+// The bounds of orders of SKUs whose terms do not say.
+const (
+	DefaultMaxReserveFor = time.Hour // longer than a checkout takes
+	DefaultTokenQuantity = 10        // units: more than one person buys at once
+)
 
 const defaultDatabaseURL = "sqlite:inventory.db"
 
@@ -60,6 +70,12 @@ func (c Config) withDefaults() Config {
 			*d.value = d.instead
 		}
 	}
+	if c.MaxReserveFor == 0 {
+		c.MaxReserveFor = DefaultMaxReserveFor
+	}
+	if c.Access.TokenRights.MaxQuantity == 0 {
+		c.Access.TokenRights.MaxQuantity = DefaultTokenQuantity
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -70,6 +86,12 @@ func (c Config) check() error {
 	kinds := []string{LockReentrant, LockFair, LockRed, LockNone}
 	if !slices.Contains(kinds, c.Lock) {
 		return fmt.Errorf("lock %q: must be one of %s", c.Lock, strings.Join(kinds, ", "))
+	}
+	if !stock.CheckReserve(c.MaxReserveFor) {
+		return fmt.Errorf("longest reservation: must be %s to %s", stock.MinReserve, stock.MaxReserve)
+	}
+	if most := c.Access.TokenRights.MaxQuantity; most < 1 || most > stock.MaxQuantity {
+		return fmt.Errorf("quantity of tokens: must be 1 to %d", stock.MaxQuantity)
 	}
 	if _, err := redisOptions(c); err != nil {
 		return err

@@ -17,6 +17,7 @@ type MultiOrder struct {
 	OrderID    string
 	BuyerID    string // may be empty where no SKU has a buyer limit
 	ReserveFor time.Duration
+	Most       int64 // units of each line, see [Order]
 	Lines      []Line
 }
 
@@ -66,7 +67,7 @@ func inLine(i int, err error) error {
 
 // of is a line as an order of its SKU.
 func (o MultiOrder) of(line Line) Order {
-	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: line.Quantity, ReserveFor: o.ReserveFor}
+	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: line.Quantity, ReserveFor: o.ReserveFor, Most: o.Most}
 }
 
 func (o MultiOrder) skus() []string {

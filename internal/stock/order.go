@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -93,7 +94,7 @@ func (s *Service) look(ctx context.Context, order MultiOrder) (Placement, map[st
 		if err := view.Terms.allow(line.SKU, order.of(line)); err != nil {
 			return p, nil, err
 		}
-		p.KnownOnly = p.KnownOnly || view.Terms.closed(line.SKU, p.At) != nil
+		p.KnownOnly = p.KnownOnly || s.refusesNow(view.Terms, line.SKU, order.of(line), p.At) != nil
 		p.Lines[i] = PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, Segment: nowhere}
 	}
 	return p, views, nil
@@ -130,7 +131,7 @@ func (s *Service) write(ctx context.Context, p Placement) (lines []Deduction, cr
 	}
 	if err != nil {
 		if p.KnownOnly && CodeOf(err) == CodeUnknownDeduction {
-			err = s.closedFor(ctx, p.Order)
+			err = s.refusedNow(ctx, p.Order)
 		}
 		s.noteGuard(p.Order.Lines[0].SKU, err)
 		return nil, false, err
@@ -146,14 +147,20 @@ func (s *Service) write(ctx context.Context, p Placement) (lines []Deduction, cr
 	return lines, created, nil
 }
 
-// closedFor is why an order is refused that was not accepted before the sale of one of its SKUs ended.
-func (s *Service) closedFor(ctx context.Context, order MultiOrder) error {
+// refusesNow returns the refusal of a line that may have been accepted before.
+func (s *Service) refusesNow(t Terms, sku string, o Order, now time.Time) error {
+	return cmp.Or(t.closed(sku, now), s.exceeds(t, sku, o))
+}
+
+// refusedNow is why an order is refused that was not accepted before the sale of one of its SKUs ended, or before it was
+// more than this service allows.
+func (s *Service) refusedNow(ctx context.Context, order MultiOrder) error {
 	views, err := s.store.Look(ctx, order.skus()...)
 	if err != nil {
 		return err
 	}
 	for _, line := range order.Lines {
-		if err := views[line.SKU].Terms.closed(line.SKU, s.now()); err != nil {
+		if err := s.refusesNow(views[line.SKU].Terms, line.SKU, order.of(line), s.now()); err != nil {
 			return err
 		}
 	}

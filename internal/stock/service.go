@@ -17,10 +17,12 @@ type Config struct {
 	// Lock returns the lock of one segment. The locks of a SKU's segments should share a group, so that a merge
 	// takes them in one trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
 	// slower under contention, never wrong.
-	Lock     func(sku string, segment int) locking.Locker
-	Lanes    int      // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
-	Observer Observer // nil: none
-	Events   Events   // nil: none
+	Lock  func(sku string, segment int) locking.Locker
+	Lanes int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
+	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
+	MaxReserveFor time.Duration
+	Observer      Observer // nil: none
+	Events        Events   // nil: none
 	// Clock is what sale windows and reservations are timed by; nil is the system's.
 	Clock  func() time.Time
 	Logger *slog.Logger // nil: none
@@ -28,13 +30,14 @@ type Config struct {
 
 // Service sells stock. It is safe for concurrent use.
 type Service struct {
-	store     Store
-	lock      func(sku string, segment int) locking.Locker
-	observer  Observer
-	events    Events
-	clock     func() time.Time
-	log       *slog.Logger
-	mostLanes int
+	store      Store
+	lock       func(sku string, segment int) locking.Locker
+	observer   Observer
+	events     Events
+	clock      func() time.Time
+	log        *slog.Logger
+	mostLanes  int
+	maxReserve time.Duration
 
 	base   context.Context // of the lanes' work; outlives the callers, ends when a Close is out of patience
 	cancel context.CancelFunc
@@ -67,6 +70,9 @@ func NewService(c Config) *Service {
 	}
 	if s.mostLanes = c.Lanes; s.mostLanes == 0 {
 		s.mostLanes = mostLanes
+	}
+	if s.maxReserve = c.MaxReserveFor; s.maxReserve == 0 {
+		s.maxReserve = MaxReserve
 	}
 	if s.observer == nil {
 		s.observer = NoObserver{}

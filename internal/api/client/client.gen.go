@@ -331,7 +331,7 @@ type NewDeduction struct {
 	OrderID  ID       `json:"order_id"`
 	Quantity Quantity `json:"quantity"`
 
-	// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
+	// ReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
 	// s, m and h, as in "1h30m".
 	//
 	//
@@ -358,7 +358,7 @@ type NewOrder struct {
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
 	OrderID ID `json:"order_id"`
 
-	// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
+	// ReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
 	// s, m and h, as in "1h30m".
 	//
 	//
@@ -368,8 +368,11 @@ type NewOrder struct {
 
 // NewSKU defines model for NewSKU.
 type NewSKU struct {
-	// MaxQuantity Units of one order; 1000000 without it
+	// MaxQuantity Units of one order; 1000000 without it, for tokens what the service was started with
 	MaxQuantity *int64 `json:"max_quantity,omitempty"`
+
+	// MaxReserveFor How long a reservation may be at most, 1s to 720h; what the service was started with without it
+	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
 
 	// Name For people; at most 200 bytes of UTF-8 without control characters
 	Name *string `json:"name,omitempty"`
@@ -455,7 +458,7 @@ type Resegment struct {
 	Segments int `json:"segments"`
 }
 
-// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
+// ReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
 // s, m and h, as in "1h30m".
 //
 // Example: 15m
@@ -479,11 +482,18 @@ type SKU struct {
 	Committed Units `json:"committed"`
 
 	// Layout Grows with every resegment
-	Layout        int64     `json:"layout"`
-	MaxQuantity   *Quantity `json:"max_quantity,omitempty"`
-	Name          *string   `json:"name,omitempty"`
-	PerBuyerLimit *Units    `json:"per_buyer_limit,omitempty"`
-	Reserved      Units     `json:"reserved"`
+	Layout      int64     `json:"layout"`
+	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
+
+	// MaxReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
+	// s, m and h, as in "1h30m".
+	//
+	//
+	// Example: 15m
+	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
+	Name          *string     `json:"name,omitempty"`
+	PerBuyerLimit *Units      `json:"per_buyer_limit,omitempty"`
+	Reserved      Units       `json:"reserved"`
 
 	// SaleEndsAt RFC 3339
 	SaleEndsAt *Instant `json:"sale_ends_at,omitempty"`
@@ -754,7 +764,9 @@ type ClientInterface interface {
 	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 	//
-	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+	// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+	// `--max-reserve-for`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -766,7 +778,9 @@ type ClientInterface interface {
 	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 	//
-	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+	// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+	// `--max-reserve-for`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -783,7 +797,8 @@ type ClientInterface interface {
 	// CancelDeductionWithBody Give back what is reserved or committed
 	//
 	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again.
+	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+	// committed, unless the service lets tokens return.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -793,7 +808,8 @@ type ClientInterface interface {
 	// CancelDeduction Give back what is reserved or committed
 	//
 	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again.
+	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+	// committed, unless the service lets tokens return.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -804,7 +820,7 @@ type ClientInterface interface {
 	//
 	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-	// quantity was committed.
+	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -815,7 +831,7 @@ type ClientInterface interface {
 	//
 	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-	// quantity was committed.
+	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1058,7 +1074,9 @@ func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...Reques
 // 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 // The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 //
-// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+// `--max-reserve-for`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1080,7 +1098,9 @@ func (c *Client) DeductWithBody(ctx context.Context, sku SKUPath, contentType st
 // 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 // The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 //
-// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+// `--max-reserve-for`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1117,7 +1137,8 @@ func (c *Client) ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderID
 // CancelDeductionWithBody Give back what is reserved or committed
 //
 // A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again.
+// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+// committed, unless the service lets tokens return.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1137,7 +1158,8 @@ func (c *Client) CancelDeductionWithBody(ctx context.Context, sku SKUPath, order
 // CancelDeduction Give back what is reserved or committed
 //
 // A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again.
+// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+// committed, unless the service lets tokens return.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1158,7 +1180,7 @@ func (c *Client) CancelDeduction(ctx context.Context, sku SKUPath, orderID Order
 //
 // All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 // request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-// quantity was committed.
+// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1179,7 +1201,7 @@ func (c *Client) CommitDeductionWithBody(ctx context.Context, sku SKUPath, order
 //
 // All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 // request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-// quantity was committed.
+// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2079,7 +2101,9 @@ type ClientWithResponsesInterface interface {
 	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 	//
-	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+	// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+	// `--max-reserve-for`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2091,7 +2115,9 @@ type ClientWithResponsesInterface interface {
 	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 	//
-	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+	// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+	// `--max-reserve-for`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2110,7 +2136,8 @@ type ClientWithResponsesInterface interface {
 	// CancelDeductionWithBodyWithResponse Give back what is reserved or committed
 	//
 	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again.
+	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+	// committed, unless the service lets tokens return.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2120,7 +2147,8 @@ type ClientWithResponsesInterface interface {
 	// CancelDeductionWithResponse Give back what is reserved or committed
 	//
 	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again.
+	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+	// committed, unless the service lets tokens return.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2131,7 +2159,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-	// quantity was committed.
+	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2142,7 +2170,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-	// quantity was committed.
+	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3496,6 +3524,11 @@ type CancelDeductionResponse401Headers struct {
 	WWWAuthenticate *string
 }
 
+// CancelDeductionResponse403Headers the declared response headers of an HTTP 403 response for CancelDeduction
+type CancelDeductionResponse403Headers struct {
+	RetryAfter *int
+}
+
 // CancelDeductionResponse404Headers the declared response headers of an HTTP 404 response for CancelDeduction
 type CancelDeductionResponse404Headers struct {
 	RetryAfter *int
@@ -3532,6 +3565,8 @@ type CancelDeductionResponse struct {
 	ApplicationProblemJSON400 *ProblemAnswer
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
@@ -3546,6 +3581,8 @@ type CancelDeductionResponse struct {
 	Headers400 *CancelDeductionResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *CancelDeductionResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *CancelDeductionResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *CancelDeductionResponse404Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
@@ -3571,6 +3608,11 @@ func (r CancelDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 // GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
 func (r CancelDeductionResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
 	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -3637,6 +3679,11 @@ type CommitDeductionResponse401Headers struct {
 	WWWAuthenticate *string
 }
 
+// CommitDeductionResponse403Headers the declared response headers of an HTTP 403 response for CommitDeduction
+type CommitDeductionResponse403Headers struct {
+	RetryAfter *int
+}
+
 // CommitDeductionResponse404Headers the declared response headers of an HTTP 404 response for CommitDeduction
 type CommitDeductionResponse404Headers struct {
 	RetryAfter *int
@@ -3678,6 +3725,8 @@ type CommitDeductionResponse struct {
 	ApplicationProblemJSON400 *ProblemAnswer
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
@@ -3694,6 +3743,8 @@ type CommitDeductionResponse struct {
 	Headers400 *CommitDeductionResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *CommitDeductionResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *CommitDeductionResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *CommitDeductionResponse404Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
@@ -3721,6 +3772,11 @@ func (r CommitDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 // GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
 func (r CommitDeductionResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
 	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r CommitDeductionResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -4420,7 +4476,9 @@ func (c *ClientWithResponses) AuditSKUWithResponse(ctx context.Context, sku SKUP
 // 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 // The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 //
-// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+// `--max-reserve-for`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4438,7 +4496,9 @@ func (c *ClientWithResponses) DeductWithBodyWithResponse(ctx context.Context, sk
 // 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 // The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 //
-// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+// `--max-reserve-for`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4469,7 +4529,8 @@ func (c *ClientWithResponses) ReadDeductionWithResponse(ctx context.Context, sku
 // CancelDeductionWithBodyWithResponse Give back what is reserved or committed
 //
 // A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again.
+// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+// committed, unless the service lets tokens return.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4485,7 +4546,8 @@ func (c *ClientWithResponses) CancelDeductionWithBodyWithResponse(ctx context.Co
 // CancelDeductionWithResponse Give back what is reserved or committed
 //
 // A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again.
+// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+// committed, unless the service lets tokens return.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4502,7 +4564,7 @@ func (c *ClientWithResponses) CancelDeductionWithResponse(ctx context.Context, s
 //
 // All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 // request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-// quantity was committed.
+// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4519,7 +4581,7 @@ func (c *ClientWithResponses) CommitDeductionWithBodyWithResponse(ctx context.Co
 //
 // All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 // request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-// quantity was committed.
+// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -6122,6 +6184,13 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 		}
 		response.ApplicationProblemJSON401 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6180,6 +6249,16 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 			headers.WWWAuthenticate = &value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers CancelDeductionResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers CancelDeductionResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -6284,6 +6363,13 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 		}
 		response.ApplicationProblemJSON401 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6349,6 +6435,16 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 			headers.WWWAuthenticate = &value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers CommitDeductionResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers CommitDeductionResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
