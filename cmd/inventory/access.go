@@ -17,7 +17,7 @@ import (
 
 // accessFlags say who may use the service, how often, and how it is reached.
 type accessFlags struct {
-	APIKeys           string        `name:"api-keys" env:"INVENTORY_API_KEYS_FILE" help:"File of the API keys that are let in, a line each of name, scope, id and hash: see inventory key new. SIGHUP has it read again. Default: none." placeholder:"FILE"`
+	APIKeys           string        `name:"api-keys" env:"INVENTORY_API_KEYS,INVENTORY_API_KEYS_FILE" help:"File of the API keys that are let in, a line each of name, scope, id and hash: see inventory key new. SIGHUP has it read again. Default: none." placeholder:"FILE"`
 	JWTAlgorithm      string        `name:"jwt-algorithm" help:"Algorithm that buyers' tokens are signed with: EdDSA, ES256, RS256 or HS256. Default: no tokens." enum:",EdDSA,ES256,RS256,HS256" default:"" placeholder:"NAME"`
 	JWTKey            string        `name:"jwt-key" help:"PEM file of the public keys to check tokens with, of which one has to fit; for HS256 a file with the secret, 32 bytes or more. SIGHUP has it read again." placeholder:"FILE"`
 	JWTAudience       string        `name:"jwt-audience" help:"Audience that a token must be for." placeholder:"TEXT"`
@@ -36,6 +36,8 @@ type accessFlags struct {
 func (f accessFlags) check() error {
 	tokens := f.tokens()
 	switch {
+	case access.IsKey(f.APIKeys):
+		return errors.New("--api-keys is a file of the lines that let keys in, and this is a key itself")
 	case tokens != (access.TokenConfig{}) && (f.JWTAlgorithm == "" || f.JWTKey == "" || f.JWTAudience == ""):
 		return errors.New("tokens need all of --jwt-algorithm, --jwt-key and --jwt-audience")
 	case (f.TLSCert == "") != (f.TLSKey == ""):
