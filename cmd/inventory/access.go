@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,7 +29,7 @@ type accessFlags struct {
 	AllowAnonymous    bool          `help:"Listen on other addresses than loopback also where nobody has to show a key: on the admin listener, and without --api-keys and --jwt-key on the public one."`
 	RateLimit         float64       `help:"Requests per second of each key, of each buyer with a token, and of each address without either. 0 is as many as they like." default:"0"`
 	RateBurst         int           `help:"Requests that each may send at once under --rate-limit. 0 is as many as in a second." default:"0"`
-	TLSCert           string        `name:"tls-cert" help:"PEM file of the public listener's certificate and those that vouch for it. Default: no TLS." placeholder:"FILE"`
+	TLSCert           string        `name:"tls-cert" help:"PEM file of the public listener's certificate and those that vouch for it. SIGHUP has it read again. Default: no TLS." placeholder:"FILE"`
 	TLSKey            string        `name:"tls-key" help:"PEM file of the certificate's private key." placeholder:"FILE"`
 }
 
@@ -85,10 +86,10 @@ func (f accessFlags) into(c *app.Config) (err error) {
 	return nil
 }
 
-// reloadOnHangup has a service read its keys again at every SIGHUP, until stop returns. Where it has none, SIGHUP ends
+// reloadOnHangup has a service read its keys and its certificate again at every SIGHUP, until stop returns. Where it has none, SIGHUP ends
 // the process, as it does by itself.
 func reloadOnHangup(ctx context.Context, a *app.App, config app.Config, log *slog.Logger) (stop func()) {
-	if !config.Access.Configured() {
+	if !config.Reloads() {
 		return func() {}
 	}
 	hangups := make(chan os.Signal, 1)
@@ -97,11 +98,11 @@ func reloadOnHangup(ctx context.Context, a *app.App, config app.Config, log *slo
 	go func() {
 		defer close(reloading)
 		for range hangups {
-			if err := a.ReloadAccess(); err != nil {
-				log.ErrorContext(ctx, "the keys stay as they were", "error", err)
+			if err := a.Reload(); err != nil {
+				log.ErrorContext(ctx, "keys or certificate stay as they were", "error", strings.ReplaceAll(err.Error(), "\n", "; "))
 				continue
 			}
-			log.InfoContext(ctx, "the keys were read again")
+			log.InfoContext(ctx, "keys and certificate were read again")
 		}
 	}()
 	return func() {

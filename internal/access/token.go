@@ -138,7 +138,7 @@ var (
 
 // caller finds the buyer that a token is of.
 func (t *tokens) caller(text string) (Caller, error) {
-	var claims jwt.RegisteredClaims
+	var claims tokenClaims
 	if _, err := t.parser.ParseWithClaims(text, &claims, t.keysFor); err != nil {
 		return Caller{}, reason(err)
 	}
@@ -151,7 +151,7 @@ func (t *tokens) caller(text string) (Caller, error) {
 // keysFor returns the keys to check a token with. RFC 7515 has a token refused whose critical headers are not understood,
 // and we understand none.
 func (t *tokens) keysFor(token *jwt.Token) (any, error) {
-	if _, critical := token.Header["crit"]; critical {
+	if _, critical := token.Header["crit"]; critical || !plainHeader(token.Raw) {
 		return nil, errToken
 	}
 	return t.keys, nil

@@ -372,7 +372,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	if err := os.WriteFile(file, []byte(other), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.app.ReloadAccess(); err != nil {
+	if err := s.app.Reload(); err != nil {
 		t.Fatal(err)
 	}
 	s.wantProblem(s.sendWith(header, "GET", "/v1/skus/shoe", ""), 401, "unauthenticated")

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -41,23 +40,8 @@ func (a *App) openAccess() (err error) {
 	} else if a.config.RateBurst != 0 {
 		return errors.New("rate burst: needs a rate limit")
 	}
-	a.tls, err = a.config.tls()
+	a.certificate, err = a.config.openCertificate()
 	return err
-}
-
-// tls is how the public listener encrypts; nil is not at all.
-func (c Config) tls() (*tls.Config, error) {
-	if c.TLSCert == "" && c.TLSKey == "" {
-		return nil, nil
-	}
-	if c.TLSCert == "" || c.TLSKey == "" {
-		return nil, errors.New("TLS: needs both a certificate and its key")
-	}
-	certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
-	if err != nil {
-		return nil, fmt.Errorf("TLS: certificate %s and key %s: %w", c.TLSCert, c.TLSKey, err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
 }
 
 // tellWhoIsLetIn says in one line where nobody is asked for a key.
@@ -73,11 +57,18 @@ func (a *App) tellWhoIsLetIn() {
 	}
 }
 
-// ReloadAccess reads the files of API keys and of the keys of tokens again, for the requests that come. After an error
-// those from before are good. It does nothing for a service that asks nobody for a key.
-func (a *App) ReloadAccess() error {
-	if a.guard == nil {
-		return nil
+// Reload reads the files of API keys, of the keys of tokens and of the certificate again, for the requests and connections
+// that come. What cannot be read stays as it was, and is told in the error; what can is taken over all the same.
+func (a *App) Reload() error {
+	var errs []error
+	if a.guard != nil {
+		errs = append(errs, a.guard.Reload())
 	}
-	return a.guard.Reload()
+	if a.certificate != nil {
+		errs = append(errs, a.certificate.reload())
+	}
+	return errors.Join(errs...)
 }
+
+// Reloads tells whether there is anything to reload.
+func (c Config) Reloads() bool { return c.Access.Configured() || c.TLSCert != "" }

@@ -6,7 +6,6 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,22 +38,22 @@ const (
 
 // App is a running service.
 type App struct {
-	config  Config
-	service *stock.Service
-	events  *events.Hub
-	store   stock.Store
-	lanes   int             // see [stock.Config]
-	guard   *access.Guard   // nil: nobody is asked for a key
-	limiter *access.Limiter // nil: none
-	tls     *tls.Config     // nil: the public listener does not encrypt
-	traces  *tracing        // nil: off
-	public  *http.Server
-	patient *patientListener // of public
-	admin   *http.Server
-	address string
-	adminAt string
-	serving *errgroup.Group
-	serves  context.Context // ends when a listener fails, with that as its cause, or when both have ended
+	config      Config
+	service     *stock.Service
+	events      *events.Hub
+	store       stock.Store
+	lanes       int             // see [stock.Config]
+	guard       *access.Guard   // nil: nobody is asked for a key
+	limiter     *access.Limiter // nil: none
+	certificate *certificate    // nil: the public listener does not encrypt
+	traces      *tracing        // nil: off
+	public      *http.Server
+	patient     *patientListener // of public
+	admin       *http.Server
+	address     string
+	adminAt     string
+	serving     *errgroup.Group
+	serves      context.Context // ends when a listener fails, with that as its cause, or when both have ended
 	// closers undo what Start did, the last first.
 	closers []func(context.Context) error
 }
@@ -173,7 +172,9 @@ func (a *App) listen(ctx context.Context, public, admin http.Handler) error {
 	}
 	a.address, a.adminAt = publicAt.Addr().String(), adminAt.Addr().String()
 	a.public, a.admin = a.newServer(public, answerTimeout), a.newServer(admin, profileLimit)
-	a.public.TLSConfig = a.tls
+	if a.certificate != nil {
+		a.public.TLSConfig = a.certificate.config()
+	}
 	a.serving, a.serves = errgroup.WithContext(context.WithoutCancel(ctx))
 	a.patient = newPatientListener(publicAt)
 	a.serving.Go(func() error { return serve(a.public, a.patient) })
@@ -256,7 +257,7 @@ func (a *App) Close(ctx context.Context) error {
 
 // URL is where the public API is served, with the port that was really taken.
 func (a *App) URL() string {
-	if a.tls != nil {
+	if a.certificate != nil {
 		return "https://" + a.address
 	}
 	return "http://" + a.address
