@@ -24,9 +24,10 @@ type serveCommand struct {
 	serviceFlags
 	accessFlags
 	logFlags
-	Listen       string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
-	AdminListen  string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
-	DrainTimeout time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
+	Listen        string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
+	AdminListen   string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
+	MetricsListen string        `help:"Address of metrics and health alone, HOST:PORT, for Prometheus and probes on other machines. Default: the admin listener alone has them." placeholder:"HOST:PORT"`
+	DrainTimeout  time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
 }
 
 // Validate tells kong which value is out of range.
@@ -42,7 +43,7 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	app.SpendMemory()
 	log := c.logger(s.Err)
 	config := app.Config{
-		Listen: c.Listen, AdminListen: c.AdminListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
+		Listen: c.Listen, AdminListen: c.AdminListen, MetricsListen: c.MetricsListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
 		Lock: c.Lock, DrainTimeout: c.DrainTimeout, Logger: log,
 	}
 	if err := c.accessFlags.into(&config); err != nil {

@@ -15,7 +15,9 @@ import (
 type tokenClaims struct{ jwt.RegisteredClaims }
 
 // UnmarshalJSON reads the claims.
-func (c *tokenClaims) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &c.RegisteredClaims) }
+func (c *tokenClaims) UnmarshalJSON(text []byte) error {
+	return json.Unmarshal(text, &c.RegisteredClaims)
+}
 
 // plainHeader tells whether no member of a token's header is there twice.
 func plainHeader(token string) bool {

@@ -9,21 +9,26 @@ import (
 	"inventory/internal/access"
 )
 
-// checkAddress refuses to listen where strangers could reach a listener that asks nobody for a key. The admin listener
-// never asks.
-func (c Config) checkAddress(address string, asks bool) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
+// checkAddress refuses to listen where strangers could reach a listener that asks nobody for a key, unless that is
+// permitted; flag is what permits it.
+func checkAddress(address string, permitted bool, flag string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
 		return fmt.Errorf("listen address %q: must be HOST:PORT", address)
 	}
-	if asks || c.AllowAnonymous || host == "localhost" {
+	if permitted || isLoopback(address) {
 		return nil
 	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
-		return nil
+	return fmt.Errorf("listen address %q is not loopback, and nobody is asked for a key there: set %s if that is meant", address, flag)
+}
+
+// isLoopback tells whether an address is reached from this machine alone.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
 	}
-	return fmt.Errorf("listen address %q is not loopback, and nobody is asked for a key there: "+
-		"set --allow-anonymous if that is meant", address)
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // openAccess reads who is let in and how often, and the certificate of the public listener.
@@ -44,16 +49,17 @@ func (a *App) openAccess() (err error) {
 	return err
 }
 
-// tellWhoIsLetIn says in one line where nobody is asked for a key.
+// tellWhoIsLetIn says in one line for each listener that anybody may use.
 func (a *App) tellWhoIsLetIn() {
 	log := a.config.Logger
 	switch {
 	case a.guard == nil && a.config.AllowAnonymous:
-		log.Warn("anybody who reaches the listeners may use them: --allow-anonymous is set")
+		log.Warn("anybody who reaches the public listener may do everything: --allow-anonymous is set")
 	case a.guard == nil:
 		log.Info("nobody is asked for a key: whoever is on this machine may do everything")
-	case a.config.AllowAnonymous:
-		log.Warn("anybody who reaches the admin listener may use it: --allow-anonymous is set")
+	}
+	if a.config.AdminAllowAnonymous {
+		log.Warn("anybody who reaches the admin listener may use it: --admin-allow-anonymous is set")
 	}
 }
 

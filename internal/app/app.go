@@ -50,6 +50,8 @@ type App struct {
 	public      *http.Server
 	patient     *patientListener // of public
 	admin       *http.Server
+	probes      *http.Server // metrics and health alone; nil: none
+	probesAt    string
 	address     string
 	adminAt     string
 	serving     *errgroup.Group
@@ -103,7 +105,10 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if len(redis) > 0 {
 		admin.Redis = redis.ping
 	}
-	return a, a.listen(ctx, api.New(public), api.NewAdmin(admin))
+	if err := a.listen(ctx, api.New(public), api.NewAdmin(admin)); err != nil {
+		return a, err
+	}
+	return a, a.listenForProbes(ctx, api.NewProbes(admin))
 }
 
 func (a *App) onClose(undo func(context.Context) error) { a.closers = append(a.closers, undo) }
@@ -224,7 +229,11 @@ func (a *App) drain(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests still in flight: %w", err), a.public.Close())
 	}
-	err = errors.Join(err, a.admin.Close(), a.serving.Wait())
+	err = errors.Join(err, a.admin.Close())
+	if a.probes != nil {
+		err = errors.Join(err, a.probes.Close())
+	}
+	err = errors.Join(err, a.serving.Wait())
 	a.patient.stopTicking()
 	return err
 }

@@ -23,6 +23,9 @@ const (
 type Config struct {
 	Listen      string // public address; "" is 127.0.0.1 on a free port
 	AdminListen string // admin address; "" is 127.0.0.1 on a free port
+	// MetricsListen is the address of a listener for metrics, health and readiness alone, which the admin listener has too;
+	// "" is none.
+	MetricsListen string
 	// DatabaseURL is postgres://… or sqlite:FILE; "" is sqlite:inventory.db in the working directory.
 	DatabaseURL string
 	// RedisURL is redis://… or rediss://…; for LockRed an odd number of them, three or more, with commas in between.
@@ -30,9 +33,10 @@ type Config struct {
 	RedisURL string
 	Lock     string        // one of the kinds; "" is LockReentrant
 	Access   access.Config // who is let in; the zero value is anybody
-	// AllowAnonymous permits addresses other than loopback where nobody has to show a key: those of the admin listener,
-	// and without Access the public one's.
+	// AllowAnonymous permits another public address than loopback without Access.
 	AllowAnonymous bool
+	// AdminAllowAnonymous permits another admin address than loopback, where nobody ever has to show a key.
+	AdminAllowAnonymous bool
 	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is DefaultMaxReserveFor. Of
 	// tokens without Access.TokenRights.MaxQuantity an order has DefaultTokenQuantity units of a SKU at most.
 	MaxReserveFor time.Duration
@@ -96,8 +100,8 @@ func (c Config) check() error {
 	if _, err := redisOptions(c); err != nil {
 		return err
 	}
-	if err := c.checkAddress(c.Listen, c.Access.Configured()); err != nil {
+	if err := checkAddress(c.Listen, c.Access.Configured() || c.AllowAnonymous, "--allow-anonymous"); err != nil {
 		return err
 	}
-	return c.checkAddress(c.AdminListen, false)
+	return checkAddress(c.AdminListen, c.AdminAllowAnonymous, "--admin-allow-anonymous")
 }
