@@ -30,6 +30,8 @@ type accessFlags struct {
 	AdminAllowAnonymous bool          `help:"Listen on another admin address than loopback. Nobody has to show a key there, and profiles slow the service down: for metrics and health alone there is --metrics-listen."`
 	RateLimit           float64       `help:"Requests per second of each key, of each buyer with a token, and of each address without either. 0 is as many as they like." default:"0"`
 	RateBurst           int           `help:"Requests that each may send at once under --rate-limit. 0 is as many as in a second." default:"0"`
+	AddressRateLimit    float64       `help:"Requests per second of each address by those who do not say who they are, say it wrongly, or ask for what is not there; beyond it, tokens from there are refused unread. Behind a proxy everybody has its address. Default: --rate-limit." placeholder:"NUMBER"`
+	AllowedHosts        []string      `help:"Names, besides localhost and loopback addresses, under which listeners on loopback may be asked where nobody has to show a key: those that a proxy on this machine passes on." placeholder:"NAME"`
 	TLSCert             string        `name:"tls-cert" help:"PEM file of the public listener's certificate and those that vouch for it. SIGHUP has it read again. Default: no TLS." placeholder:"FILE"`
 	TLSKey              string        `name:"tls-key" help:"PEM file of the certificate's private key." placeholder:"FILE"`
 }
@@ -44,6 +46,8 @@ func (f accessFlags) check() error {
 		return errors.New("tokens need all of --jwt-algorithm, --jwt-key and --jwt-audience")
 	case (f.TLSCert == "") != (f.TLSKey == ""):
 		return errors.New("TLS needs both --tls-cert and --tls-key")
+	case f.AddressRateLimit < 0:
+		return errors.New("--address-rate-limit must be 0 or more")
 	case f.RateLimit < 0 || f.RateBurst < 0:
 		return errors.New("--rate-limit and --rate-burst must be 0 or more")
 	case f.RateBurst > 0 && f.RateLimit == 0:
@@ -82,6 +86,7 @@ func (f accessFlags) into(c *app.Config) (err error) {
 	}
 	c.MaxReserveFor = f.MaxReserveFor
 	c.AllowAnonymous, c.AdminAllowAnonymous = f.AllowAnonymous, f.AdminAllowAnonymous
+	c.AddressRateLimit, c.AllowedHosts = f.AddressRateLimit, f.AllowedHosts
 	c.RateLimit, c.RateBurst = f.RateLimit, f.RateBurst
 	c.TLSCert, c.TLSKey = f.TLSCert, f.TLSKey
 	return nil

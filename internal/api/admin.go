@@ -17,6 +17,7 @@ type AdminConfig struct {
 	Database func(context.Context) error // nil error: it answers
 	Redis    func(context.Context) error // nil: there is none
 	Logger   *slog.Logger
+	Hosts    *Hosts // that may be asked for; nil: any
 }
 
 // readyTimeout bounds what a readiness probe waits for.
@@ -27,6 +28,7 @@ const readyTimeout = 2 * time.Second
 // line, which may hold passwords.
 func NewAdmin(c AdminConfig) http.Handler {
 	e := newEcho(c.Logger)
+	e.Use(refuseOtherHosts(c.Hosts))
 	c.probes(e)
 	e.GET("/debug/pprof/*", echo.WrapHandler(http.HandlerFunc(pprof.Index)))
 	e.GET("/debug/pprof/profile", echo.WrapHandler(http.HandlerFunc(pprof.Profile)))

@@ -12,6 +12,7 @@ import (
 // than those who run it.
 func NewProbes(c AdminConfig) http.Handler {
 	e := newEcho(c.Logger)
+	e.Use(refuseOtherHosts(c.Hosts))
 	c.probes(e)
 	return e
 }

@@ -41,19 +41,25 @@ type Config struct {
 	Logger  *slog.Logger
 	Guard   *access.Guard   // nil: everybody may do everything
 	Limiter *access.Limiter // nil: as often as they like
-	Streams Streams
-	Traces  trace.TracerProvider // nil: none
+	// Strangers counts by address those who do not say who they are, or say it wrongly; nil: none.
+	Strangers *access.Limiter
+	Hosts     *Hosts // that may be asked for; nil: any
+	Streams   Streams
+	Traces    trace.TracerProvider // nil: none
 }
 
 // server holds what the handlers of the routes need.
 type server struct {
-	service *stock.Service
-	events  *events.Hub
-	log     *slog.Logger
-	guard   *access.Guard
-	limiter *access.Limiter
-	streams Streams
-	buffers sync.Pool // of *[]byte, for bodies
+	service   *stock.Service
+	events    *events.Hub
+	log       *slog.Logger
+	guard     guard // nil: everybody may do everything
+	limiter   *access.Limiter
+	strangers *access.Limiter
+	hosts     *Hosts
+	origins   http.CrossOriginProtection
+	streams   Streams
+	buffers   sync.Pool // of *[]byte, for bodies
 }
 
 // New returns the public handler.
@@ -61,7 +67,11 @@ func New(c Config) http.Handler { return withRequestID(newPublic(c)) }
 
 func newPublic(c Config) *echo.Echo {
 	s := &server{
-		service: c.Service, events: c.Events, log: c.Logger, guard: c.Guard, limiter: c.Limiter, streams: c.Streams.withDefaults(),
+		service: c.Service, events: c.Events, log: c.Logger, limiter: c.Limiter, strangers: c.Strangers, hosts: c.Hosts,
+		streams: c.Streams.withDefaults(),
+	}
+	if c.Guard != nil {
+		s.guard = c.Guard
 	}
 	s.buffers.New = func() any { return new([]byte) }
 	e := newEcho(s.log)
@@ -70,6 +80,9 @@ func newPublic(c Config) *echo.Echo {
 		e.Use(traced(c.Traces))
 	}
 	e.Use(s.recoverer())
+	if s.strangers != nil {
+		e.Use(s.limitUnrouted)
+	}
 	s.register(e, s.routes())
 	return e
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"inventory/internal/access"
+	"inventory/internal/api"
 )
 
 // checkAddress refuses to listen where strangers could reach a listener that asks nobody for a key, unless that is
@@ -45,6 +46,11 @@ func (a *App) openAccess() (err error) {
 	} else if a.config.RateBurst != 0 {
 		return errors.New("rate burst: needs a rate limit")
 	}
+	if a.strangers = a.limiter; a.config.AddressRateLimit != 0 {
+		if a.strangers, err = access.NewLimiter(a.config.AddressRateLimit, 0); err != nil {
+			return fmt.Errorf("address %w", err)
+		}
+	}
 	a.certificate, err = a.config.openCertificate()
 	return err
 }
@@ -61,6 +67,14 @@ func (a *App) tellWhoIsLetIn() {
 	if a.config.AdminAllowAnonymous {
 		log.Warn("anybody who reaches the admin listener may use it: --admin-allow-anonymous is set")
 	}
+}
+
+// hostsOf are the names that may ask at an address where nobody has to show a key; nil is any.
+func (c Config) hostsOf(address string) *api.Hosts {
+	if !isLoopback(address) {
+		return nil
+	}
+	return api.NewHosts(c.AllowedHosts...)
 }
 
 // Reload reads the files of API keys, of the keys of tokens and of the certificate again, for the requests and connections

@@ -45,6 +45,7 @@ type App struct {
 	lanes       int             // see [stock.Config]
 	guard       *access.Guard   // nil: nobody is asked for a key
 	limiter     *access.Limiter // nil: none
+	strangers   *access.Limiter // by address; nil: none
 	certificate *certificate    // nil: the public listener does not encrypt
 	traces      *tracing        // nil: off
 	public      *http.Server
@@ -97,6 +98,10 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	api.WatchPool(registry, a.store.Pool)
 	public := api.Config{
 		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
+		Strangers: a.strangers,
+	}
+	if a.guard == nil {
+		public.Hosts = a.config.hostsOf(a.config.Listen)
 	}
 	if a.traces != nil {
 		public.Traces = a.traces.provider
@@ -105,9 +110,11 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if len(redis) > 0 {
 		admin.Redis = redis.ping
 	}
+	admin.Hosts = a.config.hostsOf(a.config.AdminListen)
 	if err := a.listen(ctx, api.New(public), api.NewAdmin(admin)); err != nil {
 		return a, err
 	}
+	admin.Hosts = a.config.hostsOf(a.config.MetricsListen)
 	return a, a.listenForProbes(ctx, api.NewProbes(admin))
 }
 

@@ -40,12 +40,15 @@ type Config struct {
 	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is DefaultMaxReserveFor. Of
 	// tokens without Access.TokenRights.MaxQuantity an order has DefaultTokenQuantity units of a SKU at most.
 	MaxReserveFor time.Duration
-	RateLimit     float64       // requests per second of each caller; 0: as many as they like
-	RateBurst     int           // requests that a caller may send at once; 0: as many as in a second
-	TLSCert       string        // PEM file of the public listener's certificate; "": it does not encrypt
-	TLSKey        string        // PEM file of the certificate's key
-	DrainTimeout  time.Duration // for requests in flight when the service stops
-	Logger        *slog.Logger  // nil: none
+	RateLimit     float64 // requests per second of each caller; 0: as many as they like
+	RateBurst     int     // requests that a caller may send at once; 0: as many as in a second
+	// AddressRateLimit is for each address, of those who do not say who they are or say it wrongly; 0: RateLimit.
+	AddressRateLimit float64
+	AllowedHosts     []string      // names under which listeners on loopback may be asked, besides those of loopback
+	TLSCert          string        // PEM file of the public listener's certificate; "": it does not encrypt
+	TLSKey           string        // PEM file of the certificate's key
+	DrainTimeout     time.Duration // for requests in flight when the service stops
+	Logger           *slog.Logger  // nil: none
 }
 
 // Embedded is the Redis URL of the one inside the process.

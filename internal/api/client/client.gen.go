@@ -680,7 +680,8 @@ type ClientInterface interface {
 
 	// WatchEvents Watch live what is sold, in all processes
 	//
-	// A stream (Server-Sent Events) that goes on until the listener leaves or the service stops. Each event has an `id`,
+	// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
+	// service stops. One caller has 16 at a time, or 503 overloaded. Each event has an `id`,
 	// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
 	// one event. Comments keep the connection alive.
 	//
@@ -900,7 +901,8 @@ func (c *Client) Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 
 // WatchEvents Watch live what is sold, in all processes
 //
-// A stream (Server-Sent Events) that goes on until the listener leaves or the service stops. Each event has an `id`,
+// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
+// service stops. One caller has 16 at a time, or 503 overloaded. Each event has an `id`,
 // its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
 // one event. Comments keep the connection alive.
 //
@@ -2011,7 +2013,8 @@ type ClientWithResponsesInterface interface {
 
 	// WatchEventsWithResponse Watch live what is sold, in all processes
 	//
-	// A stream (Server-Sent Events) that goes on until the listener leaves or the service stops. Each event has an `id`,
+	// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
+	// service stops. One caller has 16 at a time, or 503 overloaded. Each event has an `id`,
 	// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
 	// one event. Comments keep the connection alive.
 	//
@@ -2333,6 +2336,11 @@ type WatchEventsResponse401Headers struct {
 	WWWAuthenticate *string
 }
 
+// WatchEventsResponse403Headers the declared response headers of an HTTP 403 response for WatchEvents
+type WatchEventsResponse403Headers struct {
+	RetryAfter *int
+}
+
 // WatchEventsResponse404Headers the declared response headers of an HTTP 404 response for WatchEvents
 type WatchEventsResponse404Headers struct {
 	RetryAfter *int
@@ -2357,6 +2365,8 @@ type WatchEventsResponse struct {
 	ApplicationProblemJSON400 *ProblemAnswer
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
@@ -2367,6 +2377,8 @@ type WatchEventsResponse struct {
 	Headers400 *WatchEventsResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *WatchEventsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *WatchEventsResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *WatchEventsResponse404Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
@@ -2383,6 +2395,11 @@ func (r WatchEventsResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 // GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
 func (r WatchEventsResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
 	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r WatchEventsResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -4332,7 +4349,8 @@ func (c *ClientWithResponses) AuditWithResponse(ctx context.Context, reqEditors 
 
 // WatchEventsWithResponse Watch live what is sold, in all processes
 //
-// A stream (Server-Sent Events) that goes on until the listener leaves or the service stops. Each event has an `id`,
+// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
+// service stops. One caller has 16 at a time, or 503 overloaded. Each event has an `id`,
 // its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
 // one event. Comments keep the connection alive.
 //
@@ -4809,6 +4827,13 @@ func ParseWatchEventsResponse(rsp *http.Response) (*WatchEventsResponse, error) 
 		}
 		response.ApplicationProblemJSON401 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -4853,6 +4878,16 @@ func ParseWatchEventsResponse(rsp *http.Response) (*WatchEventsResponse, error) 
 			headers.WWWAuthenticate = &value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers WatchEventsResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers WatchEventsResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
