@@ -2646,6 +2646,11 @@ type ReadSKUResponse401Headers struct {
 	WWWAuthenticate *string
 }
 
+// ReadSKUResponse403Headers the declared response headers of an HTTP 403 response for ReadSKU
+type ReadSKUResponse403Headers struct {
+	RetryAfter *int
+}
+
 // ReadSKUResponse404Headers the declared response headers of an HTTP 404 response for ReadSKU
 type ReadSKUResponse404Headers struct {
 	RetryAfter *int
@@ -2672,6 +2677,8 @@ type ReadSKUResponse struct {
 	ApplicationProblemJSON400 *ProblemAnswer
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
@@ -2682,6 +2689,8 @@ type ReadSKUResponse struct {
 	Headers400 *ReadSKUResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *ReadSKUResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadSKUResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *ReadSKUResponse404Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
@@ -2703,6 +2712,11 @@ func (r ReadSKUResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 // GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
 func (r ReadSKUResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
 	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadSKUResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -3428,6 +3442,11 @@ type ReadDeductionResponse401Headers struct {
 	WWWAuthenticate *string
 }
 
+// ReadDeductionResponse403Headers the declared response headers of an HTTP 403 response for ReadDeduction
+type ReadDeductionResponse403Headers struct {
+	RetryAfter *int
+}
+
 // ReadDeductionResponse404Headers the declared response headers of an HTTP 404 response for ReadDeduction
 type ReadDeductionResponse404Headers struct {
 	RetryAfter *int
@@ -3454,6 +3473,8 @@ type ReadDeductionResponse struct {
 	ApplicationProblemJSON400 *ProblemAnswer
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
@@ -3464,6 +3485,8 @@ type ReadDeductionResponse struct {
 	Headers400 *ReadDeductionResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *ReadDeductionResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadDeductionResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *ReadDeductionResponse404Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
@@ -3485,6 +3508,11 @@ func (r ReadDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 // GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
 func (r ReadDeductionResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
 	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadDeductionResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -5192,6 +5220,13 @@ func ParseReadSKUResponse(rsp *http.Response) (*ReadSKUResponse, error) {
 		}
 		response.ApplicationProblemJSON401 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5236,6 +5271,16 @@ func ParseReadSKUResponse(rsp *http.Response) (*ReadSKUResponse, error) {
 			headers.WWWAuthenticate = &value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadSKUResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers ReadSKUResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -6091,6 +6136,13 @@ func ParseReadDeductionResponse(rsp *http.Response) (*ReadDeductionResponse, err
 		}
 		response.ApplicationProblemJSON401 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6135,6 +6187,16 @@ func ParseReadDeductionResponse(rsp *http.Response) (*ReadDeductionResponse, err
 			headers.WWWAuthenticate = &value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadDeductionResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers ReadDeductionResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
