@@ -38,9 +38,9 @@ func (d *doors) follow(caller string) (status int, gone <-chan struct{}) {
 func TestListenersOfOneCallerAreBounded(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
-	for i := range 17 {
+	for i := range 33 {
 		want := http.StatusOK
-		if i == 16 {
+		if i == 32 {
 			want = http.StatusServiceUnavailable
 		}
 		if status, _ := d.follow(ann); status != want {

@@ -17,7 +17,7 @@ import (
 const (
 	gather        = 50 * time.Millisecond // how long a batch gathers; the first event after a quiet time waits for nothing
 	mostListeners = 256
-	mostOfCaller  = 16
+	mostOfCaller  = 32
 	forgetProcess = time.Hour // silent for so long, a process is taken for gone
 	mostChanges   = 1 << 16   // SKUs of which it is known whether they are sold out
 )
@@ -28,7 +28,7 @@ type Config struct {
 	Redis     redis.UniversalClient
 	Channel   string       // of Redis; those who share it share their events
 	Listeners int          // at most; 0 is 256
-	PerCaller int          // listeners of one caller at most; 0 is 16
+	PerCaller int          // listeners of one caller at most; 0 is 32
 	Logger    *slog.Logger // nil: none
 }
 

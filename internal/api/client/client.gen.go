@@ -681,7 +681,7 @@ type ClientInterface interface {
 	// WatchEvents Watch live what is sold, in all processes
 	//
 	// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
-	// service stops. One caller has 16 at a time, or 503 overloaded. Each event has an `id`,
+	// service stops. One caller has 32 at a time, or 503 overloaded. Each event has an `id`,
 	// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
 	// one event. Comments keep the connection alive.
 	//
@@ -902,7 +902,7 @@ func (c *Client) Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 // WatchEvents Watch live what is sold, in all processes
 //
 // A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
-// service stops. One caller has 16 at a time, or 503 overloaded. Each event has an `id`,
+// service stops. One caller has 32 at a time, or 503 overloaded. Each event has an `id`,
 // its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
 // one event. Comments keep the connection alive.
 //
@@ -2014,7 +2014,7 @@ type ClientWithResponsesInterface interface {
 	// WatchEventsWithResponse Watch live what is sold, in all processes
 	//
 	// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
-	// service stops. One caller has 16 at a time, or 503 overloaded. Each event has an `id`,
+	// service stops. One caller has 32 at a time, or 503 overloaded. Each event has an `id`,
 	// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
 	// one event. Comments keep the connection alive.
 	//
@@ -4378,7 +4378,7 @@ func (c *ClientWithResponses) AuditWithResponse(ctx context.Context, reqEditors 
 // WatchEventsWithResponse Watch live what is sold, in all processes
 //
 // A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
-// service stops. One caller has 16 at a time, or 503 overloaded. Each event has an `id`,
+// service stops. One caller has 32 at a time, or 503 overloaded. Each event has an `id`,
 // its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
 // one event. Comments keep the connection alive.
 //
