@@ -29,7 +29,8 @@ COPY --from=build /inventory /usr/local/bin/inventory
 USER 65532:65532
 WORKDIR /data
 
-EXPOSE 8080
+# 9090 is for --metrics-listen.
+EXPOSE 8080 9090
 # Readiness is on the admin listener, which stays on the container's loopback.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 \
 	CMD ["wget", "-q", "-O", "/dev/null", "http://127.0.0.1:8081/readyz"]

@@ -3,44 +3,75 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+	"time"
 
 	"inventory/internal/access"
 	"inventory/internal/app"
+	"inventory/internal/stock"
 )
 
 // accessFlags say who may use the service, how often, and how it is reached.
 type accessFlags struct {
-	APIKeys        string  `name:"api-keys" env:"INVENTORY_API_KEYS_FILE" help:"File of the API keys that are let in, a line each of name, scope, id and hash: see inventory key new. SIGHUP has it read again. Default: none." placeholder:"FILE"`
-	JWTAlgorithm   string  `name:"jwt-algorithm" help:"Algorithm that buyers' tokens are signed with: EdDSA, ES256, RS256 or HS256. Default: no tokens." enum:",EdDSA,ES256,RS256,HS256" default:"" placeholder:"NAME"`
-	JWTKey         string  `name:"jwt-key" help:"PEM file of the public keys to check tokens with, of which one has to fit; for HS256 a file with the secret, 32 bytes or more. SIGHUP has it read again." placeholder:"FILE"`
-	JWTAudience    string  `name:"jwt-audience" help:"Audience that a token must be for." placeholder:"TEXT"`
-	JWTIssuer      string  `name:"jwt-issuer" help:"Issuer that a token must be from. Default: any that has the key." placeholder:"TEXT"`
-	AllowAnonymous bool    `help:"Listen on other addresses than loopback also where nobody has to show a key: on the admin listener, and without --api-keys and --jwt-key on the public one."`
-	RateLimit      float64 `help:"Requests per second of each key, of each buyer with a token, and of each address without either. 0 is as many as they like." default:"0"`
-	RateBurst      int     `help:"Requests that each may send at once under --rate-limit. 0 is as many as in a second." default:"0"`
-	TLSCert        string  `name:"tls-cert" help:"PEM file of the public listener's certificate and those that vouch for it. Default: no TLS." placeholder:"FILE"`
-	TLSKey         string  `name:"tls-key" help:"PEM file of the certificate's private key." placeholder:"FILE"`
+	APIKeys             string        `name:"api-keys" env:"INVENTORY_API_KEYS,INVENTORY_API_KEYS_FILE" help:"File of the API keys that are let in, a line each of name, scope, id and hash: see inventory key new. SIGHUP has it read again. Default: none." placeholder:"FILE"`
+	JWTAlgorithm        string        `name:"jwt-algorithm" help:"Algorithm that buyers' tokens are signed with: EdDSA, ES256, RS256 or HS256. Default: no tokens." enum:",EdDSA,ES256,RS256,HS256" default:"" placeholder:"NAME"`
+	JWTKey              string        `name:"jwt-key" help:"PEM file of the public keys to check tokens with, of which one has to fit; for HS256 a file with the secret, 32 bytes or more. SIGHUP has it read again." placeholder:"FILE"`
+	JWTAudience         string        `name:"jwt-audience" help:"Audience that a token must be for." placeholder:"TEXT"`
+	JWTIssuer           string        `name:"jwt-issuer" help:"Issuer that a token must be from. Default: any that has the key." placeholder:"TEXT"`
+	TokensMay           string        `name:"tokens-may" help:"What tokens may do beyond reserving, deducting, reading and giving back what is reserved: commit, to keep what is reserved; return, to give back what is committed; or commit,return. Default: neither, that takes a key." placeholder:"RIGHTS"`
+	TokensMaxQuantity   int64         `name:"tokens-max-quantity" help:"Units that an order of a token may have of a SKU without max_quantity, 1 to 1000000." default:"10"`
+	MaxReserveFor       time.Duration `help:"How long a reservation lasts at most of a SKU without max_reserve_for, 1s to 720h." default:"1h"`
+	AllowAnonymous      bool          `help:"Listen on another public address than loopback also without --api-keys and --jwt-key, where nobody has to show a key."`
+	AdminAllowAnonymous bool          `help:"Listen on another admin address than loopback. Nobody has to show a key there, and profiles slow the service down: for metrics and health alone there is --metrics-listen."`
+	RateLimit           float64       `help:"Requests per second of each key, of each buyer with a token, and of each address without either. 0 is as many as they like." default:"0"`
+	RateBurst           int           `help:"Requests that each may send at once under --rate-limit. 0 is as many as in a second." default:"0"`
+	AddressRateLimit    float64       `help:"Requests per second of each address by those who do not say who they are, say it wrongly, or ask for what is not there; beyond it, tokens from there are refused unread. Behind a proxy everybody has its address. Default: --rate-limit." placeholder:"NUMBER"`
+	AllowedHosts        []string      `help:"Names, besides localhost and loopback addresses, under which listeners on loopback may be asked where nobody has to show a key: those that a proxy on this machine passes on." placeholder:"NAME"`
+	TLSCert             string        `name:"tls-cert" help:"PEM file of the public listener's certificate and those that vouch for it. SIGHUP has it read again. Default: no TLS." placeholder:"FILE"`
+	TLSKey              string        `name:"tls-key" help:"PEM file of the certificate's private key." placeholder:"FILE"`
 }
 
 // check tells which flags lack another.
 func (f accessFlags) check() error {
 	tokens := f.tokens()
 	switch {
+	case access.IsKey(f.APIKeys):
+		return errors.New("--api-keys is a file of the lines that let keys in, and this is a key itself")
 	case tokens != (access.TokenConfig{}) && (f.JWTAlgorithm == "" || f.JWTKey == "" || f.JWTAudience == ""):
 		return errors.New("tokens need all of --jwt-algorithm, --jwt-key and --jwt-audience")
 	case (f.TLSCert == "") != (f.TLSKey == ""):
 		return errors.New("TLS needs both --tls-cert and --tls-key")
+	case f.AddressRateLimit < 0:
+		return errors.New("--address-rate-limit must be 0 or more")
 	case f.RateLimit < 0 || f.RateBurst < 0:
 		return errors.New("--rate-limit and --rate-burst must be 0 or more")
 	case f.RateBurst > 0 && f.RateLimit == 0:
 		return errors.New("--rate-burst needs --rate-limit")
+	case f.TokensMay != "" && tokens == (access.TokenConfig{}):
+		return errors.New("--tokens-may needs tokens: --jwt-algorithm, --jwt-key and --jwt-audience")
+	case f.TokensMaxQuantity < 1 || f.TokensMaxQuantity > stock.MaxQuantity:
+		return fmt.Errorf("--tokens-max-quantity must be 1 to %d", stock.MaxQuantity)
+	case !stock.CheckReserve(f.MaxReserveFor):
+		return fmt.Errorf("--max-reserve-for must be %s to %vh", stock.MinReserve, stock.MaxReserve.Hours())
 	default:
-		return nil
+		_, err := f.rights()
+		return err
 	}
+}
+
+// rights are those of tokens.
+func (f accessFlags) rights() (access.Rights, error) {
+	rights, err := access.ParseRights(f.TokensMay)
+	if err != nil {
+		return rights, fmt.Errorf("--tokens-may %w", err)
+	}
+	rights.MaxQuantity = f.TokensMaxQuantity
+	return rights, nil
 }
 
 func (f accessFlags) tokens() access.TokenConfig {
@@ -48,17 +79,23 @@ func (f accessFlags) tokens() access.TokenConfig {
 }
 
 // into puts the flags into a configuration.
-func (f accessFlags) into(c *app.Config) {
+func (f accessFlags) into(c *app.Config) (err error) {
 	c.Access = access.Config{KeysFile: f.APIKeys, Tokens: f.tokens()}
-	c.AllowAnonymous = f.AllowAnonymous
+	if c.Access.TokenRights, err = f.rights(); err != nil {
+		return err
+	}
+	c.MaxReserveFor = f.MaxReserveFor
+	c.AllowAnonymous, c.AdminAllowAnonymous = f.AllowAnonymous, f.AdminAllowAnonymous
+	c.AddressRateLimit, c.AllowedHosts = f.AddressRateLimit, f.AllowedHosts
 	c.RateLimit, c.RateBurst = f.RateLimit, f.RateBurst
 	c.TLSCert, c.TLSKey = f.TLSCert, f.TLSKey
+	return nil
 }
 
-// reloadOnHangup has a service read its keys again at every SIGHUP, until stop returns. Where it has none, SIGHUP ends
+// reloadOnHangup has a service read its keys and its certificate again at every SIGHUP, until stop returns. Where it has none, SIGHUP ends
 // the process, as it does by itself.
 func reloadOnHangup(ctx context.Context, a *app.App, config app.Config, log *slog.Logger) (stop func()) {
-	if !config.Access.Configured() {
+	if !config.Reloads() {
 		return func() {}
 	}
 	hangups := make(chan os.Signal, 1)
@@ -67,11 +104,11 @@ func reloadOnHangup(ctx context.Context, a *app.App, config app.Config, log *slo
 	go func() {
 		defer close(reloading)
 		for range hangups {
-			if err := a.ReloadAccess(); err != nil {
-				log.ErrorContext(ctx, "the keys stay as they were", "error", err)
+			if err := a.Reload(); err != nil {
+				log.ErrorContext(ctx, "keys or certificate stay as they were", "error", strings.ReplaceAll(err.Error(), "\n", "; "))
 				continue
 			}
-			log.InfoContext(ctx, "the keys were read again")
+			log.InfoContext(ctx, "keys and certificate were read again")
 		}
 	}()
 	return func() {

@@ -46,7 +46,7 @@ func TestWhatCannotWorkIsToldInOneLine(t *testing.T) {
 		{[]string{"demo", "--stock", "-1"}, "--stock"},
 		{[]string{"demo", "--url", "http://127.0.0.1:1"}, "--database-url"},
 		{[]string{"serve", "--database-url", file, "--listen", "0.0.0.0:0"}, "--allow-anonymous"},
-		{[]string{"serve", "--database-url", file, "--admin-listen", ":0"}, "--allow-anonymous"},
+		{[]string{"serve", "--database-url", file, "--admin-listen", ":0"}, "--admin-allow-anonymous"},
 		{[]string{"serve", "--database-url", file, "--listen", "nowhere"}, "HOST:PORT"},
 		{[]string{"serve", "--database-url", "postgres://u:" + canary + "@127.0.0.1:1/x"}, "reach PostgreSQL"},
 		{[]string{"serve", "--database-url", "postgres://u:" + canary + "@[bad/x"}, "database URL"},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"inventory/internal/access"
 	"inventory/internal/cli"
@@ -32,27 +31,9 @@ func (c *keyNewCommand) Run(s cli.Streams) error {
 		_, err = fmt.Fprintf(s.Out, "%s\n%s\n", key, line)
 		return err
 	}
-	if err := appendLine(c.File, line); err != nil {
+	if err := access.AddKey(c.File, line); err != nil {
 		return err // and the key, which nobody has seen, is worth nothing
 	}
 	_, err = fmt.Fprintln(s.Out, key)
 	return err
-}
-
-// keyFileMode lets the service read the file that an operator made. It holds hashes, and no secret.
-const keyFileMode = 0o644
-
-func appendLine(file, line string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, keyFileMode)
-	if err != nil {
-		return fmt.Errorf("API keys: %w", err)
-	}
-	if _, err := f.WriteString(line + "\n"); err != nil {
-		f.Close()
-		return fmt.Errorf("API keys: %w", err)
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("API keys: %w", err)
-	}
-	return nil
 }

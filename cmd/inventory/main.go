@@ -23,6 +23,14 @@ type commands struct {
 	Outbox  outboxCommand  `cmd:"" help:"List what became of orders, for programs that pass it on to a queue."`
 }
 
+// BeforeResolve has kong look at the settings before it uses them.
+func (*commands) BeforeResolve(parsed *kong.Context, s cli.Streams) error {
+	return cli.CheckSettings(parsed, prefix, s)
+}
+
+// prefix begins the names of variables in the environment.
+const prefix = "INVENTORY"
+
 func main() {
 	cli.Main(&commands{}, options()...)
 }
@@ -31,6 +39,6 @@ func options() []kong.Option {
 	return []kong.Option{
 		kong.Name("inventory"),
 		kong.Description("Sells stock that everyone wants at the same second: exactly once, never below zero."),
-		kong.DefaultEnvars("INVENTORY"),
+		kong.DefaultEnvars(prefix),
 	}
 }

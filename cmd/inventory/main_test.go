@@ -64,8 +64,14 @@ type result struct {
 // invoke runs the program inside the test.
 func invoke(t *testing.T, args ...string) result {
 	t.Helper()
+	return invokeIn(t.Context(), t, args...)
+}
+
+// invokeIn is invoke until a context ends.
+func invokeIn(ctx context.Context, t *testing.T, args ...string) result {
+	t.Helper()
 	var out, errs bytes.Buffer
-	code := run(t.Context(), args, cli.Streams{Out: &out, Err: &errs})
+	code := run(ctx, args, cli.Streams{Out: &out, Err: &errs})
 	return result{code, out.String(), errs.String()}
 }
 

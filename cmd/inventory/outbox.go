@@ -25,7 +25,7 @@ type (
 	outboxOff  struct{ databaseFlag }
 	outboxRead struct {
 		databaseFlag
-		After  string        `help:"Cursor of the last line that was dealt with. Default: from the beginning." placeholder:"CURSOR"`
+		After  string        `help:"Cursor of the last line that was dealt with. Default: from the beginning." placeholder:"CURSOR" mayBeEmpty:""`
 		Limit  int           `help:"Lines at most; 0 is all." placeholder:"LINES" default:"0"`
 		Follow bool          `help:"Wait for more, until SIGTERM or SIGINT."`
 		Poll   time.Duration `help:"Time between two looks with --follow, such as 500ms." default:"500ms"`

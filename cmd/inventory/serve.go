@@ -27,6 +27,7 @@ type serveCommand struct {
 	logFlags
 	Listen         string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
 	AdminListen    string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
+	MetricsListen  string        `help:"Address of metrics and health alone, HOST:PORT, for Prometheus and probes on other machines. Default: the admin listener alone has them." placeholder:"HOST:PORT"`
 	MaxConnections int           `help:"Connections to the public API at most. A new one takes the place of the one that has been without a request for longest." placeholder:"N" default:"10000"`
 	AnswerWithin   time.Duration `help:"Time after which nothing is written for a request any more, from when it was read, such as 2s. Whoever got no answer by then may take the next one as final." default:"2s"`
 	DrainTimeout   time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
@@ -54,10 +55,12 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	log := c.logger(s.Err)
 	app.SpendMemory(log)
 	config := app.Config{
-		Listen: c.Listen, AdminListen: c.AdminListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
+		Listen: c.Listen, AdminListen: c.AdminListen, MetricsListen: c.MetricsListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
 		Lock: c.Lock, MaxConnections: c.MaxConnections, AnswerWithin: c.AnswerWithin, DrainTimeout: c.DrainTimeout, Logger: log,
 	}
-	c.accessFlags.into(&config)
+	if err := c.accessFlags.into(&config); err != nil {
+		return err
+	}
 	a, err := app.Start(ctx, config)
 	if err != nil {
 		return err

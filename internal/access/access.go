@@ -13,6 +13,7 @@ import (
 	"errors"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // Scope is what a caller may do. The zero Scope may do nothing.
@@ -51,16 +52,20 @@ type Caller struct {
 	// ID is for limits and logs, different for every key and every buyer; "" where nobody has to say who they are.
 	ID    string
 	Scope Scope
-	Buyer string // the one buyer that it acts for; "" is any
+	Buyer string    // the one buyer that it acts for; "" is any
+	Until time.Time // when it is no longer let in; zero: not by itself
+	Rights
 }
 
 // Anybody is the caller of a service that asks for no key.
-func Anybody() Caller { return Caller{Scope: ScopeAdmin} }
+func Anybody() Caller { return Caller{Scope: ScopeAdmin, Rights: all} }
 
 // Config says who is let in. The zero Config lets nobody in.
 type Config struct {
 	KeysFile string // of API keys; "" is none
 	Tokens   TokenConfig
+	// TokenRights are those of every token. Keys have all rights.
+	TokenRights Rights
 }
 
 // Configured tells whether there is anybody to let in.
@@ -75,7 +80,8 @@ type Guard struct {
 // known is what the files said.
 type known struct {
 	keys   keys
-	tokens *tokens // nil: none
+	tokens *tokens       // nil: none
+	gone   chan struct{} // closed when the files say something else
 }
 
 // NewGuard reads the files of a configuration.
@@ -86,7 +92,7 @@ func NewGuard(c Config) (*Guard, error) {
 
 // Reload reads the files again. After an error what was known before stays.
 func (g *Guard) Reload() error {
-	var k known
+	k := known{gone: make(chan struct{})}
 	var err error
 	if g.config.KeysFile != "" {
 		if k.keys, err = readKeys(g.config.KeysFile); err != nil {
@@ -94,13 +100,18 @@ func (g *Guard) Reload() error {
 		}
 	}
 	if g.config.Tokens != (TokenConfig{}) {
-		if k.tokens, err = newTokens(g.config.Tokens); err != nil {
+		if k.tokens, err = newTokens(g.config.Tokens, g.config.TokenRights); err != nil {
 			return err
 		}
 	}
-	g.known.Store(&k)
+	if before := g.known.Swap(&k); before != nil {
+		close(before.gone)
+	}
 	return nil
 }
+
+// Changed is closed when the files are read again: who was let in before may not be any more.
+func (g *Guard) Changed() <-chan struct{} { return g.known.Load().gone }
 
 // Why a caller is not let in.
 var (
@@ -110,17 +121,31 @@ var (
 	errNoTokens   = errors.New("tokens are not accepted here")
 )
 
+// Costs tells whether Authenticate has to check a signature.
+func (g *Guard) Costs(authorization string) bool {
+	credential, ok := bearer(authorization)
+	return ok && !IsKey(credential) && g.known.Load().tokens != nil
+}
+
+// bearer is what follows the name of the scheme.
+func bearer(authorization string) (credential string, ok bool) {
+	const scheme = "Bearer "
+	if len(authorization) <= len(scheme) || !strings.EqualFold(authorization[:len(scheme)], scheme) {
+		return "", false
+	}
+	return authorization[len(scheme):], true
+}
+
 // Authenticate tells who sends an Authorization header. It takes an API key a fraction of a microsecond and no
 // allocation; a token costs its signature, a tenth of a millisecond or so, so the busiest callers should have keys.
 func (g *Guard) Authenticate(authorization string) (Caller, error) {
 	if authorization == "" {
 		return Caller{}, ErrMissing
 	}
-	const bearer = "Bearer "
-	if len(authorization) <= len(bearer) || !strings.EqualFold(authorization[:len(bearer)], bearer) {
+	credential, ok := bearer(authorization)
+	if !ok {
 		return Caller{}, errScheme
 	}
-	credential := authorization[len(bearer):]
 	known := g.known.Load()
 	if key, ok := strings.CutPrefix(credential, keyPrefix); ok {
 		return known.keys.caller(key)

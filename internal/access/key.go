@@ -61,6 +61,9 @@ func NewKey(name string, scope Scope) (apiKey, line string, err error) {
 	return keyPrefix + id + "_" + secret, line, nil
 }
 
+// IsKey tells whether a text looks like an API key, which belongs into no file, log or flag.
+func IsKey(text string) bool { return strings.HasPrefix(text, keyPrefix) }
+
 const mostName = 64
 
 var errName = errors.New("the name must be 1 to 64 of A-Z a-z 0-9 . _ -")

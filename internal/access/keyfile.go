@@ -61,6 +61,6 @@ func (k keys) add(fields []string) error {
 	if !ok || err != nil || len(sum) != len(hash{}) {
 		return errors.New("the hash must be sha256: and 64 hexadecimal digits; a key itself does not belong here")
 	}
-	k[id] = key{hash: hash(sum), caller: Caller{ID: "key " + id + " " + name, Scope: scope}}
+	k[id] = key{hash: hash(sum), caller: Caller{ID: "key " + id + " " + name, Scope: scope, Rights: all}}
 	return nil
 }

@@ -63,11 +63,21 @@ func (l *Limiter) Take(caller string) Verdict { return l.takeAt(caller, time.Now
 
 func (l *Limiter) takeAt(caller string, now time.Time) Verdict {
 	bucket := l.bucket(caller, now)
-	v := Verdict{OK: bucket.AllowN(now, 1)}
-	tokens := bucket.TokensAt(now)
-	v.Left = int(max(0, tokens))
-	v.Full = l.timeFor(float64(l.burst) - tokens)
-	if !v.OK {
+	ok := bucket.AllowN(now, 1)
+	return l.verdict(ok, bucket.TokensAt(now))
+}
+
+// Look tells what Take would say, and takes nothing.
+func (l *Limiter) Look(caller string) Verdict { return l.lookAt(caller, time.Now()) }
+
+func (l *Limiter) lookAt(caller string, now time.Time) Verdict {
+	tokens := l.bucket(caller, now).TokensAt(now)
+	return l.verdict(tokens >= 1, tokens)
+}
+
+func (l *Limiter) verdict(ok bool, tokens float64) Verdict {
+	v := Verdict{OK: ok, Left: int(max(0, tokens)), Full: l.timeFor(float64(l.burst) - tokens)}
+	if !ok {
 		v.Retry = l.timeFor(1 - tokens)
 	}
 	return v

@@ -44,9 +44,10 @@ const (
 type tokens struct {
 	parser *jwt.Parser
 	keys   jwt.VerificationKeySet
+	rights Rights
 }
 
-func newTokens(c TokenConfig) (*tokens, error) {
+func newTokens(c TokenConfig, rights Rights) (*tokens, error) {
 	switch {
 	case !slices.Contains(Algorithms(), c.Algorithm):
 		return nil, fmt.Errorf("JWT algorithm: must be one of %s", strings.Join(Algorithms(), ", "))
@@ -74,7 +75,7 @@ func newTokens(c TokenConfig) (*tokens, error) {
 	if c.Issuer != "" {
 		options = append(options, jwt.WithIssuer(c.Issuer))
 	}
-	return &tokens{jwt.NewParser(options...), jwt.VerificationKeySet{Keys: keys}}, nil
+	return &tokens{jwt.NewParser(options...), jwt.VerificationKeySet{Keys: keys}, rights}, nil
 }
 
 // secret reads the secret of HS256. A PEM file would be somebody's public key: everybody could sign with it.
@@ -137,20 +138,20 @@ var (
 
 // caller finds the buyer that a token is of.
 func (t *tokens) caller(text string) (Caller, error) {
-	var claims jwt.RegisteredClaims
+	var claims tokenClaims
 	if _, err := t.parser.ParseWithClaims(text, &claims, t.keysFor); err != nil {
 		return Caller{}, reason(err)
 	}
 	if stock.CheckBuyerID(claims.Subject) != nil {
 		return Caller{}, errClaims
 	}
-	return Caller{ID: "buyer " + claims.Subject, Scope: ScopeBuyer, Buyer: claims.Subject}, nil
+	return Caller{ID: "buyer " + claims.Subject, Scope: ScopeBuyer, Buyer: claims.Subject, Until: claims.ExpiresAt.Add(tokenLeeway), Rights: t.rights}, nil
 }
 
 // keysFor returns the keys to check a token with. RFC 7515 has a token refused whose critical headers are not understood,
 // and we understand none.
 func (t *tokens) keysFor(token *jwt.Token) (any, error) {
-	if _, critical := token.Header["crit"]; critical {
+	if _, critical := token.Header["crit"]; critical || !plainHeader(token.Raw) {
 		return nil, errToken
 	}
 	return t.keys, nil

@@ -28,6 +28,7 @@ import (
 type doors struct {
 	*site
 	credentials map[string]string
+	keysFile    string
 }
 
 // The callers. What each may do is in wantedStatus.
@@ -43,6 +44,7 @@ const (
 	unsigned      = "alg none"
 	wrongAudience = "wrong audience"
 	eternal       = "no expiry"
+	dying         = "JWT about to expire"
 )
 
 func openDoors(t *testing.T, config app.Config) *doors {
@@ -58,6 +60,8 @@ func openDoors(t *testing.T, config app.Config) *doors {
 	config.Access = access.Config{
 		KeysFile: keep(t, "keys", []byte(shopLine+"\n"+adminLine+"\n")),
 		Tokens:   access.TokenConfig{Algorithm: "EdDSA", KeyFile: keep(t, "jwt.pem", publicPEM), Audience: "inventory"},
+
+		TokenRights: config.Access.TokenRights,
 	}
 	token := func(method jwt.SigningMethod, key any, change func(jwt.MapClaims)) string {
 		t.Helper()
@@ -73,7 +77,8 @@ func openDoors(t *testing.T, config app.Config) *doors {
 	as := func(name string, value any) func(jwt.MapClaims) {
 		return func(c jwt.MapClaims) { c[name] = value }
 	}
-	return &doors{openWith(t, config), map[string]string{
+	site := openWith(t, config)
+	return &doors{site, map[string]string{
 		nobody:        "",
 		shop:          shopKey,
 		operator:      adminKey,
@@ -85,7 +90,9 @@ func openDoors(t *testing.T, config app.Config) *doors {
 		unsigned:      token(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, as("sub", "ann")),
 		wrongAudience: token(ed, private, as("aud", "another")),
 		eternal:       token(ed, private, func(c jwt.MapClaims) { delete(c, "exp") }),
-	}}
+		// Good for the leeway of clocks, less what has passed of it: some seconds.
+		dying: token(ed, private, as("exp", time.Now().Add(-26*time.Second).Unix())),
+	}, config.Access.KeysFile}
 }
 
 func keep(t *testing.T, name string, content []byte) (file string) {
@@ -131,6 +138,7 @@ func (d *doors) begin(caller, method, path, body string) answer {
 type sample struct {
 	path, body string
 	anns       bool // it is about a deduction of ann's, which other buyers must not see
+	keys       bool // it takes a key
 	stream     bool // its answer does not end
 }
 
@@ -149,7 +157,7 @@ func samples() map[string]sample {
 		"GET /v1/skus/:sku":                              {path: "/v1/skus/shoe"},
 		"POST /v1/skus/:sku/deductions":                  {path: "/v1/skus/shoe/deductions", body: `{"order_id":"NEW","quantity":1}`},
 		"GET /v1/skus/:sku/deductions/:order_id":         {path: "/v1/skus/shoe/deductions/of-ann", anns: true},
-		"POST /v1/skus/:sku/deductions/:order_id/commit": {path: "/v1/skus/shoe/deductions/of-ann/commit", anns: true},
+		"POST /v1/skus/:sku/deductions/:order_id/commit": {path: "/v1/skus/shoe/deductions/of-ann/commit", keys: true},
 		"POST /v1/skus/:sku/deductions/:order_id/cancel": {path: "/v1/skus/shoe/deductions/gone-of-ann/cancel", anns: true},
 		"POST /v1/orders":                                {path: "/v1/orders", body: `{"order_id":"NEW","lines":[{"sku":"shoe","quantity":1}]}`},
 		"POST /v1/skus/:sku/restock":                     {path: "/v1/skus/shoe/restock", body: `{"ref":"NEW","quantity":1}`},
@@ -171,6 +179,8 @@ func wantedStatus(caller string, r api.Route, s sample) int {
 		return http.StatusUnauthorized
 	case r.Admin && caller != operator:
 		return http.StatusForbidden
+	case s.keys && caller != operator && caller != shop:
+		return http.StatusForbidden
 	case s.anns && caller == bob:
 		return http.StatusNotFound
 	default:
@@ -182,8 +192,8 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
 	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":1000}`), 201, "")
-	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"of-ann","quantity":1}`), 201, "")
-	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"gone-of-ann","quantity":1}`), 201, "")
+	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")
+	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"gone-of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")
 	all := samples()
 	for i, r := range api.Routes() {
 		s, ok := all[r.Method+" "+r.Path]
@@ -191,6 +201,9 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 			t.Errorf("%s %s has no sample request", r.Method, r.Path)
 		}
 		for caller := range d.credentials {
+			if caller == dying {
+				continue // may live or not
+			}
 			once := strings.NewReplacer("NEW", strings.ReplaceAll(caller, " ", "-")+strconv.Itoa(i))
 			ask := d.as
 			if s.stream {
@@ -297,7 +310,6 @@ func TestTokensActForTheirBuyerAlone(t *testing.T) {
 	annsOwn := `{"sku":"shoe","order_id":"a1","buyer_id":"ann","quantity":1,"status":"committed"}`
 	d.want(d.as(ann, "POST", deductions, `{"order_id":"a1","quantity":1}`), 201, annsOwn)
 	d.want(d.as(ann, "POST", deductions, `{"order_id":"a1","buyer_id":"ann","quantity":1}`), 200, annsOwn)
-	d.want(d.as(shop, "POST", deductions, `{"order_id":"a1","buyer_id":"ann","quantity":1}`), 200, annsOwn)
 	for _, body := range []string{
 		`{"order_id":"a2","buyer_id":"bob","quantity":1}`, `{"order_id":"a2","buyer_id":"ANN","quantity":1}`,
 		`{"order_id":"a2","buyer_id":"b\u006fb","quantity":1}`,
@@ -305,15 +317,13 @@ func TestTokensActForTheirBuyerAlone(t *testing.T) {
 		d.wantProblem(d.as(ann, "POST", deductions, body), 403, "forbidden", "buyer_id")
 	}
 	d.wantProblem(d.as(ann, "POST", deductions, `{"order_id":"a2","buyer_id":"","quantity":1}`), 400, "invalid_request", "buyer_id")
-	d.wantProblem(d.as(bob, "POST", deductions, `{"order_id":"a1","quantity":1}`), 422, "order_id_reused")
 
-	for _, verb := range []string{"/a1/commit", "/a1/cancel"} {
-		d.wantProblem(d.as(bob, "POST", deductions+verb, ""), 404, "unknown_deduction")
-	}
+	d.wantProblem(d.as(bob, "POST", deductions+"/a1/cancel", ""), 404, "unknown_deduction")
+	d.wantProblem(d.as(bob, "POST", deductions+"/a1/commit", ""), 403, "forbidden") // whether or not it is there
 	const lines = `"lines":[{"sku":"shoe","quantity":1}]}`
 	d.wantProblem(d.as(ann, "POST", "/v1/orders", `{"order_id":"o1","buyer_id":"bob",`+lines), 403, "forbidden", "buyer_id")
 	d.want(d.as(ann, "POST", "/v1/orders", `{"order_id":"o1",`+lines), 201, "")
-	d.wantProblem(d.as(bob, "POST", "/v1/orders", `{"order_id":"o1",`+lines), 422, "order_id_reused")
+	d.want(d.as(bob, "POST", "/v1/orders", `{"order_id":"o1",`+lines), 201, "")
 
 	// To another buyer a deduction looks as if it did not exist.
 	hidden := d.as(bob, "GET", deductions+"/a1", "")
@@ -368,7 +378,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	if err := os.WriteFile(file, []byte(other), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.app.ReloadAccess(); err != nil {
+	if err := s.app.Reload(); err != nil {
 		t.Fatal(err)
 	}
 	s.wantProblem(s.sendWith(header, "GET", "/v1/skus/shoe", ""), 401, "unauthenticated")

@@ -8,7 +8,6 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // AdminConfig holds what the admin handler is made of.
@@ -18,6 +17,7 @@ type AdminConfig struct {
 	Redis    func(context.Context) error // nil error: it answers; nil: there is none
 	Locks    func(context.Context) error // nil error: they work; nil: there are none
 	Logger   *slog.Logger
+	Hosts    *Hosts // that may be asked for; nil: any
 }
 
 // NewAdmin returns the admin handler: /metrics, /healthz, /readyz, /debug/pprof. It has no access control and
@@ -25,9 +25,8 @@ type AdminConfig struct {
 // line, which may hold passwords.
 func NewAdmin(c AdminConfig) http.Handler {
 	e := newEcho(c.Logger)
-	e.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{})))
-	e.GET("/healthz", func(c echo.Context) error { return c.String(http.StatusOK, "ok\n") })
-	e.GET("/readyz", c.readyHandler())
+	e.Use(refuseOtherHosts(c.Hosts))
+	c.probes(e)
 	e.GET("/debug/pprof/*", echo.WrapHandler(http.HandlerFunc(pprof.Index)))
 	e.GET("/debug/pprof/profile", echo.WrapHandler(http.HandlerFunc(pprof.Profile)))
 	e.GET("/debug/pprof/symbol", echo.WrapHandler(http.HandlerFunc(pprof.Symbol)))

@@ -50,13 +50,27 @@ func namedBuyer(c echo.Context) (string, error) {
 
 func forbidden(message string) error { return &stock.Error{Code: codeForbidden, Message: message} }
 
+// guard tells who calls: an [access.Guard].
+type guard interface {
+	Authenticate(authorization string) (access.Caller, error)
+	Costs(authorization string) bool
+	Changed() <-chan struct{}
+}
+
 // admit lets those callers through to a handler whom a policy admits, as often as they may call. Who does not say who
-// they are, or says it wrongly, is counted by address.
+// they are, or says it wrongly, is counted by address, and an address that has said too much is not listened to where
+// listening costs something.
 func (s *server) admit(p policy, handler echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
+		if err := s.refuseOtherPages(c.Request()); err != nil {
+			return err
+		}
 		var caller access.Caller
 		var unknown error
 		if p != public {
+			if err := s.refuseCostly(c); err != nil {
+				return err
+			}
 			caller, unknown = s.identify(c.Request())
 		}
 		if err := s.limit(c, caller); err != nil {
@@ -66,8 +80,8 @@ func (s *server) admit(p policy, handler echo.HandlerFunc) echo.HandlerFunc {
 			c.Response().Header().Set(echo.HeaderWWWAuthenticate, challenge(unknown))
 			return &stock.Error{Code: codeUnauthenticated, Message: unknown.Error()}
 		}
-		if !p.admits(caller.Scope) {
-			return forbidden("this takes a key of the scope admin")
+		if refusal := p.refusal(caller); refusal != "" {
+			return forbidden(refusal)
 		}
 		return handler(&call{c, caller})
 	}
@@ -90,6 +104,21 @@ func (s *server) identify(r *http.Request) (access.Caller, error) {
 	}
 }
 
+// refuseCostly refuses a token unread from an address that has sent too many that were not good: to check one costs a
+// thousand times what this does. Keys are looked up all the same, which costs no more than to count them.
+func (s *server) refuseCostly(c echo.Context) error {
+	if s.guard == nil || s.strangers == nil {
+		return nil
+	}
+	if given := c.Request().Header[echo.HeaderAuthorization]; len(given) != 1 || !s.guard.Costs(given[0]) {
+		return nil
+	}
+	if verdict := s.strangers.Look(addressOf(c.Request())); !verdict.OK {
+		return tellLimit(c, s.strangers, verdict)
+	}
+	return nil
+}
+
 // challenge is what RFC 6750 answers to a request without a credential, and to one whose credential is not good.
 func challenge(unknown error) string {
 	if errors.Is(unknown, access.ErrMissing) {
@@ -100,16 +129,36 @@ func challenge(unknown error) string {
 
 // limit counts a request of a caller, tells how many are left, and refuses one too many.
 func (s *server) limit(c echo.Context, caller access.Caller) error {
-	if s.limiter == nil {
+	limiter, id := s.limiter, caller.ID
+	if id == "" {
+		limiter = s.strangers
+	}
+	if limiter == nil {
 		return nil
 	}
-	id := caller.ID
 	if id == "" {
 		id = addressOf(c.Request())
 	}
-	verdict := s.limiter.Take(id)
+	return tellLimit(c, limiter, limiter.Take(id))
+}
+
+// limitUnrouted counts requests that no route is for as those of strangers: nobody asks who sends them.
+func (s *server) limitUnrouted(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		err := next(c)
+		if errors.Is(err, echo.ErrNotFound) || errors.Is(err, echo.ErrMethodNotAllowed) {
+			if refusal := s.limit(c, access.Caller{}); refusal != nil {
+				return refusal
+			}
+		}
+		return err
+	}
+}
+
+// tellLimit tells a caller what is left, and is the refusal of one who may not.
+func tellLimit(c echo.Context, limiter *access.Limiter, verdict access.Verdict) error {
 	header := c.Response().Header()
-	header.Set("RateLimit-Policy", s.limiter.Policy())
+	header.Set("RateLimit-Policy", limiter.Policy())
 	header.Set("RateLimit", `"default";r=`+strconv.Itoa(verdict.Left)+`;t=`+strconv.Itoa(access.Seconds(verdict.Full)))
 	if verdict.OK {
 		return nil

@@ -45,6 +45,7 @@ func (s *server) deduct(c echo.Context) error {
 	if order.BuyerID, order.Own, err = buyerFor(c, order.BuyerID); err != nil {
 		return err
 	}
+	order.Most = callerOf(c).MaxQuantity
 	d, created, err := s.service.Deduct(waitUntil(c.Request().Context(), deadline), param(c, "sku"), order)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (n newDeduction) order() (o stock.Order, err error) {
 	if o.BuyerID, err = buyer(n.BuyerID); err != nil {
 		return o, err
 	}
-	o.ReserveFor, err = reserve(n.ReserveFor)
+	o.ReserveFor, err = reserve("reserve_for", n.ReserveFor)
 	return o, err
 }
 

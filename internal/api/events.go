@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -35,7 +36,7 @@ const (
 	mediaStream = "text/event-stream"
 )
 
-// watchEvents streams events until the listener goes or the service stops.
+// watchEvents streams events until the listener goes or is no longer let in, or the service stops.
 func (s *server) watchEvents(c echo.Context) error {
 	sku, err := s.watchedSKU(c)
 	if err != nil {
@@ -45,10 +46,13 @@ func (s *server) watchEvents(c echo.Context) error {
 		sendStreamHead(c)
 		return nil
 	}
-	subscription, err := s.events.Subscribe(sku)
+	subscription, err := s.events.SubscribeFor(cmp.Or(callerOf(c).ID, addressOf(c.Request())), sku)
 	if err != nil {
 		return err
 	}
+	changed := s.accessChanged()
+	expired, done := s.expiry(c)
+	defer done()
 	stream := &eventStream{context: c, controller: http.NewResponseController(c.Response()), patience: s.streams.Patience}
 	var ending sync.WaitGroup
 	ending.Go(func() {
@@ -59,6 +63,9 @@ func (s *server) watchEvents(c echo.Context) error {
 		subscription.Close()
 		ending.Wait()
 	}()
+	if changed != nil && !s.stillAdmitted(c) { // the keys may have changed just before
+		return forbidden("you are no longer let in")
+	}
 	err = stream.begin(c.Request().Header.Get("Last-Event-ID") != "")
 	ticker := time.NewTicker(s.streams.Heartbeat)
 	defer ticker.Stop()
@@ -68,6 +75,12 @@ func (s *server) watchEvents(c echo.Context) error {
 			return nil
 		case <-subscription.Done():
 			return nil
+		case <-expired:
+			return nil
+		case <-changed:
+			if changed = s.accessChanged(); !s.stillAdmitted(c) {
+				return nil
+			}
 		case <-ticker.C:
 			err = stream.write(append(stream.text[:0], ": \n\n"...))
 		case <-subscription.Ready():

@@ -38,15 +38,15 @@ func badTexts(name, before, after string) (all []bad) {
 	return all
 }
 
-func badDurations(before, after string) (all []bad) {
+func badDurations(name, before, after string) (all []bad) {
 	for _, value := range []string{
-		`""`, `"0"`, `"0s"`, `"-1s"`, `"+1s"`, `"15"`, `"15 m"`, `"15min"`, `"1d"`, `"1ns"`, `"1500ns"`, `"720h1us"`, `"2562048h"`,
+		`""`, `"0"`, `"0s"`, `"-1s"`, `"+1s"`, `"15"`, `"15 m"`, `"15min"`, `"1d"`, `"1ns"`, `"1500ns"`, `"999ms"`, `"720h1us"`, `"2562048h"`,
 		`"99999999999999999999h"`, `"PT15M"`, `"\u0000"`, `"` + strings.Repeat("0", 31) + `1s"`, `"` + strings.Repeat("1", 100_000) + `"`,
 	} {
-		all = append(all, bad{before + value + after, "reserve_for", "1us to 720h"})
+		all = append(all, bad{before + value + after, name, "1s to 720h"})
 	}
 	for _, value := range []string{"15", "null", "true", "[]"} {
-		all = append(all, bad{before + value + after, "reserve_for", "string"})
+		all = append(all, bad{before + value + after, name, "string"})
 	}
 	return all
 }
@@ -93,7 +93,7 @@ func TestBadDeductions(t *testing.T) {
 		badNumbers("quantity", `{"order_id":"o","quantity":`, `}`),
 		badTexts("order_id", `{"quantity":1,"order_id":`, `}`),
 		badTexts("buyer_id", `{"quantity":1,"order_id":"o","buyer_id":`, `}`),
-		badDurations(`{"quantity":1,"order_id":"o","reserve_for":`, `}`),
+		badDurations("reserve_for", `{"quantity":1,"order_id":"o","reserve_for":`, `}`),
 		[]bad{
 			{`{}`, "order_id", "required"},
 			{`{"order_id":"o"}`, "quantity", "required"},
@@ -119,6 +119,7 @@ func TestBadSKUs(t *testing.T) {
 	s := open(t)
 	s.refuses("PUT", "/v1/skus/b", badBodies(),
 		badNumbers("max_quantity", `{"stock":1,"max_quantity":`, `}`),
+		badDurations("max_reserve_for", `{"stock":1,"max_reserve_for":`, `}`),
 		[]bad{
 			{`{}`, "stock", "required"},
 			{`{"stock":-1}`, "stock", "0 to 1000000000"},
@@ -181,7 +182,7 @@ func TestBadOrders(t *testing.T) {
 	s.refuses("POST", "/v1/orders", badBodies(),
 		badTexts("order_id", `{`+lines+`,"order_id":`, `}`),
 		badTexts("buyer_id", `{"order_id":"o",`+lines+`,"buyer_id":`, `}`),
-		badDurations(`{"order_id":"o",`+lines+`,"reserve_for":`, `}`),
+		badDurations("reserve_for", `{"order_id":"o",`+lines+`,"reserve_for":`, `}`),
 		badNumbers("lines[1].quantity", `{"order_id":"o","lines":[`+line+`,{"sku":"b","quantity":`, `}]}`),
 		[]bad{
 			{`{` + lines + `}`, "order_id", "required"},

@@ -47,6 +47,7 @@ func (s *server) placeOrder(c echo.Context) error {
 	if order.BuyerID, order.Own, err = buyerFor(c, order.BuyerID); err != nil {
 		return err
 	}
+	order.Most = callerOf(c).MaxQuantity
 	lines, created, err := s.service.Order(c.Request().Context(), order)
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func (n newOrder) order() (o stock.MultiOrder, err error) {
 	if o.BuyerID, err = buyer(n.BuyerID); err != nil {
 		return o, err
 	}
-	if o.ReserveFor, err = reserve(n.ReserveFor); err != nil {
+	if o.ReserveFor, err = reserve("reserve_for", n.ReserveFor); err != nil {
 		return o, err
 	}
 	if n.Lines == nil {

@@ -19,7 +19,7 @@ const (
 	codeTooLarge         stock.Code = "too_large"
 	codeMediaType        stock.Code = "unsupported_media_type"
 	codeUnauthenticated  stock.Code = "unauthenticated"
-	codeForbidden        stock.Code = "forbidden"
+	codeForbidden                   = stock.CodeForbidden
 	codeRateLimited      stock.Code = "rate_limited"
 	codeTimeout          stock.Code = "request_timeout"
 	// Of what is no request yet: see [RawProblem].

@@ -28,12 +28,12 @@ func (s *server) commit(c echo.Context) error {
 	return s.settle(c, stock.Wish{Quantity: quantity})
 }
 
-// cancel gives back what is reserved or committed.
+// cancel gives back what is reserved, and what is committed for callers who may.
 func (s *server) cancel(c echo.Context) error {
 	if err := decodeIfAny(c, new(cancelRequest)); err != nil {
 		return err
 	}
-	return s.settle(c, stock.Wish{Cancel: true})
+	return s.settle(c, stock.Wish{Cancel: true, KeepCommitted: !callerOf(c).Return})
 }
 
 // settle carries out a wish about the deduction in the path, and answers what it is then.

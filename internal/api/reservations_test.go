@@ -95,15 +95,16 @@ func TestTerms(t *testing.T) {
 	clock := newClock()
 	s := openAt(t, clock)
 	const terms = `{"stock":10,"segments":1,"sale_starts_at":"2026-11-27T10:30:00.25+01:00","sale_ends_at":"2026-11-27T10:00:00Z",` +
-		`"per_buyer_limit":3,"max_quantity":2}`
-	created := `{"sku":"a","sale_starts_at":"2026-11-27T09:30:00.25Z","sale_ends_at":"2026-11-27T10:00:00Z","per_buyer_limit":3,"max_quantity":2,` +
+		`"per_buyer_limit":3,"max_quantity":2,"max_reserve_for":"2h30m"}`
+	created := `{"sku":"a","sale_starts_at":"2026-11-27T09:30:00.25Z","sale_ends_at":"2026-11-27T10:00:00Z","per_buyer_limit":3,"max_quantity":2,"max_reserve_for":"2h30m0s",` +
 		`"stock":10,"available":10,"reserved":0,"committed":0,"layout":1,"segments":[{"segment":0,"available":10}]}`
 	s.want(s.send("PUT", "/v1/skus/a", terms), 201, created)
 	s.want(s.send("PUT", "/v1/skus/a", terms), 200, created)
 	s.want(s.send("PUT", "/v1/skus/a", strings.Replace(terms, "10:30:00.25+01:00", "09:30:00.25Z", 1)), 200, created)
 	for _, other := range []string{
 		strings.Replace(terms, "00.25", "00.26", 1), strings.Replace(terms, "10:00:00Z", "10:00:01Z", 1),
-		strings.Replace(terms, "limit\":3", "limit\":4", 1), strings.Replace(terms, "quantity\":2", "quantity\":3", 1), `{"stock":10,"segments":1}`,
+		strings.Replace(terms, "limit\":3", "limit\":4", 1), strings.Replace(terms, "quantity\":2", "quantity\":3", 1),
+		strings.Replace(terms, "2h30m", "2h30m1s", 1), `{"stock":10,"segments":1}`,
 	} {
 		s.wantProblem(s.send("PUT", "/v1/skus/a", other), 409, "sku_exists")
 	}
@@ -114,6 +115,8 @@ func TestTerms(t *testing.T) {
 	clock.advance(30*time.Minute + 250*time.Millisecond)
 	s.wantProblem(deduct("o", "ann", "3"), 400, "invalid_request", `"field":"quantity"`, "1 to 2")
 	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`), 400, "invalid_request", `"field":"buyer_id"`)
+	long := s.send("POST", "/v1/skus/a/deductions", `{"order_id":"o","buyer_id":"ann","quantity":1,"reserve_for":"2h30m0.000001s"}`)
+	s.wantProblem(long, 400, "invalid_request", `"field":"reserve_for"`, "1s to 2h30m0s")
 	s.want(deduct("o", "ann", "2"), 201, "")
 	s.wantProblem(deduct("p", "ann", "2"), 409, "buyer_limit", `"sku":"a"`)
 	s.want(deduct("p", "ann", "1"), 201, "")

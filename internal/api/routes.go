@@ -12,22 +12,29 @@ import (
 type policy uint8
 
 const (
-	public policy = iota + 1 // everybody, without saying who they are
-	buyers                   // who may buy: see [access.ScopeBuyer]
+	public   policy = iota + 1 // everybody, without saying who they are
+	buyers                     // who may buy: see [access.ScopeBuyer]
+	settlers                   // of those, who may keep what is reserved: see [access.Rights]
 	admins
 )
 
-// admits tells whether a caller of a scope may use a route.
-func (p policy) admits(s access.Scope) bool {
-	switch p {
-	case public:
-		return true
-	case buyers:
-		return s >= access.ScopeBuyer
-	case admins:
-		return s >= access.ScopeAdmin
+// refusal is why a caller may not use a route; "" where it may.
+func (p policy) refusal(caller access.Caller) string {
+	switch {
+	case p == public:
+		return ""
+	case caller.Scope < access.ScopeBuyer:
+		return "this takes a key or a token"
+	case p == buyers:
+		return ""
+	case p == settlers && caller.Commit:
+		return ""
+	case p == settlers:
+		return "committing takes a key: a token may reserve, deduct, read, and give back what it has reserved"
+	case caller.Scope < access.ScopeAdmin:
+		return "this takes a key of the scope admin"
 	default:
-		return false
+		return ""
 	}
 }
 
@@ -47,7 +54,7 @@ func (s *server) routes() []route {
 		// The lane of the hot one keeps the time.
 		{http.MethodPost, "/v1/skus/:sku/deductions", buyers, s.deduct},
 		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, timed(s.readDeduction)},
-		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", buyers, s.bounded(s.commit)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", settlers, s.bounded(s.commit)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, s.bounded(s.cancel)},
 		{http.MethodPost, "/v1/orders", buyers, s.bounded(s.placeOrder)},
 		{http.MethodGet, "/v1/events", buyers, s.watchEvents}, // goes on for as long as its listener wants

@@ -42,7 +42,10 @@ type Config struct {
 	Logger  *slog.Logger
 	Guard   *access.Guard   // nil: everybody may do everything
 	Limiter *access.Limiter // nil: as often as they like
-	Streams Streams
+	// Strangers counts by address those who do not say who they are, or say it wrongly; nil: none.
+	Strangers *access.Limiter
+	Hosts     *Hosts // that may be asked for; nil: any
+	Streams   Streams
 	// AnswerWithin is how long after it was read something may be written for a request; 0 is
 	// stock.DefaultAnswerWithin.
 	AnswerWithin time.Duration
@@ -51,12 +54,15 @@ type Config struct {
 
 // server holds what the handlers of the routes need.
 type server struct {
-	service *stock.Service
-	events  *events.Hub
-	log     *slog.Logger
-	guard   *access.Guard
-	limiter *access.Limiter
-	streams Streams
+	service   *stock.Service
+	events    *events.Hub
+	log       *slog.Logger
+	guard     guard // nil: everybody may do everything
+	limiter   *access.Limiter
+	strangers *access.Limiter
+	hosts     *Hosts
+	origins   http.CrossOriginProtection
+	streams   Streams
 	// answerWithin is how long after it was read something may be written for a request.
 	answerWithin time.Duration
 	buffers      sync.Pool // of *[]byte, for bodies
@@ -67,8 +73,11 @@ func New(c Config) http.Handler { return withRequestID(newPublic(c)) }
 
 func newPublic(c Config) *echo.Echo {
 	s := &server{
-		service: c.Service, events: c.Events, log: c.Logger, guard: c.Guard, limiter: c.Limiter, streams: c.Streams.withDefaults(),
-		answerWithin: cmp.Or(c.AnswerWithin, stock.DefaultAnswerWithin),
+		service: c.Service, events: c.Events, log: c.Logger, limiter: c.Limiter, strangers: c.Strangers, hosts: c.Hosts,
+		streams: c.Streams.withDefaults(), answerWithin: cmp.Or(c.AnswerWithin, stock.DefaultAnswerWithin),
+	}
+	if c.Guard != nil {
+		s.guard = c.Guard
 	}
 	s.buffers.New = func() any { return new([]byte) }
 	e := newEcho(s.log)
@@ -77,6 +86,9 @@ func newPublic(c Config) *echo.Echo {
 		e.Use(traced(c.Traces))
 	}
 	e.Use(s.recoverer())
+	if s.strangers != nil {
+		e.Use(s.limitUnrouted)
+	}
 	s.register(e, s.routes())
 	return e
 }

@@ -17,6 +17,7 @@ type newSKU struct {
 	SaleEndsAt    field[string] `json:"sale_ends_at"`
 	PerBuyerLimit field[int64]  `json:"per_buyer_limit"`
 	MaxQuantity   field[int64]  `json:"max_quantity"`
+	MaxReserveFor field[string] `json:"max_reserve_for"`
 }
 
 type skuAnswer struct {
@@ -26,6 +27,7 @@ type skuAnswer struct {
 	SaleEndsAt    time.Time       `json:"sale_ends_at,omitzero"`
 	PerBuyerLimit int64           `json:"per_buyer_limit,omitempty"`
 	MaxQuantity   int64           `json:"max_quantity,omitempty"`
+	MaxReserveFor string          `json:"max_reserve_for,omitempty"`
 	Stock         int64           `json:"stock"`
 	Available     int64           `json:"available"`
 	Reserved      int64           `json:"reserved"`
@@ -72,7 +74,10 @@ func (n newSKU) sku(name string) (sku stock.NewSKU, err error) {
 	if sku.PerBuyerLimit, err = count("per_buyer_limit", n.PerBuyerLimit, stock.MaxStock); err != nil {
 		return sku, err
 	}
-	sku.MaxQuantity, err = count("max_quantity", n.MaxQuantity, stock.MaxQuantity)
+	if sku.MaxQuantity, err = count("max_quantity", n.MaxQuantity, stock.MaxQuantity); err != nil {
+		return sku, err
+	}
+	sku.MaxReserveFor, err = reserve("max_reserve_for", n.MaxReserveFor)
 	return sku, err
 }
 
@@ -88,7 +93,7 @@ func statusAnswer(status stock.Status) skuAnswer {
 	a := skuAnswer{
 		SKU: status.SKU, Name: status.Name, Stock: status.Stock,
 		SaleStartsAt: status.SaleStartsAt.UTC(), SaleEndsAt: status.SaleEndsAt.UTC(),
-		PerBuyerLimit: status.PerBuyerLimit, MaxQuantity: status.MaxQuantity,
+		PerBuyerLimit: status.PerBuyerLimit, MaxQuantity: status.MaxQuantity, MaxReserveFor: durationOrNone(status.MaxReserveFor),
 		Available: status.Available, Reserved: status.Reserved, Committed: status.Committed,
 		Layout: status.Layout, Segments: make([]segmentAnswer, len(status.Segments)),
 	}

@@ -44,14 +44,15 @@ func isLenient(text string) bool {
 	return !strings.HasSuffix(text, "Z") && (offset[1:3] > "23" || offset[4:6] > "59")
 }
 
-// reserve returns how long stock is to be reserved: 0 where that is left out.
-func reserve(f field[string]) (time.Duration, error) {
+// reserve returns how long stock may be reserved: 0 where that is left out.
+func reserve(name string, f field[string]) (time.Duration, error) {
 	if !f.set {
 		return 0, nil
 	}
 	d, ok := reservation(f.value)
 	if !ok {
-		return 0, invalid("reserve_for", fmt.Sprintf(`must be a duration such as "15m", 1us to %vh in whole microseconds`, stock.MaxReserve.Hours()))
+		return 0, invalid(name, fmt.Sprintf(`must be a duration such as "15m", %s to %vh in whole microseconds`,
+			stock.MinReserve, stock.MaxReserve.Hours()))
 	}
 	return d, nil
 }
@@ -64,5 +65,13 @@ func reservation(text string) (d time.Duration, ok bool) {
 		return 0, false
 	}
 	d, err := time.ParseDuration(text)
-	return d, err == nil && !strings.HasPrefix(text, "+") && d >= time.Microsecond && d <= stock.MaxReserve && d%time.Microsecond == 0
+	return d, err == nil && !strings.HasPrefix(text, "+") && stock.CheckReserve(d)
+}
+
+// durationOrNone is a duration as it is read, "" for none.
+func durationOrNone(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
 }

@@ -1,30 +1,35 @@
 package app
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 
 	"inventory/internal/access"
+	"inventory/internal/api"
 )
 
-// checkAddress refuses to listen where strangers could reach a listener that asks nobody for a key. The admin listener
-// never asks.
-func (c Config) checkAddress(address string, asks bool) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
+// checkAddress refuses to listen where strangers could reach a listener that asks nobody for a key, unless that is
+// permitted; flag is what permits it.
+func checkAddress(address string, permitted bool, flag string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
 		return fmt.Errorf("listen address %q: must be HOST:PORT", address)
 	}
-	if asks || c.AllowAnonymous || host == "localhost" {
+	if permitted || isLoopback(address) {
 		return nil
 	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
-		return nil
+	return fmt.Errorf("listen address %q is not loopback, and nobody is asked for a key there: set %s if that is meant", address, flag)
+}
+
+// isLoopback tells whether an address is reached from this machine alone.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
 	}
-	return fmt.Errorf("listen address %q is not loopback, and nobody is asked for a key there: "+
-		"set --allow-anonymous if that is meant", address)
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // openAccess reads who is let in and how often, and the certificate of the public listener.
@@ -41,43 +46,49 @@ func (a *App) openAccess() (err error) {
 	} else if a.config.RateBurst != 0 {
 		return errors.New("rate burst: needs a rate limit")
 	}
-	a.tls, err = a.config.tls()
+	if a.strangers = a.limiter; a.config.AddressRateLimit != 0 {
+		if a.strangers, err = access.NewLimiter(a.config.AddressRateLimit, 0); err != nil {
+			return fmt.Errorf("address %w", err)
+		}
+	}
+	a.certificate, err = a.config.openCertificate()
 	return err
 }
 
-// tls is how the public listener encrypts; nil is not at all.
-func (c Config) tls() (*tls.Config, error) {
-	if c.TLSCert == "" && c.TLSKey == "" {
-		return nil, nil
-	}
-	if c.TLSCert == "" || c.TLSKey == "" {
-		return nil, errors.New("TLS: needs both a certificate and its key")
-	}
-	certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
-	if err != nil {
-		return nil, fmt.Errorf("TLS: certificate %s and key %s: %w", c.TLSCert, c.TLSKey, err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
-}
-
-// tellWhoIsLetIn says in one line where nobody is asked for a key.
+// tellWhoIsLetIn says in one line for each listener that anybody may use.
 func (a *App) tellWhoIsLetIn() {
 	log := a.config.Logger
 	switch {
 	case a.guard == nil && a.config.AllowAnonymous:
-		log.Warn("anybody who reaches the listeners may use them: --allow-anonymous is set")
+		log.Warn("anybody who reaches the public listener may do everything: --allow-anonymous is set")
 	case a.guard == nil:
 		log.Info("nobody is asked for a key: whoever is on this machine may do everything")
-	case a.config.AllowAnonymous:
-		log.Warn("anybody who reaches the admin listener may use it: --allow-anonymous is set")
+	}
+	if a.config.AdminAllowAnonymous {
+		log.Warn("anybody who reaches the admin listener may use it: --admin-allow-anonymous is set")
 	}
 }
 
-// ReloadAccess reads the files of API keys and of the keys of tokens again, for the requests that come. After an error
-// those from before are good. It does nothing for a service that asks nobody for a key.
-func (a *App) ReloadAccess() error {
-	if a.guard == nil {
+// hostsOf are the names that may ask at an address where nobody has to show a key; nil is any.
+func (c Config) hostsOf(address string) *api.Hosts {
+	if !isLoopback(address) {
 		return nil
 	}
-	return a.guard.Reload()
+	return api.NewHosts(c.AllowedHosts...)
 }
+
+// Reload reads the files of API keys, of the keys of tokens and of the certificate again, for the requests and connections
+// that come. What cannot be read stays as it was, and is told in the error; what can is taken over all the same.
+func (a *App) Reload() error {
+	var errs []error
+	if a.guard != nil {
+		errs = append(errs, a.guard.Reload())
+	}
+	if a.certificate != nil {
+		errs = append(errs, a.certificate.reload())
+	}
+	return errors.Join(errs...)
+}
+
+// Reloads tells whether there is anything to reload.
+func (c Config) Reloads() bool { return c.Access.Configured() || c.TLSCert != "" }

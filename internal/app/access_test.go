@@ -149,18 +149,21 @@ func TestListeningToStrangers(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := access.Config{KeysFile: file}
-	const refused = "--allow-anonymous"
+	const refused = "allow-anonymous if that is meant"
 	for name, c := range map[string]struct {
 		config app.Config
 		says   string // in the log, or of the error
 	}{
-		"open on loopback":          {app.Config{}, "nobody is asked for a key"},
-		"open to all":               {app.Config{Listen: "0.0.0.0:0"}, refused},
-		"open to all, as meant":     {app.Config{Listen: "0.0.0.0:0", AllowAnonymous: true}, "anybody who reaches the listeners"},
-		"with keys":                 {app.Config{Access: keys}, ""},
-		"with keys, to all":         {app.Config{Access: keys, Listen: "0.0.0.0:0"}, ""},
-		"admin to all":              {app.Config{Access: keys, AdminListen: "0.0.0.0:0"}, refused},
-		"admin to all, as is meant": {app.Config{Access: keys, AdminListen: "0.0.0.0:0", AllowAnonymous: true}, "anybody who reaches the admin listener"},
+		"open on loopback":           {app.Config{}, "nobody is asked for a key"},
+		"open to all":                {app.Config{Listen: "0.0.0.0:0"}, refused},
+		"open to all, as meant":      {app.Config{Listen: "0.0.0.0:0", AllowAnonymous: true}, "anybody who reaches the public listener"},
+		"with keys":                  {app.Config{Access: keys}, ""},
+		"with keys, to all":          {app.Config{Access: keys, Listen: "0.0.0.0:0"}, ""},
+		"admin to all":               {app.Config{Access: keys, AdminListen: "0.0.0.0:0"}, refused},
+		"admin to all, public meant": {app.Config{Access: keys, AdminListen: "0.0.0.0:0", AllowAnonymous: true}, refused},
+		"open to all, admin meant":   {app.Config{Listen: "0.0.0.0:0", AdminAllowAnonymous: true}, refused},
+		"metrics to all":             {app.Config{Access: keys, MetricsListen: "0.0.0.0:0"}, ""},
+		"admin to all, as is meant":  {app.Config{Access: keys, AdminListen: "0.0.0.0:0", AdminAllowAnonymous: true}, "anybody who reaches the admin listener"},
 	} {
 		var log bytes.Buffer
 		c.config.DatabaseURL, c.config.Lock = "sqlite:"+filepath.Join(t.TempDir(), "inventory.db"), app.LockNone

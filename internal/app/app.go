@@ -6,7 +6,6 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -40,22 +39,25 @@ const (
 
 // App is a running service.
 type App struct {
-	config  Config
-	service *stock.Service
-	events  *events.Hub
-	store   stock.Store
-	lanes   int             // see [stock.Config]
-	guard   *access.Guard   // nil: nobody is asked for a key
-	limiter *access.Limiter // nil: none
-	tls     *tls.Config     // nil: the public listener does not encrypt
-	traces  *tracing        // nil: off
-	public  *http.Server
-	patient *patientListener // of public
-	admin   *http.Server
-	address string
-	adminAt string
-	serving *errgroup.Group
-	serves  context.Context // ends when a listener fails, with that as its cause, or when both have ended
+	config      Config
+	service     *stock.Service
+	events      *events.Hub
+	store       stock.Store
+	lanes       int             // see [stock.Config]
+	guard       *access.Guard   // nil: nobody is asked for a key
+	limiter     *access.Limiter // nil: none
+	strangers   *access.Limiter // by address; nil: none
+	certificate *certificate    // nil: the public listener does not encrypt
+	traces      *tracing        // nil: off
+	public      *http.Server
+	patient     *patientListener // of public
+	admin       *http.Server
+	probes      *http.Server // metrics and health alone; nil: none
+	probesAt    string
+	address     string
+	adminAt     string
+	serving     *errgroup.Group
+	serves      context.Context // ends when a listener fails, with that as its cause, or when both have ended
 	// closers undo what Start did, the last first.
 	closers []func(context.Context) error
 }
@@ -98,7 +100,10 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	api.WatchPool(registry, a.store.Pool)
 	public := api.Config{
 		Service: a.service, Events: a.events, Metrics: metrics, Logger: a.config.Logger, Guard: a.guard, Limiter: a.limiter,
-		AnswerWithin: a.config.AnswerWithin,
+		Strangers: a.strangers, AnswerWithin: a.config.AnswerWithin,
+	}
+	if a.guard == nil {
+		public.Hosts = a.config.hostsOf(a.config.Listen)
 	}
 	if a.traces != nil {
 		public.Traces = a.traces.provider
@@ -108,7 +113,12 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		admin.Redis = redis.ping
 		admin.Locks = func(context.Context) error { return a.service.CheckLocks() }
 	}
-	return a, a.listen(ctx, api.New(public), api.NewAdmin(admin))
+	admin.Hosts = a.config.hostsOf(a.config.AdminListen)
+	if err := a.listen(ctx, api.New(public), api.NewAdmin(admin)); err != nil {
+		return a, err
+	}
+	admin.Hosts = a.config.hostsOf(a.config.MetricsListen)
+	return a, a.listenForProbes(ctx, api.NewProbes(admin))
 }
 
 func (a *App) onClose(undo func(context.Context) error) { a.closers = append(a.closers, undo) }
@@ -148,7 +158,8 @@ func redisName(c Config) string {
 // openService starts the stock service, on Redis locks where they are wanted.
 func (a *App) openService(ctx context.Context, observer stock.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
 	config := stock.Config{
-		Store: a.store, Lanes: a.lanes, Observer: observer, AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger,
+		Store: a.store, Lanes: a.lanes, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
+		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger,
 	}
 	if a.config.Lock != LockNone {
 		if redis, err = a.openRedis(ctx); err != nil {
@@ -220,10 +231,10 @@ func (a *App) newServer(handler http.Handler, answer time.Duration) *http.Server
 
 // servePublic serves the public listener, encrypted where there is a certificate.
 func (a *App) servePublic() error {
-	if a.tls == nil {
+	if a.certificate == nil {
 		return serve(a.public, wires{a.patient})
 	}
-	config := a.tls.Clone()
+	config := a.certificate.config()
 	config.NextProtos = []string{"h2", "http/1.1"}
 	a.public.TLSConfig = config // by which the server knows that there is HTTP/2
 	return serve(a.public, encrypt(a.patient, config, a.config.Logger))
@@ -244,7 +255,11 @@ func (a *App) drain(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests still in flight: %w", err), a.public.Close())
 	}
-	err = errors.Join(err, a.admin.Close(), a.serving.Wait())
+	err = errors.Join(err, a.admin.Close())
+	if a.probes != nil {
+		err = errors.Join(err, a.probes.Close())
+	}
+	err = errors.Join(err, a.serving.Wait())
 	a.patient.stopTicking()
 	return err
 }
@@ -277,7 +292,7 @@ func (a *App) Close(ctx context.Context) error {
 
 // URL is where the public API is served, with the port that was really taken.
 func (a *App) URL() string {
-	if a.tls != nil {
+	if a.certificate != nil {
 		return "https://" + a.address
 	}
 	return "http://" + a.address

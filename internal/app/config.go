@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"inventory/internal/access"
+	"inventory/internal/stock"
 )
 
 // Lock kinds that segments can be locked with.
@@ -22,6 +23,9 @@ const (
 type Config struct {
 	Listen      string // public address; "" is 127.0.0.1 on a free port
 	AdminListen string // admin address; "" is 127.0.0.1 on a free port
+	// MetricsListen is the address of a listener for metrics, health and readiness alone, which the admin listener has too;
+	// "" is none.
+	MetricsListen string
 	// DatabaseURL is postgres://… or sqlite:FILE; "" is sqlite:inventory.db in the working directory.
 	DatabaseURL string
 	// RedisURL is redis://… or rediss://…; for LockRed an odd number of them, three or more, with commas in between.
@@ -29,21 +33,34 @@ type Config struct {
 	RedisURL string
 	Lock     string        // one of the kinds; "" is LockReentrant
 	Access   access.Config // who is let in; the zero value is anybody
-	// AllowAnonymous permits addresses other than loopback where nobody has to show a key: those of the admin listener,
-	// and without Access the public one's.
+	// AllowAnonymous permits another public address than loopback without Access.
 	AllowAnonymous bool
-	RateLimit      float64       // requests per second of each caller; 0: as many as they like
-	RateBurst      int           // requests that a caller may send at once; 0: as many as in a second
-	TLSCert        string        // PEM file of the public listener's certificate; "": it does not encrypt
-	TLSKey         string        // PEM file of the certificate's key
-	AnswerWithin   time.Duration // how long after it was read something may be written for a request; 0: 2 s
-	MaxConnections int           // of the public listener; 0: 10,000
-	DrainTimeout   time.Duration // for requests in flight when the service stops
-	Logger         *slog.Logger  // nil: none
+	// AdminAllowAnonymous permits another admin address than loopback, where nobody ever has to show a key.
+	AdminAllowAnonymous bool
+	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is DefaultMaxReserveFor. Of
+	// tokens without Access.TokenRights.MaxQuantity an order has DefaultTokenQuantity units of a SKU at most.
+	MaxReserveFor time.Duration
+	RateLimit     float64 // requests per second of each caller; 0: as many as they like
+	RateBurst     int     // requests that a caller may send at once; 0: as many as in a second
+	// AddressRateLimit is for each address, of those who do not say who they are or say it wrongly; 0: RateLimit.
+	AddressRateLimit float64
+	AllowedHosts     []string      // names under which listeners on loopback may be asked, besides those of loopback
+	TLSCert          string        // PEM file of the public listener's certificate; "": it does not encrypt
+	TLSKey           string        // PEM file of the certificate's key
+	MaxConnections   int           // of the public listener; 0: 10,000
+	AnswerWithin     time.Duration // how long after it was read something may be written for a request; 0: 2 s
+	DrainTimeout     time.Duration // for requests in flight when the service stops
+	Logger           *slog.Logger  // nil: none
 }
 
 // Embedded is the Redis URL of the one inside the process.
 const Embedded = "embedded"
+
+// The bounds of orders of SKUs whose terms do not say.
+const (
+	DefaultMaxReserveFor = time.Hour // longer than a checkout takes
+	DefaultTokenQuantity = 10        // units: more than one person buys at once
+)
 
 const defaultDatabaseURL = "sqlite:inventory.db"
 
@@ -65,6 +82,12 @@ func (c Config) withDefaults() Config {
 	if c.MaxConnections == 0 {
 		c.MaxConnections = defaultMaxConnections
 	}
+	if c.MaxReserveFor == 0 {
+		c.MaxReserveFor = DefaultMaxReserveFor
+	}
+	if c.Access.TokenRights.MaxQuantity == 0 {
+		c.Access.TokenRights.MaxQuantity = DefaultTokenQuantity
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -79,11 +102,17 @@ func (c Config) check() error {
 	if c.MaxConnections < 1 {
 		return fmt.Errorf("connections at most: %d: must be 1 or more", c.MaxConnections)
 	}
+	if !stock.CheckReserve(c.MaxReserveFor) {
+		return fmt.Errorf("longest reservation: must be %s to %s", stock.MinReserve, stock.MaxReserve)
+	}
+	if most := c.Access.TokenRights.MaxQuantity; most < 1 || most > stock.MaxQuantity {
+		return fmt.Errorf("quantity of tokens: must be 1 to %d", stock.MaxQuantity)
+	}
 	if _, err := redisOptions(c); err != nil {
 		return err
 	}
-	if err := c.checkAddress(c.Listen, c.Access.Configured()); err != nil {
+	if err := checkAddress(c.Listen, c.Access.Configured() || c.AllowAnonymous, "--allow-anonymous"); err != nil {
 		return err
 	}
-	return c.checkAddress(c.AdminListen, false)
+	return checkAddress(c.AdminListen, c.AdminAllowAnonymous, "--admin-allow-anonymous")
 }

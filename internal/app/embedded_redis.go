@@ -1,11 +1,14 @@
 package app
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"google.golang.org/grpc/test/bufconn"
 )
 
 // embeddedRedis is a Redis inside the process, whose keys expire by the clock.
@@ -13,21 +16,47 @@ import (
 // miniredis can do that by itself (ClockTTL), but then it goes through all keys at every access to any of them:
 // with the clocks of a thousand buckets that was more than half of a replay's CPU. One tick does it for all.
 type embeddedRedis struct {
-	server *miniredis.Miniredis
-	stop   chan struct{}
-	ticks  sync.WaitGroup
+	server   *miniredis.Miniredis
+	listener *bufconn.Listener
+	stop     chan struct{}
+	running  sync.WaitGroup
 }
+
+const connBuffer = 64 << 10 // bytes of a connection, each way
 
 // expiryTick is how late a key may expire, which makes a lease that much longer.
 const expiryTick = 10 * time.Millisecond
 
+// startEmbeddedRedis starts one that is reached inside the process alone. It has no port: whoever else is on the machine
+// could take and free locks there.
+//
+// The connections are buffered, unlike those that miniredis makes: a client that sends many commands at once would wait for
+// the server to read on, and the server for the client to take the first answer.
 func startEmbeddedRedis() (*embeddedRedis, error) {
-	r := &embeddedRedis{server: miniredis.NewMiniRedis(), stop: make(chan struct{})}
-	if err := r.server.Start(); err != nil {
+	r := &embeddedRedis{server: miniredis.NewMiniRedis(), listener: bufconn.Listen(connBuffer), stop: make(chan struct{})}
+	first, err := r.server.Dial() // which starts it
+	if err != nil {
 		return nil, fmt.Errorf("start the embedded Redis: %w", err)
 	}
-	r.ticks.Go(r.tick)
-	return r, nil
+	r.running.Go(r.tick)
+	r.running.Go(r.accept)
+	return r, first.Close()
+}
+
+// dial connects to it, whatever the address.
+func (r *embeddedRedis) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	return r.listener.DialContext(ctx)
+}
+
+// accept serves those who dial until close.
+func (r *embeddedRedis) accept() {
+	for {
+		conn, err := r.listener.Accept()
+		if err != nil {
+			return
+		}
+		r.server.Server().ServeConn(conn)
+	}
 }
 
 // tick lets keys grow older until close.
@@ -48,6 +77,7 @@ func (r *embeddedRedis) tick() {
 
 func (r *embeddedRedis) close() {
 	close(r.stop)
-	r.ticks.Wait()
+	_ = r.listener.Close() // has nothing to fail with
+	r.running.Wait()
 	r.server.Close()
 }

@@ -89,7 +89,7 @@ func connectRedis(options *redis.Options) (*redisServer, error) {
 		if r.embedded, err = startEmbeddedRedis(); err != nil {
 			return nil, err
 		}
-		options.Addr = r.embedded.server.Addr()
+		options.Addr, options.Dialer = Embedded, r.embedded.dial
 	}
 	// A lock script is sent once: the lock library itself decides what an unanswered one means. A Redis that does
 	// not answer must not hold up a lane, which goes on without it.

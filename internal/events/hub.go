@@ -17,6 +17,7 @@ import (
 const (
 	gather        = 50 * time.Millisecond // how long a batch gathers; the first event after a quiet time waits for nothing
 	mostListeners = 256
+	mostOfCaller  = 32
 	forgetProcess = time.Hour // silent for so long, a process is taken for gone
 	mostChanges   = 1 << 16   // SKUs of which it is known whether they are sold out
 )
@@ -27,6 +28,7 @@ type Config struct {
 	Redis     redis.UniversalClient
 	Channel   string       // of Redis; those who share it share their events
 	Listeners int          // at most; 0 is 256
+	PerCaller int          // listeners of one caller at most; 0 is 32
 	Logger    *slog.Logger // nil: none
 }
 
@@ -34,6 +36,7 @@ type Config struct {
 type Hub struct {
 	process   string // an id of this process, as long as it lives
 	most      int
+	perCaller int
 	published *pending
 	relay     *relay // nil: there are no other processes
 	listeners atomic.Int64
@@ -46,6 +49,7 @@ type Hub struct {
 
 	mu            sync.Mutex
 	subscriptions map[*Subscription]struct{}
+	callers       map[string]int // subscriptions of each
 	dismissed     bool
 	heard         map[string]position        // by process
 	changes       map[string]stock.EventKind // by SKU: what its listeners were told last of whether it is sold out
@@ -64,10 +68,13 @@ func NewHub(c Config) *Hub {
 	h := &Hub{
 		process: strings.ToLower(rand.Text()[:12]), most: c.Listeners, published: newPending(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		subscriptions: make(map[*Subscription]struct{}), heard: make(map[string]position), changes: make(map[string]stock.EventKind),
+		subscriptions: make(map[*Subscription]struct{}), callers: make(map[string]int), heard: make(map[string]position), changes: make(map[string]stock.EventKind),
 	}
 	if h.most == 0 {
 		h.most = mostListeners
+	}
+	if h.perCaller = c.PerCaller; h.perCaller == 0 {
+		h.perCaller = mostOfCaller
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -91,9 +98,13 @@ func (h *Hub) Publish(e stock.Event) {
 	}
 }
 
-// Subscribe begins to listen to one SKU, or with "" to all. It refuses with CodeOverloaded when there are too many listeners.
-func (h *Hub) Subscribe(sku string) (*Subscription, error) {
-	s := &Subscription{hub: h, sku: sku, ready: make(chan struct{}, 1), done: make(chan struct{})}
+// Subscribe begins to listen to one SKU, or with "" to all, for the process itself.
+func (h *Hub) Subscribe(sku string) (*Subscription, error) { return h.SubscribeFor("", sku) }
+
+// SubscribeFor begins to listen for a caller; "" is the process itself. It refuses with CodeOverloaded when there are too
+// many listeners, of all or of this caller: one alone must not take the places of everybody.
+func (h *Hub) SubscribeFor(caller, sku string) (*Subscription, error) {
+	s := &Subscription{hub: h, caller: caller, sku: sku, ready: make(chan struct{}, 1), done: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -101,10 +112,13 @@ func (h *Hub) Subscribe(sku string) (*Subscription, error) {
 		return nil, &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
 	case len(h.subscriptions) >= h.most:
 		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "too many are listening; try again later"}
+	case caller != "" && h.callers[caller] >= h.perCaller:
+		return nil, &stock.Error{Code: stock.CodeOverloaded, Message: "you are listening too often; end another stream first"}
 	case len(h.subscriptions) == 0:
 		clear(h.changes) // nobody was told what has changed since
 	}
 	h.subscriptions[s] = struct{}{}
+	h.callers[caller]++
 	h.listeners.Store(int64(len(h.subscriptions)))
 	return s, nil
 }
@@ -112,7 +126,12 @@ func (h *Hub) Subscribe(sku string) (*Subscription, error) {
 func (h *Hub) leave(s *Subscription) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.subscriptions, s)
+	if _, listens := h.subscriptions[s]; listens {
+		delete(h.subscriptions, s)
+		if h.callers[s.caller]--; h.callers[s.caller] == 0 {
+			delete(h.callers, s.caller)
+		}
+	}
 	h.listeners.Store(int64(len(h.subscriptions)))
 	s.finish()
 }

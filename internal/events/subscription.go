@@ -19,11 +19,12 @@ const maxBuffered = 4096
 
 // Subscription is the buffer of one listener. Get it from [Hub.Subscribe] and close it.
 type Subscription struct {
-	hub   *Hub
-	sku   string // "": all
-	ready chan struct{}
-	done  chan struct{}
-	end   sync.Once
+	hub    *Hub
+	caller string // "": the process itself
+	sku    string // "": all
+	ready  chan struct{}
+	done   chan struct{}
+	end    sync.Once
 
 	mu     sync.Mutex
 	buffer []Told

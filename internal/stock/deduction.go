@@ -31,7 +31,10 @@ type Order struct {
 	BuyerID    string // may be empty where the SKU has no buyer limit
 	Own        bool   // the order id is one of the buyer's own, and not the shop's
 	Quantity   int64
-	ReserveFor time.Duration // 0: committed at once; else at most MaxReserve, in whole microseconds
+	ReserveFor time.Duration // 0: committed at once; else MinReserve to MaxReserve, in whole microseconds
+	// Most is how many units its caller may ask for where the SKU has no MaxQuantity of its own; 0: the package's. It is no
+	// part of what was asked: a replay may have another one.
+	Most int64
 }
 
 // Deduction is stock taken for one order id.
@@ -63,8 +66,11 @@ func (d Deduction) answers(o Order) bool {
 	return d.Asked == o.Quantity && d.BuyerID == o.BuyerID && d.ReserveFor == o.ReserveFor
 }
 
-// MaxReserve bounds how long a reservation lasts.
-const MaxReserve = 30 * 24 * time.Hour
+// How long a reservation lasts, at least and at most.
+const (
+	MinReserve = time.Second
+	MaxReserve = 30 * 24 * time.Hour
+)
 
 const maxIDBytes = 128
 
@@ -85,10 +91,15 @@ func (o Order) check() error {
 
 // checkReserve accepts what both stores keep exactly.
 func checkReserve(d time.Duration) error {
-	if d < 0 || d > MaxReserve || d%time.Microsecond != 0 {
-		return invalid("reserve_for", "must be 1µs to %s, in whole microseconds", MaxReserve)
+	if d == 0 || CheckReserve(d) {
+		return nil
 	}
-	return nil
+	return invalid("reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
+}
+
+// CheckReserve tells whether a reservation can last so long.
+func CheckReserve(d time.Duration) bool {
+	return d >= MinReserve && d <= MaxReserve && d%time.Microsecond == 0
 }
 
 func checkQuantity(q int64) error {

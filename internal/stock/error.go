@@ -21,6 +21,7 @@ const (
 	CodeBuyerLimit        Code = "buyer_limit"        // the buyer would hold more units than one buyer may
 	CodeSaleClosed        Code = "sale_closed"        // the sale has not begun, or is over
 	CodeNotReserved       Code = "not_reserved"       // there is no live reservation to commit
+	CodeForbidden         Code = "forbidden"          // its caller may not do this
 	CodeOverloaded        Code = "overloaded"         // the queue is full: try again later
 	CodeUnavailable       Code = "unavailable"        // the outcome is unknown: ask again with the same order id
 )

@@ -18,6 +18,7 @@ type MultiOrder struct {
 	BuyerID    string // may be empty where no SKU has a buyer limit
 	Own        bool   // the order id is one of the buyer's own, and not the shop's
 	ReserveFor time.Duration
+	Most       int64 // units of each line, see [Order]
 	Lines      []Line
 }
 
@@ -67,7 +68,7 @@ func inLine(i int, err error) error {
 
 // of is a line as an order of its SKU.
 func (o MultiOrder) of(line Line) Order {
-	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Own: o.Own, Quantity: line.Quantity, ReserveFor: o.ReserveFor}
+	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Own: o.Own, Quantity: line.Quantity, ReserveFor: o.ReserveFor, Most: o.Most}
 }
 
 func (o MultiOrder) skus() []string {

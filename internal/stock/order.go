@@ -1,7 +1,6 @@
 package stock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -130,12 +129,11 @@ func (s *Service) look(ctx context.Context, order MultiOrder) (p Placement, view
 		}
 		window := view.Terms.Window()
 		p.Lines[i] = PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, Window: window, Segment: nowhere}
-		err := view.Terms.allow(line.SKU, order.of(line))
-		if CodeOf(err) == CodeInvalidRequest {
+		if err := view.Terms.allow(line.SKU, order.of(line)); err != nil {
 			return p, nil, nil, err
 		}
 		if refusal == nil {
-			refusal = cmp.Or(err, window.Refusal(line.SKU, s.now()))
+			refusal = s.refusesNow(view.Terms, line.SKU, order.of(line))
 		}
 	}
 	p.KnownOnly = refusal != nil

@@ -262,7 +262,7 @@ func TestTerms(t *testing.T) {
 		s := w.start(nil)
 		begins := w.clock.now().Add(time.Minute)
 		n := stock.NewSKU{SKU: sku, Stock: 10, Segments: 2, Terms: stock.Terms{
-			SaleStartsAt: begins, SaleEndsAt: begins.Add(time.Minute), MaxQuantity: 4,
+			SaleStartsAt: begins, SaleEndsAt: begins.Add(time.Minute), MaxQuantity: 4, MaxReserveFor: 90*time.Second + time.Microsecond,
 		}}
 		for _, first := range []bool{true, false} {
 			status, created, err := s.CreateSKU(t.Context(), n)
@@ -275,6 +275,11 @@ func TestTerms(t *testing.T) {
 		if _, _, err := s.CreateSKU(t.Context(), other); stock.CodeOf(err) != stock.CodeSKUExists {
 			t.Fatalf("created with other terms: %v", err)
 		}
+		other = n
+		other.MaxReserveFor = time.Minute
+		if _, _, err := s.CreateSKU(t.Context(), other); stock.CodeOf(err) != stock.CodeSKUExists {
+			t.Fatalf("created with another longest reservation: %v", err)
+		}
 		order := stock.Order{OrderID: "a", Quantity: 4}
 		w.refused(s, order, stock.CodeSaleClosed)
 		w.clock.advance(time.Minute - time.Microsecond)
@@ -282,6 +287,7 @@ func TestTerms(t *testing.T) {
 		w.clock.advance(time.Microsecond)
 		w.mustTake(s, order)
 		w.refused(s, stock.Order{OrderID: "b", Quantity: 5}, stock.CodeInvalidRequest)
+		w.refused(s, stock.Order{OrderID: "b", Quantity: 1, ReserveFor: 2 * time.Minute}, stock.CodeInvalidRequest)
 		w.clock.advance(time.Minute - time.Microsecond)
 		w.mustTake(s, stock.Order{OrderID: "c", Quantity: 1})
 		w.clock.advance(time.Microsecond)

@@ -19,10 +19,12 @@ type Config struct {
 	// Lock returns the lock of one segment. The locks of a SKU's segments should share a group, so that a merge
 	// takes them in one trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
 	// slower under contention, never wrong.
-	Lock     func(sku string, segment int) locking.Locker
-	Lanes    int      // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
-	Observer Observer // nil: none
-	Events   Events   // nil: none
+	Lock  func(sku string, segment int) locking.Locker
+	Lanes int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
+	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
+	MaxReserveFor time.Duration
+	Observer      Observer // nil: none
+	Events        Events   // nil: none
 	// AnswerWithin is how long after it was read something may be written for a request, unless its context ends before; 0
 	// is DefaultAnswerWithin.
 	AnswerWithin time.Duration
@@ -33,13 +35,14 @@ type Config struct {
 
 // Service sells stock. It is safe for concurrent use.
 type Service struct {
-	store     Store
-	lock      func(sku string, segment int) locking.Locker
-	observer  Observer
-	events    Events
-	clock     func() time.Time // nil: the store's
-	log       *slog.Logger
-	mostLanes int
+	store      Store
+	lock       func(sku string, segment int) locking.Locker
+	observer   Observer
+	events     Events
+	clock      func() time.Time // nil: the store's
+	log        *slog.Logger
+	mostLanes  int
+	maxReserve time.Duration
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration
 	expiring     singleflight.Group // by SKU: what has expired is given back
@@ -75,6 +78,9 @@ func NewService(c Config) *Service {
 	}
 	if s.mostLanes = c.Lanes; s.mostLanes == 0 {
 		s.mostLanes = mostLanes
+	}
+	if s.maxReserve = c.MaxReserveFor; s.maxReserve == 0 {
+		s.maxReserve = MaxReserve
 	}
 	if s.observer == nil {
 		s.observer = NoObserver{}

@@ -22,6 +22,9 @@ type Wish struct {
 	Look     bool   // neither: only end it if its time has come
 	Cancel   bool   // else commit
 	Quantity int64  // units to commit, the others are given back; 0: all
+	// KeepCommitted has CodeForbidden answer a cancel of what is committed. It is decided by the locked row, for a commit may
+	// come between a look and the write.
+	KeepCommitted bool
 }
 
 // Settled is what became of a wish: the deduction as it is now, or a *[Error].
@@ -120,6 +123,8 @@ func (w Wish) on(d Deduction) (after Deduction, back []Part, err error) {
 	switch {
 	case w.Look:
 		return d, nil, nil
+	case w.Cancel && w.KeepCommitted && d.Status == StatusCommitted:
+		return d, nil, &Error{Code: CodeForbidden, Message: "the deduction is committed: you may give back what is reserved alone"}
 	case w.Cancel && d.Status.Live():
 		back, d.Status = d.Parts, StatusCancelled
 		return d, back, nil

@@ -25,10 +25,11 @@ type NewSKU struct {
 
 // Terms say who may buy how much of a SKU, and when. They never change. The zero Terms allow everything.
 type Terms struct {
-	SaleStartsAt  time.Time // the first instant at which it is sold; zero: from its creation on
-	SaleEndsAt    time.Time // the first instant at which it no longer is; zero: never
-	PerBuyerLimit int64     // units that one buyer may hold, live reservations included; 0: any number
-	MaxQuantity   int64     // units of one order; 0: the package's MaxQuantity
+	SaleStartsAt  time.Time     // the first instant at which it is sold; zero: from its creation on
+	SaleEndsAt    time.Time     // the first instant at which it no longer is; zero: never
+	PerBuyerLimit int64         // units that one buyer may hold, live reservations included; 0: any number
+	MaxQuantity   int64         // units of one order; 0: the package's MaxQuantity
+	MaxReserveFor time.Duration // of a reservation; 0: the service's, see [Config]
 }
 
 // Status is a SKU with its totals, read in one snapshot. Stock = Available + Reserved + Committed.
@@ -93,6 +94,9 @@ func (t Terms) check() error {
 	}
 	if t.MaxQuantity < 0 || t.MaxQuantity > MaxQuantity {
 		return invalid("max_quantity", "must be 1 to %d", MaxQuantity)
+	}
+	if t.MaxReserveFor != 0 && !CheckReserve(t.MaxReserveFor) {
+		return invalid("max_reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
 	}
 	for field, at := range map[string]time.Time{"sale_starts_at": t.SaleStartsAt, "sale_ends_at": t.SaleEndsAt} {
 		if !at.IsZero() && (at.Year() < firstYear || at.Year() > lastYear) {

@@ -1,8 +1,10 @@
 package stock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -14,36 +16,63 @@ func (l *lane) refuseByTerms(ctx context.Context, batch []*request) (allowed []*
 			return batch, err
 		}
 	}
-	closed := l.terms.Window().Refusal(l.sku, l.service.now())
-	var greedy []*request
+	var now []*request // refused now, and perhaps accepted before
 	for _, r := range batch {
-		switch err := l.terms.allow(l.sku, r.order); {
-		case err == nil:
-			allowed = append(allowed, r)
-		case CodeOf(err) == CodeBuyerLimit: // unless it is about an order that is there
-			greedy = append(greedy, r)
-		default:
+		if err := l.terms.allow(l.sku, r.order); err != nil {
 			r.refuse(err)
+		} else if l.service.refusesNow(*l.terms, l.sku, r.order) != nil {
+			now = append(now, r)
+		} else {
+			allowed = append(allowed, r)
 		}
 	}
-	unknown, err := l.settleKnown(ctx, greedy)
-	if err != nil {
-		return append(allowed, greedy...), err
-	}
-	refuseAll(unknown, BuyerLimited(l.sku, l.terms.PerBuyerLimit))
-	if closed == nil {
-		return allowed, nil
-	}
-	late := allowed
-	if !l.terms.SaleEndsAt.IsZero() {
-		if late, err = l.settleKnown(ctx, allowed); err != nil {
-			return allowed, err
+	unknown := now
+	if begun := !l.service.now().Before(l.terms.SaleStartsAt); begun {
+		if unknown, err = l.settleKnown(ctx, now); err != nil {
+			return slices.Concat(now, allowed), err
 		}
 	}
-	for _, r := range late {
-		r.refuse(closed)
+	for _, r := range unknown {
+		if err := l.service.refusesNow(*l.terms, l.sku, r.order); err != nil {
+			r.refuse(err)
+		} else { // it has begun meanwhile
+			allowed = append(allowed, r)
+		}
 	}
-	return nil, nil
+	return allowed, nil
+}
+
+// refusesNow returns the refusal of an order that may have been accepted before: then its terms were met, or another process
+// has other bounds, or it is about another order of the same id.
+func (s *Service) refusesNow(t Terms, sku string, o Order) error {
+	if err := cmp.Or(t.Window().Refusal(sku, s.now()), s.exceeds(t, sku, o)); err != nil {
+		return err
+	}
+	if t.PerBuyerLimit > 0 && o.Quantity > t.PerBuyerLimit {
+		return BuyerLimited(sku, t.PerBuyerLimit)
+	}
+	return nil
+}
+
+// exceeds returns the refusal of an order that asks for more than this service, or its caller, may have of a SKU that does
+// not say. Other processes, and this one before, may have other bounds: the very order may have been accepted.
+func (s *Service) exceeds(t Terms, sku string, o Order) error {
+	switch {
+	case t.MaxReserveFor == 0 && o.ReserveFor > s.maxReserve:
+		return reservedTooLong(sku, s.maxReserve)
+	case t.MaxQuantity == 0 && o.Most > 0 && o.Quantity > o.Most:
+		return tooMany(sku, o.Most)
+	default:
+		return nil
+	}
+}
+
+func reservedTooLong(sku string, most time.Duration) error {
+	return invalid("reserve_for", "must be %s to %s for SKU %q", MinReserve, most, sku)
+}
+
+func tooMany(sku string, most int64) error {
+	return invalid("quantity", "must be 1 to %d for SKU %q", most, sku)
 }
 
 // Window is when a SKU is sold.
@@ -73,11 +102,11 @@ func clockTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 func (t Terms) allow(sku string, o Order) error {
 	switch {
 	case t.MaxQuantity > 0 && o.Quantity > t.MaxQuantity:
-		return invalid("quantity", "must be 1 to %d for SKU %q", t.MaxQuantity, sku)
+		return tooMany(sku, t.MaxQuantity)
+	case t.MaxReserveFor > 0 && o.ReserveFor > t.MaxReserveFor:
+		return reservedTooLong(sku, t.MaxReserveFor)
 	case t.PerBuyerLimit > 0 && o.BuyerID == "":
 		return invalid("buyer_id", "must be given: SKU %q has a buyer limit", sku)
-	case t.PerBuyerLimit > 0 && o.Quantity > t.PerBuyerLimit:
-		return BuyerLimited(sku, t.PerBuyerLimit)
 	default:
 		return nil
 	}

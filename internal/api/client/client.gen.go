@@ -378,7 +378,7 @@ type NewDeduction struct {
 	OrderID  NewOrderID `json:"order_id"`
 	Quantity Quantity   `json:"quantity"`
 
-	// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
+	// ReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
 	// s, m and h, as in "1h30m".
 	//
 	//
@@ -418,7 +418,7 @@ type NewOrder struct {
 	// Example: o-1002
 	OrderID NewOrderID `json:"order_id"`
 
-	// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
+	// ReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
 	// s, m and h, as in "1h30m".
 	//
 	//
@@ -434,8 +434,11 @@ type NewOrderID = string
 
 // NewSKU defines model for NewSKU.
 type NewSKU struct {
-	// MaxQuantity Units of one order; 1000000 without it
+	// MaxQuantity Units of one order; 1000000 without it, for tokens what the service was started with
 	MaxQuantity *int64 `json:"max_quantity,omitempty"`
+
+	// MaxReserveFor How long a reservation may be at most, 1s to 720h; what the service was started with without it
+	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
 
 	// Name For people; at most 200 bytes of UTF-8 in which everything can be seen, as in NewID
 	//
@@ -537,7 +540,7 @@ type Resegment struct {
 	Segments int `json:"segments"`
 }
 
-// ReserveFor How long the stock is reserved: a Go duration of 1µs to 720h, in whole microseconds. Units are us (or µs), ms,
+// ReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
 // s, m and h, as in "1h30m".
 //
 // Example: 15m
@@ -566,11 +569,18 @@ type SKU struct {
 	Committed Units `json:"committed"`
 
 	// Layout Grows with every resegment
-	Layout        int64     `json:"layout"`
-	MaxQuantity   *Quantity `json:"max_quantity,omitempty"`
-	Name          *string   `json:"name,omitempty"`
-	PerBuyerLimit *Units    `json:"per_buyer_limit,omitempty"`
-	Reserved      Units     `json:"reserved"`
+	Layout      int64     `json:"layout"`
+	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
+
+	// MaxReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
+	// s, m and h, as in "1h30m".
+	//
+	//
+	// Example: 15m
+	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
+	Name          *string     `json:"name,omitempty"`
+	PerBuyerLimit *Units      `json:"per_buyer_limit,omitempty"`
+	Reserved      Units       `json:"reserved"`
 
 	// SaleEndsAt RFC 3339
 	SaleEndsAt *Instant `json:"sale_ends_at,omitempty"`
@@ -765,7 +775,8 @@ type ClientInterface interface {
 
 	// WatchEvents Watch live what is sold, in all processes
 	//
-	// A stream (Server-Sent Events) that goes on until the listener leaves or the service stops. Each event has an `id`,
+	// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
+	// service stops. One caller has 32 at a time, or 503 overloaded. Each event has an `id`,
 	// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
 	// one event. Comments keep the connection alive.
 	//
@@ -849,7 +860,9 @@ type ClientInterface interface {
 	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 	//
-	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+	// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+	// `--max-reserve-for`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -861,7 +874,9 @@ type ClientInterface interface {
 	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 	//
-	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+	// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+	// `--max-reserve-for`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -878,7 +893,8 @@ type ClientInterface interface {
 	// CancelDeductionWithBody Give back what is reserved or committed
 	//
 	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again.
+	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+	// committed, unless the service lets tokens return.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -888,7 +904,8 @@ type ClientInterface interface {
 	// CancelDeduction Give back what is reserved or committed
 	//
 	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again.
+	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+	// committed, unless the service lets tokens return.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -899,7 +916,7 @@ type ClientInterface interface {
 	//
 	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-	// quantity was committed.
+	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -910,7 +927,7 @@ type ClientInterface interface {
 	//
 	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-	// quantity was committed.
+	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -979,7 +996,8 @@ func (c *Client) Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 
 // WatchEvents Watch live what is sold, in all processes
 //
-// A stream (Server-Sent Events) that goes on until the listener leaves or the service stops. Each event has an `id`,
+// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
+// service stops. One caller has 32 at a time, or 503 overloaded. Each event has an `id`,
 // its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
 // one event. Comments keep the connection alive.
 //
@@ -1153,7 +1171,9 @@ func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...Reques
 // 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 // The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 //
-// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+// `--max-reserve-for`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1175,7 +1195,9 @@ func (c *Client) DeductWithBody(ctx context.Context, sku SKUPath, contentType st
 // 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 // The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 //
-// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+// `--max-reserve-for`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1212,7 +1234,8 @@ func (c *Client) ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderID
 // CancelDeductionWithBody Give back what is reserved or committed
 //
 // A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again.
+// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+// committed, unless the service lets tokens return.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1232,7 +1255,8 @@ func (c *Client) CancelDeductionWithBody(ctx context.Context, sku SKUPath, order
 // CancelDeduction Give back what is reserved or committed
 //
 // A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again.
+// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+// committed, unless the service lets tokens return.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1253,7 +1277,7 @@ func (c *Client) CancelDeduction(ctx context.Context, sku SKUPath, orderID Order
 //
 // All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 // request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-// quantity was committed.
+// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1274,7 +1298,7 @@ func (c *Client) CommitDeductionWithBody(ctx context.Context, sku SKUPath, order
 //
 // All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 // request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-// quantity was committed.
+// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2084,7 +2108,8 @@ type ClientWithResponsesInterface interface {
 
 	// WatchEventsWithResponse Watch live what is sold, in all processes
 	//
-	// A stream (Server-Sent Events) that goes on until the listener leaves or the service stops. Each event has an `id`,
+	// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
+	// service stops. One caller has 32 at a time, or 503 overloaded. Each event has an `id`,
 	// its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
 	// one event. Comments keep the connection alive.
 	//
@@ -2174,7 +2199,9 @@ type ClientWithResponsesInterface interface {
 	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 	//
-	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+	// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+	// `--max-reserve-for`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2186,7 +2213,9 @@ type ClientWithResponsesInterface interface {
 	// 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 	// The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 	//
-	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+	// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+	// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+	// `--max-reserve-for`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2205,7 +2234,8 @@ type ClientWithResponsesInterface interface {
 	// CancelDeductionWithBodyWithResponse Give back what is reserved or committed
 	//
 	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again.
+	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+	// committed, unless the service lets tokens return.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2215,7 +2245,8 @@ type ClientWithResponsesInterface interface {
 	// CancelDeductionWithResponse Give back what is reserved or committed
 	//
 	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again.
+	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+	// committed, unless the service lets tokens return.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2226,7 +2257,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-	// quantity was committed.
+	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2237,7 +2268,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 	// request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-	// quantity was committed.
+	// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2414,6 +2445,11 @@ type WatchEventsResponse401Headers struct {
 	WWWAuthenticate *string
 }
 
+// WatchEventsResponse403Headers the declared response headers of an HTTP 403 response for WatchEvents
+type WatchEventsResponse403Headers struct {
+	RetryAfter *int
+}
+
 // WatchEventsResponse404Headers the declared response headers of an HTTP 404 response for WatchEvents
 type WatchEventsResponse404Headers struct {
 	RetryAfter *int
@@ -2438,6 +2474,8 @@ type WatchEventsResponse struct {
 	ApplicationProblemJSON400 *ProblemAnswer
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
@@ -2448,6 +2486,8 @@ type WatchEventsResponse struct {
 	Headers400 *WatchEventsResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *WatchEventsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *WatchEventsResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *WatchEventsResponse404Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
@@ -2464,6 +2504,11 @@ func (r WatchEventsResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 // GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
 func (r WatchEventsResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
 	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r WatchEventsResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -2724,6 +2769,11 @@ type ReadSKUResponse401Headers struct {
 	WWWAuthenticate *string
 }
 
+// ReadSKUResponse403Headers the declared response headers of an HTTP 403 response for ReadSKU
+type ReadSKUResponse403Headers struct {
+	RetryAfter *int
+}
+
 // ReadSKUResponse404Headers the declared response headers of an HTTP 404 response for ReadSKU
 type ReadSKUResponse404Headers struct {
 	RetryAfter *int
@@ -2750,6 +2800,8 @@ type ReadSKUResponse struct {
 	ApplicationProblemJSON400 *ProblemAnswer
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
@@ -2760,6 +2812,8 @@ type ReadSKUResponse struct {
 	Headers400 *ReadSKUResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *ReadSKUResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadSKUResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *ReadSKUResponse404Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
@@ -2781,6 +2835,11 @@ func (r ReadSKUResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 // GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
 func (r ReadSKUResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
 	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadSKUResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -3548,6 +3607,11 @@ type ReadDeductionResponse401Headers struct {
 	WWWAuthenticate *string
 }
 
+// ReadDeductionResponse403Headers the declared response headers of an HTTP 403 response for ReadDeduction
+type ReadDeductionResponse403Headers struct {
+	RetryAfter *int
+}
+
 // ReadDeductionResponse404Headers the declared response headers of an HTTP 404 response for ReadDeduction
 type ReadDeductionResponse404Headers struct {
 	RetryAfter *int
@@ -3574,6 +3638,8 @@ type ReadDeductionResponse struct {
 	ApplicationProblemJSON400 *ProblemAnswer
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
@@ -3584,6 +3650,8 @@ type ReadDeductionResponse struct {
 	Headers400 *ReadDeductionResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *ReadDeductionResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadDeductionResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *ReadDeductionResponse404Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
@@ -3605,6 +3673,11 @@ func (r ReadDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 // GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
 func (r ReadDeductionResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
 	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadDeductionResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -3661,6 +3734,11 @@ type CancelDeductionResponse401Headers struct {
 	WWWAuthenticate *string
 }
 
+// CancelDeductionResponse403Headers the declared response headers of an HTTP 403 response for CancelDeduction
+type CancelDeductionResponse403Headers struct {
+	RetryAfter *int
+}
+
 // CancelDeductionResponse404Headers the declared response headers of an HTTP 404 response for CancelDeduction
 type CancelDeductionResponse404Headers struct {
 	RetryAfter *int
@@ -3702,6 +3780,8 @@ type CancelDeductionResponse struct {
 	ApplicationProblemJSON400 *ProblemAnswer
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
@@ -3718,6 +3798,8 @@ type CancelDeductionResponse struct {
 	Headers400 *CancelDeductionResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *CancelDeductionResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *CancelDeductionResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *CancelDeductionResponse404Headers
 	// Headers408 the parsed response headers for an HTTP 408 response
@@ -3745,6 +3827,11 @@ func (r CancelDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 // GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
 func (r CancelDeductionResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
 	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -3816,6 +3903,11 @@ type CommitDeductionResponse401Headers struct {
 	WWWAuthenticate *string
 }
 
+// CommitDeductionResponse403Headers the declared response headers of an HTTP 403 response for CommitDeduction
+type CommitDeductionResponse403Headers struct {
+	RetryAfter *int
+}
+
 // CommitDeductionResponse404Headers the declared response headers of an HTTP 404 response for CommitDeduction
 type CommitDeductionResponse404Headers struct {
 	RetryAfter *int
@@ -3862,6 +3954,8 @@ type CommitDeductionResponse struct {
 	ApplicationProblemJSON400 *ProblemAnswer
 	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
@@ -3880,6 +3974,8 @@ type CommitDeductionResponse struct {
 	Headers400 *CommitDeductionResponse400Headers
 	// Headers401 the parsed response headers for an HTTP 401 response
 	Headers401 *CommitDeductionResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *CommitDeductionResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *CommitDeductionResponse404Headers
 	// Headers408 the parsed response headers for an HTTP 408 response
@@ -3909,6 +4005,11 @@ func (r CommitDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
 // GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
 func (r CommitDeductionResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
 	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r CommitDeductionResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
 }
 
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
@@ -4497,7 +4598,8 @@ func (c *ClientWithResponses) AuditWithResponse(ctx context.Context, reqEditors 
 
 // WatchEventsWithResponse Watch live what is sold, in all processes
 //
-// A stream (Server-Sent Events) that goes on until the listener leaves or the service stops. Each event has an `id`,
+// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
+// service stops. One caller has 32 at a time, or 503 overloaded. Each event has an `id`,
 // its kind as `event`, and as `data` one JSON object, see the schema Event. Sales of one SKU at about the same time are
 // one event. Comments keep the connection alive.
 //
@@ -4641,7 +4743,9 @@ func (c *ClientWithResponses) AuditSKUWithResponse(ctx context.Context, sku SKUP
 // 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 // The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 //
-// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+// `--max-reserve-for`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4659,7 +4763,9 @@ func (c *ClientWithResponses) DeductWithBodyWithResponse(ctx context.Context, sk
 // 201 when the stock was taken now, 200 with the deduction as it is when this very order was accepted before.
 // The order id belongs to the SKU: another quantity, buyer or reserve_for under the same id is 422.
 //
-// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before.
+// With reserve_for the stock is reserved: it goes back when the time is over, unless it was committed before. How long
+// that may be, the SKU's max_reserve_for says; without it the service, an hour unless it was started with another
+// `--max-reserve-for`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4690,7 +4796,8 @@ func (c *ClientWithResponses) ReadDeductionWithResponse(ctx context.Context, sku
 // CancelDeductionWithBodyWithResponse Give back what is reserved or committed
 //
 // A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again.
+// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+// committed, unless the service lets tokens return.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4706,7 +4813,8 @@ func (c *ClientWithResponses) CancelDeductionWithBodyWithResponse(ctx context.Co
 // CancelDeductionWithResponse Give back what is reserved or committed
 //
 // A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again.
+// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
+// committed, unless the service lets tokens return.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4723,7 +4831,7 @@ func (c *ClientWithResponses) CancelDeductionWithResponse(ctx context.Context, s
 //
 // All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 // request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-// quantity was committed.
+// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4740,7 +4848,7 @@ func (c *ClientWithResponses) CommitDeductionWithBodyWithResponse(ctx context.Co
 //
 // All of it, or with quantity a part; the rest goes back. What is committed already stays as it is, so the same
 // request may be sent again. 409 not_reserved where the reservation has expired or was cancelled, or another
-// quantity was committed.
+// quantity was committed. 403 forbidden for a token, unless the service lets tokens commit.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -4985,6 +5093,13 @@ func ParseWatchEventsResponse(rsp *http.Response) (*WatchEventsResponse, error) 
 		}
 		response.ApplicationProblemJSON401 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5029,6 +5144,16 @@ func ParseWatchEventsResponse(rsp *http.Response) (*WatchEventsResponse, error) 
 			headers.WWWAuthenticate = &value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers WatchEventsResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers WatchEventsResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -5350,6 +5475,13 @@ func ParseReadSKUResponse(rsp *http.Response) (*ReadSKUResponse, error) {
 		}
 		response.ApplicationProblemJSON401 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -5394,6 +5526,16 @@ func ParseReadSKUResponse(rsp *http.Response) (*ReadSKUResponse, error) {
 			headers.WWWAuthenticate = &value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadSKUResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers ReadSKUResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -6300,6 +6442,13 @@ func ParseReadDeductionResponse(rsp *http.Response) (*ReadDeductionResponse, err
 		}
 		response.ApplicationProblemJSON401 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6344,6 +6493,16 @@ func ParseReadDeductionResponse(rsp *http.Response) (*ReadDeductionResponse, err
 			headers.WWWAuthenticate = &value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadDeductionResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers ReadDeductionResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -6428,6 +6587,13 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 		}
 		response.ApplicationProblemJSON401 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6493,6 +6659,16 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 			headers.WWWAuthenticate = &value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers CancelDeductionResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers CancelDeductionResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -6607,6 +6783,13 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 		}
 		response.ApplicationProblemJSON401 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -6679,6 +6862,16 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 			headers.WWWAuthenticate = &value
 		}
 		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers CommitDeductionResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
 	case rsp.StatusCode == 404:
 		var headers CommitDeductionResponse404Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {

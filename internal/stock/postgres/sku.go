@@ -12,8 +12,10 @@ import (
 )
 
 const insertSKU = `
-INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity)
-VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()), $6, $7, nullif($8::bigint, 0), nullif($9::integer, 0))
+INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity,
+                  max_reserve_us)
+VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()), $6, $7, nullif($8::bigint, 0), nullif($9::integer, 0),
+        nullif($10::bigint, 0))
 ON CONFLICT (sku_id) DO NOTHING`
 
 const insertSegments = `
@@ -24,7 +26,7 @@ SELECT $1, n - 1, a FROM unnest($2::bigint[]) WITH ORDINALITY AS spread (a, n)`
 func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, instant(at),
-			instant(sku.SaleStartsAt), instant(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity)
+			instant(sku.SaleStartsAt), instant(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity, sku.MaxReserveFor.Microseconds())
 		if err != nil {
 			return err
 		}
@@ -64,21 +66,24 @@ func instant(t time.Time) *time.Time {
 // kept is a time as it is kept.
 func kept(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-const termsColumns = `k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0)`
+const termsColumns = `k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
+       coalesce(k.max_reserve_us, 0)`
 
 // termsRow is where termsColumns are scanned.
 type termsRow struct {
 	terms        *stock.Terms
 	starts, ends *time.Time
+	maxReserveUS int64
 }
 
 func (r *termsRow) columns() []any {
-	return []any{&r.starts, &r.ends, &r.terms.PerBuyerLimit, &r.terms.MaxQuantity}
+	return []any{&r.starts, &r.ends, &r.terms.PerBuyerLimit, &r.terms.MaxQuantity, &r.maxReserveUS}
 }
 
 // read completes the terms from what was scanned.
 func (r *termsRow) read() {
 	r.terms.SaleStartsAt, r.terms.SaleEndsAt = time.Time{}, time.Time{}
+	r.terms.MaxReserveFor = time.Duration(r.maxReserveUS) * time.Microsecond
 	if r.starts != nil {
 		r.terms.SaleStartsAt = r.starts.UTC()
 	}

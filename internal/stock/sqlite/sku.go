@@ -9,8 +9,9 @@ import (
 )
 
 const insertSKU = `
-INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity)
-VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8, 0), nullif($9, 0))
+INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, sale_ends_at, per_buyer_limit, max_quantity,
+                  max_reserve_us)
+VALUES ($1, $2, $3, $4, $5, $6, $7, nullif($8, 0), nullif($9, 0), nullif($10, 0))
 ON CONFLICT (sku_id) DO NOTHING`
 
 const insertSegment = `INSERT INTO stock_segments (sku_id, segment, available) VALUES ($1, $2, $3)`
@@ -19,7 +20,7 @@ const insertSegment = `INSERT INTO stock_segments (sku_id, segment, available) V
 func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
 		created, err = changed(tx.ExecContext(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, micros(now(at)),
-			microsOrNull(sku.SaleStartsAt), microsOrNull(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity))
+			microsOrNull(sku.SaleStartsAt), microsOrNull(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity, sku.MaxReserveFor.Microseconds()))
 		if err != nil {
 			return err
 		}
@@ -40,17 +41,20 @@ func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (
 type termsRow struct {
 	terms            stock.Terms
 	startsAt, endsAt sql.NullInt64
+	maxReserveUS     int64
 }
 
-const termsColumns = `k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0)`
+const termsColumns = `k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
+       coalesce(k.max_reserve_us, 0)`
 
 func (r *termsRow) columns() []any {
-	return []any{&r.startsAt, &r.endsAt, &r.terms.PerBuyerLimit, &r.terms.MaxQuantity}
+	return []any{&r.startsAt, &r.endsAt, &r.terms.PerBuyerLimit, &r.terms.MaxQuantity, &r.maxReserveUS}
 }
 
 func (r *termsRow) read() stock.Terms {
 	terms := r.terms
 	terms.SaleStartsAt, terms.SaleEndsAt = timeOrZero(r.startsAt), timeOrZero(r.endsAt)
+	terms.MaxReserveFor = time.Duration(r.maxReserveUS) * time.Microsecond
 	return terms
 }
 

@@ -103,6 +103,26 @@ func testSettleRefuses(t *testing.T, k *kit) {
 	k.expire(minute, 0)
 }
 
+// testCancelThatKeeps: what was committed between a look and the write is not given back.
+func testCancelThatKeeps(_ *testing.T, k *kit) {
+	k.create(12, 3)
+	k.deduct(1, stock.Fence{}, reserved("a", 2, time.Minute), reserved("b", 1, time.Minute), order("c", 1))
+	keep := func(id string) stock.Wish { return stock.Wish{OrderID: id, Cancel: true, KeepCommitted: true} }
+	k.settled(at, commit("a"), stock.StatusCommitted, 2, 0)
+	for _, id := range []string{"a", "c"} {
+		refused := k.settle(at, keep(id))[0]
+		k.code(refused.Err, stock.CodeForbidden)
+		if refused.Returned != 0 {
+			k.Errorf("%s: %d units went back", id, refused.Returned)
+		}
+	}
+	k.balance(at, 8, 1, 3)
+	k.settled(at, keep("b"), stock.StatusCancelled, 1, 1)
+	k.settled(at, keep("b"), stock.StatusCancelled, 1, 0)
+	k.balance(at, 9, 0, 3)
+	k.segmentsSum(9)
+}
+
 // testSettleTogether: one refused wish costs its neighbours nothing.
 func testSettleTogether(_ *testing.T, k *kit) {
 	k.create(600, 3)

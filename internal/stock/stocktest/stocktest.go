@@ -71,6 +71,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"cancel", testCancel},
 		{"commit of a part", testCommitOfAPart},
 		{"settle refuses", testSettleRefuses},
+		{"a cancel that keeps what is committed", testCancelThatKeeps},
 		{"settle together", testSettleTogether},
 		{"buyer limit", testLimit},
 		{"buyer limit counts turns", testLimitCountsTurns},

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A setting that nobody knows, or that is there and empty, starts nothing: it may have been a key.
+func TestSettingsThatNobodyMeant(t *testing.T) { // not parallel: it sets variables
+	for name, c := range map[string]struct {
+		variable, value string
+		args            []string
+		says            []string
+	}{
+		"misspelt":              {"INVENTORY_API_KYES", "keys", []string{"serve"}, []string{"INVENTORY_API_KYES", "did you mean INVENTORY_API_KEYS?"}},
+		"misspelt, of a secret": {"INVENTORY_DATABSE_URL", "postgres://" + canary, []string{"serve"}, []string{"did you mean INVENTORY_DATABASE_URL?"}},
+		"in lower case":         {"inventory_listen", "127.0.0.1:0", []string{"serve"}, []string{"did you mean INVENTORY_LISTEN?"}},
+		"of an older program":   {"INVENTORY_TLS_CERT_FILE", "cert", []string{"serve"}, []string{"did you mean INVENTORY_TLS_CERT?"}},
+		"migrate":               {"INVENTORY_DB_URL", canary, []string{"migrate", "up"}, []string{"INVENTORY_DB_URL"}},
+		"audit":                 {"INVENTORY_DB_URL", canary, []string{"audit"}, []string{"INVENTORY_DB_URL"}},
+		"outbox":                {"INVENTORY_DB_URL", canary, []string{"outbox", "on"}, []string{"INVENTORY_DB_URL"}},
+		"key":                   {"INVENTORY_FIEL", "keys", []string{"key", "new", "--name", "a", "--scope", "buyer"}, []string{"INVENTORY_FILE"}},
+		"demo":                  {"INVENTORY_BUYRES", "5", []string{"demo"}, []string{"INVENTORY_BUYERS"}},
+		"empty keys":            {"INVENTORY_API_KEYS", "", []string{"serve"}, []string{"INVENTORY_API_KEYS is empty"}},
+		"blank keys":            {"INVENTORY_API_KEYS", " ", []string{"serve"}, []string{"INVENTORY_API_KEYS is empty"}},
+		"empty keys, old name":  {"INVENTORY_API_KEYS_FILE", "", []string{"serve"}, []string{"INVENTORY_API_KEYS_FILE is empty"}},
+		"empty database":        {"INVENTORY_DATABASE_URL", "", []string{"migrate", "up"}, []string{"INVENTORY_DATABASE_URL is empty"}},
+		"empty anonymous":       {"INVENTORY_ALLOW_ANONYMOUS", "", []string{"serve"}, []string{"INVENTORY_ALLOW_ANONYMOUS"}},
+		"empty limit":           {"INVENTORY_RATE_LIMIT", "", []string{"serve"}, []string{"INVENTORY_RATE_LIMIT"}},
+		"a key as its file":     {"INVENTORY_API_KEYS", "inv_A_" + canary, []string{"serve"}, []string{"this is a key itself"}},
+		"empty flag":            {"", "", []string{"serve", "--api-keys", ""}, []string{"--api-keys is empty"}},
+		"empty flag of tokens":  {"", "", []string{"serve", "--jwt-issuer="}, []string{"--jwt-issuer is empty"}},
+		"empty flag of TLS":     {"", "", []string{"serve", "--tls-cert=", "--tls-key="}, []string{"--tls-cert is empty"}},
+		"empty URL":             {"", "", []string{"demo", "--url", ""}, []string{"--url is empty"}},
+		"empty file of keys":    {"", "", []string{"key", "new", "--name", "a", "--scope", "buyer", "--file", ""}, []string{"--file is empty"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.variable != "" {
+				t.Setenv(c.variable, c.value)
+			}
+			t.Chdir(t.TempDir())
+			ended, cancel := context.WithCancel(t.Context())
+			cancel() // a service that starts all the same ends at once
+			oneLine(t, invokeIn(ended, t, c.args...), c.says...)
+			if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+				t.Errorf("left behind %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// A variable is named as its flag. The name from before is read for one release, which says so; and what Kubernetes sets
+// for services that are called like the program is none of ours.
+func TestNamesOfBefore(t *testing.T) { // not parallel: it sets variables
+	file := filepath.Join(t.TempDir(), "keys")
+	newKey(t, file, "shop", "buyer")
+	for _, name := range []string{
+		"INVENTORY_SERVICE_HOST", "INVENTORY_SERVICE_PORT", "INVENTORY_SERVICE_PORT_HTTP", "INVENTORY_PORT", "INVENTORY_PORT_8080_TCP",
+		"INVENTORY_PORT_8080_TCP_ADDR", "INVENTORY_ADMIN_SERVICE_HOST", "INVENTORY_ADMIN_PORT",
+	} {
+		t.Setenv(name, "tcp://10.0.0.1:8080")
+	}
+	t.Setenv("INVENTORY_LISTEN", "127.0.0.1:0")
+	t.Setenv("INVENTORY_ADMIN_LISTEN", "127.0.0.1:0")
+	t.Setenv("INVENTORY_DATABASE_URL", sqliteFile(t))
+	const old, now = "INVENTORY_API_KEYS_FILE", "INVENTORY_API_KEYS"
+	for _, c := range []struct{ set, says string }{{old, old + " is called " + now + " now"}, {now, ""}} {
+		t.Run(c.set, func(t *testing.T) {
+			t.Setenv(c.set, file)
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			r := invokeIn(ended, t, "serve")
+			if open := strings.Contains(r.err, "nobody is asked for a key"); open || !strings.Contains(r.err, c.says) || strings.Contains(r.err, "is called") != (c.set == old) {
+				t.Errorf("exit status %d: %s", r.code, r.err)
+			}
+		})
+	}
+	t.Setenv(old, file)
+	t.Setenv(now, file)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	oneLine(t, invokeIn(ended, t, "serve"), "both in the environment")
+}
+
+// A cursor that is empty reads from the beginning, so a script need not tell its first call from the others.
+func TestAnEmptyCursorIsTheBeginning(t *testing.T) {
+	t.Parallel()
+	file := sqliteFile(t)
+	for _, args := range [][]string{{"migrate", "up"}, {"outbox", "on"}, {"outbox", "read", "--after", ""}} {
+		if r := invoke(t, append(args, "--database-url", file)...); r.code != 0 {
+			t.Errorf("%q: exit status %d: %s", args, r.code, r.err)
+		}
+	}
+}

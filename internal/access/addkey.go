@@ -1,0 +1,104 @@
+package access
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+)
+
+// newFileMode lets the service read the file that an operator made. It holds hashes, and no secret.
+const newFileMode = 0o644
+
+// AddKey adds the line of a new key to a file of keys, and makes the file where there is none. Who reads it meanwhile finds
+// it as it was or with the line, whole, and of several who add at once nobody's line is lost. A file that would not be
+// good with the line stays as it was. It keeps its mode and its owner.
+//
+// The file is another one afterwards, of the same name: a container that has the file itself mounted, and not its folder,
+// keeps the one from before.
+func AddKey(file, line string) (err error) {
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	lock := flock.New(file+".lock", flock.SetPermissions(newFileMode))
+	if err := lock.Lock(); err != nil {
+		return fmt.Errorf("API keys: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("API keys: %w", err)
+	}
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		text = append(text, '\n')
+	}
+	return replaceKeys(file, append(text, line+"\n"...), line)
+}
+
+// replaceKeys puts a file of keys with some text in the place of the one that is there, once it is on the disk and good.
+func replaceKeys(file string, text []byte, line string) (err error) {
+	next, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.new")
+	if err != nil {
+		return fmt.Errorf("API keys: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("API keys: %s stays as it was: %w", file, err), os.Remove(next.Name()))
+		}
+	}()
+	_, err = next.Write(text)
+	if err == nil {
+		err = likeBefore(next, file)
+	}
+	if err == nil {
+		err = next.Sync()
+	}
+	if err = errors.Join(err, next.Close()); err != nil {
+		return err
+	}
+	if err := checkWritten(next.Name(), line); err != nil {
+		return err
+	}
+	if err := os.Rename(next.Name(), file); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(file))
+}
+
+// likeBefore gives a file the mode and the owner of the one whose place it takes.
+func likeBefore(next *os.File, file string) error {
+	before, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return next.Chmod(newFileMode)
+	case err != nil:
+		return err
+	}
+	if err := keepOwner(next, before); err != nil {
+		return err
+	}
+	return next.Chmod(before.Mode().Perm())
+}
+
+// checkWritten reads a file of keys as the service will, and looks for the key of a line.
+func checkWritten(file, line string) error {
+	found, err := readKeys(file)
+	if err != nil {
+		return err
+	}
+	wanted := make(keys)
+	if err := wanted.add(strings.Fields(line)); err != nil {
+		return err
+	}
+	for id, key := range wanted {
+		if found[id] != key {
+			return errors.New("the file did not keep the new key")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package access
+
+import (
+	"errors"
+	"strings"
+)
+
+// Rights are what a caller may do beyond buying. The zero Rights are those of a buyer, who may take, and give back what is
+// only reserved.
+type Rights struct {
+	Commit bool // keep what is reserved
+	Return bool // give back what is committed
+	// MaxQuantity is how many units of a SKU it may ask for with one order, where the SKU's terms do not say; 0: as many
+	// as anybody.
+	MaxQuantity int64
+}
+
+// all are the rights of who acts for a shop.
+var all = Rights{Commit: true, Return: true}
+
+// ParseRights reads what tokens may do beyond buying: commit, return, both with a comma in between, or "" for neither.
+func ParseRights(text string) (r Rights, err error) {
+	if text == "" {
+		return r, nil
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		switch strings.TrimSpace(word) {
+		case "commit":
+			r.Commit = true
+		case "return":
+			r.Return = true
+		default:
+			return Rights{}, errors.New("must be commit, return, or both with a comma in between")
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,66 @@
+package api
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Where nobody has to show a key, a page that somebody opens in a browser on the same machine could use the service, for
+// the browser is let in. Pages of other sites are refused by what the browser says of them, and pages that came under a name
+// that means this machine all of a sudden (DNS rebinding) by that name. With keys neither is needed: a browser sends
+// no Authorization header for another site unless the service permits it (CORS), which this one never does.
+
+// Hosts are the names under which a listener on loopback is asked: localhost, any loopback address, and further ones.
+type Hosts struct{ more []string }
+
+// NewHosts returns hosts with further names than those of loopback.
+func NewHosts(more ...string) *Hosts { return &Hosts{more} }
+
+// check refuses a request that is for another host. Nil hosts refuse nothing; nor does who names none, as no browser does.
+func (h *Hosts) check(r *http.Request) error {
+	if h == nil || r.Host == "" {
+		return nil
+	}
+	name := strings.TrimSuffix(hostname(r.Host), ".")
+	if strings.EqualFold(name, "localhost") || slices.ContainsFunc(h.more, func(more string) bool { return strings.EqualFold(name, more) }) {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(name); err == nil && ip.Unmap().IsLoopback() {
+		return nil
+	}
+	return forbidden("this listens on loopback, and not under this Host: name it with --allowed-hosts if that is meant")
+}
+
+// hostname is a Host header without its port, and an IPv6 address without brackets.
+func hostname(host string) string {
+	if rest, v6 := strings.CutPrefix(host, "["); v6 {
+		host, _, _ = strings.Cut(rest, "]")
+		return host
+	}
+	host, _, _ = strings.Cut(host, ":")
+	return host
+}
+
+// refuseOtherPages refuses what a browser sends for a page of another site, and what came under another name.
+func (s *server) refuseOtherPages(r *http.Request) error {
+	if s.guard == nil && s.origins.Check(r) != nil {
+		return forbidden("a page of another site may not do this")
+	}
+	return s.hosts.check(r)
+}
+
+// refuseOtherHosts is for listeners whose requests need not be fast.
+func refuseOtherHosts(h *Hosts) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			if err := h.check(c.Request()); err != nil {
+				return err
+			}
+			return next(c)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// fromBrowser is a POST as a browser sends it for a page.
+func fromBrowser(t *testing.T, host string, header ...string) *http.Request {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/skus/a/deductions/o/cancel", nil)
+	r.Host = host
+	for _, h := range header {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	return r
+}
+
+// A page of another site must not commit and cancel where nobody has to show a key, nor must one that has come under a
+// name of its own that means this machine now.
+func TestOtherPagesAreRefused(t *testing.T) {
+	t.Parallel()
+	local := &server{hosts: NewHosts("shop.test")}
+	guarded := &server{guard: &countingGuard{}}
+	for _, c := range []struct {
+		name    string
+		server  *server
+		request *http.Request
+		refused bool
+	}{
+		{"a program", local, fromBrowser(t, "127.0.0.1:8080"), false},
+		{"the page of /docs", local, fromBrowser(t, "localhost:8080", "Sec-Fetch-Site: same-origin", "Origin: http://localhost:8080"), false},
+		{"another site", local, fromBrowser(t, "127.0.0.1:8080", "Sec-Fetch-Site: cross-site", "Origin: https://evil.test"), true},
+		{"another port", local, fromBrowser(t, "127.0.0.1:8080", "Sec-Fetch-Site: same-site", "Origin: http://127.0.0.1:3000"), true},
+		{"another site, of an old browser", local, fromBrowser(t, "127.0.0.1:8080", "Origin: https://evil.test"), true},
+		{"a page without an origin", local, fromBrowser(t, "127.0.0.1:8080", "Origin: null"), true},
+		{"a name of another site", local, fromBrowser(t, "evil.test:8080", "Sec-Fetch-Site: same-origin", "Origin: http://evil.test:8080"), true},
+		{"a name that begins well", local, fromBrowser(t, "127.0.0.1.evil.test"), true},
+		{"localhost of another site", local, fromBrowser(t, "localhost.evil.test"), true},
+		{"an address of the network", local, fromBrowser(t, "192.0.2.1:8080"), true},
+		{"localhost", local, fromBrowser(t, "LOCALHOST."), false},
+		{"another loopback address", local, fromBrowser(t, "127.1.2.3"), false},
+		{"IPv6", local, fromBrowser(t, "[::1]:8080"), false},
+		{"a further name", local, fromBrowser(t, "Shop.test:8080"), false},
+		{"no host", local, fromBrowser(t, ""), false},
+		{"with keys, another site", guarded, fromBrowser(t, "shop.example", "Sec-Fetch-Site: cross-site", "Origin: https://other.example"), false},
+	} {
+		if err := c.server.refuseOtherPages(c.request); (err != nil) != c.refused {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// It stands before the handlers, of both listeners.
+func TestOtherPagesAreRefusedByTheListeners(t *testing.T) {
+	t.Parallel()
+	hosts := NewHosts()
+	public := New(Config{Metrics: NewMetrics(prometheus.NewRegistry()), Logger: silent(), Hosts: hosts})
+	admin := AdminConfig{Gatherer: prometheus.NewRegistry(), Logger: silent(), Hosts: hosts}
+	for name, c := range map[string]struct {
+		handler http.Handler
+		path    string
+	}{
+		"public": {public, "/openapi.yaml"}, "admin": {NewAdmin(admin), "/debug/pprof/"}, "probes": {NewProbes(admin), "/healthz"},
+	} {
+		for host, want := range map[string]int{"localhost:1": http.StatusOK, "evil.test": http.StatusForbidden} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.path, nil)
+			r.Host = host
+			w := httptest.NewRecorder()
+			c.handler.ServeHTTP(w, r)
+			if problem := w.Header().Get("Content-Type") == mediaProblem; w.Code != want || problem != (want != http.StatusOK) {
+				t.Errorf("%s as %s: %d %s", name, host, w.Code, w.Body)
+			}
+		}
+	}
+	w := httptest.NewRecorder()
+	public.ServeHTTP(w, fromBrowser(t, "localhost", "Sec-Fetch-Site: cross-site"))
+	if w.Code != http.StatusForbidden {
+		t.Errorf("a page of another site: %d %s", w.Code, w.Body)
+	}
+}
+
+// The hot path pays for it with every request.
+func TestRefusingPagesCostsNoAllocation(t *testing.T) {
+	s := &server{hosts: NewHosts()}
+	for _, host := range []string{"localhost:8080", "127.0.0.1:8080"} {
+		r := fromBrowser(t, host)
+		if n := testing.AllocsPerRun(1000, func() {
+			if err := s.refuseOtherPages(r); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", host, n)
+		}
+	}
+}
+
+func BenchmarkRefusingPages(b *testing.B) {
+	s := &server{hosts: NewHosts()}
+	c := echo.New().NewContext(httptest.NewRequestWithContext(b.Context(), http.MethodPost, "http://127.0.0.1:8080/", nil), nil)
+	for b.Loop() {
+		if err := s.refuseOtherPages(c.Request()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/access"
+	"inventory/internal/app"
+	"inventory/internal/stock/stocktest"
+)
+
+// What a token reserves it may give back. What the shop has committed it may not, nor may it commit by itself.
+func TestTokensGiveBackWhatTheyReserved(t *testing.T) {
+	t.Parallel()
+	d := openDoors(t, app.Config{})
+	const deductions = "/v1/skus/shoe/deductions"
+	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":100}`), 201, "")
+	d.want(d.as(ann, "POST", deductions, `{"order_id":"a1","quantity":1,"reserve_for":"15m"}`), 201, "")
+	d.want(d.as(ann, "POST", deductions+"/a1/cancel", ""), 200, `{"sku":"shoe","order_id":"a1","buyer_id":"ann","quantity":1,"status":"cancelled"}`)
+	d.want(d.as(ann, "POST", deductions+"/a1/cancel", ""), 200, "")
+	d.want(d.as(ann, "POST", deductions, `{"order_id":"a2","quantity":1,"reserve_for":"15m"}`), 201, "")
+	d.wantProblem(d.as(ann, "POST", deductions+"/a2/commit", ""), 403, "forbidden", "takes a key")
+	d.want(d.as(shop, "POST", deductions+"/a2/commit", ""), 200, "")
+	d.wantProblem(d.as(ann, "POST", deductions+"/a2/cancel", ""), 403, "forbidden", "is committed")
+	d.want(d.as(ann, "POST", deductions, `{"order_id":"a3","quantity":1}`), 201, "")
+	d.wantProblem(d.as(ann, "POST", deductions+"/a3/cancel", ""), 403, "forbidden", "is committed")
+	d.wantUnits(`"available":98,"reserved":0,"committed":2`)
+	d.want(d.as(shop, "POST", deductions+"/a2/cancel", ""), 200, "")
+}
+
+// wantUnits checks where the units of the shoe are.
+func (d *doors) wantUnits(units string) {
+	d.Helper()
+	if a := d.as(operator, "GET", "/v1/skus/shoe", ""); !strings.Contains(a.body, units) {
+		d.Errorf("want %s, got %s", units, a.body)
+	}
+}
+
+func TestTokensMayWhatTheServiceSays(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct{ commit, giveBack int }{
+		"commit": {200, 403}, "return": {403, 200}, "commit,return": {200, 200},
+	} {
+		rights, err := access.ParseRights(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := openDoors(t, app.Config{Access: access.Config{TokenRights: rights}})
+		const deductions = "/v1/skus/shoe/deductions"
+		d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":100}`), 201, "")
+		d.want(d.as(ann, "POST", deductions, `{"order_id":"a1","quantity":1,"reserve_for":"15m"}`), 201, "")
+		d.want(d.as(ann, "POST", deductions+"/a1/commit", ""), want.commit, "")
+		d.want(d.as(shop, "POST", deductions+"/a1/commit", ""), 200, "")
+		d.want(d.as(ann, "POST", deductions+"/a1/cancel", ""), want.giveBack, "")
+	}
+}
+
+// One request of a token must not take a whole sale, for as long as it likes.
+func TestTokensTakeAFewUnits(t *testing.T) {
+	t.Parallel()
+	d := openDoors(t, app.Config{})
+	const deductions = "/v1/skus/shoe/deductions"
+	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":20000}`), 201, "")
+	d.want(d.as(operator, "PUT", "/v1/skus/nail", `{"stock":20000,"max_quantity":5000}`), 201, "")
+	for _, quantity := range []string{"10000", "11"} {
+		body := `{"order_id":"q` + quantity + `","quantity":` + quantity + `}`
+		d.wantProblem(d.as(ann, "POST", deductions, body), 400, "invalid_request", `"field":"quantity"`, "1 to 10 for SKU")
+		order := `{"order_id":"o` + quantity + `","lines":[{"sku":"nail","quantity":11},{"sku":"shoe","quantity":` + quantity + `}]}`
+		d.wantProblem(d.as(ann, "POST", "/v1/orders", order), 400, "invalid_request", `1 to 10 for SKU \"shoe\"`)
+		d.want(d.as(shop, "POST", deductions, body), 201, "")
+	}
+	d.want(d.as(ann, "POST", deductions, `{"order_id":"ten","quantity":10}`), 201, "")
+	d.want(d.as(ann, "POST", "/v1/skus/nail/deductions", `{"order_id":"nails","quantity":5000}`), 201, "") // its terms say so
+	d.want(d.as(ann, "POST", "/v1/orders", `{"order_id":"o","lines":[{"sku":"nail","quantity":11},{"sku":"shoe","quantity":10}]}`), 201, "")
+	// What was accepted of a caller who may is a replay for one who may not.
+	d.want(d.as(shop, "POST", deductions, `{"order_id":"anns","buyer_id":"ann","quantity":12}`), 201, "")
+	d.want(d.as(shop, "POST", "/v1/orders", `{"order_id":"anns-lines","buyer_id":"ann","lines":[{"sku":"shoe","quantity":12}]}`), 201, "")
+	d.want(d.as(ann, "POST", deductions, `{"order_id":"anns","quantity":12}`), 200, "")
+	d.want(d.as(ann, "POST", "/v1/orders", `{"order_id":"anns-lines","lines":[{"sku":"shoe","quantity":12}]}`), 200, "")
+}
+
+func TestReservationsAreBounded(t *testing.T) {
+	t.Parallel()
+	d := openDoors(t, app.Config{})
+	const deductions = "/v1/skus/shoe/deductions"
+	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":100}`), 201, "")
+	d.want(d.as(operator, "PUT", "/v1/skus/piano", `{"stock":100,"max_reserve_for":"720h"}`), 201, "")
+	for _, caller := range []string{ann, shop} {
+		id := strings.ReplaceAll(caller, " ", "-")
+		d.want(d.as(caller, "POST", deductions, `{"order_id":"1h`+id+`","quantity":1,"reserve_for":"1h"}`), 201, "")
+		long := `{"order_id":"long` + id + `","quantity":1,"reserve_for":"720h"}`
+		d.wantProblem(d.as(caller, "POST", deductions, long), 400, "invalid_request", `"field":"reserve_for"`, "1s to 1h0m0s for SKU")
+		order := `{"order_id":"order` + id + `","reserve_for":"720h","lines":[{"sku":"piano","quantity":1},{"sku":"shoe","quantity":1}]}`
+		d.wantProblem(d.as(caller, "POST", "/v1/orders", order), 400, "invalid_request", `"field":"reserve_for"`, `SKU \"shoe\"`)
+		d.want(d.as(caller, "POST", "/v1/skus/piano/deductions", long), 201, "")
+	}
+}
+
+// A service whose bound was made smaller answers retries of what it accepted before.
+func TestASmallerBoundLeavesReplaysAlone(t *testing.T) {
+	t.Parallel()
+	file := "sqlite:" + stocktest.SQLiteFile(t)
+	before := openWith(t, app.Config{DatabaseURL: file, MaxReserveFor: 24 * time.Hour, Lock: app.LockNone})
+	const order = `{"order_id":"o","quantity":1,"reserve_for":"24h"}`
+	const lines = `{"order_id":"l","reserve_for":"24h","lines":[{"sku":"shoe","quantity":1}]}`
+	before.want(before.send("PUT", "/v1/skus/shoe", `{"stock":100}`), 201, "")
+	before.want(before.send("POST", "/v1/skus/shoe/deductions", order), 201, "")
+	before.want(before.send("POST", "/v1/orders", lines), 201, "")
+	if err := before.app.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after := openWith(t, app.Config{DatabaseURL: file, Lock: app.LockNone})
+	after.want(after.send("POST", "/v1/skus/shoe/deductions", order), 200, "")
+	after.want(after.send("POST", "/v1/orders", lines), 200, "")
+	next := strings.Replace(order, `"o"`, `"p"`, 1)
+	after.wantProblem(after.send("POST", "/v1/skus/shoe/deductions", next), 400, "invalid_request", "1h0m0s")
+}

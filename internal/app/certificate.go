@@ -1,0 +1,44 @@
+package app
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// certificate is that of the public listener, from two files that may be read again.
+type certificate struct {
+	certFile, keyFile string
+	current           atomic.Pointer[tls.Certificate]
+}
+
+// openCertificate reads the certificate of a configuration; nil is none.
+func (c Config) openCertificate() (*certificate, error) {
+	if c.TLSCert == "" && c.TLSKey == "" {
+		return nil, nil
+	}
+	if c.TLSCert == "" || c.TLSKey == "" {
+		return nil, errors.New("TLS: needs both a certificate and its key")
+	}
+	certificate := &certificate{certFile: c.TLSCert, keyFile: c.TLSKey}
+	return certificate, certificate.reload()
+}
+
+// reload reads both files again, for the connections that come. After an error the certificate is what it was.
+func (c *certificate) reload() error {
+	read, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return fmt.Errorf("TLS: certificate %s and key %s: %w", c.certFile, c.keyFile, err)
+	}
+	c.current.Store(&read)
+	return nil
+}
+
+// config is how a listener encrypts with the certificate.
+func (c *certificate) config() *tls.Config {
+	return &tls.Config{
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },
+		MinVersion:     tls.VersionTLS12,
+	}
+}

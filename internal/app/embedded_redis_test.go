@@ -1,0 +1,34 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Nobody outside the process gets at the embedded Redis, and inside it bears what a Redis with a port bears.
+func TestEmbeddedRedisHasNoPort(t *testing.T) {
+	t.Parallel()
+	r, err := connectRedis(&redis.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if at := r.embedded.server.Server().Addr(); at != nil {
+		t.Errorf("it listens on %v", at)
+	}
+	value := strings.Repeat("x", 8<<10)
+	pipe := r.client.Pipeline()
+	for range 1000 { // scripts in full for the locks of a whole SKU are as much, and their answers as short
+		pipe.Set(t.Context(), "key", value, 0)
+	}
+	answers, err := pipe.Exec(t.Context())
+	if err != nil || len(answers) != 1000 {
+		t.Fatalf("%d answers, %v", len(answers), err)
+	}
+}

@@ -1,0 +1,1 @@
+ALTER TABLE skus DROP COLUMN max_reserve_us;
