@@ -178,7 +178,7 @@ func (c *crowd) everyWinHasItsRow(p *process) {
 	}
 	defer http.DefaultClient.CloseIdleConnections()
 	for _, id := range c.won {
-		r, err := reader.ReadDeductionWithResponse(c.Context(), c.sku, id)
+		r, err := reader.ReadDeductionWithResponse(c.Context(), c.sku, id, nil)
 		if err != nil || r.JSON200 == nil || r.JSON200.Quantity != 1 {
 			c.Fatalf("order %s was accepted and is not there: %v", id, err)
 		}

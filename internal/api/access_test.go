@@ -209,7 +209,11 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 			if s.stream {
 				ask = d.begin
 			}
-			a := ask(caller, r.Method, once.Replace(s.path), once.Replace(s.body))
+			path := once.Replace(s.path)
+			if strings.Contains(path, "of-ann") && (caller == shop || caller == operator) {
+				path += "?buyer_id=ann" // whose order ids are their own
+			}
+			a := ask(caller, r.Method, path, once.Replace(s.body))
 			want := wantedStatus(caller, r, s)
 			if success := a.status >= 200 && a.status < 300; a.status != want && (want != 0 || !success) {
 				t.Errorf("%s %s as %s: %d %s, want %d", r.Method, r.Path, caller, a.status, a.body, want)
@@ -334,9 +338,24 @@ func TestTokensActForTheirBuyerAlone(t *testing.T) {
 	}
 	d.want(d.as(shop, "POST", deductions, `{"order_id":"n1","quantity":1}`), 201, "")
 	d.wantProblem(d.as(ann, "GET", deductions+"/n1", ""), 404, "unknown_deduction") // it has no buyer
-	for _, caller := range []string{ann, shop, operator} {
-		d.want(d.as(caller, "GET", deductions+"/a1", ""), 200, "")
+	d.want(d.as(ann, "GET", deductions+"/a1", ""), 200, "")
+	d.want(d.as(ann, "GET", deductions+"/a1?buyer_id=ann", ""), 200, "")
+	d.wantProblem(d.as(bob, "GET", deductions+"/a1?buyer_id=ann", ""), 403, "forbidden", "buyer_id")
+	for _, caller := range []string{shop, operator} {
+		d.want(d.as(caller, "GET", deductions+"/a1?buyer_id=ann", ""), 200, "")
+		d.wantProblem(d.as(caller, "GET", deductions+"/a1", ""), 404, "unknown_deduction")
 	}
+
+	// Buyers do not notice each other's order ids, nor the shop's.
+	bobsOwn := strings.ReplaceAll(annsOwn, "ann", "bob")
+	d.want(d.as(bob, "POST", deductions, `{"order_id":"a1","quantity":1}`), 201, bobsOwn)
+	d.want(d.as(shop, "POST", deductions, `{"order_id":"a1","buyer_id":"cid","quantity":3}`), 201, "")
+	d.want(d.as(bob, "GET", deductions+"/a1", ""), 200, "")
+	d.wantProblem(d.as(bob, "POST", deductions, `{"order_id":"a1","quantity":2}`), 422, "order_id_reused")
+	// What the shop has ordered in a buyer's name the buyer finds, and repeats.
+	d.want(d.as(shop, "POST", deductions, `{"order_id":"s1","buyer_id":"bob","quantity":1}`), 201, "")
+	d.want(d.as(bob, "POST", deductions, `{"order_id":"s1","quantity":1}`), 200, "")
+	d.want(d.as(bob, "GET", deductions+"/s1", ""), 200, "")
 }
 
 func TestWhoIsNotLetInIsToldWhy(t *testing.T) {

@@ -41,6 +41,9 @@ const [least, most] = span(env('QUANTITY', '1'));
 const phases = { trickle: env('TRICKLE_FOR', '2s'), ramp: env('RAMP', '500ms'), spike: env('DURATION', '10s'), storm: env('STORM_FOR', '5s') };
 const rates = { trickle: Number(env('TRICKLE', '20')), spike: Number(env('RATE', '2000')), storm: Number(env('STORM', '500')) };
 
+// How long the service is waited for. What reaches it later is not carried out.
+const PATIENCE_MS = 20000;
+
 // What a service may say to an order that it does not take, by code, with the status of each. Everything else is unexpected.
 const REFUSALS = {
   sold_out: 409,
@@ -228,11 +231,11 @@ function read(sku) {
 
 // as are the headers of whoever has a key. Each request has the same name, or else every SKU would be a metric of its own.
 function as(key) {
-  const headers = { 'Content-Type': 'application/json' };
+  const headers = { 'Content-Type': 'application/json', 'Request-Deadline': new Date(Date.now() + PATIENCE_MS).toISOString() };
   if (key) {
     headers.Authorization = `Bearer ${key}`;
   }
-  return { headers, timeout: '20s', tags: { name: 'flash-sale' } };
+  return { headers, timeout: `${PATIENCE_MS}ms`, tags: { name: 'flash-sale' } };
 }
 
 // random is a number below 2^32 that the seed, a purpose and an index decide (FNV-1a, and the last steps of murmur3).

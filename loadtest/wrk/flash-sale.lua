@@ -54,7 +54,7 @@ function init(args)
     again, seed = tonumber(args[3] or 10), tonumber(args[4] or 1)
     math.randomseed(seed * 1000 + number)
     for _, name in ipairs(counters) do _G[name] = 0 end
-    orders, first_unexpected = 0, ""
+    orders, first_unexpected, patience = 0, "", 10
     path = string.format("/v1/skus/%s/deductions", sku)
     headers = { ["Content-Type"] = "application/json" }
     local key = os.getenv("API_KEY")
@@ -68,7 +68,17 @@ local function order(n)
     return string.format('{"order_id":"%08x-%d-%d-%d","quantity":%d}', digits, seed, number, n, least + digits % (most - least + 1))
 end
 
+-- deadline tells the service until when wrk waits, which is --timeout or longer: what reaches it later is not carried out.
+local function deadline()
+    local now = os.time()
+    if now ~= told then
+        told = now
+        headers["Request-Deadline"] = os.date("!%Y-%m-%dT%H:%M:%SZ", now + patience)
+    end
+end
+
 function request()
+    deadline()
     if number == 0 and not asked then -- by wrk, which only looks at it
         asked = true
         return wrk.format("POST", path, headers, "{}")

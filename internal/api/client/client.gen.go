@@ -615,10 +615,18 @@ type Status string
 // Units defines model for Units.
 type Units = int64
 
+// BuyerQuery 1 to 128 bytes of UTF-8 without control characters
+//
+// Example: o-1002
+type BuyerQuery = ID
+
 // OrderIDPath 1 to 128 bytes of UTF-8 without control characters
 //
 // Example: o-1002
 type OrderIDPath = ID
+
+// RequestDeadline defines model for RequestDeadline.
+type RequestDeadline = time.Time
 
 // SKUPath Not "." and not "..", which are steps in a path
 //
@@ -661,6 +669,54 @@ type WatchEventsParams struct {
 	Sku *SKUID `form:"sku,omitempty" json:"sku,omitempty"`
 }
 
+// PlaceOrderParams defines parameters for PlaceOrder.
+type PlaceOrderParams struct {
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// CreateSKUParams defines parameters for CreateSKU.
+type CreateSKUParams struct {
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// AdjustParams defines parameters for Adjust.
+type AdjustParams struct {
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// DeductParams defines parameters for Deduct.
+type DeductParams struct {
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// ReadDeductionParams defines parameters for ReadDeduction.
+type ReadDeductionParams struct {
+	// BuyerID The buyer whose order it is, where it was ordered with a token, for whoever calls with a key
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+}
+
+// CancelDeductionParams defines parameters for CancelDeduction.
+type CancelDeductionParams struct {
+	// BuyerID The buyer whose order it is, where it was ordered with a token, for whoever calls with a key
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// CommitDeductionParams defines parameters for CommitDeduction.
+type CommitDeductionParams struct {
+	// BuyerID The buyer whose order it is, where it was ordered with a token, for whoever calls with a key
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
 // ReadMovementsParams defines parameters for ReadMovements.
 type ReadMovementsParams struct {
 	// After The next of an earlier answer; without it from the beginning
@@ -668,6 +724,18 @@ type ReadMovementsParams struct {
 
 	// Limit Movements in one answer, at most
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ResegmentParams defines parameters for Resegment.
+type ResegmentParams struct {
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// RestockParams defines parameters for Restock.
+type RestockParams struct {
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
 // PlaceOrderJSONRequestBody defines body for PlaceOrder for application/json ContentType.
@@ -798,7 +866,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
-	PlaceOrderWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	PlaceOrderWithBody(ctx context.Context, params *PlaceOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PlaceOrder Take stock of several SKUs, all or nothing
 	//
@@ -809,7 +877,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
-	PlaceOrder(ctx context.Context, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	PlaceOrder(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadSKU Read a SKU's totals and segments, in one snapshot
 	//
@@ -821,14 +889,14 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
-	CreateSKUWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateSKUWithBody(ctx context.Context, sku SKUPath, params *CreateSKUParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateSKU Create a SKU
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
-	CreateSKU(ctx context.Context, sku SKUPath, body CreateSKUJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CreateSKU(ctx context.Context, sku SKUPath, params *CreateSKUParams, body CreateSKUJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AdjustWithBody Correct the count, up or down
 	//
@@ -838,7 +906,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
-	AdjustWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	AdjustWithBody(ctx context.Context, sku SKUPath, params *AdjustParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Adjust Correct the count, up or down
 	//
@@ -848,7 +916,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
-	Adjust(ctx context.Context, sku SKUPath, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	Adjust(ctx context.Context, sku SKUPath, params *AdjustParams, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AuditSKU Recompute the balance of a SKU from its rows, in one snapshot
 	//
@@ -867,7 +935,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions (the `Deduct` operationId).
-	DeductWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeductWithBody(ctx context.Context, sku SKUPath, params *DeductParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Deduct Take stock for an order
 	//
@@ -881,14 +949,14 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions (the `Deduct` operationId).
-	Deduct(ctx context.Context, sku SKUPath, body DeductJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	Deduct(ctx context.Context, sku SKUPath, params *DeductParams, body DeductJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadDeduction Read a deduction, with what each segment gave
 	//
 	// A 404 is not final while a POST of the order id may be in flight.
 	//
 	// Corresponds with GET /v1/skus/{sku}/deductions/{order_id} (the `ReadDeduction` operationId).
-	ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadDeductionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CancelDeductionWithBody Give back what is reserved or committed
 	//
@@ -899,7 +967,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
-	CancelDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CancelDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CancelDeduction Give back what is reserved or committed
 	//
@@ -910,7 +978,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
-	CancelDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CancelDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CommitDeductionWithBody Keep what is reserved
 	//
@@ -921,7 +989,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
-	CommitDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CommitDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CommitDeduction Keep what is reserved
 	//
@@ -932,7 +1000,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
-	CommitDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CommitDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadMovements Read the ledger, the oldest first
 	//
@@ -949,7 +1017,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
-	ResegmentWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ResegmentWithBody(ctx context.Context, sku SKUPath, params *ResegmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Resegment Spread what is available over another number of segments
 	//
@@ -958,7 +1026,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
-	Resegment(ctx context.Context, sku SKUPath, body ResegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	Resegment(ctx context.Context, sku SKUPath, params *ResegmentParams, body ResegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RestockWithBody Add units
 	//
@@ -967,7 +1035,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
-	RestockWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	RestockWithBody(ctx context.Context, sku SKUPath, params *RestockParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Restock Add units
 	//
@@ -976,7 +1044,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
-	Restock(ctx context.Context, sku SKUPath, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	Restock(ctx context.Context, sku SKUPath, params *RestockParams, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // Audit Recompute the balance of every SKU from the rows, in one snapshot
@@ -1029,8 +1097,8 @@ func (c *Client) WatchEvents(ctx context.Context, params *WatchEventsParams, req
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
-func (c *Client) PlaceOrderWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPlaceOrderRequestWithBody(c.Server, contentType, body)
+func (c *Client) PlaceOrderWithBody(ctx context.Context, params *PlaceOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPlaceOrderRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1050,8 +1118,8 @@ func (c *Client) PlaceOrderWithBody(ctx context.Context, contentType string, bod
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
-func (c *Client) PlaceOrder(ctx context.Context, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewPlaceOrderRequest(c.Server, body)
+func (c *Client) PlaceOrder(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPlaceOrderRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1082,8 +1150,8 @@ func (c *Client) ReadSKU(ctx context.Context, sku SKUPath, reqEditors ...Request
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
-func (c *Client) CreateSKUWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateSKURequestWithBody(c.Server, sku, contentType, body)
+func (c *Client) CreateSKUWithBody(ctx context.Context, sku SKUPath, params *CreateSKUParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSKURequestWithBody(c.Server, sku, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1099,8 +1167,8 @@ func (c *Client) CreateSKUWithBody(ctx context.Context, sku SKUPath, contentType
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
-func (c *Client) CreateSKU(ctx context.Context, sku SKUPath, body CreateSKUJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCreateSKURequest(c.Server, sku, body)
+func (c *Client) CreateSKU(ctx context.Context, sku SKUPath, params *CreateSKUParams, body CreateSKUJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSKURequest(c.Server, sku, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1119,8 +1187,8 @@ func (c *Client) CreateSKU(ctx context.Context, sku SKUPath, body CreateSKUJSONR
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
-func (c *Client) AdjustWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAdjustRequestWithBody(c.Server, sku, contentType, body)
+func (c *Client) AdjustWithBody(ctx context.Context, sku SKUPath, params *AdjustParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAdjustRequestWithBody(c.Server, sku, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1139,8 +1207,8 @@ func (c *Client) AdjustWithBody(ctx context.Context, sku SKUPath, contentType st
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
-func (c *Client) Adjust(ctx context.Context, sku SKUPath, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAdjustRequest(c.Server, sku, body)
+func (c *Client) Adjust(ctx context.Context, sku SKUPath, params *AdjustParams, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAdjustRequest(c.Server, sku, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1178,8 +1246,8 @@ func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...Reques
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/skus/{sku}/deductions (the `Deduct` operationId).
-func (c *Client) DeductWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeductRequestWithBody(c.Server, sku, contentType, body)
+func (c *Client) DeductWithBody(ctx context.Context, sku SKUPath, params *DeductParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeductRequestWithBody(c.Server, sku, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1202,8 +1270,8 @@ func (c *Client) DeductWithBody(ctx context.Context, sku SKUPath, contentType st
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/skus/{sku}/deductions (the `Deduct` operationId).
-func (c *Client) Deduct(ctx context.Context, sku SKUPath, body DeductJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeductRequest(c.Server, sku, body)
+func (c *Client) Deduct(ctx context.Context, sku SKUPath, params *DeductParams, body DeductJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeductRequest(c.Server, sku, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1219,8 +1287,8 @@ func (c *Client) Deduct(ctx context.Context, sku SKUPath, body DeductJSONRequest
 // A 404 is not final while a POST of the order id may be in flight.
 //
 // Corresponds with GET /v1/skus/{sku}/deductions/{order_id} (the `ReadDeduction` operationId).
-func (c *Client) ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadDeductionRequest(c.Server, sku, orderID)
+func (c *Client) ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadDeductionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeductionRequest(c.Server, sku, orderID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1240,8 +1308,8 @@ func (c *Client) ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderID
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
-func (c *Client) CancelDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCancelDeductionRequestWithBody(c.Server, sku, orderID, contentType, body)
+func (c *Client) CancelDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelDeductionRequestWithBody(c.Server, sku, orderID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1261,8 +1329,8 @@ func (c *Client) CancelDeductionWithBody(ctx context.Context, sku SKUPath, order
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
-func (c *Client) CancelDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCancelDeductionRequest(c.Server, sku, orderID, body)
+func (c *Client) CancelDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelDeductionRequest(c.Server, sku, orderID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1282,8 +1350,8 @@ func (c *Client) CancelDeduction(ctx context.Context, sku SKUPath, orderID Order
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
-func (c *Client) CommitDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCommitDeductionRequestWithBody(c.Server, sku, orderID, contentType, body)
+func (c *Client) CommitDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCommitDeductionRequestWithBody(c.Server, sku, orderID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1303,8 +1371,8 @@ func (c *Client) CommitDeductionWithBody(ctx context.Context, sku SKUPath, order
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
-func (c *Client) CommitDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCommitDeductionRequest(c.Server, sku, orderID, body)
+func (c *Client) CommitDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCommitDeductionRequest(c.Server, sku, orderID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1340,8 +1408,8 @@ func (c *Client) ReadMovements(ctx context.Context, sku SKUPath, params *ReadMov
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
-func (c *Client) ResegmentWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResegmentRequestWithBody(c.Server, sku, contentType, body)
+func (c *Client) ResegmentWithBody(ctx context.Context, sku SKUPath, params *ResegmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResegmentRequestWithBody(c.Server, sku, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1359,8 +1427,8 @@ func (c *Client) ResegmentWithBody(ctx context.Context, sku SKUPath, contentType
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
-func (c *Client) Resegment(ctx context.Context, sku SKUPath, body ResegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewResegmentRequest(c.Server, sku, body)
+func (c *Client) Resegment(ctx context.Context, sku SKUPath, params *ResegmentParams, body ResegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResegmentRequest(c.Server, sku, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1378,8 +1446,8 @@ func (c *Client) Resegment(ctx context.Context, sku SKUPath, body ResegmentJSONR
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
-func (c *Client) RestockWithBody(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRestockRequestWithBody(c.Server, sku, contentType, body)
+func (c *Client) RestockWithBody(ctx context.Context, sku SKUPath, params *RestockParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRestockRequestWithBody(c.Server, sku, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1397,8 +1465,8 @@ func (c *Client) RestockWithBody(ctx context.Context, sku SKUPath, contentType s
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
-func (c *Client) Restock(ctx context.Context, sku SKUPath, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRestockRequest(c.Server, sku, body)
+func (c *Client) Restock(ctx context.Context, sku SKUPath, params *RestockParams, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRestockRequest(c.Server, sku, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1491,18 +1559,18 @@ func NewWatchEventsRequest(server string, params *WatchEventsParams) (*http.Requ
 }
 
 // NewPlaceOrderRequest calls the generic PlaceOrder builder with application/json body
-func NewPlaceOrderRequest(server string, body PlaceOrderJSONRequestBody) (*http.Request, error) {
+func NewPlaceOrderRequest(server string, params *PlaceOrderParams, body PlaceOrderJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewPlaceOrderRequestWithBody(server, "application/json", bodyReader)
+	return NewPlaceOrderRequestWithBody(server, params, "application/json", bodyReader)
 }
 
 // NewPlaceOrderRequestWithBody constructs an http.Request for the PlaceOrder method, with any body, and a specified content type
-func NewPlaceOrderRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+func NewPlaceOrderRequestWithBody(server string, params *PlaceOrderParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -1526,6 +1594,21 @@ func NewPlaceOrderRequestWithBody(server string, contentType string, body io.Rea
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -1565,18 +1648,18 @@ func NewReadSKURequest(server string, sku SKUPath) (*http.Request, error) {
 }
 
 // NewCreateSKURequest calls the generic CreateSKU builder with application/json body
-func NewCreateSKURequest(server string, sku SKUPath, body CreateSKUJSONRequestBody) (*http.Request, error) {
+func NewCreateSKURequest(server string, sku SKUPath, params *CreateSKUParams, body CreateSKUJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCreateSKURequestWithBody(server, sku, "application/json", bodyReader)
+	return NewCreateSKURequestWithBody(server, sku, params, "application/json", bodyReader)
 }
 
 // NewCreateSKURequestWithBody constructs an http.Request for the CreateSKU method, with any body, and a specified content type
-func NewCreateSKURequestWithBody(server string, sku SKUPath, contentType string, body io.Reader) (*http.Request, error) {
+func NewCreateSKURequestWithBody(server string, sku SKUPath, params *CreateSKUParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -1608,22 +1691,37 @@ func NewCreateSKURequestWithBody(server string, sku SKUPath, contentType string,
 
 	req.Header.Add("Content-Type", contentType)
 
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewAdjustRequest calls the generic Adjust builder with application/json body
-func NewAdjustRequest(server string, sku SKUPath, body AdjustJSONRequestBody) (*http.Request, error) {
+func NewAdjustRequest(server string, sku SKUPath, params *AdjustParams, body AdjustJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewAdjustRequestWithBody(server, sku, "application/json", bodyReader)
+	return NewAdjustRequestWithBody(server, sku, params, "application/json", bodyReader)
 }
 
 // NewAdjustRequestWithBody constructs an http.Request for the Adjust method, with any body, and a specified content type
-func NewAdjustRequestWithBody(server string, sku SKUPath, contentType string, body io.Reader) (*http.Request, error) {
+func NewAdjustRequestWithBody(server string, sku SKUPath, params *AdjustParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -1654,6 +1752,21 @@ func NewAdjustRequestWithBody(server string, sku SKUPath, contentType string, bo
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -1693,18 +1806,18 @@ func NewAuditSKURequest(server string, sku SKUPath) (*http.Request, error) {
 }
 
 // NewDeductRequest calls the generic Deduct builder with application/json body
-func NewDeductRequest(server string, sku SKUPath, body DeductJSONRequestBody) (*http.Request, error) {
+func NewDeductRequest(server string, sku SKUPath, params *DeductParams, body DeductJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewDeductRequestWithBody(server, sku, "application/json", bodyReader)
+	return NewDeductRequestWithBody(server, sku, params, "application/json", bodyReader)
 }
 
 // NewDeductRequestWithBody constructs an http.Request for the Deduct method, with any body, and a specified content type
-func NewDeductRequestWithBody(server string, sku SKUPath, contentType string, body io.Reader) (*http.Request, error) {
+func NewDeductRequestWithBody(server string, sku SKUPath, params *DeductParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -1736,11 +1849,26 @@ func NewDeductRequestWithBody(server string, sku SKUPath, contentType string, bo
 
 	req.Header.Add("Content-Type", contentType)
 
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewReadDeductionRequest constructs an http.Request for the ReadDeduction method
-func NewReadDeductionRequest(server string, sku SKUPath, orderID OrderIDPath) (*http.Request, error) {
+func NewReadDeductionRequest(server string, sku SKUPath, orderID OrderIDPath, params *ReadDeductionParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -1772,6 +1900,33 @@ func NewReadDeductionRequest(server string, sku SKUPath, orderID OrderIDPath) (*
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
@@ -1781,18 +1936,18 @@ func NewReadDeductionRequest(server string, sku SKUPath, orderID OrderIDPath) (*
 }
 
 // NewCancelDeductionRequest calls the generic CancelDeduction builder with application/json body
-func NewCancelDeductionRequest(server string, sku SKUPath, orderID OrderIDPath, body CancelDeductionJSONRequestBody) (*http.Request, error) {
+func NewCancelDeductionRequest(server string, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, body CancelDeductionJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCancelDeductionRequestWithBody(server, sku, orderID, "application/json", bodyReader)
+	return NewCancelDeductionRequestWithBody(server, sku, orderID, params, "application/json", bodyReader)
 }
 
 // NewCancelDeductionRequestWithBody constructs an http.Request for the CancelDeduction method, with any body, and a specified content type
-func NewCancelDeductionRequestWithBody(server string, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader) (*http.Request, error) {
+func NewCancelDeductionRequestWithBody(server string, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -1824,6 +1979,33 @@ func NewCancelDeductionRequestWithBody(server string, sku SKUPath, orderID Order
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
@@ -1831,22 +2013,37 @@ func NewCancelDeductionRequestWithBody(server string, sku SKUPath, orderID Order
 
 	req.Header.Add("Content-Type", contentType)
 
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewCommitDeductionRequest calls the generic CommitDeduction builder with application/json body
-func NewCommitDeductionRequest(server string, sku SKUPath, orderID OrderIDPath, body CommitDeductionJSONRequestBody) (*http.Request, error) {
+func NewCommitDeductionRequest(server string, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewCommitDeductionRequestWithBody(server, sku, orderID, "application/json", bodyReader)
+	return NewCommitDeductionRequestWithBody(server, sku, orderID, params, "application/json", bodyReader)
 }
 
 // NewCommitDeductionRequestWithBody constructs an http.Request for the CommitDeduction method, with any body, and a specified content type
-func NewCommitDeductionRequestWithBody(server string, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader) (*http.Request, error) {
+func NewCommitDeductionRequestWithBody(server string, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -1878,12 +2075,54 @@ func NewCommitDeductionRequestWithBody(server string, sku SKUPath, orderID Order
 		return nil, err
 	}
 
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -1962,18 +2201,18 @@ func NewReadMovementsRequest(server string, sku SKUPath, params *ReadMovementsPa
 }
 
 // NewResegmentRequest calls the generic Resegment builder with application/json body
-func NewResegmentRequest(server string, sku SKUPath, body ResegmentJSONRequestBody) (*http.Request, error) {
+func NewResegmentRequest(server string, sku SKUPath, params *ResegmentParams, body ResegmentJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewResegmentRequestWithBody(server, sku, "application/json", bodyReader)
+	return NewResegmentRequestWithBody(server, sku, params, "application/json", bodyReader)
 }
 
 // NewResegmentRequestWithBody constructs an http.Request for the Resegment method, with any body, and a specified content type
-func NewResegmentRequestWithBody(server string, sku SKUPath, contentType string, body io.Reader) (*http.Request, error) {
+func NewResegmentRequestWithBody(server string, sku SKUPath, params *ResegmentParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -2005,22 +2244,37 @@ func NewResegmentRequestWithBody(server string, sku SKUPath, contentType string,
 
 	req.Header.Add("Content-Type", contentType)
 
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
 	return req, nil
 }
 
 // NewRestockRequest calls the generic Restock builder with application/json body
-func NewRestockRequest(server string, sku SKUPath, body RestockJSONRequestBody) (*http.Request, error) {
+func NewRestockRequest(server string, sku SKUPath, params *RestockParams, body RestockJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewRestockRequestWithBody(server, sku, "application/json", bodyReader)
+	return NewRestockRequestWithBody(server, sku, params, "application/json", bodyReader)
 }
 
 // NewRestockRequestWithBody constructs an http.Request for the Restock method, with any body, and a specified content type
-func NewRestockRequestWithBody(server string, sku SKUPath, contentType string, body io.Reader) (*http.Request, error) {
+func NewRestockRequestWithBody(server string, sku SKUPath, params *RestockParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -2051,6 +2305,21 @@ func NewRestockRequestWithBody(server string, sku SKUPath, contentType string, b
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -2133,7 +2402,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
-	PlaceOrderWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error)
+	PlaceOrderWithBodyWithResponse(ctx context.Context, params *PlaceOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error)
 
 	// PlaceOrderWithResponse Take stock of several SKUs, all or nothing
 	//
@@ -2144,7 +2413,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
-	PlaceOrderWithResponse(ctx context.Context, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error)
+	PlaceOrderWithResponse(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error)
 
 	// ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
 	//
@@ -2158,14 +2427,14 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
-	CreateSKUWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSKUResponse, error)
+	CreateSKUWithBodyWithResponse(ctx context.Context, sku SKUPath, params *CreateSKUParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSKUResponse, error)
 
 	// CreateSKUWithResponse Create a SKU
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
-	CreateSKUWithResponse(ctx context.Context, sku SKUPath, body CreateSKUJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSKUResponse, error)
+	CreateSKUWithResponse(ctx context.Context, sku SKUPath, params *CreateSKUParams, body CreateSKUJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSKUResponse, error)
 
 	// AdjustWithBodyWithResponse Correct the count, up or down
 	//
@@ -2175,7 +2444,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
-	AdjustWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AdjustResponse, error)
+	AdjustWithBodyWithResponse(ctx context.Context, sku SKUPath, params *AdjustParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AdjustResponse, error)
 
 	// AdjustWithResponse Correct the count, up or down
 	//
@@ -2185,7 +2454,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
-	AdjustWithResponse(ctx context.Context, sku SKUPath, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*AdjustResponse, error)
+	AdjustWithResponse(ctx context.Context, sku SKUPath, params *AdjustParams, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*AdjustResponse, error)
 
 	// AuditSKUWithResponse Recompute the balance of a SKU from its rows, in one snapshot
 	//
@@ -2206,7 +2475,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions (the `Deduct` operationId).
-	DeductWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeductResponse, error)
+	DeductWithBodyWithResponse(ctx context.Context, sku SKUPath, params *DeductParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeductResponse, error)
 
 	// DeductWithResponse Take stock for an order
 	//
@@ -2220,7 +2489,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions (the `Deduct` operationId).
-	DeductWithResponse(ctx context.Context, sku SKUPath, body DeductJSONRequestBody, reqEditors ...RequestEditorFn) (*DeductResponse, error)
+	DeductWithResponse(ctx context.Context, sku SKUPath, params *DeductParams, body DeductJSONRequestBody, reqEditors ...RequestEditorFn) (*DeductResponse, error)
 
 	// ReadDeductionWithResponse Read a deduction, with what each segment gave
 	//
@@ -2229,7 +2498,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/skus/{sku}/deductions/{order_id} (the `ReadDeduction` operationId).
-	ReadDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, reqEditors ...RequestEditorFn) (*ReadDeductionResponse, error)
+	ReadDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadDeductionParams, reqEditors ...RequestEditorFn) (*ReadDeductionResponse, error)
 
 	// CancelDeductionWithBodyWithResponse Give back what is reserved or committed
 	//
@@ -2240,7 +2509,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
-	CancelDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error)
+	CancelDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error)
 
 	// CancelDeductionWithResponse Give back what is reserved or committed
 	//
@@ -2251,7 +2520,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
-	CancelDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error)
+	CancelDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error)
 
 	// CommitDeductionWithBodyWithResponse Keep what is reserved
 	//
@@ -2262,7 +2531,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
-	CommitDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error)
+	CommitDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error)
 
 	// CommitDeductionWithResponse Keep what is reserved
 	//
@@ -2273,7 +2542,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
-	CommitDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error)
+	CommitDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error)
 
 	// ReadMovementsWithResponse Read the ledger, the oldest first
 	//
@@ -2292,7 +2561,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
-	ResegmentWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResegmentResponse, error)
+	ResegmentWithBodyWithResponse(ctx context.Context, sku SKUPath, params *ResegmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResegmentResponse, error)
 
 	// ResegmentWithResponse Spread what is available over another number of segments
 	//
@@ -2301,7 +2570,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
-	ResegmentWithResponse(ctx context.Context, sku SKUPath, body ResegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResegmentResponse, error)
+	ResegmentWithResponse(ctx context.Context, sku SKUPath, params *ResegmentParams, body ResegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResegmentResponse, error)
 
 	// RestockWithBodyWithResponse Add units
 	//
@@ -2310,7 +2579,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
-	RestockWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RestockResponse, error)
+	RestockWithBodyWithResponse(ctx context.Context, sku SKUPath, params *RestockParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RestockResponse, error)
 
 	// RestockWithResponse Add units
 	//
@@ -2319,7 +2588,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
-	RestockWithResponse(ctx context.Context, sku SKUPath, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*RestockResponse, error)
+	RestockWithResponse(ctx context.Context, sku SKUPath, params *RestockParams, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*RestockResponse, error)
 }
 
 // AuditResponse400Headers the declared response headers of an HTTP 400 response for Audit
@@ -4629,8 +4898,8 @@ func (c *ClientWithResponses) WatchEventsWithResponse(ctx context.Context, param
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
-func (c *ClientWithResponses) PlaceOrderWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error) {
-	rsp, err := c.PlaceOrderWithBody(ctx, contentType, body, reqEditors...)
+func (c *ClientWithResponses) PlaceOrderWithBodyWithResponse(ctx context.Context, params *PlaceOrderParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error) {
+	rsp, err := c.PlaceOrderWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4646,8 +4915,8 @@ func (c *ClientWithResponses) PlaceOrderWithBodyWithResponse(ctx context.Context
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
-func (c *ClientWithResponses) PlaceOrderWithResponse(ctx context.Context, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error) {
-	rsp, err := c.PlaceOrder(ctx, body, reqEditors...)
+func (c *ClientWithResponses) PlaceOrderWithResponse(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error) {
+	rsp, err := c.PlaceOrder(ctx, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4672,8 +4941,8 @@ func (c *ClientWithResponses) ReadSKUWithResponse(ctx context.Context, sku SKUPa
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
-func (c *ClientWithResponses) CreateSKUWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSKUResponse, error) {
-	rsp, err := c.CreateSKUWithBody(ctx, sku, contentType, body, reqEditors...)
+func (c *ClientWithResponses) CreateSKUWithBodyWithResponse(ctx context.Context, sku SKUPath, params *CreateSKUParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSKUResponse, error) {
+	rsp, err := c.CreateSKUWithBody(ctx, sku, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4685,8 +4954,8 @@ func (c *ClientWithResponses) CreateSKUWithBodyWithResponse(ctx context.Context,
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /v1/skus/{sku} (the `CreateSKU` operationId).
-func (c *ClientWithResponses) CreateSKUWithResponse(ctx context.Context, sku SKUPath, body CreateSKUJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSKUResponse, error) {
-	rsp, err := c.CreateSKU(ctx, sku, body, reqEditors...)
+func (c *ClientWithResponses) CreateSKUWithResponse(ctx context.Context, sku SKUPath, params *CreateSKUParams, body CreateSKUJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSKUResponse, error) {
+	rsp, err := c.CreateSKU(ctx, sku, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4701,8 +4970,8 @@ func (c *ClientWithResponses) CreateSKUWithResponse(ctx context.Context, sku SKU
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
-func (c *ClientWithResponses) AdjustWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AdjustResponse, error) {
-	rsp, err := c.AdjustWithBody(ctx, sku, contentType, body, reqEditors...)
+func (c *ClientWithResponses) AdjustWithBodyWithResponse(ctx context.Context, sku SKUPath, params *AdjustParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AdjustResponse, error) {
+	rsp, err := c.AdjustWithBody(ctx, sku, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4717,8 +4986,8 @@ func (c *ClientWithResponses) AdjustWithBodyWithResponse(ctx context.Context, sk
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/skus/{sku}/adjust (the `Adjust` operationId).
-func (c *ClientWithResponses) AdjustWithResponse(ctx context.Context, sku SKUPath, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*AdjustResponse, error) {
-	rsp, err := c.Adjust(ctx, sku, body, reqEditors...)
+func (c *ClientWithResponses) AdjustWithResponse(ctx context.Context, sku SKUPath, params *AdjustParams, body AdjustJSONRequestBody, reqEditors ...RequestEditorFn) (*AdjustResponse, error) {
+	rsp, err := c.Adjust(ctx, sku, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4750,8 +5019,8 @@ func (c *ClientWithResponses) AuditSKUWithResponse(ctx context.Context, sku SKUP
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/skus/{sku}/deductions (the `Deduct` operationId).
-func (c *ClientWithResponses) DeductWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeductResponse, error) {
-	rsp, err := c.DeductWithBody(ctx, sku, contentType, body, reqEditors...)
+func (c *ClientWithResponses) DeductWithBodyWithResponse(ctx context.Context, sku SKUPath, params *DeductParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeductResponse, error) {
+	rsp, err := c.DeductWithBody(ctx, sku, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4770,8 +5039,8 @@ func (c *ClientWithResponses) DeductWithBodyWithResponse(ctx context.Context, sk
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/skus/{sku}/deductions (the `Deduct` operationId).
-func (c *ClientWithResponses) DeductWithResponse(ctx context.Context, sku SKUPath, body DeductJSONRequestBody, reqEditors ...RequestEditorFn) (*DeductResponse, error) {
-	rsp, err := c.Deduct(ctx, sku, body, reqEditors...)
+func (c *ClientWithResponses) DeductWithResponse(ctx context.Context, sku SKUPath, params *DeductParams, body DeductJSONRequestBody, reqEditors ...RequestEditorFn) (*DeductResponse, error) {
+	rsp, err := c.Deduct(ctx, sku, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4785,8 +5054,8 @@ func (c *ClientWithResponses) DeductWithResponse(ctx context.Context, sku SKUPat
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/skus/{sku}/deductions/{order_id} (the `ReadDeduction` operationId).
-func (c *ClientWithResponses) ReadDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, reqEditors ...RequestEditorFn) (*ReadDeductionResponse, error) {
-	rsp, err := c.ReadDeduction(ctx, sku, orderID, reqEditors...)
+func (c *ClientWithResponses) ReadDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ReadDeductionParams, reqEditors ...RequestEditorFn) (*ReadDeductionResponse, error) {
+	rsp, err := c.ReadDeduction(ctx, sku, orderID, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4802,8 +5071,8 @@ func (c *ClientWithResponses) ReadDeductionWithResponse(ctx context.Context, sku
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
-func (c *ClientWithResponses) CancelDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error) {
-	rsp, err := c.CancelDeductionWithBody(ctx, sku, orderID, contentType, body, reqEditors...)
+func (c *ClientWithResponses) CancelDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error) {
+	rsp, err := c.CancelDeductionWithBody(ctx, sku, orderID, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4819,8 +5088,8 @@ func (c *ClientWithResponses) CancelDeductionWithBodyWithResponse(ctx context.Co
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/cancel (the `CancelDeduction` operationId).
-func (c *ClientWithResponses) CancelDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error) {
-	rsp, err := c.CancelDeduction(ctx, sku, orderID, body, reqEditors...)
+func (c *ClientWithResponses) CancelDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CancelDeductionParams, body CancelDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelDeductionResponse, error) {
+	rsp, err := c.CancelDeduction(ctx, sku, orderID, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4836,8 +5105,8 @@ func (c *ClientWithResponses) CancelDeductionWithResponse(ctx context.Context, s
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
-func (c *ClientWithResponses) CommitDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error) {
-	rsp, err := c.CommitDeductionWithBody(ctx, sku, orderID, contentType, body, reqEditors...)
+func (c *ClientWithResponses) CommitDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error) {
+	rsp, err := c.CommitDeductionWithBody(ctx, sku, orderID, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4853,8 +5122,8 @@ func (c *ClientWithResponses) CommitDeductionWithBodyWithResponse(ctx context.Co
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
-func (c *ClientWithResponses) CommitDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error) {
-	rsp, err := c.CommitDeduction(ctx, sku, orderID, body, reqEditors...)
+func (c *ClientWithResponses) CommitDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error) {
+	rsp, err := c.CommitDeduction(ctx, sku, orderID, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4884,8 +5153,8 @@ func (c *ClientWithResponses) ReadMovementsWithResponse(ctx context.Context, sku
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
-func (c *ClientWithResponses) ResegmentWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResegmentResponse, error) {
-	rsp, err := c.ResegmentWithBody(ctx, sku, contentType, body, reqEditors...)
+func (c *ClientWithResponses) ResegmentWithBodyWithResponse(ctx context.Context, sku SKUPath, params *ResegmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResegmentResponse, error) {
+	rsp, err := c.ResegmentWithBody(ctx, sku, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4899,8 +5168,8 @@ func (c *ClientWithResponses) ResegmentWithBodyWithResponse(ctx context.Context,
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/skus/{sku}/resegment (the `Resegment` operationId).
-func (c *ClientWithResponses) ResegmentWithResponse(ctx context.Context, sku SKUPath, body ResegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResegmentResponse, error) {
-	rsp, err := c.Resegment(ctx, sku, body, reqEditors...)
+func (c *ClientWithResponses) ResegmentWithResponse(ctx context.Context, sku SKUPath, params *ResegmentParams, body ResegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*ResegmentResponse, error) {
+	rsp, err := c.Resegment(ctx, sku, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4914,8 +5183,8 @@ func (c *ClientWithResponses) ResegmentWithResponse(ctx context.Context, sku SKU
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
-func (c *ClientWithResponses) RestockWithBodyWithResponse(ctx context.Context, sku SKUPath, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RestockResponse, error) {
-	rsp, err := c.RestockWithBody(ctx, sku, contentType, body, reqEditors...)
+func (c *ClientWithResponses) RestockWithBodyWithResponse(ctx context.Context, sku SKUPath, params *RestockParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RestockResponse, error) {
+	rsp, err := c.RestockWithBody(ctx, sku, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -4929,8 +5198,8 @@ func (c *ClientWithResponses) RestockWithBodyWithResponse(ctx context.Context, s
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
-func (c *ClientWithResponses) RestockWithResponse(ctx context.Context, sku SKUPath, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*RestockResponse, error) {
-	rsp, err := c.Restock(ctx, sku, body, reqEditors...)
+func (c *ClientWithResponses) RestockWithResponse(ctx context.Context, sku SKUPath, params *RestockParams, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*RestockResponse, error) {
+	rsp, err := c.Restock(ctx, sku, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

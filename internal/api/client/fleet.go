@@ -33,8 +33,8 @@ func NewFleet(urls []string, connections int, patience time.Duration, options ..
 		MaxIdleConnsPerHost: connections,
 		IdleConnTimeout:     30 * time.Second,
 	}
-	doer := &http.Client{Transport: transport, Timeout: 20 * time.Second}
-	options = append([]ClientOption{WithHTTPClient(doer)}, options...)
+	doer := &http.Client{Transport: transport, Timeout: answerTimeout}
+	options = append([]ClientOption{WithHTTPClient(doer), WithDeadline(answerTimeout)}, options...)
 	f := &Fleet{patience: patience}
 	for _, base := range urls {
 		if u, err := url.Parse(base); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
@@ -47,6 +47,22 @@ func NewFleet(urls []string, connections int, patience time.Duration, options ..
 		f.clients = append(f.clients, c)
 	}
 	return f, nil
+}
+
+// answerTimeout is how long one process is waited for. It answers sooner, or not at all.
+const answerTimeout = 20 * time.Second
+
+// WithDeadline has a client say until when it waits for what it asks: as long as the context of a request, and no longer than
+// patience. What reaches a process later is not carried out.
+func WithDeadline(patience time.Duration) ClientOption {
+	return WithRequestEditorFn(func(ctx context.Context, r *http.Request) error {
+		deadline := time.Now().Add(patience)
+		if of, ok := ctx.Deadline(); ok && of.Before(deadline) {
+			deadline = of
+		}
+		r.Header.Set("Request-Deadline", deadline.UTC().Format(time.RFC3339Nano))
+		return nil
+	})
 }
 
 // WithKey has a client show an API key or a token; "" is none.
@@ -94,7 +110,7 @@ func (a Answer[T]) Err() error {
 // Deduct takes stock for an order.
 func (f *Fleet) Deduct(ctx context.Context, sku string, order NewDeduction) (Answer[Deduction], error) {
 	return again(ctx, f, func(c *ClientWithResponses) (Answer[Deduction], error) {
-		r, err := c.DeductWithResponse(ctx, sku, order)
+		r, err := c.DeductWithResponse(ctx, sku, nil, order)
 		if err != nil {
 			return Answer[Deduction]{}, err
 		}
@@ -109,7 +125,7 @@ func (f *Fleet) Deduct(ctx context.Context, sku string, order NewDeduction) (Ans
 // PlaceOrder takes stock of several SKUs, all or nothing.
 func (f *Fleet) PlaceOrder(ctx context.Context, order NewOrder) (Answer[Order], error) {
 	return again(ctx, f, func(c *ClientWithResponses) (Answer[Order], error) {
-		r, err := c.PlaceOrderWithResponse(ctx, order)
+		r, err := c.PlaceOrderWithResponse(ctx, nil, order)
 		if err != nil {
 			return Answer[Order]{}, err
 		}
@@ -123,7 +139,7 @@ func (f *Fleet) PlaceOrder(ctx context.Context, order NewOrder) (Answer[Order], 
 // CreateSKU creates a SKU.
 func (f *Fleet) CreateSKU(ctx context.Context, sku string, body NewSKU) (Answer[SKU], error) {
 	return again(ctx, f, func(c *ClientWithResponses) (Answer[SKU], error) {
-		r, err := c.CreateSKUWithResponse(ctx, sku, body)
+		r, err := c.CreateSKUWithResponse(ctx, sku, nil, body)
 		if err != nil {
 			return Answer[SKU]{}, err
 		}
@@ -151,7 +167,7 @@ func (f *Fleet) ReadSKU(ctx context.Context, sku string) (Answer[SKU], error) {
 // Restock adds units to a SKU.
 func (f *Fleet) Restock(ctx context.Context, sku string, body Restock) (Answer[Restock], error) {
 	return again(ctx, f, func(c *ClientWithResponses) (Answer[Restock], error) {
-		r, err := c.RestockWithResponse(ctx, sku, body)
+		r, err := c.RestockWithResponse(ctx, sku, nil, body)
 		if err != nil {
 			return Answer[Restock]{}, err
 		}

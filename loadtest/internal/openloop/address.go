@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // address is a service that connections lead to.
@@ -54,11 +55,13 @@ func (a *address) dial(ctx context.Context) (net.Conn, error) {
 	return (&tls.Dialer{NetDialer: &plain}).DialContext(ctx, "tcp", a.host)
 }
 
-// append writes a request as it goes over the wire.
-func (a *address) append(to []byte, r Request) []byte {
+// append writes a request as it goes over the wire, with the instant until which its answer is waited for.
+func (a *address) append(to []byte, r Request, deadline time.Time) []byte {
 	to = append(to, r.Method...)
 	to = append(append(append(to, ' '), a.path...), r.Path...)
 	to = append(append(to, " HTTP/1.1\r\n"...), a.common...)
+	to = deadline.UTC().AppendFormat(append(to, "Request-Deadline: "...), time.RFC3339Nano)
+	to = append(to, "\r\n"...)
 	if r.Body != nil {
 		to = append(to, "Content-Type: application/json\r\nContent-Length: "...)
 		to = append(strconv.AppendInt(to, int64(len(r.Body)), 10), "\r\n"...)

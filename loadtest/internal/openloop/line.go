@@ -64,8 +64,9 @@ func (w *wire) ask(ctx context.Context, r Request, patience time.Duration) (a an
 			w.close()
 		}
 	}()
-	w.out = w.to.append(w.out[:0], r)
-	if err := w.connection.SetDeadline(time.Now().Add(patience)); err != nil {
+	deadline := time.Now().Add(patience)
+	w.out = w.to.append(w.out[:0], r, deadline)
+	if err := w.connection.SetDeadline(deadline); err != nil {
 		return answer{}, false, fmt.Errorf("bound the connection: %w", err)
 	}
 	if _, err := w.connection.Write(w.out); err != nil {
