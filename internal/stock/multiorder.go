@@ -18,6 +18,8 @@ type MultiOrder struct {
 	BuyerID    string // may be empty where no SKU has a buyer limit
 	ReserveFor time.Duration
 	Lines      []Line
+	// Caller is whose turn it is to place the order: callers take turns, those who order many lines more seldom.
+	Caller string
 }
 
 // Line is what a [MultiOrder] asks of one SKU.

@@ -22,7 +22,7 @@ func (s *Service) Order(ctx context.Context, order MultiOrder) (lines []Deductio
 	if err := order.check(); err != nil {
 		return nil, false, err
 	}
-	leave, err := s.enterPlacing(ctx)
+	leave, err := s.placing.enter(ctx, order)
 	if err != nil {
 		return nil, false, err
 	}
@@ -36,26 +36,6 @@ func (s *Service) Order(ctx context.Context, order MultiOrder) (lines []Deductio
 	return inOrderOf(order, lines), created, nil
 }
 
-// enterPlacing waits until an order may be placed: as many are at a time as a SKU has lanes, so that orders of several SKUs and
-// lanes get at the database in turn.
-func (s *Service) enterPlacing(ctx context.Context) (leave func(), err error) {
-	if s.waitingToPlace.Add(1) > queueLimit {
-		s.waitingToPlace.Add(-1)
-		return nil, s.overloaded
-	}
-	defer s.waitingToPlace.Add(-1)
-	patience := time.NewTimer(queueWait)
-	defer patience.Stop()
-	select {
-	case s.placing <- struct{}{}:
-		return func() { <-s.placing }, nil
-	case <-patience.C:
-		return nil, s.overloaded
-	case <-ctx.Done():
-		return nil, unavailable(context.Cause(ctx), "wait to place the order")
-	}
-}
-
 // place writes an order whose lines are sorted.
 func (s *Service) place(ctx context.Context, order MultiOrder) (lines []Deduction, created bool, err error) {
 	whole := true // whether one segment is to fill a line
@@ -64,10 +44,20 @@ func (s *Service) place(ctx context.Context, order MultiOrder) (lines []Deductio
 		if err != nil {
 			return nil, false, err
 		}
-		if whole && !placement.KnownOnly {
+		refusal, err := s.refusal(ctx, placement, views)
+		placement.KnownOnly = refusal != nil
+		switch {
+		case errors.Is(err, ErrLayout):
+			continue
+		case err != nil:
+			return nil, false, err
+		case refusal == nil && whole:
 			placement.choose(views)
 		}
 		lines, created, err = s.write(ctx, placement)
+		if refusal != nil && CodeOf(err) == CodeUnknownDeduction {
+			return nil, false, refusal
+		}
 		switch {
 		case errors.Is(err, ErrSpread):
 			whole = false
@@ -93,7 +83,6 @@ func (s *Service) look(ctx context.Context, order MultiOrder) (Placement, map[st
 		if err := view.Terms.allow(line.SKU, order.of(line)); err != nil {
 			return p, nil, err
 		}
-		p.KnownOnly = p.KnownOnly || view.Terms.closed(line.SKU, p.At) != nil
 		p.Lines[i] = PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, Segment: nowhere}
 	}
 	return p, views, nil
@@ -129,9 +118,6 @@ func (s *Service) write(ctx context.Context, p Placement) (lines []Deduction, cr
 		lines, created, err = s.store.Order(ctx, p)
 	}
 	if err != nil {
-		if p.KnownOnly && CodeOf(err) == CodeUnknownDeduction {
-			err = s.closedFor(ctx, p.Order)
-		}
 		s.noteGuard(p.Order.Lines[0].SKU, err)
 		return nil, false, err
 	}
@@ -144,20 +130,6 @@ func (s *Service) write(ctx context.Context, p Placement) (lines []Deduction, cr
 		}
 	}
 	return lines, created, nil
-}
-
-// closedFor is why an order is refused that was not accepted before the sale of one of its SKUs ended.
-func (s *Service) closedFor(ctx context.Context, order MultiOrder) error {
-	views, err := s.store.Look(ctx, order.skus()...)
-	if err != nil {
-		return err
-	}
-	for _, line := range order.Lines {
-		if err := views[line.SKU].Terms.closed(line.SKU, s.now()); err != nil {
-			return err
-		}
-	}
-	return ErrLayout // it has opened meanwhile: place it anew
 }
 
 // parts are the locks that a placement needs.
