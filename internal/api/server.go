@@ -22,6 +22,7 @@ import (
 	"inventory/internal/access"
 	"inventory/internal/events"
 	"inventory/internal/stock"
+	"inventory/internal/turns"
 )
 
 //go:embed openapi.yaml
@@ -29,7 +30,8 @@ var document []byte
 
 // Limits of a request.
 const (
-	maxBodyBytes   = 128 << 10        // an order of stock.MaxLines with the longest SKUs fits
+	maxBodyBytes   = 16 << 10         // of all but an order of several SKUs, each of whose fields fits however it is escaped
+	maxOrderBytes  = 128 << 10        // an order of stock.MaxLines with the longest SKUs fits
 	requestTimeout = 15 * time.Second // after this the caller is told that the outcome is not known
 )
 
@@ -53,7 +55,8 @@ type server struct {
 	guard   *access.Guard
 	limiter *access.Limiter
 	streams Streams
-	buffers sync.Pool // of *[]byte, for bodies
+	reading *turns.Turns // of bodies above maxBodyBytes
+	buffers sync.Pool    // of *[]byte, for bodies
 }
 
 // New returns the public handler.
@@ -63,6 +66,7 @@ func newPublic(c Config) *echo.Echo {
 	s := &server{
 		service: c.Service, events: c.Events, log: c.Logger, guard: c.Guard, limiter: c.Limiter, streams: c.Streams.withDefaults(),
 	}
+	s.reading = newReading()
 	s.buffers.New = func() any { return new([]byte) }
 	e := newEcho(s.log)
 	e.Use(c.Metrics.observe)

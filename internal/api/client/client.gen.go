@@ -352,7 +352,7 @@ type NewOrder struct {
 	// BuyerID 1 to 128 bytes of UTF-8 without control characters
 	BuyerID *ID `json:"buyer_id,omitempty"`
 
-	// Lines One for each SKU; none may be there twice
+	// Lines One for each SKU; none may be there twice. With a token 100 at most
 	Lines []NewLine `json:"lines"`
 
 	// OrderID 1 to 128 bytes of UTF-8 without control characters
@@ -689,6 +689,9 @@ type ClientInterface interface {
 	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 	// names the SKU that refused.
 	//
+	// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+	// key, and waits for those who order fewer.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
@@ -699,6 +702,9 @@ type ClientInterface interface {
 	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
 	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 	// names the SKU that refused.
+	//
+	// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+	// key, and waits for those who order fewer.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -913,6 +919,9 @@ func (c *Client) WatchEvents(ctx context.Context, params *WatchEventsParams, req
 // line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 // names the SKU that refused.
 //
+// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+// key, and waits for those who order fewer.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
@@ -933,6 +942,9 @@ func (c *Client) PlaceOrderWithBody(ctx context.Context, contentType string, bod
 // 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
 // line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 // names the SKU that refused.
+//
+// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+// key, and waits for those who order fewer.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2010,6 +2022,9 @@ type ClientWithResponsesInterface interface {
 	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 	// names the SKU that refused.
 	//
+	// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+	// key, and waits for those who order fewer.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
@@ -2020,6 +2035,9 @@ type ClientWithResponsesInterface interface {
 	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
 	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 	// names the SKU that refused.
+	//
+	// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+	// key, and waits for those who order fewer.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4303,6 +4321,9 @@ func (c *ClientWithResponses) WatchEventsWithResponse(ctx context.Context, param
 // line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 // names the SKU that refused.
 //
+// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+// key, and waits for those who order fewer.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
@@ -4319,6 +4340,9 @@ func (c *ClientWithResponses) PlaceOrderWithBodyWithResponse(ctx context.Context
 // 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
 // line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 // names the SKU that refused.
+//
+// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+// key, and waits for those who order fewer.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
