@@ -313,9 +313,9 @@ func (s *Service) noteGuard(sku string, err error) {
 func (r *request) settle(o Outcome, at time.Time) {
 	switch {
 	case o.Verdict == Accepted:
-		r.answer <- answer{deduction: o.Deduction, created: true}
+		r.tell(answer{deduction: o.Deduction, created: true})
 	case o.Deduction.answers(r.order):
-		r.answer <- answer{deduction: o.Deduction.At(at)}
+		r.tell(answer{deduction: o.Deduction.At(at)})
 	default:
 		r.refuse(OrderIDReused())
 	}

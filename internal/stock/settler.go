@@ -24,7 +24,7 @@ func (s *Service) Settle(ctx context.Context, sku string, wish Wish) (Deduction,
 	if err := wish.check(); err != nil {
 		return Deduction{}, err
 	}
-	r := s.newRequest(ctx, Order{OrderID: wish.OrderID})
+	r := s.newRequest(ctx, Order{OrderID: wish.OrderID, BuyerID: wish.BuyerID})
 	r.wish = wish
 	for {
 		settler, err := s.settler(sku)
@@ -135,7 +135,7 @@ func (t *settler) write(ctx context.Context, requests []*request) error {
 	back := Event{Kind: EventBackInStock, SKU: t.sku, At: settlement.At}
 	for i, r := range requests {
 		back.Units += results[i].Returned
-		r.answer <- answer{deduction: results[i].Deduction, err: results[i].Err}
+		r.tell(answer{deduction: results[i].Deduction, err: results[i].Err})
 	}
 	if back.Units > 0 {
 		s.events.Publish(back)
