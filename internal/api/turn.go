@@ -14,7 +14,7 @@ import (
 const (
 	readingWaits    = 1024 // at most, each with its body
 	readingPatience = 4 * time.Second
-	readingRate     = 8 << 20 // bytes a second
+	readingRate     = 4 << 20 // bytes a second
 )
 
 func newReading() *turns.Turns {
