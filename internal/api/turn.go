@@ -10,18 +10,19 @@ import (
 	"inventory/internal/turns"
 )
 
-// The reading of large bodies, one at a time. It is bounded by the second, to many more than the orders in them can be placed.
+// The reading of large bodies: one at a time, a tenth of the time at most, and by the second many more than can be placed.
 const (
 	readingWaits    = 1024 // at most, each with its body
 	readingPatience = 4 * time.Second
 	readingRate     = 4 << 20 // bytes a second
+	readingRest     = 9       // times as long as a body took
 )
 
 func newReading() *turns.Turns {
 	return turns.New(turns.Config{
 		Places: 1, Waiting: readingWaits, Patience: readingPatience,
-		Rest: func(bytes int, _ time.Duration) time.Duration {
-			return time.Duration(bytes) * time.Second / readingRate
+		Rest: func(bytes int, took time.Duration) time.Duration {
+			return max(time.Duration(bytes)*time.Second/readingRate, readingRest*took)
 		},
 	})
 }

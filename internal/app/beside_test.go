@@ -17,8 +17,9 @@ import (
 // The windows in which honest callers are measured, alternately by themselves and beside others. Each pair is compared by
 // itself, so that what else the machine does weighs little.
 const (
-	besideWindow = 250 * time.Millisecond
-	besideRounds = 4
+	besideLeadIn = 400 * time.Millisecond // in which the others begin
+	besideWindow = 400 * time.Millisecond
+	besideRounds = 3
 )
 
 // caller sends one request after the other over a connection of its own.
@@ -87,18 +88,27 @@ func (l *load) run(ctx context.Context) map[int]int {
 	return told
 }
 
+// runFor is run for some time.
+func (l *load) runFor(ctx context.Context, d time.Duration) map[int]int {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return l.run(ctx)
+}
+
 // beside measures how much of their rate honest callers keep beside others, in the best of some rounds. What else a busy
 // machine does takes from some windows, now of the one kind, now of the other; what others take, they take from each of theirs.
 func (l *load) beside(others *load) (kept float64) {
 	l.Helper()
 	window := func(with *load) int {
-		ctx, cancel := context.WithTimeout(l.Context(), besideWindow)
+		all, cancel := context.WithCancel(l.Context())
 		defer cancel()
 		var wg sync.WaitGroup
 		if with != nil {
-			wg.Go(func() { l.Logf("the others were told %v", with.run(ctx)) })
+			wg.Go(func() { l.Logf("the others were told %v", with.run(all)) })
 		}
-		told := l.run(ctx)
+		l.runFor(all, besideLeadIn)
+		told := l.runFor(all, besideWindow)
+		cancel()
 		wg.Wait()
 		delete(told, 0) // cut off by the end of the window
 		l.Logf("the honest ones were told %v", told)
@@ -111,7 +121,6 @@ func (l *load) beside(others *load) (kept float64) {
 	}
 	ratios := make([]float64, besideRounds)
 	for i := range ratios {
-		window(nil) // what the others have begun ends
 		alone := window(nil)
 		if beside := window(others); alone > 0 {
 			ratios[i] = float64(beside) / float64(alone)
