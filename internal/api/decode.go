@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,19 +74,24 @@ func invalid(name, message string) *stock.Error {
 
 // decode reads the request's body, one JSON object with the fields of into and no others, each once.
 func decode(c echo.Context, into any) error {
-	if err := checkMediaType(c.Request()); err != nil {
-		return err
-	}
-	text, err := readBody(c.Request(), nil)
+	text, err := readJSON(c, maxBodyBytes)
 	if err != nil {
 		return err
 	}
 	return decodeText(text, into)
 }
 
+// readJSON reads the request's body, at most so many bytes.
+func readJSON(c echo.Context, most int) ([]byte, error) {
+	if err := checkMediaType(c.Request()); err != nil {
+		return nil, err
+	}
+	return readBody(c.Request(), nil, most)
+}
+
 // decodeIfAny is decode for a body that may be left out.
 func decodeIfAny(c echo.Context, into any) error {
-	text, err := readBody(c.Request(), nil)
+	text, err := readBody(c.Request(), nil, maxBodyBytes)
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return err
 	}
@@ -122,14 +126,14 @@ func decodeText(text []byte, into any) error {
 	return refusal
 }
 
-// readBody appends the request's body to a buffer, as much as a body may hold.
-func readBody(r *http.Request, to []byte) ([]byte, error) {
-	if r.ContentLength > maxBodyBytes {
-		return to, echo.ErrStatusRequestEntityTooLarge
+// readBody appends the request's body to a buffer, at most so many bytes.
+func readBody(r *http.Request, to []byte, most int) ([]byte, error) {
+	if r.ContentLength > int64(most) {
+		return to, tooLarge(most)
 	}
 	for {
-		if len(to) > maxBodyBytes {
-			return to, echo.ErrStatusRequestEntityTooLarge
+		if len(to) > most {
+			return to, tooLarge(most)
 		}
 		to = slices.Grow(to, 512)
 		n, err := r.Body.Read(to[len(to):cap(to)])
@@ -154,6 +158,10 @@ func bodyError(r *http.Request, err error) error {
 	return &stock.Error{Code: stock.CodeInvalidRequest, Field: "body", Message: "body could not be read", Err: err}
 }
 
+func tooLarge(most int) error {
+	return &stock.Error{Code: codeTooLarge, Message: "a body of this route holds at most " + strconv.Itoa(most) + " bytes"}
+}
+
 const mustBeObject = "must be a JSON object"
 
 // explain finds the field that an error of the decoder is about, and what is wrong with it.
@@ -165,8 +173,6 @@ func explain(err error) (name, message string) {
 		name, message = fieldOf(semantic.JSONPointer), mustBeObject
 		if errors.Is(err, json.ErrUnknownName) {
 			message = "is not a field of this request"
-		} else if semantic.GoType.Kind() == reflect.Slice {
-			message = "must be an array"
 		} else if _, allowed, ok := strings.Cut(err.Error(), errWrongType.Error()+": "); ok {
 			message = allowed
 		}

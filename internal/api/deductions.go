@@ -59,7 +59,7 @@ func readOrder(c echo.Context, buffer *[]byte) (stock.Order, error) {
 	if err := checkMediaType(c.Request()); err != nil {
 		return stock.Order{}, err
 	}
-	text, err := readBody(c.Request(), (*buffer)[:0])
+	text, err := readBody(c.Request(), (*buffer)[:0], maxBodyBytes)
 	*buffer = text
 	if err != nil {
 		return stock.Order{}, err

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/stock"
@@ -13,8 +15,10 @@ type newOrder struct {
 	OrderID    field[string] `json:"order_id"`
 	BuyerID    field[string] `json:"buyer_id"`
 	ReserveFor field[string] `json:"reserve_for"`
-	Lines      []newLine     `json:"lines"`
+	Lines      newLines      `json:"lines"`
 }
+
+type newLines []newLine
 
 type newLine struct {
 	SKU      field[string] `json:"sku"`
@@ -34,25 +38,78 @@ type lineAnswer struct {
 	ExpiresAt time.Time             `json:"expires_at,omitzero"`
 }
 
+// tokenLines bounds an order of a buyer who calls with a token: a basket, not a shop's supply. It fits into maxBodyBytes.
+const tokenLines = 100
+
 // placeOrder takes stock of several SKUs, all or nothing.
 func (s *server) placeOrder(c echo.Context) error {
-	var body newOrder
-	if err := decode(c, &body); err != nil {
-		return err
-	}
-	order, err := body.order()
+	order, err := s.readMultiOrder(c)
 	if err != nil {
 		return err
 	}
 	if order.BuyerID, order.Own, err = buyerFor(c, order.BuyerID); err != nil {
 		return err
 	}
-	order.Most = callerOf(c).MaxQuantity
+	if callerOf(c).Buyer != "" && len(order.Lines) > tokenLines {
+		return invalid("lines", fmt.Sprintf("must be 1 to %d with a token", tokenLines))
+	}
+	order.Most, order.Caller = callerOf(c).MaxQuantity, turnOf(c)
 	lines, created, err := s.service.Order(c.Request().Context(), order)
 	if err != nil {
 		return err
 	}
 	return c.JSON(createdOrOK(created), orderOf(order, lines))
+}
+
+// readMultiOrder reads the body of a request. To read a large one takes a thousand times as long as a small one, so large
+// ones are read one at a time, in the turn of their callers.
+func (s *server) readMultiOrder(c echo.Context) (stock.MultiOrder, error) {
+	var body newOrder
+	most := maxOrderBytes
+	if callerOf(c).Buyer != "" {
+		most = maxBodyBytes
+	}
+	text, err := readJSON(c, most)
+	if err != nil {
+		return stock.MultiOrder{}, err
+	}
+	if len(text) > maxBodyBytes {
+		leave, err := s.reading.Enter(c.Request().Context(), turnOf(c), len(text))
+		if err != nil {
+			return stock.MultiOrder{}, noTurn(err)
+		}
+		defer leave()
+	}
+	if err := decodeText(text, &body); err != nil {
+		return stock.MultiOrder{}, err
+	}
+	return body.order()
+}
+
+// UnmarshalJSONFrom implements [json.UnmarshalerFrom]. It reads no more lines than an order may have.
+func (n *newLines) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	start, err := d.ReadToken()
+	switch {
+	case err != nil:
+		return err
+	case start.Kind() == 'n': // as if it were left out
+		return nil
+	case start.Kind() != '[':
+		return fmt.Errorf("%w: must be an array", errWrongType)
+	}
+	*n = newLines{}
+	for d.PeekKind() != ']' {
+		if len(*n) == stock.MaxLines {
+			return fmt.Errorf("%w: must be 1 to %d", errWrongType, stock.MaxLines)
+		}
+		var line newLine
+		if err := json.UnmarshalDecode(d, &line); err != nil {
+			return err
+		}
+		*n = append(*n, line)
+	}
+	_, err = d.ReadToken()
+	return err
 }
 
 func (n newOrder) order() (o stock.MultiOrder, err error) {
@@ -67,9 +124,6 @@ func (n newOrder) order() (o stock.MultiOrder, err error) {
 	}
 	if n.Lines == nil {
 		return o, invalid("lines", "is required")
-	}
-	if len(n.Lines) > stock.MaxLines { // before anything is done for each
-		return o, invalid("lines", fmt.Sprintf("must be 1 to %d", stock.MaxLines))
 	}
 	o.Lines = make([]stock.Line, len(n.Lines))
 	for i, line := range n.Lines {

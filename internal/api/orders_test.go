@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/app"
 	"inventory/internal/stock"
 )
 
@@ -71,6 +72,28 @@ func TestLargestOrder(t *testing.T) {
 	id := strings.Repeat("x", 128)
 	order := `{"order_id":"` + id + `","buyer_id":"` + id + `","reserve_for":"719h59m59.999999s","lines":[` + strings.Join(lines, ",") + `]}`
 	s.wantProblem(s.send("POST", "/v1/orders", order), 404, "unknown_sku")
+}
+
+// TestATokensOrderIsABasket: who buys for themselves may order a hundred SKUs at once, and a shop for them a thousand.
+func TestATokensOrderIsABasket(t *testing.T) {
+	t.Parallel()
+	d := openDoors(t, app.Config{})
+	order := func(lines int) string {
+		return `{"order_id":"o","lines":[` + strings.TrimSuffix(strings.Repeat(`{"sku":"none","quantity":1},`, lines), ",") + `]}`
+	}
+	for who, most := range map[string]int{ann: 100, shop: stock.MaxLines} {
+		d.wantProblem(d.as(who, "POST", "/v1/orders", order(most)), 400, "invalid_request", "twice")
+		d.wantProblem(d.as(who, "POST", "/v1/orders", order(most+1)), 400, "invalid_request", `"field":"lines"`, fmt.Sprint("1 to ", most))
+	}
+	d.wantProblem(d.as(ann, "POST", "/v1/orders", order(stock.MaxLines)), 413, "too_large", "16384")
+}
+
+// TestTooManyLinesAreNotRead: what is wrong behind the last line that an order may have is not looked at.
+func TestTooManyLinesAreNotRead(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	lines := strings.Repeat(`{},`, stock.MaxLines+1) + `nonsense`
+	s.wantProblem(s.send("POST", "/v1/orders", `{"order_id":"o","lines":[`+lines), 400, "invalid_request", `"field":"lines"`, fmt.Sprint("1 to ", stock.MaxLines))
 }
 
 func TestOneOrderFiftyTimes(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"inventory/internal/access"
 	"inventory/internal/events"
 	"inventory/internal/stock"
+	"inventory/internal/turns"
 )
 
 //go:embed openapi.yaml
@@ -30,7 +31,8 @@ var document []byte
 
 // Limits of a request.
 const (
-	maxBodyBytes   = 128 << 10        // an order of stock.MaxLines with the longest SKUs fits
+	maxBodyBytes   = 16 << 10         // of all but an order of several SKUs, each of whose fields fits however it is escaped
+	maxOrderBytes  = 128 << 10        // an order of stock.MaxLines with the longest SKUs fits
 	requestTimeout = 15 * time.Second // for what only reads
 )
 
@@ -65,7 +67,8 @@ type server struct {
 	streams   Streams
 	// answerWithin is how long after it was read something may be written for a request.
 	answerWithin time.Duration
-	buffers      sync.Pool // of *[]byte, for bodies
+	reading      *turns.Turns // of bodies above maxBodyBytes
+	buffers      sync.Pool    // of *[]byte, for bodies
 }
 
 // New returns the public handler.
@@ -79,6 +82,7 @@ func newPublic(c Config) *echo.Echo {
 	if c.Guard != nil {
 		s.guard = c.Guard
 	}
+	s.reading = newReading()
 	s.buffers.New = func() any { return new([]byte) }
 	e := newEcho(s.log)
 	e.Use(c.Metrics.observe)

@@ -327,9 +327,9 @@ func (s *Service) noteGuard(sku string, err error) {
 func (r *request) settle(o Outcome) {
 	switch {
 	case o.Verdict == Accepted:
-		r.answer <- answer{deduction: o.Deduction, created: true}
+		r.tell(answer{deduction: o.Deduction, created: true})
 	case o.Deduction.answers(r.order):
-		r.answer <- answer{deduction: o.Deduction}
+		r.tell(answer{deduction: o.Deduction})
 	default:
 		r.refuse(OrderIDReused())
 	}

@@ -20,6 +20,8 @@ type MultiOrder struct {
 	ReserveFor time.Duration
 	Most       int64 // units of each line, see [Order]
 	Lines      []Line
+	// Caller is whose turn it is to place the order: callers take turns, those who order many lines more seldom.
+	Caller string
 }
 
 // Line is what a [MultiOrder] asks of one SKU.

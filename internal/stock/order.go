@@ -22,7 +22,7 @@ func (s *Service) Order(ctx context.Context, order MultiOrder) (lines []Deductio
 	if err := order.check(); err != nil {
 		return nil, false, err
 	}
-	leave, err := s.enterPlacing(ctx)
+	leave, err := s.placing.enter(ctx, order)
 	if err != nil {
 		return nil, false, err
 	}
@@ -63,26 +63,6 @@ func (s *Service) former(ctx context.Context, order MultiOrder) (lines []Deducti
 	return lines, order.OrderID, err
 }
 
-// enterPlacing waits until an order may be placed: as many are at a time as a SKU has lanes, so that orders of several SKUs and
-// lanes get at the database in turn.
-func (s *Service) enterPlacing(ctx context.Context) (leave func(), err error) {
-	if s.waitingToPlace.Add(1) > queueLimit {
-		s.waitingToPlace.Add(-1)
-		return nil, s.overloaded
-	}
-	defer s.waitingToPlace.Add(-1)
-	patience := time.NewTimer(queueWait)
-	defer patience.Stop()
-	select {
-	case s.placing <- struct{}{}:
-		return func() { <-s.placing }, nil
-	case <-patience.C:
-		return nil, s.overloaded
-	case <-ctx.Done():
-		return nil, unavailable(context.Cause(ctx), "wait to place the order")
-	}
-}
-
 // place writes an order whose lines are sorted, as long as its caller waits for it.
 func (s *Service) place(caller, ctx context.Context, order MultiOrder) (lines []Deduction, created bool, err error) {
 	whole := true // whether one segment is to fill a line
@@ -91,7 +71,16 @@ func (s *Service) place(caller, ctx context.Context, order MultiOrder) (lines []
 		if err != nil {
 			return nil, false, err
 		}
-		if whole && refusal == nil {
+		if refusal == nil {
+			refusal, err = s.refusal(ctx, placement, views)
+		}
+		placement.KnownOnly = refusal != nil
+		switch {
+		case errors.Is(err, ErrLayout):
+			continue
+		case err != nil:
+			return nil, false, err
+		case refusal == nil && whole:
 			placement.choose(views)
 		}
 		if err := caller.Err(); err != nil {

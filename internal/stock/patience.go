@@ -43,9 +43,9 @@ func present(requests []*request) []*request {
 		switch {
 		case left && kept == nil:
 			kept = append(make([]*request, 0, len(requests)), requests[:i]...)
-			r.leave()
+			r.giveUp()
 		case left:
-			r.leave()
+			r.giveUp()
 		case kept != nil:
 			kept = append(kept, r)
 		}
@@ -56,15 +56,15 @@ func present(requests []*request) []*request {
 	return kept
 }
 
-// leave answers a request that nobody waits for any more.
-func (r *request) leave() {
-	switch {
-	case r.ctx.Err() != nil:
-		r.refuse(unavailable(r.ctx.Err(), "wait to be written"))
+// giveUp answers a request that nobody waits for any more.
+func (r *request) giveUp() {
+	switch err := r.ctx.Err(); {
+	case err != nil:
+		r.leave(unavailable(err, "wait to be written"))
 	case r.sent:
-		r.refuse(unavailable(ErrLate, "write"))
+		r.leave(unavailable(ErrLate, "write"))
 	default:
-		r.refuse(overloaded())
+		r.leave(overloaded())
 	}
 }
 

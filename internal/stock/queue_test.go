@@ -3,6 +3,7 @@ package stock
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -23,12 +24,12 @@ func ids(batch []*request) (list string) {
 
 func TestQueueHandsOutBatchesInOrder(t *testing.T) {
 	q := newQueue()
-	for _, id := range []string{"a", "b", "a", "c", "d"} {
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		if _, err := q.push(ask(t.Context(), id), 10); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i, want := range []string{"abc", "ad", ""} {
+	for i, want := range []string{"abc", "de", ""} {
 		if got := ids(q.take(1, 3, time.Hour)); got != want {
 			t.Errorf("batch %d: got %q, want %q", i, got, want)
 		}
@@ -72,12 +73,12 @@ func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
 
 func TestQueueIsBounded(t *testing.T) {
 	q := newQueue()
-	for range 2 {
-		if _, err := q.push(ask(t.Context(), "a"), 2); err != nil {
+	for _, id := range []string{"a", "b"} {
+		if _, err := q.push(ask(t.Context(), id), 2); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := q.push(ask(t.Context(), "a"), 2); CodeOf(err) != CodeOverloaded {
+	if _, err := q.push(ask(t.Context(), "c"), 2); CodeOf(err) != CodeOverloaded {
 		t.Fatalf("got %v, want %s", err, CodeOverloaded)
 	}
 }
@@ -136,8 +137,8 @@ func TestNoLaneBesideAfterClose(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for range crowd + 1 {
-		if err := seller.push(ask(t.Context(), "a")); err != nil {
+	for i := range crowd + 1 {
+		if err := seller.push(ask(t.Context(), strconv.Itoa(i))); err != nil {
 			t.Fatal(err)
 		}
 	}

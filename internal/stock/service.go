@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -59,10 +58,8 @@ type Service struct {
 	breaker     breaker   // between the lanes and the locks
 	requests    sync.Pool // of *request
 	overloaded  error     // shared by all who find a queue full
-	// placing holds as many as there are orders of several SKUs under way.
-	placing        chan struct{}
-	waitingToPlace atomic.Int64
-	lanes          struct {
+	placing     placing   // of orders of several SKUs
+	lanes       struct {
 		sync.RWMutex
 		bySKU   map[string]*seller
 		settle  map[string]*settler
@@ -94,7 +91,7 @@ func NewService(c Config) *Service {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.placing = make(chan struct{}, s.mostLanes)
+	s.placing = s.newPlacing()
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.beside, s.endBeside = context.WithCancel(s.base)
 	s.breaker.circuit = s.newCircuit()

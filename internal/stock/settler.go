@@ -40,7 +40,7 @@ func (s *Service) Settle(ctx context.Context, sku string, wish Wish) (Deduction,
 
 // settle settles the deduction of a key.
 func (s *Service) settle(ctx context.Context, sku string, wish Wish) (Deduction, error) {
-	r := s.newRequest(ctx, Order{OrderID: wish.OrderID})
+	r := s.newRequest(ctx, Order{OrderID: wish.OrderID, BuyerID: wish.BuyerID})
 	r.wish = wish
 	for {
 		settler, err := s.settler(sku)
@@ -159,7 +159,7 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 	back := Event{Kind: EventBackInStock, SKU: t.sku, At: s.now()}
 	for i, r := range requests {
 		back.Units += results[i].Returned
-		r.answer <- answer{deduction: results[i].Deduction, err: results[i].Err}
+		r.tell(answer{deduction: results[i].Deduction, err: results[i].Err})
 	}
 	if back.Units > 0 {
 		if !returning { // a reservation that was to be committed had expired

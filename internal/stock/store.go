@@ -37,6 +37,8 @@ type Store interface {
 	// Look reads what each segment of each SKU holds and on which terms it is sold, without any lock. A SKU that does not
 	// exist is missing in the result.
 	Look(ctx context.Context, skus ...string) (map[string]View, error)
+	// Held reads how many units a buyer is counted with in each of the SKUs that count them, without any lock.
+	Held(ctx context.Context, buyerID string, skus []string) (map[string]int64, error)
 
 	// Deduct takes a batch from one segment.
 	Deduct(ctx context.Context, batch Batch) (BatchResult, error)
@@ -105,6 +107,9 @@ type View struct {
 	Terms    Terms
 	Layout   int64
 	Segments []int64 // available units
+	// Until is the earliest expiry of a reservation that is not settled: from then on there may be more units than the
+	// segments hold. Zero: there is none.
+	Until time.Time
 }
 
 // Emptiness tells whether a SKU is sold out, and how to know later that it still is.

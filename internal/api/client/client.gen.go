@@ -408,7 +408,7 @@ type NewOrder struct {
 	// BuyerID With a token it is the token's subject, and may be left out
 	BuyerID *NewID `json:"buyer_id,omitempty"`
 
-	// Lines One for each SKU; none may be there twice
+	// Lines One for each SKU; none may be there twice. With a token 100 at most
 	Lines []NewLine `json:"lines"`
 
 	// OrderID As NewID. It becomes part of a path, so it is not "." or "..", and has neither between slashes. A slash in it
@@ -625,7 +625,7 @@ type BuyerQuery = ID
 // Example: o-1002
 type OrderIDPath = ID
 
-// RequestDeadline defines model for RequestDeadline.
+// RequestDeadline Example: 2030-11-27T09:00:02Z
 type RequestDeadline = time.Time
 
 // SKUPath Not "." and not "..", which are steps in a path
@@ -863,6 +863,9 @@ type ClientInterface interface {
 	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 	// names the SKU that refused.
 	//
+	// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+	// key, and waits for those who order fewer.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
@@ -873,6 +876,9 @@ type ClientInterface interface {
 	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
 	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 	// names the SKU that refused.
+	//
+	// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+	// key, and waits for those who order fewer.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1094,6 +1100,9 @@ func (c *Client) WatchEvents(ctx context.Context, params *WatchEventsParams, req
 // line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 // names the SKU that refused.
 //
+// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+// key, and waits for those who order fewer.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
@@ -1114,6 +1123,9 @@ func (c *Client) PlaceOrderWithBody(ctx context.Context, params *PlaceOrderParam
 // 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
 // line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 // names the SKU that refused.
+//
+// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+// key, and waits for those who order fewer.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2399,6 +2411,9 @@ type ClientWithResponsesInterface interface {
 	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 	// names the SKU that refused.
 	//
+	// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+	// key, and waits for those who order fewer.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
@@ -2409,6 +2424,9 @@ type ClientWithResponsesInterface interface {
 	// 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
 	// line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 	// names the SKU that refused.
+	//
+	// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+	// key, and waits for those who order fewer.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -4895,6 +4913,9 @@ func (c *ClientWithResponses) WatchEventsWithResponse(ctx context.Context, param
 // line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 // names the SKU that refused.
 //
+// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+// key, and waits for those who order fewer.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
@@ -4911,6 +4932,9 @@ func (c *ClientWithResponses) PlaceOrderWithBodyWithResponse(ctx context.Context
 // 201 when the stock was taken now, 200 with the order as it is when this very order was accepted before. Each
 // line is a deduction of its SKU under the same order id, to be read, committed and cancelled there. A refusal
 // names the SKU that refused.
+//
+// Callers take turns, and who orders many lines has its turn more seldom. An order of more than 100 lines takes a
+// key, and waits for those who order fewer.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -14,6 +15,11 @@ const selectTaken = `
 SELECT n.buyer_id, n.units
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM buyers WHERE sku_id = $1 AND buyer_id = asked.id OFFSET 0) AS n`
+
+const selectHeld = `
+SELECT n.sku_id, n.units
+FROM unnest($2::text[]) AS asked (id)
+CROSS JOIN LATERAL (SELECT * FROM buyers WHERE sku_id = asked.id AND buyer_id = $1 OFFSET 0) AS n`
 
 // A row that another transaction writes is waited for, and counted as it is then: who would be above the limit is left out.
 const countBuyers = `
@@ -33,6 +39,22 @@ const uncountBuyers = `
 UPDATE buyers n SET units = n.units - back.units
 FROM unnest($2::text[], $3::bigint[]) AS back (buyer_id, units)
 WHERE n.ctid = (SELECT ctid FROM buyers WHERE sku_id = $1 AND buyer_id = back.buyer_id)`
+
+// Held implements [stock.Store].
+func (s *Store) Held(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
+	rows, err := s.pool.Query(ctx, selectHeld, buyerID, skus)
+	if err != nil {
+		return nil, err
+	}
+	held := make(map[string]int64)
+	var sku string
+	var units int64
+	_, err = pgx.ForEachRow(rows, []any{&sku, &units}, func() error {
+		held[sku] = units
+		return nil
+	})
+	return held, err
+}
 
 // queueTaken reads what buyers hold.
 func queueTaken(trip *pgx.Batch, sku string, buyers []string, taken map[string]int64) {

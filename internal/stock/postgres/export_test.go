@@ -6,7 +6,7 @@ func Statements() map[string]string {
 		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "expire.sql": expireSQL,
 		"selectTaken": selectTaken, "countBuyers": countBuyers, "lockBuyers": lockBuyers, "uncountBuyers": uncountBuyers,
 		"selectByIDs": selectByIDs, "selectDeduction": selectDeduction,
-		"hasExpired": hasExpired, "selectExpired": selectExpired, "selectUntil": selectUntil,
+		"hasExpired": hasExpired, "selectHeld": selectHeld, "selectExpired": selectExpired, "selectUntil": selectUntil,
 		"insertMerged": insertMerged, "insertParts": insertParts,
 		"insertMovement": insertMovement, "selectMovement": selectMovement, "selectMovements": selectMovements,
 		"insertOrder": insertOrder, "selectOrder": selectOrder, "selectLines": selectLines,

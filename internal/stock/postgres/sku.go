@@ -142,7 +142,8 @@ func (s *Store) Status(ctx context.Context, sku string, at time.Time) (stock.Sta
 
 const selectViews = `
 SELECT k.sku_id, ` + termsColumns + `, k.layout,
-       (SELECT array_agg(available ORDER BY segment) FROM stock_segments g WHERE g.sku_id = k.sku_id)
+       (SELECT array_agg(available ORDER BY segment) FROM stock_segments g WHERE g.sku_id = k.sku_id),
+       (SELECT min(expires_at) FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved')
 FROM skus k WHERE k.sku_id = ANY ($1::text[])`
 
 // Look implements [stock.Store].
@@ -154,10 +155,15 @@ func (s *Store) Look(ctx context.Context, skus ...string) (map[string]stock.View
 	views := make(map[string]stock.View, len(skus))
 	var sku string
 	var view stock.View
+	var until *time.Time
 	terms := termsRow{terms: &view.Terms}
-	columns := slices.Concat([]any{&sku}, terms.columns(), []any{&view.Layout, &view.Segments})
+	columns := slices.Concat([]any{&sku}, terms.columns(), []any{&view.Layout, &view.Segments, &until})
 	_, err = pgx.ForEachRow(rows, columns, func() error {
 		terms.read()
+		view.Until = time.Time{}
+		if until != nil {
+			view.Until = until.UTC()
+		}
 		views[sku] = view
 		view.Segments = nil // the next row gets an array of its own
 		return nil

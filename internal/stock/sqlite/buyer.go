@@ -31,6 +31,26 @@ func (s *Store) readUnits(ctx context.Context, tx *transaction, sku string, buye
 	})
 }
 
+// $2 is a JSON array of SKUs.
+const selectHeld = `
+SELECT sku_id, units FROM buyers WHERE buyer_id = $1 AND sku_id IN (SELECT value FROM json_each($2))`
+
+// Held implements [stock.Store].
+func (s *Store) Held(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
+	list, err := listed(skus)
+	if err != nil {
+		return nil, err
+	}
+	held := make(map[string]int64)
+	return held, s.each(ctx, func(rows *sql.Rows) error {
+		var sku string
+		var units int64
+		err := rows.Scan(&sku, &units)
+		held[sku] = units
+		return err
+	}, selectHeld, buyerID, list)
+}
+
 const addUnits = `
 INSERT INTO buyers (sku_id, buyer_id, units, most) VALUES ($1, $2, $3, $4)
 ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = units + excluded.units`

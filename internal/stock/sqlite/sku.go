@@ -99,7 +99,8 @@ func exists(ctx context.Context, q querier, sku string) error {
 
 // Of the SKUs in the JSON array $1, a row for each segment.
 const selectViews = `
-SELECT k.sku_id, g.available, k.layout, ` + termsColumns + `
+SELECT k.sku_id, g.available, k.layout, CASE g.segment WHEN 0 THEN
+    (SELECT min(expires_at) FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved') END, ` + termsColumns + `
 FROM skus k JOIN stock_segments g USING (sku_id)
 WHERE k.sku_id IN (SELECT value FROM json_each($1)) ORDER BY k.sku_id, g.segment`
 
@@ -113,9 +114,15 @@ func (s *Store) Look(ctx context.Context, skus ...string) (map[string]stock.View
 	return views, s.each(ctx, func(rows *sql.Rows) error {
 		var sku string
 		var available, layout int64
+		var until sql.NullInt64 // of the first segment's row
 		var terms termsRow
-		err := rows.Scan(append([]any{&sku, &available, &layout}, terms.columns()...)...)
-		views[sku] = stock.View{Terms: terms.read(), Layout: layout, Segments: append(views[sku].Segments, available)}
+		err := rows.Scan(append([]any{&sku, &available, &layout, &until}, terms.columns()...)...)
+		view, again := views[sku]
+		if !again {
+			view = stock.View{Terms: terms.read(), Layout: layout, Until: timeOrZero(until)}
+		}
+		view.Segments = append(view.Segments, available)
+		views[sku] = view
 		return err
 	}, selectViews, list)
 }

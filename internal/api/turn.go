@@ -1,0 +1,45 @@
+package api
+
+import (
+	"errors"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"inventory/internal/stock"
+	"inventory/internal/turns"
+)
+
+// The reading of large bodies: one at a time, a tenth of the time at most, and by the second many more than can be placed.
+const (
+	readingWaits    = 1024 // at most, each with its body
+	readingPatience = 4 * time.Second
+	readingRate     = 4 << 20 // bytes a second
+	readingRest     = 9       // times as long as a body took
+)
+
+func newReading() *turns.Turns {
+	return turns.New(turns.Config{
+		Places: 1, Waiting: readingWaits, Patience: readingPatience,
+		Rest: func(bytes int, took time.Duration) time.Duration {
+			return max(time.Duration(bytes)*time.Second/readingRate, readingRest*took)
+		},
+	})
+}
+
+// turnOf names whose turn a request takes where callers wait for one another: that of the key or the buyer, and where
+// nobody has to say who they are, of the connection.
+func turnOf(c echo.Context) string {
+	if id := callerOf(c).ID; id != "" {
+		return id
+	}
+	return c.Request().RemoteAddr
+}
+
+// noTurn tells who got no turn why.
+func noTurn(err error) error {
+	if errors.Is(err, turns.ErrFull) || errors.Is(err, turns.ErrLate) {
+		return &stock.Error{Code: stock.CodeOverloaded, Message: "too many large orders are waiting; try again later", Err: err}
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inventory/internal/app"
+)
+
+// The windows in which honest callers are measured, alternately by themselves and beside others. Each pair is compared by
+// itself, so that what else the machine does weighs little.
+const (
+	besideLeadIn = 400 * time.Millisecond // in which the others begin
+	besideWindow = 400 * time.Millisecond
+	besideRounds = 3
+)
+
+// caller sends one request after the other over a connection of its own.
+type caller struct {
+	*http.Client
+	url string
+}
+
+func newCaller(t *testing.T, url string) *caller {
+	t.Helper()
+	transport := &http.Transport{MaxConnsPerHost: 1}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &caller{&http.Client{Transport: transport}, url}
+}
+
+// post returns the status of an answer; 0 where there is none.
+func (c *caller) post(ctx context.Context, path string, body []byte) int {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(body))
+	if err != nil {
+		return 0
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.Do(request)
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return 0
+	}
+	return response.StatusCode
+}
+
+// load is what a number of callers send, over and over: the n-th request of one of them.
+type load struct {
+	*testing.T
+	callers []*caller
+	send    func(ctx context.Context, c *caller, who, n int) (status int)
+	sent    atomic.Int64
+}
+
+func newLoad(t *testing.T, a *app.App, callers int, send func(ctx context.Context, c *caller, who, n int) int) *load {
+	l := &load{T: t, send: send}
+	for range callers {
+		l.callers = append(l.callers, newCaller(t, a.URL()))
+	}
+	return l
+}
+
+// run sends until ctx ends, and returns how many requests came to each status.
+func (l *load) run(ctx context.Context) map[int]int {
+	var mu sync.Mutex
+	told := make(map[int]int)
+	var wg sync.WaitGroup
+	for who, c := range l.callers {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				status := l.send(ctx, c, who, int(l.sent.Add(1)))
+				mu.Lock()
+				told[status]++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return told
+}
+
+// runFor is run for some time.
+func (l *load) runFor(ctx context.Context, d time.Duration) map[int]int {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return l.run(ctx)
+}
+
+// beside measures how much of their rate honest callers keep beside others, in the best of some rounds. What else a busy
+// machine does takes from some windows, now of the one kind, now of the other; what others take, they take from each of theirs.
+func (l *load) beside(others *load) (kept float64) {
+	l.Helper()
+	window := func(with *load) int {
+		all, cancel := context.WithCancel(l.Context())
+		defer cancel()
+		var wg sync.WaitGroup
+		if with != nil {
+			wg.Go(func() { l.Logf("the others were told %v", with.run(all)) })
+		}
+		l.runFor(all, besideLeadIn)
+		told := l.runFor(all, besideWindow)
+		cancel()
+		wg.Wait()
+		delete(told, 0) // cut off by the end of the window
+		l.Logf("the honest ones were told %v", told)
+		for status := range told {
+			if status != http.StatusCreated {
+				l.Errorf("%d honest orders were told %d", told[status], status)
+			}
+		}
+		return told[http.StatusCreated]
+	}
+	ratios := make([]float64, besideRounds)
+	for i := range ratios {
+		alone := window(nil)
+		if beside := window(others); alone > 0 {
+			ratios[i] = float64(beside) / float64(alone)
+		}
+	}
+	slices.Sort(ratios)
+	l.Logf("kept %.2f", ratios)
+	return ratios[besideRounds-1]
+}
+
+// TestLargeOrdersLeaveOthersTheirTurn lets 12 callers send the largest orders that there are, in several shapes, beside 8
+// who buy two SKUs at a time. Those keep 0.8 of what they have by themselves. Where nobody takes turns it is less than a third.
+func TestLargeOrdersLeaveOthersTheirTurn(t *testing.T) {
+	s := open(t, app.LockReentrant, redisServers[0].URL())
+	shop := openShop(t, s.apps[0])
+	honest := newLoad(t, s.apps[0], 8, shop.small)
+	for name, send := range map[string]func(ctx context.Context, c *caller, who, n int) int{
+		"the last one is sold out": shop.large("zz-sold-out", 1),
+		"the last one is short":    shop.large("zz-few", 3),
+		"the last one is unknown":  shop.large("zz-unknown", 1),
+		"the last one is limited":  shop.large("zz-limited", 2),
+		"each is taken":            shop.large("zz-plenty", 1),
+		"each is merged":           shop.merging(),
+		"the same again":           shop.again(),
+		"no order at all":          shop.nonsense(),
+		"a million lines":          shop.manyLines(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			honest.T = t
+			if kept := honest.beside(newLoad(t, s.apps[0], 12, send)); kept < 0.8 {
+				t.Errorf("kept %.2f of the rate", kept)
+			}
+		})
+	}
+}

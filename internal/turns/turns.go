@@ -1,0 +1,150 @@
+// Package turns lets many callers share a few places, each in its turn.
+//
+// Who asks for much waits behind those who ask for little: the next place is for the caller who, with what it waits for,
+// will have had the least. So a caller with a thousand requests, or with one as heavy as a thousand, slows itself down
+// and nobody else. This is self-clocked fair queueing (Golestani 1994), and keeps nothing of callers who do not wait.
+package turns
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Why there is no turn.
+var (
+	ErrFull = errors.New("too many wait for a turn")
+	ErrLate = errors.New("the turn did not come in time")
+)
+
+// Config says how places are shared.
+type Config struct {
+	Places   int           // that are used at a time
+	Waiting  int           // at most, of all callers together
+	Patience time.Duration // of one who waits
+	// Rest is for how long a place stays empty after a turn of a weight, which took so long; at most for Patience. Nil is
+	// not at all.
+	Rest func(weight int, took time.Duration) time.Duration
+}
+
+// Turns are the places, and those who wait for them. They are safe for concurrent use.
+type Turns struct {
+	Config
+
+	mu      sync.Mutex
+	free    int
+	waiting int
+	served  int64            // the mark of the turn that was given last
+	count   int64            // of turns that were asked for
+	lines   map[string]*line // of the callers who wait
+	first   marked           // the same lines, those with the lowest mark first
+}
+
+// New returns places that are all free.
+func New(c Config) *Turns {
+	return &Turns{Config: c, free: c.Places, lines: make(map[string]*line)}
+}
+
+// Enter waits for a turn of a caller, in which it asks for so much. Who gets none is told ErrFull, ErrLate, or why ctx
+// ended. A caller may have as many waiting as there is room for others: so there is always room for another caller.
+func (t *Turns) Enter(ctx context.Context, caller string, weight int) (leave func(), err error) {
+	w := t.ask(caller, int64(weight))
+	if w == nil {
+		return nil, ErrFull
+	}
+	patience := time.NewTimer(t.Patience)
+	defer patience.Stop()
+	select {
+	case <-w.turn:
+		return t.leaver(weight), nil
+	case <-patience.C:
+		err = ErrLate
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if !t.withdraw(caller, w) { // it came at the same time
+		t.release()
+	}
+	return nil, err
+}
+
+// ask gives a turn, or a place in the caller's line; nil where that is too long.
+func (t *Turns) ask(caller string, weight int64) *waiter {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.count++
+	w := &waiter{weight: weight, number: t.count, turn: make(chan struct{})}
+	if t.free > 0 { // nobody waits
+		t.free--
+		t.served += weight
+		close(w.turn)
+		return w
+	}
+	l := t.lines[caller]
+	if l == nil {
+		l = &line{caller: caller, mark: t.served}
+	}
+	if len(l.waiting) >= t.Waiting-t.waiting {
+		return nil
+	}
+	t.waiting++
+	l.waiting = append(l.waiting, w)
+	if len(l.waiting) == 1 {
+		l.mark += weight
+		t.lines[caller] = l
+		heap.Push(&t.first, l)
+	}
+	return w
+}
+
+// leaver returns what ends a turn that has just begun.
+func (t *Turns) leaver(weight int) func() {
+	start := time.Now()
+	return func() {
+		var rest time.Duration
+		if t.Rest != nil {
+			rest = min(t.Rest(weight, time.Since(start)), t.Patience)
+		}
+		if rest <= 0 {
+			t.release()
+			return
+		}
+		time.AfterFunc(rest, t.release)
+	}
+}
+
+// release gives a place to the next in turn.
+func (t *Turns) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waiting == 0 {
+		t.free++
+		return
+	}
+	l := t.first[0]
+	t.served = l.mark
+	close(l.waiting[0].turn)
+	t.remove(l, 0)
+}
+
+// withdraw takes back a turn that was asked for, and reports false where it has been given.
+func (t *Turns) withdraw(caller string, w *waiter) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.lines[caller]
+	if l == nil {
+		return false
+	}
+	for at, other := range l.waiting {
+		if other == w {
+			if at == 0 {
+				l.mark -= w.weight
+			}
+			t.remove(l, at)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,182 @@
+package turns_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"inventory/internal/turns"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A crowd asks for turns, one after the other, and writes down who had one.
+type crowd struct {
+	*testing.T
+	turns *turns.Turns
+	wg    sync.WaitGroup
+	mu    sync.Mutex
+	had   []string
+}
+
+func (c *crowd) ask(caller string, weight int, lasts time.Duration) {
+	c.wg.Go(func() {
+		leave, err := c.turns.Enter(c.Context(), caller, weight)
+		if err != nil {
+			c.Errorf("%s: %v", caller, err)
+			return
+		}
+		c.mu.Lock()
+		c.had = append(c.had, caller)
+		c.mu.Unlock()
+		time.Sleep(lasts)
+		leave()
+	})
+	synctest.Wait()
+}
+
+func newCrowd(t *testing.T, config turns.Config) *crowd {
+	config.Places, config.Waiting, config.Patience = 1, 100, time.Hour
+	return &crowd{T: t, turns: turns.New(config)}
+}
+
+// In a bubble of synctest a sleep waits for nothing but its turn.
+func TestTheHeavyWaitBehindTheLight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, turns.Config{})
+		for range 3 {
+			c.ask("heavy", 10, time.Second)
+		}
+		for range 12 {
+			c.ask("light", 1, time.Second)
+		}
+		c.wg.Wait()
+		// The first one found nobody. The second comes when the light one has had as much.
+		want := "heavy " + strings.Repeat("light ", 9) + "heavy " + strings.Repeat("light ", 3) + "heavy"
+		if got := strings.Join(c.had, " "); got != want {
+			t.Errorf("turns: %s\nwant:  %s", got, want)
+		}
+	})
+}
+
+func TestEqualsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, turns.Config{})
+		for _, caller := range strings.Fields("a a a a b b c") {
+			c.ask(caller, 1, time.Second)
+		}
+		c.wg.Wait()
+		if got := strings.Join(c.had, " "); got != "a a b c a b a" {
+			t.Errorf("turns: %s", got)
+		}
+	})
+}
+
+// Whoever comes anew for each turn has no better place than who stays.
+func TestNewCallersDoNotOvertakeForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, turns.Config{})
+		c.ask("first", 1, time.Second)
+		c.ask("stays", 10, time.Second)
+		for i := range 30 {
+			c.ask(fmt.Sprint("new", i), 1, time.Second)
+			time.Sleep(time.Second)
+		}
+		c.wg.Wait()
+		if at := slices.Index(c.had, "stays"); at < 1 || at > 12 {
+			t.Errorf("who stayed had turn %d: %v", at, c.had)
+		}
+	})
+}
+
+func TestOneCallerLeavesRoomForOthers(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	places := turns.New(turns.Config{Places: 1, Waiting: 64, Patience: time.Hour})
+	leave, err := places.Enter(ctx, "greedy", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	results := make(chan error)
+	ask := func(caller string) {
+		wg.Go(func() {
+			_, err := places.Enter(ctx, caller, 1)
+			select {
+			case results <- err:
+			case <-ctx.Done():
+			}
+		})
+	}
+	for range 100 {
+		ask("greedy")
+	}
+	for range 100 - 32 {
+		if err := <-results; !errors.Is(err, turns.ErrFull) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	for range 20 {
+		ask("modest")
+	}
+	for range 20 - 16 {
+		if err := <-results; !errors.Is(err, turns.ErrFull) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	cancel()
+	wg.Wait()
+	leave()
+	again, err := places.Enter(t.Context(), "late", 1)
+	if err != nil {
+		t.Fatalf("those who left hold a place: %v", err)
+	}
+	again()
+}
+
+func TestATurnComesInTimeOrNotAtAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		places := turns.New(turns.Config{Places: 1, Waiting: 9, Patience: time.Second})
+		leave, err := places.Enter(t.Context(), "a", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := places.Enter(t.Context(), "b", 1); !errors.Is(err, turns.ErrLate) {
+			t.Errorf("got %v, want ErrLate", err)
+		}
+		why := errors.New("gone")
+		gone, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Millisecond, func() { cancel(why) })
+		if _, err := places.Enter(gone, "b", 1); !errors.Is(err, why) {
+			t.Errorf("got %v, want the cause", err)
+		}
+		leave()
+		if leave, err = places.Enter(t.Context(), "b", 1); err != nil {
+			t.Fatal(err)
+		}
+		leave()
+	})
+}
+
+func TestAPlaceRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, turns.Config{Rest: func(weight int, took time.Duration) time.Duration {
+			return time.Duration(weight) * took
+		}})
+		start := time.Now()
+		c.ask("a", 3, time.Second)
+		c.ask("b", 1, time.Second)
+		c.wg.Wait()
+		if took := time.Since(start); took != 5*time.Second {
+			t.Errorf("two turns of a second, with three seconds of rest between them, took %s", took)
+		}
+		time.Sleep(time.Second) // until the timer of the last rest has run
+	})
+}
