@@ -87,7 +87,7 @@ func (p *process) stoppedUntilLate(path, body string) {
 	p.Helper()
 	const patience = 100 * time.Millisecond
 	answers := p.stopped(path, body, time.Now().Add(patience), func(net.Conn) { <-time.After(2 * patience) })
-	if status, text := p.answer(answers); status != http.StatusServiceUnavailable {
+	if status, text := p.answer(answers); status != http.StatusRequestTimeout {
 		p.Errorf("%s, too late: %d %s", path, status, text)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"inventory/internal/stock"
 )
 
 // headerDeadline is the header in which a caller says until when something may be written for a request: an instant, so that
@@ -25,10 +27,14 @@ func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 			return time.Time{}, err
 		}
 		// From here on by the monotonic clock: a wall clock may be set.
-		if asked := now.Add(at.Sub(now)); asked.Before(latest) {
+		switch asked := now.Add(at.Sub(now)); {
+		case asked.Before(now):
+			return time.Time{}, &stock.Error{Code: codeTimeout, Message: "the request came after its deadline; nothing was written"}
+		case asked.Before(latest):
 			return asked, nil
+		default:
+			return latest, nil
 		}
-		return latest, nil
 	default:
 		return time.Time{}, invalid(headerDeadline, "must be there once")
 	}

@@ -32,6 +32,9 @@ func TestWhatTheDocumentForbids(t *testing.T) {
 			parameters := append(slices.Clone(item.Parameters), operation.Parameters...)
 			at := target(t, path, parameters, openapi3.ParameterInPath, "", "")
 			for _, p := range parameters {
+				if p.Value.In == openapi3.ParameterInHeader {
+					continue // see deadline_test.go
+				}
 				for _, text := range wrongTexts(p.Value.Schema.Value) {
 					if text != "" || p.Value.In == openapi3.ParameterInQuery { // no path has an empty part
 						at := target(t, path, parameters, p.Value.In, p.Value.Name, text)

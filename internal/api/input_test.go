@@ -41,7 +41,7 @@ func badTexts(name, before, after string) (all []bad) {
 func badDurations(name, before, after string) (all []bad) {
 	for _, value := range []string{
 		`""`, `"0"`, `"0s"`, `"-1s"`, `"+1s"`, `"15"`, `"15 m"`, `"15min"`, `"1d"`, `"1ns"`, `"1500ns"`, `"999ms"`, `"720h1us"`, `"2562048h"`,
-		`"99999999999999999999h"`, `"PT15M"`, `"\u0000"`, `"` + strings.Repeat("0", 31) + `1s"`, `"` + strings.Repeat("1", 100_000) + `"`,
+		`"99999999999999999999h"`, `"PT15M"`, `"\u0000"`, `"` + strings.Repeat("0", 31) + `1s"`, `"` + strings.Repeat("1", 10_000) + `"`,
 	} {
 		all = append(all, bad{before + value + after, name, "1s to 720h"})
 	}

@@ -38,6 +38,9 @@ type guest struct {
 	left  bool
 }
 
+// NetConn returns the connection inside.
+func (g *guest) NetConn() net.Conn { return g.Conn }
+
 // Accept waits for the next connection, and for a place for it.
 func (r *room) Accept() (net.Conn, error) {
 	conn, err := r.Listener.Accept()
