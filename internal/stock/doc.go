@@ -40,14 +40,27 @@
 //
 // A deduction may be a reservation, which ends once: by a commit (of all of it or a part), a cancel, or time.
 //
-//   - It expires at its instant, in whatever process: from then on it reads as expired, cannot be committed, and its units
-//     are for the next order that needs them. A merge gives them back before it decides, so nobody is told "sold out"
-//     while they are there; the memory of a SKU that sold out ends with its first live reservation. A sweep gives
-//     back what nobody asks for.
+//   - It expires by a write. From the instant of its expiry on, every write that meets it ends it: it cannot be committed,
+//     and its units are for the next order that needs them. A merge gives them back before it decides, so nobody is told
+//     "sold out" while they are there; the memory of a SKU that sold out ends with its first live reservation. Whoever
+//     reads it has it ended first, and a sweep ends what nobody asks for. So "expired" is told of written rows alone.
 //   - Its buyer's count is lowered with its end. Where a batch meets a buyer at its limit and expired reservations that still
 //     count, they go back first and the order is tried again.
-//   - Time is the clock of the process ([Config.Clock]). Processes whose clocks differ disagree by as much about when; the row
-//     decides, once.
+//
+// # Time
+//
+// The instant that decides about windows and expiry is read from the clock of the [Store], once the last row is locked
+// that a write has to wait for. For a test it may be another clock ([Config.Clock]).
+//
+// Nothing is written for a request after its deadline: that of its context, and [Config.AnswerWithin] from when it came.
+// The store holds every commit to it, wherever the write was held up. Nor is anything written for a caller whose context
+// has ended when the write begins. So a refusal is final once that time has passed since the last attempt that got no
+// answer.
+//
+// # Order ids
+//
+// Those of a shop are one namespace, those of each buyer who orders with a token are another. Stores see keys, in which
+// the buyer is contained: see orderkey.go.
 //
 // # Terms
 //
@@ -64,7 +77,8 @@
 //     goes on with that.
 //   - Redis is gone: a breaker keeps lanes from waiting for it, and finds out when it is back. All goes on under the
 //     guard.
-//   - A caller leaves: its order is dropped if it has not been started, and finished if it has.
+//   - A caller leaves: its order is dropped if its write has not begun, and finished if it has.
+//   - A write comes too late ([ErrLate]): nothing was written. Those of its batch who still have time are written again.
 //   - A constraint fires ([ErrGuard]): nothing was written. The batch is done over in halves until the order that
 //     violates it stands alone. It is counted and logged, because no statement of ours should get that far.
 package stock
