@@ -17,9 +17,10 @@ SELECT EXISTS (SELECT FROM deductions WHERE sku_id = $1 AND status = 'reserved' 
 // The index of live reservations is walked from SKU to SKU.
 const selectExpired = `
 WITH RECURSIVE reserved AS (
-    SELECT min(sku_id) AS sku_id FROM deductions WHERE status = 'reserved'
+    (SELECT sku_id FROM deductions WHERE status = 'reserved' ORDER BY sku_id LIMIT 1)
     UNION ALL
-    SELECT (SELECT min(d.sku_id) FROM deductions d WHERE d.status = 'reserved' AND d.sku_id > reserved.sku_id)
+    SELECT (SELECT d.sku_id FROM deductions d WHERE d.status = 'reserved' AND d.sku_id > reserved.sku_id
+            ORDER BY d.sku_id LIMIT 1)
     FROM reserved WHERE reserved.sku_id IS NOT NULL
 )
 SELECT sku_id FROM reserved

@@ -20,7 +20,9 @@ const insertParts = `
 INSERT INTO deduction_parts (sku_id, order_id, segment, quantity)
 SELECT $1, o, s, q FROM unnest($2::text[], $3::integer[], $4::integer[]) AS part (o, s, q)`
 
-const selectUntil = `SELECT min(expires_at) FROM deductions WHERE sku_id = $1 AND status = 'reserved'`
+// The first entry of the index: for min(), a planner that expects one row reads all of them. Null where there is none.
+const selectUntil = `
+SELECT (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1)`
 
 // Merge implements [stock.Store].
 func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.MergeResult, err error) {

@@ -143,7 +143,7 @@ func (s *Store) Status(ctx context.Context, sku string, at time.Time) (stock.Sta
 const selectViews = `
 SELECT k.sku_id, ` + termsColumns + `, k.layout,
        (SELECT array_agg(available ORDER BY segment) FROM stock_segments g WHERE g.sku_id = k.sku_id),
-       (SELECT min(expires_at) FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved')
+       (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' ORDER BY expires_at LIMIT 1)
 FROM skus k WHERE k.sku_id = ANY ($1::text[])`
 
 // Look implements [stock.Store].

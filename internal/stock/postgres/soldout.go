@@ -13,7 +13,7 @@ import (
 // One row, null for a SKU that does not exist.
 const selectEmptiness = `
 SELECT array_agg(version ORDER BY segment), coalesce(sum(available), 0) = 0,
-       (SELECT min(expires_at) FROM deductions WHERE sku_id = $1 AND status = 'reserved')
+       (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1)
 FROM stock_segments WHERE sku_id = $1`
 
 const selectAccepted = `SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT $2`

@@ -1,0 +1,72 @@
+package postgres_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock/postgres"
+)
+
+// reservations are more than a statement should ever go through that only looks.
+const reservations = 20_000
+
+// TestLooksDoNotGrowWithReservations counts the pages that are read of a SKU with very many live reservations: strangers can
+// make them, and everybody may look.
+func TestLooksDoNotGrowWithReservations(t *testing.T) {
+	t.Parallel()
+	conn := connection(t)
+	for _, statement := range []string{
+		`INSERT INTO skus (sku_id, name, initial, segments, created_at) VALUES ('a', '', 1000000, 10, now())`,
+		`INSERT INTO stock_segments (sku_id, segment, available, reserved) SELECT 'a', s, 98000, 2000 FROM generate_series(0, 9) s`,
+	} {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := conn.Exec(t.Context(), `
+		INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at)
+		SELECT 'a', 'order-' || n, 1, n % 10, 'reserved', now() + interval '1 hour', now() FROM generate_series(1, $1) n`, reservations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := postgres.Statements()
+	for name, args := range map[string][]any{
+		"selectStatus":    {"a", nil},
+		"selectEmptiness": {"a"},
+		"selectUntil":     {"a"},
+		"selectViews":     {[]string{"a"}},
+		"hasExpired":      {"a", nil},
+		"selectExpired":   {nil, 10},
+		"expire.sql":      {"a", nil, 2000},
+	} {
+		statement, ok := all[name]
+		if !ok {
+			t.Errorf("there is no statement %s", name)
+			continue
+		}
+		if pages := pagesOf(t, conn, statement, args); pages > 100 {
+			t.Errorf("%s reads %d pages", name, pages)
+		}
+	}
+}
+
+// pagesOf runs a statement and counts the pages that it reads.
+func pagesOf(t *testing.T, conn *pgx.Conn, statement string, args []any) int {
+	t.Helper()
+	var plan []byte
+	if err := conn.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+statement, args...).Scan(&plan); err != nil {
+		t.Fatal(statement, err)
+	}
+	var told []struct {
+		Plan struct {
+			Hit  int `json:"Shared Hit Blocks"`
+			Read int `json:"Shared Read Blocks"`
+		}
+	}
+	if err := json.Unmarshal(plan, &told); err != nil {
+		t.Fatal(err)
+	}
+	return told[0].Plan.Hit + told[0].Plan.Read
+}
