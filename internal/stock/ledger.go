@@ -115,6 +115,11 @@ func (s *Service) Movements(ctx context.Context, sku string, after Position, lim
 	if limit < 1 || limit > MaxPage {
 		return nil, invalid("limit", "must be 1 to %d", MaxPage)
 	}
+	ctx, done, err := s.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	movements, err := s.store.Movements(ctx, sku, after, limit)
 	if err != nil {
 		return nil, unavailable(err, "read movements")

@@ -45,6 +45,7 @@ type Service struct {
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration
 	expiring     singleflight.Group // by SKU: what has expired is given back
+	reads        chan struct{}      // holds as many as there are callers who read
 
 	base   context.Context // of the lanes' work; outlives the callers, ends when a Close is out of patience
 	cancel context.CancelFunc
@@ -98,6 +99,7 @@ func NewService(c Config) *Service {
 	s.lanes.bySKU = make(map[string]*seller)
 	s.lanes.settle = make(map[string]*settler)
 	s.overloaded = overloaded()
+	s.reads = make(chan struct{}, mostReads)
 	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
 	s.memories = newMemories()
 	s.lanes.running.Go(s.watch)
@@ -153,6 +155,11 @@ func (s *Service) SKU(ctx context.Context, sku string) (Status, error) {
 	if err := checkSKU(sku); err != nil {
 		return Status{}, err
 	}
+	ctx, done, err := s.reading(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	defer done()
 	status, err := s.store.Status(ctx, sku, s.at())
 	if err == nil && status.Stale {
 		// What could not be given back is told as reserved, which it is.
@@ -213,11 +220,7 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 	if err := checkKnownText("order_id", orderID, maxIDBytes); err != nil {
 		return Deduction{}, err
 	}
-	key, err := s.keyOf(ctx, sku, orderID, buyerID)
-	if err != nil {
-		return Deduction{}, err
-	}
-	d, err := s.store.Deduction(ctx, sku, key)
+	d, err := s.readDeduction(ctx, sku, orderID, buyerID)
 	if err != nil {
 		return Deduction{}, unavailable(err, "read deduction")
 	}
@@ -228,6 +231,19 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 	d, err = s.current(ctx, d)
 	d.OrderID, d.Parts = orderID, parts
 	return d, err
+}
+
+func (s *Service) readDeduction(ctx context.Context, sku, orderID, buyerID string) (Deduction, error) {
+	ctx, done, err := s.reading(ctx)
+	if err != nil {
+		return Deduction{}, err
+	}
+	defer done()
+	key, err := s.keyOf(ctx, sku, orderID, buyerID)
+	if err != nil {
+		return Deduction{}, err
+	}
+	return s.store.Deduction(ctx, sku, key)
 }
 
 // keyOf finds the key that an order id of a SKU has: for a buyer, that of their own order where there is one.
@@ -256,6 +272,11 @@ func (s *Service) Audit(ctx context.Context, sku string) (Audit, error) {
 			return Audit{}, err
 		}
 	}
+	ctx, done, err := s.reading(ctx)
+	if err != nil {
+		return Audit{}, err
+	}
+	defer done()
 	audit, err := s.store.Audit(ctx, sku)
 	switch {
 	case err != nil:
