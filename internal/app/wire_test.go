@@ -31,31 +31,31 @@ func TestWhatIsNoRequestIsAProblem(t *testing.T) {
 		trusted *x509.CertPool
 	}{{plain.URL(), nil}, {plain.AdminURL(), nil}, {secure.URL(), trusted}} {
 		for request, want := range map[string]string{
-			"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n": "431 header_too_large",
-			"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: y\r\n", 16<<10) + "\r\n": "431 header_too_large",
-			"GET /" + strings.Repeat("x", 64<<10) + " HTTP/1.1\r\nHost: a\r\n\r\n":        "431 header_too_large",
+			"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n": "431 header_too_large",
+			"GET / HTTP/1.1\r\nHost: localhost\r\n" + strings.Repeat("X: y\r\n", 16<<10) + "\r\n": "431 header_too_large",
+			"GET /" + strings.Repeat("x", 64<<10) + " HTTP/1.1\r\nHost: localhost\r\n\r\n":        "431 header_too_large",
 			"GET / HTTP/1.1\r\n\r\n":                                                                                  "400 invalid_request",
-			"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n":                                                            "400 invalid_request",
+			"GET / HTTP/1.1\r\nHost: localhost\r\nHost: b\r\n\r\n":                                                            "400 invalid_request",
 			"GET / HTTP/1.1\r\nHost: a b\r\n\r\n":                                                                     "400 invalid_request",
-			"GET / HTTP/1.1\r\nHost: a\r\nbad name: x\r\n\r\n":                                                        "400 invalid_request",
-			"GET / HTTP/1.1\r\nHost: a\r\nX: \x00\r\n\r\n":                                                            "400 invalid_request",
-			"GET /v1/skus/%zz HTTP/1.1\r\nHost: a\r\n\r\n":                                                            "400 invalid_request",
+			"GET / HTTP/1.1\r\nHost: localhost\r\nbad name: x\r\n\r\n":                                                        "400 invalid_request",
+			"GET / HTTP/1.1\r\nHost: localhost\r\nX: \x00\r\n\r\n":                                                            "400 invalid_request",
+			"GET /v1/skus/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                            "400 invalid_request",
 			"nonsense\r\n\r\n":                                                                                        "400 invalid_request",
 			"\x16\x03\x01\r\n\r\n":                                                                                    "400 invalid_request",
-			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n":                                                 "400 invalid_request",
-			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab":                          "400 invalid_request",
-			"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n":                                           "501 unsupported_transfer_encoding",
-			"GET / HTTP/3.0\r\nHost: a\r\n\r\n":                                                                       "505 unsupported_http_version",
-			"POST / HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\nContent-Length: 0\r\n\r\n":                               "417 expectation_failed",
-			"GET / HTTP/1.1\r\nHost: a\r\n\r\n":                                                                       "404 not_found",
-			"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n":                                                                   "404 not_found",
-			"BREW /v1/orders HTTP/1.1\r\nHost: a\r\n\r\n":                                                             "405 404",
-			"POST /v1/orders HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 999999\r\n\r\n": "413 404",
+			"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n":                                                 "400 invalid_request",
+			"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab":                          "400 invalid_request",
+			"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n":                                           "501 unsupported_transfer_encoding",
+			"GET / HTTP/3.0\r\nHost: localhost\r\n\r\n":                                                                       "505 unsupported_http_version",
+			"POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 200-ok\r\nContent-Length: 0\r\n\r\n":                               "417 expectation_failed",
+			"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                                       "404 not_found",
+			"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                                   "404 not_found",
+			"BREW /v1/orders HTTP/1.1\r\nHost: localhost\r\n\r\n":                                                             "405 404",
+			"POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 999999\r\n\r\n": "413 404",
 		} {
 			wantRawProblem(t, to.url, to.trusted, request, want)
 		}
 	}
-	wantRawProblem(t, strings.Replace(secure.URL(), "https", "http", 1), nil, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "400 invalid_request")
+	wantRawProblem(t, strings.Replace(secure.URL(), "https", "http", 1), nil, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "400 invalid_request")
 }
 
 // wantRawProblem sends bytes, and wants one of the statuses, or a status with a code.

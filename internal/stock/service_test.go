@@ -22,7 +22,7 @@ func sell(t *testing.T, services []*stock.Service, buyers int, most int64) *tall
 	told := &tally{}
 	var wg sync.WaitGroup
 	for n := range buyers {
-		o := stock.Order{OrderID: fmt.Sprintf("order-%05d", n), BuyerID: "b", Quantity: random.Int64N(most) + 1}
+		o := stock.Order{OrderID: fmt.Sprintf("order-%05d", n), BuyerID: fmt.Sprint("buyer-", n), Quantity: random.Int64N(most) + 1}
 		service := services[n%len(services)]
 		wg.Go(func() {
 			_, created, err := service.Deduct(t.Context(), sku, o)
