@@ -118,7 +118,7 @@ func TestFifoCycle(t *testing.T) {
 			h := w.must(f.Lock(ctx))
 			state, err := rdb.HGetAll(ctx, f.state).Result()
 			w.ok(err)
-			if state[h.Owner()] != "1" || state["token"] != fmt.Sprint(h.Token()) || len(state) != 3 {
+			if state[h.holder()] != "1" || state["token"] != fmt.Sprint(h.Token()) || len(state) != 3 {
 				t.Errorf("state %v of owner %s", state, h.Owner())
 			}
 			if ttl := rdb.PTTL(ctx, f.state).Val(); ttl < 29*time.Second || ttl > 30*time.Second {
@@ -183,7 +183,7 @@ func TestFifoParallelReentry(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if count := rdb.HGet(ctx, f.state, outer.Owner()).Val(); count != "1" {
+		if count := rdb.HGet(ctx, f.state, outer.holder()).Val(); count != "1" {
 			t.Errorf("count %s", count)
 		}
 		w.ok(outer.Unlock(ctx))

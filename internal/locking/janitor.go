@@ -49,6 +49,14 @@ func (j *janitor) add(s *settlement) <-chan struct{} {
 	return s.done
 }
 
+// briefly adds a settlement, and waits a moment for it.
+func (j *janitor) briefly(s *settlement) {
+	select {
+	case <-j.add(s):
+	case <-time.After(cleanupBound):
+	}
+}
+
 // run works until stop, and then once more.
 func (j *janitor) run() {
 	pause := janitorPause

@@ -97,10 +97,8 @@ func (a *lock) Count(ctx context.Context) int {
 	}
 	a.locks.mu.Lock()
 	defer a.locks.mu.Unlock()
-	if b := a.locks.books[a.state]; b != nil {
-		if t := b.tenants.of(who); t != nil {
-			return t.live()
-		}
+	if g := a.locks.grantOf(a.state, who); g != nil {
+		return len(g.holds)
 	}
 	return 0
 }

@@ -234,7 +234,7 @@ func (c *call) keep() error {
 	whole := true
 	for l, mine := range grants {
 		for chunk := range slices.Chunk(mine, batch) {
-			kept := l.renewSome(chunk, c.lease, c.lease/3, func(h *Hold) bool { return slices.Contains(singles, h) })
+			_, kept := l.renewSome(chunk, c.lease, c.lease/3, func(h *Hold) bool { return slices.Contains(singles, h) })
 			whole = whole && kept
 		}
 	}
@@ -260,16 +260,16 @@ func singlesOf(holds []*Hold) []*Hold {
 // hold makes the hold of a MultiLock from what was taken: the parts in the order of the arguments. steps
 // are in the order in which they were made.
 func (m *Multi) hold(c *call, steps []*step) *Hold {
-	h := &Hold{who: c.who, whole: &whole{}}
+	h := &Hold{who: c.who, whole: &whole{}, base: c.ctx}
 	h.ctx, h.cancel = context.WithCancelCause(c.ctx)
 	h.parts = m.assemble(c, steps)
 	mine := leavesOf(h.parts)
 	h.whole.leaves = slices.DeleteFunc(slices.Clone(c.taken), func(taken *Hold) bool { return !mine[taken] })
-	h.whole.cancel = h.cancel
+	h.whole.hold = h
 	for _, part := range h.parts {
 		h.whole.stops = append(h.whole.stops, context.AfterFunc(part.Context(), func() {
 			if errors.Is(context.Cause(part.Context()), ErrLost) {
-				h.cancel(ErrLost)
+				h.end(ErrLost)
 			}
 		}))
 		if part.whole != nil {
@@ -319,7 +319,7 @@ type whole struct {
 	leaves []*Hold // in the order in which they were taken
 	inner  []*whole
 	stops  []func() bool
-	cancel context.CancelCauseFunc
+	hold   *Hold
 }
 
 // end ends the contexts.
@@ -327,7 +327,7 @@ func (w *whole) end() {
 	for _, stop := range w.stops {
 		stop()
 	}
-	w.cancel(context.Canceled)
+	w.hold.end(context.Canceled)
 	for _, inner := range w.inner {
 		inner.end()
 	}

@@ -68,7 +68,14 @@ func (mutexKind) name() Kind { return KindMutex }
 func (mutexKind) take(c *call, run []*part) error { return run[0].lock.locks.take(c, run) }
 
 func (mutexKind) renewal(g *grant, lease time.Duration) errand {
-	return errand{script: renewScript, call: append(renewScript.newCall(1, 3), g.lock.state, g.tenure.id, g.tenure.token, lease.Milliseconds())}
+	return renewing(g, lease)
+}
+
+// renewing puts off the expiry of a state that has one holder. It names no other key, for while a slot moves a key that
+// does not exist has the script refused.
+func renewing(g *grant, lease time.Duration) errand {
+	call := append(renewScript.newCall(1, 3), g.lock.state, g.tenure.id, g.lock.locks.numbers.Add(1), lease.Milliseconds())
+	return errand{script: renewScript, call: call}
 }
 
 func (mutexKind) raising(g *grant, n int64) errand {

@@ -2,9 +2,7 @@ package locking
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -19,6 +17,7 @@ const (
 type settlement struct {
 	locks        []*lock
 	rows         []row    // for each lock
+	grants       []*grant // that the rows are about, where they are about some
 	attempt      *attempt // nil where no count is settled
 	tombstone    int64    // the attempt to cancel
 	tombstoneFor time.Duration
@@ -27,8 +26,9 @@ type settlement struct {
 	tried func()        // the janitor calls it after its first try
 	done  chan struct{} // the janitor closes it after its first try
 
-	firstLock [1]*lock // where the slices begin
-	firstRow  [1]row
+	firstLock  [1]*lock // where the slices begin
+	firstRow   [1]row
+	firstGrant [1]*grant
 }
 
 type row struct {
@@ -57,34 +57,16 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 		return nil
 	}
 	for _, h := range holds {
-		h.cancel(context.Canceled) // work under them must not go on while the release is on its way
+		h.end(context.Canceled) // work under them must not go on while the release is on its way
 	}
 	ctx, until := context.WithoutCancel(ctx), time.Now().Add(releaseBound)
-	tenants := l.tenantsOf(holds)
-	for _, t := range tenants {
-		defer l.retire(t)
-	}
-	for i, t := range tenants {
-		if err := t.beginBy(until); err != nil {
-			for _, begun := range tenants[:i] {
-				begun.end()
-			}
-			// Somebody of the same owner is stuck. To speak without the turn could take its hold away.
-			for _, h := range holds {
-				l.abandon(h)
-			}
-			return failed("release", holds[0].lock.name, errors.Join(ErrNoAnswer, err))
-		}
-		defer t.end()
-	}
-
 	if len(holds) == 1 {
 		if done, err := l.pass(ctx, until, holds[0]); done {
 			return err
 		}
 	}
-	s, ends, lost := l.settle(tenants, holds)
-	defer l.endTenures(s.locks, ends)
+	s, lost := l.settle(holds)
+	defer l.closeGrants(s)
 	errand := s.locks[0].kind.settling(s)
 	errand.eval = (*Locks).evalPatiently
 	answer, err := l.trip(ctx, until, nil, errand, s.attempt)
@@ -97,7 +79,7 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 		return failed("release", holds[0].lock.name, err)
 	}
 	for i, result := range results {
-		if result == releasedNotOurs && l.refused(s, tenants[i], holds) {
+		if result == releasedNotOurs && l.refused(s, s.grants[i], holds) {
 			lost = true
 		}
 	}
@@ -107,14 +89,25 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	return nil
 }
 
-// endTenures lets those in line try for the locks that have been given back.
-func (l *Locks) endTenures(locks []*lock, ends []*tenure) {
+// giveUp is release for who has no time to wait for the server's word: the janitor tells it.
+func (l *Locks) giveUp(holds []*Hold) {
+	if holds = l.unlockOnce(holds); len(holds) == 0 {
+		return
+	}
+	for _, h := range holds {
+		h.end(context.Canceled)
+	}
+	s, _ := l.settle(holds)
+	s.tried = func() { l.closeGrants(s) }
+	l.janitor.briefly(s)
+}
+
+// closeGrants lets those in line try for the locks that have been given back.
+func (l *Locks) closeGrants(s *settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, t := range ends {
-		if t != nil {
-			l.endTenure(locks[i], t)
-		}
+	for _, g := range s.grants {
+		l.closeGrant(g)
 	}
 }
 
@@ -136,56 +129,36 @@ func (l *Locks) unlockOnce(holds []*Hold) []*Hold {
 	return mine
 }
 
-// tenantsOf returns the tenants of holds, each once, in the order of locks: so two who need several turns
-// do not wait for each other.
-func (l *Locks) tenantsOf(holds []*Hold) []*tenant {
-	var tenants []*tenant
-	for _, h := range holds {
-		same := func(t *tenant) bool { return t.lock.state == h.lock.state }
-		if !slices.ContainsFunc(tenants, same) {
-			tenants = append(tenants, l.tenant(h.lock, h.who))
-		}
-	}
-	slices.SortFunc(tenants, func(a, b *tenant) int { return strings.Compare(a.lock.state, b.lock.state) })
-	return tenants
-}
-
-// settle takes holds out of the books and returns what the server must be told, the tenures that end with
-// that, and whether a hold was lost already. A lost hold is told as well: the server may keep its lock a
-// little longer than we trust it. The caller has the turn of every tenant.
-func (l *Locks) settle(tenants []*tenant, holds []*Hold) (s *settlement, ends []*tenure, lost bool) {
+// settle takes holds out of the books and returns what the server must be told, and whether a hold was lost
+// already. A lost hold is told as well: the server may keep its lock a little longer than we trust it.
+func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	ids := make([]any, len(tenants))
-	ends = make([]*tenure, len(tenants))
-	var ghosts []int64
-	var lease time.Duration
+	s = &settlement{attempt: l.attempt()}
+	s.locks, s.rows, s.grants = s.firstLock[:0], s.firstRow[:0], s.firstGrant[:0]
 	for _, h := range holds {
 		if !h.lost {
 			l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
 		}
 		lost = lost || h.lost
-		lease = max(lease, h.lease)
-		t := h.grant.tenure
-		if t.ghost != 0 && !slices.Contains(ghosts, t.ghost) {
-			ghosts = append(ghosts, t.ghost)
-		}
 		l.drop(h)
-		i := slices.IndexFunc(tenants, func(t *tenant) bool { return t.lock.state == h.lock.state })
-		ids[i] = t.id
-		if len(h.grant.holds) == 0 {
-			ends[i] = t
+		if !slices.Contains(s.grants, h.grant) {
+			s.grants = append(s.grants, h.grant)
 		}
 	}
-	s = &settlement{attempt: l.attempt(), until: now.Add(lease)}
-	s.locks, s.rows = s.firstLock[:0], s.firstRow[:0]
-	for i, t := range tenants {
-		s.locks = append(s.locks, t.lock)
-		s.rows = append(s.rows, row{id: ids[i], count: t.liveAs(ids[i]), longest: t.longest(), place: placeStay})
+	var ghosts []int64
+	life := time.Duration(0)
+	for _, g := range s.grants {
+		s.locks, s.rows = append(s.locks, g.lock), append(s.rows, g.row())
+		life = max(life, g.tenure.life)
+		if ghost := g.tenure.ghost; ghost != 0 && !slices.Contains(ghosts, ghost) {
+			ghosts = append(ghosts, ghost)
+		}
 	}
-	l.bury(s, ghosts, 2*lease)
-	return s, ends, lost
+	s.until = now.Add(life)
+	l.bury(s, ghosts, 2*life)
+	return s, lost
 }
 
 // bury has tombstones written for attempts that took what is being released, where the client has sent
@@ -207,15 +180,14 @@ func (l *Locks) bury(s *settlement, ghosts []int64, life time.Duration) {
 	}
 }
 
-// refused deals with a lock that the server says is not ours. It tells whether that is a loss. If the
+// refused deals with a grant that the server says it does not know. It tells whether that is a loss. If the
 // client has sent the release more than once, the first copy may have done it: then our own clock says
 // whether the lock was still ours.
-func (l *Locks) refused(s *settlement, t *tenant, holds []*Hold) bool {
-	l.mu.Lock()
-	g := t.grant
+func (l *Locks) refused(s *settlement, g *grant, holds []*Hold) bool {
 	trusted := true
+	l.mu.Lock()
 	for _, h := range holds {
-		if h.lock.state == t.lock.state && !time.Now().Before(h.deadline) {
+		if h.grant == g && !time.Now().Before(h.deadline) {
 			trusted = false
 		}
 	}
@@ -223,8 +195,6 @@ func (l *Locks) refused(s *settlement, t *tenant, holds []*Hold) bool {
 	if s.attempt.sent.Load() > 1 && trusted {
 		return false
 	}
-	if g != nil {
-		l.loseGrant(g)
-	}
+	l.loseGrant(g)
 	return true
 }

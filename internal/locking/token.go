@@ -24,29 +24,20 @@ func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
 	return h.raise(ctx, func() errand { return h.lock.kind.raising(h.grant, n) })
 }
 
-// raise has the server give the hold another token, by an errand that is made when it is the owner's turn.
+// raise has the server give the hold another token, by an errand that is made under Locks.mu.
 func (h *Hold) raise(ctx context.Context, prepare func() errand) (int64, error) {
 	l := h.locks
 	if err := l.enter(); err != nil {
 		return 0, err
 	}
 	defer l.calls.Done()
-	t := l.tenant(h.lock, h.who)
-	defer l.retire(t)
-	if err := t.begin(ctx, l.closing); err != nil {
-		return 0, err
-	}
-	defer t.end()
-	return l.raise(ctx, h, prepare)
-}
-
-// raise is Hold.raise for who has the tenant's turn.
-func (l *Locks) raise(ctx context.Context, h *Hold, prepare func() errand) (int64, error) {
 	l.mu.Lock()
 	if h.lost || h.unlocked {
 		l.mu.Unlock()
 		return 0, ErrLost
 	}
+	g := h.grant
+	g.tenure.spend()
 	errand := prepare()
 	l.mu.Unlock()
 	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, errand, &attempt{})
@@ -55,7 +46,7 @@ func (l *Locks) raise(ctx context.Context, h *Hold, prepare func() errand) (int6
 	}
 	text, ok := answer.(string)
 	if !ok {
-		l.loseGrant(h.grant)
+		l.loseGrant(g)
 		return 0, ErrLost
 	}
 	token, err := tokenOf(text)
@@ -64,11 +55,12 @@ func (l *Locks) raise(ctx context.Context, h *Hold, prepare func() errand) (int6
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h.grant.token = max(h.grant.token, token)
-	h.grant.tenure.token = text
-	h.grant.tenure.spend()
-	return h.grant.token, nil
+	g.token = max(g.token, token)
+	if len(g.holds) > 0 { // else the tenure may be another's
+		g.tenure.first = max(g.tenure.first, token)
+	}
+	return g.token, nil
 }
 
-// spend throws the tokens in reserve away: they are no longer the highest.
+// spend throws the tokens in reserve away: from now on they may be below one that the server has given.
 func (t *tenure) spend() { t.next, t.last = 0, -1 }

@@ -77,7 +77,7 @@ func (b *book) state(s *server, name, key string) {
 			}
 			e.state[at] = max(e.state[at], token)
 		}
-		if who := b.owners[field]; who != nil && !b.world.weather.Wild && !b.forgetful() && who.Client.calm() {
+		if who := b.owners[ownerOf(field)]; who != nil && !b.world.weather.Wild && !b.forgetful() && who.Client.calm() {
 			first, _, _ := strings.Cut(value, " ") // a reader's has more
 			count, _ := strconv.Atoi(first)
 			if most := b.atMost(e, who, isRead(name)); count > most {
@@ -85,6 +85,14 @@ func (b *book) state(s *server, name, key string) {
 			}
 		}
 	}
+}
+
+// ownerOf returns the owner of a holder's id, which adds the number of the grant.
+func ownerOf(id string) string {
+	if first, last := strings.IndexByte(id, ':'), strings.LastIndexByte(id, ':'); first < last {
+		return id[:last]
+	}
+	return id
 }
 
 // atMost is how many holds of an owner on one side of a lock the server may count. b.mu is held.
