@@ -5,7 +5,7 @@
 --         id of the holder, which begins with the process and a colon,
 --         place ('n' do not queue, 'q' queue if busy, 'Q' the same and we may be in the queue already),
 --         tokens after the first to reserve at most, count to hold afterwards,
---         token of the grant that is re-entered ('' for none).
+--         token in the state of the grant that is re-entered (0 for any, '' for none).
 --       For one lock what comes after the id may be missing: 'n', 0, 1 and ''.
 -- Returns the token where it was asked for one lock and took it. Else
 --         {code, ms until the busy lock may become free, token, token ...}: a token for each lock taken. A space and
@@ -27,8 +27,10 @@ local function grant(state, queue, id, place, reserved, count)
 end
 
 -- reenter sets the count of a lock that is held already, and returns a code and its token. The holder may have one
--- above that in the state, which is the first of those that were reserved.
-local function reenter(state, held, id, count)
+-- above that in the state, which is the first of those that were reserved. The same id under another token is a late
+-- copy's: the grant was lost meanwhile.
+local function reenter(state, held, id, count, token)
+  if token ~= '' and token ~= '0' and token ~= held[3] then return 2 end
   if tonumber(attempt) < tonumber(held[2]) then return 3 end
   call('HSET', state, id, count, 'seq', attempt)
   if call('PTTL', state) < tonumber(lease) then call('PEXPIRE', state, lease) end
@@ -40,7 +42,7 @@ end
 local function occupied(state, queue, id, count, token, place)
   if call('EXISTS', KEYS[2]) == 1 then return 3 end
   local held = call('HMGET', state, id, 'seq', 'token', 'claim')
-  if held[1] then return reenter(state, held, id, count) end
+  if held[1] then return reenter(state, held, id, count, token) end
   if token ~= '' then return 2 end
   local process = process_of(id)
   if held[4] == process then -- it was promised to us

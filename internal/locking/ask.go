@@ -61,7 +61,7 @@ func (l *Locks) ask(c *call, run []*part) *asked {
 		case p.claim != nil:
 			g := p.claim.grant
 			g.said = g.count()
-			to.id, count, token = g.tenure.id, g.said, g.token
+			to.id, count, token = g.tenure.id, g.said, g.tenure.first
 		case p.waiter != nil && len(l.books[p.lock.state].waiters) > 1 && p.times == 1:
 			to.id, to.fresh, spare = l.nameless(&q.attempt), true, reserve-1
 		default:

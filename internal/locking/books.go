@@ -15,7 +15,7 @@ type book struct {
 	called  bool      // somebody was to look while that went on
 	waiters []*waiter // first come, first served
 	queued  bool      // the process may be in the server's queue, or may have its promise
-	visits  []*visit  // that ask for a grant of their own just now, one for each owner
+	visits  []*visit  // that ask just now
 
 	firstWaiter [1]*waiter // where waiters begins: most books are small
 }
@@ -51,11 +51,15 @@ type claim struct {
 // through several owners, which get a grant each.
 type tenure struct {
 	id    any   // of the holder, a string, as the server knows it: no other tenure has had it, or will
-	first int64 // its token, as the server has it: the first one of those that came with the last script
+	first int64 // its token, as the server has it: the first one of those that came with the last script; 0 in doubt
 	lease time.Duration
 	life  time.Duration // the longest lease that the server was told of
 	cut   bool          // the server was told of a shorter one since the last script that began a lease
 	ghost int64         // the attempt that took it, where a copy of that may still arrive; else 0
+
+	raises   int   // how many calls are about to give it a higher token
+	raised   int64 // the highest that it was given so
+	unraised bool  // one of them had no answer
 
 	next, last int64     // tokens in reserve
 	script     time.Time // when the last script was sent
@@ -119,10 +123,11 @@ func (g *grant) row() row {
 	return r
 }
 
-// claim lets a call take part in what its owner has of the lock already, if it has. l.mu is held.
+// claim lets a call take part in what its owner holds of the lock already, if it does: a grant that only claims keep may
+// come to nothing. l.mu is held.
 func (l *Locks) claim(c *call, p *part) bool {
 	g := l.grantOf(p.lock.state, c.who)
-	if g == nil {
+	if g == nil || len(g.holds) == 0 {
 		return false
 	}
 	p.claim = &claim{grant: g, times: p.times, lease: c.leaseOr(l.lease)}

@@ -558,7 +558,7 @@ func TestLateRenewal(t *testing.T) {
 		h := w.must(m.Lock(ctx, Lease(5*time.Second)))
 		renew := func(of *Hold, lease, want int64) {
 			t.Helper()
-			call := append(renewScript.newCall(1, 3), m.state, of.holder(), l.attempt().number, lease)
+			call := append(renewScript.newCall(1, 4), m.state, of.holder(), l.attempt().number, lease, of.Token())
 			if held, err := l.eval(ctx, renewScript, &attempt{}, call); held != want || err != nil {
 				t.Errorf("renewal of token %d: %v (%v)", of.Token(), held, err)
 			}
@@ -647,18 +647,24 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		}
 		seq, err := strconv.Atoi(before["seq"])
 		w.ok(err)
-		if got := run(renewScript, []string{m.state}, "P:else", seq+1, 60000); got != int64(renewalGone) {
+		if got := run(renewScript, []string{m.state}, "P:else", seq+1, 60000, 0); got != int64(renewalGone) {
 			t.Errorf("a stranger renews: %v", got)
 		}
-		if got := run(renewScript, []string{m.state}, h.Owner()+":0", seq+1, 60000); got != int64(renewalGone) {
+		if got := run(renewScript, []string{m.state}, h.Owner()+":0", seq+1, 60000, 0); got != int64(renewalGone) {
 			t.Errorf("an old grant renews: %v", got)
 		}
-		if got := run(renewScript, []string{m.state}, h.holder(), seq-1, 60000); got != int64(renewalOutdated) {
+		if got := run(renewScript, []string{m.state}, h.holder(), seq+1, 60000, 1); got != int64(renewalGone) {
+			t.Errorf("a lost grant renews what a late copy took: %v", got)
+		}
+		if got := run(renewScript, []string{m.state}, h.holder(), seq-1, 60000, before["token"]); got != int64(renewalOutdated) {
 			t.Errorf("an outdated renewal: %v", got)
 		}
 		acquire := []string{m.place.clock(), m.tombstone(1).(string), m.state, m.queue}
 		if got := run(acquireScript, acquire, seq+1, 60000, h.Owner()+":0", placeNone, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
 			t.Errorf("an old hold is re-entered: %v", got)
+		}
+		if got := run(acquireScript, acquire, seq+1, 60000, h.holder(), placeNone, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+			t.Errorf("a lost hold re-enters what a late copy took: %v", got)
 		}
 		if got := run(acquireScript, acquire, seq+1, 60000, "P:else", placeQueue, 0, 2, before["token"]); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
 			t.Errorf("a stranger's hold is re-entered: %v", got)

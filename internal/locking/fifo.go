@@ -98,7 +98,8 @@ func (k fifoKind) renewal(g *grant, lease time.Duration) errand {
 	if k.side == sideWrite {
 		return renewing(g, lease)
 	}
-	call := append(fifoRenewScript.newCall(2, 3), k.state, k.counts, g.tenure.id, k.locks.numbers.Add(1), lease.Milliseconds())
+	call := append(fifoRenewScript.newCall(2, 4), k.state, k.counts, g.tenure.id, k.locks.numbers.Add(1),
+		lease.Milliseconds(), g.tenure.first)
 	return errand{script: fifoRenewScript, call: call}
 }
 

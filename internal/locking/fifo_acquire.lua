@@ -3,7 +3,7 @@
 -- KEYS  see fifo.lua, and 9 clock of the bucket
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 side ('write', 'read'),
 --       4 id of the holder, 5 lease in ms, 6 count to hold afterwards,
---       7 token of the grant that is re-entered ('' for none), 8 ticket of the waiter ('' for none),
+--       7 token of the grant that is re-entered (0 for any, '' for none), 8 ticket of the waiter ('' for none),
 --       9 place ('n' do not queue, 'q' queue if busy, or show that we still wait),
 --       10 id of the same owner on the other side ('' for none)
 -- Returns the token, or {code, ms until it makes sense to look again if nobody wakes us}
@@ -35,8 +35,16 @@ local function read(last, expiry, theirs)
   return 0, 0, theirs or phase
 end
 
+-- again returns what stands against a re-entry: another token under the same id, which is a late copy's, or a later
+-- attempt.
+local function again(seq, theirs)
+  if token ~= '' and token ~= '0' and token ~= theirs then return 2 end
+  if tonumber(attempt) < tonumber(seq) then return 3 end
+end
+
 local function rewrite(held)
-  if tonumber(attempt) < tonumber(held[1]) then return 3, 0 end
+  local code = again(held[1], held[2])
+  if code then return code, 0 end
   call('HSET', state, id, count, 'seq', attempt)
   if call('PTTL', state) < lease then call('PEXPIRE', state, lease) end
   return 0, 0, held[2]
@@ -44,7 +52,8 @@ end
 
 local function reread(record, expiry, last)
   local seq, theirs = string.match(record, ' (.*) (.*)')
-  if tonumber(attempt) < tonumber(seq) then return 3, 0 end
+  local code = again(seq, theirs)
+  if code then return code, 0 end
   return read(last, math.max(expiry, now + lease), theirs)
 end
 

@@ -2,7 +2,7 @@
 -- their own. A writer is renewed by renew.
 --
 -- KEYS  1 readers, 2 counts, see fifo.lua: no others, for while a slot moves one that does not exist has it refused
--- ARGV  1 id of the holder, 2 number (grows with every attempt of the process), 3 lease in ms
+-- ARGV  1 id of the holder, 2 number (grows with every attempt of the process), 3 lease in ms, 4 its token (0 for any)
 -- Returns as renew.
 local readers, counts, id, lease = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[3])
 local call = redis.call
@@ -10,8 +10,8 @@ local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local expiry = tonumber(call('ZSCORE', readers, id) or 0)
-local seq = string.match(call('HGET', counts, id) or '', ' (.*) ')
-if expiry <= now or not seq then return 0 end
+local seq, token = string.match(call('HGET', counts, id) or '', ' (.*) (.*)')
+if expiry <= now or not seq or ARGV[4] ~= '0' and ARGV[4] ~= token then return 0 end
 if tonumber(ARGV[2]) < tonumber(seq) then return 2 end
 -- First, for a script that has written is given memory. Also where the moment of the expiry needs no change, since the
 -- clock has stepped back: a server that keeps lives as durations, as miniredis does, lets the keys age all the same.

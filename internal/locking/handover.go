@@ -152,6 +152,7 @@ func (l *Locks) passed(v *handover, token, spare int64) error {
 	t.id, t.first = v.to, token
 	t.next, t.last = token+1, token+spare
 	t.life, t.cut = t.lease, false
+	t.raises, t.raised, t.unraised = 0, 0, false
 	t.script = v.start
 	t.scripts++
 	if v.yield != yieldNever { // others had their chance, and nobody was there

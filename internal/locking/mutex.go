@@ -74,7 +74,7 @@ func (mutexKind) renewal(g *grant, lease time.Duration) errand {
 // renewing puts off the expiry of a state that has one holder. It names no other key, for while a slot moves a key that
 // does not exist has the script refused.
 func renewing(g *grant, lease time.Duration) errand {
-	call := append(renewScript.newCall(1, 3), g.lock.state, g.tenure.id, g.lock.locks.numbers.Add(1), lease.Milliseconds())
+	call := append(renewScript.newCall(1, 4), g.lock.state, g.tenure.id, g.lock.locks.numbers.Add(1), lease.Milliseconds(), g.tenure.first)
 	return errand{script: renewScript, call: call}
 }
 

@@ -79,7 +79,7 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 		return failed("release", holds[0].lock.name, err)
 	}
 	for i, result := range results {
-		if result == releasedNotOurs && l.refused(s, s.grants[i], holds) {
+		if result == releasedNotOurs && l.refused(s, i, holds) {
 			lost = true
 		}
 	}
@@ -181,20 +181,20 @@ func (l *Locks) bury(s *settlement, ghosts []int64, life time.Duration) {
 }
 
 // refused deals with a grant that the server says it does not know. It tells whether that is a loss. If the
-// client has sent the release more than once, the first copy may have done it: then our own clock says
-// whether the lock was still ours.
-func (l *Locks) refused(s *settlement, g *grant, holds []*Hold) bool {
-	trusted := true
+// client has sent the release more than once, the first copy may have done it; and if another hold of the grant was
+// the last, its release may have come first. Then our own clock says whether the lock was still ours.
+func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
+	g := s.grants[i]
 	l.mu.Lock()
+	ended := s.attempt.sent.Load() > 1 || s.rows[i].count > 0 && (g.said == 0 || g.passed)
 	for _, h := range holds {
 		if h.grant == g && !time.Now().Before(h.deadline) {
-			trusted = false
+			ended = false
 		}
 	}
 	l.mu.Unlock()
-	if s.attempt.sent.Load() > 1 && trusted {
-		return false
+	if !ended {
+		l.loseGrant(g)
 	}
-	l.loseGrant(g)
-	return true
+	return !ended
 }

@@ -29,7 +29,7 @@ type visit struct {
 
 	ticket   *ticket       // nil before it waits
 	id       any           // of the holder that it would be, a string; nil before it asks as one
-	over     chan struct{} // closed when it does not ask as one any more; nil where nobody waits for that
+	over     chan struct{} // closed when it does not ask any more; nil where nobody waits for that
 	trouble  time.Time     // since when the server has not answered; zero where it has
 	doubtful bool          // an attempt may have taken the lock under its id, or may still
 }
@@ -97,17 +97,15 @@ func (v *visit) queues(queued bool) {
 	}
 }
 
-// begin gets the visit ready to ask: for the grant that its owner has, or for one of its own. One visit of an owner
-// does the latter at a time, so that an owner has one grant; begin returns what the others wait for.
+// begin gets the visit ready to ask: for the grant that its owner holds, or for one of its own if no other visit of the
+// owner is about to have one. Else it returns what to wait for.
 func (v *visit) begin() (wait <-chan struct{}) {
 	l, c, p := v.locks, v.call, v.part
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.claim(c, p) {
-		return nil
-	}
 	b := l.bookOf(p.lock)
-	if i := slices.IndexFunc(b.visits, func(other *visit) bool { return other.call.who == c.who }); i >= 0 {
+	sibling := func(other *visit) bool { return other.call.who == c.who }
+	if i := slices.IndexFunc(b.visits, sibling); !l.claim(c, p) && i >= 0 {
 		other := b.visits[i]
 		if other.over == nil {
 			other.over = make(chan struct{})
@@ -151,7 +149,7 @@ func (v *visit) ask() *asked {
 	if p.claim != nil {
 		g := p.claim.grant
 		g.said = g.count()
-		q.one[0].id, count, token = g.tenure.id, g.said, g.token
+		q.one[0].id, count, token = g.tenure.id, g.said, g.tenure.first
 	} else {
 		if v.id == nil {
 			v.id = l.holder(c.who, q.attempt.number)

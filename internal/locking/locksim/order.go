@@ -69,7 +69,7 @@ func lockName(role, name string) string {
 // holds tells whether an owner, as the server knows it, may hold a lock already. b.mu is held.
 func (b *book) holds(owner, name string) bool {
 	who := b.owners[owner]
-	return who != nil && slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool { return g.who == who && !g.confirmed })
+	return who != nil && slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool { return g.who == who && !g.isConfirmed() })
 }
 
 // noteQueue remembers who waits for the first-come lock of a request. b.mu is held.

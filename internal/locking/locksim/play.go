@@ -163,8 +163,10 @@ func (p *Play) reads() bool {
 func (p *Play) act() {
 	var all sync.WaitGroup
 	for _, a := range p.every {
-		life := &life{Actor: a, play: p, random: rand.New(rand.NewPCG(p.random.Uint64(), uint64(a.id)))}
-		all.Go(life.run)
+		for range []int{1, 1, 1, 2, 3}[p.random.IntN(5)] { // goroutines that share an owner
+			life := &life{Actor: a, play: p, random: rand.New(rand.NewPCG(p.random.Uint64(), uint64(a.id)))}
+			all.Go(life.run)
+		}
 	}
 	done := make(chan struct{})
 	go func() {
