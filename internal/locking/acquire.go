@@ -34,6 +34,7 @@ type call struct {
 	taken   []*Hold
 	kept    time.Time // when the leases of taken began, at the earliest
 	last    time.Time // when that of the last one did
+	began   time.Time // when it was last tried to begin all of them anew
 	paused  bool      // it has waited
 }
 
@@ -65,7 +66,7 @@ func (c *call) begins(start time.Time) {
 type part struct {
 	lock    *lock
 	times   int
-	claim   *claim    // to the grant that the owner has already; nil where it has none
+	bid     *bid      // to the grant that the owner has already; nil where it has none
 	waiter  *waiter   // in the local line; nil where the owner holds the lock already
 	nextAsk time.Time // when to look at the server although this process holds the lock
 	holds   []*Hold
@@ -232,7 +233,7 @@ func (l *Locks) reach(c *call, run []*part) (n int, busy time.Duration, err erro
 	return l.heard(c, run, ask, heard, trusted)
 }
 
-// endTrip lets the parts be handed the locks that they wait for, and ends the claims that have come to nothing.
+// endTrip lets the parts be handed the locks that they wait for, and ends the bids that have come to nothing.
 func (l *Locks) endTrip(run []*part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -245,7 +246,7 @@ func (l *Locks) endTrip(run []*part) {
 }
 
 // cancel makes sure that an attempt whose outcome is uncertain leaves nothing, whether it has arrived or
-// will arrive: what it would have taken anew is nobody's, of what it claims the server is told what is left, and a
+// will arrive: what it would have taken anew is nobody's, of what it bids the server is told what is left, and a
 // late copy meets a tombstone.
 func (l *Locks) cancel(c *call, run []*part, ask *asked) {
 	if len(run) == 0 || ask.attempt.giveUp() {
@@ -263,7 +264,7 @@ func (l *Locks) cancel(c *call, run []*part, ask *asked) {
 	for i, p := range run {
 		s.locks = append(s.locks, p.lock)
 		left := row{id: ask.parts[len(ask.parts)-len(run)+i].id, place: placeStay}
-		if g := p.unclaim(); g != nil {
+		if g := p.unbid(); g != nil {
 			left = g.row()
 			l.closeGrant(g)
 		}

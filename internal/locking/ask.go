@@ -35,7 +35,7 @@ type askedPart struct {
 	fresh    bool // not a re-entry
 }
 
-// ask prepares a trip. What it says of claims is true under the number that it has.
+// ask prepares a trip. What it says of bids is true under the number that it has.
 func (l *Locks) ask(c *call, run []*part) *asked {
 	listening := l.subscription.listening()
 	l.mu.Lock()
@@ -58,8 +58,8 @@ func (l *Locks) ask(c *call, run []*part) *asked {
 		to := &q.parts[i]
 		spare, count, token := 0, p.times, any("")
 		switch {
-		case p.claim != nil:
-			g := p.claim.grant
+		case p.bid != nil:
+			g := p.bid.grant
 			g.said = g.count()
 			to.id, count, token = g.tenure.id, g.said, g.tenure.first
 		case p.waiter != nil && len(l.books[p.lock.state].waiters) > 1 && p.times == 1:
@@ -220,18 +220,18 @@ func (l *Locks) heard(c *call, run []*part, ask *asked, answer acquireAnswer, tr
 	if answer.code == codeTaken {
 		return n, -1, nil // what is left of the run was not asked for
 	}
-	claim := run[n].claim
-	if resent || answer.code == codeCancelled && claim == nil {
+	bid := run[n].bid
+	if resent || answer.code == codeCancelled && bid == nil {
 		l.cancel(c, run[n:], ask) // a copy may still take what was busy
 	}
 	l.unreached(run, n+1)
 	switch {
 	case answer.code == codeBusy:
 		return n, answer.busy, nil
-	case answer.code == codeGone && claim != nil:
-		l.loseGrant(claim.grant)
+	case answer.code == codeGone && bid != nil:
+		l.loseGrant(bid.grant)
 		return n, -1, nil
-	case answer.code == codeCancelled && claim != nil:
+	case answer.code == codeCancelled && bid != nil:
 		return n, -1, nil // a later word about the grant came first
 	default:
 		return n, 0, fmt.Errorf("locking: acquire %q: the attempt was cancelled", run[0].lock.name)

@@ -24,14 +24,14 @@ type book struct {
 // the server, its tenure's: what is said of one grant cannot touch another, not even of the same owner.
 //
 // What the server is told of it is a number of holds, and for how long it must live: those of its holds and of the
-// claims to more. Both are read and numbered under Locks.mu, so a later number is a later truth. Nothing is said with
-// an older one, and none frees the lock while a claim may become a hold.
+// bids to more. Both are read and numbered under Locks.mu, so a later number is a later truth. Nothing is said with
+// an older one, and none frees the lock while a bid may become a hold.
 type grant struct {
 	lock   *lock
 	who    *owner
 	token  int64
 	holds  []*Hold
-	claims []*claim
+	bids   []*bid
 	said   int  // how many of both the server was told last
 	gone   bool // the server has it no longer
 	passed bool // its tenure has gone on to the next owner
@@ -40,8 +40,8 @@ type grant struct {
 	firstHold [1]*Hold // where the slice begins
 }
 
-// A claim is a re-entry on its way to the server.
-type claim struct {
+// A bid is a re-entry on its way to the server.
+type bid struct {
 	grant *grant
 	times int
 	lease time.Duration
@@ -96,7 +96,7 @@ func (l *Locks) grantOf(state string, who *owner) *grant {
 // count is how many holds the server must know of. l.mu is held.
 func (g *grant) count() int {
 	n := len(g.holds)
-	for _, c := range g.claims {
+	for _, c := range g.bids {
 		n += c.times
 	}
 	return n
@@ -109,7 +109,7 @@ func (g *grant) longest() time.Duration {
 	for _, h := range g.holds {
 		longest = max(longest, h.lease)
 	}
-	for _, c := range g.claims {
+	for _, c := range g.bids {
 		longest = max(longest, c.lease)
 	}
 	return longest
@@ -123,33 +123,33 @@ func (g *grant) row() row {
 	return r
 }
 
-// claim lets a call take part in what its owner holds of the lock already, if it does: a grant that only claims keep may
+// bid lets a call take part in what its owner holds of the lock already, if it does: a grant that only bids keep may
 // come to nothing. l.mu is held.
-func (l *Locks) claim(c *call, p *part) bool {
+func (l *Locks) bid(c *call, p *part) bool {
 	g := l.grantOf(p.lock.state, c.who)
 	if g == nil || len(g.holds) == 0 {
 		return false
 	}
-	p.claim = &claim{grant: g, times: p.times, lease: c.leaseOr(l.lease)}
-	g.claims = append(g.claims, p.claim)
-	g.tenure.life = max(g.tenure.life, p.claim.lease)
+	p.bid = &bid{grant: g, times: p.times, lease: c.leaseOr(l.lease)}
+	g.bids = append(g.bids, p.bid)
+	g.tenure.life = max(g.tenure.life, p.bid.lease)
 	return true
 }
 
-// unclaim ends the claim of a part, if it has one, and returns its grant. l.mu is held.
-func (p *part) unclaim() *grant {
-	if p.claim == nil {
+// unbid ends the bid of a part, if it has one, and returns its grant. l.mu is held.
+func (p *part) unbid() *grant {
+	if p.bid == nil {
 		return nil
 	}
-	g := p.claim.grant
-	g.claims = slices.DeleteFunc(g.claims, func(c *claim) bool { return c == p.claim })
-	p.claim = nil
+	g := p.bid.grant
+	g.bids = slices.DeleteFunc(g.bids, func(c *bid) bool { return c == p.bid })
+	p.bid = nil
 	return g
 }
 
-// withdraw ends a claim that has come to nothing. Where the server may count it, it is told. l.mu is held.
+// withdraw ends a bid that has come to nothing. Where the server may count it, it is told. l.mu is held.
 func (l *Locks) withdraw(p *part) {
-	g := p.unclaim()
+	g := p.unbid()
 	if g == nil || g.gone {
 		return
 	}
@@ -180,11 +180,11 @@ func (l *Locks) forget(g *grant) bool {
 	return true
 }
 
-// admit makes as many holds as the part wants: of the grant that it claims, or of a new one. A grant that its owner
+// admit makes as many holds as the part wants: of the grant that it bids, or of a new one. A grant that its owner
 // had until now cannot be there any more. It returns what the caller must lose when it has given l.mu back.
 func (l *Locks) admit(c *call, p *part, t *tenure, trusted time.Time) (over []*Hold) {
 	b := l.bookOf(p.lock)
-	g := p.unclaim()
+	g := p.unbid()
 	if g == nil {
 		if old := b.grants.of(c.who); old != nil {
 			old.gone = true

@@ -28,20 +28,20 @@ func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	where := placeOf(o.group, name)
-	f := &fifo{side: sideWrite, wakes: where.key(role, name)}
+	where, to := placeOf(o.group, name), tailOf(o.group, name)
+	f := &fifo{side: sideWrite, wakes: where.key(role, to)}
 	for _, part := range []string{"", roleReaders, roleCounts, roleWriting, roleReading, roleBeats, rolePulse} {
-		f.keys = append(f.keys, where.key(role+part, name))
+		f.keys = append(f.keys, where.key(role+part, to))
 	}
-	f.counts = where.key(role+roleCounts, name)
-	f.lock = l.lockAt(fifoKind{f, is}, where, name, role, role+roleWriting)
+	f.counts = where.key(role+roleCounts, to)
+	f.lock = l.lockAt(fifoKind{f, is}, where, to, role, role+roleWriting)
 	switch is {
 	case KindWrite:
-		f.other = where.key(role+roleReaders, name)
+		f.other = where.key(role+roleReaders, to)
 	case KindRead:
 		f.side = sideRead
-		f.other, f.state = f.state, where.key(role+roleReaders, name)
-		f.queue = where.key(role+roleReading, name)
+		f.other, f.state = f.state, where.key(role+roleReaders, to)
+		f.queue = where.key(role+roleReading, to)
 		f.order += "\x00r" // after the writing side of the same lock, and before every other lock
 	}
 	return f

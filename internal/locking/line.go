@@ -53,7 +53,7 @@ func (l *Locks) stand(c *call, p *part) stance {
 	if p.waiter != nil && p.waiter.gift != nil && l.accept(c, p) {
 		return isGiven
 	} // else it came too late, and the caller stands in line anew
-	if l.claim(c, p) {
+	if l.bid(c, p) {
 		l.leaveLine(p)
 		return mayAsk
 	}
@@ -89,7 +89,7 @@ func (l *Locks) join(c *call, p *part, b *book) {
 func (l *Locks) joinHead(c *call, p *part) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.claim(c, p) {
+	if l.bid(c, p) {
 		return true
 	}
 	b := l.bookOf(p.lock)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -124,7 +125,7 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		err = c.complete()
 	}
 	if err != nil {
-		_ = unlockAll(c.ctx, c.taken) // what fails here is repeated in the background
+		giveUpAll(c.ctx, c.taken)
 		return nil, err
 	}
 	return m.hold(c, made), nil
@@ -165,6 +166,7 @@ func (c *call) takeOther(s *step) (err error) {
 	}
 	if err == nil {
 		c.taken = append(c.taken, s.hold)
+		c.last = time.Now()
 	}
 	return err
 }
@@ -172,15 +174,35 @@ func (c *call) takeOther(s *step) (err error) {
 // complete makes sure, after the last part was taken, that the first is still there; and lets a fixed
 // lease count from now where it may have begun long ago.
 func (c *call) complete() error {
-	if c.fixed && c.paused {
+	for tries := 1; c.fixed && c.last.After(c.kept); tries++ {
 		if err := c.keep(); err != nil {
 			return err
+		}
+		if c.keptAll() {
+			break
+		}
+		if tries == keepTries || c.ctx.Err() != nil {
+			return errors.Join(failed("renew the parts of", "a MultiLock", ErrNoAnswer), c.ctx.Err())
 		}
 	}
 	if c.ctx.Err() != nil {
 		return ended(c.ctx, nil)
 	}
 	return c.intact()
+}
+
+// keepTries is how often the leases of all parts are begun anew before a MultiLock gives up.
+const keepTries = 3
+
+// keptAll tells whether all leases began with the last try to keep them, or later: of a RedLock on a quorum.
+func (c *call) keptAll() bool {
+	least := time.Until(c.began.Add(trust(c.lease)))
+	for _, h := range c.taken {
+		if (h.locks != nil || h.red != nil) && h.Remaining() < least-time.Millisecond {
+			return false
+		}
+	}
+	return true
 }
 
 // intact returns ErrLost when something that the call has taken is lost already.
@@ -224,6 +246,8 @@ func (c *call) keepOn() (stop func()) {
 // its own deadline.
 func (c *call) keep() error {
 	start := time.Now()
+	c.began = start
+	bound := min(c.lease/3, janitorBound) // of a trip: who waits may be gone by then
 	singles := singlesOf(c.taken)
 	grants := make(map[*Locks][]*grant)
 	for _, h := range singles {
@@ -234,7 +258,7 @@ func (c *call) keep() error {
 	whole := true
 	for l, mine := range grants {
 		for chunk := range slices.Chunk(mine, batch) {
-			_, kept := l.renewSome(chunk, c.lease, c.lease/3, func(h *Hold) bool { return slices.Contains(singles, h) })
+			_, kept := l.renewSome(chunk, c.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) })
 			whole = whole && kept
 		}
 	}
@@ -339,27 +363,56 @@ func (w *whole) unlock(ctx context.Context) error {
 	return unlockAll(ctx, w.leaves)
 }
 
-// unlockAll gives holds back, the last one first, and in one trip where they share a place.
+// unlockAll gives holds back, all at once, and in one trip where they share a place.
 func unlockAll(ctx context.Context, holds []*Hold) error {
-	var errs []error
-	for end := len(holds); end > 0; {
-		last := holds[end-1]
-		if last.locks == nil {
-			errs = append(errs, last.Unlock(ctx))
-			end--
-			continue
-		}
-		begin := end - 1
-		for begin > 0 && last.shares(holds[begin-1]) {
-			begin--
-		}
-		errs = append(errs, last.locks.unlock(ctx, holds[begin:end]))
-		end = begin
+	groups := sharing(holds)
+	errs := make([]error, len(groups))
+	var all sync.WaitGroup
+	for i, group := range groups {
+		all.Go(func() { errs[i] = unlockGroup(ctx, group) })
 	}
+	all.Wait()
 	return errors.Join(errs...)
+}
+
+// unlockGroup is unlockAll for holds that share a place.
+func unlockGroup(ctx context.Context, group []*Hold) error {
+	if l := group[0].locks; l != nil {
+		return l.unlock(ctx, group)
+	}
+	return group[0].Unlock(ctx)
+}
+
+// giveUpAll is unlockAll for a call that has failed and has no time to wait. What goes wrong is repeated.
+func giveUpAll(ctx context.Context, holds []*Hold) {
+	var all sync.WaitGroup
+	for _, group := range sharing(holds) {
+		all.Go(func() {
+			if l := group[0].locks; l != nil && l.enter() == nil {
+				defer l.calls.Done()
+				l.giveUp(group)
+				return
+			}
+			_ = unlockGroup(ctx, group)
+		})
+	}
+	all.Wait()
+}
+
+// sharing splits holds into groups of which each can be released in one trip.
+func sharing(holds []*Hold) [][]*Hold {
+	var groups [][]*Hold
+	for len(holds) > 0 {
+		n := 1
+		for n < len(holds) && holds[0].locks != nil && holds[0].shares(holds[n]) {
+			n++
+		}
+		groups, holds = append(groups, holds[:n]), holds[n:]
+	}
+	return groups
 }
 
 // shares tells whether two holds can be released in one trip.
 func (h *Hold) shares(other *Hold) bool {
-	return h.locks == other.locks && h.lock.kind == other.lock.kind && h.lock.place == other.lock.place && h.who == other.who
+	return other.locks == h.locks && h.lock.kind == other.lock.kind && h.lock.place == other.lock.place && h.who == other.who
 }

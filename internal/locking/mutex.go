@@ -32,21 +32,24 @@ func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	return l.mutexAt(placeOf(o.group, name), name)
+	return l.mutexAt(placeOf(o.group, name), tailOf(o.group, name))
 }
 
-func (l *Locks) mutexAt(where place, name string) *Mutex {
-	return &Mutex{l.lockAt(mutexKind{}, where, name, roleMutex, roleMutexQueue)}
+func (l *Locks) mutexAt(where place, to tail) *Mutex {
+	return &Mutex{l.lockAt(mutexKind{}, where, to, roleMutex, roleMutexQueue)}
 }
 
 // mutexOf returns the mutex of a state key.
 func (l *Locks) mutexOf(state string) (*Mutex, bool) {
 	bucket, rest, _ := strings.Cut(state, "}:")
-	name, ok := strings.CutPrefix(rest, roleMutex+":")
+	to, ok := strings.CutPrefix(rest, roleMutex)
 	if !ok {
 		return nil, false
 	}
-	return l.mutexAt(place(bucket+"}:"), name), true
+	if _, ok := tail(to).name(); !ok {
+		return nil, false
+	}
+	return l.mutexAt(place(bucket+"}:"), tail(to)), true
 }
 
 // Lock implements Locker.

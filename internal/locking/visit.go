@@ -105,7 +105,7 @@ func (v *visit) begin() (wait <-chan struct{}) {
 	defer l.mu.Unlock()
 	b := l.bookOf(p.lock)
 	sibling := func(other *visit) bool { return other.call.who == c.who }
-	if i := slices.IndexFunc(b.visits, sibling); !l.claim(c, p) && i >= 0 {
+	if i := slices.IndexFunc(b.visits, sibling); !l.bid(c, p) && i >= 0 {
 		other := b.visits[i]
 		if other.over == nil {
 			other.over = make(chan struct{})
@@ -146,8 +146,8 @@ func (v *visit) ask() *asked {
 	q.attempt.number = l.numbers.Add(1)
 	q.parts = q.one[:]
 	count, token := p.times, any("")
-	if p.claim != nil {
-		g := p.claim.grant
+	if p.bid != nil {
+		g := p.bid.grant
 		g.said = g.count()
 		q.one[0].id, count, token = g.tenure.id, g.said, g.tenure.first
 	} else {
@@ -233,9 +233,9 @@ func (v *visit) unanswered(ask *asked, err error) (pause time.Duration, _ error)
 	return 0, failed("acquire", p.lock.name, errors.Join(err, over)) // the context, or Close, may be why
 }
 
-// bury has a tombstone written for an attempt, which changes nothing else. Of a claim it is told what is left.
+// bury has a tombstone written for an attempt, which changes nothing else. Of a bid it is told what is left.
 func (v *visit) bury(ask *asked) {
-	if v.part.claim != nil {
+	if v.part.bid != nil {
 		v.locks.cancel(v.call, []*part{v.part}, ask)
 		return
 	}
@@ -265,7 +265,7 @@ func (v *visit) answered(ask *asked, heard acquireAnswer, trusted time.Time) (pa
 		v.admit(t, trusted)
 		return 0, nil
 	}
-	claim := p.claim
+	bid := p.bid
 	if resent {
 		v.bury(ask) // a copy may still take what was busy
 	}
@@ -276,10 +276,10 @@ func (v *visit) answered(ask *asked, heard acquireAnswer, trusted time.Time) (pa
 			return lookInterval, nil
 		}
 		return heard.busy, nil
-	case heard.code == codeGone && claim != nil:
-		l.loseGrant(claim.grant)
+	case heard.code == codeGone && bid != nil:
+		l.loseGrant(bid.grant)
 		return -1, nil
-	case heard.code == codeCancelled && claim != nil:
+	case heard.code == codeCancelled && bid != nil:
 		return -1, nil // a later word about the grant came first
 	case heard.code == codeUpgrade:
 		return 0, ErrUpgrade

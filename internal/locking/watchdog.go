@@ -85,8 +85,7 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 	whole = true
 	for i, answer := range answers {
 		said, err := answer.Int64()
-		refused := redis.Error(nil)
-		heard = heard || err == nil || errors.As(err, &refused)
+		heard = heard || isHeard(err)
 		switch {
 		case err != nil || said == renewalOutdated: // a later word about the grant came first
 			whole = false
@@ -98,6 +97,12 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 	}
 	l.observer.Renewed(len(grants), time.Since(start), whole)
 	return heard, whole
+}
+
+// isHeard tells whether the server has answered, if only to refuse.
+func isHeard(err error) bool {
+	refused := redis.Error(nil)
+	return err == nil || errors.As(err, &refused)
 }
 
 // renewals returns what the server is asked. Of a grant that has ended meanwhile it is asked too: that changes nothing,
@@ -131,7 +136,7 @@ func (l *Locks) pipeline(until time.Time, errands []errand) []*redis.Cmd {
 	for i := range errands {
 		all[i] = i
 	}
-	together(byNode(l, all, func(i int) string { return errands[i].call[firstKey].(string) }), func(some []int) {
+	together(byNode(l, all, func(i int) string { return errands[i].key() }), func(some []int) {
 		mine := make([]errand, len(some))
 		for i, which := range some {
 			mine[i] = errands[which]

@@ -367,7 +367,7 @@ func (e *entry) tidy(but *grip) bool {
 func (e *entry) held() bool { return slices.ContainsFunc(e.grips, (*grip).trusted) }
 
 // claimTime is how long a free lock is reserved for who was told, who may not want it any more.
-const claimTime = 100 * time.Millisecond
+const claimTime = 500 * time.Millisecond
 
 const (
 	pollTime = time.Second // how often a waiter looks by itself

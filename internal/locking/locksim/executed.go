@@ -37,9 +37,15 @@ func (w *World) executed(l *link, q *Request, answer []byte) {
 // states tells which keys say who holds what: the role, and what our names of such locks begin with.
 var states = map[string]string{"m": "", "f": fair, "rw": writes, "rwc": reads}
 
-// roleAndName returns what follows the bucket in a key.
+// roleAndName returns the role of a key, a colon, and the name of the lock. The group, which the name begins with in here,
+// stands between the two with its length.
 func roleAndName(key string) string {
 	_, rest, _ := strings.Cut(key, "}:")
+	role, name, _ := strings.Cut(rest, ":")
+	if bare := strings.TrimRight(role, "0123456789"); bare != role {
+		_, name, _ = strings.Cut(name, ":")
+		return bare + ":" + name
+	}
 	return rest
 }
 

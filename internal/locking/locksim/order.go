@@ -15,10 +15,10 @@ type place struct {
 }
 
 // queue returns who waits for a first-come lock on the first server, in the order of their arrival.
-func (w *World) queue(bucket, role, name string) []place {
+func (w *World) queue(bucket, role, rest string) []place {
 	var all []place
 	for suffix, reads := range map[string]bool{"q": false, "s": true} {
-		key := bucket + "}:" + role + suffix + ":" + name
+		key := bucket + "}:" + role + suffix + rest
 		if !w.servers[0].redis.Exists(key) {
 			continue
 		}
@@ -77,9 +77,9 @@ func (b *book) noteQueue(q *Request) {
 	for _, list := range q.Words {
 		for _, word := range list {
 			bucket, rest, ok := strings.Cut(word, "}:")
-			role, name, _ := strings.Cut(rest, ":")
+			role, _, _ := strings.Cut(roleAndName(word), ":")
 			if ok && (role == "f" || role == "rw") {
-				b.queues[word] = b.world.queue(bucket, role, name)
+				b.queues[word] = b.world.queue(bucket, role, strings.TrimPrefix(rest, role))
 			}
 		}
 	}
