@@ -700,3 +700,24 @@ func TestFifoCommands(t *testing.T) {
 		t.Errorf("%.2f commands for an acquisition", per)
 	}
 }
+
+// A process waits for many locks of a server that stands still. Its heart spends one time-out on that and not one for
+// each batch: waiters at other nodes would be taken for dead meanwhile.
+func TestHeartBesideASilentServer(t *testing.T) {
+	t.Parallel()
+	w, server := private(t)
+	l := w.locks()
+	l.mu.Lock()
+	for i := range 4 * batch {
+		f := l.FairMutex(fmt.Sprint(w.name, i)).fifo
+		l.tickets.add(&ticket{number: fmt.Sprint(i), fifo: f, queued: true, waiter: waiter{who: &owner{}}})
+	}
+	l.mu.Unlock()
+	w.ok(server.Pause())
+	start := time.Now()
+	l.heart.beat()
+	if took := time.Since(start); took > beatBound+beatBound/2 {
+		t.Errorf("it took %s", took)
+	}
+	w.ok(server.Resume())
+}

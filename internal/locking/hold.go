@@ -154,7 +154,8 @@ func (h *Hold) Owner() string {
 // arguments; nil for a Mutex. They are unlocked with the whole.
 func (h *Hold) Parts() []*Hold { return h.parts }
 
-// Unlock gives the hold back. It does not care whether ctx has ended, and takes 3 s at most. ErrLost says
+// Unlock gives the hold back. It does not care whether ctx has ended, and takes 3 s at most, whatever other
+// goroutines of the owner do. ErrLost says
 // that the hold was no longer ours; ErrNoAnswer, or what else went wrong, that the release is not
 // confirmed: it is repeated in the background for as long as the lock can exist, and nothing renews the
 // lock any more. Unlocking once more does nothing and returns nil.

@@ -16,8 +16,8 @@ import (
 // group are taken and released in one trip as long as nobody is in the way. A lock may be named twice,
 // and a part may be a MultiLock itself, or any Locker, which is then taken as a unit.
 //
-// Wait bounds the whole, Lease is that of every part, and counts from when the last one was taken. The
-// hold's Token is 0: each part has its own. When one part is lost, the whole is lost.
+// Wait bounds the whole, Lease is that of every part, and counts from when the last one was taken: where the parts
+// are not taken in one trip, another one begins it for all. The hold's Token is 0: each part has its own. When one part is lost, the whole is lost.
 func MultiLock(parts ...Locker) *Multi { return &Multi{parts: slices.Clone(parts)} }
 
 // A Multi is several locks as one. MultiLock makes it.
