@@ -147,8 +147,13 @@ func (j *janitor) do(work []*settlement) (failed []*settlement, heard bool) {
 	now := time.Now()
 	for i, s := range work {
 		s.end()
-		heard = heard || isHeard(answers[i].Err())
-		if answers[i].Err() != nil && now.Before(s.until) {
+		err := answers[i].Err()
+		heard = heard || isHeard(err)
+		if s.home != nil && isHeard(err) && !isMoving(err) {
+			s.home <- answers[i]
+			s.home = nil
+		}
+		if err != nil && now.Before(s.until) {
 			failed = append(failed, s)
 		}
 	}

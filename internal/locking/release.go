@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // How a release stands to the queue, as release.lua knows it.
@@ -25,6 +27,8 @@ type settlement struct {
 	until time.Time     // the janitor repeats it until then; zero: it tries once
 	tried func()        // the janitor calls it after its first try
 	done  chan struct{} // the janitor closes it after its first try
+
+	home chan *redis.Cmd // receives the server's answer; nil where nobody waits for it
 
 	firstLock  [1]*lock // where the slices begin
 	firstRow   [1]row
@@ -67,15 +71,8 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	}
 	s, lost := l.settle(holds)
 	defer l.closeGrants(s)
-	errand := s.locks[0].kind.settling(s)
-	errand.eval = (*Locks).evalPatiently
-	answer, err := l.trip(ctx, until, nil, errand, s.attempt)
-	var results []int64
-	if err == nil {
-		results, err = integers(answer, len(s.locks))
-	}
+	results, err := l.deliver(ctx, until, s)
 	if err != nil {
-		l.janitor.add(s)
 		return failed("release", holds[0].lock.name, err)
 	}
 	for i, result := range results {
@@ -87,6 +84,48 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 		return ErrLost
 	}
 	return nil
+}
+
+// fewReleases is up to how many releases have a trip each. Of more, the janitor brings many in one: thousands would
+// wait for a connection for longer than a release may take.
+const fewReleases = 128
+
+// deliver brings a release to the server, and returns what it says of each lock. What fails is repeated.
+func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]int64, error) {
+	defer l.releases.Add(-1)
+	if l.releases.Add(1) > fewReleases {
+		return l.deliverWithOthers(until, s)
+	}
+	errand := s.locks[0].kind.settling(s)
+	errand.eval = (*Locks).evalPatiently
+	answer, err := l.trip(ctx, until, nil, errand, s.attempt)
+	if err == nil {
+		var results []int64
+		if results, err = integers(answer, len(s.locks)); err == nil {
+			return results, nil
+		}
+	}
+	l.janitor.add(s)
+	return nil, err
+}
+
+// deliverWithOthers is deliver by the janitor.
+func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, error) {
+	alarm := time.NewTimer(time.Until(until))
+	defer alarm.Stop()
+	home := make(chan *redis.Cmd, 1)
+	s.home = home
+	l.janitor.add(s)
+	select {
+	case came := <-home:
+		answer, err := came.Result()
+		if err != nil {
+			return nil, err
+		}
+		return integers(answer, len(s.locks))
+	case <-alarm.C:
+		return nil, ErrNoAnswer
+	}
 }
 
 // giveUp is release for who has no time to wait for the server's word: the janitor tells it.
