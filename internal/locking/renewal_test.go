@@ -31,13 +31,13 @@ func (b *before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 func TestRenewalsBesideHandovers(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
-		const busy, idle = 20, 3 * batch
+		const busy, idle = 10, batch + 50
 		other := w.client()
 		l := w.locksOn(other)
 		var all sync.WaitGroup
 		var holds []*Hold
 		for i := range busy {
-			m := l.Mutex(fmt.Sprint(w.name, "busy", i))
+			m := l.Mutex(fmt.Sprint("busy", i), Group(w.name))
 			holds = append(holds, w.must(m.Lock(ctx)))
 			for _, heir := range w.lineUp(m, 2) {
 				all.Go(func() { w.ok(w.must(<-heir.hold, <-heir.err).Unlock(ctx)) })
@@ -45,7 +45,7 @@ func TestRenewalsBesideHandovers(t *testing.T) {
 		}
 		var keys []string
 		for i := range idle {
-			h := w.must(l.Mutex(fmt.Sprint(w.name, "idle", i)).Lock(ctx))
+			h := w.must(l.Mutex(fmt.Sprint("idle", i), Group(w.name)).Lock(ctx))
 			keys = append(keys, h.lock.state)
 		}
 		pipe := rdb.Pipeline()
