@@ -68,7 +68,7 @@ func (j *janitor) run() {
 		case <-j.news:
 		case <-again:
 		case <-j.locks.stop:
-			stopped = true
+			stopped, j.bound = true, janitorBound
 		}
 		left := j.sweep()
 		if stopped {

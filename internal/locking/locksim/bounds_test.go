@@ -141,10 +141,11 @@ func TestCloseBeforeAServerThatStandsStill(t *testing.T) {
 						t.Error("granted")
 					}
 				})
+				time.Sleep(latency / 2) // the pool of connections must do: its timers are not made for bubbles
 			}
-			time.Sleep(2 * time.Second)
+			time.Sleep(time.Second)
 			stand(40 * time.Second)
-			within(t, 4*time.Second, "Close with waiters for "+name, func() { ok(t, c.Locks.Close()) })
+			within(t, 5*time.Second, "Close with waiters for "+name, func() { ok(t, c.Locks.Close()) })
 			all.Wait()
 			time.Sleep(41 * time.Second)
 			ok(t, grip.Unlock(holder.Ctx))
