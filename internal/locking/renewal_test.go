@@ -73,6 +73,34 @@ func TestRenewalsBesideHandovers(t *testing.T) {
 	})
 }
 
+// The server refuses to renew some locks: the others are renewed all the same.
+func TestRenewalsBesideARefusal(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l := w.locks()
+		var keys []string
+		for i := range batch + 50 {
+			h := w.must(l.Mutex(fmt.Sprint(i), Group(w.name)).Lock(ctx))
+			keys = append(keys, h.lock.state)
+		}
+		strange := keys[:20]
+		for _, key := range strange {
+			w.ok(rdb.Set(ctx, key, "something else", time.Minute).Err())
+		}
+		for _, key := range keys[len(strange):] {
+			w.ok(rdb.PExpire(ctx, key, 10*time.Second).Err())
+		}
+		if l.renew(l.due(), patience) {
+			t.Error("all were renewed")
+		}
+		for _, key := range keys[len(strange):] {
+			if life := rdb.PTTL(ctx, key).Val(); life < 20*time.Second {
+				t.Fatalf("%s lives for %s", key, life)
+			}
+		}
+	})
+}
+
 // Without memory every kind of lock is renewed, handed over and given back, and who waits is not dropped.
 func TestMemoryIsFullForEveryKind(t *testing.T) {
 	t.Parallel()

@@ -220,3 +220,32 @@ func TestRenewalAfterTheRelease(t *testing.T) {
 		})
 	}
 }
+
+// A re-entry under way keeps the lock when the last hold is unlocked, and comes to nothing: the server is told.
+func TestReentryThatComesToNothing(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		c, rival := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1}).Actor()
+		warm(t, c)
+		a := c.Actor()
+		second, both := locksim.Wish{Names: []string{"ab"}, Try: true}, locksim.Wish{Names: []string{"a", "ab"}, Try: true}
+		busy := must(t, rival, rival.Ctx, alone)
+		grip := must(t, a, a.Ctx, second)
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Client == c && q.Verb == "acquire" {
+				f.Delay = 50 * time.Millisecond
+			}
+		})
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := a.Lock(a.Ctx, both); !errors.Is(err, locking.ErrBusy) {
+				t.Errorf("both: %v", err)
+			}
+		})
+		time.Sleep(10 * time.Millisecond)
+		ok(t, grip.Unlock(a.Ctx))
+		all.Wait()
+		time.Sleep(10 * latency)
+		ok(t, must(t, rival, rival.Ctx, second).Unlock(rival.Ctx))
+		ok(t, busy.Unlock(rival.Ctx))
+	})
+}
