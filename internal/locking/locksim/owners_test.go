@@ -249,3 +249,65 @@ func TestReentryThatComesToNothing(t *testing.T) {
 		ok(t, busy.Unlock(rival.Ctx))
 	})
 }
+
+// The last hold is unlocked while a re-entry is under way, which the server has granted already: it keeps the lock, and
+// nobody else is let in, neither from here nor from elsewhere.
+func TestReentryUnderWay(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c, rival := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1}).Actor()
+			warm(t, c)
+			a, b := c.Actor(), c.Actor()
+			outer := must(t, a, a.Ctx, alone)
+			var all sync.WaitGroup
+			if waits {
+				all.Go(func() { ok(t, must(t, b, b.Ctx, alone).Unlock(b.Ctx)) })
+				time.Sleep(10 * latency)
+			}
+			w.On(func(q *locksim.Request, f *locksim.Fate) {
+				if q.Client == c && q.Verb == "acquire" {
+					f.Reply = 50 * time.Millisecond
+				}
+			})
+			got := make(chan *locksim.Grip, 1)
+			go func() { got <- must(t, a, a.Ctx, alone) }()
+			time.Sleep(10 * time.Millisecond)
+			ok(t, outer.Unlock(a.Ctx))
+			inner := <-got
+			if inner.Hold.Token() != outer.Hold.Token() {
+				t.Errorf("token %d inside of %d", inner.Hold.Token(), outer.Hold.Token())
+			}
+			if _, err := rival.Lock(rival.Ctx, locksim.Wish{Names: alone.Names, Try: true}); !errors.Is(err, locking.ErrBusy) {
+				t.Errorf("another process while it is held: %v", err)
+			}
+			ok(t, inner.Hold.Context().Err())
+			ok(t, inner.Unlock(a.Ctx))
+			all.Wait()
+		})
+	}
+}
+
+// Goroutines that share an owner ask at once for what it has not yet: they get one grant.
+func TestSiblingsAtOnce(t *testing.T) {
+	for _, name := range every {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			a := once(w).Actor()
+			wish := locksim.Wish{Names: []string{name}}
+			ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+			grips := make(chan *locksim.Grip, 3)
+			for range cap(grips) {
+				go func() { grips <- must(t, a, a.Ctx, wish) }()
+			}
+			all := []*locksim.Grip{<-grips, <-grips, <-grips}
+			for _, grip := range all {
+				ok(t, grip.Hold.Context().Err())
+				if grip.Hold.Token() != all[0].Hold.Token() || grip.Hold.Count() != len(all) {
+					t.Errorf("%s: token %d and %d, count %d", name, grip.Hold.Token(), all[0].Hold.Token(), grip.Hold.Count())
+				}
+			}
+			for _, grip := range all {
+				ok(t, grip.Unlock(a.Ctx))
+			}
+		})
+	}
+}
