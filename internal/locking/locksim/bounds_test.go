@@ -112,10 +112,10 @@ func TestFixedLeaseOfAMultiLock(t *testing.T) {
 		a := bounded(w).Actor()
 		wish := locksim.Wish{Names: []string{"a", "b", "fair:c", "write:d"}, Lease: time.Second}
 		ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
-		first := true
+		var slowed atomic.Bool
 		w.On(func(q *locksim.Request, f *locksim.Fate) {
-			if first && q.Verb == "acquire" {
-				first, f.Reply = false, 700*time.Millisecond
+			if q.Verb == "acquire" && !slowed.Swap(true) {
+				f.Reply = 700 * time.Millisecond
 			}
 		})
 		grip := must(t, a, a.Ctx, wish)

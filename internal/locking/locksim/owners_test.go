@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -198,16 +199,16 @@ func TestRenewalAfterTheRelease(t *testing.T) {
 			a := c.Actor()
 			outer := must(t, a, a.Ctx, locksim.Wish{Names: []string{name}})
 			soon(t, 2*time.Second, "the script is known", func() bool { return c.Sent(renewOf(name)) == 1 })
-			late := false
+			var late atomic.Bool
 			w.On(func(q *locksim.Request, f *locksim.Fate) {
 				if q.Client == c && q.Verb == renewOf(name) {
-					late = true
+					late.Store(true)
 					f.Delay = lease
 				}
 			})
 			time.Sleep(900 * time.Millisecond)
 			inner := must(t, a, outer.Hold.Context(), locksim.Wish{Names: []string{name}, Lease: 2 * lease})
-			soon(t, time.Second, "a renewal is on its way", func() bool { return late })
+			soon(t, time.Second, "a renewal is on its way", late.Load)
 			ok(t, outer.Unlock(a.Ctx))
 			<-inner.Hold.Context().Done() // nobody unlocks it
 			lapsed := time.Now()
