@@ -23,6 +23,7 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/cli"
+	"inventory/loadtest/internal/target"
 )
 
 // program is the lab as a file, for tests that run it as a person does.
@@ -233,7 +234,7 @@ func TestTheDatabaseOfTheServiceIsNeeded(t *testing.T) {
 func startService(t *testing.T) (url, databaseURL string) {
 	t.Helper()
 	databaseURL = "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")
-	service, err := app.Start(t.Context(), app.Config{DatabaseURL: databaseURL})
+	service, err := app.Start(t.Context(), app.Config{DatabaseURL: databaseURL, AnswerWithin: target.AnswerWithin})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"inventory/internal/app"
+	"inventory/loadtest/internal/target"
 )
 
 // Job is what a process of its own shall do.
@@ -43,7 +44,9 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // Do lets callers buy when the lab says so, and tells what came of it.
 func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) error {
-	return WithService(ctx, app.Config{DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock}, func(service *app.App) error {
+	return WithService(ctx, app.Config{
+		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, AnswerWithin: target.AnswerWithin,
+	}, func(service *app.App) error {
 		if _, err := fmt.Fprintln(out, ready); err != nil {
 			return fmt.Errorf("talk to the lab: %w", err)
 		}

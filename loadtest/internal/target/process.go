@@ -78,7 +78,8 @@ func Serve(ctx context.Context, in io.Reader, s cli.Streams) (err error) {
 	}
 	say := json.NewEncoder(s.Out)
 	service, err := app.Start(ctx, app.Config{
-		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, DrainTimeout: drainTimeout,
+		AnswerWithin: AnswerWithin,
+		DatabaseURL:  j.DatabaseURL, RedisURL: j.RedisURL, DrainTimeout: drainTimeout,
 		Logger: slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: j.LogLevel})),
 	})
 	if err != nil {
