@@ -115,7 +115,7 @@ func (s *Service) Movements(ctx context.Context, sku string, after Position, lim
 	if limit < 1 || limit > MaxPage {
 		return nil, invalid("limit", "must be 1 to %d", MaxPage)
 	}
-	ctx, done, err := s.reading(ctx)
+	done, err := s.reading(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -33,13 +33,14 @@ func (s *Service) uninterrupted(ctx context.Context) (writing context.Context, d
 	return writing, done, nil
 }
 
-// present returns the requests that somebody waits for still, and long enough for a write. It answers the others. It looks
-// right before a write: who has stood in a queue, or waited for a lock, may have been given up meanwhile.
+// present returns the requests that somebody waits for still, and long enough for a write, which begins now. It answers the
+// others. It looks right before the write: who has stood in a queue, or waited for a lock, may have been given up meanwhile.
 func present(requests []*request) []*request {
 	soon := time.Now().Add(leastTime)
 	var kept []*request
 	for i, r := range requests {
 		left := r.ctx.Err() != nil || r.deadline.Before(soon)
+		r.sent = r.sent || !left
 		switch {
 		case left && kept == nil:
 			kept = append(make([]*request, 0, len(requests)), requests[:i]...)
@@ -72,7 +73,6 @@ func (r *request) giveUp() {
 func earliest(requests []*request) time.Time {
 	first := requests[0].deadline
 	for _, r := range requests {
-		r.sent = true
 		if r.deadline.Before(first) {
 			first = r.deadline
 		}

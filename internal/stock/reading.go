@@ -1,31 +1,16 @@
 package stock
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
-const (
-	mostReads = 8                // of callers at once; a store has more connections, and the others are for what writes
-	readFor   = 15 * time.Second // at most, where a caller's context has no end
-)
+// mostReads is how many callers read at once. A store has more connections: the others are for what writes.
+const mostReads = 8
 
-// reading waits until a caller may read, and returns the context to do it in: it keeps the caller's deadline, but does not end
-// when the caller leaves. A statement that is cancelled costs its connection, and whoever hangs up again and again would
-// have all of them made anew.
-func (s *Service) reading(ctx context.Context) (read context.Context, done func(), err error) {
+// reading waits until a caller may read.
+func (s *Service) reading(ctx context.Context) (done func(), err error) {
 	select {
 	case s.reads <- struct{}{}:
+		return func() { <-s.reads }, nil
 	case <-ctx.Done():
-		return nil, nil, unavailable(context.Cause(ctx), "wait to read")
+		return nil, unavailable(context.Cause(ctx), "wait to read")
 	}
-	deadline := time.Now().Add(readFor)
-	if of, ok := ctx.Deadline(); ok {
-		deadline = of
-	}
-	read, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
-	return read, func() {
-		cancel()
-		<-s.reads
-	}, nil
 }

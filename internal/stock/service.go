@@ -155,7 +155,7 @@ func (s *Service) SKU(ctx context.Context, sku string) (Status, error) {
 	if err := checkSKU(sku); err != nil {
 		return Status{}, err
 	}
-	ctx, done, err := s.reading(ctx)
+	done, err := s.reading(ctx)
 	if err != nil {
 		return Status{}, err
 	}
@@ -234,7 +234,7 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 }
 
 func (s *Service) readDeduction(ctx context.Context, sku, orderID, buyerID string) (Deduction, error) {
-	ctx, done, err := s.reading(ctx)
+	done, err := s.reading(ctx)
 	if err != nil {
 		return Deduction{}, err
 	}
@@ -272,7 +272,7 @@ func (s *Service) Audit(ctx context.Context, sku string) (Audit, error) {
 			return Audit{}, err
 		}
 	}
-	ctx, done, err := s.reading(ctx)
+	done, err := s.reading(ctx)
 	if err != nil {
 		return Audit{}, err
 	}
