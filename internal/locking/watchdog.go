@@ -81,8 +81,7 @@ const (
 // whether it did for all of them.
 func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) (heard, whole bool) {
 	start := time.Now()
-	errands, tokens := l.renewals(grants, lease)
-	answers := l.pipeline(start.Add(bound), errands)
+	answers := l.pipeline(start.Add(bound), l.renewals(grants, lease))
 	whole = true
 	for i, answer := range answers {
 		said, err := answer.Int64()
@@ -91,7 +90,7 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 		case err != nil || said == renewalOutdated: // a later word about the grant came first
 			whole = false
 		case said == renewalGone:
-			whole = l.refuted(grants[i], tokens[i]) && whole
+			l.loseGrant(grants[i])
 		default:
 			l.renewed(grants[i], start.Add(trust(lease)), wants)
 		}
@@ -106,16 +105,16 @@ func isHeard(err error) bool {
 	return err == nil || errors.As(err, &refused)
 }
 
-// renewals returns what the server is asked, and by which tokens. Of a grant that has ended meanwhile it is asked too: that changes nothing,
+// renewals returns what the server is asked. Of a grant that has ended meanwhile it is asked too: that changes nothing,
 // for no other has had its name.
-func (l *Locks) renewals(grants []*grant, lease time.Duration) (errands []errand, tokens []int64) {
+func (l *Locks) renewals(grants []*grant, lease time.Duration) []errand {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	errands, tokens = make([]errand, len(grants)), make([]int64, len(grants))
+	errands := make([]errand, len(grants))
 	for i, g := range grants {
-		errands[i], tokens[i] = g.lock.kind.renewal(g, lease), g.tenure.first
+		errands[i] = g.lock.kind.renewal(g, lease)
 	}
-	return errands, tokens
+	return errands
 }
 
 // renewed puts off the deadlines of the holds of a grant.
