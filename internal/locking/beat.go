@@ -63,18 +63,9 @@ func (h *heart) run() {
 func (h *heart) beat() (waiting bool, next time.Duration) {
 	next = pollInterval
 	errands := h.errands()
-	var mu sync.Mutex
-	together(byNode(h.locks, errands, errand.key), func(mine []errand) {
-		for some := range slices.Chunk(mine, batch) {
-			again, heard := h.send(some)
-			mu.Lock()
-			next = min(next, again)
-			mu.Unlock()
-			if !heard {
-				return // to wait for each batch of a node that stands still would let those at the others die
-			}
-		}
-	})
+	for some := range slices.Chunk(errands, batch) {
+		next = min(next, h.send(some))
+	}
 	return len(errands) > 0, next
 }
 
@@ -106,17 +97,15 @@ func (h *heart) errands() []errand {
 }
 
 // send brings heartbeats to the server, and lets those look again for whom it makes sense. It returns when
-// to beat again at the latest: soon, when the server did not answer or somebody has been woken; and whether it answered
-// at all.
-func (h *heart) send(errands []errand) (next time.Duration, heard bool) {
+// to beat again at the latest: soon, when the server did not answer or somebody has been woken.
+func (h *heart) send(errands []errand) time.Duration {
 	l := h.locks
-	next, soon := pollInterval, pollInterval/10
+	soon, next := pollInterval/10, pollInterval
 	answers := l.pipeline(time.Now().Add(beatBound), errands)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, answer := range answers {
 		look, err := answer.StringSlice()
-		heard = heard || isHeard(err)
 		if err != nil || len(look) == 0 {
 			next = min(next, soon)
 			continue
@@ -129,5 +118,5 @@ func (h *heart) send(errands []errand) (next time.Duration, heard bool) {
 			next = min(next, soon)
 		}
 	}
-	return next, heard
+	return next
 }

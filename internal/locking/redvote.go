@@ -245,9 +245,10 @@ func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, tok
 // carries tells whether the server knows the hold's lock by this token or a higher one.
 func (h *Hold) carries(token int64) bool {
 	h.locks.mu.Lock()
-	known := h.grant.tenure.first
+	text := h.grant.tenure.token
 	h.locks.mu.Unlock()
-	return known >= token
+	known, err := tokenOf(text)
+	return err == nil && known >= token
 }
 
 // giveBack gives parts back, and waits for nodes that are slow as long as for any answer.
