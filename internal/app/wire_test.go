@@ -34,14 +34,17 @@ func TestWhatIsNoRequestIsAProblem(t *testing.T) {
 			"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n": "431 header_too_large",
 			"GET / HTTP/1.1\r\nHost: localhost\r\n" + strings.Repeat("X: y\r\n", 16<<10) + "\r\n": "431 header_too_large",
 			"GET /" + strings.Repeat("x", 64<<10) + " HTTP/1.1\r\nHost: localhost\r\n\r\n":        "431 header_too_large",
+
 			"GET / HTTP/1.1\r\n\r\n":                                   "400 invalid_request",
 			"GET / HTTP/1.1\r\nHost: localhost\r\nHost: b\r\n\r\n":     "400 invalid_request",
 			"GET / HTTP/1.1\r\nHost: a b\r\n\r\n":                      "400 invalid_request",
 			"GET / HTTP/1.1\r\nHost: localhost\r\nbad name: x\r\n\r\n": "400 invalid_request",
 			"GET / HTTP/1.1\r\nHost: localhost\r\nX: \x00\r\n\r\n":     "400 invalid_request",
 			"GET /v1/skus/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n":     "400 invalid_request",
+
 			"nonsense\r\n\r\n":     "400 invalid_request",
 			"\x16\x03\x01\r\n\r\n": "400 invalid_request",
+
 			"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n":                                                 "400 invalid_request",
 			"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab":                          "400 invalid_request",
 			"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n":                                           "501 unsupported_transfer_encoding",
