@@ -3,7 +3,6 @@ package app_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -53,23 +52,6 @@ func (l *load) countBeside(others *load) (accepted, reads int) {
 	accepted = l.runFor(l.Context(), besideWindow)[http.StatusCreated]
 	beside.Wait()
 	return accepted, reads
-}
-
-// get returns the status of an answer; 0 where there is none.
-func (c *caller) get(ctx context.Context, path string) int {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, nil)
-	if err != nil {
-		return 0
-	}
-	response, err := c.Do(request)
-	if err != nil {
-		return 0
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return 0
-	}
-	return response.StatusCode
 }
 
 // reserve writes live reservations of one unit each, as many as a stranger could make in time.

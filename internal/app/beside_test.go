@@ -37,7 +37,16 @@ func newCaller(t *testing.T, url string) *caller {
 
 // post returns the status of an answer; 0 where there is none.
 func (c *caller) post(ctx context.Context, path string, body []byte) int {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(body))
+	return c.ask(ctx, http.MethodPost, path, bytes.NewReader(body))
+}
+
+// get is post for what is read.
+func (c *caller) get(ctx context.Context, path string) int {
+	return c.ask(ctx, http.MethodGet, path, http.NoBody)
+}
+
+func (c *caller) ask(ctx context.Context, method, path string, body io.Reader) (status int) {
+	request, err := http.NewRequestWithContext(ctx, method, c.url+path, body)
 	if err != nil {
 		return 0
 	}
