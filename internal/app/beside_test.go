@@ -25,14 +25,15 @@ const (
 // caller sends one request after the other over a connection of its own.
 type caller struct {
 	*http.Client
-	url string
+	url   string
+	token string // that the caller shows; "" is none
 }
 
 func newCaller(t *testing.T, url string) *caller {
 	t.Helper()
 	transport := &http.Transport{MaxConnsPerHost: 1}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &caller{&http.Client{Transport: transport}, url}
+	return &caller{Client: &http.Client{Transport: transport}, url: url}
 }
 
 // post returns the status of an answer; 0 where there is none.
@@ -51,6 +52,9 @@ func (c *caller) ask(ctx context.Context, method, path string, body io.Reader) (
 		return 0
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	response, err := c.Do(request)
 	if err != nil {
 		return 0

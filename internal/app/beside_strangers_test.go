@@ -1,0 +1,229 @@
+package app_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"inventory/internal/access"
+	"inventory/internal/app"
+	"inventory/internal/stock"
+)
+
+// strangersAddress is where strangers come from: rates are by address. Linux has all of 127.0.0.0/8.
+const strangersAddress = "127.0.0.2"
+
+// guarded is a service that asks for tokens, and sells one SKU.
+type guarded struct {
+	*app.App
+	key    ed25519.PrivateKey
+	honest *load // buyers, each with a token of its own
+}
+
+func openGuarded(t *testing.T, config app.Config) *guarded {
+	t.Helper()
+	url, drop, err := postgresServer.CreateDatabase(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := drop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "tokens.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config.DatabaseURL, config.Lock, config.RedisURL = url, app.LockReentrant, redisServers[0].URL()
+	config.Access = access.Config{Tokens: access.TokenConfig{Algorithm: "EdDSA", KeyFile: file, Audience: "inventory"}}
+	a, err := app.Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	g := &guarded{App: a, key: private}
+	if _, _, err := a.Service().CreateSKU(t.Context(), stock.NewSKU{SKU: "bought", Stock: shopStock, Segments: shopSegments}); err != nil {
+		t.Fatal(err)
+	}
+	g.honest = newLoad(t, a, 8, func(ctx context.Context, c *caller, _, n int) int {
+		return c.post(ctx, "/v1/skus/bought/deductions", fmt.Appendf(nil, `{"order_id":"o-%d","quantity":1}`, n))
+	})
+	for who, c := range g.honest.callers {
+		c.token = g.token(t, fmt.Sprint("buyer-", who))
+	}
+	return g
+}
+
+// token returns a token of a buyer.
+func (g *guarded) token(t *testing.T, buyer string) string {
+	t.Helper()
+	text, err := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{
+		"sub": buyer, "aud": "inventory", "exp": time.Now().Add(time.Hour).Unix(),
+	}).SignedString(g.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// strangers returns a load from the strangers' address, of so many requests a second: each costs the sender something too,
+// on the same processors.
+func (g *guarded) strangers(t *testing.T, perSecond int, send func(ctx context.Context, c *caller, n int) int) *load {
+	t.Helper()
+	ticker := time.NewTicker(time.Second / time.Duration(perSecond))
+	t.Cleanup(ticker.Stop)
+	l := newLoad(t, g.App, 8, func(ctx context.Context, c *caller, _, n int) int {
+		select {
+		case <-ticker.C:
+			return send(ctx, c, n)
+		case <-ctx.Done():
+			return 0
+		}
+	})
+	for _, c := range l.callers {
+		c.Transport.(*http.Transport).DialContext = strangersDialer().DialContext
+	}
+	return l
+}
+
+func strangersDialer() *net.Dialer {
+	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(strangersAddress)}}
+}
+
+// TestBadTokensLeaveOthersTheirTurn lets strangers send tokens whose signatures are wrong, 1,000 a second. A signature costs
+// more than an order; who may still send one is decided before.
+func TestBadTokensLeaveOthersTheirTurn(t *testing.T) {
+	g := openGuarded(t, app.Config{AddressRateLimit: 20})
+	_, stranger, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := (&guarded{key: stranger}).token(t, "buyer-1")
+	refused := g.strangers(t, 1000, func(ctx context.Context, c *caller, _ int) int {
+		c.token = forged
+		return c.post(ctx, "/v1/skus/bought/deductions", []byte(`{"order_id":"forged","quantity":1}`))
+	})
+	if kept := g.honest.beside(refused); kept < 0.8 {
+		t.Errorf("kept %.2f of the rate", kept)
+	}
+}
+
+// TestListenersLeaveOthersTheirStream lets one token open as many streams as there are for all. Others still get theirs,
+// hear of sales, and buyers keep their rate.
+func TestListenersLeaveOthersTheirStream(t *testing.T) {
+	g := openGuarded(t, app.Config{})
+	greedy := g.token(t, "greedy")
+	taken := 0
+	for range 300 {
+		if response := g.listen(t, greedy); response.StatusCode == http.StatusOK {
+			go io.Copy(io.Discard, response.Body) //nolint:errcheck // until the test closes it
+			taken++
+		}
+	}
+	t.Logf("the greedy one has %d streams", taken)
+	for who := range 50 {
+		response := g.listen(t, g.token(t, fmt.Sprint("listener-", who)))
+		if response.StatusCode != http.StatusOK {
+			t.Fatalf("listener %d was told %d", who, response.StatusCode)
+		}
+		if who == 0 {
+			heard := make(chan error, 1)
+			go func() { heard <- hearsOf(response.Body, "event: sale") }()
+			defer func() {
+				if err := <-heard; err != nil {
+					t.Error("a listener heard of no sale:", err)
+				}
+			}()
+		}
+	}
+	again := g.strangers(t, 100, func(ctx context.Context, c *caller, _ int) int {
+		c.token = greedy
+		return c.get(ctx, "/v1/events") // refused, or else it would last
+	})
+	if kept := g.honest.beside(again); kept < 0.8 {
+		t.Errorf("kept %.2f of the rate", kept)
+	}
+}
+
+// listen opens a stream of events, which the test closes.
+func (g *guarded) listen(t *testing.T, token string) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.URL()+"/v1/events", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+// hearsOf reads a stream until it tells of something.
+func hearsOf(stream io.Reader, what string) error {
+	var told strings.Builder
+	buffer := make([]byte, 4096)
+	for !strings.Contains(told.String(), what) {
+		n, err := stream.Read(buffer)
+		if told.Write(buffer[:n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestConnectionsLeaveOthersTheirs lets strangers open connections and say little on them, 150 a second where there is room
+// for 100. Buyers keep their connections, their rate, and get in on new ones.
+func TestConnectionsLeaveOthersTheirs(t *testing.T) {
+	g := openGuarded(t, app.Config{MaxConnections: 100})
+	address := strings.TrimPrefix(g.URL(), "http://")
+	crowd := g.strangers(t, 150, func(ctx context.Context, _ *caller, n int) int {
+		conn, err := strangersDialer().DialContext(ctx, "tcp", address)
+		if err != nil {
+			return 0
+		}
+		t.Cleanup(func() { conn.Close() })
+		if _, err := io.WriteString(conn, "POST /v1/skus/bought/deductions HTTP/1.1\r\n"[:n%40]); err != nil {
+			return 0
+		}
+		return http.StatusOK // it stands
+	})
+	if kept := g.honest.beside(crowd); kept < 0.8 {
+		t.Errorf("kept %.2f of the rate", kept)
+	}
+	for who := range 20 {
+		late := newCaller(t, g.URL())
+		late.token = g.token(t, fmt.Sprint("late-", who))
+		if status := late.get(t.Context(), "/v1/skus/bought"); status != http.StatusOK {
+			t.Errorf("a new buyer was told %d", status)
+		}
+	}
+}
