@@ -245,10 +245,9 @@ func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, tok
 // carries tells whether the server knows the hold's lock by this token or a higher one.
 func (h *Hold) carries(token int64) bool {
 	h.locks.mu.Lock()
-	text := h.grant.tenure.token
+	known := h.grant.tenure.first
 	h.locks.mu.Unlock()
-	known, err := tokenOf(text)
-	return err == nil && known >= token
+	return known >= token
 }
 
 // giveBack gives parts back, and waits for nodes that are slow as long as for any answer.
