@@ -30,9 +30,10 @@ type asked struct {
 
 // askedPart is what it was told of one lock.
 type askedPart struct {
-	id       any  // of the holder, a string
-	reserves bool // tokens beyond the first
-	fresh    bool // not a re-entry
+	id       any   // of the holder, a string
+	token    int64 // of the grant that is re-entered, 0 for any
+	reserves bool  // tokens beyond the first
+	fresh    bool  // not a re-entry
 }
 
 // ask prepares a trip. What it says of bids is true under the number that it has.
@@ -61,7 +62,8 @@ func (l *Locks) ask(c *call, run []*part) *asked {
 		case p.bid != nil:
 			g := p.bid.grant
 			g.said = g.count()
-			to.id, count, token = g.tenure.id, g.said, g.tenure.first
+			to.id, to.token = g.tenure.id, g.tenure.first
+			count, token = g.said, to.token
 		case p.waiter != nil && len(l.books[p.lock.state].waiters) > 1 && p.times == 1:
 			to.id, to.fresh, spare = l.nameless(&q.attempt), true, reserve-1
 		default:
@@ -229,7 +231,7 @@ func (l *Locks) heard(c *call, run []*part, ask *asked, answer acquireAnswer, tr
 	case answer.code == codeBusy:
 		return n, answer.busy, nil
 	case answer.code == codeGone && bid != nil:
-		l.loseGrant(bid.grant)
+		l.refuted(bid.grant, ask.parts[n].token)
 		return n, -1, nil
 	case answer.code == codeCancelled && bid != nil:
 		return n, -1, nil // a later word about the grant came first

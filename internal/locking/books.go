@@ -243,6 +243,18 @@ func (l *Locks) lose(holds []*Hold) {
 	}
 }
 
+// refuted deals with the server's word that it knows no grant by this token. It tells whether the grant is lost by that:
+// it is not where the token has risen since, or is rising.
+func (l *Locks) refuted(g *grant, token int64) bool {
+	l.mu.Lock()
+	outrun := g.tenure.outrun(token)
+	l.mu.Unlock()
+	if !outrun {
+		l.loseGrant(g)
+	}
+	return !outrun
+}
+
 // loseGrant is lose for all holds of a grant that the server has no longer.
 func (l *Locks) loseGrant(g *grant) {
 	l.mu.Lock()

@@ -105,6 +105,10 @@ func (t *tenure) rises() {
 	t.raises++
 }
 
+// outrun tells whether a token that the server was asked by is no longer the one that it has, or may not be: that it
+// knows no such grant says nothing then. 0 was asked for any. l.mu is held.
+func (t *tenure) outrun(token int64) bool { return token != 0 && token != t.first }
+
 // risen notes what has become of it: 0 where that is not known. l.mu is held.
 func (t *tenure) risen(token int64) {
 	t.raises--

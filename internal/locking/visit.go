@@ -149,7 +149,8 @@ func (v *visit) ask() *asked {
 	if p.bid != nil {
 		g := p.bid.grant
 		g.said = g.count()
-		q.one[0].id, count, token = g.tenure.id, g.said, g.tenure.first
+		q.one[0] = askedPart{id: g.tenure.id, token: g.tenure.first}
+		count, token = g.said, g.tenure.first
 	} else {
 		if v.id == nil {
 			v.id = l.holder(c.who, q.attempt.number)
@@ -277,7 +278,7 @@ func (v *visit) answered(ask *asked, heard acquireAnswer, trusted time.Time) (pa
 		}
 		return heard.busy, nil
 	case heard.code == codeGone && bid != nil:
-		l.loseGrant(bid.grant)
+		l.refuted(bid.grant, ask.one[0].token)
 		return -1, nil
 	case heard.code == codeCancelled && bid != nil:
 		return -1, nil // a later word about the grant came first

@@ -81,7 +81,8 @@ const (
 // whether it did for all of them.
 func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) (heard, whole bool) {
 	start := time.Now()
-	answers := l.pipeline(start.Add(bound), l.renewals(grants, lease))
+	errands, tokens := l.renewals(grants, lease)
+	answers := l.pipeline(start.Add(bound), errands)
 	whole = true
 	for i, answer := range answers {
 		said, err := answer.Int64()
@@ -90,7 +91,7 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 		case err != nil || said == renewalOutdated: // a later word about the grant came first
 			whole = false
 		case said == renewalGone:
-			l.loseGrant(grants[i])
+			whole = l.refuted(grants[i], tokens[i]) && whole
 		default:
 			l.renewed(grants[i], start.Add(trust(lease)), wants)
 		}
@@ -105,16 +106,16 @@ func isHeard(err error) bool {
 	return err == nil || errors.As(err, &refused)
 }
 
-// renewals returns what the server is asked. Of a grant that has ended meanwhile it is asked too: that changes nothing,
+// renewals returns what the server is asked, and by which tokens. Of a grant that has ended meanwhile it is asked too: that changes nothing,
 // for no other has had its name.
-func (l *Locks) renewals(grants []*grant, lease time.Duration) []errand {
+func (l *Locks) renewals(grants []*grant, lease time.Duration) (errands []errand, tokens []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	errands := make([]errand, len(grants))
+	errands, tokens = make([]errand, len(grants)), make([]int64, len(grants))
 	for i, g := range grants {
-		errands[i] = g.lock.kind.renewal(g, lease)
+		errands[i], tokens[i] = g.lock.kind.renewal(g, lease), g.tenure.first
 	}
-	return errands
+	return errands, tokens
 }
 
 // renewed puts off the deadlines of the holds of a grant.
