@@ -30,7 +30,7 @@ func (b *before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 // Busy locks pass from owner to owner while a round of renewals is under way: the idle ones are renewed all the same.
 func TestRenewalsBesideHandovers(t *testing.T) {
 	each(t, func(w *world) {
-		rdb, ctx := w.client(), w.ctx()
+		rdb, ctx := w.client(), t.Context()
 		const busy, idle = 10, batch + 50
 		other := w.client()
 		l := w.locksOn(other)
@@ -63,7 +63,9 @@ func TestRenewalsBesideHandovers(t *testing.T) {
 		l.renew(l.due(), patience)
 		short := 0
 		for _, key := range keys {
-			if rdb.PTTL(ctx, key).Val() < 20*time.Second {
+			life, err := rdb.PTTL(t.Context(), key).Result()
+			w.ok(err)
+			if life < 20*time.Second {
 				short++
 			}
 		}
@@ -76,7 +78,7 @@ func TestRenewalsBesideHandovers(t *testing.T) {
 // The server refuses to renew some locks: the others are renewed all the same.
 func TestRenewalsBesideARefusal(t *testing.T) {
 	each(t, func(w *world) {
-		rdb, ctx := w.client(), w.ctx()
+		rdb, ctx := w.client(), t.Context()
 		l := w.locks()
 		var keys []string
 		for i := range batch + 50 {
@@ -94,7 +96,9 @@ func TestRenewalsBesideARefusal(t *testing.T) {
 			t.Error("all were renewed")
 		}
 		for _, key := range keys[len(strange):] {
-			if life := rdb.PTTL(ctx, key).Val(); life < 20*time.Second {
+			life, err := rdb.PTTL(t.Context(), key).Result()
+			w.ok(err)
+			if life < 20*time.Second {
 				t.Fatalf("%s lives for %s", key, life)
 			}
 		}
