@@ -20,7 +20,7 @@ const (
 	cleanupBound = 25 * time.Millisecond
 )
 
-// A call is one Lock or TryLock: of a Mutex, or of a MultiLock with all its parts.
+// A call is one Lock or TryLock: of a Mutex, or of a MultiLock with all its parts. It is used by one goroutine.
 type call struct {
 	ctx   context.Context // carries who
 	who   *owner
@@ -33,6 +33,8 @@ type call struct {
 	ordered bool // never wait backwards
 	taken   []*Hold
 	kept    time.Time // when the leases of taken began, at the earliest
+	last    time.Time // when that of the last one did
+	began   time.Time // when it was last tried to begin all of them anew
 	paused  bool      // it has waited
 }
 
@@ -52,15 +54,24 @@ func newCall(ctx context.Context, try bool, opts []LockOption) (*call, error) {
 // waited tells whether the wait has run out.
 func (c *call) waited(now time.Time) bool { return !c.until.IsZero() && !now.Before(c.until) }
 
+// begins notes that a trip begins, and with it the leases of what it takes.
+func (c *call) begins(start time.Time) {
+	if len(c.taken) == 0 {
+		c.kept = start
+	}
+	c.last = start
+}
+
 // A part is one lock that a call takes, as often as it was named.
 type part struct {
 	lock    *lock
 	times   int
-	tenant  *tenant
+	bid     *bid      // to the grant that the owner has already; nil where it has none
 	waiter  *waiter   // in the local line; nil where the owner holds the lock already
 	nextAsk time.Time // when to look at the server although this process holds the lock
 	holds   []*Hold
-	base    context.Context // of its holds, where that is not the caller's
+
+	spared func(*Hold) bool // whose end does not end its holds, though their contexts come from that
 
 	firstWaiter waiter // what waiter points at
 }
@@ -73,10 +84,6 @@ func (l *Locks) take(c *call, run []*part) error {
 		return err
 	}
 	defer l.calls.Done()
-	for _, p := range run {
-		p.tenant = l.tenant(p.lock, c.who)
-		defer l.retire(p.tenant)
-	}
 	err := l.takeAll(c, run)
 	if err == nil && c.ctx.Err() != nil { // granted too late: who has gone is not admitted
 		err = ended(c.ctx, nil)
@@ -87,7 +94,7 @@ func (l *Locks) take(c *call, run []*part) error {
 		for _, p := range run {
 			taken = append(taken, p.holds...)
 		}
-		_ = l.release(c.ctx, taken) // what fails here is repeated in the background
+		l.giveUp(taken)
 		l.observer.Failed(run[0].lock.kind.name(), time.Since(c.start), c.reasonOf(err))
 	}
 	return err
@@ -189,25 +196,15 @@ func (l *Locks) gather(c *call, run []*part) []*part {
 // next one will be busy at most; negative to try again at once.
 func (l *Locks) reach(c *call, run []*part) (n int, busy time.Duration, err error) {
 	run = l.gather(c, run)
-	for i, p := range run {
-		if err := p.tenant.begin(c.ctx, l.closing); err != nil {
-			l.endTrip(run[:i])
-			l.noLongerAsking(run[i:])
-			return 0, 0, err
-		}
-	}
 	defer l.endTrip(run)
 
 	ask := l.ask(c, run)
-	start := time.Now()
-	if len(c.taken) == 0 {
-		c.kept = start
-	}
-	trusted := start.Add(trust(c.leaseOr(l.lease)))
+	c.begins(ask.start)
+	trusted := ask.start.Add(trust(c.leaseOr(l.lease)))
 	ctx := c.ctx
 	if !c.until.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, latest(c.until, start.Add(grace)))
+		ctx, cancel = context.WithDeadline(ctx, latest(c.until, ask.start.Add(grace)))
 		defer cancel()
 	}
 	e := errand{script: acquireScript, call: ask.call}
@@ -236,28 +233,21 @@ func (l *Locks) reach(c *call, run []*part) (n int, busy time.Duration, err erro
 	return l.heard(c, run, ask, heard, trusted)
 }
 
-// endTrip gives back the turns of those who were on a trip.
+// endTrip lets the parts be handed the locks that they wait for, and ends the bids that have come to nothing.
 func (l *Locks) endTrip(run []*part) {
-	l.noLongerAsking(run)
-	for _, p := range run {
-		p.tenant.end()
-	}
-}
-
-// noLongerAsking lets the parts be handed the locks that they wait for.
-func (l *Locks) noLongerAsking(run []*part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range run {
 		if p.waiter != nil {
 			p.waiter.asking = false
 		}
+		l.withdraw(p)
 	}
 }
 
 // cancel makes sure that an attempt whose outcome is uncertain leaves nothing, whether it has arrived or
-// will arrive: the owner holds from now on what the books say, and a late copy meets a tombstone. The
-// caller has the turn of every tenant.
+// will arrive: what it would have taken anew is nobody's, of what it bids the server is told what is left, and a
+// late copy meets a tombstone.
 func (l *Locks) cancel(c *call, run []*part, ask *asked) {
 	if len(run) == 0 || ask.attempt.giveUp() {
 		return // it never went out
@@ -265,24 +255,23 @@ func (l *Locks) cancel(c *call, run []*part, ask *asked) {
 	lease := c.leaseOr(l.lease)
 	now := time.Now()
 	s := &settlement{
-		attempt:      l.attempt(),
 		tombstone:    ask.attempt.number,
 		tombstoneFor: 2 * lease,
 		until:        now.Add(2*lease + cancelPatience),
 	}
 	l.mu.Lock()
+	s.attempt = l.attempt()
 	for i, p := range run {
 		s.locks = append(s.locks, p.lock)
-		s.rows = append(s.rows, row{
-			id: ask.parts[len(ask.parts)-len(run)+i].id, count: p.tenant.live(), longest: p.tenant.longest(), place: placeStay,
-		})
+		left := row{id: ask.parts[len(ask.parts)-len(run)+i].id, place: placeStay}
+		if g := p.unbid(); g != nil {
+			left = g.row()
+			l.closeGrant(g)
+		}
+		s.rows = append(s.rows, left)
 	}
 	l.mu.Unlock()
-	cancelled := l.janitor.add(s)
-	select {
-	case <-cancelled:
-	case <-time.After(cleanupBound):
-	}
+	l.janitor.briefly(s)
 }
 
 func (c *call) leaseOr(watchdog time.Duration) time.Duration {

@@ -4,12 +4,13 @@
 -- ARGV  1 attempt (grows with every attempt of the process), 2 lease in ms, then for each lock:
 --         id of the holder, which begins with the process and a colon,
 --         place ('n' do not queue, 'q' queue if busy, 'Q' the same and we may be in the queue already),
---         tokens after the first to reserve, count to hold afterwards,
---         token of the hold that is re-entered ('' for none).
+--         tokens after the first to reserve at most, count to hold afterwards,
+--         token in the state of the grant that is re-entered (0 for any, '' for none).
 --       For one lock what comes after the id may be missing: 'n', 0, 1 and ''.
 -- Returns the token where it was asked for one lock and took it. Else
---         {code, ms until the busy lock may become free, token, token ...}: a token for each lock taken.
---   code  0 all taken   1 busy   2 the hold to re-enter is gone   3 this attempt is cancelled or outdated
+--         {code, ms until the busy lock may become free, token, token ...}: a token for each lock taken. A space and
+--         the number of those that are reserved may follow a token.
+--   code  0 all taken   1 busy   2 the grant to re-enter is gone   3 this attempt is cancelled or outdated
 --
 -- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute.
 -- The clock lives for 30 days after the last acquisition, a queue for 1 min after the last sign of anybody
@@ -19,21 +20,21 @@ local attempt, lease = ARGV[1], ARGV[2]
 
 local function grant(state, queue, id, place, reserved, count)
   if place == 'Q' then call('ZREM', queue, process_of(id)) end
-  local token = mint(KEYS[1], reserved)
+  local token, spare = mint(KEYS[1], reserved)
   call('HSET', state, id, count, 'seq', attempt, 'token', token)
   call('PEXPIRE', state, lease)
-  return token
+  return spare and token .. ' ' .. spare or token
 end
 
--- reenter sets the count of a lock that is held already, and returns a code and its token. That may be above
--- the one in the state, which is the first of those that were reserved.
+-- reenter sets the count of a lock that is held already, and returns a code and its token. The holder may have one
+-- above that in the state, which is the first of those that were reserved. The same id under another token is a late
+-- copy's: the grant was lost meanwhile.
 local function reenter(state, held, id, count, token)
-  if token ~= '' and tonumber(token) < tonumber(held[3]) then return 2 end
+  if token ~= '' and token ~= '0' and token ~= held[3] then return 2 end
   if tonumber(attempt) < tonumber(held[2]) then return 3 end
-  if token == '' then token = held[3] end
   call('HSET', state, id, count, 'seq', attempt)
   if call('PTTL', state) < tonumber(lease) then call('PEXPIRE', state, lease) end
-  return 0, token
+  return 0, held[3]
 end
 
 -- occupied deals with a lock that is not simply free. It returns a code, and the token or for how long the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -29,13 +30,17 @@ type asked struct {
 
 // askedPart is what it was told of one lock.
 type askedPart struct {
-	id    any   // of the holder, a string
-	spare int64 // tokens reserved beyond the first
-	fresh bool  // not a re-entry
+	id       any   // of the holder, a string
+	token    int64 // of the grant that is re-entered, 0 for any
+	reserves bool  // tokens beyond the first
+	fresh    bool  // not a re-entry
 }
 
-// ask prepares a trip. The caller has the turn of every tenant.
+// ask prepares a trip. What it says of bids is true under the number that it has.
 func (l *Locks) ask(c *call, run []*part) *asked {
+	listening := l.subscription.listening()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	q := &asked{start: time.Now()}
 	q.attempt.number = l.numbers.Add(1)
 	q.parts = q.one[:]
@@ -49,26 +54,30 @@ func (l *Locks) ask(c *call, run []*part) *asked {
 	}
 	q.call = append(q.call, &q.attempt, l.milliseconds(c.leaseOr(l.lease)))
 
-	listening := l.subscription.listening()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	fresh := any(nil)
 	for i, p := range run {
 		to := &q.parts[i]
-		to.id = p.tenant.arg
-		token := any("")
-		if g := p.tenant.grant; g != nil {
-			to.id, token = g.tenure.id, g.token
-		} else {
-			to.fresh = true
-			if b := l.books[p.lock.state]; p.waiter != nil && len(b.waiters) > 1 && p.times == 1 {
-				to.id, to.spare = l.nameless(&q.attempt), reserve-1
+		spare, count, token := 0, p.times, any("")
+		switch {
+		case p.bid != nil:
+			g := p.bid.grant
+			g.said = g.count()
+			to.id, to.token = g.tenure.id, g.tenure.first
+			count, token = g.said, to.token
+		case p.waiter != nil && len(l.books[p.lock.state].waiters) > 1 && p.times == 1:
+			to.id, to.fresh, spare = l.nameless(&q.attempt), true, reserve-1
+		default:
+			if fresh == nil {
+				fresh = l.holder(c.who, q.attempt.number)
 			}
+			to.id, to.fresh = fresh, true
 		}
-		q.call = append(q.call, to.id, l.placeOf(p, listening && !c.try), to.spare, p.tenant.live()+p.times, token)
+		to.reserves = spare > 0
+		q.call = append(q.call, to.id, l.placeOf(p, listening && !c.try), spare, count, token)
 	}
 	if to := &q.parts[0]; len(run) == 1 && to.fresh && run[0].times == 1 {
 		q.call = q.call[:len(q.call)-2] // what the script takes for granted
-		if to.spare == 0 {
+		if !to.reserves {
 			q.call = q.call[:len(q.call)-1]
 		}
 	}
@@ -78,6 +87,19 @@ func (l *Locks) ask(c *call, run []*part) *asked {
 // anyFresh tells whether a lock may be taken that its owner does not hold already.
 func (q *asked) anyFresh() bool {
 	return slices.ContainsFunc(q.parts, func(p askedPart) bool { return p.fresh })
+}
+
+// holder returns the id of a holder at the server: of one grant to an owner, and no other before or after it.
+func (l *Locks) holder(who *owner, number int64) string {
+	return l.process + ":" + who.id + ":" + strconv.FormatInt(number, 10)
+}
+
+// ownerOf returns the owner of a holder's id: the process, a colon, and who of it.
+func ownerOf(id string) string {
+	if first, last := strings.IndexByte(id, ':'), strings.LastIndexByte(id, ':'); first < last {
+		return id[:last]
+	}
+	return id
 }
 
 // nameless returns the id of a holder for as long as the lock passes from owner to owner inside this
@@ -147,6 +169,18 @@ func readAcquire(answer any, n int) (acquireAnswer, error) {
 	return a, nil
 }
 
+// tokensOf reads a token, and how many after it are reserved: what a script that grants answers.
+func tokensOf(text string) (token, spare int64, err error) {
+	first, rest, more := strings.Cut(text, " ")
+	if token, err = tokenOf(first); err != nil || !more {
+		return token, 0, err
+	}
+	if spare, err = strconv.ParseInt(rest, 10, 64); err != nil || spare < 0 || spare >= reserve {
+		return 0, 0, strange(text)
+	}
+	return token, spare, nil
+}
+
 // tokenOf reads a token.
 func tokenOf(text string) (int64, error) {
 	token, err := strconv.ParseInt(text, 10, 64)
@@ -162,78 +196,65 @@ func strange(answer any) error {
 
 // heard puts an answer into the books.
 func (l *Locks) heard(c *call, run []*part, ask *asked, answer acquireAnswer, trusted time.Time) (n int, busy time.Duration, err error) {
-	var few [4]int64
-	tokens := few[:0]
-	for _, text := range answer.tokens {
-		token, err := tokenOf(text)
+	var few [4]*tenure
+	tenures := few[:0]
+	resent := ask.attempt.sent.Load() > 1
+	for i, text := range answer.tokens {
+		token, spare, err := tokensOf(text)
 		if err != nil {
 			l.cancel(c, run, ask)
 			return 0, 0, failed("acquire", run[0].lock.name, err)
 		}
-		tokens = append(tokens, token)
-	}
-	resent := ask.attempt.sent.Load() > 1
-	for i, p := range run[:len(tokens)] {
+		lease := c.leaseOr(l.lease)
 		t := &tenure{
-			id: ask.parts[i].id, token: answer.tokens[i], lease: c.leaseOr(l.lease),
-			next: tokens[i] + 1, last: tokens[i] + ask.parts[i].spare, script: ask.start, since: ask.start,
+			id: ask.parts[i].id, first: token, lease: lease, life: lease,
+			next: token + 1, last: token + spare, script: ask.start, since: ask.start,
 		}
 		if resent && ask.parts[i].fresh { // a late copy of a re-entry finds nothing to re-enter
 			t.ghost = ask.attempt.number
 		}
-		l.granted(c, p, tokens[i], t, trusted)
+		tenures = append(tenures, t)
 	}
+	for i, t := range tenures {
+		l.granted(c, run[i], t, trusted)
+	}
+	n = len(tenures)
 	if answer.code == codeTaken {
-		return len(tokens), -1, nil // what is left of the run was not asked for
+		return n, -1, nil // what is left of the run was not asked for
 	}
-	if resent || answer.code == codeCancelled {
-		l.cancel(c, run[len(tokens):], ask) // a copy may still take what was busy
+	bid := run[n].bid
+	if resent || answer.code == codeCancelled && bid == nil {
+		l.cancel(c, run[n:], ask) // a copy may still take what was busy
 	}
-	l.unreached(run, len(tokens)+1)
-	switch answer.code {
-	case codeBusy:
-		return len(tokens), answer.busy, nil
-	case codeGone:
-		l.mu.Lock()
-		g := run[len(tokens)].tenant.grant
-		l.mu.Unlock()
-		if g != nil {
-			l.loseGrant(g)
-		}
-		return len(tokens), -1, nil
+	l.unreached(run, n+1)
+	switch {
+	case answer.code == codeBusy:
+		return n, answer.busy, nil
+	case answer.code == codeGone && bid != nil:
+		l.refuted(bid.grant, ask.parts[n].token)
+		return n, -1, nil
+	case answer.code == codeCancelled && bid != nil:
+		return n, -1, nil // a later word about the grant came first
 	default:
-		return len(tokens), 0, fmt.Errorf("locking: acquire %q: the attempt was cancelled", run[0].lock.name)
+		return n, 0, fmt.Errorf("locking: acquire %q: the attempt was cancelled", run[0].lock.name)
 	}
 }
 
-// granted makes the holds of a lock that the server has granted.
-func (l *Locks) granted(c *call, p *part, token int64, t *tenure, trusted time.Time) {
+// granted puts a lock into the books that the server has granted.
+func (l *Locks) granted(c *call, p *part, t *tenure, trusted time.Time) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	b := l.bookOf(p.lock)
-	if p.waiter != nil {
+	if w := p.waiter; w != nil {
 		b.queued = false // the script took us out of the queue
-		w := p.waiter
 		p.waiter = nil
 		l.remove(p.lock, w)
 	}
-	g := p.tenant.grant
-	if g == nil || g.token != token {
-		g = &grant{lock: p.lock, who: c.who, token: token, tenure: t}
-		p.tenant.grant = g
-	}
-	b.tenure = g.tenure
-	l.holdAll(c, p, g, trusted)
+	over := l.admit(c, p, t, trusted)
+	b = l.bookOf(p.lock)
+	b.tenure = p.holds[0].grant.tenure
 	l.reenter(b, c.who)
-}
-
-// holdAll makes as many holds as the part wants. l.mu is held.
-func (l *Locks) holdAll(c *call, p *part, g *grant, trusted time.Time) {
-	for range p.times {
-		h := l.newHold(c, p, g, trusted)
-		p.holds = append(p.holds, h)
-		c.taken = append(c.taken, h)
-	}
+	l.mu.Unlock()
+	l.lose(over)
 }
 
 // unreached notes that the script stopped before these parts, and has not queued for them.

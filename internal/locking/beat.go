@@ -63,9 +63,18 @@ func (h *heart) run() {
 func (h *heart) beat() (waiting bool, next time.Duration) {
 	next = pollInterval
 	errands := h.errands()
-	for some := range slices.Chunk(errands, batch) {
-		next = min(next, h.send(some))
-	}
+	var mu sync.Mutex
+	together(byNode(h.locks, errands, errand.key), func(mine []errand) {
+		for some := range slices.Chunk(mine, batch) {
+			again, heard := h.send(some)
+			mu.Lock()
+			next = min(next, again)
+			mu.Unlock()
+			if !heard {
+				return // to wait for each batch of a node that stands still would let those at the others die
+			}
+		}
+	})
 	return len(errands) > 0, next
 }
 
@@ -97,15 +106,17 @@ func (h *heart) errands() []errand {
 }
 
 // send brings heartbeats to the server, and lets those look again for whom it makes sense. It returns when
-// to beat again at the latest: soon, when the server did not answer or somebody has been woken.
-func (h *heart) send(errands []errand) time.Duration {
+// to beat again at the latest: soon, when the server did not answer or somebody has been woken; and whether it answered
+// at all.
+func (h *heart) send(errands []errand) (next time.Duration, heard bool) {
 	l := h.locks
-	soon, next := pollInterval/10, pollInterval
+	next, soon := pollInterval, pollInterval/10
 	answers := l.pipeline(time.Now().Add(beatBound), errands)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, answer := range answers {
 		look, err := answer.StringSlice()
+		heard = heard || isHeard(err)
 		if err != nil || len(look) == 0 {
 			next = min(next, soon)
 			continue
@@ -118,5 +129,5 @@ func (h *heart) send(errands []errand) time.Duration {
 			next = min(next, soon)
 		}
 	}
-	return next
+	return next, heard
 }

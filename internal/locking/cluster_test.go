@@ -347,6 +347,11 @@ func clusterMigration(w *clustered) {
 	}
 
 	h := w.must(m.Lock(ctx))
+	beside := map[string]*Hold{ // in the same slot
+		"fair":  w.must(a.FairMutex(w.name).Lock(ctx)),
+		"write": w.must(a.RWMutex(w.name).Writer().Lock(ctx)),
+		"read":  w.must(a.RWMutex("read", Group(w.name)).Reader().Lock(ctx)),
+	}
 	admitted := make(chan *Hold, 1)
 	go func() {
 		got, err := other.Lock(ctx)
@@ -359,6 +364,12 @@ func clusterMigration(w *clustered) {
 	w.ok(w.cluster.MigrateSlot(ctx, w.slot(m), next(), func() { time.Sleep(2 * lease) })) // renewed meanwhile
 	w.ok(h.Context().Err())
 	w.ok(h.Unlock(ctx))
+	for kind, h := range beside {
+		if err := h.Context().Err(); err != nil {
+			w.t.Errorf("%s: %v", kind, context.Cause(h.Context()))
+		}
+		w.ok(h.Unlock(ctx))
+	}
 	second := <-admitted
 	if second == nil || second.Token() <= h.Token() {
 		w.t.Fatal("the other one was not admitted with a higher token")

@@ -118,7 +118,7 @@ func TestFifoCycle(t *testing.T) {
 			h := w.must(f.Lock(ctx))
 			state, err := rdb.HGetAll(ctx, f.state).Result()
 			w.ok(err)
-			if state[h.Owner()] != "1" || state["token"] != fmt.Sprint(h.Token()) || len(state) != 3 {
+			if state[h.holder()] != "1" || state["token"] != fmt.Sprint(h.Token()) || len(state) != 3 {
 				t.Errorf("state %v of owner %s", state, h.Owner())
 			}
 			if ttl := rdb.PTTL(ctx, f.state).Val(); ttl < 29*time.Second || ttl > 30*time.Second {
@@ -183,7 +183,7 @@ func TestFifoParallelReentry(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if count := rdb.HGet(ctx, f.state, outer.Owner()).Val(); count != "1" {
+		if count := rdb.HGet(ctx, f.state, outer.holder()).Val(); count != "1" {
 			t.Errorf("count %s", count)
 		}
 		w.ok(outer.Unlock(ctx))
@@ -699,4 +699,25 @@ func TestFifoCommands(t *testing.T) {
 	if per := float64(commands) / (clients * rounds); per > 4 {
 		t.Errorf("%.2f commands for an acquisition", per)
 	}
+}
+
+// A process waits for many locks of a server that stands still. Its heart spends one time-out on that and not one for
+// each batch: waiters at other nodes would be taken for dead meanwhile.
+func TestHeartBesideASilentServer(t *testing.T) {
+	t.Parallel()
+	w, server := private(t)
+	l := w.locks()
+	l.mu.Lock()
+	for i := range 4 * batch {
+		f := l.FairMutex(fmt.Sprint(w.name, i)).fifo
+		l.tickets.add(&ticket{number: fmt.Sprint(i), fifo: f, queued: true, waiter: waiter{who: &owner{}}})
+	}
+	l.mu.Unlock()
+	w.ok(server.Pause())
+	start := time.Now()
+	l.heart.beat()
+	if took := time.Since(start); took > beatBound+beatBound/2 {
+		t.Errorf("it took %s", took)
+	}
+	w.ok(server.Resume())
 }

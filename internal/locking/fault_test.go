@@ -211,7 +211,7 @@ func TestReplayedScripts(t *testing.T) {
 		}
 		count := func(want string) {
 			t.Helper()
-			if got := rdb.HGet(ctx, m.state, outer.Owner()).Val(); got != want {
+			if got := rdb.HGet(ctx, m.state, outer.holder()).Val(); got != want {
 				t.Errorf("count %q, want %q", got, want)
 			}
 		}
@@ -235,7 +235,7 @@ func TestReplayedScripts(t *testing.T) {
 		for _, args := range tapArgs(tap, releaseScript) {
 			w.late(rdb, args)
 		}
-		if got := rdb.HGet(ctx, m.state, again.Owner()).Val(); got != "1" {
+		if got := rdb.HGet(ctx, m.state, again.holder()).Val(); got != "1" {
 			t.Errorf("an old release has changed the count to %q", got)
 		}
 		w.ok(again.Unlock(ctx))
@@ -556,18 +556,19 @@ func TestLateRenewal(t *testing.T) {
 		old := w.must(m.Lock(ctx))
 		w.ok(old.Unlock(ctx))
 		h := w.must(m.Lock(ctx, Lease(5*time.Second)))
-		for token, want := range map[int64]int64{old.Token(): 0, h.Token(): 1} {
-			call := append(renewScript.newCall(1, 3), m.state, h.Owner(), token, 2000)
+		renew := func(of *Hold, lease, want int64) {
+			t.Helper()
+			call := append(renewScript.newCall(1, 4), m.state, of.holder(), l.attempt().number, lease, of.Token())
 			if held, err := l.eval(ctx, renewScript, &attempt{}, call); held != want || err != nil {
-				t.Errorf("renewal by token %d: %v (%v)", token, held, err)
+				t.Errorf("renewal of token %d: %v (%v)", of.Token(), held, err)
 			}
 		}
+		renew(old, 2000, renewalGone)
+		renew(h, 2000, renewalDone)
 		if left := rdb.PTTL(ctx, m.state).Val(); left < 3*time.Second {
 			t.Errorf("a renewal has brought the expiry nearer: %s", left)
 		}
-		if answer, err := l.eval(ctx, renewScript, &attempt{}, append(renewScript.newCall(1, 3), m.state, h.Owner(), old.Token(), 3600_000)); err != nil || answer != int64(0) {
-			t.Errorf("answer %v (%v)", answer, err)
-		}
+		renew(old, 3600_000, renewalGone)
 		if left := rdb.PTTL(ctx, m.state).Val(); left > 5*time.Second {
 			t.Errorf("a late renewal has extended the lock to %s", left)
 		}
@@ -646,15 +647,24 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		}
 		seq, err := strconv.Atoi(before["seq"])
 		w.ok(err)
-		if got := run(renewScript, []string{m.state}, "P:else", before["token"], 60000); got != int64(0) {
+		if got := run(renewScript, []string{m.state}, "P:else", seq+1, 60000, 0); got != int64(renewalGone) {
 			t.Errorf("a stranger renews: %v", got)
 		}
-		if got := run(renewScript, []string{m.state}, h.Owner(), "1", 60000); got != int64(0) {
+		if got := run(renewScript, []string{m.state}, h.Owner()+":0", seq+1, 60000, 0); got != int64(renewalGone) {
 			t.Errorf("an old grant renews: %v", got)
 		}
+		if got := run(renewScript, []string{m.state}, h.holder(), seq+1, 60000, 1); got != int64(renewalGone) {
+			t.Errorf("a lost grant renews what a late copy took: %v", got)
+		}
+		if got := run(renewScript, []string{m.state}, h.holder(), seq-1, 60000, before["token"]); got != int64(renewalOutdated) {
+			t.Errorf("an outdated renewal: %v", got)
+		}
 		acquire := []string{m.place.clock(), m.tombstone(1).(string), m.state, m.queue}
-		if got := run(acquireScript, acquire, seq+1, 60000, h.Owner(), placeNone, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+		if got := run(acquireScript, acquire, seq+1, 60000, h.Owner()+":0", placeNone, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
 			t.Errorf("an old hold is re-entered: %v", got)
+		}
+		if got := run(acquireScript, acquire, seq+1, 60000, h.holder(), placeNone, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+			t.Errorf("a lost hold re-enters what a late copy took: %v", got)
 		}
 		if got := run(acquireScript, acquire, seq+1, 60000, "P:else", placeQueue, 0, 2, before["token"]); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
 			t.Errorf("a stranger's hold is re-entered: %v", got)
@@ -663,7 +673,7 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		if got := run(handoverScript, handover, "P", seq+1, 60000, "P:else", "P:next", 0, yieldNever); got != int64(handoverNotOurs) {
 			t.Errorf("a stranger hands over: %v", got)
 		}
-		if got := run(handoverScript, handover, "P", seq, 60000, h.Owner(), "P:next", 0, yieldNever); got != int64(handoverOutdated) {
+		if got := run(handoverScript, handover, "P", seq, 60000, h.holder(), "P:next", 0, yieldNever); got != int64(handoverOutdated) {
 			t.Errorf("an outdated handover: %v", got)
 		}
 		if got := run(tokenScript, []string{m.place.clock(), m.state}, "P", 0, "P:else", 1); got != int64(0) {

@@ -15,9 +15,11 @@ const (
 // apart: the writing side is the lock's state, the reading side its readers.
 type fifo struct {
 	lock
-	side  string
-	wakes string   // the key that names the lock in wake-ups
-	keys  []string // as fifo.lua wants them, after the tombstone
+	side   string
+	wakes  string   // the key that names the lock in wake-ups
+	other  string   // the state of the other side; empty where there is none
+	counts string   // the key of what the readers have
+	keys   []string // as fifo.lua wants them, after the tombstone
 }
 
 // fifoAt returns a side of the first-come lock of a name.
@@ -26,16 +28,20 @@ func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	where := placeOf(o.group, name)
-	f := &fifo{side: sideWrite, wakes: where.key(role, name)}
+	where, to := placeOf(o.group, name), tailOf(o.group, name)
+	f := &fifo{side: sideWrite, wakes: where.key(role, to)}
 	for _, part := range []string{"", roleReaders, roleCounts, roleWriting, roleReading, roleBeats, rolePulse} {
-		f.keys = append(f.keys, where.key(role+part, name))
+		f.keys = append(f.keys, where.key(role+part, to))
 	}
-	f.lock = l.lockAt(fifoKind{f, is}, where, name, role, role+roleWriting)
-	if is == KindRead {
+	f.counts = where.key(role+roleCounts, to)
+	f.lock = l.lockAt(fifoKind{f, is}, where, to, role, role+roleWriting)
+	switch is {
+	case KindWrite:
+		f.other = where.key(role+roleReaders, to)
+	case KindRead:
 		f.side = sideRead
-		f.state = where.key(role+roleReaders, name)
-		f.queue = where.key(role+roleReading, name)
+		f.other, f.state = f.state, where.key(role+roleReaders, to)
+		f.queue = where.key(role+roleReading, to)
 		f.order += "\x00r" // after the writing side of the same lock, and before every other lock
 	}
 	return f
@@ -50,6 +56,14 @@ func (f *fifo) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 // to somebody who waits.
 func (f *fifo) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return f.acquire(ctx, true, opts)
+}
+
+// beside returns the holder that the server knows an owner by on the other side, or nothing. l.mu is held.
+func (f *fifo) beside(who *owner) any {
+	if g := f.locks.grantOf(f.other, who); g != nil {
+		return g.tenure.id
+	}
+	return ""
 }
 
 // keysOf returns the keys of a script. Where it needs no tombstone, the clock stands for it.
@@ -81,13 +95,17 @@ type fifoKind struct {
 func (k fifoKind) name() Kind { return k.is }
 
 func (k fifoKind) renewal(g *grant, lease time.Duration) errand {
-	call := k.newCall(fifoRenewScript, 0, 4)
-	return errand{script: fifoRenewScript, call: append(call, k.side, g.tenure.id, g.tenure.token, lease.Milliseconds())}
+	if k.side == sideWrite {
+		return renewing(g, lease)
+	}
+	call := append(fifoRenewScript.newCall(2, 4), k.state, k.counts, g.tenure.id, k.locks.numbers.Add(1),
+		lease.Milliseconds(), g.tenure.first)
+	return errand{script: fifoRenewScript, call: call}
 }
 
 func (k fifoKind) raising(g *grant, n int64) errand {
-	call := k.newMintingCall(fifoTokenScript, 0, 5)
-	return errand{script: fifoTokenScript, call: append(call, k.locks.boxed, "0", k.side, g.tenure.id, n)}
+	call := k.newMintingCall(fifoTokenScript, 0, 6)
+	return errand{script: fifoTokenScript, call: append(call, k.locks.boxed, "0", k.side, g.tenure.id, n, k.beside(g.who))}
 }
 
 // settling has the ticket of a waiter that leaves as the place of the row.
@@ -112,15 +130,13 @@ func (k fifoKind) take(c *call, run []*part) error {
 	}
 	defer l.calls.Done()
 	v := &visit{locks: l, fifo: k.fifo, call: c, part: run[0]}
-	v.part.tenant = l.tenant(v.part.lock, c.who)
-	defer l.retire(v.part.tenant)
 	err := v.seek()
 	if err == nil && c.ctx.Err() != nil { // granted too late: who has gone is not admitted
 		err = ended(c.ctx, nil)
 	}
 	v.leave()
 	if err != nil {
-		_ = l.release(c.ctx, v.part.holds) // what fails here is repeated in the background
+		l.giveUp(v.part.holds)
 		l.observer.Failed(k.is, time.Since(c.start), c.reasonOf(err))
 	}
 	return err

@@ -3,16 +3,17 @@
 -- KEYS  see fifo.lua, and 9 clock of the bucket
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 side ('write', 'read'),
 --       4 id of the holder, 5 lease in ms, 6 count to hold afterwards,
---       7 token of the hold that is re-entered ('' for none), 8 ticket of the waiter ('' for none),
---       9 place ('n' do not queue, 'q' queue if busy, or show that we still wait)
+--       7 token of the grant that is re-entered (0 for any, '' for none), 8 ticket of the waiter ('' for none),
+--       9 place ('n' do not queue, 'q' queue if busy, or show that we still wait),
+--       10 id of the same owner on the other side ('' for none)
 -- Returns the token, or {code, ms until it makes sense to look again if nobody wakes us}
---   code  1 busy   2 the hold to re-enter is gone   3 this attempt is cancelled or outdated
+--   code  1 busy   2 the grant to re-enter is gone   3 this attempt is cancelled or outdated
 --         4 the owner reads, and would wait for itself to stop
 --
 -- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute.
 local process, attempt = ARGV[1], ARGV[2]
 local side, id, lease, count, token = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
-local waiter, place, clock = process .. ':' .. ARGV[8], ARGV[9], KEYS[9]
+local waiter, place, other, clock = process .. ':' .. ARGV[8], ARGV[9], ARGV[10] or '', KEYS[9]
 local never = 60000
 
 local function write()
@@ -34,9 +35,10 @@ local function read(last, expiry, theirs)
   return 0, 0, theirs or phase
 end
 
--- again returns what stands against a re-entry: the last attempt of the hold, or its token.
+-- again returns what stands against a re-entry: another token under the same id, which is a late copy's, or a later
+-- attempt.
 local function again(seq, theirs)
-  if token ~= '' and token ~= theirs then return 2 end
+  if token ~= '' and token ~= '0' and token ~= theirs then return 2 end
   if tonumber(attempt) < tonumber(seq) then return 3 end
 end
 
@@ -116,12 +118,13 @@ end
 
 -- take returns a code, when to look again and the token.
 local function take()
-  local held = call('HMGET', state, 'seq', 'token', id)
+  local held = call('HMGET', state, 'seq', 'token', side == 'write' and id or other)
+  local reader = side == 'read' and id or other
   if held[2] and not held[3] and token == '' then return busy(call('PTTL', state)) end
   if side == 'write' and held[3] then return rewrite(held) end
   local last = read_until()
-  local expiry = last and tonumber(call('ZSCORE', readers, id) or 0) or 0
-  local record = expiry > now and call('HGET', counts, id)
+  local expiry = last and tonumber(call('ZSCORE', readers, reader) or 0) or 0
+  local record = expiry > now and call('HGET', counts, reader)
   if side == 'read' and record then return reread(record, expiry, last) end
   if token ~= '' then return 2, 0 end
   if side == 'read' and held[3] then return read(last, now + lease) end

@@ -5,6 +5,8 @@
 -- Returns when to beat again at the latest, in ms: when the lock expires, or soon where somebody is about
 -- to enter. Then the tickets of those that may enter, and of those that do not stand in the queue any more.
 local look = {'1000'}
+-- First, for a script that has written is given memory.
+for _, key in ipairs({writing, reading, beats}) do call('PEXPIRE', key, queue_life) end
 for i = 2, #ARGV do
   local waiter = ARGV[1] .. ':' .. ARGV[i]
   if call('ZSCORE', beats, waiter) then
@@ -13,7 +15,6 @@ for i = 2, #ARGV do
     look[#look + 1] = ARGV[i]
   end
 end
-for _, key in ipairs({writing, reading, beats}) do call('PEXPIRE', key, queue_life) end
 if call('EXISTS', beats) == 0 then return look end
 
 if bury() then wake() end

@@ -17,9 +17,11 @@
 //	fh  rwh   zset    waiter -> deadline of its heartbeat                             1 min
 //	fp  rwp   string  when the lock was talked about, when the dead may be dropped    1 min
 //
-// A waiter is PROCESS:TICKET. Both queues draw their scores from one sequence, the highest of the last one + 1
-// and the server's time in microseconds: together they are one queue, in which the first writer is found
-// without a look at the readers. A wake-up is "TICKET STATE-KEY" on the channel of the process.
+// Writers and readers are holders as those of a Mutex are: each grant has a name of its own, and an owner that has both
+// sides has two. So whoever asks tells what its owner is called on the other side. A waiter is PROCESS:TICKET. Both
+// queues draw their scores from one sequence, the highest of the last one + 1 and the server's time in microseconds:
+// together they are one queue, in which the first writer is found without a look at the readers. A wake-up is "TICKET
+// STATE-KEY" on the channel of the process.
 //
 // # States of a FairMutex, and of the writing side
 //
@@ -61,7 +63,12 @@
 //
 // A phase is a time of reading without a break. It begins when a reader enters a lock without readers, also
 // when that is the writer itself, and has one token, minted then: it is above that of the writer before it
-// and below that of the next. Each reader keeps the token that it came with.
+// and below that of the next. Each reader keeps the token that it came with. Where TokenAbove raises a writer that reads
+// as well, its phase and its reading hold rise above it.
+//
+// A reader that its owner took under the writer's context, or under one made of that, goes on when the writer is
+// unlocked: its context ends as the other one does, but not by that. Then it follows what the writer's Lock was
+// called with.
 //
 // Each reader has an expiry of its own. It is what its own renewals and releases change, and nobody else's. The
 // keys live as long as the last one; readers whose time is over are forgotten by whoever comes next, at most
@@ -81,7 +88,8 @@
 // # Failures of first-come locks
 //
 // A waiter dies. Its deadline passes, and whoever finds it in its way, or beats next, drops it and wakes the
-// next. A waiter whose process was stopped for longer queues again, behind the others.
+// next. A waiter whose process was stopped for longer queues again, behind the others. One that gives up is taken out
+// of the queue as soon as the server answers, however long that takes.
 //
 // The server stands still. When it goes on all deadlines have passed, but nobody is dead. If nobody has talked
 // about the lock for 2 s, nobody is dropped for 3 s. The time of a talk is what its script has read, for the
@@ -90,7 +98,7 @@
 // The server's clock steps. Scores never fall. A step forward looks like a pause; after a step back, deadlines
 // and the pause for the dead are cut to what they can be at most. Expiries are as wrong as a TTL would be.
 //
-// The answer to a waiter's attempt is lost. It keeps its place and asks again: if it was granted, the next
-// attempt is told so, with the same token. The lost one gets a tombstone. When the waiter gives up after that,
-// it also says how often its owner holds the lock, in the same script as it leaves the queue.
+// The answer to a waiter's attempt is lost. It keeps its place and asks again, for the same grant: if the lost attempt
+// was granted, the next is told so, with the same token. The lost one gets a tombstone. When the waiter gives up after
+// that, it also says that nobody has that grant, in the same script as it leaves the queue.
 package locking

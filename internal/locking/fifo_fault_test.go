@@ -440,13 +440,13 @@ func TestRWReadersAreRenewedUnderTheirOwnTokens(t *testing.T) {
 		}
 		soon := float64(time.Now().Add(10 * time.Second).UnixMilli())
 		for _, h := range holds {
-			w.ok(rdb.ZAddXX(ctx, m.reader.state, redis.Z{Score: soon, Member: h.Owner()}).Err())
+			w.ok(rdb.ZAddXX(ctx, m.reader.state, redis.Z{Score: soon, Member: h.holder()}).Err())
 		}
 		if !l.renew(l.due(), patience) {
 			t.Error("no answer")
 		}
 		for _, h := range holds {
-			if expiry := rdb.ZScore(ctx, m.reader.state, h.Owner()).Val(); expiry <= soon {
+			if expiry := rdb.ZScore(ctx, m.reader.state, h.holder()).Val(); expiry <= soon {
 				t.Errorf("the reader with token %d expires at %.0f, which was to be put off from %.0f", h.Token(), expiry, soon)
 			}
 			w.ok(h.Context().Err())

@@ -44,7 +44,7 @@ func readState(texts []string) (State, error) {
 		if err != nil {
 			return State{}, err
 		}
-		h := Holder{Owner: rest[1], Count: count, Read: rest[0] == sideRead, Remaining: time.Duration(left) * time.Millisecond}
+		h := Holder{Owner: ownerOf(rest[1]), Count: count, Read: rest[0] == sideRead, Remaining: time.Duration(left) * time.Millisecond}
 		s.Holders = append(s.Holders, h)
 		s.Remaining = max(s.Remaining, h.Remaining)
 	}

@@ -1,22 +1,21 @@
--- fifo_renew puts off the expiry of one hold that is still there under the same token, and never brings
--- it nearer. Other readers have their own.
+-- fifo_renew puts off the expiry of one reader that is still there, and never brings it nearer. Other readers have
+-- their own. A writer is renewed by renew.
 --
--- KEYS  see fifo.lua; there is no tombstone
--- ARGV  1 side ('write', 'read'), 2 id of the holder, 3 token, 4 lease in ms
--- Returns 1 when it is still held, 0 when it is lost.
-local side, id, token, lease = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+-- KEYS  1 readers, 2 counts, see fifo.lua: no others, for while a slot moves one that does not exist has it refused
+-- ARGV  1 id of the holder, 2 number (grows with every attempt of the process), 3 lease in ms, 4 its token (0 for any)
+-- Returns as renew.
+local readers, counts, id, lease = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[3])
+local call = redis.call
+local time = call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-if side == 'write' then
-  local held = call('HMGET', state, 'token', id)
-  if held[1] ~= token or not held[2] then return 0 end
-  call('PEXPIRE', state, lease, 'GT')
-  return 1
-end
 local expiry = tonumber(call('ZSCORE', readers, id) or 0)
-if expiry <= now or string.match(call('HGET', counts, id) or '', '(%S*)$') ~= token then return 0 end
-if expiry < now + lease then call('ZADD', readers, now + lease, id) end
--- Also where the moment of the expiry needs no change, since the clock has stepped back: a server that keeps lives
--- as durations, as miniredis does, lets the keys age all the same.
+local seq, token = string.match(call('HGET', counts, id) or '', ' (.*) (.*)')
+if expiry <= now or not seq or ARGV[4] ~= '0' and ARGV[4] ~= token then return 0 end
+if tonumber(ARGV[2]) < tonumber(seq) then return 2 end
+-- First, for a script that has written is given memory. Also where the moment of the expiry needs no change, since the
+-- clock has stepped back: a server that keeps lives as durations, as miniredis does, lets the keys age all the same.
 call('PEXPIRE', readers, lease, 'GT')
 call('PEXPIRE', counts, lease, 'GT')
+if expiry < now + lease then call('ZADD', readers, string.format('%.0f', now + lease), id) end
 return 1

@@ -33,9 +33,13 @@ func (d *desk) run(script *script, args ...any) []int64 {
 	case int64:
 		return []int64{answer}
 	case string:
-		token, err := tokenOf(answer)
-		d.ok(err)
-		return []int64{token}
+		var tokens []int64
+		for text := range strings.FieldsSeq(answer) {
+			token, err := tokenOf(text)
+			d.ok(err)
+			tokens = append(tokens, token)
+		}
+		return tokens
 	}
 	numbers, err := integers(answer, 1)
 	d.ok(err)
@@ -80,7 +84,7 @@ func (d *desk) acquire(w wish) (code, pause, token int64) {
 	if w.queue {
 		place = "q"
 	}
-	n := d.run(fifoAcquireScript, "P", w.attempt, w.side, "P:"+w.who, w.lease.Milliseconds(), w.count, w.token, w.who, place)
+	n := d.run(fifoAcquireScript, "P", w.attempt, w.side, "P:"+w.who, w.lease.Milliseconds(), w.count, w.token, w.who, place, "P:"+w.who)
 	if len(n) == 1 {
 		return codeTaken, 0, n[0]
 	}
@@ -119,6 +123,17 @@ func (d *desk) release(side, who string, count int) int64 {
 	d.t.Helper()
 	d.attempts++
 	return d.run(fifoReleaseScript, "P", d.attempts, side, "P:"+who, count, 60000, "", 0)[0]
+}
+
+func (d *desk) renew(side, who string, number, ms, token int64) int64 {
+	d.t.Helper()
+	script, keys := renewScript, []string{d.keys["state"]}
+	if side == sideRead {
+		script, keys = fifoRenewScript, []string{d.keys["readers"], d.keys["counts"]}
+	}
+	answer, err := d.rdb.Eval(d.ctx(), script.source.(string), keys, "P:"+who, number, ms, token).Int64()
+	d.ok(err)
+	return answer
 }
 
 // beat brings the heartbeats of waiters, and returns who had better look.
@@ -460,8 +475,7 @@ func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
 		}
 		d.acquire(wish{side: "read", who: "crashed", lease: 10 * time.Second})
 		before := d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:crashed").Val()
-		token := d.rdb.HGet(d.ctx(), d.keys["counts"], "token").Val()
-		if d.run(fifoRenewScript, "read", "P:short", token, 30000)[0] != 1 || life() < 29*time.Second {
+		if d.renew("read", "short", 100, 30000, 0) != renewalDone || life() < 29*time.Second {
 			t.Error("a reader is not renewed")
 		}
 		if d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:crashed").Val() != before {
@@ -469,8 +483,8 @@ func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
 		}
 		past := float64(time.Now().Add(-time.Second).UnixMilli())
 		d.ok(d.rdb.ZAdd(d.ctx(), d.keys["readers"], redis.Z{Score: past, Member: "P:crashed"}).Err())
-		for who, want := range map[string]int64{"crashed": 0, "short": 1} {
-			if got := d.run(fifoRenewScript, "read", "P:"+who, token, 1000)[0]; got != want {
+		for who, want := range map[string]int64{"crashed": renewalGone, "short": renewalDone} {
+			if got := d.renew("read", who, 100, 1000, 0); got != want {
 				t.Errorf("renewal of %s: %d", who, got)
 			}
 		}
@@ -554,8 +568,10 @@ func TestFifoScriptReplays(t *testing.T) {
 				}
 			}
 			d.attempts = 13
-			if code, _, _ := d.acquire(wish{side: side, who: "a", token: token + 1}); code != codeGone {
-				t.Errorf("%s: code %d for another hold", side, code)
+			for _, other := range []wish{{side: side, who: "other", token: token}, {side: side, who: "a", token: token + 1}} {
+				if code, _, _ := d.acquire(other); code != codeGone {
+					t.Errorf("%s: code %d for another hold", side, code)
+				}
 			}
 			if d.release(side, "a", 0) != releasedDone || d.release(side, "a", 0) != releasedNotOurs {
 				t.Errorf("%s: a release does not know what it did", side)
@@ -658,9 +674,10 @@ func TestFifoScriptsNameTheirHolder(t *testing.T) {
 				do   func() int64
 				want int64
 			}{
-				{"a stranger renews", func() int64 { return d.run(fifoRenewScript, side, "P:b", token, 60000)[0] }, 0},
-				{"an old hold is renewed", func() int64 { return d.run(fifoRenewScript, side, "P:a", token-1, 60000)[0] }, 0},
-				{"a renewal is shorter", func() int64 { return d.run(fifoRenewScript, side, "P:a", token, 1000)[0] }, 1},
+				{"a stranger renews", func() int64 { return d.renew(side, "b", 100, 60000, token) }, renewalGone},
+				{"a late copy's hold is renewed", func() int64 { return d.renew(side, "a", 100, 60000, token-1) }, renewalGone},
+				{"a renewal is outdated", func() int64 { return d.renew(side, "a", 0, 60000, token) }, renewalOutdated},
+				{"a renewal is shorter", func() int64 { return d.renew(side, "a", 100, 1000, token) }, renewalDone},
 				{"a stranger releases", func() int64 { return d.release(side, "b", 0) }, releasedNotOurs},
 				{"a stranger raises the token", func() int64 { return d.run(fifoTokenScript, "P", 0, side, "P:b", token)[0] }, 0},
 				{"a release leaves a longer lease", func() int64 { return d.release(side, "a", 1) }, releasedDone},

@@ -23,7 +23,7 @@ var (
 	fifoAcquireScript = newScript(mintSource + fifoSource + fifoAcquireSource)
 	fifoBeatScript    = newScript(fifoSource + fifoBeatSource)
 	fifoReleaseScript = newScript(fifoSource + fifoReleaseSource)
-	fifoRenewScript   = newScript(fifoSource + fifoRenewSource)
+	fifoRenewScript   = newScript(fifoRenewSource)
 	fifoTokenScript   = newScript(mintSource + fifoSource + fifoTokenSource)
 	fifoInspectScript = newScript(fifoSource + fifoInspectSource)
 	fifoForceScript   = newScript(fifoSource + fifoForceSource)

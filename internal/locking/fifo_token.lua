@@ -1,9 +1,10 @@
 -- fifo_token gives the holder of one side a token above a given number. Other readers keep theirs; who comes
--- later has the new one.
+-- later has the new one. A writer that reads as well stays below its own readers: they get a new token too.
 --
 -- KEYS  see fifo.lua, and 9 clock of the bucket; there is no tombstone
--- ARGV  1 process, 2 attempt (unused), 3 side ('write', 'read'), 4 id of the holder, 5 the number
--- Returns the token, or 0 when the side is not the holder's.
+-- ARGV  1 process, 2 attempt (unused), 3 side ('write', 'read'), 4 id of the holder, 5 the number,
+--       6 id of the same owner on the other side ('' for none)
+-- Returns the token, and that of the writer as a reader after a space; or 0 when the side is not the holder's.
 --
 -- Running it twice changes things once: the second run finds a token that is high enough.
 local side, id, above = ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -24,7 +25,19 @@ if side == 'write' then
   if not held[1] then return 0 end
   local token = raised(held[2])
   call('HSET', state, 'token', token)
-  return token
+  local phase = call('HGET', counts, 'token')
+  if phase and tonumber(phase) <= tonumber(token) then
+    phase = mint(KEYS[9], '0')
+    call('HSET', counts, 'token', phase)
+  end
+  local record = phase and ARGV[6] and call('HGET', counts, ARGV[6])
+  if not record then return token end
+  local count, seq, own = string.match(record, '(.*) (.*) (.*)')
+  if tonumber(own) <= tonumber(token) then
+    own = phase
+    call('HSET', counts, ARGV[6], count .. ' ' .. seq .. ' ' .. own)
+  end
+  return token .. ' ' .. own
 end
 if tonumber(call('ZSCORE', readers, id) or 0) <= now then return 0 end
 local count, seq, own = string.match(call('HGET', counts, id), '(.*) (.*) (.*)')

@@ -41,8 +41,8 @@ type handover struct {
 	attempt *attempt
 	to      any // a string: as whom the server will know the holder
 	next    *waiter
-	spare   int64
-	yield   any // how, one of yieldNever ...
+	named   bool // it is the only one; else tokens are reserved for those after it
+	yield   any  // how, one of yieldNever ...
 }
 
 // pass unlocks a hold by handing its lock over. It returns false where that cannot be done: the owner still
@@ -55,10 +55,11 @@ func (l *Locks) pass(ctx context.Context, until time.Time, h *Hold) (done bool, 
 		return false, nil
 	}
 	l.drop(h)
+	h.grant.passed = true
 	now := time.Now()
 	l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
 	t := h.grant.tenure
-	if t.next <= t.last && now.Sub(t.script) < localFor {
+	if t.next <= t.last && !t.cut && now.Sub(t.script) < localFor {
 		l.give(h.lock, next, t, t.next, t.script.Add(trust(t.lease)))
 		t.next++
 		l.mu.Unlock()
@@ -74,11 +75,12 @@ func (l *Locks) pass(ctx context.Context, until time.Time, h *Hold) (done bool, 
 // heir returns who gets the lock of a hold next: the first in line, if the owner gives up its last hold and
 // the lease is what that caller asked for. l.mu is held.
 func (l *Locks) heir(h *Hold) *waiter {
-	if len(h.grant.holds) != 1 || !time.Now().Before(h.deadline) { // a lost hold is among none, or past its deadline
+	g := h.grant
+	if g.count() != 1 || len(g.holds) != 1 || !time.Now().Before(h.deadline) { // a lost hold is among none, or past its deadline
 		return nil
 	}
 	b := l.books[h.lock.state]
-	if b == nil || b.tenure != h.grant.tenure || len(b.waiters) == 0 {
+	if b == nil || b.tenure != g.tenure || len(b.waiters) == 0 {
 		return nil
 	}
 	if next := b.waiters[0]; !next.asking && next.part.times == 1 && next.lease == b.tenure.lease {
@@ -97,9 +99,11 @@ func (l *Locks) give(a *lock, to *waiter, t *tenure, token int64, trusted time.T
 
 // newHandover prepares a trip. l.mu is held.
 func (l *Locks) newHandover(a *lock, t *tenure, next *waiter, now time.Time) *handover {
-	v := &handover{lock: a, tenure: t, start: now, attempt: l.attempt(), next: next, to: next.part.tenant.arg}
-	if len(l.books[a.state].waiters) > 1 {
-		v.to, v.spare = l.nameless(v.attempt), reserve-1
+	v := &handover{lock: a, tenure: t, start: now, attempt: l.attempt(), next: next}
+	if v.named = len(l.books[a.state].waiters) == 1; v.named {
+		v.to = l.holder(next.who, v.attempt.number)
+	} else {
+		v.to = l.nameless(v.attempt)
 	}
 	v.yield = yieldNever
 	if t.scripts+1 >= turnScripts || now.Sub(t.since) >= turnFor {
@@ -113,15 +117,19 @@ func (l *Locks) newHandover(a *lock, t *tenure, next *waiter, now time.Time) *ha
 
 // passByScript hands the lock over by a trip.
 func (l *Locks) passByScript(ctx context.Context, until time.Time, v *handover) error {
+	spare := 0
+	if !v.named {
+		spare = reserve - 1
+	}
 	call := append(handoverScript.newCall(3, 7), v.lock.place.clock(), v.lock.state, v.lock.queue,
-		l.boxed, v.attempt, v.tenure.lease.Milliseconds(), v.tenure.id, v.to, v.spare, v.yield)
+		l.boxed, v.attempt, v.tenure.lease.Milliseconds(), v.tenure.id, v.to, spare, v.yield)
 	e := errand{script: handoverScript, call: call, eval: (*Locks).evalPatiently}
 	answer, err := l.trip(ctx, until, nil, e, v.attempt)
 	if err == nil {
-		if token, ok := answer.(string); ok {
-			var number int64
-			if number, err = tokenOf(token); err == nil {
-				return l.passed(v, token, number)
+		if text, ok := answer.(string); ok {
+			var token, more int64
+			if token, more, err = tokensOf(text); err == nil {
+				return l.passed(v, token, more)
 			}
 		} else if code, ok := answer.(int64); ok && code >= handoverNotOurs && code <= handoverOutdated {
 			return l.notPassed(v, code)
@@ -137,12 +145,14 @@ func (l *Locks) passByScript(ctx context.Context, until time.Time, v *handover) 
 }
 
 // passed gives the lock, which the server knows as the next holder's, to the first in line.
-func (l *Locks) passed(v *handover, token string, number int64) error {
+func (l *Locks) passed(v *handover, token, spare int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := v.tenure
-	t.id, t.token = v.to, token
-	t.next, t.last = number+1, number+v.spare
+	t.id, t.first = v.to, token
+	t.next, t.last = token+1, token+spare
+	t.life, t.cut = t.lease, false
+	t.raises, t.raised, t.unraised = 0, 0, false
 	t.script = v.start
 	t.scripts++
 	if v.yield != yieldNever { // others had their chance, and nobody was there
@@ -150,10 +160,9 @@ func (l *Locks) passed(v *handover, token string, number int64) error {
 	}
 	b := l.books[v.lock.state]
 	b.passing = false
-	named := v.spare == 0
 	if len(b.waiters) > 0 && b.tenure == t {
-		if next := b.waiters[0]; !next.asking && next.part.times == 1 && next.lease == t.lease && (!named || next == v.next) {
-			l.give(v.lock, next, t, number, v.start.Add(trust(t.lease)))
+		if next := b.waiters[0]; !next.asking && next.part.times == 1 && next.lease == t.lease && (!v.named || next == v.next) {
+			l.give(v.lock, next, t, token, v.start.Add(trust(t.lease)))
 			return nil
 		}
 	}
@@ -204,7 +213,7 @@ func (l *Locks) inherit(a *lock) {
 
 // disown has the server told that none of these ids hold the lock, and ends the tenure. l.mu is held.
 func (l *Locks) disown(a *lock, t *tenure, ids ...any) {
-	s := &settlement{attempt: l.attempt(), until: time.Now().Add(t.lease)}
+	s := &settlement{attempt: l.attempt(), until: time.Now().Add(t.life)}
 	for i, id := range ids {
 		if i == 0 || id != ids[0] {
 			s.locks = append(s.locks, a)

@@ -2,9 +2,9 @@
 --
 -- KEYS  1 clock of the bucket, 2 state, 3 queue
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 lease in ms, 4 id of the holder,
---       5 id of the next one, 6 tokens after the first to reserve,
+--       5 id of the next one, 6 tokens after the first to reserve at most,
 --       7 what to do if other processes wait ('n' keep the lock, 'y' yield, 'q' yield and queue behind them)
--- Returns the new token; or 0 the lock is not the holder's, 1 another process comes first, 2 outdated by a
+-- Returns the new token, and after a space how many are reserved, if any; or 0 the lock is not the holder's, 1 another process comes first, 2 outdated by a
 -- later attempt.
 --
 -- Running it twice changes things once: the second run finds its own attempt in the state.
@@ -21,8 +21,8 @@ if ARGV[7] ~= 'n' and call('EXISTS', queue) == 1 then
   wake(state, queue)
   return 1
 end
-local token = mint(KEYS[1], ARGV[6])
+call('PEXPIRE', state, ARGV[3]) -- first, for a script that has written is given memory
+local token, spare = mint(KEYS[1], ARGV[6])
 if from ~= to then call('HDEL', state, from) end
 call('HSET', state, to, 1, 'seq', attempt, 'token', token)
-call('PEXPIRE', state, ARGV[3])
-return token
+return spare and token .. ' ' .. spare or token

@@ -81,28 +81,52 @@ func TestHandover(t *testing.T) {
 	})
 }
 
-// Tokens that a script reserves are minted by none, also where no time passes.
+// Tokens that a script reserves are minted by none, and not from the future: they are those that the time has left out.
 func TestReservedTokensAreBooked(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
 		m := w.locks().Mutex(w.name, Group(w.name))
-		last := time.Now().Add(time.Hour).UnixMicro() // the server's clock has stepped back since
-		w.ok(rdb.Set(w.ctx(), m.place.clock(), last, time.Minute).Err())
-		for _, step := range []struct {
-			script *script
-			keys   []string
-			args   []any
-		}{
-			{acquireScript, []string{m.place.clock(), m.tombstone(1).(string), m.state, m.queue}, []any{1, 60000, "P:a", placeNone, reserve - 1}},
-			{handoverScript, []string{m.place.clock(), m.state, m.queue}, []any{"P", 2, 60000, "P:a", "P:b", reserve - 1, yieldNever}},
-			{handoverScript, []string{m.place.clock(), m.state, m.queue}, []any{"P", 3, 60000, "P:b", "P:c", 0, yieldNever}},
-		} {
-			token, err := rdb.Eval(w.ctx(), step.script.source.(string), step.keys, step.args...).Int64()
+		clock := w.name + " clock" // other tests may have the bucket too
+		last, attempt := int64(0), 0
+		hand := func() (token, spare int64) {
+			t.Helper()
+			attempt++
+			text, err := rdb.Eval(w.ctx(), handoverScript.source.(string), []string{clock, m.state, m.queue},
+				"P", attempt+1, 60000, fmt.Sprint("P:", attempt-1), fmt.Sprint("P:", attempt), reserve-1, yieldNever).Text()
 			w.ok(err)
-			if token != last+1 {
-				t.Errorf("token %d, want %d", token, last+1)
+			token, spare, err = tokensOf(text)
+			w.ok(err)
+			if token <= last {
+				t.Errorf("token %d after %d", token, last)
 			}
-			last = token + reserve - 1
+			last = token + spare
+			if booked, err := rdb.Get(w.ctx(), clock).Int64(); err != nil || booked != last {
+				t.Errorf("%d are reserved after %d, and the clock is %d (%v)", spare, token, booked, err)
+			}
+			if now := rdb.Time(w.ctx()).Val().UnixMicro(); last > now && spare > 0 {
+				t.Errorf("token %d is reserved, and it is only %d", last, now)
+			}
+			return token, spare
+		}
+		w.ok(rdb.HSet(w.ctx(), m.state, "P:0", 1, "seq", 1, "token", 1).Err())
+		if _, spare := hand(); spare != 0 {
+			t.Errorf("%d tokens are taken from a time that the server may have forgotten", spare)
+		}
+		w.soon("time passes", func() bool { return rdb.Time(w.ctx()).Val().UnixMicro() > last+2*reserve })
+		if _, spare := hand(); spare != reserve-1 {
+			t.Errorf("%d tokens are reserved", spare)
+		}
+		for ahead := range int64(60) { // the last one was just now
+			last = rdb.Time(w.ctx()).Val().UnixMicro() + 10*ahead
+			w.ok(rdb.Set(w.ctx(), clock, last, time.Minute).Err())
+			hand()
+		}
+		last = time.Now().Add(time.Hour).UnixMicro() // the server's clock has stepped back since
+		w.ok(rdb.Set(w.ctx(), clock, last, time.Minute).Err())
+		for range 3 {
+			if token, spare := hand(); spare != 0 || token != last {
+				t.Errorf("token %d and %d more", token, spare)
+			}
 		}
 	})
 }
@@ -336,7 +360,7 @@ func TestHandoverCounts(t *testing.T) {
 		w.soon("it waits", func() bool { return inLine(m) == 1 })
 		w.ok(first.Unlock(ctx))
 		h := <-got
-		if count := rdb.HGet(ctx, m.state, h.Owner()).Val(); count != "2" {
+		if count := rdb.HGet(ctx, m.state, h.holder()).Val(); count != "2" {
 			t.Errorf("the server counts %q", count)
 		}
 		w.ok(h.Unlock(ctx))
@@ -368,12 +392,11 @@ func TestGiftThatIsLost(t *testing.T) {
 	m := w.locks().Mutex(w.name)
 	c, err := newCall(w.ctx(), false, nil)
 	w.ok(err)
-	p := &part{lock: &m.lock, times: 1, tenant: m.locks.tenant(&m.lock, c.who)}
-	defer m.locks.retire(p.tenant)
+	p := &part{lock: &m.lock, times: 1}
 	p.waiter = &waiter{gift: &gift{tenure: &tenure{}, token: 1, trusted: time.Now().Add(time.Minute)}}
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
-	if m.locks.accept(c, p) || p.tenant.grant != nil || len(p.holds) != 0 {
+	if m.locks.accept(c, p) || m.locks.grantOf(m.state, c.who) != nil || len(p.holds) != 0 {
 		t.Error("it has arrived")
 	}
 }
@@ -386,11 +409,10 @@ func TestGiftThatComesTooLate(t *testing.T) {
 		h := w.must(m.Lock(ctx))
 		c, err := newCall(ctx, false, nil)
 		w.ok(err)
-		p := &part{lock: &m.lock, times: 1, tenant: m.locks.tenant(&m.lock, c.who)}
-		defer m.locks.retire(p.tenant)
+		p := &part{lock: &m.lock, times: 1}
 		p.waiter = &waiter{gift: &gift{tenure: h.grant.tenure, token: h.Token(), trusted: time.Now()}}
 		m.locks.mu.Lock()
-		if m.locks.accept(c, p) || p.tenant.grant != nil || len(p.holds) != 0 {
+		if m.locks.accept(c, p) || m.locks.grantOf(m.state, c.who) != nil || len(p.holds) != 0 {
 			t.Error("it has arrived")
 		}
 		m.locks.mu.Unlock()
@@ -543,8 +565,8 @@ func TestHeirIsNotTakenForAnother(t *testing.T) {
 		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
 		w.ok(first.Unlock(ctx))
 		h := w.must(<-heirs[0].hold, <-heirs[0].err)
-		if state := rdb.HGetAll(ctx, m.state).Val(); state[h.Owner()] != "1" || len(state) != 3 {
-			t.Errorf("%s holds it, and the state is %v", h.Owner(), state)
+		if state := rdb.HGetAll(ctx, m.state).Val(); state[h.holder()] != "1" || len(state) != 3 {
+			t.Errorf("%s holds it, and the state is %v", h.holder(), state)
 		}
 		w.ok(h.Unlock(ctx))
 	})

@@ -8,7 +8,7 @@ import (
 // A Hold is one successful Lock. It is safe for concurrent use, and does its own part in a reentrant
 // lock: each hold is unlocked by itself and has its own deadline.
 type Hold struct {
-	base   context.Context // what ctx is made from
+	base   context.Context // what the call began with, of which ctx is made
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	who    *owner
@@ -16,7 +16,6 @@ type Hold struct {
 	// Of a single lock.
 	locks    *Locks
 	lock     *lock
-	tenant   *tenant
 	grant    *grant
 	since    time.Time
 	lease    time.Duration
@@ -39,7 +38,6 @@ func (l *Locks) newHold(c *call, p *part, g *grant, deadline time.Time) *Hold {
 		who:      c.who,
 		locks:    l,
 		lock:     p.lock,
-		tenant:   p.tenant,
 		grant:    g,
 		lease:    c.leaseOr(l.lease),
 		fixed:    c.fixed,
@@ -47,10 +45,11 @@ func (l *Locks) newHold(c *call, p *part, g *grant, deadline time.Time) *Hold {
 		since:    time.Now(),
 		base:     c.ctx,
 	}
-	if p.base != nil {
-		h.base = p.base
+	if p.spared != nil {
+		h.ctx, h.cancel = outlive(h.base, p.spared)
+	} else {
+		h.ctx, h.cancel = context.WithCancelCause(h.base)
 	}
-	h.ctx, h.cancel = context.WithCancelCause(h.base)
 	l.watchDeadline(h)
 	if g.holds == nil {
 		g.holds = g.firstHold[:0]
@@ -138,12 +137,12 @@ func (h *Hold) Count() int {
 	return len(h.grant.holds)
 }
 
-// Owner returns the owner, as the server's state of the lock shows it: the process, a colon, and who of it.
-// That of a MultiLock or a RedLock is its first part's.
+// Owner returns the owner: the process, a colon, and who of it. The server's state of the lock adds another colon
+// and the number of the grant. That of a MultiLock or a RedLock is its first part's.
 func (h *Hold) Owner() string {
 	switch {
-	case h.tenant != nil:
-		return h.tenant.id
+	case h.lock != nil:
+		return h.locks.process + ":" + h.who.id
 	case len(h.parts) > 0:
 		return h.parts[0].Owner()
 	default:
@@ -155,7 +154,8 @@ func (h *Hold) Owner() string {
 // arguments; nil for a Mutex. They are unlocked with the whole.
 func (h *Hold) Parts() []*Hold { return h.parts }
 
-// Unlock gives the hold back. It does not care whether ctx has ended, and takes 3 s at most. ErrLost says
+// Unlock gives the hold back. It does not care whether ctx has ended, and takes 3 s at most, whatever other
+// goroutines of the owner do. ErrLost says
 // that the hold was no longer ours; ErrNoAnswer, or what else went wrong, that the release is not
 // confirmed: it is repeated in the background for as long as the lock can exist, and nothing renews the
 // lock any more. Unlocking once more does nothing and returns nil.
@@ -174,13 +174,12 @@ func (h *Hold) Unlock(ctx context.Context) error {
 
 // abandon ends a hold that can no longer be released: it expires.
 func (l *Locks) abandon(h *Hold) {
-	h.cancel(context.Canceled)
+	h.end(context.Canceled)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !h.lost {
 		l.observer.Released(h.lock.kind.name(), time.Since(h.since))
 	}
-	if l.drop(h) && len(h.grant.holds) == 0 {
-		l.endTenure(h.lock, h.grant.tenure)
-	}
+	l.drop(h)
+	l.closeGrant(h.grant)
 }

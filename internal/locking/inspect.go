@@ -61,7 +61,7 @@ func (s *State) read(field, value string) error {
 		return err
 	case strings.Contains(field, ":"):
 		count, err := strconv.Atoi(value)
-		s.Holders = append(s.Holders, Holder{Owner: field, Count: count, Remaining: s.Remaining})
+		s.Holders = append(s.Holders, Holder{Owner: ownerOf(field), Count: count, Remaining: s.Remaining})
 		return err
 	}
 	return nil
@@ -112,10 +112,9 @@ func (l *Locks) loseAll(a *lock) {
 	var holds []*Hold
 	l.mu.Lock()
 	if b := l.books[a.state]; b != nil {
-		for t := range b.tenants.all() {
-			if t.grant != nil {
-				holds = append(holds, t.grant.holds...)
-			}
+		for g := range b.grants.all() {
+			g.gone = true
+			holds = append(holds, g.holds...)
 		}
 	}
 	l.mu.Unlock()

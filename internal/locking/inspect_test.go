@@ -90,8 +90,8 @@ func TestRenewalWhileTheTokenRises(t *testing.T) {
 		w.ok(err)
 		tap.on(tokenScript, func(_ redis.Cmder, next func() error) error {
 			err := next()
-			if l.renew(l.due(), time.Second) {
-				t.Error("the renewal knows the new token")
+			if !l.renew(l.due(), time.Second) {
+				t.Error("the hold is not renewed meanwhile")
 			}
 			return err
 		})

@@ -1,6 +1,7 @@
 package locking
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -49,6 +50,14 @@ func (j *janitor) add(s *settlement) <-chan struct{} {
 	return s.done
 }
 
+// briefly adds a settlement, and waits a moment for it.
+func (j *janitor) briefly(s *settlement) {
+	select {
+	case <-j.add(s):
+	case <-time.After(cleanupBound):
+	}
+}
+
 // run works until stop, and then once more.
 func (j *janitor) run() {
 	pause := janitorPause
@@ -59,7 +68,7 @@ func (j *janitor) run() {
 		case <-j.news:
 		case <-again:
 		case <-j.locks.stop:
-			stopped = true
+			stopped, j.bound = true, janitorBound
 		}
 		left := j.sweep()
 		if stopped {
@@ -81,20 +90,54 @@ func (j *janitor) sweep() (left bool) {
 	work := j.work
 	j.work = nil
 	j.mu.Unlock()
+	var mu sync.Mutex
 	var failed []*settlement
-	for len(work) > 0 {
-		n := min(batch, len(work))
-		failed = append(failed, j.do(work[:n])...)
-		work = work[n:]
-	}
+	together(byNode(j.locks, work, func(s *settlement) string { return s.locks[0].state }), func(work []*settlement) {
+		left := j.doAll(work)
+		mu.Lock()
+		defer mu.Unlock()
+		failed = append(failed, left...)
+	})
 	j.mu.Lock()
 	j.work = append(failed, j.work...)
 	j.mu.Unlock()
 	return len(failed) > 0
 }
 
-// do does a batch in one trip, and returns what must be repeated.
-func (j *janitor) do(work []*settlement) (failed []*settlement) {
+// doAll does the work for one node, and returns what must be repeated. Where the node does not answer, what is left
+// does not spend a time-out each.
+func (j *janitor) doAll(work []*settlement) (failed []*settlement) {
+	heard := true
+	for chunk := range slices.Chunk(work, batch) {
+		if !heard {
+			for _, s := range chunk {
+				s.end()
+			}
+			failed = append(failed, chunk...)
+			continue
+		}
+		var left []*settlement
+		left, heard = j.do(chunk)
+		failed = append(failed, left...)
+	}
+	return failed
+}
+
+// end tells those who wait for it that a settlement has been tried.
+func (s *settlement) end() {
+	if s.tried != nil {
+		s.tried()
+		s.tried = nil
+	}
+	select {
+	case <-s.done:
+	default:
+		close(s.done)
+	}
+}
+
+// do does a batch in one trip. It returns what must be repeated, and whether the server has answered.
+func (j *janitor) do(work []*settlement) (failed []*settlement, heard bool) {
 	l := j.locks
 	errands := make([]errand, len(work))
 	for i, s := range work {
@@ -103,18 +146,16 @@ func (j *janitor) do(work []*settlement) (failed []*settlement) {
 	answers := l.pipeline(time.Now().Add(j.bound), errands)
 	now := time.Now()
 	for i, s := range work {
-		if s.tried != nil {
-			s.tried()
-			s.tried = nil
+		s.end()
+		err := answers[i].Err()
+		heard = heard || isHeard(err)
+		if s.home != nil && isHeard(err) && !isMoving(err) {
+			s.home <- answers[i]
+			s.home = nil
 		}
-		select {
-		case <-s.done:
-		default:
-			close(s.done)
-		}
-		if answers[i].Err() != nil && now.Before(s.until) {
+		if err != nil && now.Before(s.until) {
 			failed = append(failed, s)
 		}
 	}
-	return failed
+	return failed, heard
 }

@@ -3,6 +3,8 @@ package locking
 import (
 	"fmt"
 	"hash/fnv"
+	"strconv"
+	"strings"
 )
 
 // keyPrefix is how all our keys begin.
@@ -47,9 +49,33 @@ func placeOf(group, name string) place {
 	return place(fmt.Sprintf(keyPrefix+"{b%04d}:", hash.Sum32()%buckets))
 }
 
-// key returns the key of a role and a name. It is injective: bucket and role cannot contain a colon, and
-// the name is all that follows the second one, whatever bytes it is made of.
-func (p place) key(role, name string) string { return string(p) + role + ":" + name }
+// key returns the key of a role and the tail of a lock.
+func (p place) key(role string, to tail) string { return string(p) + role + string(to) }
+
+// A tail is a group and a name as keys end with them, after a role: "LENGTH-OF-GROUP:GROUP:NAME", or ":NAME" without a
+// group. It is injective, whatever bytes both are made of: bucket and role have no colon and no role ends with a digit,
+// the length says where the group ends, and the name is all that follows.
+type tail string
+
+func tailOf(group, name string) tail {
+	if group == "" {
+		return tail(":" + name)
+	}
+	return tail(strconv.Itoa(len(group)) + ":" + group + ":" + name)
+}
+
+// name returns the name in a tail, if it is one.
+func (t tail) name() (name string, ok bool) {
+	length, rest, ok := strings.Cut(string(t), ":")
+	if !ok || length == "" {
+		return rest, ok
+	}
+	n, err := strconv.Atoi(length)
+	if err != nil || n < 1 || n >= len(rest) || rest[n] != ':' {
+		return "", false
+	}
+	return rest[n+1:], true
+}
 
 // clock returns the key of the bucket's last fencing token.
 func (p place) clock() string { return string(p) + roleClock }

@@ -25,9 +25,9 @@ func FuzzKeys(f *testing.F) {
 		where := placeOf(group, a)
 		seen := map[string]string{where.clock(): "the clock"}
 		for i, role := range roles {
-			for _, name := range []string{a, b} {
-				key := where.key(role, name)
-				what := fmt.Sprint(i, " of ", name)
+			for _, to := range [][2]string{{"", a}, {"", b}, {group, a}, {group, b}, {a, b}, {b, a}, {a, group}, {group + a, b}} {
+				key := where.key(role, tailOf(to[0], to[1]))
+				what := fmt.Sprintf("%d of %q", i, to)
 				if had, ok := seen[key]; ok && had != what {
 					t.Errorf("%q is %s and %s", key, had, what)
 				}
@@ -41,8 +41,9 @@ func FuzzKeys(f *testing.F) {
 			t.Error("a group has two slots")
 		}
 		l := &Locks{}
-		if m, ok := l.mutexOf(where.key(roleMutex, a)); !ok || m.name != a || m.place != where {
-			t.Errorf("%q read back as %+v", a, m)
+		key := where.key(roleMutex, tailOf(group, a))
+		if m, ok := l.mutexOf(key); !ok || m.name != a || m.place != where || m.state != key {
+			t.Errorf("%q read back as %+v", key, m)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func (l *Locks) stand(c *call, p *part) stance {
 	if p.waiter != nil && p.waiter.gift != nil && l.accept(c, p) {
 		return isGiven
 	} // else it came too late, and the caller stands in line anew
-	if p.tenant.grant != nil {
+	if l.bid(c, p) {
 		l.leaveLine(p)
 		return mayAsk
 	}
@@ -89,7 +89,7 @@ func (l *Locks) join(c *call, p *part, b *book) {
 func (l *Locks) joinHead(c *call, p *part) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.tenant.grant != nil {
+	if l.bid(c, p) {
 		return true
 	}
 	b := l.bookOf(p.lock)
@@ -116,8 +116,8 @@ func (l *Locks) accept(c *call, p *part) bool {
 		l.disown(p.lock, given.tenure, given.tenure.id)
 		return false
 	}
-	g := &grant{lock: p.lock, who: c.who, token: given.token, tenure: given.tenure}
-	p.tenant.grant = g
+	g := &grant{lock: p.lock, who: c.who, token: given.token, tenure: given.tenure, said: 1}
+	b.grants.add(g)
 	l.holdAll(c, p, g, given.trusted)
 	l.reenter(b, c.who)
 	return true

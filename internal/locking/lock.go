@@ -45,6 +45,9 @@ type errand struct {
 	eval   func(*Locks, context.Context, *script, *attempt, scriptCall) (any, error) // nil: Locks.eval
 }
 
+// key is the first key, which says where the script must run.
+func (e errand) key() string { return e.call[firstKey].(string) }
+
 func (e *errand) run(ctx context.Context, l *Locks, try *attempt) (any, error) {
 	if e.eval != nil {
 		return e.eval(l, ctx, e.script, try, e.call)
@@ -52,14 +55,15 @@ func (e *errand) run(ctx context.Context, l *Locks, try *attempt) (any, error) {
 	return l.eval(ctx, e.script, try, e.call)
 }
 
-func (l *Locks) lockAt(k kind, where place, name, stateRole, queueRole string) lock {
+func (l *Locks) lockAt(k kind, where place, to tail, stateRole, queueRole string) lock {
+	name, _ := to.name()
 	a := lock{
 		locks: l,
 		kind:  k,
 		name:  name,
 		place: where,
-		state: where.key(stateRole, name),
-		queue: where.key(queueRole, name),
+		state: where.key(stateRole, to),
+		queue: where.key(queueRole, to),
 	}
 	a.order = a.state + "\x00" + l.address
 	a.args = [3]any{where.clock(), a.state, a.queue}
@@ -97,10 +101,8 @@ func (a *lock) Count(ctx context.Context) int {
 	}
 	a.locks.mu.Lock()
 	defer a.locks.mu.Unlock()
-	if b := a.locks.books[a.state]; b != nil {
-		if t := b.tenants.of(who); t != nil {
-			return t.live()
-		}
+	if g := a.locks.grantOf(a.state, who); g != nil {
+		return len(g.holds)
 	}
 	return 0
 }

@@ -24,6 +24,7 @@ type Locks struct {
 	address  string       // of the server, for an order of locks that everybody shares
 	counts   bool         // PUBLISH tells of everybody who listens
 	numbers  atomic.Int64 // the last attempt
+	releases atomic.Int64 // how many are under way
 
 	replicas replicas // that confirm what is acquired
 

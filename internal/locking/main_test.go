@@ -192,6 +192,16 @@ func (w *world) refused(lock func() (*Hold, error)) (took time.Duration, err err
 	}
 }
 
+// holder returns the id by which the server knows the holder, or that of its first part.
+func (h *Hold) holder() string {
+	if len(h.parts) > 0 {
+		return h.parts[0].holder()
+	}
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	return h.grant.tenure.id.(string)
+}
+
 // exists counts which of the keys exist.
 func (w *world) exists(rdb *redis.Client, keys ...string) int64 {
 	w.t.Helper()

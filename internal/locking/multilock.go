@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -15,8 +16,8 @@ import (
 // group are taken and released in one trip as long as nobody is in the way. A lock may be named twice,
 // and a part may be a MultiLock itself, or any Locker, which is then taken as a unit.
 //
-// Wait bounds the whole, Lease is that of every part, and counts from when the last one was taken. The
-// hold's Token is 0: each part has its own. When one part is lost, the whole is lost.
+// Wait bounds the whole, Lease is that of every part, and counts from when the last one was taken: where the parts
+// are not taken in one trip, another one begins it for all. The hold's Token is 0: each part has its own. When one part is lost, the whole is lost.
 func MultiLock(parts ...Locker) *Multi { return &Multi{parts: slices.Clone(parts)} }
 
 // A Multi is several locks as one. MultiLock makes it.
@@ -124,7 +125,7 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		err = c.complete()
 	}
 	if err != nil {
-		_ = unlockAll(c.ctx, c.taken) // what fails here is repeated in the background
+		giveUpAll(c.ctx, c.taken)
 		return nil, err
 	}
 	return m.hold(c, made), nil
@@ -165,6 +166,7 @@ func (c *call) takeOther(s *step) (err error) {
 	}
 	if err == nil {
 		c.taken = append(c.taken, s.hold)
+		c.last = time.Now()
 	}
 	return err
 }
@@ -172,15 +174,35 @@ func (c *call) takeOther(s *step) (err error) {
 // complete makes sure, after the last part was taken, that the first is still there; and lets a fixed
 // lease count from now where it may have begun long ago.
 func (c *call) complete() error {
-	if c.fixed && c.paused {
+	for tries := 1; c.fixed && c.last.After(c.kept); tries++ {
 		if err := c.keep(); err != nil {
 			return err
+		}
+		if c.keptAll() {
+			break
+		}
+		if tries == keepTries || c.ctx.Err() != nil {
+			return errors.Join(failed("renew the parts of", "a MultiLock", ErrNoAnswer), c.ctx.Err())
 		}
 	}
 	if c.ctx.Err() != nil {
 		return ended(c.ctx, nil)
 	}
 	return c.intact()
+}
+
+// keepTries is how often the leases of all parts are begun anew before a MultiLock gives up.
+const keepTries = 3
+
+// keptAll tells whether all leases began with the last try to keep them, or later: of a RedLock on a quorum.
+func (c *call) keptAll() bool {
+	least := time.Until(c.began.Add(trust(c.lease)))
+	for _, h := range c.taken {
+		if (h.locks != nil || h.red != nil) && h.Remaining() < least-time.Millisecond {
+			return false
+		}
+	}
+	return true
 }
 
 // intact returns ErrLost when something that the call has taken is lost already.
@@ -224,6 +246,8 @@ func (c *call) keepOn() (stop func()) {
 // its own deadline.
 func (c *call) keep() error {
 	start := time.Now()
+	c.began = start
+	bound := min(c.lease/3, janitorBound) // of a trip: who waits may be gone by then
 	singles := singlesOf(c.taken)
 	grants := make(map[*Locks][]*grant)
 	for _, h := range singles {
@@ -234,7 +258,7 @@ func (c *call) keep() error {
 	whole := true
 	for l, mine := range grants {
 		for chunk := range slices.Chunk(mine, batch) {
-			kept := l.renewSome(chunk, c.lease, c.lease/3, func(h *Hold) bool { return slices.Contains(singles, h) })
+			_, kept := l.renewSome(chunk, c.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) })
 			whole = whole && kept
 		}
 	}
@@ -260,16 +284,16 @@ func singlesOf(holds []*Hold) []*Hold {
 // hold makes the hold of a MultiLock from what was taken: the parts in the order of the arguments. steps
 // are in the order in which they were made.
 func (m *Multi) hold(c *call, steps []*step) *Hold {
-	h := &Hold{who: c.who, whole: &whole{}}
+	h := &Hold{who: c.who, whole: &whole{}, base: c.ctx}
 	h.ctx, h.cancel = context.WithCancelCause(c.ctx)
 	h.parts = m.assemble(c, steps)
 	mine := leavesOf(h.parts)
 	h.whole.leaves = slices.DeleteFunc(slices.Clone(c.taken), func(taken *Hold) bool { return !mine[taken] })
-	h.whole.cancel = h.cancel
+	h.whole.hold = h
 	for _, part := range h.parts {
 		h.whole.stops = append(h.whole.stops, context.AfterFunc(part.Context(), func() {
 			if errors.Is(context.Cause(part.Context()), ErrLost) {
-				h.cancel(ErrLost)
+				h.end(ErrLost)
 			}
 		}))
 		if part.whole != nil {
@@ -319,7 +343,7 @@ type whole struct {
 	leaves []*Hold // in the order in which they were taken
 	inner  []*whole
 	stops  []func() bool
-	cancel context.CancelCauseFunc
+	hold   *Hold
 }
 
 // end ends the contexts.
@@ -327,7 +351,7 @@ func (w *whole) end() {
 	for _, stop := range w.stops {
 		stop()
 	}
-	w.cancel(context.Canceled)
+	w.hold.end(context.Canceled)
 	for _, inner := range w.inner {
 		inner.end()
 	}
@@ -339,27 +363,56 @@ func (w *whole) unlock(ctx context.Context) error {
 	return unlockAll(ctx, w.leaves)
 }
 
-// unlockAll gives holds back, the last one first, and in one trip where they share a place.
+// unlockAll gives holds back, all at once, and in one trip where they share a place.
 func unlockAll(ctx context.Context, holds []*Hold) error {
-	var errs []error
-	for end := len(holds); end > 0; {
-		last := holds[end-1]
-		if last.locks == nil {
-			errs = append(errs, last.Unlock(ctx))
-			end--
-			continue
-		}
-		begin := end - 1
-		for begin > 0 && last.shares(holds[begin-1]) {
-			begin--
-		}
-		errs = append(errs, last.locks.unlock(ctx, holds[begin:end]))
-		end = begin
+	groups := sharing(holds)
+	errs := make([]error, len(groups))
+	var all sync.WaitGroup
+	for i, group := range groups {
+		all.Go(func() { errs[i] = unlockGroup(ctx, group) })
 	}
+	all.Wait()
 	return errors.Join(errs...)
+}
+
+// unlockGroup is unlockAll for holds that share a place.
+func unlockGroup(ctx context.Context, group []*Hold) error {
+	if l := group[0].locks; l != nil {
+		return l.unlock(ctx, group)
+	}
+	return group[0].Unlock(ctx)
+}
+
+// giveUpAll is unlockAll for a call that has failed and has no time to wait. What goes wrong is repeated.
+func giveUpAll(ctx context.Context, holds []*Hold) {
+	var all sync.WaitGroup
+	for _, group := range sharing(holds) {
+		all.Go(func() {
+			if l := group[0].locks; l != nil && l.enter() == nil {
+				defer l.calls.Done()
+				l.giveUp(group)
+				return
+			}
+			_ = unlockGroup(ctx, group)
+		})
+	}
+	all.Wait()
+}
+
+// sharing splits holds into groups of which each can be released in one trip.
+func sharing(holds []*Hold) [][]*Hold {
+	var groups [][]*Hold
+	for len(holds) > 0 {
+		n := 1
+		for n < len(holds) && holds[0].locks != nil && holds[0].shares(holds[n]) {
+			n++
+		}
+		groups, holds = append(groups, holds[:n]), holds[n:]
+	}
+	return groups
 }
 
 // shares tells whether two holds can be released in one trip.
 func (h *Hold) shares(other *Hold) bool {
-	return h.locks == other.locks && h.lock.kind == other.lock.kind && h.lock.place == other.lock.place && h.who == other.who
+	return other.locks == h.locks && h.lock.kind == other.lock.kind && h.lock.place == other.lock.place && h.who == other.who
 }

@@ -46,7 +46,7 @@ func TestMultiLock(t *testing.T) {
 				if token := rdb.HGet(ctx, parts[i].state, "token").Val(); token != fmt.Sprint(part.Token()) {
 					t.Errorf("part %d has token %d, the server says %s", i, part.Token(), token)
 				}
-				if rdb.HGet(ctx, parts[i].state, h.Owner()).Val() != "1" {
+				if rdb.HGet(ctx, parts[i].state, h.holder()).Val() != "1" {
 					t.Errorf("part %d is not held", i)
 				}
 			}
@@ -167,7 +167,7 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 		if took := time.Since(start); took > pollInterval/2 {
 			t.Errorf("it has waited for %s", took)
 		}
-		if w.exists(rdb, parts[2].state) != 0 || rdb.HGet(ctx, parts[7].state, h.Owner()).Val() != "1" {
+		if w.exists(rdb, parts[2].state) != 0 || rdb.HGet(ctx, parts[7].state, h.holder()).Val() != "1" {
 			t.Error("the roll-back is not right")
 		}
 		w.ok(h.Unlock(ctx))
@@ -216,18 +216,18 @@ func TestMultiLockOfTheSame(t *testing.T) {
 		l := w.locks()
 		m, other := l.Mutex(w.name), l.Mutex(w.name)
 		h := w.must(MultiLock(m, other, m).Lock(ctx))
-		if n := rdb.HGet(ctx, m.state, h.Owner()).Val(); n != "3" {
+		if n := rdb.HGet(ctx, m.state, h.holder()).Val(); n != "3" {
 			t.Errorf("count %q", n)
 		}
 		inner := w.must(MultiLock(m, m).Lock(h.Context()))
-		if n := rdb.HGet(ctx, m.state, h.Owner()).Val(); n != "5" {
+		if n := rdb.HGet(ctx, m.state, h.holder()).Val(); n != "5" {
 			t.Errorf("count %q", n)
 		}
 		if inner.Parts()[1].Token() != h.Parts()[0].Token() {
 			t.Error("re-entry has another token")
 		}
 		w.ok(inner.Unlock(ctx))
-		if n := rdb.HGet(ctx, m.state, h.Owner()).Val(); n != "3" {
+		if n := rdb.HGet(ctx, m.state, h.holder()).Val(); n != "3" {
 			t.Errorf("count %q", n)
 		}
 		w.ok(h.Unlock(ctx))

@@ -32,21 +32,24 @@ func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	return l.mutexAt(placeOf(o.group, name), name)
+	return l.mutexAt(placeOf(o.group, name), tailOf(o.group, name))
 }
 
-func (l *Locks) mutexAt(where place, name string) *Mutex {
-	return &Mutex{l.lockAt(mutexKind{}, where, name, roleMutex, roleMutexQueue)}
+func (l *Locks) mutexAt(where place, to tail) *Mutex {
+	return &Mutex{l.lockAt(mutexKind{}, where, to, roleMutex, roleMutexQueue)}
 }
 
 // mutexOf returns the mutex of a state key.
 func (l *Locks) mutexOf(state string) (*Mutex, bool) {
 	bucket, rest, _ := strings.Cut(state, "}:")
-	name, ok := strings.CutPrefix(rest, roleMutex+":")
+	to, ok := strings.CutPrefix(rest, roleMutex)
 	if !ok {
 		return nil, false
 	}
-	return l.mutexAt(place(bucket+"}:"), name), true
+	if _, ok := tail(to).name(); !ok {
+		return nil, false
+	}
+	return l.mutexAt(place(bucket+"}:"), tail(to)), true
 }
 
 // Lock implements Locker.
@@ -68,7 +71,14 @@ func (mutexKind) name() Kind { return KindMutex }
 func (mutexKind) take(c *call, run []*part) error { return run[0].lock.locks.take(c, run) }
 
 func (mutexKind) renewal(g *grant, lease time.Duration) errand {
-	return errand{script: renewScript, call: append(renewScript.newCall(1, 3), g.lock.state, g.tenure.id, g.tenure.token, lease.Milliseconds())}
+	return renewing(g, lease)
+}
+
+// renewing puts off the expiry of a state that has one holder. It names no other key, for while a slot moves a key that
+// does not exist has the script refused.
+func renewing(g *grant, lease time.Duration) errand {
+	call := append(renewScript.newCall(1, 4), g.lock.state, g.tenure.id, g.lock.locks.numbers.Add(1), lease.Milliseconds(), g.tenure.first)
+	return errand{script: renewScript, call: call}
 }
 
 func (mutexKind) raising(g *grant, n int64) errand {

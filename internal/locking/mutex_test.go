@@ -20,7 +20,7 @@ func TestMutexCycle(t *testing.T) {
 			h := w.must(m.Lock(ctx))
 			state, err := rdb.HGetAll(ctx, m.state).Result()
 			w.ok(err)
-			if state[h.Owner()] != "1" || len(state) != 3 || state["seq"] == "" || state["token"] == "" {
+			if state[h.holder()] != "1" || len(state) != 3 || state["seq"] == "" || state["token"] == "" {
 				t.Errorf("state %v of owner %s", state, h.Owner())
 			}
 			ttl, err := rdb.PTTL(ctx, m.state).Result()
@@ -54,7 +54,7 @@ func TestReentry(t *testing.T) {
 			count string
 			next  func() error
 		}{{"2", func() error { return inner.Unlock(ctx) }}, {"1", func() error { return outer.Unlock(ctx) }}, {"", nil}} {
-			count, err := rdb.HGet(ctx, m.state, outer.Owner()).Result()
+			count, err := rdb.HGet(ctx, m.state, outer.holder()).Result()
 			if count != step.count || err != nil && !errors.Is(err, redis.Nil) {
 				t.Errorf("count %q, want %q (%v)", count, step.count, err)
 			}
@@ -260,7 +260,7 @@ func TestParallelReentry(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if count, err := rdb.HGet(ctx, m.state, outer.Owner()).Int(); count != 1 || err != nil {
+		if count, err := rdb.HGet(ctx, m.state, outer.holder()).Int(); count != 1 || err != nil {
 			t.Errorf("count %d (%v)", count, err)
 		}
 		w.ok(outer.Unlock(ctx))
@@ -685,7 +685,7 @@ func TestEveryKeyExpires(t *testing.T) {
 	ahead, err := h.TokenAbove(ctx, time.Now().Add(time.Hour).UnixMicro())
 	w.ok(err)
 	all()
-	w.ok(rdb.Eval(ctx, levelScript.source.(string), []string{m.place.clock(), m.state}, h.Owner(), ahead+1).Err())
+	w.ok(rdb.Eval(ctx, levelScript.source.(string), []string{m.place.clock(), m.state}, h.holder(), ahead+1).Err())
 	all()
 	w.ok(h.Unlock(ctx))
 	all()

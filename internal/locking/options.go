@@ -35,8 +35,8 @@ type MutexOption func(*mutexOptions)
 type mutexOptions struct{ group string }
 
 // Group places the lock in the slot of a group, beside all others of that group: a MultiLock over them
-// takes them in one trip. The group says where a lock lives and is part of its address: everybody must
-// name the same one.
+// takes them in one trip. The group is part of the lock's address: everybody must name the same one, and one
+// name in two groups, or in none, is another lock.
 func Group(name string) MutexOption { return func(o *mutexOptions) { o.group = name } }
 
 // A LockOption configures one Lock.

@@ -160,7 +160,7 @@ func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, err
 		b.asked[i] = make(chan struct{}, 1)
 	}
 	defer c.who.reds.retire(b.tenant)
-	b.ctx, b.cancel = context.WithCancelCause(c.ctx)
+	b.renew()
 	h, err := b.run()
 	if err != nil {
 		b.cancel(context.Canceled)
@@ -168,6 +168,9 @@ func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, err
 	}
 	return h, nil
 }
+
+// renew makes the context of a hold: each has its own.
+func (b *candidate) renew() { b.ctx, b.cancel = context.WithCancelCause(b.call.ctx) }
 
 // run makes attempts until one succeeds, or none can, or the wait runs out.
 func (b *candidate) run() (*Hold, error) {

@@ -170,7 +170,7 @@ func TestRedLock(t *testing.T) {
 				}
 				last = h.Token()
 				for i, state := range f.states(r) {
-					if state["token"] != fmt.Sprint(last) || state[h.Parts()[i].Owner()] != "1" {
+					if state["token"] != fmt.Sprint(last) || state[h.Parts()[i].holder()] != "1" {
 						t.Errorf("server %d says %v of token %d", i, state, last)
 					}
 				}
@@ -222,7 +222,7 @@ func TestRedLockWantsAQuorum(t *testing.T) {
 
 	f.ok(taken[0].Unlock(ctx))
 	h := f.enterAll(ctx, r, 2)
-	if len(h.Parts()) != 2 || f.states(r)[2][taken[1].Owner()] != "1" {
+	if len(h.Parts()) != 2 || f.states(r)[2][taken[1].holder()] != "1" {
 		t.Errorf("one of three is taken: %d parts", len(h.Parts()))
 	}
 	f.ok(h.Unlock(ctx))

@@ -154,6 +154,7 @@ func (b *candidate) attempt(woken *wakening) (h *Hold, busy int, err error) {
 		return h, -1, nil
 	}
 	_ = h.Unlock(b.call.ctx) // what fails here is repeated in the background
+	b.renew()                // that has ended with the hold
 	return nil, -1, err
 }
 
@@ -163,6 +164,7 @@ func (b *candidate) take(woken *wakening) (parts []*Hold, busy int, err error) {
 	if !b.call.until.IsZero() {
 		wait = min(wait, max(time.Until(b.call.until), grace))
 	}
+	ctx := b.ctx // who answers late may ask when the candidate has another
 	replies := askAll(b.red.locks, b.red.quorum(), wait, func(i int, quit <-chan struct{}) (*Hold, error) {
 		if woken != nil && woken.node == i {
 			return woken.hold, nil
@@ -173,7 +175,7 @@ func (b *candidate) take(woken *wakening) (parts []*Hold, busy int, err error) {
 			return nil, ErrNoAnswer // it still owes us the last one
 		}
 		defer func() { <-b.asked[i] }()
-		return b.red.nodes[i].TryLock(b.ctx, b.options(wait)...)
+		return b.red.nodes[i].TryLock(ctx, b.options(wait)...)
 	}, func(h *Hold) { _ = h.giveBack() })
 	busy = -1
 	for i, r := range replies {
@@ -245,10 +247,9 @@ func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, tok
 // carries tells whether the server knows the hold's lock by this token or a higher one.
 func (h *Hold) carries(token int64) bool {
 	h.locks.mu.Lock()
-	text := h.grant.tenure.token
+	known := h.grant.tenure.first
 	h.locks.mu.Unlock()
-	known, err := tokenOf(text)
-	return err == nil && known >= token
+	return known >= token
 }
 
 // giveBack gives parts back, and waits for nodes that are slow as long as for any answer.

@@ -2,10 +2,10 @@ package locking
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // How a release stands to the queue, as release.lua knows it.
@@ -19,6 +19,7 @@ const (
 type settlement struct {
 	locks        []*lock
 	rows         []row    // for each lock
+	grants       []*grant // that the rows are about, where they are about some
 	attempt      *attempt // nil where no count is settled
 	tombstone    int64    // the attempt to cancel
 	tombstoneFor time.Duration
@@ -27,8 +28,11 @@ type settlement struct {
 	tried func()        // the janitor calls it after its first try
 	done  chan struct{} // the janitor closes it after its first try
 
-	firstLock [1]*lock // where the slices begin
-	firstRow  [1]row
+	home chan *redis.Cmd // receives the server's answer; nil where nobody waits for it
+
+	firstLock  [1]*lock // where the slices begin
+	firstRow   [1]row
+	firstGrant [1]*grant
 }
 
 type row struct {
@@ -57,47 +61,22 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 		return nil
 	}
 	for _, h := range holds {
-		h.cancel(context.Canceled) // work under them must not go on while the release is on its way
+		h.end(context.Canceled) // work under them must not go on while the release is on its way
 	}
 	ctx, until := context.WithoutCancel(ctx), time.Now().Add(releaseBound)
-	tenants := l.tenantsOf(holds)
-	for _, t := range tenants {
-		defer l.retire(t)
-	}
-	for i, t := range tenants {
-		if err := t.beginBy(until); err != nil {
-			for _, begun := range tenants[:i] {
-				begun.end()
-			}
-			// Somebody of the same owner is stuck. To speak without the turn could take its hold away.
-			for _, h := range holds {
-				l.abandon(h)
-			}
-			return failed("release", holds[0].lock.name, errors.Join(ErrNoAnswer, err))
-		}
-		defer t.end()
-	}
-
 	if len(holds) == 1 {
 		if done, err := l.pass(ctx, until, holds[0]); done {
 			return err
 		}
 	}
-	s, ends, lost := l.settle(tenants, holds)
-	defer l.endTenures(s.locks, ends)
-	errand := s.locks[0].kind.settling(s)
-	errand.eval = (*Locks).evalPatiently
-	answer, err := l.trip(ctx, until, nil, errand, s.attempt)
-	var results []int64
-	if err == nil {
-		results, err = integers(answer, len(s.locks))
-	}
+	s, lost := l.settle(holds)
+	defer l.closeGrants(s)
+	results, err := l.deliver(ctx, until, s)
 	if err != nil {
-		l.janitor.add(s)
 		return failed("release", holds[0].lock.name, err)
 	}
 	for i, result := range results {
-		if result == releasedNotOurs && l.refused(s, tenants[i], holds) {
+		if result == releasedNotOurs && l.refused(s, i, holds) {
 			lost = true
 		}
 	}
@@ -107,14 +86,67 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	return nil
 }
 
-// endTenures lets those in line try for the locks that have been given back.
-func (l *Locks) endTenures(locks []*lock, ends []*tenure) {
+// fewReleases is up to how many releases have a trip each. Of more, the janitor brings many in one: thousands would
+// wait for a connection for longer than a release may take.
+const fewReleases = 128
+
+// deliver brings a release to the server, and returns what it says of each lock. What fails is repeated.
+func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]int64, error) {
+	defer l.releases.Add(-1)
+	if l.releases.Add(1) > fewReleases {
+		return l.deliverWithOthers(until, s)
+	}
+	errand := s.locks[0].kind.settling(s)
+	errand.eval = (*Locks).evalPatiently
+	answer, err := l.trip(ctx, until, nil, errand, s.attempt)
+	if err == nil {
+		var results []int64
+		if results, err = integers(answer, len(s.locks)); err == nil {
+			return results, nil
+		}
+	}
+	l.janitor.add(s)
+	return nil, err
+}
+
+// deliverWithOthers is deliver by the janitor.
+func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, error) {
+	alarm := time.NewTimer(time.Until(until))
+	defer alarm.Stop()
+	home := make(chan *redis.Cmd, 1)
+	s.home = home
+	l.janitor.add(s)
+	select {
+	case came := <-home:
+		answer, err := came.Result()
+		if err != nil {
+			return nil, err
+		}
+		return integers(answer, len(s.locks))
+	case <-alarm.C:
+		return nil, ErrNoAnswer
+	}
+}
+
+// giveUp is release for who has no time to wait for the server's word: the janitor tells it.
+func (l *Locks) giveUp(holds []*Hold) {
+	if holds = l.unlockOnce(holds); len(holds) == 0 {
+		return
+	}
+	for _, h := range holds {
+		h.end(context.Canceled)
+	}
+	s, _ := l.settle(holds)
+	s.tried = func() { l.closeGrants(s) }
+	l.janitor.briefly(s)
+}
+
+// closeGrants lets those in line try for the locks that have been given back.
+func (l *Locks) closeGrants(s *settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, t := range ends {
-		if t != nil {
-			l.endTenure(locks[i], t)
-		}
+	for _, g := range s.grants {
+		l.closeGrant(g)
 	}
 }
 
@@ -136,56 +168,36 @@ func (l *Locks) unlockOnce(holds []*Hold) []*Hold {
 	return mine
 }
 
-// tenantsOf returns the tenants of holds, each once, in the order of locks: so two who need several turns
-// do not wait for each other.
-func (l *Locks) tenantsOf(holds []*Hold) []*tenant {
-	var tenants []*tenant
-	for _, h := range holds {
-		same := func(t *tenant) bool { return t.lock.state == h.lock.state }
-		if !slices.ContainsFunc(tenants, same) {
-			tenants = append(tenants, l.tenant(h.lock, h.who))
-		}
-	}
-	slices.SortFunc(tenants, func(a, b *tenant) int { return strings.Compare(a.lock.state, b.lock.state) })
-	return tenants
-}
-
-// settle takes holds out of the books and returns what the server must be told, the tenures that end with
-// that, and whether a hold was lost already. A lost hold is told as well: the server may keep its lock a
-// little longer than we trust it. The caller has the turn of every tenant.
-func (l *Locks) settle(tenants []*tenant, holds []*Hold) (s *settlement, ends []*tenure, lost bool) {
+// settle takes holds out of the books and returns what the server must be told, and whether a hold was lost
+// already. A lost hold is told as well: the server may keep its lock a little longer than we trust it.
+func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	ids := make([]any, len(tenants))
-	ends = make([]*tenure, len(tenants))
-	var ghosts []int64
-	var lease time.Duration
+	s = &settlement{attempt: l.attempt()}
+	s.locks, s.rows, s.grants = s.firstLock[:0], s.firstRow[:0], s.firstGrant[:0]
 	for _, h := range holds {
 		if !h.lost {
 			l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
 		}
 		lost = lost || h.lost
-		lease = max(lease, h.lease)
-		t := h.grant.tenure
-		if t.ghost != 0 && !slices.Contains(ghosts, t.ghost) {
-			ghosts = append(ghosts, t.ghost)
-		}
 		l.drop(h)
-		i := slices.IndexFunc(tenants, func(t *tenant) bool { return t.lock.state == h.lock.state })
-		ids[i] = t.id
-		if len(h.grant.holds) == 0 {
-			ends[i] = t
+		if !slices.Contains(s.grants, h.grant) {
+			s.grants = append(s.grants, h.grant)
 		}
 	}
-	s = &settlement{attempt: l.attempt(), until: now.Add(lease)}
-	s.locks, s.rows = s.firstLock[:0], s.firstRow[:0]
-	for i, t := range tenants {
-		s.locks = append(s.locks, t.lock)
-		s.rows = append(s.rows, row{id: ids[i], count: t.liveAs(ids[i]), longest: t.longest(), place: placeStay})
+	var ghosts []int64
+	life := time.Duration(0)
+	for _, g := range s.grants {
+		s.locks, s.rows = append(s.locks, g.lock), append(s.rows, g.row())
+		life = max(life, g.tenure.life)
+		if ghost := g.tenure.ghost; ghost != 0 && !slices.Contains(ghosts, ghost) {
+			ghosts = append(ghosts, ghost)
+		}
 	}
-	l.bury(s, ghosts, 2*lease)
-	return s, ends, lost
+	s.until = now.Add(life)
+	l.bury(s, ghosts, 2*life)
+	return s, lost
 }
 
 // bury has tombstones written for attempts that took what is being released, where the client has sent
@@ -207,24 +219,21 @@ func (l *Locks) bury(s *settlement, ghosts []int64, life time.Duration) {
 	}
 }
 
-// refused deals with a lock that the server says is not ours. It tells whether that is a loss. If the
-// client has sent the release more than once, the first copy may have done it: then our own clock says
-// whether the lock was still ours.
-func (l *Locks) refused(s *settlement, t *tenant, holds []*Hold) bool {
+// refused deals with a grant that the server says it does not know. It tells whether that is a loss. If the
+// client has sent the release more than once, the first copy may have done it; and if another hold of the grant was
+// the last, its release may have come first. Then our own clock says whether the lock was still ours.
+func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
+	g := s.grants[i]
 	l.mu.Lock()
-	g := t.grant
-	trusted := true
+	ended := s.attempt.sent.Load() > 1 || s.rows[i].count > 0 && (g.said == 0 || g.passed)
 	for _, h := range holds {
-		if h.lock.state == t.lock.state && !time.Now().Before(h.deadline) {
-			trusted = false
+		if h.grant == g && !time.Now().Before(h.deadline) {
+			ended = false
 		}
 	}
 	l.mu.Unlock()
-	if s.attempt.sent.Load() > 1 && trusted {
-		return false
-	}
-	if g != nil {
+	if !ended {
 		l.loseGrant(g)
 	}
-	return true
+	return !ended
 }

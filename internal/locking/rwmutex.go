@@ -9,8 +9,8 @@ import "context"
 // Both sides are reentrant and count by themselves. A writer may take the reading side as well; when it
 // unlocks the writing side first, it has become a reader, and others who wait to read enter. A reader
 // cannot become a writer: two who tried would wait for each other. It gets ErrUpgrade. Take the reading side
-// under the writer's hold.Context(), or under one that carries the same owner: it goes on when the writer is
-// unlocked.
+// under the writer's hold.Context(), under one made of it, also by a MultiLock with the writer among its parts, or under
+// one that carries the same owner: it goes on when the writer is unlocked.
 //
 // Readers have a lease each. One that crashes, unlocks or is renewed does not touch the others'. All who
 // read at the same time have one token, which is above that of the last writer and below that of the next.

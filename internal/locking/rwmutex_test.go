@@ -535,3 +535,31 @@ func TestRWRandomReaders(t *testing.T) {
 		w.left(rdb, m.writer)
 	})
 }
+
+// Thousands of readers unlock at once: it takes few trips, for a trip each would wait for a connection too long.
+func TestRWThousandsUnlockAtOnce(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, addr: shared, name: t.Name()}
+	const many = 3000
+	l, tap := w.tapped()
+	reader := l.RWMutex(w.name).Reader()
+	var holds []*Hold
+	for range many {
+		holds = append(holds, w.must(reader.Lock(w.ctx())))
+	}
+	trips := func() int { return len(tapArgs(tap, fifoReleaseScript)) }
+	before := trips()
+	var all sync.WaitGroup
+	for _, h := range holds {
+		all.Go(func() {
+			if err := h.Unlock(w.ctx()); err != nil && !errors.Is(err, ErrNoAnswer) { // on a machine that is busy otherwise
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := trips() - before; n > many/3 {
+		t.Errorf("%d trips of one release each", n)
+	}
+	w.left(w.client(), reader.fifo)
+}

@@ -2,7 +2,9 @@ package locking
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -24,51 +26,95 @@ func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
 	return h.raise(ctx, func() errand { return h.lock.kind.raising(h.grant, n) })
 }
 
-// raise has the server give the hold another token, by an errand that is made when it is the owner's turn.
+// raise has the server give the hold another token, by an errand that is made under Locks.mu.
 func (h *Hold) raise(ctx context.Context, prepare func() errand) (int64, error) {
 	l := h.locks
 	if err := l.enter(); err != nil {
 		return 0, err
 	}
 	defer l.calls.Done()
-	t := l.tenant(h.lock, h.who)
-	defer l.retire(t)
-	if err := t.begin(ctx, l.closing); err != nil {
-		return 0, err
-	}
-	defer t.end()
-	return l.raise(ctx, h, prepare)
-}
-
-// raise is Hold.raise for who has the tenant's turn.
-func (l *Locks) raise(ctx context.Context, h *Hold, prepare func() errand) (int64, error) {
 	l.mu.Lock()
 	if h.lost || h.unlocked {
 		l.mu.Unlock()
 		return 0, ErrLost
 	}
+	raised := []*grant{h.grant}
+	if f, ok := h.lock.kind.(fifoKind); ok && f.side == sideWrite {
+		if reader := l.grantOf(f.other, h.who); reader != nil { // it must not stay below
+			raised = append(raised, reader)
+		}
+	}
+	for _, g := range raised {
+		g.tenure.rises()
+	}
 	errand := prepare()
 	l.mu.Unlock()
 	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, errand, &attempt{})
+	tokens, err := raisedTokens(answer, err)
+	l.mu.Lock()
+	for i, g := range raised {
+		token := int64(0)
+		if i < len(tokens) {
+			token = tokens[i]
+		}
+		g.token = max(g.token, token)
+		if !g.passed { // else the tenure is another's
+			g.tenure.risen(token)
+		}
+	}
+	token := h.grant.token
+	l.mu.Unlock()
+	if errors.Is(err, ErrLost) {
+		l.loseGrant(h.grant)
+		return 0, err
+	}
 	if err != nil {
 		return 0, failed("raise the token of", h.lock.name, err)
+	}
+	return token, nil
+}
+
+// raisedTokens reads the answer of a script that raises a token: the holder's, and its own as a reader.
+func raisedTokens(answer any, err error) ([]int64, error) {
+	if err != nil {
+		return nil, err
 	}
 	text, ok := answer.(string)
 	if !ok {
-		l.loseGrant(h.grant)
-		return 0, ErrLost
+		return nil, ErrLost
 	}
-	token, err := tokenOf(text)
-	if err != nil {
-		return 0, failed("raise the token of", h.lock.name, err)
+	var tokens []int64
+	for word := range strings.FieldsSeq(text) {
+		token, err := tokenOf(word)
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, token)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	h.grant.token = max(h.grant.token, token)
-	h.grant.tenure.token = text
-	h.grant.tenure.spend()
-	return h.grant.token, nil
+	if len(tokens) == 0 {
+		return nil, strange(answer)
+	}
+	return tokens, nil
 }
 
-// spend throws the tokens in reserve away: they are no longer the highest.
-func (t *tenure) spend() { t.next, t.last = 0, -1 }
+// rises notes that the token is about to rise. Those in reserve may be below it from now on, and while the server is on
+// its way there nobody knows which it has. l.mu is held.
+func (t *tenure) rises() {
+	t.next, t.last = 0, -1
+	t.first = 0
+	t.raises++
+}
+
+// outrun tells whether a token that the server was asked by is no longer the one that it has, or may not be: that it
+// knows no such grant says nothing then. 0 was asked for any. l.mu is held.
+func (t *tenure) outrun(token int64) bool { return token != 0 && token != t.first }
+
+// risen notes what has become of it: 0 where that is not known. l.mu is held.
+func (t *tenure) risen(token int64) {
+	t.raises--
+	t.unraised = t.unraised || token == 0
+	t.raised = max(t.raised, token)
+	if t.raises == 0 && !t.unraised {
+		t.first = t.raised
+	}
+}

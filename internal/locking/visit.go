@@ -3,6 +3,7 @@ package locking
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,9 +27,11 @@ type visit struct {
 	call  *call
 	part  *part
 
-	ticket   *ticket   // nil before it waits
-	trouble  time.Time // since when the server has not answered; zero where it has
-	doubtful bool      // an attempt may have taken the lock, or may still
+	ticket   *ticket       // nil before it waits
+	id       any           // of the holder that it would be, a string; nil before it asks as one
+	over     chan struct{} // closed when it does not ask any more; nil where nobody waits for that
+	trouble  time.Time     // since when the server has not answered; zero where it has
+	doubtful bool          // an attempt may have taken the lock under its id, or may still
 }
 
 // seek asks for the lock until it has it.
@@ -94,37 +97,81 @@ func (v *visit) queues(queued bool) {
 	}
 }
 
-// ask prepares a trip. The visit has the turn of its tenant.
+// begin gets the visit ready to ask: for the grant that its owner holds, or for one of its own if no other visit of the
+// owner is about to have one. Else it returns what to wait for.
+func (v *visit) begin() (wait <-chan struct{}) {
+	l, c, p := v.locks, v.call, v.part
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.bookOf(p.lock)
+	sibling := func(other *visit) bool { return other.call.who == c.who }
+	if i := slices.IndexFunc(b.visits, sibling); !l.bid(c, p) && i >= 0 {
+		other := b.visits[i]
+		if other.over == nil {
+			other.over = make(chan struct{})
+		}
+		return other.over
+	}
+	b.visits = append(b.visits, v)
+	return nil
+}
+
+// end is the end of what began.
+func (v *visit) end() {
+	l, p := v.locks, v.part
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.withdraw(p)
+	b := l.books[p.lock.state]
+	if b == nil {
+		return
+	}
+	if i := slices.Index(b.visits, v); i >= 0 {
+		b.visits = slices.Delete(b.visits, i, i+1)
+	}
+	if v.over != nil {
+		close(v.over)
+		v.over = nil
+	}
+	l.tidy(p.lock)
+}
+
+// ask prepares a trip.
 func (v *visit) ask() *asked {
 	l, c, p := v.locks, v.call, v.part
 	number, place := v.look()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	q := &asked{start: time.Now()}
 	q.attempt.number = l.numbers.Add(1)
 	q.parts = q.one[:]
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	token := ""
-	if p.tenant.grant != nil {
-		token = p.tenant.grant.tenure.token
+	count, token := p.times, any("")
+	if p.bid != nil {
+		g := p.bid.grant
+		g.said = g.count()
+		q.one[0] = askedPart{id: g.tenure.id, token: g.tenure.first}
+		count, token = g.said, g.tenure.first
+	} else {
+		if v.id == nil {
+			v.id = l.holder(c.who, q.attempt.number)
+		}
+		q.one[0] = askedPart{id: v.id, fresh: true}
 	}
-	q.one[0] = askedPart{id: p.tenant.arg, fresh: token == ""}
-	q.call = append(v.fifo.newMintingCall(fifoAcquireScript, q.attempt.number, 10), l.boxed, &q.attempt, v.fifo.side,
-		p.tenant.arg, l.milliseconds(c.leaseOr(l.lease)), p.tenant.live()+p.times, token, number, place)
+	q.call = append(v.fifo.newMintingCall(fifoAcquireScript, q.attempt.number, 11), l.boxed, &q.attempt, v.fifo.side,
+		q.one[0].id, l.milliseconds(c.leaseOr(l.lease)), count, token, number, place, v.fifo.beside(c.who))
 	return q
 }
 
 // reach asks the server once. Where it gets no hold, it returns when to look again at the latest, negative
 // for at once.
 func (v *visit) reach() (pause time.Duration, err error) {
-	l, c, p := v.locks, v.call, v.part
-	if err := p.tenant.begin(c.ctx, l.closing); err != nil {
-		return 0, err
+	l, c := v.locks, v.call
+	if sibling := v.begin(); sibling != nil {
+		return -1, l.awaitSibling(c, sibling)
 	}
-	defer p.tenant.end()
+	defer v.end()
 	ask := v.ask()
-	if len(c.taken) == 0 {
-		c.kept = ask.start
-	}
+	c.begins(ask.start)
 	trusted := ask.start.Add(trust(c.leaseOr(l.lease)))
 	answer, err := v.trip(ask, trusted)
 	if isMoving(err) && !c.try { // it may work in a moment
@@ -181,11 +228,18 @@ func (v *visit) unanswered(ask *asked, err error) (pause time.Duration, _ error)
 	}
 	v.queues(ask.attempt.sent.Load() > 0 || v.queued())
 	l.cancel(c, []*part{p}, ask)
+	if ask.one[0].fresh {
+		v.doubtful = false // that is settled
+	}
 	return 0, failed("acquire", p.lock.name, errors.Join(err, over)) // the context, or Close, may be why
 }
 
-// bury has a tombstone written for an attempt, which changes nothing else.
+// bury has a tombstone written for an attempt, which changes nothing else. Of a bid it is told what is left.
 func (v *visit) bury(ask *asked) {
+	if v.part.bid != nil {
+		v.locks.cancel(v.call, []*part{v.part}, ask)
+		return
+	}
 	v.doubtful = true
 	life := 2 * v.call.leaseOr(v.locks.lease)
 	v.locks.janitor.add(&settlement{
@@ -204,75 +258,67 @@ func (v *visit) answered(ask *asked, heard acquireAnswer, trusted time.Time) (pa
 			l.cancel(v.call, []*part{p}, ask)
 			return 0, failed("acquire", p.lock.name, err)
 		}
-		t := &tenure{id: p.tenant.arg, token: heard.tokens[0], lease: v.call.leaseOr(l.lease)}
+		lease := v.call.leaseOr(l.lease)
+		t := &tenure{id: ask.one[0].id, first: token, lease: lease, life: lease}
 		if resent && ask.one[0].fresh { // a late copy of a re-entry finds nothing to re-enter
 			t.ghost = ask.attempt.number
 		}
-		v.admit(token, t, trusted)
+		v.admit(t, trusted)
 		return 0, nil
 	}
+	bid := p.bid
 	if resent {
 		v.bury(ask) // a copy may still take what was busy
 	}
-	switch heard.code {
-	case codeBusy:
+	switch {
+	case heard.code == codeBusy:
 		v.queues(true)
 		if heard.busy >= pollInterval {
 			return lookInterval, nil
 		}
 		return heard.busy, nil
-	case codeGone:
-		l.mu.Lock()
-		g := p.tenant.grant
-		l.mu.Unlock()
-		if g != nil {
-			l.loseGrant(g)
-		}
+	case heard.code == codeGone && bid != nil:
+		l.refuted(bid.grant, ask.one[0].token)
 		return -1, nil
-	case codeUpgrade:
+	case heard.code == codeCancelled && bid != nil:
+		return -1, nil // a later word about the grant came first
+	case heard.code == codeUpgrade:
 		return 0, ErrUpgrade
 	default:
 		return 0, failed("acquire", p.lock.name, errors.New("the attempt was cancelled"))
 	}
 }
 
-// admit makes the holds of a lock that the server has granted. Others of the same owner who wait for
+// admit puts a lock into the books that the server has granted. Others of the same owner who wait for
 // either side need not wait any more.
-func (v *visit) admit(token int64, t *tenure, trusted time.Time) {
-	l, p := v.locks, v.part
+func (v *visit) admit(t *tenure, trusted time.Time) {
+	l := v.locks
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if v.ticket != nil {
 		v.ticket.queued = false // the script took us out
 	}
-	g := p.tenant.grant
-	if g == nil || g.token != token {
-		g = &grant{lock: p.lock, who: v.call.who, token: token, tenure: t}
-		p.tenant.grant = g
+	if t.id == v.id {
+		v.doubtful = false // what was in doubt is the grant
 	}
-	p.base = v.base()
-	l.holdAll(v.call, p, g, trusted)
+	v.part.spared = v.spared()
+	over := l.admit(v.call, v.part, t, trusted)
 	l.tickets.wakeOwner(v.call.who)
+	l.mu.Unlock()
+	l.lose(over)
 }
 
-// base returns what the hold's context is made from: the caller's. A reader under the very context of its
-// own writer's hold must go on when that is unlocked, so its context comes from where the writer's came.
-// l.mu is held.
-func (v *visit) base() context.Context {
-	if b := v.locks.books[v.fifo.wakes]; b != nil && v.fifo.side == sideRead {
-		if writer := b.tenants.of(v.call.who); writer != nil && writer.grant != nil {
-			for _, h := range writer.grant.holds {
-				if h.ctx == v.call.ctx {
-					return h.base
-				}
-			}
-		}
+// spared returns whose end does not end the hold: a reader goes on when its owner's writer is unlocked, of whose
+// context its own may be made. l.mu is held.
+func (v *visit) spared() func(*Hold) bool {
+	l, f := v.locks, v.fifo
+	if f.side != sideRead || l.grantOf(f.other, v.call.who) == nil {
+		return nil
 	}
-	return v.call.ctx
+	return func(h *Hold) bool { return h.has(l, f.other) }
 }
 
 // leave gives up the ticket and the place in the queue, if there is one, and waits a moment for it to be
-// gone. If an attempt may have taken the lock without our knowing, it says what we hold.
+// gone. What an attempt may have taken without our knowing is nobody's.
 func (v *visit) leave() {
 	l, t := v.locks, v.ticket
 	if t == nil {
@@ -282,20 +328,13 @@ func (v *visit) leave() {
 	l.mu.Lock()
 	l.tickets.drop(t)
 	l.mu.Unlock()
-	if !t.queued {
+	if !t.queued && !v.doubtful {
 		return
 	}
 	now := time.Now()
-	s := &settlement{locks: []*lock{v.part.lock}, rows: []row{{place: t.number}}, until: now.Add(beatLife)}
-	if tenant := v.part.tenant; v.doubtful && tenant.beginBy(now.Add(cleanupBound)) == nil {
-		defer tenant.end()
-		l.mu.Lock()
-		s.rows[0].id, s.rows[0].count, s.rows[0].longest = tenant.arg, tenant.live(), tenant.longest()
-		l.mu.Unlock()
-		s.attempt, s.until = l.attempt(), now.Add(2*v.call.leaseOr(l.lease)+cancelPatience)
+	s := &settlement{locks: []*lock{v.part.lock}, rows: []row{{place: t.number}}, until: now.Add(cancelPatience)}
+	if v.doubtful {
+		s.rows[0].id, s.attempt, s.until = v.id, l.attempt(), now.Add(2*v.call.leaseOr(l.lease)+cancelPatience)
 	}
-	select {
-	case <-l.janitor.add(s):
-	case <-time.After(cleanupBound):
-	}
+	l.janitor.briefly(s)
 }

@@ -5,6 +5,26 @@ import "time"
 // pollInterval is how often the head of a line looks at the server by itself: a wake-up may be lost.
 const pollInterval = time.Second
 
+// awaitSibling waits for another call of the same owner, within the bounds of a call.
+func (l *Locks) awaitSibling(c *call, over <-chan struct{}) error {
+	var bound <-chan time.Time
+	if !c.until.IsZero() {
+		alarm := time.NewTimer(time.Until(c.until.Add(grace)))
+		defer alarm.Stop()
+		bound = alarm.C
+	}
+	select {
+	case <-over:
+		return nil
+	case <-bound:
+		return ErrNoAnswer // it is the server that keeps the sibling
+	case <-c.ctx.Done():
+		return ended(c.ctx, nil)
+	case <-l.closing:
+		return ErrClosed
+	}
+}
+
 // await waits until it makes sense to look at a lock again: after a wake-up, after pause (the lock expires
 // then; 0: when it is time to poll), or when it is our turn in the line. It sees to it
 // that what the call has taken already does not expire meanwhile.

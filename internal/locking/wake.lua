@@ -1,11 +1,11 @@
 -- Shared by the verbs that can make a lock free; put in front of them when they are loaded.
 --
 -- wake reserves a free lock for the process at the head of its queue, and tells it. The reservation is
--- longer than a wake-up takes on a busy machine, and gives way by itself; it is there so that whoever released cannot overtake those who wait. A
--- channel without a listener belongs to a process that is gone: it is dropped, and the next is taken. Where
+-- longer than a wake-up and its answer take from far away, and gives way by itself; it is there so that whoever released
+-- cannot overtake those who wait. A channel without a listener belongs to a process that is gone: it is dropped, and the next is taken. Where
 -- PUBLISH does not count everybody who listens (counts is false), nobody is dropped. Losing the reservation
 -- (no memory) costs fairness only, so its error is not raised.
-local claim_life = 100 -- ms
+local claim_life = 500 -- ms
 
 local function wake(state, queue)
   while true do

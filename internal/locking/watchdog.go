@@ -2,6 +2,7 @@ package locking
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -39,9 +40,9 @@ func (l *Locks) due() []*grant {
 	defer l.mu.Unlock()
 	var due []*grant
 	for _, b := range l.books {
-		for t := range b.tenants.all() {
-			if t.grant != nil && slices.ContainsFunc(t.grant.holds, (*Hold).wantsRenewal) {
-				due = append(due, t.grant)
+		for g := range b.grants.all() {
+			if slices.ContainsFunc(g.holds, (*Hold).wantsRenewal) {
+				due = append(due, g)
 			}
 		}
 	}
@@ -57,55 +58,64 @@ func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 	var failed atomic.Bool
 	together(byNode(l, due, func(g *grant) string { return g.lock.state }), func(due []*grant) {
 		for chunk := range slices.Chunk(due, batch) {
-			if !l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewal) {
-				failed.Store(true) // the server is in trouble: do not spend a time-out on each chunk
-				return
+			heard, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewal)
+			if !whole {
+				failed.Store(true)
+			}
+			if !heard {
+				return // the server is in trouble: do not spend a time-out on each chunk
 			}
 		}
 	})
 	return !failed.Load()
 }
 
-// renewSome renews grants in one trip, for the holds that want it.
-func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) bool {
-	errands := make([]errand, len(grants))
-	asked := make([]tenure, len(grants))
-	l.mu.Lock()
-	for i, g := range grants {
-		errands[i], asked[i] = g.lock.kind.renewal(g, lease), *g.tenure
-	}
-	l.mu.Unlock()
+// What a renewal answers.
+const (
+	renewalGone     = 0
+	renewalDone     = 1
+	renewalOutdated = 2
+)
+
+// renewSome renews grants in one trip, for the holds that want it. It tells whether the server answered at all, and
+// whether it did for all of them.
+func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) (heard, whole bool) {
 	start := time.Now()
+	errands, tokens := l.renewals(grants, lease)
 	answers := l.pipeline(start.Add(bound), errands)
-	whole := true
+	whole = true
 	for i, answer := range answers {
-		held, err := answer.Int64()
+		said, err := answer.Int64()
+		heard = heard || isHeard(err)
 		switch {
-		case err != nil:
+		case err != nil || said == renewalOutdated: // a later word about the grant came first
 			whole = false
-		case held == 0 && l.renamed(grants[i], &asked[i]):
-			whole = false
-		case held == 0:
-			l.loseGrant(grants[i])
+		case said == renewalGone:
+			whole = l.refuted(grants[i], tokens[i]) && whole
 		default:
 			l.renewed(grants[i], start.Add(trust(lease)), wants)
 		}
 	}
 	l.observer.Renewed(len(grants), time.Since(start), whole)
-	return whole
+	return heard, whole
 }
 
-// renamed tells whether the server may have come to know a grant by another id or token since it was asked
-// about it: then its answer means nothing. While the owner talks, we cannot know.
-func (l *Locks) renamed(g *grant, asked *tenure) bool {
+// isHeard tells whether the server has answered, if only to refuse.
+func isHeard(err error) bool {
+	refused := redis.Error(nil)
+	return err == nil || errors.As(err, &refused)
+}
+
+// renewals returns what the server is asked, and by which tokens. Of a grant that has ended meanwhile it is asked too: that changes nothing,
+// for no other has had its name.
+func (l *Locks) renewals(grants []*grant, lease time.Duration) (errands []errand, tokens []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b := l.books[g.lock.state]; b != nil {
-		if t := b.tenants.of(g.who); t != nil && len(t.turn) > 0 {
-			return true
-		}
+	errands, tokens = make([]errand, len(grants)), make([]int64, len(grants))
+	for i, g := range grants {
+		errands[i], tokens[i] = g.lock.kind.renewal(g, lease), g.tenure.first
 	}
-	return g.tenure.id != asked.id || g.tenure.token != asked.token
+	return errands, tokens
 }
 
 // renewed puts off the deadlines of the holds of a grant.
@@ -127,7 +137,7 @@ func (l *Locks) pipeline(until time.Time, errands []errand) []*redis.Cmd {
 	for i := range errands {
 		all[i] = i
 	}
-	together(byNode(l, all, func(i int) string { return errands[i].call[firstKey].(string) }), func(some []int) {
+	together(byNode(l, all, func(i int) string { return errands[i].key() }), func(some []int) {
 		mine := make([]errand, len(some))
 		for i, which := range some {
 			mine[i] = errands[which]

@@ -287,7 +287,7 @@ func (w *world) locks() []string {
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
-	keys, err := client.Keys(w.Context(), "lk:*:m:*").Result()
+	keys, err := client.Keys(w.Context(), "lk:*:m[0-9:]*").Result()
 	if err != nil {
 		w.Fatal(err)
 	}

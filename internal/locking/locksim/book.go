@@ -35,6 +35,7 @@ type entry struct {
 	state  map[shown]int64 // the highest token that a server has shown
 	free   time.Time       // when the last hold ended
 	asking map[*Actor]int
+	begun  map[*Actor]int // how many calls there have been
 	doubts []doubt
 	guard  guard
 }
@@ -56,7 +57,7 @@ type grip struct {
 	fixed     bool      // nothing renews it
 	released  bool      // Unlock has been called
 	settled   bool      // and has returned
-	confirmed bool      // with no error
+	confirmed time.Time // when it did so with no error
 	carriers  []*server // which of them granted it
 	ended     time.Time
 	over      bool // the history for the model knows of its end
@@ -89,7 +90,7 @@ func (b *book) entry(name string) *entry {
 	name = lockOf(name)
 	e := b.names[name]
 	if e == nil {
-		e = &entry{asking: make(map[*Actor]int), state: make(map[shown]int64)}
+		e = &entry{asking: make(map[*Actor]int), begun: make(map[*Actor]int), state: make(map[shown]int64)}
 		b.names[name] = e
 	}
 	return e
@@ -112,6 +113,9 @@ type call struct {
 	alive func() bool      // its context has not ended
 	gone  func() time.Time // when it has
 	crowd map[string]bool  // others wait for these locks, or may hold them
+
+	shared map[string]bool // other calls of the same owner ask for them
+	begun  map[string]int  // how many calls of the owner there had been, with this one
 }
 
 // asks notes the beginning of a call.
@@ -119,10 +123,13 @@ func (b *book) asks(c *call) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.longest = max(b.longest, c.lease)
-	c.crowd = make(map[string]bool)
+	c.crowd, c.shared, c.begun = make(map[string]bool), make(map[string]bool), make(map[string]int)
 	for _, name := range c.names {
-		b.entry(name).asking[c.who]++
-		c.crowd[name] = b.crowded(name, c.who)
+		e := b.entry(name)
+		c.crowd[name], c.shared[name] = b.crowded(name, c.who), e.asking[c.who] > 0
+		e.asking[c.who]++
+		e.begun[c.who]++
+		c.begun[name] = e.begun[c.who]
 	}
 }
 
@@ -143,8 +150,10 @@ func (b *book) answered(c *call, parts []*locking.Hold, err error) []*grip {
 	defer b.mu.Unlock()
 	now := time.Now()
 	for _, name := range c.names {
-		b.entry(name).asking[c.who]--
+		e := b.entry(name)
+		e.asking[c.who]--
 		c.crowd[name] = c.crowd[name] || b.crowded(name, c.who)
+		c.shared[name] = c.shared[name] || e.begun[c.who] > c.begun[name]
 	}
 	if err != nil {
 		b.failed(c, err)
@@ -215,8 +224,8 @@ func (b *book) granted(g *grip, c *call) {
 		}
 		b.judge(b.kept(other) && b.kept(g), "%s gets %s with token %d while %s holds it with %d", g.who, g.name, g.token, other.who, other.token)
 	}
-	if !reentry && !e.has(g) {
-		b.checkToken(e, g)
+	if !reentry && !e.has(g, c.shared[g.name]) {
+		b.checkToken(e, g, c.shared[g.name])
 	}
 	b.checkGap(e, g, c)
 	e.grips = append(e.grips, g)
@@ -224,23 +233,29 @@ func (b *book) granted(g *grip, c *call) {
 	context.AfterFunc(g.ctx, func() { b.ended(g) })
 }
 
-// checkToken checks that a new grant's token is above all earlier ones; a reader's may be that of the phase.
-// b.mu is held.
-func (b *book) checkToken(e *entry, g *grip) {
+// checkToken checks that a new grant's token is above all earlier ones; a reader's may be that of the phase. Calls of one
+// owner may be answered in another order than they were granted. b.mu is held.
+func (b *book) checkToken(e *entry, g *grip, shared bool) {
 	for _, other := range e.grips {
+		if shared && other.who == g.who && other.reads() != g.reads() {
+			continue
+		}
 		if other.token > g.token || other.token == g.token && !g.reads() {
 			b.judge(b.kept(g) && b.outgrown(other), "%s gets %s with token %d after %d", g.who, g.name, g.token, other.token)
 		}
 	}
 }
 
-// has tells whether the owner has a hold with the same token that is not confirmed to be over. The server
-// may keep it for longer than the owner trusts it.
-func (e *entry) has(g *grip) bool {
+// has tells whether the owner has a hold with the same token, or had when it asked, that was not confirmed to be over.
+// The server may keep it for longer than the owner trusts it; so may another call of the owner.
+func (e *entry) has(g *grip, shared bool) bool {
 	return slices.ContainsFunc(e.grips, func(other *grip) bool {
-		return other.who == g.who && other.token == g.token && !other.confirmed
+		return other.who == g.who && other.token == g.token && (shared || !other.isConfirmed() || !other.confirmed.Before(g.asked))
 	})
 }
+
+// isConfirmed tells whether it was given back without an error.
+func (g *grip) isConfirmed() bool { return !g.confirmed.IsZero() }
 
 // reads tells whether it is a hold on the reading side.
 func (g *grip) reads() bool { return isRead(g.name) }
@@ -290,7 +305,9 @@ func (b *book) released(grips []*grip, begin time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, g := range grips {
-		g.settled, g.confirmed = true, err == nil
+		if g.settled = true; err == nil {
+			g.confirmed = time.Now()
+		}
 		e := b.entry(g.name)
 		e.free = time.Now()
 		switch {
@@ -343,14 +360,14 @@ func (b *book) checkGap(e *entry, g *grip, c *call) {
 
 // tidy tells whether all holds but one have been given back.
 func (e *entry) tidy(but *grip) bool {
-	return !slices.ContainsFunc(e.grips, func(g *grip) bool { return g != but && !g.confirmed })
+	return !slices.ContainsFunc(e.grips, func(g *grip) bool { return g != but && !g.isConfirmed() })
 }
 
 // held tells whether anybody trusts a hold.
 func (e *entry) held() bool { return slices.ContainsFunc(e.grips, (*grip).trusted) }
 
 // claimTime is how long a free lock is reserved for who was told, who may not want it any more.
-const claimTime = 100 * time.Millisecond
+const claimTime = 500 * time.Millisecond
 
 const (
 	pollTime = time.Second // how often a waiter looks by itself

@@ -37,9 +37,15 @@ func (w *World) executed(l *link, q *Request, answer []byte) {
 // states tells which keys say who holds what: the role, and what our names of such locks begin with.
 var states = map[string]string{"m": "", "f": fair, "rw": writes, "rwc": reads}
 
-// roleAndName returns what follows the bucket in a key.
+// roleAndName returns the role of a key, a colon, and the name of the lock. The group, which the name begins with in here,
+// stands between the two with its length.
 func roleAndName(key string) string {
 	_, rest, _ := strings.Cut(key, "}:")
+	role, name, _ := strings.Cut(rest, ":")
+	if bare := strings.TrimRight(role, "0123456789"); bare != role {
+		_, name, _ = strings.Cut(name, ":")
+		return bare + ":" + name
+	}
 	return rest
 }
 
@@ -77,7 +83,7 @@ func (b *book) state(s *server, name, key string) {
 			}
 			e.state[at] = max(e.state[at], token)
 		}
-		if who := b.owners[field]; who != nil && !b.world.weather.Wild && !b.forgetful() && who.Client.calm() {
+		if who := b.owners[ownerOf(field)]; who != nil && !b.world.weather.Wild && !b.forgetful() && who.Client.calm() {
 			first, _, _ := strings.Cut(value, " ") // a reader's has more
 			count, _ := strconv.Atoi(first)
 			if most := b.atMost(e, who, isRead(name)); count > most {
@@ -85,6 +91,14 @@ func (b *book) state(s *server, name, key string) {
 			}
 		}
 	}
+}
+
+// ownerOf returns the owner of a holder's id, which adds the number of the grant.
+func ownerOf(id string) string {
+	if first, last := strings.IndexByte(id, ':'), strings.LastIndexByte(id, ':'); first < last {
+		return id[:last]
+	}
+	return id
 }
 
 // atMost is how many holds of an owner on one side of a lock the server may count. b.mu is held.

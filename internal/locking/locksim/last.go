@@ -78,7 +78,7 @@ func (w *World) nothingLeft() {
 	}
 }
 
-// Held returns how often each holder has a mutex by the first server's books; nil when nobody has it.
+// Held returns how often each owner has a mutex by the first server's books; nil when nobody has it.
 func (w *World) Held(name string) map[string]int {
 	answer := make(chan map[string]int)
 	w.At(0, func(_ *World, s *server) {
@@ -101,7 +101,7 @@ func (s *server) held(name string) map[string]int {
 		held := make(map[string]int)
 		for _, field := range fields {
 			if !slices.Contains([]string{"seq", "token"}, field) {
-				held[field], _ = strconv.Atoi(s.redis.HGet(key, field))
+				held[ownerOf(field)], _ = strconv.Atoi(s.redis.HGet(key, field))
 			}
 		}
 		return held

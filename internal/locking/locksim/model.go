@@ -34,6 +34,10 @@ type Op struct {
 	// Crowded says of OpBusy and OpRead that others were waiting, or had uncertain attempts under way: the
 	// lock may have been promised to them, or theirs for a moment, and a phase of readers theirs alone.
 	Crowded bool
+
+	// Shared says that other calls of the same owner were under way: what they had of the lock, or claimed of it, may
+	// have kept the grant when no hold was left.
+	Shared bool
 }
 
 // mutexState is a fenced reentrant mutex.
@@ -65,7 +69,8 @@ func (s mutexState) step(o Op) (bool, mutexState) {
 			s.count++
 			return true, s
 		}
-		return s.count == 0 && o.Token > s.top, mutexState{owner: o.Owner, token: o.Token, count: 1, top: o.Token}
+		kept := o.Shared && s.owner == o.Owner && s.token == o.Token
+		return s.count == 0 && (o.Token > s.top || kept), mutexState{owner: o.Owner, token: o.Token, count: 1, top: max(s.top, o.Token)}
 	case OpUnlock:
 		s.count--
 		return mine, s

@@ -44,6 +44,10 @@ func (s rwState) step(o Op) (bool, rwState) {
 			s.writes++
 			return true, s
 		}
+		if o.Shared && s.writes == 0 && s.writer == o.Owner && s.token == o.Token && s.onlyReader(o.Owner) { // it was kept
+			s.writes++
+			return true, s
+		}
 		free := s.writes == 0 && len(s.readers) == 0 && o.Token > s.top
 		return free, rwState{writer: o.Owner, writes: 1, token: o.Token, top: o.Token}
 	case OpUnlock, OpEnd:
@@ -71,11 +75,17 @@ func (s rwState) read(o Op) (bool, rwState) {
 	case len(s.readers) > 0:
 		return o.Token == s.phase, s.with(o.Owner, 1)
 	case o.Crowded && s.writes == 0 && o.Token == s.phase && o.Token == s.top: // somebody unknown kept the phase
+	case o.Shared && s.writer == o.Owner && o.Token == s.phase: // the writer did
 	case o.Token <= s.top:
 		return false, s
 	}
 	s.phase, s.top = o.Token, max(s.top, o.Token)
 	return true, s.with(o.Owner, 1)
+}
+
+// onlyReader tells whether nobody else reads.
+func (s rwState) onlyReader(owner string) bool {
+	return len(s.readers) == 0 || len(s.readers) == 1 && s.readers[owner] > 0
 }
 
 // with returns the state with one more or one less hold of a reader.

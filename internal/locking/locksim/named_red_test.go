@@ -227,6 +227,29 @@ func TestGrantThatTookItsLease(t *testing.T) {
 	})
 }
 
+// The attempt after a grant that took its lease begins anew: it gets the lock, and the hold lives.
+func TestAttemptAfterAGrantThatTookItsLease(t *testing.T) {
+	onNodes(t, 3, func(t *testing.T, w *locksim.World) {
+		c := once(w)
+		a := c.Actor()
+		ok(t, must(t, a, a.Ctx, redAlone).Unlock(a.Ctx))
+		var levels atomic.Int32
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Verb == "level" && levels.Add(1) <= 3 {
+				f.Reply = 40 * time.Millisecond
+			}
+		})
+		wish := redAlone
+		wish.Lease = 35 * time.Millisecond
+		grip := must(t, a, a.Ctx, wish)
+		ok(t, grip.Hold.Context().Err())
+		if levels.Load() <= 3 {
+			t.Error("the first attempt was granted")
+		}
+		ok(t, grip.Unlock(a.Ctx))
+	})
+}
+
 // The clocks of all nodes gain nearly a hundredth, so that a lease ends there before its time. The hold has ended by
 // then, and the world sees no two owners when the next gets the lock at once.
 func TestHoldsAllowForDrift(t *testing.T) {

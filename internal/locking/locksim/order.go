@@ -15,10 +15,10 @@ type place struct {
 }
 
 // queue returns who waits for a first-come lock on the first server, in the order of their arrival.
-func (w *World) queue(bucket, role, name string) []place {
+func (w *World) queue(bucket, role, rest string) []place {
 	var all []place
 	for suffix, reads := range map[string]bool{"q": false, "s": true} {
-		key := bucket + "}:" + role + suffix + ":" + name
+		key := bucket + "}:" + role + suffix + rest
 		if !w.servers[0].redis.Exists(key) {
 			continue
 		}
@@ -44,7 +44,7 @@ func (b *book) checkOrder(q *Request, answer []byte) {
 	state, arguments := q.Words[0][4], q.Words[0][12:]
 	me, reading, holder, inside := arguments[0]+":"+arguments[7], arguments[2] == "read", arguments[3], arguments[6]
 	role, name, _ := strings.Cut(roleAndName(state), ":")
-	if inside != "" || b.holds(holder, lockName(role, name)) {
+	if inside != "" || arguments[9] != "" || b.holds(ownerOf(holder), lockName(role, name)) {
 		return
 	}
 	for _, other := range b.queues[state] {
@@ -69,7 +69,7 @@ func lockName(role, name string) string {
 // holds tells whether an owner, as the server knows it, may hold a lock already. b.mu is held.
 func (b *book) holds(owner, name string) bool {
 	who := b.owners[owner]
-	return who != nil && slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool { return g.who == who && !g.confirmed })
+	return who != nil && slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool { return g.who == who && !g.isConfirmed() })
 }
 
 // noteQueue remembers who waits for the first-come lock of a request. b.mu is held.
@@ -77,9 +77,9 @@ func (b *book) noteQueue(q *Request) {
 	for _, list := range q.Words {
 		for _, word := range list {
 			bucket, rest, ok := strings.Cut(word, "}:")
-			role, name, _ := strings.Cut(rest, ":")
+			role, _, _ := strings.Cut(roleAndName(word), ":")
 			if ok && (role == "f" || role == "rw") {
-				b.queues[word] = b.world.queue(bucket, role, name)
+				b.queues[word] = b.world.queue(bucket, role, strings.TrimPrefix(rest, role))
 			}
 		}
 	}

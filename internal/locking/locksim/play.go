@@ -162,9 +162,12 @@ func (p *Play) reads() bool {
 // act lets every owner do its deeds, and waits until all is done.
 func (p *Play) act() {
 	var all sync.WaitGroup
+	goroutines := []int{1, 1, 3}[p.random.IntN(3)] // that share an owner, at most
 	for _, a := range p.every {
-		life := &life{Actor: a, play: p, random: rand.New(rand.NewPCG(p.random.Uint64(), uint64(a.id)))}
-		all.Go(life.run)
+		for range 1 + p.random.IntN(goroutines) {
+			life := &life{Actor: a, play: p, random: rand.New(rand.NewPCG(p.random.Uint64(), uint64(a.id)))}
+			all.Go(life.run)
+		}
 	}
 	done := make(chan struct{})
 	go func() {

@@ -28,7 +28,7 @@ func (b *book) recorded(name string) *History {
 func (b *book) recordFailure(c *call, err error) {
 	if len(c.names) == 1 && errors.Is(err, locking.ErrBusy) && c.gone().IsZero() {
 		name := c.names[0]
-		op := Op{Kind: OpBusy, Owner: c.who.String(), Crowded: c.crowd[name] || b.world.weather.Wild || !c.who.Client.calm()}
+		op := Op{Kind: OpBusy, Owner: c.who.String(), Crowded: c.crowd[name] || c.shared[name] || b.world.weather.Wild || !c.who.Client.calm()}
 		b.recorded(name).Add(op, c.begin, time.Now())
 	}
 }
@@ -45,6 +45,7 @@ func (g *grip) kind(k Kind) Kind {
 func (b *book) recordGrant(c *call, g *grip) {
 	b.recorded(g.name).Add(Op{
 		Kind: g.kind(OpLock), Owner: g.who.String(), Token: g.token, Crowded: c.crowd[g.name] || !g.who.Client.calm(),
+		Shared: c.shared[g.name],
 	}, c.begin, time.Now())
 }
 

@@ -88,10 +88,10 @@ func TestWatchdogKeepsTheLock(t *testing.T) {
 }
 
 func renewOf(name string) string {
-	if name == "a" {
-		return "renew"
+	if strings.HasPrefix(name, "read:") {
+		return "fifo_renew"
 	}
-	return "fifo_renew"
+	return "renew"
 }
 
 // swift runs a history on a network that is fast enough for a lock to pass inside a process without a script.

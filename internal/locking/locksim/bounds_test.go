@@ -1,0 +1,229 @@
+package locksim_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inventory/internal/locking"
+	"inventory/internal/locking/locksim"
+)
+
+// still lets a world begin in which the server stands still for so long from the moment that stand is called.
+func still(t *testing.T, play func(t *testing.T, w *locksim.World, stand func(time.Duration))) {
+	t.Helper()
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		play(t, w, func(d time.Duration) {
+			w.At(0, locksim.Pause(d))
+			time.Sleep(latency)
+		})
+	})
+}
+
+// bounded is a client whose waits end with their contexts.
+func bounded(w *locksim.World) *locksim.Client {
+	return w.Client(locksim.Habit{Retries: -1, Deadlines: true})
+}
+
+// within fails the test where something takes longer.
+func within(t *testing.T, limit time.Duration, what string, do func()) {
+	t.Helper()
+	start := time.Now()
+	do()
+	if took := time.Since(start); took > limit {
+		t.Errorf("%s took %s", what, took)
+	}
+}
+
+// A call waits no longer than it said where another one of its owner has asked a server that stands still.
+func TestWaitBesideASibling(t *testing.T) {
+	for _, name := range every {
+		still(t, func(t *testing.T, w *locksim.World, stand func(time.Duration)) {
+			c := bounded(w)
+			a := c.Actor()
+			wish := locksim.Wish{Names: []string{name}}
+			for _, held := range []bool{false, true} {
+				ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+				var outer *locksim.Grip
+				if held {
+					outer = must(t, a, a.Ctx, wish)
+				}
+				stand(8 * time.Second)
+				var sibling sync.WaitGroup
+				sibling.Go(func() {
+					if grip, err := a.Lock(a.Ctx, wish); err == nil {
+						ok(t, grip.Unlock(a.Ctx))
+					}
+				})
+				time.Sleep(latency)
+				within(t, 500*time.Millisecond, name, func() {
+					if _, err := a.Lock(a.Ctx, locksim.Wish{Names: wish.Names, Wait: 200 * time.Millisecond}); err == nil {
+						t.Error("granted")
+					}
+				})
+				sibling.Wait()
+				if outer != nil {
+					ok(t, outer.Unlock(a.Ctx))
+				}
+				time.Sleep(10 * time.Second)
+			}
+		})
+	}
+}
+
+// A MultiLock over many places keeps its bounds, however many parts it has.
+func TestMultiLockOfAServerThatStandsStill(t *testing.T) {
+	still(t, func(t *testing.T, w *locksim.World, stand func(time.Duration)) {
+		c := bounded(w)
+		a, other := c.Actor(), c.Actor()
+		wish := locksim.Wish{Names: []string{"a", "b", "c", "d"}}
+		ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+		last := must(t, other, other.Ctx, locksim.Wish{Names: []string{"d"}})
+		var all sync.WaitGroup
+		all.Go(func() {
+			within(t, 700*time.Millisecond, "Lock", func() {
+				if _, err := a.Lock(a.Ctx, locksim.Wish{Names: wish.Names, Wait: 500 * time.Millisecond}); err == nil {
+					t.Error("granted")
+				}
+			})
+		})
+		time.Sleep(100 * time.Millisecond) // it has three
+		stand(4 * time.Second)
+		all.Wait()
+		time.Sleep(10 * time.Second)
+		ok(t, last.Unlock(other.Ctx))
+		grip := must(t, a, a.Ctx, wish)
+		stand(4 * time.Second)
+		within(t, 3100*time.Millisecond, "Unlock", func() {
+			if err := grip.Unlock(a.Ctx); !errors.Is(err, locking.ErrNoAnswer) {
+				t.Errorf("unlock: %v", err)
+			}
+		})
+	})
+}
+
+// A fixed lease of a MultiLock counts from its last part.
+func TestFixedLeaseOfAMultiLock(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		a := bounded(w).Actor()
+		wish := locksim.Wish{Names: []string{"a", "b", "fair:c", "write:d"}, Lease: time.Second}
+		ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+		var slowed atomic.Bool
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Verb == "acquire" && !slowed.Swap(true) {
+				f.Reply = 700 * time.Millisecond
+			}
+		})
+		grip := must(t, a, a.Ctx, wish)
+		if left := grip.Hold.Remaining(); left < 970*time.Millisecond {
+			t.Errorf("%s left", left)
+		}
+		ok(t, grip.Unlock(a.Ctx))
+	})
+}
+
+// Many wait while the server stands still, and the process closes: it does not spend a time-out on each batch of them.
+func TestCloseBeforeAServerThatStandsStill(t *testing.T) {
+	for _, name := range []string{"a", "fair:a"} {
+		still(t, func(t *testing.T, w *locksim.World, stand func(time.Duration)) {
+			c, holder := bounded(w), bounded(w).Actor()
+			grip := must(t, holder, holder.Ctx, locksim.Wish{Names: []string{name}, Lease: time.Minute})
+			var all sync.WaitGroup
+			for range 1100 {
+				a := c.Actor()
+				all.Go(func() {
+					if grip, err := a.Lock(a.Ctx, locksim.Wish{Names: []string{name}}); err == nil {
+						_ = grip.Unlock(a.Ctx)
+						t.Error("granted")
+					}
+				})
+				time.Sleep(latency / 2) // the pool of connections must do: its timers are not made for bubbles
+			}
+			time.Sleep(time.Second)
+			stand(40 * time.Second)
+			within(t, 5*time.Second, "Close with waiters for "+name, func() { ok(t, c.Locks.Close()) })
+			all.Wait()
+			time.Sleep(41 * time.Second)
+			ok(t, grip.Unlock(holder.Ctx))
+		})
+	}
+}
+
+// A waiter goes away while the server stands still for 4 s: that does not keep the next one waiting.
+func TestWaiterThatLeavesAServerThatStandsStill(t *testing.T) {
+	for _, names := range [][]string{{"a"}, {"fair:a"}, {"write:a"}, {"a", "fair:b"}, {"fair:b", "a"}} {
+		still(t, func(t *testing.T, w *locksim.World, stand func(time.Duration)) {
+			holder, leaving, next := bounded(w).Actor(), bounded(w).Actor(), bounded(w).Actor()
+			wish := locksim.Wish{Names: names, Lease: time.Minute}
+			for _, a := range []*locksim.Actor{holder, leaving, next} {
+				ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+			}
+			grip := must(t, holder, holder.Ctx, wish)
+			ctx, leave := context.WithCancel(leaving.Ctx)
+			var all sync.WaitGroup
+			all.Go(func() {
+				if _, err := leaving.Lock(ctx, wish); err == nil {
+					t.Error("granted")
+				}
+			})
+			time.Sleep(100 * time.Millisecond)
+			got := make(chan time.Time, 1)
+			all.Go(func() {
+				grip := must(t, next, next.Ctx, wish)
+				got <- time.Now()
+				ok(t, grip.Unlock(next.Ctx))
+			})
+			time.Sleep(100 * time.Millisecond)
+			stand(4 * time.Second)
+			goes := time.Now().Add(4 * time.Second)
+			leave()
+			time.Sleep(time.Until(goes) + 50*time.Millisecond)
+			freed := time.Now()
+			ok(t, grip.Unlock(holder.Ctx))
+			if took := (<-got).Sub(freed); took > 1500*time.Millisecond {
+				t.Errorf("%s: the next one waits for %s", strings.Join(names, "+"), took)
+			}
+			all.Wait()
+		})
+	}
+}
+
+// A process far away gets its turn beside others that are near.
+func TestProcessFarAway(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		far := bounded(w)
+		warm(t, far)
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Client == far {
+				f.Delay, f.Reply = f.Delay+90*time.Millisecond, f.Reply+90*time.Millisecond
+			}
+		})
+		var over atomic.Bool
+		var all sync.WaitGroup
+		cycle := func(a *locksim.Actor) (turns int) {
+			for !over.Load() {
+				grip := must(t, a, a.Ctx, alone)
+				turns++
+				time.Sleep(latency)
+				ok(t, grip.Unlock(a.Ctx))
+			}
+			return turns
+		}
+		for range 6 {
+			a := bounded(w).Actor()
+			all.Go(func() { cycle(a) })
+		}
+		turns := 0
+		all.Go(func() { turns = cycle(far.Actor()) })
+		time.Sleep(15 * time.Second)
+		over.Store(true)
+		all.Wait()
+		if turns < 15 {
+			t.Errorf("%d turns in 15 s", turns)
+		}
+	})
+}

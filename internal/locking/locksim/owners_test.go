@@ -1,0 +1,314 @@
+package locksim_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inventory/internal/locking"
+	"inventory/internal/locking/locksim"
+)
+
+// slow lets scripts take long: acquisitions, releases, the answers to handovers, and what raises tokens.
+func slow(w *locksim.World) {
+	w.On(func(q *locksim.Request, f *locksim.Fate) {
+		switch {
+		case q.Verb == "acquire":
+			f.Delay = 100 * time.Millisecond
+		case q.Verb == "handover":
+			f.Reply = 200 * time.Millisecond
+		case q.Verb != "renew" && strings.HasPrefix(strings.ToLower(q.Words[0][0]), "eval"):
+			f.Delay = 60 * time.Millisecond
+		}
+	})
+}
+
+// A goroutine re-enters the lock of an owner while another one asks for a token and a third one unlocks. When it asks,
+// the owner holds nothing any more. What it leaves behind must not touch what the owner gets after that, and it waits
+// like anybody else.
+func TestReentryThatComesTooLate(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c, q := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1})
+			warm(t, c, q)
+			a, x, rival := c.Actor(), c.Actor(), q.Actor()
+			first := must(t, a, a.Ctx, alone)
+			_, err := first.Hold.TokenAbove(a.Ctx, 0)
+			ok(t, err)
+			var all sync.WaitGroup
+			other := make(chan *locksim.Grip, 1)
+			all.Go(func() { other <- must(t, x, x.Ctx, alone) })
+			time.Sleep(5 * latency) // it stands in the line
+			slow(w)
+			all.Go(func() { _, _ = first.Hold.TokenAbove(a.Ctx, 0) })
+			time.Sleep(10 * time.Millisecond)
+			all.Go(func() { ok(t, first.Unlock(a.Ctx)) })
+			time.Sleep(10 * time.Millisecond)
+			mine := make(chan *locksim.Grip, 2)
+			ask := func() {
+				all.Go(func() {
+					grip, err := a.Lock(a.Ctx, alone)
+					if err != nil {
+						t.Error(err)
+					}
+					mine <- grip
+				})
+			}
+			ask()
+			theirs := <-other
+			if again {
+				ask()
+			}
+			time.Sleep(5 * latency)
+			freed := time.Now()
+			all.Go(func() { ok(t, theirs.Unlock(x.Ctx)) })
+			grip := <-mine
+			if took := time.Since(freed); took > 500*time.Millisecond {
+				t.Errorf("it got the lock after %s", took)
+			}
+			time.Sleep(50 * time.Millisecond)
+			if _, err := rival.Lock(rival.Ctx, locksim.Wish{Names: alone.Names, Try: true}); !errors.Is(err, locking.ErrBusy) {
+				t.Errorf("another process while it is held: %v", err)
+			}
+			if again {
+				all.Go(func() {
+					if second := <-mine; second != nil {
+						ok(t, second.Unlock(a.Ctx))
+					}
+				})
+			}
+			if grip != nil {
+				ok(t, grip.Unlock(a.Ctx))
+			}
+			all.Wait()
+		})
+	}
+}
+
+// The outer of two holds is given back first, and the inner one with a short lease at once after it. Who gets the lock
+// next in the same process has a lease of its own, and not what the server was told to cut.
+func TestShortLeaseIsNotHandedOn(t *testing.T) {
+	swift(t, func(t *testing.T, w *locksim.World) {
+		c, rival := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1}).Actor()
+		warm(t, c)
+		before, holder := c.Actor(), c.Actor()
+		grip := must(t, before, before.Ctx, alone)
+		first := make(chan *locksim.Grip)
+		go func() { first <- must(t, holder, holder.Ctx, alone) }()
+		time.Sleep(100 * time.Microsecond) // it stands in the line
+		next := queueUp(t, c, 3)
+		time.Sleep(5 * time.Millisecond)
+		ok(t, grip.Unlock(before.Ctx)) // by a script, which brings tokens
+		outer := <-first
+		inner := must(t, holder, outer.Hold.Context(), locksim.Wish{Names: alone.Names, Lease: 20 * time.Millisecond})
+		ok(t, outer.Unlock(holder.Ctx))
+		ok(t, inner.Unlock(holder.Ctx))
+		grip = <-next
+		time.Sleep(30 * time.Millisecond)
+		if _, err := rival.Lock(rival.Ctx, locksim.Wish{Names: alone.Names, Try: true}); !errors.Is(err, locking.ErrBusy) {
+			t.Errorf("another process while it is held: %v", err)
+		}
+		ok(t, grip.Unlock(holder.Ctx))
+		for range 2 {
+			ok(t, (<-next).Unlock(holder.Ctx))
+		}
+	})
+}
+
+// A hold of an owner lapses, and it locks again while others wait. To unlock the first one then does not end the second.
+func TestUnlockOfALapsedHold(t *testing.T) {
+	for _, name := range every {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c, rival := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1}).Actor()
+			a := c.Actor()
+			wish := locksim.Wish{Names: []string{name}, Lease: time.Minute}
+			ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+			lapsed := must(t, a, a.Ctx, locksim.Wish{Names: []string{name}, Lease: lease})
+			<-lapsed.Hold.Context().Done()
+			time.Sleep(lease / 10)
+			other := locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Lease: time.Minute}
+			busy := must(t, rival, rival.Ctx, other)
+			got := make(chan *locksim.Grip, 1)
+			go func() { got <- must(t, a, a.Ctx, wish) }()
+			time.Sleep(10 * latency)
+			var all sync.WaitGroup
+			for range 2 {
+				b := c.Actor()
+				all.Go(func() { ok(t, must(t, b, b.Ctx, wish).Unlock(b.Ctx)) })
+				time.Sleep(10 * latency)
+			}
+			ok(t, busy.Unlock(rival.Ctx))
+			healthy := <-got
+			if err := lapsed.Unlock(a.Ctx); !errors.Is(err, locking.ErrLost) {
+				t.Errorf("%s: the lapsed one: %v", name, err)
+			}
+			time.Sleep(10 * latency)
+			ok(t, context.Cause(healthy.Hold.Context()))
+			try := locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Try: true}
+			if _, err := rival.Lock(rival.Ctx, try); !errors.Is(err, locking.ErrBusy) {
+				t.Errorf("%s: another process while it is held: %v", name, err)
+			}
+			ok(t, healthy.Unlock(a.Ctx))
+			all.Wait()
+		})
+	}
+}
+
+// Two holds of an owner are unlocked while the server stands still: the lock is free when it goes on.
+func TestTwoUnlocksOfAServerThatStandsStill(t *testing.T) {
+	for _, name := range every {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c, rival := w.Client(locksim.Habit{Retries: -1, Deadlines: true}), w.Client(locksim.Habit{Retries: -1}).Actor()
+			a := c.Actor()
+			wish := locksim.Wish{Names: []string{name}, Lease: time.Minute}
+			outer := must(t, a, a.Ctx, wish)
+			inner := must(t, a, outer.Hold.Context(), wish)
+			const stands = 4 * time.Second
+			start := time.Now()
+			w.At(0, locksim.Pause(stands))
+			var all sync.WaitGroup
+			for _, grip := range []*locksim.Grip{outer, inner} {
+				all.Go(func() {
+					if err := grip.Unlock(a.Ctx); !errors.Is(err, locking.ErrNoAnswer) {
+						t.Errorf("%s: unlock: %v", name, err)
+					}
+				})
+			}
+			time.Sleep(stands - time.Since(start) + 200*time.Millisecond)
+			other := locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Wait: 10 * time.Second}
+			asked := time.Now()
+			ok(t, must(t, rival, rival.Ctx, other).Unlock(rival.Ctx))
+			if took := time.Since(asked); took > 4*time.Second {
+				t.Errorf("%s: free after %s", name, took)
+			}
+			all.Wait()
+		})
+	}
+}
+
+// A renewal is under way when the hold that it is for is unlocked. It arrives later, and does not prolong a shorter
+// hold that is left.
+func TestRenewalAfterTheRelease(t *testing.T) {
+	for _, name := range every {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c, rival := w.Client(locksim.Habit{Retries: -1, Lease: 3 * time.Second}), once(w).Actor()
+			a := c.Actor()
+			outer := must(t, a, a.Ctx, locksim.Wish{Names: []string{name}})
+			soon(t, 2*time.Second, "the script is known", func() bool { return c.Sent(renewOf(name)) == 1 })
+			var late atomic.Bool
+			w.On(func(q *locksim.Request, f *locksim.Fate) {
+				if q.Client == c && q.Verb == renewOf(name) {
+					late.Store(true)
+					f.Delay = lease
+				}
+			})
+			time.Sleep(900 * time.Millisecond)
+			inner := must(t, a, outer.Hold.Context(), locksim.Wish{Names: []string{name}, Lease: 2 * lease})
+			soon(t, time.Second, "a renewal is on its way", late.Load)
+			ok(t, outer.Unlock(a.Ctx))
+			<-inner.Hold.Context().Done() // nobody unlocks it
+			lapsed := time.Now()
+			wish := locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Wait: 10 * time.Second}
+			ok(t, must(t, rival, rival.Ctx, wish).Unlock(rival.Ctx))
+			if took := time.Since(lapsed); took > time.Second {
+				t.Errorf("%s: free after %s", name, took)
+			}
+			_ = inner.Unlock(a.Ctx) // it was lost
+		})
+	}
+}
+
+// A re-entry under way keeps the lock when the last hold is unlocked, and comes to nothing: the server is told.
+func TestReentryThatComesToNothing(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		c, rival := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1}).Actor()
+		warm(t, c)
+		a := c.Actor()
+		second, both := locksim.Wish{Names: []string{"ab"}, Try: true}, locksim.Wish{Names: []string{"a", "ab"}, Try: true}
+		busy := must(t, rival, rival.Ctx, alone)
+		grip := must(t, a, a.Ctx, second)
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Client == c && q.Verb == "acquire" {
+				f.Delay = 50 * time.Millisecond
+			}
+		})
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := a.Lock(a.Ctx, both); !errors.Is(err, locking.ErrBusy) {
+				t.Errorf("both: %v", err)
+			}
+		})
+		time.Sleep(10 * time.Millisecond)
+		ok(t, grip.Unlock(a.Ctx))
+		all.Wait()
+		time.Sleep(10 * latency)
+		ok(t, must(t, rival, rival.Ctx, second).Unlock(rival.Ctx))
+		ok(t, busy.Unlock(rival.Ctx))
+	})
+}
+
+// The last hold is unlocked while a re-entry is under way, which the server has granted already: it keeps the lock, and
+// nobody else is let in, neither from here nor from elsewhere.
+func TestReentryUnderWay(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c, rival := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1}).Actor()
+			warm(t, c)
+			a, b := c.Actor(), c.Actor()
+			outer := must(t, a, a.Ctx, alone)
+			var all sync.WaitGroup
+			if waits {
+				all.Go(func() { ok(t, must(t, b, b.Ctx, alone).Unlock(b.Ctx)) })
+				time.Sleep(10 * latency)
+			}
+			w.On(func(q *locksim.Request, f *locksim.Fate) {
+				if q.Client == c && q.Verb == "acquire" {
+					f.Reply = 50 * time.Millisecond
+				}
+			})
+			got := make(chan *locksim.Grip, 1)
+			go func() { got <- must(t, a, a.Ctx, alone) }()
+			time.Sleep(10 * time.Millisecond)
+			ok(t, outer.Unlock(a.Ctx))
+			inner := <-got
+			if inner.Hold.Token() != outer.Hold.Token() {
+				t.Errorf("token %d inside of %d", inner.Hold.Token(), outer.Hold.Token())
+			}
+			if _, err := rival.Lock(rival.Ctx, locksim.Wish{Names: alone.Names, Try: true}); !errors.Is(err, locking.ErrBusy) {
+				t.Errorf("another process while it is held: %v", err)
+			}
+			ok(t, inner.Hold.Context().Err())
+			ok(t, inner.Unlock(a.Ctx))
+			all.Wait()
+		})
+	}
+}
+
+// Goroutines that share an owner ask at once for what it has not yet: they get one grant.
+func TestSiblingsAtOnce(t *testing.T) {
+	for _, name := range every {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			a := once(w).Actor()
+			wish := locksim.Wish{Names: []string{name}}
+			ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+			grips := make(chan *locksim.Grip, 3)
+			for range cap(grips) {
+				go func() { grips <- must(t, a, a.Ctx, wish) }()
+			}
+			all := []*locksim.Grip{<-grips, <-grips, <-grips}
+			for _, grip := range all {
+				ok(t, grip.Hold.Context().Err())
+				if grip.Hold.Token() != all[0].Hold.Token() || grip.Hold.Count() != len(all) {
+					t.Errorf("%s: token %d and %d, count %d", name, grip.Hold.Token(), all[0].Hold.Token(), grip.Hold.Count())
+				}
+			}
+			for _, grip := range all {
+				ok(t, grip.Unlock(a.Ctx))
+			}
+		})
+	}
+}

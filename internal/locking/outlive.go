@@ -1,0 +1,61 @@
+package locking
+
+import (
+	"context"
+	"errors"
+)
+
+// An end is why the context of a hold has ended: context.Canceled by Unlock, or ErrLost. It knows the hold, so that a
+// context made of it can tell that end from any other.
+type end struct {
+	hold *Hold
+	why  error
+}
+
+// Error implements error.
+func (e *end) Error() string { return e.why.Error() }
+
+// Unwrap returns context.Canceled or ErrLost.
+func (e *end) Unwrap() error { return e.why }
+
+// end ends the context of a hold.
+func (h *Hold) end(why error) { h.cancel(&end{h, why}) }
+
+// has tells whether a hold is one of the lock with a state key, or has such a part.
+func (h *Hold) has(l *Locks, state string) bool {
+	if h.lock != nil {
+		return h.locks == l && h.lock.state == state
+	}
+	for _, part := range h.parts {
+		if part.has(l, state) {
+			return true
+		}
+	}
+	return false
+}
+
+// outlive returns a context that ends as another one does, except by the end of a hold that it is spared: then it goes
+// on with what the context of that hold was made from. A deadline holds whatever happens.
+func outlive(from context.Context, spared func(*Hold) bool) (context.Context, context.CancelCauseFunc) {
+	base, stop := context.WithoutCancel(from), context.CancelFunc(func() {})
+	if deadline, ok := from.Deadline(); ok {
+		base, stop = context.WithDeadline(base, deadline)
+	}
+	ctx, cancel := context.WithCancelCause(base)
+	context.AfterFunc(ctx, stop)
+	follow(ctx, from, cancel, spared)
+	return ctx, cancel
+}
+
+// follow ends ctx when the other one does.
+func follow(ctx, other context.Context, cancel context.CancelCauseFunc, spared func(*Hold) bool) {
+	stop := context.AfterFunc(other, func() {
+		cause := context.Cause(other)
+		if over := (*end)(nil); errors.As(cause, &over) && spared(over.hold) {
+			follow(ctx, over.hold.base, cancel, spared)
+			return
+		}
+		cancel(cause)
+	})
+	context.AfterFunc(ctx, func() { stop() })
+}

@@ -1,0 +1,93 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// A reader goes on when its owner's writer is unlocked, however its context was made of the writer's.
+func TestDowngradeUnderContextsOfTheWriter(t *testing.T) {
+	type key struct{}
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		l := w.locks()
+		m := l.RWMutex(w.name)
+		other := l.Mutex(w.name)
+		derived, cancel := context.WithCancel(ctx)
+		defer cancel()
+		for what, write := range map[string]func() (under context.Context, unlock func()){
+			"its own": func() (context.Context, func()) {
+				h := w.must(m.Writer().Lock(ctx))
+				return h.Context(), func() { w.ok(h.Unlock(ctx)) }
+			},
+			"a value's": func() (context.Context, func()) {
+				h := w.must(m.Writer().Lock(ctx))
+				return context.WithValue(h.Context(), key{}, 1), func() { w.ok(h.Unlock(ctx)) }
+			},
+			"a time-out's": func() (context.Context, func()) {
+				h := w.must(m.Writer().Lock(ctx))
+				long, cancel := context.WithTimeout(h.Context(), time.Hour)
+				t.Cleanup(cancel)
+				return long, func() { w.ok(h.Unlock(ctx)) }
+			},
+			"a re-entered one's": func() (context.Context, func()) {
+				h := w.must(m.Writer().Lock(ctx))
+				inner := w.must(m.Writer().Lock(h.Context()))
+				return context.WithValue(inner.Context(), key{}, 1), func() {
+					w.ok(inner.Unlock(ctx))
+					w.ok(h.Unlock(ctx))
+				}
+			},
+			"a MultiLock's": func() (context.Context, func()) {
+				h := w.must(MultiLock(other, m.Writer()).Lock(ctx))
+				return h.Context(), func() { w.ok(h.Unlock(ctx)) }
+			},
+			"one under another lock": func() (context.Context, func()) {
+				h := w.must(m.Writer().Lock(derived))
+				return h.Context(), func() { w.ok(h.Unlock(ctx)) }
+			},
+		} {
+			under, unlock := write()
+			read := w.must(m.Reader().Lock(under))
+			unlock()
+			time.Sleep(10 * time.Millisecond) // not for synchronisation: nothing may happen
+			if err := read.Context().Err(); err != nil {
+				t.Errorf("under %s context: %v", what, context.Cause(read.Context()))
+			}
+			if what == "one under another lock" {
+				cancel()
+				w.soon("it ends with what the writer began with", func() bool { return read.Context().Err() != nil })
+			}
+			w.ok(read.Unlock(ctx))
+			if !errors.Is(context.Cause(read.Context()), context.Canceled) {
+				t.Errorf("under %s context: the cause is %v", what, context.Cause(read.Context()))
+			}
+		}
+	})
+}
+
+// Other ends of the context that a reader was taken under end it, before and after its owner's writer is unlocked.
+func TestDowngradeEndsWithItsContext(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		m := w.locks().RWMutex(w.name)
+		write := w.must(m.Writer().Lock(ctx))
+		short, cancel := context.WithCancel(write.Context())
+		read := w.must(m.Reader().Lock(short))
+		cancel()
+		w.soon("it ends", func() bool { return read.Context().Err() != nil })
+		w.ok(read.Unlock(ctx))
+		timed, cancel := context.WithTimeout(write.Context(), 200*time.Millisecond)
+		defer cancel()
+		read = w.must(m.Reader().Lock(timed))
+		w.ok(write.Unlock(ctx))
+		w.ok(read.Context().Err())
+		<-read.Context().Done()
+		if !errors.Is(read.Context().Err(), context.DeadlineExceeded) {
+			t.Errorf("it ended with %v", read.Context().Err())
+		}
+		w.ok(read.Unlock(ctx))
+	})
+}

@@ -1,0 +1,138 @@
+package locking
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A before runs something before the first pipeline of a client.
+type before struct {
+	once sync.Once
+	does func()
+}
+
+func (b *before) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b *before) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (b *before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		b.once.Do(b.does)
+		return next(ctx, cmds)
+	}
+}
+
+// Busy locks pass from owner to owner while a round of renewals is under way: the idle ones are renewed all the same.
+func TestRenewalsBesideHandovers(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), t.Context()
+		const busy, idle = 10, batch + 50
+		other := w.client()
+		l := w.locksOn(other)
+		var all sync.WaitGroup
+		var holds []*Hold
+		for i := range busy {
+			m := l.Mutex(fmt.Sprint("busy", i), Group(w.name))
+			holds = append(holds, w.must(m.Lock(ctx)))
+			for _, heir := range w.lineUp(m, 2) {
+				all.Go(func() { w.ok(w.must(<-heir.hold, <-heir.err).Unlock(ctx)) })
+			}
+		}
+		var keys []string
+		for i := range idle {
+			h := w.must(l.Mutex(fmt.Sprint("idle", i), Group(w.name)).Lock(ctx))
+			keys = append(keys, h.lock.state)
+		}
+		pipe := rdb.Pipeline()
+		for _, key := range keys {
+			pipe.PExpire(ctx, key, 10*time.Second)
+		}
+		_, err := pipe.Exec(ctx)
+		w.ok(err)
+		other.AddHook(&before{does: func() {
+			for _, h := range holds {
+				all.Go(func() { w.ok(h.Unlock(ctx)) })
+			}
+			all.Wait()
+		}})
+		l.renew(l.due(), patience)
+		short := 0
+		for _, key := range keys {
+			life, err := rdb.PTTL(t.Context(), key).Result()
+			w.ok(err)
+			if life < 20*time.Second {
+				short++
+			}
+		}
+		if short > 0 {
+			t.Errorf("%d of %d idle locks were not renewed", short, idle)
+		}
+	})
+}
+
+// The server refuses to renew some locks: the others are renewed all the same.
+func TestRenewalsBesideARefusal(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), t.Context()
+		l := w.locks()
+		var keys []string
+		for i := range batch + 50 {
+			h := w.must(l.Mutex(fmt.Sprint(i), Group(w.name)).Lock(ctx))
+			keys = append(keys, h.lock.state)
+		}
+		strange := keys[:20]
+		for _, key := range strange {
+			w.ok(rdb.Set(ctx, key, "something else", time.Minute).Err())
+		}
+		for _, key := range keys[len(strange):] {
+			w.ok(rdb.PExpire(ctx, key, 10*time.Second).Err())
+		}
+		if l.renew(l.due(), patience) {
+			t.Error("all were renewed")
+		}
+		for _, key := range keys[len(strange):] {
+			life, err := rdb.PTTL(t.Context(), key).Result()
+			w.ok(err)
+			if life < 20*time.Second {
+				t.Fatalf("%s lives for %s", key, life)
+			}
+		}
+	})
+}
+
+// Without memory every kind of lock is renewed, handed over and given back, and who waits is not dropped.
+func TestMemoryIsFullForEveryKind(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	rdb, ctx := w.client(), w.ctx()
+	const lease = 900 * time.Millisecond
+	l := w.locks(WatchdogLease(lease))
+	m := l.Mutex(w.name)
+	rw := l.RWMutex(w.name)
+	holds := map[string]*Hold{
+		"mutex": w.must(m.Lock(ctx)),
+		"fair":  w.must(l.FairMutex(w.name).Lock(ctx)),
+		"write": w.must(rw.Writer().Lock(ctx)),
+		"read":  w.must(l.RWMutex(w.name + "read").Reader().Lock(ctx)),
+	}
+	heirs := w.lineUp(m, 2)
+	time.Sleep(lease / 3) // not for synchronisation: the scripts are known, and the lock has been held for a while
+	w.ok(rdb.ConfigSet(ctx, "maxmemory", "1").Err())
+	time.Sleep(2 * lease) // not for synchronisation: renewals need no memory
+	for kind, h := range holds {
+		if err := h.Context().Err(); err != nil {
+			t.Errorf("%s: %v", kind, context.Cause(h.Context()))
+		}
+		if err := h.Unlock(ctx); err != nil {
+			t.Errorf("%s: unlock: %v", kind, err)
+		}
+	}
+	for _, heir := range heirs {
+		w.ok(w.must(<-heir.hold, <-heir.err).Unlock(ctx))
+	}
+}
