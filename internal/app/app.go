@@ -156,7 +156,7 @@ func redisName(c Config) string {
 	}
 }
 
-// openService starts the stock service, with Redis locks if the configuration wants them.
+// openService starts the stock service, on Redis locks where they are wanted.
 func (a *App) openService(ctx context.Context, observer stock.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
 	config := stock.Config{
 		Store: a.store, Lanes: a.lanes, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
@@ -302,7 +302,7 @@ func (a *App) URL() string {
 // AdminURL is where metrics and health are served.
 func (a *App) AdminURL() string { return "http://" + a.adminAt }
 
-// Service is the stock service behind the API, for callers inside the process. Close closes it.
+// Service is what the API serves: for callers inside the process, who need no HTTP. It is closed by Close.
 func (a *App) Service() *stock.Service { return a.service }
 
 // Wait returns when a listener has failed, with that error, or after Close.
