@@ -50,7 +50,7 @@ type Deduction struct {
 	Parts      []Part        // what each segment gave, ascending; only [Store.Deduction] fills it
 }
 
-// due tells whether it is a reservation whose time has come: whoever meets it ends it.
+// Due tells whether it is a reservation whose time has come: whoever meets it ends it.
 func (d Deduction) Due(at time.Time) bool {
 	return d.Status == StatusReserved && !at.Before(d.ExpiresAt)
 }
@@ -61,7 +61,7 @@ type Part struct {
 	Quantity int64
 }
 
-// answers tells whether d is the deduction that o asks for, so that o is a replay.
+// Answers tells whether d is the deduction that o asks for, so that o is a replay.
 func (d Deduction) Answers(o Order) bool {
 	return d.Asked == o.Quantity && d.BuyerID == o.BuyerID && d.ReserveFor == o.ReserveFor
 }
@@ -74,6 +74,7 @@ const (
 
 const maxIDBytes = 128
 
+// Check holds an order to what is allowed.
 func (o Order) Check() error {
 	if err := checkOrderID(o.OrderID); err != nil {
 		return err

@@ -106,11 +106,12 @@ func UnknownDeduction(sku, key string) *Error {
 	return &Error{Code: CodeUnknownDeduction, Message: fmt.Sprintf("SKU %q has no deduction with order id %q", sku, orderID)}
 }
 
+// Invalid is the error of a request whose field has a value that is not allowed.
 func Invalid(field, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidRequest, Field: field, Message: field + " " + fmt.Sprintf(format, args...)}
 }
 
-// unavailable wraps an error of the store or a context: what was asked may or may not have happened.
+// Unavailable wraps an error of the store or a context: what was asked may or may not have happened.
 func Unavailable(err error, doing string) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -160,7 +161,7 @@ func Shortage(sku string, available int64) *Error {
 	}
 }
 
-// soldOutError is the error of asking a SKU of which nothing is left.
+// SoldOutError is the error of asking a SKU of which nothing is left.
 func SoldOutError(sku string) *Error {
 	return &Error{Code: CodeSoldOut, SKU: sku, Message: fmt.Sprintf("SKU %q is sold out", sku)}
 }

@@ -33,7 +33,7 @@ func (m Movement) Same(as Movement) bool {
 
 const maxReasonBytes = 500
 
-// check holds a movement to what its kind allows.
+// Check holds a movement to what its kind allows.
 func (m Movement) Check() error {
 	if err := CheckSKU(m.SKU); err != nil {
 		return err

@@ -30,7 +30,7 @@ type Line struct {
 	Quantity int64
 }
 
-// check holds an order to what is allowed.
+// Check holds an order to what is allowed.
 func (o MultiOrder) Check() error {
 	if len(o.Lines) == 0 || len(o.Lines) > MaxLines {
 		return Invalid("lines", "must be 1 to %d", MaxLines)
@@ -68,11 +68,12 @@ func inLine(i int, err error) error {
 	return &Error{Code: e.Code, Field: name + e.Field, Message: name + e.Message}
 }
 
-// of is a line as an order of its SKU.
+// Of is a line as an order of its SKU.
 func (o MultiOrder) Of(line Line) Order {
 	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Own: o.Own, Quantity: line.Quantity, ReserveFor: o.ReserveFor, Most: o.Most}
 }
 
+// SKUs are those of the lines, in their order.
 func (o MultiOrder) SKUs() []string {
 	skus := make([]string, len(o.Lines))
 	for i, line := range o.Lines {
@@ -81,7 +82,7 @@ func (o MultiOrder) SKUs() []string {
 	return skus
 }
 
-// sorted returns the order with its lines ascending by SKU, the order in which everybody locks them.
+// Sorted returns the order with its lines ascending by SKU, the order in which everybody locks them.
 func (o MultiOrder) Sorted() MultiOrder {
 	o.Lines = slices.Clone(o.Lines)
 	slices.SortFunc(o.Lines, func(a, b Line) int { return strings.Compare(a.SKU, b.SKU) })

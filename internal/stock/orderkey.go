@@ -16,7 +16,7 @@ import "strings"
 // keySeparator stands between a namespace and an order id: a control character, of which [Order] allows none in either.
 const keySeparator = "\x1f"
 
-// orderKey is the key of an order id.
+// OrderKey is the key of an order id.
 func OrderKey(namespace, orderID string) string {
 	if namespace == "" {
 		return orderID

@@ -27,7 +27,7 @@ type Wish struct {
 	KeepCommitted bool
 }
 
-// check holds a wish to what is allowed.
+// Check holds a wish to what is allowed.
 func (w Wish) Check() error {
 	if err := checkKnownText("order_id", w.OrderID, maxIDBytes); err != nil {
 		return err

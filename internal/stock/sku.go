@@ -49,6 +49,8 @@ type Status struct {
 
 const maxSKUBytes = 64
 
+// CheckSKU holds a SKU to letters that mean nothing elsewhere.
+//
 // SKUs enter Redis keys and paths, so they keep to letters that mean nothing there; "." and ".." are steps in a path. Every
 // request is checked: a regular expression would cost a loser as much as all the rest.
 func CheckSKU(sku string) error {
@@ -70,6 +72,7 @@ func notInSKU(r rune) bool {
 	}
 }
 
+// Check holds a new SKU to what is allowed.
 func (n NewSKU) Check() error {
 	if err := CheckSKU(n.SKU); err != nil {
 		return err
@@ -125,7 +128,7 @@ func Spread(units int64, n int) []int64 {
 	return out
 }
 
-// sumOf is how much segments hold together.
+// Sum is how many units segments hold together.
 func Sum(levels []int64) (sum int64) {
 	for _, level := range levels {
 		sum += level

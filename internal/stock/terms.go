@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// exceeds returns the refusal of an order that asks for more than its caller, or a service that lets reservations last so
+// Exceeds returns the refusal of an order that asks for more than its caller, or a service that lets reservations last so
 // long, may have of a SKU that does not say. Another process may have other bounds: the very order may have been accepted.
 func (t Terms) Exceeds(sku string, o Order, maxReserve time.Duration) error {
 	switch {
@@ -49,7 +49,7 @@ func (w Window) Refusal(sku string, at time.Time) error {
 
 func clockTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// allow refuses an order that can never have been accepted.
+// Allow refuses an order that can never have been accepted.
 func (t Terms) Allow(sku string, o Order) error {
 	switch {
 	case t.MaxQuantity > 0 && o.Quantity > t.MaxQuantity:

@@ -35,7 +35,7 @@ func checkKnownText(field, text string, most int) error {
 	return nil
 }
 
-// checkKnownID holds the id of an order or a buyer that is looked up to what ids can be.
+// CheckKnownID holds the id of an order or a buyer that is looked up to what ids can be.
 func CheckKnownID(field, id string) error { return checkKnownText(field, id, maxIDBytes) }
 
 // checkOrderID holds the id of a new order to a text that can be part of a path. Clients and proxies take "." and ".." for
