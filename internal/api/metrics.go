@@ -228,16 +228,16 @@ func (m *Metrics) FencedOut() { m.fencedOut.Inc() }
 // GuardFired implements [selling.Observer].
 func (m *Metrics) GuardFired() { m.guardFired.Inc() }
 
-// SoldOutFromMemory implements [selling.Observer].
-func (m *Metrics) SoldOutFromMemory(orders int) { m.soldOut.Add(float64(orders)) }
+// SoldOutFromCache implements [selling.Observer].
+func (m *Metrics) SoldOutFromCache(orders int) { m.soldOut.Add(float64(orders)) }
 
-// SoldOutRemembered implements [selling.Observer].
-func (m *Metrics) SoldOutRemembered(_ int, took time.Duration) {
+// SoldOutCached implements [selling.Observer].
+func (m *Metrics) SoldOutCached(_ int, took time.Duration) {
 	m.rememberSeconds.Observe(took.Seconds())
 }
 
-// NoticesFail implements [selling.Observer].
-func (m *Metrics) NoticesFail(failing bool) {
+// NotificationsFail implements [selling.Observer].
+func (m *Metrics) NotificationsFail(failing bool) {
 	m.noticesFail.Set(0)
 	if failing {
 		m.noticesFail.Set(1)

@@ -159,7 +159,7 @@ func redisName(c Config) string {
 // openService starts the stock service, on Redis locks where they are wanted.
 func (a *App) openService(ctx context.Context, observer selling.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
 	config := selling.Config{
-		Store: a.store, Lanes: a.lanes, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
+		Store: a.store, Workers: a.lanes, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
 		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger,
 	}
 	if a.config.Lock != LockNone {

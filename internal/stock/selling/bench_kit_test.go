@@ -241,7 +241,7 @@ func (c *counts) LocksFail(fail bool) {
 
 func (c *counts) FencedOut()              { c.fencedOut.Add(1) }
 func (c *counts) GuardFired()             { c.guard.Add(1) }
-func (c *counts) SoldOutFromMemory(n int) { c.fromMemory.Add(int64(n)) }
+func (c *counts) SoldOutFromCache(n int) { c.fromMemory.Add(int64(n)) }
 
 // tally is what buyers were told.
 type tally struct {

@@ -76,7 +76,7 @@ func (s *Service) mayLock(sku string) (tell func(error), ok bool) {
 		return nil, false
 	}
 	if !s.breaker.closed() {
-		s.lanes.running.Go(func() { s.breaker.report(done, s.probe(sku)) })
+		s.workers.running.Go(func() { s.breaker.report(done, s.probe(sku)) })
 		return nil, false
 	}
 	return func(err error) { s.breaker.report(done, err) }, true
@@ -84,7 +84,7 @@ func (s *Service) mayLock(sku string) (tell func(error), ok bool) {
 
 // probe finds out whether locks work.
 func (s *Service) probe(sku string) error {
-	hold, err := s.lock(sku, nowhere).TryLock(s.base, locking.Wait(lockWait))
+	hold, err := s.lock(sku, noSegment).TryLock(s.base, locking.Wait(lockWait))
 	if err != nil {
 		return err
 	}
@@ -98,6 +98,6 @@ func (s *Service) giveBack(hold *locking.Hold) {
 	if s.breaker.closed() {
 		unlock()
 	} else {
-		s.lanes.running.Go(unlock)
+		s.workers.running.Go(unlock)
 	}
 }

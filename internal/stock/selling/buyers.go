@@ -11,13 +11,13 @@ const maxSweeps = 3
 
 // sellToEach sells a batch. Where buyers are counted it does so in rounds in which each has one order, for a store answers
 // the orders of a batch as if they came at once.
-func (l *lane) sellToEach(ctx context.Context, batch []*request) ([]*request, error) {
-	if l.terms.PerBuyerLimit == 0 {
-		return l.sell(ctx, batch)
+func (w *worker) sellToEach(ctx context.Context, batch []*request) ([]*request, error) {
+	if w.terms.PerBuyerLimit == 0 {
+		return w.sell(ctx, batch)
 	}
 	for len(batch) > 0 {
 		round, later := firstOfEachBuyer(batch)
-		if rest, err := l.sell(ctx, round); err != nil {
+		if rest, err := w.sell(ctx, round); err != nil {
 			return append(rest, later...), err
 		}
 		batch = later
@@ -43,24 +43,24 @@ func firstOfEachBuyer(batch []*request) (first, later []*request) {
 //
 // Whoever asks far over the limit has more orders in the queue: those that ask for as much are refused along with it, so that
 // a batch is not a place for one of them each. A winner's retry among them is looked up.
-func (l *lane) refuseLimited(ctx context.Context, limited []*request, stale bool) (again []*request) {
+func (w *worker) refuseLimited(ctx context.Context, limited []*request, stale bool) (again []*request) {
 	if len(limited) == 0 {
 		return nil
 	}
-	if stale && l.sweeps < maxSweeps {
-		return l.sweep(ctx, limited)
+	if stale && w.sweeps < maxSweeps {
+		return w.expireFor(ctx, limited)
 	}
-	refusal := stock.BuyerLimited(l.sku, l.terms.PerBuyerLimit)
+	refusal := stock.BuyerLimited(w.sku, w.terms.PerBuyerLimit)
 	least := make(map[string]int64, len(limited)) // units that are too many, per buyer
 	for _, r := range limited {
 		least[r.order.BuyerID] = r.order.Quantity
 		r.refuse(refusal)
 	}
-	crowd := l.queue.takeAll(func(r *request) bool {
+	crowd := w.queue.drain(func(r *request) bool {
 		quantity, refused := least[r.order.BuyerID]
 		return refused && r.order.Quantity >= quantity
 	})
-	unknown, err := l.settleKnown(ctx, crowd)
+	unknown, err := w.replyKnown(ctx, crowd)
 	if err != nil {
 		refuseAll(crowd, err)
 		return nil
@@ -71,10 +71,10 @@ func (l *lane) refuseLimited(ctx context.Context, limited []*request, stale bool
 
 // sweep gives back what has expired, and returns the requests that wait for it, to be tried again. Where it fails, it
 // answers them here: others of their batch have answers, and it must not be done over.
-func (l *lane) sweep(ctx context.Context, waiting []*request) (again []*request) {
-	l.sweeps++
-	l.levels = nil
-	if _, err := l.service.expire(ctx, l.sku); err != nil {
+func (w *worker) expireFor(ctx context.Context, waiting []*request) (again []*request) {
+	w.sweeps++
+	w.levels = nil
+	if _, err := w.service.expire(ctx, w.sku); err != nil {
 		refuseAll(waiting, err)
 		return nil
 	}

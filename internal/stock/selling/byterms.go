@@ -10,30 +10,30 @@ import (
 
 // refuseByTerms answers what the SKU's terms do not allow, and returns the others. A winner who asks again after the end of
 // the sale hears of its order still; before the beginning there is none.
-func (l *lane) refuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
-	if l.terms == nil {
-		if err := l.look(ctx); err != nil {
+func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
+	if w.terms == nil {
+		if err := w.readSKU(ctx); err != nil {
 			return batch, err
 		}
 	}
 	var now []*request // refused now, and perhaps accepted before
 	for _, r := range batch {
-		if err := l.terms.Allow(l.sku, r.order); err != nil {
+		if err := w.terms.Allow(w.sku, r.order); err != nil {
 			r.refuse(err)
-		} else if l.service.refusesNow(*l.terms, l.sku, r.order) != nil {
+		} else if w.service.refusesNow(*w.terms, w.sku, r.order) != nil {
 			now = append(now, r)
 		} else {
 			allowed = append(allowed, r)
 		}
 	}
 	unknown := now
-	if begun := !l.service.now().Before(l.terms.SaleStartsAt); begun {
-		if unknown, err = l.settleKnown(ctx, now); err != nil {
+	if begun := !w.service.now().Before(w.terms.SaleStartsAt); begun {
+		if unknown, err = w.replyKnown(ctx, now); err != nil {
 			return slices.Concat(now, allowed), err
 		}
 	}
 	for _, r := range unknown {
-		if err := l.service.refusesNow(*l.terms, l.sku, r.order); err != nil {
+		if err := w.service.refusesNow(*w.terms, w.sku, r.order); err != nil {
 			r.refuse(err)
 		} else { // it has begun meanwhile
 			allowed = append(allowed, r)

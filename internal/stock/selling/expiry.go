@@ -16,14 +16,14 @@ const (
 )
 
 // sweep gives back the units of expired reservations, until the service closes.
-func (s *Service) sweep() {
+func (s *Service) sweepExpired() {
 	for {
 		select {
 		case <-time.After(sweepEvery/2 + rand.N(sweepEvery)): // processes take turns
-		case <-s.beside.Done():
+		case <-s.background.Done():
 			return
 		}
-		if err := s.sweepOnce(s.beside); err != nil && s.beside.Err() == nil {
+		if err := s.sweepOnce(s.background); err != nil && s.background.Err() == nil {
 			s.log.Warn("expired reservations not swept; orders that need their units take them all the same", "error", err)
 		}
 	}
@@ -51,7 +51,7 @@ func (s *Service) expire(ctx context.Context, sku string) (reservations int, err
 	reservations, _ = did.(int)
 	if reservations > 0 {
 		s.noteExpired(sku, reservations)
-		s.forget(sku)
+		s.onRestock(sku)
 	}
 	if err != nil {
 		return reservations, stock.Unavailable(err, "give back expired reservations")
@@ -61,11 +61,11 @@ func (s *Service) expire(ctx context.Context, sku string) (reservations int, err
 
 // current is a deduction as it may be told: a reservation whose time has come is ended first, so that nobody is told what
 // a commit undoes that was under way.
-func (s *Service) current(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
+func (s *Service) tellable(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
 	if !d.Due(s.now()) {
 		return d, nil
 	}
-	return s.settle(ctx, d.SKU, stock.Wish{OrderID: d.OrderID, Look: true})
+	return s.settleKey(ctx, d.SKU, stock.Wish{OrderID: d.OrderID, Look: true})
 }
 
 func (s *Service) noteExpired(sku string, reservations int) {

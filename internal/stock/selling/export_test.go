@@ -2,18 +2,18 @@ package selling
 
 // Lanes is how many SKUs are being sold.
 func (s *Service) Lanes() int {
-	s.lanes.RLock()
-	defer s.lanes.RUnlock()
-	return len(s.lanes.bySKU)
+	s.workers.RLock()
+	defer s.workers.RUnlock()
+	return len(s.workers.sellers)
 }
 
 // RunningLanes is how many lanes run, of SKUs that are being sold.
 func (s *Service) RunningLanes() int {
-	s.lanes.RLock()
-	defer s.lanes.RUnlock()
+	s.workers.RLock()
+	defer s.workers.RUnlock()
 	running := 0
-	for _, seller := range s.lanes.bySKU {
-		running += 1 + int(seller.beside.Load())
+	for _, seller := range s.workers.sellers {
+		running += 1 + int(seller.extra.Load())
 	}
 	return running
 }

@@ -27,26 +27,26 @@ func fencesOf(holds map[int]*locking.Hold) map[int]stock.Fence {
 // writeFenced writes under the fences of the holds, one for each segment that is locked. A row that refuses its fence
 // has seen a later holder, or a Redis that was ahead of this one: then it writes once more, with tokens above the
 // rows', which only who still holds the locks gets. Else somebody has held a lock since, and the guard alone decides.
-func (l *lane) writeFenced(ctx context.Context, holds map[int]*locking.Hold, write func(map[int]stock.Fence) error) error {
+func (w *worker) writeFenced(ctx context.Context, holds map[int]*locking.Hold, write func(map[int]stock.Fence) error) error {
 	err := write(fencesOf(holds))
 	var refused *stock.FencedError
 	if !errors.As(err, &refused) {
 		return err
 	}
-	l.service.observer.FencedOut()
-	if l.heal(ctx, holds, refused) {
+	w.service.observer.FencedOut()
+	if w.heal(ctx, holds, refused) {
 		if err = write(fencesOf(holds)); !errors.Is(err, stock.ErrFenced) {
 			return err
 		}
 	}
-	l.unlock()
+	w.unlock()
 	return write(nil)
 }
 
 // heal gets tokens above those of the rows that refused, within lockWait. It reports false where a hold is not ours
 // any more, or Redis does not answer.
-func (l *lane) heal(ctx context.Context, holds map[int]*locking.Hold, refused *stock.FencedError) bool {
-	if !l.service.breaker.closed() {
+func (w *worker) heal(ctx context.Context, holds map[int]*locking.Hold, refused *stock.FencedError) bool {
+	if !w.service.breaker.closed() {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockWait)

@@ -17,33 +17,33 @@ const (
 // and it costs no place in the queue and no row. Where the first one's caller leaves, the next one takes its place.
 
 // join lets a request wait behind the first one of its order id.
-func (q *queue) join(r, first *request) {
+func (q *queue) joinLocked(r, first *request) {
 	first.joined = append(first.joined, r)
 	q.behind++
-	q.countBuyer(r, 1)
+	q.countBuyerLocked(r, 1)
 }
 
 // enter counts a request that comes into the queue as the first of its order id, and those behind it.
-func (q *queue) enter(r *request) {
+func (q *queue) addLocked(r *request) {
 	q.byID[r.order.OrderID] = r
-	q.countAll(r, 1)
+	q.countAllLocked(r, 1)
 }
 
 // leave is the opposite of enter.
-func (q *queue) leave(r *request) {
+func (q *queue) removeLocked(r *request) {
 	delete(q.byID, r.order.OrderID)
-	q.countAll(r, -1)
+	q.countAllLocked(r, -1)
 }
 
-func (q *queue) countAll(r *request, by int) {
-	q.countBuyer(r, by)
+func (q *queue) countAllLocked(r *request, by int) {
+	q.countBuyerLocked(r, by)
 	q.behind += by * len(r.joined)
 	for _, other := range r.joined {
-		q.countBuyer(other, by)
+		q.countBuyerLocked(other, by)
 	}
 }
 
-func (q *queue) countBuyer(r *request, by int) {
+func (q *queue) countBuyerLocked(r *request, by int) {
 	buyer := r.order.BuyerID
 	if buyer == "" || q.buyers == nil {
 		return
@@ -57,14 +57,14 @@ func (q *queue) countBuyer(r *request, by int) {
 
 // watchBuyers begins to count those of each buyer in a queue that has become long, and ends with it: as long as there is room
 // for everybody, nobody pays for that.
-func (q *queue) watchBuyers() {
+func (q *queue) countBuyersLocked() {
 	switch {
 	case q.buyers == nil && len(q.waiting) >= longQueue:
 		q.buyers = make(map[string]int)
 		for _, r := range q.waiting {
-			q.countBuyer(r, 1)
+			q.countBuyerLocked(r, 1)
 			for _, other := range r.joined {
-				q.countBuyer(other, 1)
+				q.countBuyerLocked(other, 1)
 			}
 		}
 	case q.buyers != nil && len(q.waiting) < longQueue/2:
@@ -74,12 +74,12 @@ func (q *queue) watchBuyers() {
 
 // fresh returns a request that waits, if it may be started. Else it is refused, and the first of those who have joined it
 // that may be started takes its place; nil where there is none.
-func (q *queue) fresh(r *request, now, oldest time.Time) *request {
-	err := r.stale(now, oldest)
+func (q *queue) startableLocked(r *request, now, oldest time.Time) *request {
+	err := r.unstartable(now, oldest)
 	if err == nil {
 		return r
 	}
-	q.leave(r)
+	q.removeLocked(r)
 	for heirs := r.joined; ; heirs = heirs[1:] {
 		r.joined = nil
 		r.answer <- answer{err: err}
@@ -87,9 +87,9 @@ func (q *queue) fresh(r *request, now, oldest time.Time) *request {
 			return nil
 		}
 		r = heirs[0]
-		if err = r.stale(now, oldest); err == nil {
+		if err = r.unstartable(now, oldest); err == nil {
 			r.joined = heirs[1:]
-			q.enter(r)
+			q.addLocked(r)
 			return r
 		}
 	}
@@ -97,7 +97,7 @@ func (q *queue) fresh(r *request, now, oldest time.Time) *request {
 
 // tell answers a request that has left the queue, and those who have joined it and ask the same. Who asks for something
 // else under its order id goes back into the queue: what becomes of that is up to the store.
-func (r *request) tell(a answer) {
+func (r *request) reply(a answer) {
 	joined, queue, order, wish := r.joined, r.queue, r.order, r.wish
 	r.joined = nil
 	r.answer <- a // from now on it may be another's
@@ -106,23 +106,23 @@ func (r *request) tell(a answer) {
 		if other.order == order && other.wish == wish {
 			other.answer <- a
 		} else {
-			queue.takeBack(other)
+			queue.requeue(other)
 		}
 	}
 }
 
 // leave answers a request that has left the queue and is given up. Those who have joined it go back into the queue.
-func (r *request) leave(err error) {
+func (r *request) abandon(err error) {
 	joined, queue := r.joined, r.queue
 	r.joined = nil
 	r.answer <- answer{err: err}
 	for _, other := range joined {
-		queue.takeBack(other)
+		queue.requeue(other)
 	}
 }
 
 // takeBack puts a request into the queue again that had joined another one.
-func (q *queue) takeBack(r *request) {
+func (q *queue) requeue(r *request) {
 	if _, err := q.push(r, queueLimit); err != nil {
 		r.answer <- answer{err: overloaded()}
 	}

@@ -35,7 +35,7 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 		created, err = s.store.Restock(writing, m)
 	}
 	// Also after an error: it may be done.
-	s.forget(m.SKU)
+	s.onRestock(m.SKU)
 	if err != nil {
 		return false, stock.Unavailable(err, string(m.Kind))
 	}

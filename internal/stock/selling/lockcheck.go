@@ -9,10 +9,10 @@ const nobodysSKU = "?"
 // has no locks. The breaker hears of it, and is open when the answer is an error: so lanes need not find out. While it is
 // open the answer may be one of a moment ago. It takes as long as a few locks.
 func (s *Service) CheckLocks() (err error) {
-	if s.lock == nil || !s.beginBeside() {
+	if s.lock == nil || !s.begin() {
 		return nil
 	}
-	defer s.lanes.running.Done()
+	defer s.workers.running.Done()
 	for range lockFailures {
 		tell, refused := s.breaker.circuit.Allow()
 		if refused != nil {
@@ -29,12 +29,12 @@ func (s *Service) CheckLocks() (err error) {
 }
 
 // beginBeside lets Close wait for what its caller does, until it says Done; but not once the service stops.
-func (s *Service) beginBeside() bool {
-	s.lanes.RLock()
-	defer s.lanes.RUnlock()
-	if s.lanes.stopped {
+func (s *Service) begin() bool {
+	s.workers.RLock()
+	defer s.workers.RUnlock()
+	if s.workers.stopped {
 		return false
 	}
-	s.lanes.running.Add(1)
+	s.workers.running.Add(1)
 	return true
 }

@@ -20,10 +20,10 @@ type Observer interface {
 	FencedOut()
 	// GuardFired tells that a constraint of the database fired: a bug, or a stranger who writes to the tables.
 	GuardFired()
-	// SoldOutFromMemory tells how many orders were refused without asking for stock again.
-	SoldOutFromMemory(orders int)
-	// SoldOutRemembered tells that the ids of the orders of a SKU that sold out were read.
-	SoldOutRemembered(ids int, took time.Duration)
+	// SoldOutFromCache tells how many orders were refused without asking for stock again.
+	SoldOutFromCache(orders int)
+	// SoldOutCached tells that the ids of the orders of a SKU that sold out were read.
+	SoldOutCached(ids int, took time.Duration)
 	// SettlementWritten tells that commits and cancels were answered together.
 	SettlementWritten(wishes int, took time.Duration)
 	// ReservationsExpired tells that reservations have expired and their units are back.
@@ -33,8 +33,8 @@ type Observer interface {
 	OrderWritten(lines int, took time.Duration, locked bool)
 	// Resegmented tells for how long lanes were kept out while a SKU got other segments.
 	Resegmented(pause time.Duration)
-	// NoticesFail tells that notices of other processes' restocks have begun to fail, or work again.
-	NoticesFail(failing bool)
+	// NotificationsFail tells that notices of other processes' restocks have begun to fail, or work again.
+	NotificationsFail(failing bool)
 }
 
 // NoObserver observes nothing.
@@ -61,14 +61,14 @@ func (NoObserver) FencedOut() {}
 // GuardFired does nothing.
 func (NoObserver) GuardFired() {}
 
-// SoldOutFromMemory does nothing.
-func (NoObserver) SoldOutFromMemory(int) {}
+// SoldOutFromCache does nothing.
+func (NoObserver) SoldOutFromCache(int) {}
 
-// SoldOutRemembered does nothing.
-func (NoObserver) SoldOutRemembered(int, time.Duration) {}
+// SoldOutCached does nothing.
+func (NoObserver) SoldOutCached(int, time.Duration) {}
 
-// NoticesFail does nothing.
-func (NoObserver) NoticesFail(bool) {}
+// NotificationsFail does nothing.
+func (NoObserver) NotificationsFail(bool) {}
 
 // SettlementWritten does nothing.
 func (NoObserver) SettlementWritten(int, time.Duration) {}

@@ -35,7 +35,7 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 	defer done()
 	sorted := order.Sorted()
 	if order.Own {
-		lines, sorted.OrderID, err = s.former(writing, sorted)
+		lines, sorted.OrderID, err = s.shopOrder(writing, sorted)
 	}
 	if lines == nil && err == nil {
 		lines, created, err = s.place(ctx, writing, sorted)
@@ -44,7 +44,7 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 		return nil, false, stock.Unavailable(err, "write order")
 	}
 	for i, d := range lines {
-		if lines[i], err = s.current(ctx, d); err != nil {
+		if lines[i], err = s.tellable(ctx, d); err != nil {
 			return nil, false, err
 		}
 		lines[i].OrderID = order.OrderID
@@ -54,7 +54,7 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 
 // former returns the lines of an order that the shop made for a buyer under one of the buyer's own ids, or where there is
 // none, the key of that id.
-func (s *Service) former(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, key string, err error) {
+func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, key string, err error) {
 	lines, _, err = s.store.Order(ctx, stock.Placement{
 		Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines)), KnownOnly: true, OfBuyer: true,
 	})
@@ -68,12 +68,12 @@ func (s *Service) former(ctx context.Context, order stock.MultiOrder) (lines []s
 func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	whole := true // whether one segment is to fill a line
 	for range placements {
-		placement, views, refusal, err := s.look(ctx, order)
+		placement, views, refusal, err := s.lookupTerms(ctx, order)
 		if err != nil {
 			return nil, false, err
 		}
 		if refusal == nil {
-			refusal, err = s.refusal(ctx, placement, views)
+			refusal, err = s.refuseOrder(ctx, placement, views)
 		}
 		placement.KnownOnly = refusal != nil
 		switch {
@@ -87,7 +87,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 		if err := caller.Err(); err != nil {
 			return nil, false, err
 		}
-		lines, created, err = s.write(ctx, placement)
+		lines, created, err = s.writeOrder(ctx, placement)
 		switch {
 		case errors.Is(err, stock.ErrSpread):
 			whole = false
@@ -106,7 +106,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 
 // look reads the order's SKUs and holds it to their terms. Where these refuse it, it is placed only to find out whether it
 // was accepted before.
-func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Placement, views map[string]stock.View, refusal, err error) {
+func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p stock.Placement, views map[string]stock.View, refusal, err error) {
 	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines))}
 	views, err = s.store.Look(ctx, order.SKUs()...)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Service) look(ctx context.Context, order stock.MultiOrder) (p stock.Pla
 			return p, nil, nil, stock.UnknownSKU(line.SKU)
 		}
 		window := view.Terms.Window()
-		p.Lines[i] = stock.PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, Window: window, Segment: nowhere}
+		p.Lines[i] = stock.PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, Window: window, Segment: noSegment}
 		if err := view.Terms.Allow(line.SKU, order.Of(line)); err != nil {
 			return p, nil, nil, err
 		}
@@ -146,7 +146,7 @@ func choose(p *stock.Placement, views map[string]stock.View) {
 }
 
 // write locks the segments of a placement and writes it.
-func (s *Service) write(ctx context.Context, p stock.Placement) (lines []stock.Deduction, created bool, err error) {
+func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	hold := s.lockParts(ctx, partsOf(p))
 	if hold != nil {
 		defer s.giveBack(hold)
@@ -166,7 +166,7 @@ func (s *Service) write(ctx context.Context, p stock.Placement) (lines []stock.D
 	s.observer.OrderWritten(len(lines), time.Since(start), hold != nil)
 	for _, d := range lines {
 		if created {
-			s.memories.forget(d.SKU)
+			s.soldOut.invalidate(d.SKU)
 			s.events.Publish(stock.Event{Kind: stock.EventSale, SKU: d.SKU, Orders: 1, Units: d.Quantity, At: s.now()})
 		}
 	}
@@ -186,7 +186,7 @@ func (s *Service) expireAll(ctx context.Context, order stock.MultiOrder) error {
 // partsOf are the locks that a placement needs.
 func partsOf(p stock.Placement) (parts []part) {
 	for i, line := range p.Lines {
-		if line.Segment != nowhere {
+		if line.Segment != noSegment {
 			parts = append(parts, part{sku: p.Order.Lines[i].SKU, segment: line.Segment})
 		}
 	}
@@ -201,7 +201,7 @@ func fencePlacement(p stock.Placement, hold *locking.Hold) {
 	}
 	for i, line := range p.Lines {
 		p.Lines[i].Fence = stock.Fence{}
-		if line.Segment != nowhere && len(holds) > 0 {
+		if line.Segment != noSegment && len(holds) > 0 {
 			p.Lines[i].Fence, holds = fenceOf(holds[0]), holds[1:]
 		}
 	}

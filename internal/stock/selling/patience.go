@@ -37,7 +37,7 @@ func (s *Service) uninterrupted(ctx context.Context) (writing context.Context, d
 
 // present returns the requests that somebody waits for still, and long enough for a write, which begins now. It answers the
 // others. It looks right before the write: who has stood in a queue, or waited for a lock, may have been given up meanwhile.
-func present(requests []*request) []*request {
+func stillWaiting(requests []*request) []*request {
 	soon := time.Now().Add(leastTime)
 	var kept []*request
 	for i, r := range requests {
@@ -63,16 +63,16 @@ func present(requests []*request) []*request {
 func (r *request) giveUp() {
 	switch err := r.ctx.Err(); {
 	case err != nil:
-		r.leave(stock.Unavailable(err, "wait to be written"))
+		r.abandon(stock.Unavailable(err, "wait to be written"))
 	case r.sent:
-		r.leave(stock.Unavailable(stock.ErrLate, "write"))
+		r.abandon(stock.Unavailable(stock.ErrLate, "write"))
 	default:
-		r.leave(overloaded())
+		r.abandon(overloaded())
 	}
 }
 
 // earliest is the first deadline of some requests, by which all of them have to be written.
-func earliest(requests []*request) time.Time {
+func firstDeadline(requests []*request) time.Time {
 	first := requests[0].deadline
 	for _, r := range requests {
 		if r.deadline.Before(first) {
@@ -83,7 +83,7 @@ func earliest(requests []*request) time.Time {
 }
 
 // latest is the last deadline of some requests, after which nobody waits for any of them.
-func latest(requests []*request) time.Time {
+func lastDeadline(requests []*request) time.Time {
 	last := requests[0].deadline
 	for _, r := range requests {
 		if r.deadline.After(last) {

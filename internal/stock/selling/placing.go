@@ -30,9 +30,9 @@ type placing struct {
 
 func (s *Service) newPlacing() placing {
 	p := placing{service: s, last: new(atomic.Int64)}
-	config := turns.Config{Places: s.mostLanes, Waiting: queueLimit, Patience: queueWait}
+	config := turns.Config{Places: s.mostWorkers, Waiting: queueLimit, Patience: turnWait}
 	p.small = turns.New(config)
-	config.Places, config.Rest = max(1, s.mostLanes/2), p.rest(mediumRest)
+	config.Places, config.Rest = max(1, s.mostWorkers/2), p.rest(mediumRest)
 	p.medium = turns.New(config)
 	config.Places, config.Rest = 1, p.rest(largeRest)
 	p.large = turns.New(config)
@@ -73,7 +73,7 @@ func (p placing) enter(ctx context.Context, order stock.MultiOrder) (leave func(
 
 // others tells whether somebody buys who is quick to serve.
 func (p placing) others() bool {
-	p.service.lanes.RLock()
-	defer p.service.lanes.RUnlock()
-	return len(p.service.lanes.bySKU) > 0 || time.Since(time.Unix(0, p.last.Load())) < laneIdle
+	p.service.workers.RLock()
+	defer p.service.workers.RUnlock()
+	return len(p.service.workers.sellers) > 0 || time.Since(time.Unix(0, p.last.Load())) < workerIdle
 }

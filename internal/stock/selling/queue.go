@@ -43,11 +43,11 @@ func (s *Service) used(r *request) {
 	s.requests.Put(r)
 }
 
-func (r *request) refuse(err error) { r.tell(answer{err: err}) }
+func (r *request) refuse(err error) { r.reply(answer{err: err}) }
 
 // stale is why a request is not started: its caller has gone, it came before the oldest that may be, or its deadline has
 // passed. Of the caller it knows what the context has told, and does not look.
-func (r *request) stale(now, oldest time.Time) error {
+func (r *request) unstartable(now, oldest time.Time) error {
 	select {
 	case <-r.ctx.Done():
 		return stock.Unavailable(context.Cause(r.ctx), "wait in the queue")
@@ -74,11 +74,11 @@ type queue struct {
 	oneEach atomic.Bool         // a batch has one order of each buyer
 	retired bool
 	arrived chan struct{} // holds one: something may be waiting
-	crowded chan struct{} // holds one: a crowd may be waiting
+	backlogged chan struct{} // holds one: a crowd may be waiting
 }
 
 func newQueue() *queue {
-	return &queue{byID: make(map[string]*request), arrived: make(chan struct{}, 1), crowded: make(chan struct{}, 1)}
+	return &queue{byID: make(map[string]*request), arrived: make(chan struct{}, 1), backlogged: make(chan struct{}, 1)}
 }
 
 // push adds a request and tells how many wait now, or says that there is no room for it or that the queue has retired. Who
@@ -92,7 +92,7 @@ func (q *queue) push(r *request, limit int) (waiting int, err error) {
 	if q.retired {
 		return 0, errRetired
 	}
-	q.watchBuyers()
+	q.countBuyersLocked()
 	first := q.byID[r.order.OrderID]
 	switch {
 	case len(q.waiting) >= limit:
@@ -104,15 +104,15 @@ func (q *queue) push(r *request, limit int) (waiting int, err error) {
 	}
 	r.queue = q
 	if first != nil {
-		q.join(r, first)
+		q.joinLocked(r, first)
 		return len(q.waiting), nil
 	}
-	q.enter(r)
+	q.addLocked(r)
 	q.waiting = append(q.waiting, r)
 	q.count.Store(int64(len(q.waiting)))
 	signal(q.arrived)
-	if len(q.waiting) >= crowd {
-		signal(q.crowded)
+	if len(q.waiting) >= backlog {
+		signal(q.backlogged)
 	}
 	return len(q.waiting), nil
 }
@@ -127,7 +127,7 @@ func signal(to chan<- struct{}) {
 // take removes up to limit requests, the longest waiting first; none where fewer than least wait. A request whose
 // caller has gone, or that has waited for longer than patience, is dropped: work past its deadline is not started. A
 // second one of a buyer, where buyers are counted, waits for the next batch.
-func (q *queue) take(least, limit int, patience time.Duration) []*request {
+func (q *queue) pop(least, limit int, patience time.Duration) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) < least {
@@ -140,17 +140,17 @@ func (q *queue) take(least, limit int, patience time.Duration) []*request {
 	if q.oneEach.Load() {
 		buyers = make(map[string]bool, cap(batch))
 	}
-	q.keep(func(r *request) *request {
+	q.filterLocked(func(r *request) *request {
 		if len(batch) == limit {
 			return r
 		}
-		if r = q.fresh(r, now, oldest); r == nil || buyers[r.order.BuyerID] {
+		if r = q.startableLocked(r, now, oldest); r == nil || buyers[r.order.BuyerID] {
 			return r
 		}
 		if buyers != nil {
 			buyers[r.order.BuyerID] = true
 		}
-		q.leave(r)
+		q.removeLocked(r)
 		batch = append(batch, r)
 		return nil
 	})
@@ -158,14 +158,14 @@ func (q *queue) take(least, limit int, patience time.Duration) []*request {
 }
 
 // takeAll removes every request that is meant, in their order.
-func (q *queue) takeAll(meant func(*request) bool) (taken []*request) {
+func (q *queue) drain(meant func(*request) bool) (taken []*request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.keep(func(r *request) *request {
+	q.filterLocked(func(r *request) *request {
 		if !meant(r) {
 			return r
 		}
-		q.leave(r)
+		q.removeLocked(r)
 		taken = append(taken, r)
 		return nil
 	})
@@ -173,7 +173,7 @@ func (q *queue) takeAll(meant func(*request) bool) (taken []*request) {
 }
 
 // keep has each request that waits replaced by what stays of it, nil for nothing. The queue is locked.
-func (q *queue) keep(stays func(*request) *request) {
+func (q *queue) filterLocked(stays func(*request) *request) {
 	kept := q.waiting[:0]
 	for _, r := range q.waiting {
 		if r = stays(r); r != nil {
@@ -183,7 +183,7 @@ func (q *queue) keep(stays func(*request) *request) {
 	clear(q.waiting[len(kept):])
 	q.waiting = kept
 	q.count.Store(int64(len(kept)))
-	q.watchBuyers()
+	q.countBuyersLocked()
 }
 
 func (q *queue) length() int { return int(q.count.Load()) }

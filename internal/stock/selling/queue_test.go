@@ -32,7 +32,7 @@ func TestQueueHandsOutBatchesInOrder(t *testing.T) {
 		}
 	}
 	for i, want := range []string{"abc", "de", ""} {
-		if got := ids(q.take(1, 3, time.Hour)); got != want {
+		if got := ids(q.pop(1, 3, time.Hour)); got != want {
 			t.Errorf("batch %d: got %q, want %q", i, got, want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestQueueDoesNotStartWhatNobodyWaitsFor(t *testing.T) {
 		}
 	}
 	cancel()
-	if got := ids(q.take(1, 10, time.Hour)); got != "b" {
+	if got := ids(q.pop(1, 10, time.Hour)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
 	if a := <-r.answer; !errors.Is(a.err, context.Canceled) || stock.CodeOf(a.err) != stock.CodeUnavailable {
@@ -65,7 +65,7 @@ func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := ids(q.take(1, 10, 30*time.Second)); got != "b" {
+	if got := ids(q.pop(1, 10, 30*time.Second)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
 	if a := <-r.answer; stock.CodeOf(a.err) != stock.CodeOverloaded {
@@ -98,7 +98,7 @@ func TestAFullQueueRefusesWithoutWaiting(t *testing.T) {
 	if stock.CodeOf(err) != stock.CodeOverloaded {
 		t.Fatalf("got %v, want %s", err, stock.CodeOverloaded)
 	}
-	if q.take(1, 1, time.Hour); q.length() != 0 {
+	if q.pop(1, 1, time.Hour); q.length() != 0 {
 		t.Fatalf("%d wait in an empty queue", q.length())
 	}
 	if _, err := q.push(ask(t.Context(), "b"), 1); err != nil {
@@ -122,7 +122,7 @@ func TestQueueRetiresOnlyWhenEmpty(t *testing.T) {
 	if q.retire() {
 		t.Fatal("retired with a request in it")
 	}
-	q.take(1, 1, time.Hour)
+	q.pop(1, 1, time.Hour)
 	if !q.retire() {
 		t.Fatal("did not retire")
 	}
@@ -139,12 +139,12 @@ func TestNoLaneBesideAfterClose(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for i := range crowd + 1 {
+	for i := range backlog + 1 {
 		if err := seller.push(ask(t.Context(), strconv.Itoa(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := seller.beside.Load(); n != 0 {
+	if n := seller.extra.Load(); n != 0 {
 		t.Fatalf("%d lanes run after Close", n)
 	}
 }

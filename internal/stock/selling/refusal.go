@@ -11,7 +11,7 @@ import (
 // already gets another answer.
 //
 // Where reservations have expired whose units are not back, they go back now, and the order is looked at anew: ErrLayout.
-func (s *Service) refusal(ctx context.Context, p stock.Placement, views map[string]stock.View) (refusal, err error) {
+func (s *Service) refuseOrder(ctx context.Context, p stock.Placement, views map[string]stock.View) (refusal, err error) {
 	held, err := s.heldBy(ctx, p)
 	if err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 
 const (
 	queueLimit = 8192       // orders waiting before callers are told overloaded
-	crowd      = batchLimit // orders waiting, while others are being written, for which it is worth a lane beside
-	mostLanes  = 4          // of one SKU, where the configuration does not say
+	backlog      = batchLimit // orders waiting, while others are being written, for which it is worth a lane beside
+	defaultWorkers  = 4          // of one SKU, where the configuration does not say
 )
 
 // seller is what sells one SKU in this process: a queue, and the lanes that serve it.
@@ -22,8 +22,8 @@ type seller struct {
 	service *Service
 	sku     string
 	queue   *queue
-	news    atomic.Int64 // grows when stock has come from elsewhere: what lanes remember may be too little
-	beside  atomic.Int32 // lanes that run beside the first
+	notifications    atomic.Int64 // grows when stock has come from elsewhere: what lanes remember may be too little
+	extra  atomic.Int32 // lanes that run beside the first
 	// segments is how many there are, 0 before the first look: so many lanes can be of use.
 	segments atomic.Int32
 }
@@ -41,21 +41,21 @@ func newSeller(s *Service, sku string) *seller {
 // push queues a request, and has another lane started if there is a crowd.
 func (s *seller) push(r *request) error {
 	waiting, err := s.queue.push(r, queueLimit)
-	if err != nil || waiting < crowd {
+	if err != nil || waiting < backlog {
 		return err
 	}
 	for {
-		running := s.beside.Load()
-		if running+1 >= min(int32(s.service.mostLanes), s.segments.Load()) { //nolint:gosec // a small number
+		running := s.extra.Load()
+		if running+1 >= min(int32(s.service.mostWorkers), s.segments.Load()) { //nolint:gosec // a small number
 			return nil
 		}
-		if s.beside.CompareAndSwap(running, running+1) {
-			s.service.startBeside(s)
+		if s.extra.CompareAndSwap(running, running+1) {
+			s.service.startExtra(s)
 			return nil
 		}
 	}
 }
 
-func (s *seller) newLane() *lane {
-	return &lane{service: s.service, seller: s, sku: s.sku, queue: s.queue, segment: nowhere}
+func (s *seller) newWorker() *worker {
+	return &worker{service: s.service, seller: s, sku: s.sku, queue: s.queue, segment: noSegment}
 }

@@ -20,7 +20,7 @@ type Config struct {
 	// takes them in one trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
 	// slower under contention, never wrong.
 	Lock  func(sku string, segment int) locking.Locker
-	Lanes int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
+	Workers int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
 	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
 	MaxReserveFor time.Duration
 	Observer      Observer     // nil: none
@@ -41,7 +41,7 @@ type Service struct {
 	events     stock.Events
 	clock      func() time.Time // nil: the store's
 	log        *slog.Logger
-	mostLanes  int
+	mostWorkers  int
 	maxReserve time.Duration
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration
@@ -52,19 +52,19 @@ type Service struct {
 	cancel context.CancelFunc
 	stop   chan struct{} // closed by Close: lanes finish their queues and end
 	// beside is of what runs beside the lanes, and ends when Close begins.
-	beside    context.Context
-	endBeside context.CancelFunc
-	memories  *memories
+	background    context.Context
+	endBackground context.CancelFunc
+	soldOut  *soldOutCache
 	// noticesFail is whether other processes' restocks go unheard.
-	noticesFail bool
+	notificationsFail bool
 	breaker     breaker   // between the lanes and the locks
 	requests    sync.Pool // of *request
 	overloaded  error     // shared by all who find a queue full
 	placing     placing   // of orders of several SKUs
-	lanes       struct {
+	workers       struct {
 		sync.RWMutex
-		bySKU   map[string]*seller
-		settle  map[string]*settler
+		sellers   map[string]*seller
+		settlers  map[string]*settler
 		stopped bool
 		running sync.WaitGroup // also of what runs beside the lanes
 	}
@@ -75,8 +75,8 @@ func NewService(c Config) *Service {
 	s := &Service{
 		store: c.Store, lock: c.Lock, observer: c.Observer, events: c.Events, clock: c.Clock, log: c.Logger, stop: make(chan struct{}),
 	}
-	if s.mostLanes = c.Lanes; s.mostLanes == 0 {
-		s.mostLanes = mostLanes
+	if s.mostWorkers = c.Workers; s.mostWorkers == 0 {
+		s.mostWorkers = defaultWorkers
 	}
 	if s.maxReserve = c.MaxReserveFor; s.maxReserve == 0 {
 		s.maxReserve = stock.MaxReserve
@@ -95,32 +95,32 @@ func NewService(c Config) *Service {
 	}
 	s.placing = s.newPlacing()
 	s.base, s.cancel = context.WithCancel(context.Background())
-	s.beside, s.endBeside = context.WithCancel(s.base)
+	s.background, s.endBackground = context.WithCancel(s.base)
 	s.breaker.circuit = s.newCircuit()
-	s.lanes.bySKU = make(map[string]*seller)
-	s.lanes.settle = make(map[string]*settler)
+	s.workers.sellers = make(map[string]*seller)
+	s.workers.settlers = make(map[string]*settler)
 	s.overloaded = overloaded()
 	s.reads = make(chan struct{}, mostReads)
 	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
-	s.memories = newMemories()
-	s.lanes.running.Go(s.watch)
-	s.lanes.running.Go(s.sweep)
+	s.soldOut = newSoldOutCache()
+	s.workers.running.Go(s.watch)
+	s.workers.running.Go(s.sweepExpired)
 	return s
 }
 
 // Close refuses new deductions, finishes those in the queues, gives all locks back, and returns. When ctx ends
 // first, what is left is abandoned and answered as unavailable.
 func (s *Service) Close(ctx context.Context) error {
-	s.lanes.Lock()
-	if !s.lanes.stopped {
-		s.lanes.stopped = true
+	s.workers.Lock()
+	if !s.workers.stopped {
+		s.workers.stopped = true
 		close(s.stop)
-		s.endBeside()
+		s.endBackground()
 	}
-	s.lanes.Unlock()
+	s.workers.Unlock()
 	done := make(chan struct{})
 	go func() {
-		s.lanes.running.Wait()
+		s.workers.running.Wait()
 		close(done)
 	}()
 	select {
@@ -189,9 +189,9 @@ func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d 
 	}
 	orderID := order.OrderID
 	order.OrderID = order.Key()
-	known := s.memories.of(sku)
+	known := s.soldOut.entry(sku)
 	if err := known.refuse(order.OrderID); err != nil && !(order.Own && known.has(orderID)) {
-		s.observer.SoldOutFromMemory(1)
+		s.observer.SoldOutFromCache(1)
 		return stock.Deduction{}, false, err
 	}
 	r, err := s.enqueue(ctx, sku, order)
@@ -204,7 +204,7 @@ func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d 
 		if answer.err != nil {
 			return stock.Deduction{}, false, answer.err
 		}
-		d, err := s.current(ctx, answer.deduction)
+		d, err := s.tellable(ctx, answer.deduction)
 		d.OrderID = orderID
 		return d, answer.created && d.Status != stock.StatusExpired, err
 	case <-ctx.Done():
@@ -229,7 +229,7 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 		return stock.Deduction{}, stock.UnknownDeduction(sku, orderID)
 	}
 	parts := d.Parts
-	d, err = s.current(ctx, d)
+	d, err = s.tellable(ctx, d)
 	d.OrderID, d.Parts = orderID, parts
 	return d, err
 }
@@ -314,56 +314,56 @@ func (s *Service) enqueue(ctx context.Context, sku string, order stock.Order) (*
 
 // Waiting is how many orders stand in the queues of all lanes.
 func (s *Service) Waiting() int {
-	s.lanes.RLock()
-	defer s.lanes.RUnlock()
+	s.workers.RLock()
+	defer s.workers.RUnlock()
 	waiting := 0
-	for _, seller := range s.lanes.bySKU {
+	for _, seller := range s.workers.sellers {
 		waiting += seller.queue.length()
 	}
 	return waiting
 }
 
 func (s *Service) seller(sku string) (*seller, error) {
-	s.lanes.RLock()
-	known, stopped := s.lanes.bySKU[sku], s.lanes.stopped
-	s.lanes.RUnlock()
+	s.workers.RLock()
+	known, stopped := s.workers.sellers[sku], s.workers.stopped
+	s.workers.RUnlock()
 	if known != nil && !stopped {
 		return known, nil
 	}
-	s.lanes.Lock()
-	defer s.lanes.Unlock()
-	if s.lanes.stopped {
+	s.workers.Lock()
+	defer s.workers.Unlock()
+	if s.workers.stopped {
 		return nil, &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
 	}
-	if known := s.lanes.bySKU[sku]; known != nil {
+	if known := s.workers.sellers[sku]; known != nil {
 		return known, nil
 	}
 	known = newSeller(s, sku)
-	s.lanes.bySKU[sku] = known
-	s.lanes.running.Go(known.newLane().run)
+	s.workers.sellers[sku] = known
+	s.workers.running.Go(known.newWorker().run)
 	return known, nil
 }
 
 // startBeside starts a lane beside a seller's first, but not once the service stops: the order that asks for it may have
 // been answered meanwhile, the first lane have ended, and Close no longer wait for anybody.
-func (s *Service) startBeside(seller *seller) {
-	s.lanes.RLock()
-	defer s.lanes.RUnlock()
-	if s.lanes.stopped {
-		seller.beside.Add(-1)
+func (s *Service) startExtra(seller *seller) {
+	s.workers.RLock()
+	defer s.workers.RUnlock()
+	if s.workers.stopped {
+		seller.extra.Add(-1)
 		return
 	}
-	s.lanes.running.Go(seller.newLane().runBeside)
+	s.workers.running.Go(seller.newWorker().runExtra)
 }
 
 // retire takes a seller out of the service unless a request has come in. Afterwards push refuses.
 func (s *Service) retire(seller *seller) bool {
-	s.lanes.Lock()
-	defer s.lanes.Unlock()
+	s.workers.Lock()
+	defer s.workers.Unlock()
 	if !seller.queue.retire() {
 		return false
 	}
-	delete(s.lanes.bySKU, seller.sku)
+	delete(s.workers.sellers, seller.sku)
 	return true
 }
 

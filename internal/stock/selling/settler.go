@@ -32,7 +32,7 @@ func (s *Service) Settle(ctx context.Context, sku string, wish stock.Wish) (stoc
 		return stock.Deduction{}, err
 	}
 	wish.OrderID = key
-	d, err := s.settle(ctx, sku, wish)
+	d, err := s.settleKey(ctx, sku, wish)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
@@ -41,7 +41,7 @@ func (s *Service) Settle(ctx context.Context, sku string, wish stock.Wish) (stoc
 }
 
 // settle settles the deduction of a key.
-func (s *Service) settle(ctx context.Context, sku string, wish stock.Wish) (stock.Deduction, error) {
+func (s *Service) settleKey(ctx context.Context, sku string, wish stock.Wish) (stock.Deduction, error) {
 	r := s.newRequest(ctx, stock.Order{OrderID: wish.OrderID, BuyerID: wish.BuyerID})
 	r.wish = wish
 	for {
@@ -68,16 +68,16 @@ func (s *Service) settle(ctx context.Context, sku string, wish stock.Wish) (stoc
 }
 
 func (s *Service) settler(sku string) (*settler, error) {
-	s.lanes.Lock()
-	defer s.lanes.Unlock()
-	if s.lanes.stopped {
+	s.workers.Lock()
+	defer s.workers.Unlock()
+	if s.workers.stopped {
 		return nil, &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
 	}
-	known := s.lanes.settle[sku]
+	known := s.workers.settlers[sku]
 	if known == nil {
 		known = &settler{service: s, sku: sku, queue: newQueue()}
-		s.lanes.settle[sku] = known
-		s.lanes.running.Go(known.run)
+		s.workers.settlers[sku] = known
+		s.workers.running.Go(known.run)
 	}
 	return known, nil
 }
@@ -85,11 +85,11 @@ func (s *Service) settler(sku string) (*settler, error) {
 // run settles until nobody has asked for a while, or the service stops.
 func (t *settler) run() {
 	for {
-		if batch := t.queue.take(1, batchLimit, queueWait); len(batch) > 0 {
+		if batch := t.queue.pop(1, batchLimit, turnWait); len(batch) > 0 {
 			t.serve(batch)
 			continue
 		}
-		if t.service.within(laneIdle, t.queue.arrived) {
+		if t.service.within(workerIdle, t.queue.arrived) {
 			continue
 		}
 		if t.retire() {
@@ -101,21 +101,21 @@ func (t *settler) run() {
 // retire takes the settler out of the service unless a request has come in.
 func (t *settler) retire() bool {
 	s := t.service
-	s.lanes.Lock()
-	defer s.lanes.Unlock()
+	s.workers.Lock()
+	defer s.workers.Unlock()
 	if !t.queue.retire() {
 		return false
 	}
-	delete(s.lanes.settle, t.sku)
+	delete(s.workers.settlers, t.sku)
 	return true
 }
 
 func (t *settler) serve(batch []*request) {
-	ctx, cancel := context.WithDeadline(t.service.base, latest(batch))
+	ctx, cancel := context.WithDeadline(t.service.base, lastDeadline(batch))
 	defer cancel()
 	var err error
 	for len(batch) > 0 && err == nil {
-		if batch, err = apart(batch, func(requests []*request) ([]*request, error) { return t.write(ctx, requests) }); err == nil {
+		if batch, err = isolate(batch, func(requests []*request) ([]*request, error) { return t.write(ctx, requests) }); err == nil {
 			err = context.Cause(ctx)
 		}
 	}
@@ -125,11 +125,11 @@ func (t *settler) serve(batch []*request) {
 // write settles requests in one transaction, and answers them. It returns those that were together with one that came too
 // late.
 func (t *settler) write(ctx context.Context, requests []*request) ([]*request, error) {
-	if requests = present(requests); len(requests) == 0 {
+	if requests = stillWaiting(requests); len(requests) == 0 {
 		return nil, nil
 	}
 	s := t.service
-	settlement := stock.Settlement{SKU: t.sku, Deadline: earliest(requests), At: s.at(), Wishes: make([]stock.Wish, len(requests))}
+	settlement := stock.Settlement{SKU: t.sku, Deadline: firstDeadline(requests), At: s.at(), Wishes: make([]stock.Wish, len(requests))}
 	returning := false
 	for i, r := range requests {
 		settlement.Wishes[i] = r.wish
@@ -138,7 +138,7 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 	start := time.Now()
 	results, err := s.store.Settle(ctx, settlement)
 	if returning {
-		s.forget(t.sku) // also after an error: the units may be back
+		s.onRestock(t.sku) // also after an error: the units may be back
 	}
 	if errors.Is(err, stock.ErrLate) {
 		return requests, nil
@@ -151,11 +151,11 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 	back := stock.Event{Kind: stock.EventBackInStock, SKU: t.sku, At: s.now()}
 	for i, r := range requests {
 		back.Units += results[i].Returned
-		r.tell(answer{deduction: results[i].Deduction, err: results[i].Err})
+		r.reply(answer{deduction: results[i].Deduction, err: results[i].Err})
 	}
 	if back.Units > 0 {
 		if !returning { // a reservation that was to be committed had expired
-			s.forget(t.sku)
+			s.onRestock(t.sku)
 		}
 		s.events.Publish(back)
 	}

@@ -12,26 +12,26 @@ import (
 // The lane knows that by itself, from a merge that saw zero under the locks of all rows, or from the SKU's memory. Order
 // ids are looked up after the zero was seen, so a winner's row is there. What comes here are the retries of winners that
 // the memory knows, and everybody while there is none.
-func (l *lane) refuseSoldOut(ctx context.Context, batch []*request) ([]*request, error) {
-	if !l.isSoldOut() {
+func (w *worker) refuseSoldOut(ctx context.Context, batch []*request) ([]*request, error) {
+	if !w.isSoldOut() {
 		return batch, nil
 	}
-	unknown, err := l.settleKnown(ctx, batch)
+	unknown, err := w.replyKnown(ctx, batch)
 	if err != nil {
 		return batch, err
 	}
-	if !l.isSoldOut() { // the look-up took long
+	if !w.isSoldOut() { // the look-up took long
 		return unknown, nil
 	}
-	l.service.observer.SoldOutFromMemory(len(unknown))
+	w.service.observer.SoldOutFromCache(len(unknown))
 	for _, r := range unknown {
-		r.refuse(stock.SoldOutError(l.sku))
+		r.refuse(stock.SoldOutError(w.sku))
 	}
 	return nil, nil
 }
 
 // settleKnown answers those whose order ids have deductions already, and returns the others.
-func (l *lane) settleKnown(ctx context.Context, requests []*request) (unknown []*request, err error) {
+func (w *worker) replyKnown(ctx context.Context, requests []*request) (unknown []*request, err error) {
 	if len(requests) == 0 {
 		return nil, nil
 	}
@@ -39,13 +39,13 @@ func (l *lane) settleKnown(ctx context.Context, requests []*request) (unknown []
 	for i, r := range requests {
 		ids[i] = r.order.OrderID
 	}
-	known, err := l.service.store.Deductions(ctx, l.sku, ids)
+	known, err := w.service.store.Deductions(ctx, w.sku, ids)
 	if err != nil {
 		return nil, stock.Unavailable(err, "look up order ids")
 	}
 	for _, r := range requests {
 		if d, ok := known[r.order.OrderID]; ok {
-			r.settle(stock.Outcome{Verdict: stock.Known, Deduction: d})
+			r.replyOutcome(stock.Outcome{Verdict: stock.Known, Deduction: d})
 		} else {
 			unknown = append(unknown, r)
 		}
@@ -55,7 +55,7 @@ func (l *lane) settleKnown(ctx context.Context, requests []*request) (unknown []
 
 // settleFormer answers those who ask with an id of their own for an order that the shop made for them under that id, and
 // returns the others.
-func (l *lane) settleFormer(ctx context.Context, requests []*request) (others []*request, err error) {
+func (w *worker) replyShopOrders(ctx context.Context, requests []*request) (others []*request, err error) {
 	var ids []string
 	for _, r := range requests {
 		if r.order.Own {
@@ -66,14 +66,14 @@ func (l *lane) settleFormer(ctx context.Context, requests []*request) (others []
 	if ids == nil {
 		return requests, nil
 	}
-	shops, err := l.service.store.Deductions(ctx, l.sku, ids)
+	shops, err := w.service.store.Deductions(ctx, w.sku, ids)
 	if err != nil {
 		return requests, stock.Unavailable(err, "look up order ids")
 	}
 	for _, r := range requests {
 		_, orderID := stock.SplitOrderKey(r.order.OrderID)
 		if d, ok := shops[orderID]; ok && r.order.Own && d.BuyerID == r.order.BuyerID {
-			r.settle(stock.Outcome{Verdict: stock.Known, Deduction: d})
+			r.replyOutcome(stock.Outcome{Verdict: stock.Known, Deduction: d})
 		} else {
 			others = append(others, r)
 		}
@@ -81,11 +81,11 @@ func (l *lane) settleFormer(ctx context.Context, requests []*request) (others []
 	return others, nil
 }
 
-func (l *lane) isSoldOut() bool {
-	if !l.soldOut.IsZero() && time.Since(l.soldOut) < soldOutFor && !l.service.over(l.until) {
+func (w *worker) isSoldOut() bool {
+	if !w.soldOut.IsZero() && time.Since(w.soldOut) < soldOutFor && !w.service.over(w.until) {
 		return true
 	}
-	return l.service.memories.of(l.sku).live()
+	return w.service.soldOut.entry(w.sku).valid()
 }
 
 // over tells whether an instant at which a reservation expires has come; the zero time is none.
@@ -93,8 +93,8 @@ func (s *Service) over(until time.Time) bool { return !until.IsZero() && !s.now(
 
 // noteSold ends what is remembered if something was sold: units have come, and an order that is told of its stock must
 // not be refused when it asks again.
-func (l *lane) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome) {
-	sold := stock.Event{Kind: kind, SKU: l.sku, At: at}
+func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome) {
+	sold := stock.Event{Kind: kind, SKU: w.sku, At: at}
 	for _, o := range outcomes {
 		if o.Verdict == stock.Accepted {
 			sold.Orders++
@@ -102,7 +102,7 @@ func (l *lane) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Out
 		}
 	}
 	if sold.Orders > 0 {
-		l.service.memories.forget(l.sku)
-		l.service.events.Publish(sold)
+		w.service.soldOut.invalidate(w.sku)
+		w.service.events.Publish(sold)
 	}
 }

@@ -320,7 +320,7 @@ type hearing struct {
 
 func newHearing() *hearing { return &hearing{failing: make(chan bool, 9)} }
 
-func (h *hearing) NoticesFail(failing bool) { h.failing <- failing }
+func (h *hearing) NotificationsFail(failing bool) { h.failing <- failing }
 
 // TestUnheardRestock: without any notice, units and winners of another process are seen when a second is over. The unit
 // is sold before this process looks, so that only the versions tell that something has happened.

@@ -19,31 +19,31 @@ func (s *Service) watch() {
 	pause.InitialInterval, pause.MaxInterval = firstPause, longestPause
 	listening := func() {
 		pause.Reset()
-		s.forgetAll() // a notice may have been missed
-		s.noteNotices(nil)
+		s.onMissedRestocks() // a notice may have been missed
+		s.noteNotifications(nil)
 	}
 	for {
-		err := s.store.Watch(s.beside, listening, s.forget)
-		if err == nil || s.beside.Err() != nil {
+		err := s.store.Watch(s.background, listening, s.onRestock)
+		if err == nil || s.background.Err() != nil {
 			return
 		}
-		s.noteNotices(err)
+		s.noteNotifications(err)
 		select {
 		case <-time.After(pause.NextBackOff()):
-		case <-s.beside.Done():
+		case <-s.background.Done():
 			return
 		}
 	}
 }
 
 // noteNotices tells when notices begin to fail and when they work again. Only watch calls it.
-func (s *Service) noteNotices(err error) {
+func (s *Service) noteNotifications(err error) {
 	failing := err != nil
-	if failing == s.noticesFail {
+	if failing == s.notificationsFail {
 		return
 	}
-	s.noticesFail = failing
-	s.observer.NoticesFail(failing)
+	s.notificationsFail = failing
+	s.observer.NotificationsFail(failing)
 	if failing {
 		s.log.Warn("notices of restocks fail; sold out may last a second longer than it is true", "error", err)
 	} else {
@@ -52,20 +52,20 @@ func (s *Service) noteNotices(err error) {
 }
 
 // forget makes the SKU's lanes read the segments anew, and ends what is remembered: there may be more than that.
-func (s *Service) forget(sku string) {
-	s.lanes.RLock()
-	if seller := s.lanes.bySKU[sku]; seller != nil {
-		seller.news.Add(1)
+func (s *Service) onRestock(sku string) {
+	s.workers.RLock()
+	if seller := s.workers.sellers[sku]; seller != nil {
+		seller.notifications.Add(1)
 	}
-	s.lanes.RUnlock()
-	s.memories.forget(sku)
+	s.workers.RUnlock()
+	s.soldOut.invalidate(sku)
 }
 
-func (s *Service) forgetAll() {
-	s.lanes.RLock()
-	for _, seller := range s.lanes.bySKU {
-		seller.news.Add(1)
+func (s *Service) onMissedRestocks() {
+	s.workers.RLock()
+	for _, seller := range s.workers.sellers {
+		seller.notifications.Add(1)
 	}
-	s.lanes.RUnlock()
-	s.memories.forgetAll()
+	s.workers.RUnlock()
+	s.soldOut.invalidateAll()
 }

@@ -52,7 +52,7 @@ func TestLanesBeside(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &hall{levels: c.levels, gate: make(chan struct{})}
-				s := selling.NewService(selling.Config{Store: store, Lanes: c.lanes})
+				s := selling.NewService(selling.Config{Store: store, Workers: c.lanes})
 				var wg sync.WaitGroup
 				buy := func(id string) {
 					wg.Go(func() {

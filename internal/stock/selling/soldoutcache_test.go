@@ -38,8 +38,8 @@ func remembering(t testing.TB, accepted int) *Service {
 			t.Error(err)
 		}
 	})
-	s.remember("hot")
-	for !s.memories.of("hot").live() {
+	s.cacheSoldOut("hot")
+	for !s.soldOut.entry("hot").valid() {
 		if t.Context().Err() != nil {
 			t.Fatal("nothing is remembered")
 		}
@@ -62,35 +62,35 @@ func TestIDSetMissesNone(t *testing.T) {
 
 func TestForgottenMemoryStaysForgotten(t *testing.T) {
 	s := remembering(t, 1)
-	m := s.memories.of("hot")
-	s.forget("hot")
+	m := s.soldOut.entry("hot")
+	s.onRestock("hot")
 	now := time.Now()
 	m.confirmed.Store(&now) // by a check that was under way
-	if m.live() {
+	if m.valid() {
 		t.Error("it lives")
 	}
 }
 
 func TestMemoryHasABound(t *testing.T) {
 	s := remembering(t, 10)
-	s.memories.take(memoryLimit - 19) // nine are left
-	s.remember("other")
-	m := s.memories.of("other")
+	s.soldOut.count(cacheLimit - 19) // nine are left
+	s.cacheSoldOut("other")
+	m := s.soldOut.entry("other")
 	<-m.ctx.Done() // it found no room, and rests
-	if m.accepted != nil || m.live() {
+	if m.accepted != nil || m.valid() {
 		t.Error("it holds ids without room for them")
 	}
-	if !s.memories.of("hot").live() {
+	if !s.soldOut.entry("hot").valid() {
 		t.Error("it took the room of another")
 	}
-	s.memories.take(-1)
-	s.remember("third")
-	for m := s.memories.of("third"); !m.live(); {
+	s.soldOut.count(-1)
+	s.cacheSoldOut("third")
+	for m := s.soldOut.entry("third"); !m.valid(); {
 		if m.ctx.Err() != nil {
 			t.Fatal("ten found no room for ten")
 		}
 	}
-	if room := s.memories.room(); room != 0 {
+	if room := s.soldOut.room(); room != 0 {
 		t.Errorf("room for %d more", room)
 	}
 }
@@ -102,7 +102,7 @@ func BenchmarkRefusal(b *testing.B) {
 	for n := range orders {
 		orders[n] = stock.Order{OrderID: fmt.Sprintf("loser-%d", n), BuyerID: "b", Quantity: 1}
 	}
-	refusal := s.memories.of("hot").refusal
+	refusal := s.soldOut.entry("hot").refusal
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
 		if _, _, err := s.Deduct(b.Context(), "hot", orders[n%len(orders)]); err != refusal { //nolint:errorlint // the very one

@@ -25,12 +25,12 @@ func TestGatheringPaysWhereOrdersComeFast(t *testing.T) {
 
 // TestGatheringPauses spends no time where it has not paid.
 func TestGatheringPauses(t *testing.T) {
-	l := &lane{queue: newQueue(), last: gathering{orders: 100, took: time.Millisecond, pause: 1}}
-	l.gather()
-	if l.last.orders != 100 || l.last.pause != 0 {
-		t.Errorf("it gathered in a pause: %+v", l.last)
+	l := &worker{queue: newQueue(), coalescing: coalescer{orders: 100, took: time.Millisecond, pause: 1}}
+	l.coalesce()
+	if l.coalescing.orders != 100 || l.coalescing.pause != 0 {
+		t.Errorf("it gathered in a pause: %+v", l.coalescing)
 	}
-	if l.gather(); l.last.orders != 0 {
-		t.Errorf("it did not gather after a pause: %+v", l.last)
+	if l.coalesce(); l.coalescing.orders != 0 {
+		t.Errorf("it did not gather after a pause: %+v", l.coalescing)
 	}
 }
