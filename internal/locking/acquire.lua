@@ -45,7 +45,7 @@ local function occupied(state, queue, id, count, token, place)
   if held[1] then return reenter(state, held, id, count, token) end
   if token ~= '' then return 2 end
   local process = process_of(id)
-  if held[4] == process then -- it was promised to us
+  if held[4] == process then -- it was reserved to us
     call('DEL', state)
     return nil
   end

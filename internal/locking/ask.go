@@ -10,9 +10,9 @@ import (
 
 // How an acquisition stands to the queue, as acquire.lua knows it.
 const (
-	placeNone   = "n"
-	placeQueue  = "q"
-	placeQueued = "Q"
+	queueIgnore  = "n"
+	queueEnter   = "q"
+	queueMayBeIn = "Q"
 )
 
 // reserve is how many tokens the process keeps for the next in line when it takes a lock for which more
@@ -20,60 +20,60 @@ const (
 const reserve = 64
 
 // asked is what acquire.lua was told.
-type asked struct {
+type acquireCall struct {
 	attempt attempt
 	start   time.Time
 	call    scriptCall
-	parts   []askedPart
-	one     [1]askedPart // what parts points at where there is one
+	parts   []acquirePart
+	one     [1]acquirePart // what parts points at where there is one
 }
 
 // askedPart is what it was told of one lock.
-type askedPart struct {
+type acquirePart struct {
 	id       any   // of the holder, a string
 	token    int64 // of the grant that is re-entered, 0 for any
 	reserves bool  // tokens beyond the first
 	fresh    bool  // not a re-entry
 }
 
-// ask prepares a trip. What it says of bids is true under the number that it has.
-func (l *Locks) ask(c *call, run []*part) *asked {
+// ask prepares a round trip. What it says of re-entries is true under the number that it has.
+func (l *Locks) newAcquireLocked(acq *acquisition, run []*part) *acquireCall {
 	listening := l.subscription.listening()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := &asked{start: time.Now()}
+	q := &acquireCall{start: time.Now()}
 	q.attempt.number = l.numbers.Add(1)
 	q.parts = q.one[:]
 	if len(run) > 1 {
-		q.parts = make([]askedPart, len(run))
+		q.parts = make([]acquirePart, len(run))
 	}
 	q.call = acquireScript.newCall(2+2*len(run), 2+5*len(run))
 	q.call = append(q.call, run[0].lock.args[0], run[0].lock.tombstone(q.attempt.number))
 	for _, p := range run {
 		q.call = append(q.call, p.lock.args[1:]...)
 	}
-	q.call = append(q.call, &q.attempt, l.milliseconds(c.leaseOr(l.lease)))
+	q.call = append(q.call, &q.attempt, l.milliseconds(acq.leaseOr(l.lease)))
 
 	fresh := any(nil)
 	for i, p := range run {
 		to := &q.parts[i]
 		spare, count, token := 0, p.times, any("")
 		switch {
-		case p.bid != nil:
-			g := p.bid.grant
-			g.said = g.count()
-			to.id, to.token = g.tenure.id, g.tenure.first
-			count, token = g.said, to.token
-		case p.waiter != nil && len(l.books[p.lock.state].waiters) > 1 && p.times == 1:
-			to.id, to.fresh, spare = l.nameless(&q.attempt), true, reserve-1
+		case p.reentry != nil:
+			g := p.reentry.grant
+			g.told = g.countLocked()
+			to.id, to.token = g.lease.id, g.lease.first
+			count, token = g.told, to.token
+		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
+			to.id, to.fresh, spare = l.sharedHolder(&q.attempt), true, reserve-1
 		default:
 			if fresh == nil {
-				fresh = l.holder(c.who, q.attempt.number)
+				fresh = l.holder(acq.owner, q.attempt.number)
 			}
 			to.id, to.fresh = fresh, true
 		}
 		to.reserves = spare > 0
-		q.call = append(q.call, to.id, l.placeOf(p, listening && !c.try), spare, count, token)
+		q.call = append(q.call, to.id, l.queueActionLocked(p, listening && !acq.try), spare, count, token)
 	}
 	if to := &q.parts[0]; len(run) == 1 && to.fresh && run[0].times == 1 {
 		q.call = q.call[:len(q.call)-2] // what the script takes for granted
@@ -85,8 +85,8 @@ func (l *Locks) ask(c *call, run []*part) *asked {
 }
 
 // anyFresh tells whether a lock may be taken that its owner does not hold already.
-func (q *asked) anyFresh() bool {
-	return slices.ContainsFunc(q.parts, func(p askedPart) bool { return p.fresh })
+func (q *acquireCall) anyFresh() bool {
+	return slices.ContainsFunc(q.parts, func(p acquirePart) bool { return p.fresh })
 }
 
 // holder returns the id of a holder at the server: of one grant to an owner, and no other before or after it.
@@ -104,25 +104,25 @@ func ownerOf(id string) string {
 
 // nameless returns the id of a holder for as long as the lock passes from owner to owner inside this
 // process: the server cannot know which of them has it just now.
-func (l *Locks) nameless(try *attempt) string {
+func (l *Locks) sharedHolder(try *attempt) string {
 	return l.process + ":*" + strconv.FormatInt(try.number, 10)
 }
 
 // placeOf tells the script how a part stands to the queue, and notes that it may stand there from now
-// on. l.mu is held.
-func (l *Locks) placeOf(p *part, queue bool) any {
+// on.
+func (l *Locks) queueActionLocked(p *part, queue bool) any {
 	if p.waiter == nil {
-		return placeNone
+		return queueIgnore
 	}
-	b := l.books[p.lock.state]
-	if b.queued {
-		return placeQueued
+	st := l.states[p.lock.stateKey]
+	if st.queued {
+		return queueMayBeIn
 	}
-	if !queue || b.tenure != nil {
-		return placeNone // nobody would hear a wake-up, or nobody waits for it
+	if !queue || st.lease != nil {
+		return queueIgnore // nobody would hear a wake-up, or nobody waits for it
 	}
-	b.queued = true
-	return placeQueue
+	st.queued = true
+	return queueEnter
 }
 
 // milliseconds is a lease as scripts take it.
@@ -194,44 +194,44 @@ func strange(answer any) error {
 	return fmt.Errorf("locking: the server answers %v to a script", answer)
 }
 
-// heard puts an answer into the books.
-func (l *Locks) heard(c *call, run []*part, ask *asked, answer acquireAnswer, trusted time.Time) (n int, busy time.Duration, err error) {
-	var few [4]*tenure
-	tenures := few[:0]
+// heard puts an answer into the registry.
+func (l *Locks) applyAnswer(acq *acquisition, run []*part, ask *acquireCall, answer acquireAnswer, trusted time.Time) (n int, busy time.Duration, err error) {
+	var few [4]*lease
+	leases := few[:0]
 	resent := ask.attempt.sent.Load() > 1
 	for i, text := range answer.tokens {
 		token, spare, err := tokensOf(text)
 		if err != nil {
-			l.cancel(c, run, ask)
+			l.cancel(acq, run, ask)
 			return 0, 0, failed("acquire", run[0].lock.name, err)
 		}
-		lease := c.leaseOr(l.lease)
-		t := &tenure{
-			id: ask.parts[i].id, first: token, lease: lease, life: lease,
-			next: token + 1, last: token + spare, script: ask.start, since: ask.start,
+		term := acq.leaseOr(l.lease)
+		ls := &lease{
+			id: ask.parts[i].id, first: token, duration: term, longest: term,
+			next: token + 1, last: token + spare, begun: ask.start, turnBegun: ask.start,
 		}
 		if resent && ask.parts[i].fresh { // a late copy of a re-entry finds nothing to re-enter
-			t.ghost = ask.attempt.number
+			ls.resent = ask.attempt.number
 		}
-		tenures = append(tenures, t)
+		leases = append(leases, ls)
 	}
-	for i, t := range tenures {
-		l.granted(c, run[i], t, trusted)
+	for i, ls := range leases {
+		l.grantedBy(acq, run[i], ls, trusted)
 	}
-	n = len(tenures)
+	n = len(leases)
 	if answer.code == codeTaken {
 		return n, -1, nil // what is left of the run was not asked for
 	}
-	bid := run[n].bid
+	bid := run[n].reentry
 	if resent || answer.code == codeCancelled && bid == nil {
-		l.cancel(c, run[n:], ask) // a copy may still take what was busy
+		l.cancel(acq, run[n:], ask) // a copy may still take what was busy
 	}
-	l.unreached(run, n+1)
+	l.notReached(run, n+1)
 	switch {
 	case answer.code == codeBusy:
 		return n, answer.busy, nil
 	case answer.code == codeGone && bid != nil:
-		l.refuted(bid.grant, ask.parts[n].token)
+		l.denied(bid.grant, ask.parts[n].token)
 		return n, -1, nil
 	case answer.code == codeCancelled && bid != nil:
 		return n, -1, nil // a later word about the grant came first
@@ -240,31 +240,31 @@ func (l *Locks) heard(c *call, run []*part, ask *asked, answer acquireAnswer, tr
 	}
 }
 
-// granted puts a lock into the books that the server has granted.
-func (l *Locks) granted(c *call, p *part, t *tenure, trusted time.Time) {
+// granted puts a lock into the registry that the server has granted.
+func (l *Locks) grantedBy(acq *acquisition, p *part, ls *lease, trusted time.Time) {
 	l.mu.Lock()
-	b := l.bookOf(p.lock)
+	st := l.stateOfLocked(p.lock)
 	if w := p.waiter; w != nil {
-		b.queued = false // the script took us out of the queue
+		st.queued = false // the script took us out of the queue
 		p.waiter = nil
-		l.remove(p.lock, w)
+		l.removeLocked(p.lock, w)
 	}
-	over := l.admit(c, p, t, trusted)
-	b = l.bookOf(p.lock)
-	b.tenure = p.holds[0].grant.tenure
-	l.reenter(b, c.who)
+	over := l.admitLocked(acq, p, ls, trusted)
+	st = l.stateOfLocked(p.lock)
+	st.lease = p.holds[0].grant.lease
+	l.wakeOwnerLocked(st, acq.owner)
 	l.mu.Unlock()
 	l.lose(over)
 }
 
 // unreached notes that the script stopped before these parts, and has not queued for them.
-func (l *Locks) unreached(run []*part, from int) {
+func (l *Locks) notReached(run []*part, from int) {
 	for _, p := range run[min(from, len(run)):] {
 		l.mu.Lock()
 		if p.waiter != nil {
-			l.books[p.lock.state].queued = false
+			l.states[p.lock.stateKey].queued = false
 		}
-		l.leaveLine(p)
+		l.leaveLineLocked(p)
 		l.mu.Unlock()
 	}
 }

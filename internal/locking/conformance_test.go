@@ -446,7 +446,7 @@ func verbOf(line string) string {
 	if strings.Contains(line, " lua]") {
 		return ""
 	}
-	for verb, script := range map[string]*script{"acquire": acquireScript, "release": releaseScript, "handover": handoverScript} {
+	for verb, script := range map[string]*script{"acquire": acquireScript, "release": releaseScript, "handover": handoffScript} {
 		if strings.Contains(command, script.hash.(string)) {
 			return verb
 		}

@@ -6,7 +6,7 @@ import (
 )
 
 var (
-	// ErrBusy says that somebody else holds the lock, or that it is promised to somebody who waits:
+	// ErrBusy says that somebody else holds the lock, or that it is reserved to somebody who waits:
 	// TryLock found it so, or Wait ran out, or a MultiLock would have had to wait backwards. Where a
 	// context ended the wait, its error is joined.
 	ErrBusy = errors.New("locking: the lock is busy")

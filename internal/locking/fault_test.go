@@ -123,11 +123,11 @@ func TestGhostOfACancelledAcquire(t *testing.T) {
 			}
 			tap.on(nil, nil)
 			w.soon("it is cancelled", func() bool { return w.exists(rdb, ghostTomb(ghost)) == 1 })
-			if w.exists(rdb, m.state) != 0 {
+			if w.exists(rdb, m.stateKey) != 0 {
 				t.Error("the cancelled attempt holds the lock")
 			}
 			w.late(rdb, ghost)
-			if w.exists(rdb, m.state, m.queue) != 0 {
+			if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
 				t.Error("the late copy holds the lock")
 			}
 			if ttl := rdb.PTTL(ctx, ghostTomb(ghost)).Val(); ttl < 58*time.Second {
@@ -160,7 +160,7 @@ func TestGhostOfAReleasedAcquire(t *testing.T) {
 		w.ok(h.Unlock(ctx))
 		for _, args := range [][]any{first, ghost} {
 			w.late(rdb, args)
-			if w.exists(rdb, m.state) != 0 {
+			if w.exists(rdb, m.stateKey) != 0 {
 				t.Fatal("a late copy holds the lock")
 			}
 		}
@@ -187,7 +187,7 @@ func TestNoTombstoneWithoutAGhost(t *testing.T) {
 	for range 10 {
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	}
-	if keys := rdb.Keys(ctx, "*").Val(); !slices.Equal(keys, []string{m.place.clock()}) {
+	if keys := rdb.Keys(ctx, "*").Val(); !slices.Equal(keys, []string{m.bucket.clock()}) {
 		t.Errorf("left behind: %q", keys)
 	}
 }
@@ -211,7 +211,7 @@ func TestReplayedScripts(t *testing.T) {
 		}
 		count := func(want string) {
 			t.Helper()
-			if got := rdb.HGet(ctx, m.state, outer.holder()).Val(); got != want {
+			if got := rdb.HGet(ctx, m.stateKey, outer.holder()).Val(); got != want {
 				t.Errorf("count %q, want %q", got, want)
 			}
 		}
@@ -235,7 +235,7 @@ func TestReplayedScripts(t *testing.T) {
 		for _, args := range tapArgs(tap, releaseScript) {
 			w.late(rdb, args)
 		}
-		if got := rdb.HGet(ctx, m.state, again.holder()).Val(); got != "1" {
+		if got := rdb.HGet(ctx, m.stateKey, again.holder()).Val(); got != "1" {
 			t.Errorf("an old release has changed the count to %q", got)
 		}
 		w.ok(again.Unlock(ctx))
@@ -277,7 +277,7 @@ func TestLateReleaseOfTheSameOwner(t *testing.T) {
 		for _, args := range tapArgs(tap, releaseScript) {
 			w.late(rdb, args)
 		}
-		if w.exists(rdb, m.state) != 1 {
+		if w.exists(rdb, m.stateKey) != 1 {
 			t.Error("the lock is free")
 		}
 		w.ok(h.Unlock(ctx))
@@ -302,7 +302,7 @@ func TestUnconfirmedReleaseIsRepeated(t *testing.T) {
 			t.Error("the loss was not told")
 		}
 		w.ok(h.Unlock(ctx))
-		w.soon("it is released", func() bool { return w.exists(rdb, m.state) == 0 })
+		w.soon("it is released", func() bool { return w.exists(rdb, m.stateKey) == 0 })
 	})
 }
 
@@ -490,7 +490,7 @@ func TestPausedServer(t *testing.T) {
 			}
 			w.ok(server.Resume())
 			rdb := w.client()
-			w.soon("the late acquisitions are cancelled", func() bool { return w.exists(rdb, free.state) == 0 })
+			w.soon("the late acquisitions are cancelled", func() bool { return w.exists(rdb, free.stateKey) == 0 })
 			w.ok(w.must(free.Lock(ctx)).Unlock(ctx))
 		})
 	}
@@ -558,18 +558,18 @@ func TestLateRenewal(t *testing.T) {
 		h := w.must(m.Lock(ctx, Lease(5*time.Second)))
 		renew := func(of *Hold, lease, want int64) {
 			t.Helper()
-			call := append(renewScript.newCall(1, 4), m.state, of.holder(), l.attempt().number, lease, of.Token())
+			call := append(renewScript.newCall(1, 4), m.stateKey, of.holder(), l.attempt().number, lease, of.Token())
 			if held, err := l.eval(ctx, renewScript, &attempt{}, call); held != want || err != nil {
 				t.Errorf("renewal of token %d: %v (%v)", of.Token(), held, err)
 			}
 		}
 		renew(old, 2000, renewalGone)
 		renew(h, 2000, renewalDone)
-		if left := rdb.PTTL(ctx, m.state).Val(); left < 3*time.Second {
+		if left := rdb.PTTL(ctx, m.stateKey).Val(); left < 3*time.Second {
 			t.Errorf("a renewal has brought the expiry nearer: %s", left)
 		}
 		renew(old, 3600_000, renewalGone)
-		if left := rdb.PTTL(ctx, m.state).Val(); left > 5*time.Second {
+		if left := rdb.PTTL(ctx, m.stateKey).Val(); left > 5*time.Second {
 			t.Errorf("a late renewal has extended the lock to %s", left)
 		}
 		w.ok(h.Unlock(ctx))
@@ -618,7 +618,7 @@ func TestReentryOfAForgottenLock(t *testing.T) {
 		for one, a := range map[Locker]*lock{mutex: &mutex.lock, fair: &fair.lock} {
 			owner := WithOwner(ctx)
 			outer := w.must(one.Lock(owner))
-			w.ok(rdb.Del(ctx, a.state).Err())
+			w.ok(rdb.Del(ctx, a.stateKey).Err())
 			inner := w.must(one.Lock(owner))
 			if inner.Token() <= outer.Token() || a.Count(owner) != 1 {
 				t.Errorf("token %d inside of %d, count %d", inner.Token(), outer.Token(), a.Count(owner))
@@ -637,8 +637,8 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		h := w.must(m.Lock(ctx))
-		before := rdb.HGetAll(ctx, m.state).Val()
-		w.ok(rdb.PExpire(ctx, m.state, 10*time.Second).Err())
+		before := rdb.HGetAll(ctx, m.stateKey).Val()
+		w.ok(rdb.PExpire(ctx, m.stateKey, 10*time.Second).Err())
 		run := func(s *script, keys []string, args ...any) any {
 			t.Helper()
 			answer, err := rdb.Eval(ctx, s.source.(string), keys, args...).Result()
@@ -647,51 +647,51 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		}
 		seq, err := strconv.Atoi(before["seq"])
 		w.ok(err)
-		if got := run(renewScript, []string{m.state}, "P:else", seq+1, 60000, 0); got != int64(renewalGone) {
+		if got := run(renewScript, []string{m.stateKey}, "P:else", seq+1, 60000, 0); got != int64(renewalGone) {
 			t.Errorf("a stranger renews: %v", got)
 		}
-		if got := run(renewScript, []string{m.state}, h.Owner()+":0", seq+1, 60000, 0); got != int64(renewalGone) {
+		if got := run(renewScript, []string{m.stateKey}, h.Owner()+":0", seq+1, 60000, 0); got != int64(renewalGone) {
 			t.Errorf("an old grant renews: %v", got)
 		}
-		if got := run(renewScript, []string{m.state}, h.holder(), seq+1, 60000, 1); got != int64(renewalGone) {
+		if got := run(renewScript, []string{m.stateKey}, h.holder(), seq+1, 60000, 1); got != int64(renewalGone) {
 			t.Errorf("a lost grant renews what a late copy took: %v", got)
 		}
-		if got := run(renewScript, []string{m.state}, h.holder(), seq-1, 60000, before["token"]); got != int64(renewalOutdated) {
+		if got := run(renewScript, []string{m.stateKey}, h.holder(), seq-1, 60000, before["token"]); got != int64(renewalOutdated) {
 			t.Errorf("an outdated renewal: %v", got)
 		}
-		acquire := []string{m.place.clock(), m.tombstone(1).(string), m.state, m.queue}
-		if got := run(acquireScript, acquire, seq+1, 60000, h.Owner()+":0", placeNone, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+		acquire := []string{m.bucket.clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
+		if got := run(acquireScript, acquire, seq+1, 60000, h.Owner()+":0", queueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
 			t.Errorf("an old hold is re-entered: %v", got)
 		}
-		if got := run(acquireScript, acquire, seq+1, 60000, h.holder(), placeNone, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+		if got := run(acquireScript, acquire, seq+1, 60000, h.holder(), queueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
 			t.Errorf("a lost hold re-enters what a late copy took: %v", got)
 		}
-		if got := run(acquireScript, acquire, seq+1, 60000, "P:else", placeQueue, 0, 2, before["token"]); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+		if got := run(acquireScript, acquire, seq+1, 60000, "P:else", queueEnter, 0, 2, before["token"]); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
 			t.Errorf("a stranger's hold is re-entered: %v", got)
 		}
-		handover := []string{m.place.clock(), m.state, m.queue}
-		if got := run(handoverScript, handover, "P", seq+1, 60000, "P:else", "P:next", 0, yieldNever); got != int64(handoverNotOurs) {
+		handover := []string{m.bucket.clock(), m.stateKey, m.queueKey}
+		if got := run(handoffScript, handover, "P", seq+1, 60000, "P:else", "P:next", 0, yieldNever); got != int64(handoffNotOurs) {
 			t.Errorf("a stranger hands over: %v", got)
 		}
-		if got := run(handoverScript, handover, "P", seq, 60000, h.holder(), "P:next", 0, yieldNever); got != int64(handoverOutdated) {
+		if got := run(handoffScript, handover, "P", seq, 60000, h.holder(), "P:next", 0, yieldNever); got != int64(handoffOutdated) {
 			t.Errorf("an outdated handover: %v", got)
 		}
-		if got := run(tokenScript, []string{m.place.clock(), m.state}, "P", 0, "P:else", 1); got != int64(0) {
+		if got := run(tokenScript, []string{m.bucket.clock(), m.stateKey}, "P", 0, "P:else", 1); got != int64(0) {
 			t.Errorf("a stranger raises the token: %v", got)
 		}
-		if after := rdb.HGetAll(ctx, m.state).Val(); !maps.Equal(before, after) {
+		if after := rdb.HGetAll(ctx, m.stateKey).Val(); !maps.Equal(before, after) {
 			t.Errorf("the state went from %v to %v", before, after)
 		}
-		if ttl := rdb.PTTL(ctx, m.state).Val(); ttl > 10*time.Second {
+		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl > 10*time.Second {
 			t.Errorf("the lock lives for %s", ttl)
 		}
-		if w.exists(rdb, m.queue) != 0 {
+		if w.exists(rdb, m.queueKey) != 0 {
 			t.Error("somebody queues")
 		}
 	})
 }
 
-// Behind its tombstone an attempt neither queues for a lock nor takes it, not even one that is promised to its process.
+// Behind its tombstone an attempt neither queues for a lock nor takes it, not even one that is reserved to its process.
 func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -700,17 +700,17 @@ func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 		w.ok(rdb.Set(ctx, tomb, 1, time.Minute).Err())
 		for what, state := range map[string][]any{"free": nil, "held": {"Q:a", 1, "seq", 1, "token", 1}, "promised": {"claim", "P"}} {
 			if state != nil {
-				w.ok(rdb.HSet(ctx, m.state, state...).Err())
+				w.ok(rdb.HSet(ctx, m.stateKey, state...).Err())
 			}
-			before := rdb.HGetAll(ctx, m.state).Val()
-			answer, err := rdb.Eval(ctx, acquireScript.source.(string), []string{m.place.clock(), tomb, m.state, m.queue}, 1, 60000, "P:a", placeQueue).Slice()
+			before := rdb.HGetAll(ctx, m.stateKey).Val()
+			answer, err := rdb.Eval(ctx, acquireScript.source.(string), []string{m.bucket.clock(), tomb, m.stateKey, m.queueKey}, 1, 60000, "P:a", queueEnter).Slice()
 			if err != nil || answer[0] != int64(codeCancelled) {
 				t.Errorf("%s: %v (%v)", what, answer, err)
 			}
-			if after := rdb.HGetAll(ctx, m.state).Val(); !maps.Equal(before, after) || w.exists(rdb, m.queue) != 0 {
+			if after := rdb.HGetAll(ctx, m.stateKey).Val(); !maps.Equal(before, after) || w.exists(rdb, m.queueKey) != 0 {
 				t.Errorf("%s: the state went from %v to %v", what, before, after)
 			}
-			w.ok(rdb.Del(ctx, m.state).Err())
+			w.ok(rdb.Del(ctx, m.stateKey).Err())
 		}
 	})
 }
@@ -760,7 +760,7 @@ func TestAttemptIsGivenUpBeforeItIsSent(t *testing.T) {
 		if err := <-h.wrote; !errors.Is(err, ErrNoAnswer) {
 			t.Errorf("it was sent: %v", err)
 		}
-		if w.exists(rdb, m.state) != 0 {
+		if w.exists(rdb, m.stateKey) != 0 {
 			t.Error("it holds the lock")
 		}
 	})

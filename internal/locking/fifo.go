@@ -11,15 +11,15 @@ const (
 	sideRead  = "read"
 )
 
-// A fifo is one side of a first-come lock. Each side has its own address, so that the books keep them
+// A fifo is one side of a first-come lock. Each side has its own address, so that the registry keep them
 // apart: the writing side is the lock's state, the reading side its readers.
 type fifo struct {
 	lock
-	side   string
-	wakes  string   // the key that names the lock in wake-ups
-	other  string   // the state of the other side; empty where there is none
-	counts string   // the key of what the readers have
-	keys   []string // as fifo.lua wants them, after the tombstone
+	side      string
+	wakeKey   string   // the key that names the lock in wake-ups
+	otherKey  string   // the state of the other side; empty where there is none
+	countsKey string   // the key of what the readers have
+	keys      []string // as fifo.lua wants them, after the tombstone
 }
 
 // fifoAt returns a side of the first-come lock of a name.
@@ -28,20 +28,20 @@ func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	where, to := placeOf(o.group, name), tailOf(o.group, name)
-	f := &fifo{side: sideWrite, wakes: where.key(role, to)}
-	for _, part := range []string{"", roleReaders, roleCounts, roleWriting, roleReading, roleBeats, rolePulse} {
+	where, to := bucketOf(o.group, name), tailOf(o.group, name)
+	f := &fifo{side: sideWrite, wakeKey: where.key(role, to)}
+	for _, part := range []string{"", roleReaders, roleCounts, roleWriting, roleReading, roleHeartbeats, rolePulse} {
 		f.keys = append(f.keys, where.key(role+part, to))
 	}
-	f.counts = where.key(role+roleCounts, to)
+	f.countsKey = where.key(role+roleCounts, to)
 	f.lock = l.lockAt(fifoKind{f, is}, where, to, role, role+roleWriting)
 	switch is {
 	case KindWrite:
-		f.other = where.key(role+roleReaders, to)
+		f.otherKey = where.key(role+roleReaders, to)
 	case KindRead:
 		f.side = sideRead
-		f.other, f.state = f.state, where.key(role+roleReaders, to)
-		f.queue = where.key(role+roleReading, to)
+		f.otherKey, f.stateKey = f.stateKey, where.key(role+roleReaders, to)
+		f.queueKey = where.key(role+roleReading, to)
 		f.order += "\x00r" // after the writing side of the same lock, and before every other lock
 	}
 	return f
@@ -52,16 +52,16 @@ func (f *fifo) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return f.acquire(ctx, false, opts)
 }
 
-// TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but promised
+// TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but reserved
 // to somebody who waits.
 func (f *fifo) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return f.acquire(ctx, true, opts)
 }
 
-// beside returns the holder that the server knows an owner by on the other side, or nothing. l.mu is held.
-func (f *fifo) beside(who *owner) any {
-	if g := f.locks.grantOf(f.other, who); g != nil {
-		return g.tenure.id
+// beside returns the holder that the server knows an owner by on the other side, or nothing.
+func (f *fifo) otherSideLocked(who *owner) any {
+	if g := f.locks.grantOfLocked(f.otherKey, who); g != nil {
+		return g.lease.id
 	}
 	return ""
 }
@@ -80,7 +80,7 @@ func (f *fifo) newCall(s *script, cancels int64, args int) scriptCall {
 
 // newMintingCall is newCall for a script that mints tokens.
 func (f *fifo) newMintingCall(s *script, cancels int64, args int) scriptCall {
-	call := append(f.newCall(s, cancels, args), f.place.clock())
+	call := append(f.newCall(s, cancels, args), f.bucket.clock())
 	call[2] = len(f.keys) + 2
 	return call
 }
@@ -98,14 +98,14 @@ func (k fifoKind) renewal(g *grant, lease time.Duration) errand {
 	if k.side == sideWrite {
 		return renewing(g, lease)
 	}
-	call := append(fifoRenewScript.newCall(2, 4), k.state, k.counts, g.tenure.id, k.locks.numbers.Add(1),
-		lease.Milliseconds(), g.tenure.first)
+	call := append(fifoRenewScript.newCall(2, 4), k.stateKey, k.countsKey, g.lease.id, k.locks.numbers.Add(1),
+		lease.Milliseconds(), g.lease.first)
 	return errand{script: fifoRenewScript, call: call}
 }
 
 func (k fifoKind) raising(g *grant, n int64) errand {
 	call := k.newMintingCall(fifoTokenScript, 0, 6)
-	return errand{script: fifoTokenScript, call: append(call, k.locks.boxed, "0", k.side, g.tenure.id, n, k.beside(g.who))}
+	return errand{script: fifoTokenScript, call: append(call, k.locks.boxed, "0", k.side, g.lease.id, n, k.otherSideLocked(g.owner))}
 }
 
 // settling has the ticket of a waiter that leaves as the place of the row.
@@ -114,8 +114,8 @@ func (k fifoKind) settling(s *settlement) errand {
 	if s.attempt != nil {
 		number = s.attempt
 	}
-	leaves := r.place
-	if leaves == placeStay {
+	leaves := r.queue
+	if leaves == queueStay {
 		leaves = ""
 	}
 	call := k.newCall(fifoReleaseScript, s.tombstone, 8)
@@ -123,21 +123,21 @@ func (k fifoKind) settling(s *settlement) errand {
 		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds())}
 }
 
-func (k fifoKind) take(c *call, run []*part) error {
+func (k fifoKind) take(acq *acquisition, run []*part) error {
 	l := k.locks
 	if err := l.enter(); err != nil {
 		return err
 	}
 	defer l.calls.Done()
-	v := &visit{locks: l, fifo: k.fifo, call: c, part: run[0]}
+	v := &visit{locks: l, fifo: k.fifo, call: acq, part: run[0]}
 	err := v.seek()
-	if err == nil && c.ctx.Err() != nil { // granted too late: who has gone is not admitted
-		err = ended(c.ctx, nil)
+	if err == nil && acq.ctx.Err() != nil { // granted too late: who has gone is not admitted
+		err = ended(acq.ctx, nil)
 	}
 	v.leave()
 	if err != nil {
 		l.giveUp(v.part.holds)
-		l.observer.Failed(k.is, time.Since(c.start), c.reasonOf(err))
+		l.observer.Failed(k.is, time.Since(acq.start), acq.reasonOf(err))
 	}
 	return err
 }

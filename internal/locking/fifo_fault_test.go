@@ -27,7 +27,7 @@ func everySide(t *testing.T, test func(w *world, of func(l *Locks) *fifo)) {
 	}
 }
 
-// counted returns how often an owner holds a side by the server's books.
+// counted returns how often an owner holds a side by the server's lock states.
 func (w *world) counted(rdb *redis.Client, f *fifo, h *Hold) string {
 	w.t.Helper()
 	s, err := f.Inspect(w.ctx())
@@ -169,7 +169,7 @@ func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		holder := w.locks().RWMutex(w.name).Writer().fifo
 		f := of(w.locks())
-		if f.wakes != holder.wakes {
+		if f.wakeKey != holder.wakeKey {
 			holder = of(w.locks())
 		}
 		h := w.must(holder.Lock(ctx))
@@ -440,13 +440,13 @@ func TestRWReadersAreRenewedUnderTheirOwnTokens(t *testing.T) {
 		}
 		soon := float64(time.Now().Add(10 * time.Second).UnixMilli())
 		for _, h := range holds {
-			w.ok(rdb.ZAddXX(ctx, m.reader.state, redis.Z{Score: soon, Member: h.holder()}).Err())
+			w.ok(rdb.ZAddXX(ctx, m.reader.stateKey, redis.Z{Score: soon, Member: h.holder()}).Err())
 		}
 		if !l.renew(l.due(), patience) {
 			t.Error("no answer")
 		}
 		for _, h := range holds {
-			if expiry := rdb.ZScore(ctx, m.reader.state, h.holder()).Val(); expiry <= soon {
+			if expiry := rdb.ZScore(ctx, m.reader.stateKey, h.holder()).Val(); expiry <= soon {
 				t.Errorf("the reader with token %d expires at %.0f, which was to be put off from %.0f", h.Token(), expiry, soon)
 			}
 			w.ok(h.Context().Err())

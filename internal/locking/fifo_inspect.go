@@ -9,7 +9,7 @@ import (
 
 // Inspect asks the server who holds the lock and how many wait: of both sides, where it has two.
 func (f *fifo) Inspect(ctx context.Context) (State, error) {
-	answer, err := f.ask(ctx, "inspect", fifoInspectScript, f.keysOf(f.place.clock()))
+	answer, err := f.ask(ctx, "inspect", fifoInspectScript, f.keysOf(f.bucket.clock()))
 	if err != nil {
 		return State{}, err
 	}
@@ -60,7 +60,7 @@ func readState(texts []string) (State, error) {
 // all readers, or the writer. The holders learn of the loss at their next renewal, or when they unlock; until
 // then their work and the next holder's can overlap, and only the fencing token tells them apart.
 func (f *fifo) ForceUnlock(ctx context.Context) (bool, error) {
-	answer, err := f.ask(ctx, "force", fifoForceScript, f.keysOf(f.place.clock()), f.side)
+	answer, err := f.ask(ctx, "force", fifoForceScript, f.keysOf(f.bucket.clock()), f.side)
 	if err != nil {
 		return false, err
 	}

@@ -139,7 +139,7 @@ func (d *desk) renew(side, who string, number, ms, token int64) int64 {
 // beat brings the heartbeats of waiters, and returns who had better look.
 func (d *desk) beat(who ...any) []string {
 	d.t.Helper()
-	answer, err := d.rdb.Eval(d.ctx(), fifoBeatScript.source.(string), d.list(), append([]any{"P"}, who...)...).StringSlice()
+	answer, err := d.rdb.Eval(d.ctx(), fifoHeartbeatScript.source.(string), d.list(), append([]any{"P"}, who...)...).StringSlice()
 	d.ok(err)
 	return answer[1:]
 }

@@ -7,8 +7,8 @@ var (
 	fifoSource string
 	//go:embed fifo_acquire.lua
 	fifoAcquireSource string
-	//go:embed fifo_beat.lua
-	fifoBeatSource string
+	//go:embed fifo_heartbeat.lua
+	fifoHeartbeatSource string
 	//go:embed fifo_release.lua
 	fifoReleaseSource string
 	//go:embed fifo_renew.lua
@@ -20,13 +20,13 @@ var (
 	//go:embed fifo_force.lua
 	fifoForceSource string
 
-	fifoAcquireScript = newScript(mintSource + fifoSource + fifoAcquireSource)
-	fifoBeatScript    = newScript(fifoSource + fifoBeatSource)
-	fifoReleaseScript = newScript(fifoSource + fifoReleaseSource)
-	fifoRenewScript   = newScript(fifoRenewSource)
-	fifoTokenScript   = newScript(mintSource + fifoSource + fifoTokenSource)
-	fifoInspectScript = newScript(fifoSource + fifoInspectSource)
-	fifoForceScript   = newScript(fifoSource + fifoForceSource)
+	fifoAcquireScript   = newScript(mintSource + fifoSource + fifoAcquireSource)
+	fifoHeartbeatScript = newScript(fifoSource + fifoHeartbeatSource)
+	fifoReleaseScript   = newScript(fifoSource + fifoReleaseSource)
+	fifoRenewScript     = newScript(fifoRenewSource)
+	fifoTokenScript     = newScript(mintSource + fifoSource + fifoTokenSource)
+	fifoInspectScript   = newScript(fifoSource + fifoInspectSource)
+	fifoForceScript     = newScript(fifoSource + fifoForceSource)
 )
 
 // What fifo_acquire.lua answers beyond acquire.lua's codes.

@@ -12,7 +12,7 @@ import (
 // is past already.
 type State struct {
 	Holders   []Holder      // who holds the lock; several for a lock with readers
-	Reserved  bool          // it is free, and promised for a moment to somebody who waits
+	Reserved  bool          // it is free, and reserved for a moment to somebody who waits
 	Token     int64         // the fencing token that the holder began with; 0 where nobody holds it
 	Remaining time.Duration // until the lock would be free if nobody did anything
 	Waiting   int           // how many queue: processes for a Mutex, waiters for the other kinds
@@ -31,7 +31,7 @@ func (s State) Held() bool { return len(s.Holders) > 0 }
 
 // Inspect asks the server who holds the lock and how many wait.
 func (m *Mutex) Inspect(ctx context.Context) (State, error) {
-	answer, err := m.ask(ctx, "inspect", inspectScript, []string{m.state, m.queue})
+	answer, err := m.ask(ctx, "inspect", inspectScript, []string{m.stateKey, m.queueKey})
 	if err != nil {
 		return State{}, err
 	}
@@ -71,7 +71,7 @@ func (s *State) read(field, value string) error {
 // learns of the loss at its next renewal, or when it unlocks; until then its work and the next holder's can
 // overlap, and only the fencing token tells them apart.
 func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
-	answer, err := m.ask(ctx, "force", forceScript, []string{m.state, m.queue})
+	answer, err := m.ask(ctx, "force", forceScript, []string{m.stateKey, m.queueKey})
 	if err != nil {
 		return false, err
 	}
@@ -100,7 +100,7 @@ func (a *lock) ask(ctx context.Context, verb string, script *script, keys []stri
 		call = append(call, key)
 	}
 	call = append(call, args...)
-	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, errand{script: script, call: call}, &attempt{})
+	answer, err := l.roundTrip(ctx, time.Now().Add(releaseBound), l.closing, errand{script: script, call: call}, &attempt{})
 	if err != nil {
 		return nil, failed(verb, a.name, err)
 	}
@@ -111,8 +111,8 @@ func (a *lock) ask(ctx context.Context, verb string, script *script, keys []stri
 func (l *Locks) loseAll(a *lock) {
 	var holds []*Hold
 	l.mu.Lock()
-	if b := l.books[a.state]; b != nil {
-		for g := range b.grants.all() {
+	if st := l.states[a.stateKey]; st != nil {
+		for g := range st.grants.all() {
 			g.gone = true
 			holds = append(holds, g.holds...)
 		}

@@ -136,7 +136,7 @@ func TestTokenAbove(t *testing.T) {
 		if next.Token() <= raised {
 			t.Errorf("token %d after %d", next.Token(), raised)
 		}
-		w.ok(w.client().Del(ctx, m.state).Err())
+		w.ok(w.client().Del(ctx, m.stateKey).Err())
 		if _, err := next.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) || !errors.Is(context.Cause(next.Context()), ErrLost) {
 			t.Errorf("after the loss: %v, and the hold ended with %v", err, context.Cause(next.Context()))
 		}

@@ -26,31 +26,31 @@ const (
 
 // What a first-come lock keeps beside its state: the key's role is the lock's with one of these behind.
 const (
-	roleReaders = "r" // sorted set: reader -> expiry
-	roleCounts  = "c" // hash: reader -> count, seq and token; token of the phase
-	roleWriting = "q" // sorted set: waiting writer -> score
-	roleReading = "s" // sorted set: waiting reader -> score; they share the lock
-	roleBeats   = "h" // sorted set: waiter -> deadline of its heartbeat
-	rolePulse   = "p" // string: from when on the dead may be dropped
+	roleReaders    = "r" // sorted set: reader -> expiry
+	roleCounts     = "c" // hash: reader -> count, seq and token; token of the phase
+	roleWriting    = "q" // sorted set: waiting writer -> score
+	roleReading    = "s" // sorted set: waiting reader -> score; they share the lock
+	roleHeartbeats = "h" // sorted set: waiter -> deadline of its heartbeat
+	rolePulse      = "p" // string: from when on the dead may be dropped
 )
 
 // place is the bucket of a lock, as the beginning of all its keys: "lk:{bNNNN}:". The first braces of a
 // key are ours, so a name with braces cannot choose its slot, and a group shares one.
-type place string
+type bucket string
 
 // placeOf returns the bucket of a group, or of a name that stands alone.
-func placeOf(group, name string) place {
+func bucketOf(group, name string) bucket {
 	tag := group
 	if tag == "" {
 		tag = name
 	}
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(tag)) // a hash never refuses
-	return place(fmt.Sprintf(keyPrefix+"{b%04d}:", hash.Sum32()%buckets))
+	return bucket(fmt.Sprintf(keyPrefix+"{b%04d}:", hash.Sum32()%buckets))
 }
 
 // key returns the key of a role and the tail of a lock.
-func (p place) key(role string, to tail) string { return string(p) + role + string(to) }
+func (p bucket) key(role string, to tail) string { return string(p) + role + string(to) }
 
 // A tail is a group and a name as keys end with them, after a role: "LENGTH-OF-GROUP:GROUP:NAME", or ":NAME" without a
 // group. It is injective, whatever bytes both are made of: bucket and role have no colon and no role ends with a digit,
@@ -78,10 +78,10 @@ func (t tail) name() (name string, ok bool) {
 }
 
 // clock returns the key of the bucket's last fencing token.
-func (p place) clock() string { return string(p) + roleClock }
+func (p bucket) clock() string { return string(p) + roleClock }
 
 // tombstones returns the beginning of the keys that cancel the attempts of a process: the number follows.
-func (p place) tombstones(process string) string {
+func (p bucket) tombstones(process string) string {
 	return string(p) + roleTombstone + ":" + process + ":"
 }
 

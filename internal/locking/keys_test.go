@@ -14,7 +14,7 @@ func FuzzKeys(f *testing.F) {
 	roles := []string{roleMutex, roleMutexQueue, roleTombstone}
 	for _, kind := range []string{roleFair, roleReadWrite} {
 		roles = append(roles, kind)
-		for _, part := range []string{roleReaders, roleCounts, roleWriting, roleReading, roleBeats, rolePulse} {
+		for _, part := range []string{roleReaders, roleCounts, roleWriting, roleReading, roleHeartbeats, rolePulse} {
 			roles = append(roles, kind+part)
 		}
 	}
@@ -22,7 +22,7 @@ func FuzzKeys(f *testing.F) {
 		if strings.Join(roles, ":") != strings.ReplaceAll(strings.Join(roles, ":"), "}", "") {
 			t.Fatal("a role with a brace")
 		}
-		where := placeOf(group, a)
+		where := bucketOf(group, a)
 		seen := map[string]string{where.clock(): "the clock"}
 		for i, role := range roles {
 			for _, to := range [][2]string{{"", a}, {"", b}, {group, a}, {group, b}, {a, b}, {b, a}, {a, group}, {group + a, b}} {
@@ -37,12 +37,12 @@ func FuzzKeys(f *testing.F) {
 				}
 			}
 		}
-		if group != "" && placeOf(group, a) != placeOf(group, b) {
+		if group != "" && bucketOf(group, a) != bucketOf(group, b) {
 			t.Error("a group has two slots")
 		}
 		l := &Locks{}
 		key := where.key(roleMutex, tailOf(group, a))
-		if m, ok := l.mutexOf(key); !ok || m.name != a || m.place != where || m.state != key {
+		if m, ok := l.mutexOf(key); !ok || m.name != a || m.bucket != where || m.stateKey != key {
 			t.Errorf("%q read back as %+v", key, m)
 		}
 	})

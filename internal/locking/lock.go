@@ -8,25 +8,25 @@ import (
 
 // A lock is the address of one lock, of any kind.
 type lock struct {
-	locks *Locks
-	kind  kind
-	name  string
-	place place
-	state string // the key of its state, which also names it in wake-ups
-	queue string
-	order string // where it stands in the order of all locks
+	locks    *Locks
+	kind     kind
+	name     string
+	bucket   bucket
+	stateKey string // the key of its state, which also names it in wake-ups
+	queueKey string
+	order    string // where it stands in the order of all locks
 
-	args  [3]any // clock, state and queue, as scripts take them
-	tombs string // how the keys begin that cancel attempts
+	args       [3]any // clock, state and queue, as scripts take them
+	tombstones string // how the keys begin that cancel attempts
 }
 
-// A kind of lock is what its scripts say. The books, the watchdog and the janitor know no more of it.
+// A kind of lock is what its scripts say. The registry, the watchdog and the cleaner know no more of it.
 type kind interface {
 	// name is what an Observer is told.
 	name() Kind
 
 	// take waits for locks that are in order, of one place and of equal kinds, and each named once.
-	take(c *call, run []*part) error
+	take(acq *acquisition, run []*part) error
 
 	// renewal puts the expiry of a grant off.
 	renewal(g *grant, lease time.Duration) errand
@@ -38,7 +38,7 @@ type kind interface {
 	raising(g *grant, n int64) errand
 }
 
-// An errand is one run of a script.
+// An script call is one run of a script.
 type errand struct {
 	script *script
 	call   scriptCall
@@ -55,19 +55,19 @@ func (e *errand) run(ctx context.Context, l *Locks, try *attempt) (any, error) {
 	return l.eval(ctx, e.script, try, e.call)
 }
 
-func (l *Locks) lockAt(k kind, where place, to tail, stateRole, queueRole string) lock {
+func (l *Locks) lockAt(k kind, where bucket, to tail, stateRole, queueRole string) lock {
 	name, _ := to.name()
 	a := lock{
-		locks: l,
-		kind:  k,
-		name:  name,
-		place: where,
-		state: where.key(stateRole, to),
-		queue: where.key(queueRole, to),
+		locks:    l,
+		kind:     k,
+		name:     name,
+		bucket:   where,
+		stateKey: where.key(stateRole, to),
+		queueKey: where.key(queueRole, to),
 	}
-	a.order = a.state + "\x00" + l.address
-	a.args = [3]any{where.clock(), a.state, a.queue}
-	a.tombs = where.tombstones(l.process)
+	a.order = a.stateKey + "\x00" + l.address
+	a.args = [3]any{where.clock(), a.stateKey, a.queueKey}
+	a.tombstones = where.tombstones(l.process)
 	return a
 }
 
@@ -76,7 +76,7 @@ func (a *lock) self() *lock { return a }
 
 // acquire is Lock and TryLock.
 func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
-	c, err := newCall(ctx, try, opts)
+	acq, err := newAcquisition(ctx, try, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold,
 		return nil, ErrEmptyName
 	}
 	p := &part{lock: a, times: 1}
-	if err := a.kind.take(c, []*part{p}); err != nil {
+	if err := a.kind.take(acq, []*part{p}); err != nil {
 		return nil, err
 	}
 	return p.holds[0], nil
@@ -101,7 +101,7 @@ func (a *lock) Count(ctx context.Context) int {
 	}
 	a.locks.mu.Lock()
 	defer a.locks.mu.Unlock()
-	if g := a.locks.grantOf(a.state, who); g != nil {
+	if g := a.locks.grantOfLocked(a.stateKey, who); g != nil {
 		return len(g.holds)
 	}
 	return 0
@@ -113,5 +113,5 @@ func (a *lock) tombstone(number int64) any {
 	if number == 0 {
 		return a.args[0]
 	}
-	return a.tombs + strconv.FormatInt(number, 10)
+	return a.tombstones + strconv.FormatInt(number, 10)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Locks is one process's way to the locks on one Redis: its identity, its watchdog, its subscription and
-// its books. Make one per server and process, and share it. It is safe for concurrent use.
+// its lock states. Make one per server and process, and share it. It is safe for concurrent use.
 type Locks struct {
 	rdb      redis.UniversalClient
 	inPlace  bool          // the client keeps deadlines: commands need no goroutine of their own
@@ -28,19 +28,19 @@ type Locks struct {
 
 	replicas replicas // that confirm what is acquired
 
-	janitor      *janitor
+	cleaner      *cleaner
 	subscription *subscription
-	heart        *heart
+	heartbeat    *heartbeat
 
-	closing chan struct{}  // closed: waiting ends
-	stop    chan struct{}  // closed: the loops end
-	calls   sync.WaitGroup // of Lock, TryLock and Unlock
-	loops   sync.WaitGroup // the watchdog, the janitor, the subscription
-	trips   sync.WaitGroup // commands under way
+	closing    chan struct{}  // closed: waiting ends
+	stop       chan struct{}  // closed: the loops end
+	calls      sync.WaitGroup // of Lock, TryLock and Unlock
+	loops      sync.WaitGroup // the watchdog, the cleaner, the subscription
+	roundTrips sync.WaitGroup // commands under way
 
 	mu      sync.Mutex
 	closed  bool
-	books   map[string]*book // by state key
+	states  map[string]*lockState // by state key
 	tickets *tickets
 
 	deadlines deadlines
@@ -61,13 +61,13 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		address:  address(rdb),
 		closing:  make(chan struct{}),
 		stop:     make(chan struct{}),
-		books:    make(map[string]*book),
+		states:   make(map[string]*lockState),
 	}
 	l.boxed = l.process
 	l.inPlace, l.counts = keepsDeadlines(rdb), countsListeners(rdb)
-	l.janitor = newJanitor(l)
+	l.cleaner = newCleaner(l)
 	l.tickets = newTickets()
-	l.heart = newHeart(l)
+	l.heartbeat = newHeartbeat(l)
 	l.subscription = newSubscription(l)
 	for _, opt := range opts {
 		if err := opt(l); err != nil {
@@ -76,7 +76,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	}
 	l.leaseArg = l.lease.Milliseconds()
 	l.loops.Go(l.watch)
-	l.loops.Go(l.janitor.run)
+	l.loops.Go(l.cleaner.run)
 	return l, nil
 }
 
@@ -91,12 +91,12 @@ func (l *Locks) Close() error {
 	if first {
 		close(l.closing)
 	}
-	l.calls.Wait() // they may still need the janitor
+	l.calls.Wait() // they may still need the cleaner
 	if first {
 		close(l.stop)
 	}
 	l.loops.Wait()
-	l.trips.Wait()
+	l.roundTrips.Wait()
 	return nil
 }
 
@@ -111,7 +111,7 @@ func (l *Locks) enter() error {
 	return nil
 }
 
-// attempt returns a new attempt. For each tenant they are made by whoever has its turn, so a later one
+// attempt returns a new attempt. For each owner they are made by whoever has its turn, so a later one
 // is told by its number.
 func (l *Locks) attempt() *attempt { return &attempt{number: l.numbers.Add(1)} }
 

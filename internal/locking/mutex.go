@@ -22,7 +22,7 @@ type Locker interface {
 
 // A Mutex excludes owners from each other. It is reentrant: an owner that holds it gets it again, with
 // the same token, and must unlock each hold. It has no state; all Mutexes of one name and group are the
-// same lock. Callers of one process get it in the order in which they came. Between processes it promises
+// same lock. Callers of one process get it in the order in which they came. Between processes it reservations
 // no order beyond this: a process that waits gets its turn.
 type Mutex struct{ lock }
 
@@ -32,16 +32,16 @@ func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	return l.mutexAt(placeOf(o.group, name), tailOf(o.group, name))
+	return l.mutexAt(bucketOf(o.group, name), tailOf(o.group, name))
 }
 
-func (l *Locks) mutexAt(where place, to tail) *Mutex {
+func (l *Locks) mutexAt(where bucket, to tail) *Mutex {
 	return &Mutex{l.lockAt(mutexKind{}, where, to, roleMutex, roleMutexQueue)}
 }
 
 // mutexOf returns the mutex of a state key.
 func (l *Locks) mutexOf(state string) (*Mutex, bool) {
-	bucket, rest, _ := strings.Cut(state, "}:")
+	prefix, rest, _ := strings.Cut(state, "}:")
 	to, ok := strings.CutPrefix(rest, roleMutex)
 	if !ok {
 		return nil, false
@@ -49,7 +49,7 @@ func (l *Locks) mutexOf(state string) (*Mutex, bool) {
 	if _, ok := tail(to).name(); !ok {
 		return nil, false
 	}
-	return l.mutexAt(place(bucket+"}:"), tail(to)), true
+	return l.mutexAt(bucket(prefix+"}:"), tail(to)), true
 }
 
 // Lock implements Locker.
@@ -58,7 +58,7 @@ func (m *Mutex) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 }
 
 // TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but
-// promised to somebody who waits.
+// reserved to somebody who waits.
 func (m *Mutex) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return m.acquire(ctx, true, opts)
 }
@@ -68,7 +68,7 @@ type mutexKind struct{}
 
 func (mutexKind) name() Kind { return KindMutex }
 
-func (mutexKind) take(c *call, run []*part) error { return run[0].lock.locks.take(c, run) }
+func (mutexKind) take(acq *acquisition, run []*part) error { return run[0].lock.locks.take(acq, run) }
 
 func (mutexKind) renewal(g *grant, lease time.Duration) errand {
 	return renewing(g, lease)
@@ -77,17 +77,17 @@ func (mutexKind) renewal(g *grant, lease time.Duration) errand {
 // renewing puts off the expiry of a state that has one holder. It names no other key, for while a slot moves a key that
 // does not exist has the script refused.
 func renewing(g *grant, lease time.Duration) errand {
-	call := append(renewScript.newCall(1, 4), g.lock.state, g.tenure.id, g.lock.locks.numbers.Add(1), lease.Milliseconds(), g.tenure.first)
+	call := append(renewScript.newCall(1, 4), g.lock.stateKey, g.lease.id, g.lock.locks.numbers.Add(1), lease.Milliseconds(), g.lease.first)
 	return errand{script: renewScript, call: call}
 }
 
 func (mutexKind) raising(g *grant, n int64) errand {
-	return errand{script: tokenScript, call: append(tokenScript.newCall(2, 4), g.lock.place.clock(), g.lock.state, g.lock.locks.boxed, "0", g.tenure.id, n)}
+	return errand{script: tokenScript, call: append(tokenScript.newCall(2, 4), g.lock.bucket.clock(), g.lock.stateKey, g.lock.locks.boxed, "0", g.lease.id, n)}
 }
 
 // leveling asks for a token that is not below one of another server.
 func leveling(g *grant, token int64) errand {
-	return errand{script: levelScript, call: append(levelScript.newCall(2, 2), g.lock.place.clock(), g.lock.state, g.tenure.id, token)}
+	return errand{script: levelScript, call: append(levelScript.newCall(2, 2), g.lock.bucket.clock(), g.lock.stateKey, g.lease.id, token)}
 }
 
 func (mutexKind) settling(s *settlement) errand {
@@ -111,11 +111,11 @@ func (mutexKind) settling(s *settlement) errand {
 		if r.id == nil { // nobody's: the queue is what it is about
 			r.id = s.locks[0].locks.process + ":"
 		}
-		call = append(call, r.id, r.count, r.longest.Milliseconds(), r.place)
+		call = append(call, r.id, r.count, r.longest.Milliseconds(), r.queue)
 	}
 	if s.tombstone != 0 {
 		call = append(call, s.tombstoneFor.Milliseconds())
-	} else if r := s.rows[0]; len(s.rows) == 1 && r.count == 0 && r.place == placeStay {
+	} else if r := s.rows[0]; len(s.rows) == 1 && r.count == 0 && r.queue == queueStay {
 		call = call[:len(call)-3] // what the script takes for granted
 	}
 	return errand{script: releaseScript, call: call}

@@ -10,7 +10,7 @@ const (
 	// that a crash does not stop the others for long.
 	defaultWatchdogLease = 30 * time.Second
 
-	// minLease keeps a lease longer than a trip to the server and its own safety margin.
+	// minLease keeps a lease longer than a round trip to the server and its own safety margin.
 	minLease = 10 * time.Millisecond
 
 	// maxLease stays below the life of the bucket's clock, and far away from overflows.
@@ -35,7 +35,7 @@ type MutexOption func(*mutexOptions)
 type mutexOptions struct{ group string }
 
 // Group places the lock in the slot of a group, beside all others of that group: a MultiLock over them
-// takes them in one trip. The group is part of the lock's address: everybody must name the same one, and one
+// takes them in one round trip. The group is part of the lock's address: everybody must name the same one, and one
 // name in two groups, or in none, is another lock.
 func Group(name string) MutexOption { return func(o *mutexOptions) { o.group = name } }
 

@@ -126,7 +126,7 @@ func (f *fleet) states(r *Red) []map[string]string {
 	f.t.Helper()
 	all := make([]map[string]string, len(f.addrs))
 	for i := range all {
-		state, err := f.node(i).HGetAll(f.ctx(), r.nodes[i].state).Result()
+		state, err := f.node(i).HGetAll(f.ctx(), r.nodes[i].stateKey).Result()
 		f.ok(err)
 		all[i] = state
 	}
@@ -138,7 +138,7 @@ func (f *fleet) free(r *Red, nodes ...int) {
 	f.t.Helper()
 	for _, i := range nodes {
 		rdb, m := f.node(i), r.nodes[i]
-		f.soon(fmt.Sprintf("nothing is left on server %d", i), func() bool { return f.exists(rdb, m.state, m.queue) == 0 })
+		f.soon(fmt.Sprintf("nothing is left on server %d", i), func() bool { return f.exists(rdb, m.stateKey, m.queueKey) == 0 })
 	}
 }
 
@@ -474,10 +474,10 @@ func TestRedLockLosesItsQuorum(t *testing.T) {
 	f := fleetOf(t, 3)
 	ctx, r := f.ctx(), f.red(WatchdogLease(time.Second))
 	h := f.enterAll(ctx, r, 3)
-	f.ok(f.node(1).Del(ctx, r.nodes[1].state).Err())
+	f.ok(f.node(1).Del(ctx, r.nodes[1].stateKey).Err())
 	<-h.Parts()[1].Context().Done()
 	f.ok(h.Context().Err()) // a quorum is left
-	f.ok(f.node(0).Del(ctx, r.nodes[0].state).Err())
+	f.ok(f.node(0).Del(ctx, r.nodes[0].stateKey).Err())
 	<-h.Context().Done()
 	if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) || h.Remaining() != 0 || r.Count(h.Context()) != 0 {
 		t.Errorf("cause %v, %s left", cause, h.Remaining())

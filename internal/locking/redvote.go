@@ -89,7 +89,7 @@ func (b *ballot[T]) count(limit time.Duration) {
 		}
 		select {
 		case v := <-b.votes:
-			b.hear(v)
+			b.tally(v)
 		case <-timer.C:
 			timely = false
 		}
@@ -99,11 +99,11 @@ func (b *ballot[T]) count(limit time.Duration) {
 	b.mu.Unlock()
 	close(b.quit)
 	for len(b.votes) > 0 {
-		b.hear(<-b.votes)
+		b.tally(<-b.votes)
 	}
 }
 
-func (b *ballot[T]) hear(v vote[T]) {
+func (b *ballot[T]) tally(v vote[T]) {
 	b.replies[v.from] = v.reply
 	switch {
 	case v.err == nil:
@@ -124,20 +124,20 @@ func (b *ballot[T]) decided() bool {
 
 // attempt asks for the lock once, on all nodes. Where it got nothing it tells the first node that was busy, else
 // a negative number.
-func (b *candidate) attempt(woken *wakening) (h *Hold, busy int, err error) {
-	if err := b.tenant.begin(b.ctx); err != nil {
+func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
+	if err := b.owner.begin(b.ctx); err != nil {
 		b.giveBack(woken.holds())
 		return nil, -1, err
 	}
-	defer b.tenant.end()
+	defer b.owner.end()
 	parts, busy, err := b.take(woken)
 	if err != nil {
 		b.giveBack(parts)
 		return nil, busy, err
 	}
-	token, held := b.tenant.token()
+	token, held := b.owner.token()
 	if !held {
-		token = b.tenant.fresh(parts)
+		token = b.owner.fresh(parts)
 	}
 	carriers, err := b.level(parts, token)
 	if err != nil {
@@ -159,7 +159,7 @@ func (b *candidate) attempt(woken *wakening) (h *Hold, busy int, err error) {
 }
 
 // take takes the lock on a quorum of nodes at least, and as many more as answer in time.
-func (b *candidate) take(woken *wakening) (parts []*Hold, busy int, err error) {
+func (b *candidate) take(woken *firstNode) (parts []*Hold, busy int, err error) {
 	wait := b.limit
 	if !b.call.until.IsZero() {
 		wait = min(wait, max(time.Until(b.call.until), grace))
@@ -247,7 +247,7 @@ func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, tok
 // carries tells whether the server knows the hold's lock by this token or a higher one.
 func (h *Hold) carries(token int64) bool {
 	h.locks.mu.Lock()
-	known := h.grant.tenure.first
+	known := h.grant.lease.first
 	h.locks.mu.Unlock()
 	return known >= token
 }

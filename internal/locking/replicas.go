@@ -17,8 +17,8 @@ type replicas struct {
 
 // WaitReplicas makes an acquisition count only when that many replicas have confirmed it within a timeout, so
 // that the lock lives on when one of them takes the server's place. If fewer do, it is cancelled and the error
-// is ErrNotReplicated. Every acquisition by a script waits for it, also in vain: it costs a trip from the
-// server to its replicas. Re-entries, renewals, releases and what is handed over inside a process do not
+// is ErrNotReplicated. Every acquisition by a script waits for it, also in vain: it costs a round trip from the
+// server to its replicas. Re-entries, renewals, releases and what is handed off inside a process do not
 // wait: the replicas know already whose lock it is, though perhaps a shorter lease.
 //
 // It makes a loss rarer and not impossible: nothing forces a failover to choose a replica that has confirmed.

@@ -16,14 +16,14 @@ var (
 	wakeSource string
 	//go:embed mint.lua
 	mintSource string
-	//go:embed stand.lua
-	standSource string
+	//go:embed enqueue.lua
+	enqueueSource string
 	//go:embed acquire_free.lua
 	acquireFreeSource string
 	//go:embed acquire.lua
 	acquireSource string
-	//go:embed handover.lua
-	handoverSource string
+	//go:embed handoff.lua
+	handoffSource string
 	//go:embed release_last.lua
 	releaseLastSource string
 	//go:embed release.lua
@@ -39,14 +39,14 @@ var (
 	//go:embed force.lua
 	forceSource string
 
-	acquireScript  = newScript(acquireFreeSource + mintSource + standSource + acquireSource)
-	handoverScript = newScript(mintSource + standSource + wakeSource + handoverSource)
-	releaseScript  = newScript(releaseLastSource + standSource + wakeSource + releaseSource)
-	renewScript    = newScript(renewSource)
-	tokenScript    = newScript(mintSource + tokenSource)
-	levelScript    = newScript(levelSource)
-	inspectScript  = newScript(inspectSource)
-	forceScript    = newScript(wakeSource + forceSource)
+	acquireScript = newScript(acquireFreeSource + mintSource + enqueueSource + acquireSource)
+	handoffScript = newScript(mintSource + enqueueSource + wakeSource + handoffSource)
+	releaseScript = newScript(releaseLastSource + enqueueSource + wakeSource + releaseSource)
+	renewScript   = newScript(renewSource)
+	tokenScript   = newScript(mintSource + tokenSource)
+	levelScript   = newScript(levelSource)
+	inspectScript = newScript(inspectSource)
+	forceScript   = newScript(wakeSource + forceSource)
 )
 
 // What acquire.lua answers.
@@ -134,7 +134,7 @@ func (l *Locks) eval(ctx context.Context, script *script, try *attempt, call scr
 	return answer, err
 }
 
-// evalAll runs many errands in one trip. Where the server does not know a script, the whole trip is repeated
+// evalAll runs many script calls in one round trip. Where the server does not know a script, the whole round trip is repeated
 // once with the scripts in full, for they bear that; what is not answered then has its own error.
 func (l *Locks) evalAll(ctx context.Context, errands []errand) []*redis.Cmd {
 	answers, unknown := l.evalOnce(ctx, errands, false)
@@ -144,7 +144,7 @@ func (l *Locks) evalAll(ctx context.Context, errands []errand) []*redis.Cmd {
 	return answers
 }
 
-// evalOnce is evalAll without a second try. In full, every errand brings its script, for each may go to another
+// evalOnce is evalAll without a second try. In full, every script call brings its script, for each may go to another
 // node.
 func (l *Locks) evalOnce(ctx context.Context, errands []errand, full bool) (answers []*redis.Cmd, unknown bool) {
 	answers = make([]*redis.Cmd, len(errands))

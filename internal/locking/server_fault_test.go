@@ -200,7 +200,7 @@ func TestMemoryIsFull(t *testing.T) {
 	w.ok(single.Unlock(ctx))
 	w.ok(inner.Unlock(ctx))
 	w.ok(outer.Unlock(ctx))
-	if n := w.exists(rdb, outer.lock.state, single.lock.state); n != 0 {
+	if n := w.exists(rdb, outer.lock.stateKey, single.lock.stateKey); n != 0 {
 		t.Errorf("%d locks are left", n)
 	}
 	w.ok(rdb.ConfigSet(ctx, "maxmemory", "0").Err())
@@ -240,7 +240,7 @@ func TestWaitReplicas(t *testing.T) {
 	if took := time.Since(start); took < timeout {
 		t.Errorf("waited %s for the replica", took)
 	}
-	w.soon("it is cancelled", func() bool { return w.exists(rdb, m.state) == 0 })
+	w.soon("it is cancelled", func() bool { return w.exists(rdb, m.stateKey) == 0 })
 	if _, err := l.Mutex(w.name+"m").Lock(ctx, Wait(timeout/4)); err == nil {
 		t.Error("granted although nobody has confirmed it")
 	}
@@ -279,8 +279,8 @@ func TestWaitReplicasOfACopy(t *testing.T) {
 	w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	try := l.attempt()
 	id := l.process + ":copy"
-	call := append(acquireScript.newCall(4, 7), m.place.clock(), m.tombstone(try.number), m.state, m.queue,
-		try, 1000, id, placeNone, 0, 1, "")
+	call := append(acquireScript.newCall(4, 7), m.bucket.clock(), m.tombstone(try.number), m.stateKey, m.queueKey,
+		try, 1000, id, queueIgnore, 0, 1, "")
 	if _, err := l.evalReplicated(ctx, acquireScript, try, call); err != nil {
 		t.Errorf("sent once: %v", err)
 	}

@@ -75,7 +75,7 @@ func TestTokenAboveOfAWriterWhoReads(t *testing.T) {
 func TestGroupIsPartOfTheAddress(t *testing.T) {
 	each(t, func(w *world) {
 		l := w.locks()
-		if placeOf("tenant-6", w.name) != placeOf("tenant-20", w.name) {
+		if bucketOf("tenant-6", w.name) != bucketOf("tenant-20", w.name) {
 			t.Fatal("they are not in one bucket")
 		}
 		for _, of := range []func(opts ...MutexOption) Locker{

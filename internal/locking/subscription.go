@@ -22,41 +22,41 @@ const silence = 3 * time.Second
 // first wait. While it is broken nobody queues, for a process that does not listen would be taken for
 // dead; waiters poll until it stands again.
 type subscription struct {
-	locks   *Locks
-	once    sync.Once
-	first   sync.Once
-	stands  atomic.Bool
-	silence time.Duration
-	changed chan struct{} // closed when it first stands
+	locks     *Locks
+	once      sync.Once
+	first     sync.Once
+	connected atomic.Bool
+	silence   time.Duration
+	ready     chan struct{} // closed when it first stands
 }
 
 func newSubscription(l *Locks) *subscription {
-	return &subscription{locks: l, silence: silence, changed: make(chan struct{})}
+	return &subscription{locks: l, silence: silence, ready: make(chan struct{})}
 }
 
 // listening tells whether a wake-up would be heard.
-func (s *subscription) listening() bool { return s.stands.Load() }
+func (s *subscription) listening() bool { return s.connected.Load() }
 
 // start begins to listen when that has not been done, and waits for it. It returns true when the caller
 // should look at its lock once more: it has looked before the wake-ups could be heard.
-func (s *subscription) start(c *call) bool {
+func (s *subscription) start(acq *acquisition) bool {
 	select {
-	case <-s.changed:
+	case <-s.ready:
 		return false
 	default:
 	}
 	s.once.Do(func() { s.locks.loops.Go(s.listen) })
 	limit := subscribeBound
-	if !c.until.IsZero() {
-		limit = min(limit, time.Until(c.until))
+	if !acq.until.IsZero() {
+		limit = min(limit, time.Until(acq.until))
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case <-s.changed:
+	case <-s.ready:
 		return true
 	case <-timer.C:
-	case <-c.ctx.Done():
+	case <-acq.ctx.Done():
 	case <-s.locks.closing:
 	}
 	return false
@@ -71,13 +71,13 @@ func (s *subscription) listen() {
 		cancel()
 	})
 	for ctx.Err() == nil {
-		s.hear(ctx)
+		s.receive(ctx)
 	}
 }
 
 // hear receives until ctx ends, or nobody answers any more. After an error the client reconnects and subscribes
 // again by itself. But a host that is gone says nothing: so who hears nothing for a while asks.
-func (s *subscription) hear(ctx context.Context) {
+func (s *subscription) receive(ctx context.Context) {
 	l := s.locks
 	sub := l.rdb.Subscribe(ctx)
 	closed := make(chan struct{})
@@ -90,11 +90,11 @@ func (s *subscription) hear(ctx context.Context) {
 			<-closed
 		}
 		_ = sub.Close()
-		s.stands.Store(false)
+		s.connected.Store(false)
 	}()
 	_ = sub.Subscribe(ctx, wakeChannel(l.process)) // a failure shows when we receive, which tries again
 	asked := false
-	for pause := janitorPause; ; {
+	for pause := cleanerPause; ; {
 		message, err := sub.ReceiveTimeout(ctx, s.silence)
 		if ctx.Err() != nil {
 			return
@@ -112,24 +112,24 @@ func (s *subscription) hear(ctx context.Context) {
 		asked = false
 		switch message := message.(type) {
 		case *redis.Subscription:
-			pause = janitorPause
-			s.stand()
+			pause = cleanerPause
+			s.noteConnected()
 		case *redis.Message:
 			l.woken(message.Payload)
 		}
 		if err != nil {
 			l.noticeError(err)
-			s.stands.Store(false)
+			s.connected.Store(false)
 			s.rest(pause)
-			pause = min(2*pause, janitorPauseMax)
+			pause = min(2*pause, cleanerPauseMax)
 		}
 	}
 }
 
 // stand notes that wake-ups are heard from now on.
-func (s *subscription) stand() {
-	s.stands.Store(true)
-	s.first.Do(func() { close(s.changed) })
+func (s *subscription) noteConnected() {
+	s.connected.Store(true)
+	s.first.Do(func() { close(s.ready) })
 	s.locks.wakeHeads() // what was published in between has been missed
 }
 

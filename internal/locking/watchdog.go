@@ -39,9 +39,9 @@ func (l *Locks) due() []*grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var due []*grant
-	for _, b := range l.books {
-		for g := range b.grants.all() {
-			if slices.ContainsFunc(g.holds, (*Hold).wantsRenewal) {
+	for _, st := range l.states {
+		for g := range st.grants.all() {
+			if slices.ContainsFunc(g.holds, (*Hold).wantsRenewalLocked) {
 				due = append(due, g)
 			}
 		}
@@ -49,16 +49,16 @@ func (l *Locks) due() []*grant {
 	return due
 }
 
-// wantsRenewal tells whether the watchdog renews a hold. l.mu is held.
-func (h *Hold) wantsRenewal() bool { return !h.fixed && !h.outlived }
+// wantsRenewal tells whether the watchdog renews a hold.
+func (h *Hold) wantsRenewalLocked() bool { return !h.fixed && !h.outlived }
 
 // renew puts off the expiry of grants by the watchdog's lease, and tells whether the server answered for
 // all of them.
 func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 	var failed atomic.Bool
-	together(byNode(l, due, func(g *grant) string { return g.lock.state }), func(due []*grant) {
+	together(byNode(l, due, func(g *grant) string { return g.lock.stateKey }), func(due []*grant) {
 		for chunk := range slices.Chunk(due, batch) {
-			heard, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewal)
+			heard, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewalLocked)
 			if !whole {
 				failed.Store(true)
 			}
@@ -77,7 +77,7 @@ const (
 	renewalOutdated = 2
 )
 
-// renewSome renews grants in one trip, for the holds that want it. It tells whether the server answered at all, and
+// renewSome renews grants in one round trip, for the holds that want it. It tells whether the server answered at all, and
 // whether it did for all of them.
 func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) (heard, whole bool) {
 	start := time.Now()
@@ -86,12 +86,12 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 	whole = true
 	for i, answer := range answers {
 		said, err := answer.Int64()
-		heard = heard || isHeard(err)
+		heard = heard || isAnswer(err)
 		switch {
 		case err != nil || said == renewalOutdated: // a later word about the grant came first
 			whole = false
 		case said == renewalGone:
-			whole = l.refuted(grants[i], tokens[i]) && whole
+			whole = l.denied(grants[i], tokens[i]) && whole
 		default:
 			l.renewed(grants[i], start.Add(trust(lease)), wants)
 		}
@@ -101,7 +101,7 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 }
 
 // isHeard tells whether the server has answered, if only to refuse.
-func isHeard(err error) bool {
+func isAnswer(err error) bool {
 	refused := redis.Error(nil)
 	return err == nil || errors.As(err, &refused)
 }
@@ -113,7 +113,7 @@ func (l *Locks) renewals(grants []*grant, lease time.Duration) (errands []errand
 	defer l.mu.Unlock()
 	errands, tokens = make([]errand, len(grants)), make([]int64, len(grants))
 	for i, g := range grants {
-		errands[i], tokens[i] = g.lock.kind.renewal(g, lease), g.tenure.first
+		errands[i], tokens[i] = g.lock.kind.renewal(g, lease), g.lease.first
 	}
 	return errands, tokens
 }
@@ -124,13 +124,13 @@ func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
 	defer l.mu.Unlock()
 	for _, h := range g.holds {
 		if wants(h) {
-			h.extend(deadline)
+			h.extendLocked(deadline)
 			h.outlived = h.ctx.Err() != nil
 		}
 	}
 }
 
-// pipeline runs many errands, in one bounded trip for each node. Every answer has its own error.
+// pipeline runs many script calls, in one bounded round trip for each node. Every answer has its own error.
 func (l *Locks) pipeline(until time.Time, errands []errand) []*redis.Cmd {
 	answers := make([]*redis.Cmd, len(errands))
 	all := make([]int, len(errands))

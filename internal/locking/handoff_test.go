@@ -18,13 +18,13 @@ import (
 func inLine(m *Mutex) int {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
-	if b := m.locks.books[m.state]; b != nil {
-		return len(b.waiters)
+	if st := m.locks.states[m.stateKey]; st != nil {
+		return len(st.waiters)
 	}
 	return 0
 }
 
-// A heir is a caller that waits in line, and the hold that it gets.
+// A successor is a caller that waits in line, and the hold that it gets.
 type heir struct {
 	hold chan *Hold
 	err  chan error
@@ -91,7 +91,7 @@ func TestReservedTokensAreBooked(t *testing.T) {
 		hand := func() (token, spare int64) {
 			t.Helper()
 			attempt++
-			text, err := rdb.Eval(w.ctx(), handoverScript.source.(string), []string{clock, m.state, m.queue},
+			text, err := rdb.Eval(w.ctx(), handoffScript.source.(string), []string{clock, m.stateKey, m.queueKey},
 				"P", attempt+1, 60000, fmt.Sprint("P:", attempt-1), fmt.Sprint("P:", attempt), reserve-1, yieldNever).Text()
 			w.ok(err)
 			token, spare, err = tokensOf(text)
@@ -108,7 +108,7 @@ func TestReservedTokensAreBooked(t *testing.T) {
 			}
 			return token, spare
 		}
-		w.ok(rdb.HSet(w.ctx(), m.state, "P:0", 1, "seq", 1, "token", 1).Err())
+		w.ok(rdb.HSet(w.ctx(), m.stateKey, "P:0", 1, "seq", 1, "token", 1).Err())
 		if _, spare := hand(); spare != 0 {
 			t.Errorf("%d tokens are taken from a time that the server may have forgotten", spare)
 		}
@@ -140,7 +140,7 @@ func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
 		heirs := w.lineUp(m, 3)
 		w.ok(first.Unlock(ctx))
 		h := w.must(<-heirs[0].hold, <-heirs[0].err)
-		state := rdb.HGetAll(ctx, m.state).Val()
+		state := rdb.HGetAll(ctx, m.stateKey).Val()
 		nameless := slices.IndexFunc(keysOf(state), func(f string) bool { return strings.HasPrefix(f, m.locks.process+":*") })
 		if len(state) != 3 || nameless < 0 {
 			t.Fatalf("state %v", state)
@@ -150,7 +150,7 @@ func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
 		if inner.Token() != h.Token() {
 			t.Errorf("token %d inside of %d", inner.Token(), h.Token())
 		}
-		if state := rdb.HGetAll(ctx, m.state).Val(); len(state) != 3 || state[holder] != "2" {
+		if state := rdb.HGetAll(ctx, m.stateKey).Val(); len(state) != 3 || state[holder] != "2" {
 			t.Errorf("state %v of %s", state, holder)
 		}
 		if n := h.Count(); n != 2 || m.Count(h.Context()) != 2 || m.Count(ctx) != 0 {
@@ -165,7 +165,7 @@ func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
 			}
 			w.ok(next.Unlock(ctx))
 		}
-		if w.exists(rdb, m.state, m.queue) != 0 {
+		if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
 			t.Error("something is left")
 		}
 	})
@@ -202,31 +202,31 @@ func TestHandoverYields(t *testing.T) {
 	})
 }
 
-// A handover that yields, and a forced unlock, promise the lock to the process that queues first, and tell it.
+// A handoff that yields, and a forced unlock, reservation the lock to the process that queues first, and tell it.
 func TestHandoverYieldsToTheFirst(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
-		clock := m.place.clock()
+		clock := m.bucket.clock()
 		for _, step := range []struct {
 			script *script
 			keys   []string
 			args   []any
 			queue  string
 		}{
-			{handoverScript, []string{clock, m.state, m.queue}, []any{"P", 2, 60000, "P:a", "P:b", 0, yieldAndQueue}, "[R P]"},
-			{forceScript, []string{m.state, m.queue}, nil, "[R]"},
+			{handoffScript, []string{clock, m.stateKey, m.queueKey}, []any{"P", 2, 60000, "P:a", "P:b", 0, yieldAndQueue}, "[R P]"},
+			{forceScript, []string{m.stateKey, m.queueKey}, nil, "[R]"},
 		} {
 			first := "Q" + w.name // somebody listens to its channel
 			sub := rdb.Subscribe(ctx, wakeChannel(first))
 			_, err := sub.Receive(ctx)
 			w.ok(err)
-			w.ok(rdb.Del(ctx, m.state, m.queue).Err())
-			w.ok(rdb.HSet(ctx, m.state, "P:a", 1, "seq", 1, "token", 1).Err())
-			w.ok(rdb.ZAdd(ctx, m.queue, redis.Z{Score: 1, Member: first}, redis.Z{Score: 2, Member: "R"}).Err())
-			tx := rdb.TxPipeline() // a promise does not last for long
+			w.ok(rdb.Del(ctx, m.stateKey, m.queueKey).Err())
+			w.ok(rdb.HSet(ctx, m.stateKey, "P:a", 1, "seq", 1, "token", 1).Err())
+			w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: 1, Member: first}, redis.Z{Score: 2, Member: "R"}).Err())
+			tx := rdb.TxPipeline() // a reservation does not last for long
 			tx.Eval(ctx, step.script.source.(string), step.keys, step.args...)
-			state, ttl, queue := tx.HGetAll(ctx, m.state), tx.PTTL(ctx, m.state), tx.ZRange(ctx, m.queue, 0, -1)
+			state, ttl, queue := tx.HGetAll(ctx, m.stateKey), tx.PTTL(ctx, m.stateKey), tx.ZRange(ctx, m.queueKey, 0, -1)
 			_, err = tx.Exec(ctx)
 			w.ok(err)
 			if len(state.Val()) != 1 || state.Val()["claim"] != first || ttl.Val() <= 0 || ttl.Val() > time.Second {
@@ -235,7 +235,7 @@ func TestHandoverYieldsToTheFirst(t *testing.T) {
 			if order := fmt.Sprint(queue.Val()); order != step.queue {
 				t.Errorf("the queue is %s, want %s", order, step.queue)
 			}
-			if message, err := sub.ReceiveMessage(ctx); err != nil || message.Payload != m.state {
+			if message, err := sub.ReceiveMessage(ctx); err != nil || message.Payload != m.stateKey {
 				t.Errorf("it is told %v (%v)", message, err)
 			}
 			w.ok(sub.Close())
@@ -254,7 +254,7 @@ func TestHandoverKeepsLeases(t *testing.T) {
 		w.ok(first.Unlock(ctx))
 		w.ok(w.must(<-heirs[0].hold, <-heirs[0].err).Unlock(ctx)) // it had tokens in reserve
 		h := w.must(<-heirs[1].hold, <-heirs[1].err)
-		if ttl := rdb.PTTL(ctx, m.state).Val(); ttl < 55*time.Second {
+		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl < 55*time.Second {
 			t.Errorf("the lock lives for %s", ttl)
 		}
 		if left := h.Remaining(); left < 55*time.Second || left > time.Minute {
@@ -275,11 +275,11 @@ func TestHandoverAfterALongHold(t *testing.T) {
 		heirs := w.lineUp(m, 3)
 		w.ok(first.Unlock(ctx))
 		h := w.must(<-heirs[0].hold, <-heirs[0].err)
-		before := len(tapArgs(tap, handoverScript))
-		w.soon("it has held it for long", func() bool { return time.Since(h.grant.tenure.script) > localFor })
+		before := len(tapArgs(tap, handoffScript))
+		w.soon("it has held it for long", func() bool { return time.Since(h.grant.lease.begun) > localFor })
 		w.ok(h.Unlock(ctx))
 		next := w.must(<-heirs[1].hold, <-heirs[1].err)
-		if n := len(tapArgs(tap, handoverScript)) - before; n != 1 {
+		if n := len(tapArgs(tap, handoffScript)) - before; n != 1 {
 			t.Errorf("handed over by %d scripts", n)
 		}
 		w.ok(next.Unlock(ctx))
@@ -299,7 +299,7 @@ func TestNoHeirOfALostHold(t *testing.T) {
 		heir := func(h *Hold) *waiter {
 			m.locks.mu.Lock()
 			defer m.locks.mu.Unlock()
-			return m.locks.heir(h)
+			return m.locks.successorLocked(h)
 		}
 		if heir(lapsed) != nil {
 			t.Error("the one that has lapsed has an heir")
@@ -330,23 +330,23 @@ func TestNoHeirOnATrip(t *testing.T) {
 	w := &world{t: t, addr: shared, name: t.Name()}
 	m := w.locks().Mutex(w.name)
 	asking := &waiter{part: &part{times: 1}, asking: true}
-	held := &tenure{}
+	held := &lease{}
 	h := &Hold{lock: &m.lock, deadline: time.Now().Add(time.Minute)}
-	h.grant = &grant{tenure: held, holds: []*Hold{h}}
+	h.grant = &grant{lease: held, holds: []*Hold{h}}
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
-	b := m.locks.bookOf(&m.lock)
-	b.waiters, b.tenure = []*waiter{asking}, held
-	if m.locks.heir(h) != nil {
+	st := m.locks.stateOfLocked(&m.lock)
+	st.waiters, st.lease = []*waiter{asking}, held
+	if m.locks.successorLocked(h) != nil {
 		t.Error("it is the heir")
 	}
-	if asking.asking = false; m.locks.heir(h) != asking {
+	if asking.asking = false; m.locks.successorLocked(h) != asking {
 		t.Error("it is not, when it is back")
 	}
-	if asking.part.times = 2; m.locks.heir(h) != nil {
+	if asking.part.times = 2; m.locks.successorLocked(h) != nil {
 		t.Error("who wants two holds is the heir of one")
 	}
-	b.waiters, b.tenure = nil, nil
+	st.waiters, st.lease = nil, nil
 }
 
 // A caller that wants the lock twice has it twice at the server too.
@@ -360,25 +360,25 @@ func TestHandoverCounts(t *testing.T) {
 		w.soon("it waits", func() bool { return inLine(m) == 1 })
 		w.ok(first.Unlock(ctx))
 		h := <-got
-		if count := rdb.HGet(ctx, m.state, h.holder()).Val(); count != "2" {
+		if count := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); count != "2" {
 			t.Errorf("the server counts %q", count)
 		}
 		w.ok(h.Unlock(ctx))
 	})
 }
 
-// A handover by a script begins a lease.
+// A handoff by a script begins a lease.
 func TestHandoverBeginsALease(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		first := w.must(m.Lock(ctx))
 		heirs := w.lineUp(m, 1)
-		w.ok(rdb.PExpire(ctx, m.state, 10*time.Second).Err()) // it has been held for a while
-		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
+		w.ok(rdb.PExpire(ctx, m.stateKey, 10*time.Second).Err()) // it has been held for a while
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
 		w.ok(first.Unlock(ctx))
 		next := w.must(<-heirs[0].hold, <-heirs[0].err)
-		if ttl := rdb.PTTL(ctx, m.state).Val(); ttl < next.Remaining() {
+		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl < next.Remaining() {
 			t.Errorf("the lock lives for %s, and the next one has %s", ttl, next.Remaining())
 		}
 		w.ok(next.Unlock(ctx))
@@ -390,37 +390,37 @@ func TestGiftThatIsLost(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	m := w.locks().Mutex(w.name)
-	c, err := newCall(w.ctx(), false, nil)
+	acq, err := newAcquisition(w.ctx(), false, nil)
 	w.ok(err)
 	p := &part{lock: &m.lock, times: 1}
-	p.waiter = &waiter{gift: &gift{tenure: &tenure{}, token: 1, trusted: time.Now().Add(time.Minute)}}
+	p.waiter = &waiter{handoff: &handoff{lease: &lease{}, token: 1, trusted: time.Now().Add(time.Minute)}}
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
-	if m.locks.accept(c, p) || m.locks.grantOf(m.state, c.who) != nil || len(p.holds) != 0 {
+	if m.locks.acceptLocked(acq, p) || m.locks.grantOfLocked(m.stateKey, acq.owner) != nil || len(p.holds) != 0 {
 		t.Error("it has arrived")
 	}
 }
 
-// A lock that was handed over when its lease could still be relied on, and is taken up when it cannot, is given back.
+// A lock that was handed off when its lease could still be relied on, and is taken up when it cannot, is given back.
 func TestGiftThatComesTooLate(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		h := w.must(m.Lock(ctx))
-		c, err := newCall(ctx, false, nil)
+		acq, err := newAcquisition(ctx, false, nil)
 		w.ok(err)
 		p := &part{lock: &m.lock, times: 1}
-		p.waiter = &waiter{gift: &gift{tenure: h.grant.tenure, token: h.Token(), trusted: time.Now()}}
+		p.waiter = &waiter{handoff: &handoff{lease: h.grant.lease, token: h.Token(), trusted: time.Now()}}
 		m.locks.mu.Lock()
-		if m.locks.accept(c, p) || m.locks.grantOf(m.state, c.who) != nil || len(p.holds) != 0 {
+		if m.locks.acceptLocked(acq, p) || m.locks.grantOfLocked(m.stateKey, acq.owner) != nil || len(p.holds) != 0 {
 			t.Error("it has arrived")
 		}
 		m.locks.mu.Unlock()
-		w.soon("the lock is free", func() bool { return w.exists(rdb, m.state) == 0 })
+		w.soon("the lock is free", func() bool { return w.exists(rdb, m.stateKey) == 0 })
 	})
 }
 
-// The answer to a handover is lost, and the server has done it or not: the next one gets the lock soon, and a
+// The answer to a handoff is lost, and the server has done it or not: the next one gets the lock soon, and a
 // late copy changes nothing.
 func TestHandoverWithoutAnAnswer(t *testing.T) {
 	each(t, func(w *world) {
@@ -429,12 +429,12 @@ func TestHandoverWithoutAnAnswer(t *testing.T) {
 				rdb, ctx := w.client(), w.ctx()
 				l, tap := w.tapped()
 				m := l.Mutex(w.name)
-				w.ok(rdb.ScriptLoad(ctx, handoverScript.source.(string)).Err())
+				w.ok(rdb.ScriptLoad(ctx, handoffScript.source.(string)).Err())
 				first := w.must(m.Lock(ctx))
 				heirs := w.lineUp(m, waiting)
 				var copyOf []any
 				var once sync.Once
-				tap.on(handoverScript, func(cmd redis.Cmder, next func() error) error {
+				tap.on(handoffScript, func(cmd redis.Cmder, next func() error) error {
 					lost := false
 					once.Do(func() {
 						lost = true
@@ -450,7 +450,7 @@ func TestHandoverWithoutAnAnswer(t *testing.T) {
 					}
 					return next()
 				})
-				w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
+				w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
 				if err := first.Unlock(ctx); !errors.Is(err, errLost) {
 					t.Errorf("unlock: %v", err)
 				}
@@ -462,16 +462,16 @@ func TestHandoverWithoutAnAnswer(t *testing.T) {
 					}
 					last = h.Token()
 					if i == 0 {
-						before := rdb.HGetAll(ctx, m.state).Val()
+						before := rdb.HGetAll(ctx, m.stateKey).Val()
 						w.late(rdb, copyOf)
-						if after := rdb.HGetAll(ctx, m.state).Val(); after["token"] != before["token"] || len(after) != len(before) {
+						if after := rdb.HGetAll(ctx, m.stateKey).Val(); after["token"] != before["token"] || len(after) != len(before) {
 							t.Errorf("a late copy makes %v of %v", after, before)
 						}
 					}
 					w.ok(h.Unlock(ctx))
 				}
 				w.late(rdb, copyOf)
-				if w.exists(rdb, m.state, m.queue) != 0 {
+				if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
 					t.Error("something is left")
 				}
 			}
@@ -479,38 +479,38 @@ func TestHandoverWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// The client sends a handover twice: the next holder has the token that the server knows.
+// The client sends a handoff twice: the next holder has the token that the server knows.
 func TestHandoverTwice(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
-		w.ok(rdb.ScriptLoad(ctx, handoverScript.source.(string)).Err())
+		w.ok(rdb.ScriptLoad(ctx, handoffScript.source.(string)).Err())
 		first := w.must(m.Lock(ctx))
 		heirs := w.lineUp(m, 2)
-		tap.on(handoverScript, func(cmd redis.Cmder, next func() error) error {
+		tap.on(handoffScript, func(cmd redis.Cmder, next func() error) error {
 			written(cmd)
 			w.ok(next())
 			return next()
 		})
-		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
 		w.ok(first.Unlock(ctx))
 		tap.on(nil, nil)
 		h := w.must(<-heirs[0].hold, <-heirs[0].err)
-		token, err := rdb.HGet(ctx, m.state, "token").Int64()
+		token, err := rdb.HGet(ctx, m.stateKey, "token").Int64()
 		w.ok(err)
 		if token != h.Token() {
 			t.Errorf("token %d, and %d at the server", h.Token(), token)
 		}
 		w.ok(h.Unlock(ctx))
 		w.ok(w.must(<-heirs[1].hold, <-heirs[1].err).Unlock(ctx))
-		if w.exists(rdb, m.state, m.queue) != 0 {
+		if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
 			t.Error("something is left")
 		}
 	})
 }
 
-// Whom the lock is meant for leaves while it is handed over: the lock is free, and nobody has it.
+// Whom the lock is meant for leaves while it is handed off: the lock is free, and nobody has it.
 func TestHeirLeavesMeanwhile(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -524,16 +524,16 @@ func TestHeirLeavesMeanwhile(t *testing.T) {
 			left <- err
 		}()
 		w.soon("it waits", func() bool { return inLine(m) == 1 })
-		tap.on(handoverScript, func(_ redis.Cmder, next func() error) error {
+		tap.on(handoffScript, func(_ redis.Cmder, next func() error) error {
 			leave()
 			if err := <-left; !errors.Is(err, context.Canceled) {
 				t.Errorf("who leaves gets %v", err)
 			}
 			return next()
 		})
-		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
 		w.ok(first.Unlock(ctx))
-		w.soon("the lock is free", func() bool { return w.exists(rdb, m.state, m.queue) == 0 })
+		w.soon("the lock is free", func() bool { return w.exists(rdb, m.stateKey, m.queueKey) == 0 })
 		w.ok(w.must(m.TryLock(ctx)).Unlock(ctx))
 	})
 }
@@ -554,7 +554,7 @@ func TestHeirIsNotTakenForAnother(t *testing.T) {
 		}()
 		w.soon("it waits", func() bool { return inLine(m) == 1 })
 		var heirs []heir
-		tap.on(handoverScript, func(_ redis.Cmder, next func() error) error {
+		tap.on(handoffScript, func(_ redis.Cmder, next func() error) error {
 			leave()
 			if err := <-left; !errors.Is(err, context.Canceled) {
 				t.Errorf("who leaves gets %v", err)
@@ -562,25 +562,25 @@ func TestHeirIsNotTakenForAnother(t *testing.T) {
 			heirs = w.lineUp(m, 1)
 			return next()
 		})
-		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
 		w.ok(first.Unlock(ctx))
 		h := w.must(<-heirs[0].hold, <-heirs[0].err)
-		if state := rdb.HGetAll(ctx, m.state).Val(); state[h.holder()] != "1" || len(state) != 3 {
+		if state := rdb.HGetAll(ctx, m.stateKey).Val(); state[h.holder()] != "1" || len(state) != 3 {
 			t.Errorf("%s holds it, and the state is %v", h.holder(), state)
 		}
 		w.ok(h.Unlock(ctx))
 	})
 }
 
-// A holder whose lock the server has forgotten hears it at the handover, and the next one gets the lock.
+// A holder whose lock the server has forgotten hears it at the handoff, and the next one gets the lock.
 func TestHandoverOfALostLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		first := w.must(m.Lock(ctx))
 		heirs := w.lineUp(m, 1)
-		w.ok(rdb.Del(ctx, m.state).Err())
-		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.tenure.script) > localFor })
+		w.ok(rdb.Del(ctx, m.stateKey).Err())
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
 		if err := first.Unlock(ctx); !errors.Is(err, ErrLost) {
 			t.Errorf("unlock: %v", err)
 		}
@@ -588,22 +588,22 @@ func TestHandoverOfALostLock(t *testing.T) {
 	})
 }
 
-// TestAPromiseThatOvertakesTheYield: the process that a handover yields to may release the lock, and have us woken up,
+// TestAPromiseThatOvertakesTheYield: the process that a handoff yields to may release the lock, and have us woken up,
 // before we hear that we yielded. That wake-up is the only one.
 func TestAPromiseThatOvertakesTheYield(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	l := w.locks()
 	m := l.Mutex(w.name)
-	head, yielding := &waiter{}, &tenure{}
+	head, yielding := &waiter{}, &lease{}
 	l.mu.Lock()
-	b := l.bookOf(&m.lock)
-	b.waiters, b.tenure, b.passing = []*waiter{head}, yielding, true
+	st := l.stateOfLocked(&m.lock)
+	st.waiters, st.lease, st.handingOff = []*waiter{head}, yielding, true
 	l.mu.Unlock()
 
-	l.woken(m.state)
-	head.woken = false // it has looked, and may not ask while the lock is handed over
-	w.ok(l.notPassed(&handover{lock: &m.lock, tenure: yielding, attempt: l.attempt(), yield: yieldAndQueue}, handoverYielded))
+	l.woken(m.stateKey)
+	head.woken = false // it has looked, and may not ask while the lock is handed off
+	w.ok(l.notHandedOff(&handoffCall{lock: &m.lock, lease: yielding, attempt: l.attempt(), yield: yieldAndQueue}, handoffYielded))
 	if !head.woken {
 		t.Error("nobody looks, and the lock is free")
 	}
@@ -620,7 +620,7 @@ func TestYieldBeforeListening(t *testing.T) {
 		admitted := make(chan *Hold, 1)
 		go func() { admitted <- w.must(other.Lock(ctx)) }()
 		w.soon("the other queues", func() bool { return w.queued(rdb, m) == 1 })
-		w.soon("its turn comes", func() bool { return time.Since(first.grant.tenure.since) > turnFor })
+		w.soon("its turn comes", func() bool { return time.Since(first.grant.lease.turnBegun) > turnFor })
 		if m.locks.subscription.listening() {
 			t.Fatal("it listens already")
 		}

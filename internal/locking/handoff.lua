@@ -1,4 +1,4 @@
--- handover passes a lock on inside a process, from one holder to the next, or to another process.
+-- handoff passes a lock on inside a process, from one holder to the next, or to another process.
 --
 -- KEYS  1 clock of the bucket, 2 state, 3 queue
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 lease in ms, 4 id of the holder,

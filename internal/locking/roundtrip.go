@@ -76,16 +76,16 @@ func (l *limit) close() {
 	}
 }
 
-// trip runs a script for no longer than ctx allows and until says, and returns its answer or ErrNoAnswer. The
-// errand has try among its arguments.
+// round trip runs a script for no longer than ctx allows and until says, and returns its answer or ErrNoAnswer. The
+// script call has try among its arguments.
 //
 // A client that keeps deadlines runs it right here, which is faster. It hears of a deadline at once, and of a
 // mere cancellation when its own time-out for reads has passed.
 //
 // Only call it from work that Close waits for.
-func (l *Locks) trip(ctx context.Context, until time.Time, quit <-chan struct{}, e errand, try *attempt) (any, error) {
+func (l *Locks) roundTrip(ctx context.Context, until time.Time, quit <-chan struct{}, e errand, try *attempt) (any, error) {
 	if !l.inPlace {
-		return l.tripAway(ctx, until, quit, e, try)
+		return l.roundTripAway(ctx, until, quit, e, try)
 	}
 	limited := &limit{Context: ctx, until: until}
 	defer limited.close()
@@ -93,7 +93,7 @@ func (l *Locks) trip(ctx context.Context, until time.Time, quit <-chan struct{},
 	return answer, noAnswer(limited, err)
 }
 
-func (l *Locks) tripAway(ctx context.Context, until time.Time, quit <-chan struct{}, e errand, try *attempt) (any, error) {
+func (l *Locks) roundTripAway(ctx context.Context, until time.Time, quit <-chan struct{}, e errand, try *attempt) (any, error) {
 	return bounded(l, ctx, until, quit, func(ctx context.Context) (any, error) {
 		return e.run(ctx, l, try)
 	})
@@ -121,7 +121,7 @@ func bounded[T any](l *Locks, ctx context.Context, until time.Time, quit <-chan 
 		err    error
 	}
 	home := make(chan outcome, 1)
-	l.trips.Go(func() {
+	l.roundTrips.Go(func() {
 		answer, err := command(ctx)
 		home <- outcome{answer, err}
 	})
@@ -143,7 +143,7 @@ func bounded[T any](l *Locks, ctx context.Context, until time.Time, quit <-chan 
 // repeated in the background.
 const releaseBound = 3 * time.Second
 
-// failed wraps what went wrong on a trip.
+// failed wraps what went wrong on a round trip.
 func failed(verb, name string, err error) error {
 	return fmt.Errorf("locking: %s %q: %w", verb, name, err)
 }

@@ -9,48 +9,48 @@ import (
 
 const (
 	// beatLife is after what time without a heartbeat the server drops a waiter; fifo.lua knows it too.
-	beatLife = 3 * time.Second
+	waiterLife = 3 * time.Second
 
 	// beatBound is how long an answer to heartbeats may take: if it was lost, there must be time for more.
-	beatBound = beatLife / 2
+	heartbeatBound = waiterLife / 2
 )
 
-// The heart shows the server every second which callers of this process wait in the queues of first-come
-// locks, all in one trip, and looks for them whether it is their turn: wake-ups may be lost. It begins to
+// The heartbeat shows the server every second which callers of this process wait in the queues of first-come
+// locks, all in one round trip, and looks for them whether it is their turn: wake-ups may be lost. It begins to
 // beat with the first wait.
-type heart struct {
+type heartbeat struct {
 	locks *Locks
 	once  sync.Once
-	news  chan struct{} // somebody waits
+	wake  chan struct{} // somebody waits
 }
 
-func newHeart(l *Locks) *heart { return &heart{locks: l, news: make(chan struct{}, 1)} }
+func newHeartbeat(l *Locks) *heartbeat { return &heartbeat{locks: l, wake: make(chan struct{}, 1)} }
 
-// start sees to it that the heart beats.
-func (h *heart) start() {
-	h.once.Do(func() { h.locks.loops.Go(h.run) })
+// start sees to it that the heartbeat beats.
+func (hb *heartbeat) start() {
+	hb.once.Do(func() { hb.locks.loops.Go(hb.run) })
 	select {
-	case h.news <- struct{}{}:
+	case hb.wake <- struct{}{}:
 	default:
 	}
 }
 
 // run beats while somebody waits, until stop.
-func (h *heart) run() {
+func (hb *heartbeat) run() {
 	timer := time.NewTimer(pollInterval)
 	defer timer.Stop()
 	for {
 		select {
 		case <-timer.C:
-		case <-h.locks.stop:
+		case <-hb.locks.stop:
 			return
 		}
 		start := time.Now()
-		waiting, next := h.beat()
+		waiting, next := hb.beat()
 		if !waiting {
 			select {
-			case <-h.news:
-			case <-h.locks.stop:
+			case <-hb.wake:
+			case <-hb.locks.stop:
 				return
 			}
 			start, next = time.Now(), pollInterval
@@ -60,13 +60,13 @@ func (h *heart) run() {
 }
 
 // beat does it once. It tells whether anybody waits, and when to do it again.
-func (h *heart) beat() (waiting bool, next time.Duration) {
+func (hb *heartbeat) beat() (waiting bool, next time.Duration) {
 	next = pollInterval
-	errands := h.errands()
+	errands := hb.calls()
 	var mu sync.Mutex
-	together(byNode(h.locks, errands, errand.key), func(mine []errand) {
+	together(byNode(hb.locks, errands, errand.key), func(mine []errand) {
 		for some := range slices.Chunk(mine, batch) {
-			again, heard := h.send(some)
+			again, heard := hb.beatSome(some)
 			mu.Lock()
 			next = min(next, again)
 			mu.Unlock()
@@ -78,29 +78,29 @@ func (h *heart) beat() (waiting bool, next time.Duration) {
 	return len(errands) > 0, next
 }
 
-// errands returns what the server must be told of: of each lock who waits for it, some at a time.
-func (h *heart) errands() []errand {
-	h.locks.mu.Lock()
-	defer h.locks.mu.Unlock()
+// script calls returns what the server must be told of: of each lock who waits for it, some at a time.
+func (hb *heartbeat) calls() []errand {
+	hb.locks.mu.Lock()
+	defer hb.locks.mu.Unlock()
 	calls := make(map[string]scriptCall)
 	var errands []errand
-	for _, t := range h.locks.tickets.all {
+	for _, t := range hb.locks.tickets.all {
 		if !t.queued {
 			continue
 		}
-		key := t.fifo.wakes
+		key := t.fifo.wakeKey
 		call := calls[key]
 		if call == nil {
-			call = append(t.fifo.newCall(fifoBeatScript, 0, batch), h.locks.boxed)
+			call = append(t.fifo.newCall(fifoHeartbeatScript, 0, batch), hb.locks.boxed)
 		}
 		call = append(call, t.number)
 		if calls[key] = call; len(call) == cap(call) {
-			errands = append(errands, errand{script: fifoBeatScript, call: call})
+			errands = append(errands, errand{script: fifoHeartbeatScript, call: call})
 			delete(calls, key)
 		}
 	}
 	for _, call := range calls {
-		errands = append(errands, errand{script: fifoBeatScript, call: call})
+		errands = append(errands, errand{script: fifoHeartbeatScript, call: call})
 	}
 	return errands
 }
@@ -108,15 +108,15 @@ func (h *heart) errands() []errand {
 // send brings heartbeats to the server, and lets those look again for whom it makes sense. It returns when
 // to beat again at the latest: soon, when the server did not answer or somebody has been woken; and whether it answered
 // at all.
-func (h *heart) send(errands []errand) (next time.Duration, heard bool) {
-	l := h.locks
+func (hb *heartbeat) beatSome(errands []errand) (next time.Duration, heard bool) {
+	l := hb.locks
 	next, soon := pollInterval, pollInterval/10
-	answers := l.pipeline(time.Now().Add(beatBound), errands)
+	answers := l.pipeline(time.Now().Add(heartbeatBound), errands)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, answer := range answers {
 		look, err := answer.StringSlice()
-		heard = heard || isHeard(err)
+		heard = heard || isAnswer(err)
 		if err != nil || len(look) == 0 {
 			next = min(next, soon)
 			continue
@@ -125,7 +125,7 @@ func (h *heart) send(errands []errand) (next time.Duration, heard bool) {
 			next = min(next, max(time.Duration(left+1)*time.Millisecond, soon/10))
 		}
 		for _, number := range look[1:] {
-			l.tickets.wake(number)
+			l.tickets.wakeLocked(number)
 			next = min(next, soon)
 		}
 	}
