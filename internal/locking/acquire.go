@@ -51,12 +51,12 @@ func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisit
 	return acq, nil
 }
 
-// waited tells whether the wait has run out.
+// waitIsOver tells whether the wait has run out.
 func (acq *acquisition) waitIsOver(now time.Time) bool {
 	return !acq.until.IsZero() && !now.Before(acq.until)
 }
 
-// begins notes that a round trip begins, and with it the leases of what it takes.
+// noteStart notes that a round trip begins, and with it the leases of what it takes.
 func (acq *acquisition) noteStart(start time.Time) {
 	if len(acq.taken) == 0 {
 		acq.renewedAt = start

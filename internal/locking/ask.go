@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
 )
 
 // How an acquisition stands to the queue, as acquire.lua knows it.
@@ -19,7 +21,7 @@ const (
 // than one of its owners waits. They are used up or thrown away within localFor.
 const reserve = 64
 
-// asked is what acquire.lua was told.
+// acquireCall is what acquire.lua was told.
 type acquireCall struct {
 	attempt attempt
 	start   time.Time
@@ -28,7 +30,7 @@ type acquireCall struct {
 	one     [1]acquirePart // what parts points at where there is one
 }
 
-// askedPart is what it was told of one lock.
+// acquirePart is what it was told of one lock.
 type acquirePart struct {
 	id       any   // of the holder, a string
 	token    int64 // of the grant that is re-entered, 0 for any
@@ -36,7 +38,7 @@ type acquirePart struct {
 	fresh    bool  // not a re-entry
 }
 
-// ask prepares a round trip. What it says of re-entries is true under the number that it has.
+// newAcquireLocked prepares a round trip. What it says of re-entries is true under the number that it has.
 func (l *Locks) newAcquireLocked(acq *acquisition, run []*part) *acquireCall {
 	listening := l.subscription.listening()
 	l.mu.Lock()
@@ -65,10 +67,10 @@ func (l *Locks) newAcquireLocked(acq *acquisition, run []*part) *acquireCall {
 			to.id, to.token = g.lease.id, g.lease.first
 			count, token = g.told, to.token
 		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
-			to.id, to.fresh, spare = l.sharedHolder(&q.attempt), true, reserve-1
+			to.id, to.fresh, spare = keys.SharedHolder(l.process, q.attempt.number), true, reserve-1
 		default:
 			if fresh == nil {
-				fresh = l.holder(acq.owner, q.attempt.number)
+				fresh = keys.Holder(l.process, acq.owner.id, q.attempt.number)
 			}
 			to.id, to.fresh = fresh, true
 		}
@@ -89,26 +91,7 @@ func (q *acquireCall) anyFresh() bool {
 	return slices.ContainsFunc(q.parts, func(p acquirePart) bool { return p.fresh })
 }
 
-// holder returns the id of a holder at the server: of one grant to an owner, and no other before or after it.
-func (l *Locks) holder(who *owner, number int64) string {
-	return l.process + ":" + who.id + ":" + strconv.FormatInt(number, 10)
-}
-
-// ownerOf returns the owner of a holder's id: the process, a colon, and who of it.
-func ownerOf(id string) string {
-	if first, last := strings.IndexByte(id, ':'), strings.LastIndexByte(id, ':'); first < last {
-		return id[:last]
-	}
-	return id
-}
-
-// nameless returns the id of a holder for as long as the lock passes from owner to owner inside this
-// process: the server cannot know which of them has it just now.
-func (l *Locks) sharedHolder(try *attempt) string {
-	return l.process + ":*" + strconv.FormatInt(try.number, 10)
-}
-
-// placeOf tells the script how a part stands to the queue, and notes that it may stand there from now
+// queueActionLocked tells the script how a part stands to the queue, and notes that it may stand there from now
 // on.
 func (l *Locks) queueActionLocked(p *part, queue bool) any {
 	if p.waiter == nil {
@@ -194,7 +177,7 @@ func strange(answer any) error {
 	return fmt.Errorf("locking: the server answers %v to a script", answer)
 }
 
-// heard puts an answer into the registry.
+// applyAnswer puts an answer into the registry.
 func (l *Locks) applyAnswer(acq *acquisition, run []*part, ask *acquireCall, answer acquireAnswer, trusted time.Time) (n int, busy time.Duration, err error) {
 	var few [4]*lease
 	leases := few[:0]
@@ -240,7 +223,7 @@ func (l *Locks) applyAnswer(acq *acquisition, run []*part, ask *acquireCall, ans
 	}
 }
 
-// granted puts a lock into the registry that the server has granted.
+// grantedBy puts a lock into the registry that the server has granted.
 func (l *Locks) grantedBy(acq *acquisition, p *part, ls *lease, trusted time.Time) {
 	l.mu.Lock()
 	st := l.stateOfLocked(p.lock)
@@ -257,7 +240,7 @@ func (l *Locks) grantedBy(acq *acquisition, p *part, ls *lease, trusted time.Tim
 	l.lose(over)
 }
 
-// unreached notes that the script stopped before these parts, and has not queued for them.
+// notReached notes that the script stopped before these parts, and has not queued for them.
 func (l *Locks) notReached(run []*part, from int) {
 	for _, p := range run[min(from, len(run)):] {
 		l.mu.Lock()

@@ -42,13 +42,13 @@ func (d *deadlines) Pop() any {
 	return h
 }
 
-// watchDeadline notes a hold's deadline.
+// addDeadlineLocked notes a hold's deadline.
 func (l *Locks) addDeadlineLocked(h *Hold) {
 	heap.Push(&l.deadlines, h)
 	l.armDeadlinesLocked()
 }
 
-// moveDeadline notes that a hold's deadline has changed.
+// moveDeadlineLocked notes that a hold's deadline has changed.
 func (l *Locks) moveDeadlineLocked(h *Hold) {
 	if h.rank >= 0 {
 		heap.Fix(&l.deadlines, h.rank)
@@ -56,14 +56,14 @@ func (l *Locks) moveDeadlineLocked(h *Hold) {
 	}
 }
 
-// forgetDeadline forgets a hold.
+// removeDeadlineLocked forgets a hold.
 func (l *Locks) removeDeadlineLocked(h *Hold) {
 	if h.rank >= 0 {
 		heap.Remove(&l.deadlines, h.rank)
 	}
 }
 
-// armDeadlines sees to it that the timer fires for the next one. It may fire sooner, in vain.
+// armDeadlinesLocked sees to it that the timer fires for the next one. It may fire sooner, in vain.
 func (l *Locks) armDeadlinesLocked() {
 	d := &l.deadlines
 	if len(d.holds) == 0 || !d.next.IsZero() && !d.holds[0].deadline.Before(d.next) {

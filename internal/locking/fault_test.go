@@ -187,7 +187,7 @@ func TestNoTombstoneWithoutAGhost(t *testing.T) {
 	for range 10 {
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	}
-	if keys := rdb.Keys(ctx, "*").Val(); !slices.Equal(keys, []string{m.bucket.clock()}) {
+	if keys := rdb.Keys(ctx, "*").Val(); !slices.Equal(keys, []string{m.bucket.Clock()}) {
 		t.Errorf("left behind: %q", keys)
 	}
 }
@@ -659,7 +659,7 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		if got := run(renewScript, []string{m.stateKey}, h.holder(), seq-1, 60000, before["token"]); got != int64(renewalOutdated) {
 			t.Errorf("an outdated renewal: %v", got)
 		}
-		acquire := []string{m.bucket.clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
+		acquire := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
 		if got := run(acquireScript, acquire, seq+1, 60000, h.Owner()+":0", queueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
 			t.Errorf("an old hold is re-entered: %v", got)
 		}
@@ -669,14 +669,14 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		if got := run(acquireScript, acquire, seq+1, 60000, "P:else", queueEnter, 0, 2, before["token"]); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
 			t.Errorf("a stranger's hold is re-entered: %v", got)
 		}
-		handover := []string{m.bucket.clock(), m.stateKey, m.queueKey}
+		handover := []string{m.bucket.Clock(), m.stateKey, m.queueKey}
 		if got := run(handoffScript, handover, "P", seq+1, 60000, "P:else", "P:next", 0, yieldNever); got != int64(handoffNotOurs) {
 			t.Errorf("a stranger hands over: %v", got)
 		}
 		if got := run(handoffScript, handover, "P", seq, 60000, h.holder(), "P:next", 0, yieldNever); got != int64(handoffOutdated) {
 			t.Errorf("an outdated handover: %v", got)
 		}
-		if got := run(tokenScript, []string{m.bucket.clock(), m.stateKey}, "P", 0, "P:else", 1); got != int64(0) {
+		if got := run(tokenScript, []string{m.bucket.Clock(), m.stateKey}, "P", 0, "P:else", 1); got != int64(0) {
 			t.Errorf("a stranger raises the token: %v", got)
 		}
 		if after := rdb.HGetAll(ctx, m.stateKey).Val(); !maps.Equal(before, after) {
@@ -703,7 +703,7 @@ func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 				w.ok(rdb.HSet(ctx, m.stateKey, state...).Err())
 			}
 			before := rdb.HGetAll(ctx, m.stateKey).Val()
-			answer, err := rdb.Eval(ctx, acquireScript.source.(string), []string{m.bucket.clock(), tomb, m.stateKey, m.queueKey}, 1, 60000, "P:a", queueEnter).Slice()
+			answer, err := rdb.Eval(ctx, acquireScript.source.(string), []string{m.bucket.Clock(), tomb, m.stateKey, m.queueKey}, 1, 60000, "P:a", queueEnter).Slice()
 			if err != nil || answer[0] != int64(codeCancelled) {
 				t.Errorf("%s: %v (%v)", what, answer, err)
 			}

@@ -3,6 +3,8 @@ package locking
 import (
 	"context"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
 )
 
 // The sides of a first-come lock, as its scripts know them.
@@ -28,20 +30,20 @@ func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	where, to := bucketOf(o.group, name), tailOf(o.group, name)
-	f := &fifo{side: sideWrite, wakeKey: where.key(role, to)}
-	for _, part := range []string{"", roleReaders, roleCounts, roleWriting, roleReading, roleHeartbeats, rolePulse} {
-		f.keys = append(f.keys, where.key(role+part, to))
+	where, to := keys.BucketOf(o.group, name), keys.TailOf(o.group, name)
+	f := &fifo{side: sideWrite, wakeKey: where.Key(role, to)}
+	for _, part := range []string{"", keys.Readers, keys.Counts, keys.Writing, keys.Reading, keys.Heartbeats, keys.Pulse} {
+		f.keys = append(f.keys, where.Key(role+part, to))
 	}
-	f.countsKey = where.key(role+roleCounts, to)
-	f.lock = l.lockAt(fifoKind{f, is}, where, to, role, role+roleWriting)
+	f.countsKey = where.Key(role+keys.Counts, to)
+	f.lock = l.lockAt(fifoKind{f, is}, where, to, role, role+keys.Writing)
 	switch is {
 	case KindWrite:
-		f.otherKey = where.key(role+roleReaders, to)
+		f.otherKey = where.Key(role+keys.Readers, to)
 	case KindRead:
 		f.side = sideRead
-		f.otherKey, f.stateKey = f.stateKey, where.key(role+roleReaders, to)
-		f.queueKey = where.key(role+roleReading, to)
+		f.otherKey, f.stateKey = f.stateKey, where.Key(role+keys.Readers, to)
+		f.queueKey = where.Key(role+keys.Reading, to)
 		f.order += "\x00r" // after the writing side of the same lock, and before every other lock
 	}
 	return f
@@ -58,7 +60,7 @@ func (f *fifo) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return f.acquire(ctx, true, opts)
 }
 
-// beside returns the holder that the server knows an owner by on the other side, or nothing.
+// otherSideLocked returns the holder that the server knows an owner by on the other side, or nothing.
 func (f *fifo) otherSideLocked(who *owner) any {
 	if g := f.locks.grantOfLocked(f.otherKey, who); g != nil {
 		return g.lease.id
@@ -80,7 +82,7 @@ func (f *fifo) newCall(s *script, cancels int64, args int) scriptCall {
 
 // newMintingCall is newCall for a script that mints tokens.
 func (f *fifo) newMintingCall(s *script, cancels int64, args int) scriptCall {
-	call := append(f.newCall(s, cancels, args), f.bucket.clock())
+	call := append(f.newCall(s, cancels, args), f.bucket.Clock())
 	call[2] = len(f.keys) + 2
 	return call
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
 )
 
 // Inspect asks the server who holds the lock and how many wait: of both sides, where it has two.
 func (f *fifo) Inspect(ctx context.Context) (State, error) {
-	answer, err := f.ask(ctx, "inspect", fifoInspectScript, f.keysOf(f.bucket.clock()))
+	answer, err := f.ask(ctx, "inspect", fifoInspectScript, f.keysOf(f.bucket.Clock()))
 	if err != nil {
 		return State{}, err
 	}
@@ -44,7 +46,7 @@ func readState(texts []string) (State, error) {
 		if err != nil {
 			return State{}, err
 		}
-		h := Holder{Owner: ownerOf(rest[1]), Count: count, Read: rest[0] == sideRead, Remaining: time.Duration(left) * time.Millisecond}
+		h := Holder{Owner: keys.OwnerOf(rest[1]), Count: count, Read: rest[0] == sideRead, Remaining: time.Duration(left) * time.Millisecond}
 		s.Holders = append(s.Holders, h)
 		s.Remaining = max(s.Remaining, h.Remaining)
 	}
@@ -60,7 +62,7 @@ func readState(texts []string) (State, error) {
 // all readers, or the writer. The holders learn of the loss at their next renewal, or when they unlock; until
 // then their work and the next holder's can overlap, and only the fencing token tells them apart.
 func (f *fifo) ForceUnlock(ctx context.Context) (bool, error) {
-	answer, err := f.ask(ctx, "force", fifoForceScript, f.keysOf(f.bucket.clock()), f.side)
+	answer, err := f.ask(ctx, "force", fifoForceScript, f.keysOf(f.bucket.Clock()), f.side)
 	if err != nil {
 		return false, err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
 )
 
 const (
@@ -45,7 +47,7 @@ type handoffCall struct {
 	yield   any  // how, one of yieldNever ...
 }
 
-// pass unlocks a hold by handing its lock off. It returns false where that cannot be done: the owner still
+// handOff unlocks a hold by handing its lock off. It returns false where that cannot be done: the owner still
 // holds the lock, or nobody waits for it here, or not in a way that fits. The caller has the owner's turn.
 func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done bool, err error) {
 	l.mu.Lock()
@@ -89,7 +91,7 @@ func (l *Locks) successorLocked(h *Hold) *waiter {
 	return nil
 }
 
-// give hands the lock to a waiter, who is out of the line then.
+// handOffLocked hands the lock to a waiter, who is out of the line then.
 func (l *Locks) handOffLocked(a *lock, to *waiter, ls *lease, token int64, trusted time.Time) {
 	st := l.states[a.stateKey]
 	st.waiters = slices.Delete(st.waiters, 0, 1)
@@ -97,13 +99,13 @@ func (l *Locks) handOffLocked(a *lock, to *waiter, ls *lease, token int64, trust
 	to.wakeLocked()
 }
 
-// newHandover prepares a round trip.
+// newHandoffLocked prepares a round trip.
 func (l *Locks) newHandoffLocked(a *lock, ls *lease, next *waiter, now time.Time) *handoffCall {
 	ho := &handoffCall{lock: a, lease: ls, start: now, attempt: l.attempt(), next: next}
 	if ho.named = len(l.states[a.stateKey].waiters) == 1; ho.named {
-		ho.to = l.holder(next.owner, ho.attempt.number)
+		ho.to = keys.Holder(l.process, next.owner.id, ho.attempt.number)
 	} else {
-		ho.to = l.sharedHolder(ho.attempt)
+		ho.to = keys.SharedHolder(l.process, ho.attempt.number)
 	}
 	ho.yield = yieldNever
 	if ls.handoffs+1 >= turnScripts || now.Sub(ls.turnBegun) >= turnFor {
@@ -115,13 +117,13 @@ func (l *Locks) newHandoffLocked(a *lock, ls *lease, next *waiter, now time.Time
 	return ho
 }
 
-// passByScript hands the lock off by a round trip.
+// handOffByScript hands the lock off by a round trip.
 func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handoffCall) error {
 	spare := 0
 	if !ho.named {
 		spare = reserve - 1
 	}
-	call := append(handoffScript.newCall(3, 7), ho.lock.bucket.clock(), ho.lock.stateKey, ho.lock.queueKey,
+	call := append(handoffScript.newCall(3, 7), ho.lock.bucket.Clock(), ho.lock.stateKey, ho.lock.queueKey,
 		l.boxed, ho.attempt, ho.lease.duration.Milliseconds(), ho.lease.id, ho.to, spare, ho.yield)
 	e := errand{script: handoffScript, call: call, eval: (*Locks).evalPatiently}
 	answer, err := l.roundTrip(ctx, until, nil, e, ho.attempt)
@@ -144,7 +146,7 @@ func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handof
 	return failed("hand over", ho.lock.name, err)
 }
 
-// passed gives the lock, which the server knows as the next holder's, to the first in line.
+// handedOff gives the lock, which the server knows as the next holder's, to the first in line.
 func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,7 +172,7 @@ func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
 	return nil
 }
 
-// notPassed deals with a lock that went elsewhere.
+// notHandedOff deals with a lock that went elsewhere.
 func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,7 +203,7 @@ func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	}
 }
 
-// inherit leaves the place in the server's queue to the line, or gives it up where nobody waits any more.
+// keepPositionLocked leaves the place in the server's queue to the line, or gives it up where nobody waits any more.
 func (l *Locks) keepPositionLocked(a *lock) {
 	if st := l.states[a.stateKey]; len(st.waiters) > 0 {
 		st.queued = true
@@ -210,7 +212,7 @@ func (l *Locks) keepPositionLocked(a *lock) {
 	l.cleaner.add(&settlement{locks: []*lock{a}, rows: []row{{queue: queueLeave}}})
 }
 
-// disown has the server told that none of these ids hold the lock, and ends the lease.
+// disownLocked has the server told that none of these ids hold the lock, and ends the lease.
 func (l *Locks) disownLocked(a *lock, ls *lease, ids ...any) {
 	s := &settlement{attempt: l.attempt(), until: time.Now().Add(ls.longest)}
 	for i, id := range ids {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/keys"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -207,7 +209,7 @@ func TestHandoverYieldsToTheFirst(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
-		clock := m.bucket.clock()
+		clock := m.bucket.Clock()
 		for _, step := range []struct {
 			script *script
 			keys   []string
@@ -218,7 +220,7 @@ func TestHandoverYieldsToTheFirst(t *testing.T) {
 			{forceScript, []string{m.stateKey, m.queueKey}, nil, "[R]"},
 		} {
 			first := "Q" + w.name // somebody listens to its channel
-			sub := rdb.Subscribe(ctx, wakeChannel(first))
+			sub := rdb.Subscribe(ctx, keys.WakeChannel(first))
 			_, err := sub.Receive(ctx)
 			w.ok(err)
 			w.ok(rdb.Del(ctx, m.stateKey, m.queueKey).Err())

@@ -105,7 +105,7 @@ func (hb *heartbeat) calls() []errand {
 	return errands
 }
 
-// send brings heartbeats to the server, and lets those look again for whom it makes sense. It returns when
+// beatSome brings heartbeats to the server, and lets those look again for whom it makes sense. It returns when
 // to beat again at the latest: soon, when the server did not answer or somebody has been woken; and whether it answered
 // at all.
 func (hb *heartbeat) beatSome(errands []errand) (next time.Duration, heard bool) {

@@ -32,7 +32,7 @@ type Hold struct {
 	red   *redHold // of a RedLock
 }
 
-// newHold notes a hold in the registry.
+// newHoldLocked notes a hold in the registry.
 func (l *Locks) newHoldLocked(acq *acquisition, p *part, g *grant, deadline time.Time) *Hold {
 	h := &Hold{
 		owner:    acq.owner,
@@ -60,7 +60,7 @@ func (l *Locks) newHoldLocked(acq *acquisition, p *part, g *grant, deadline time
 	return h
 }
 
-// extend puts the deadline off.
+// extendLocked puts the deadline off.
 func (h *Hold) extendLocked(deadline time.Time) {
 	if deadline.After(h.deadline) {
 		h.deadline = deadline

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
 )
 
 // A State is what the server says of a lock at one instant. It is for people and tests: when it is read, it
@@ -61,7 +63,7 @@ func (s *State) read(field, value string) error {
 		return err
 	case strings.Contains(field, ":"):
 		count, err := strconv.Atoi(value)
-		s.Holders = append(s.Holders, Holder{Owner: ownerOf(field), Count: count, Remaining: s.Remaining})
+		s.Holders = append(s.Holders, Holder{Owner: keys.OwnerOf(field), Count: count, Remaining: s.Remaining})
 		return err
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
 )
 
 // A lock is the address of one lock, of any kind.
@@ -11,7 +13,7 @@ type lock struct {
 	locks    *Locks
 	kind     kind
 	name     string
-	bucket   bucket
+	bucket   keys.Bucket
 	stateKey string // the key of its state, which also names it in wake-ups
 	queueKey string
 	order    string // where it stands in the order of all locks
@@ -55,19 +57,19 @@ func (e *errand) run(ctx context.Context, l *Locks, try *attempt) (any, error) {
 	return l.eval(ctx, e.script, try, e.call)
 }
 
-func (l *Locks) lockAt(k kind, where bucket, to tail, stateRole, queueRole string) lock {
-	name, _ := to.name()
+func (l *Locks) lockAt(k kind, where keys.Bucket, to keys.Tail, stateRole, queueRole string) lock {
+	name, _ := to.Name()
 	a := lock{
 		locks:    l,
 		kind:     k,
 		name:     name,
 		bucket:   where,
-		stateKey: where.key(stateRole, to),
-		queueKey: where.key(queueRole, to),
+		stateKey: where.Key(stateRole, to),
+		queueKey: where.Key(queueRole, to),
 	}
 	a.order = a.stateKey + "\x00" + l.address
-	a.args = [3]any{where.clock(), a.stateKey, a.queueKey}
-	a.tombstones = where.tombstones(l.process)
+	a.args = [3]any{where.Clock(), a.stateKey, a.queueKey}
+	a.tombstones = where.Tombstones(l.process)
 	return a
 }
 

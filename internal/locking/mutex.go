@@ -2,8 +2,9 @@ package locking
 
 import (
 	"context"
-	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
 )
 
 // A Locker is a lock of any kind, or several as one.
@@ -32,24 +33,20 @@ func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	return l.mutexAt(bucketOf(o.group, name), tailOf(o.group, name))
+	return l.mutexAt(keys.BucketOf(o.group, name), keys.TailOf(o.group, name))
 }
 
-func (l *Locks) mutexAt(where bucket, to tail) *Mutex {
-	return &Mutex{l.lockAt(mutexKind{}, where, to, roleMutex, roleMutexQueue)}
+func (l *Locks) mutexAt(where keys.Bucket, to keys.Tail) *Mutex {
+	return &Mutex{l.lockAt(mutexKind{}, where, to, keys.Mutex, keys.MutexQueue)}
 }
 
 // mutexOf returns the mutex of a state key.
 func (l *Locks) mutexOf(state string) (*Mutex, bool) {
-	prefix, rest, _ := strings.Cut(state, "}:")
-	to, ok := strings.CutPrefix(rest, roleMutex)
+	where, to, ok := keys.ParseMutex(state)
 	if !ok {
 		return nil, false
 	}
-	if _, ok := tail(to).name(); !ok {
-		return nil, false
-	}
-	return l.mutexAt(bucket(prefix+"}:"), tail(to)), true
+	return l.mutexAt(where, to), true
 }
 
 // Lock implements Locker.
@@ -82,12 +79,12 @@ func renewing(g *grant, lease time.Duration) errand {
 }
 
 func (mutexKind) raising(g *grant, n int64) errand {
-	return errand{script: tokenScript, call: append(tokenScript.newCall(2, 4), g.lock.bucket.clock(), g.lock.stateKey, g.lock.locks.boxed, "0", g.lease.id, n)}
+	return errand{script: tokenScript, call: append(tokenScript.newCall(2, 4), g.lock.bucket.Clock(), g.lock.stateKey, g.lock.locks.boxed, "0", g.lease.id, n)}
 }
 
 // leveling asks for a token that is not below one of another server.
 func leveling(g *grant, token int64) errand {
-	return errand{script: levelScript, call: append(levelScript.newCall(2, 2), g.lock.bucket.clock(), g.lock.stateKey, g.lease.id, token)}
+	return errand{script: levelScript, call: append(levelScript.newCall(2, 2), g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, token)}
 }
 
 func (mutexKind) settling(s *settlement) errand {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/keys"
+
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 )
@@ -496,7 +498,7 @@ func TestUnwantedPromiseIsPassedOn(t *testing.T) {
 			admitted <- err
 		}()
 		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
-		if n := rdb.Publish(ctx, wakeChannel(m.locks.process), m.stateKey).Val(); n != 1 {
+		if n := rdb.Publish(ctx, keys.WakeChannel(m.locks.process), m.stateKey).Val(); n != 1 {
 			t.Fatalf("%d listen", n)
 		}
 		w.ok(<-admitted)
@@ -520,14 +522,14 @@ func TestTokensGrow(t *testing.T) {
 		next()
 		next()
 		ahead := time.Now().Add(time.Hour).UnixMicro() // the server's clock has stepped back since
-		w.ok(rdb.Set(ctx, m.bucket.clock(), ahead, 0).Err())
+		w.ok(rdb.Set(ctx, m.bucket.Clock(), ahead, 0).Err())
 		last = ahead
 		next()
 		next()
-		if ttl := rdb.TTL(ctx, m.bucket.clock()).Val(); ttl < 29*24*time.Hour {
+		if ttl := rdb.TTL(ctx, m.bucket.Clock()).Val(); ttl < 29*24*time.Hour {
 			t.Errorf("the clock lives for %s", ttl)
 		}
-		w.ok(rdb.Del(ctx, m.bucket.clock()).Err()) // forgotten
+		w.ok(rdb.Del(ctx, m.bucket.Clock()).Err()) // forgotten
 		last = time.Now().Add(-time.Minute).UnixMicro()
 		next()
 	})
@@ -561,7 +563,7 @@ func TestPromiseIsKept(t *testing.T) {
 		m := w.locks().Mutex(w.name)
 		w.ok(rdb.HSet(ctx, m.stateKey, "claim", "P").Err())
 		w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: 1, Member: "P"}).Err())
-		keys := []string{m.bucket.clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
+		keys := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
 		for i, process := range []string{"Q", "P"} {
 			answer, err := rdb.Eval(ctx, acquireScript.source.(string), keys, i+1, 60000, process+":a", queueMayBeIn, 0).Result()
 			w.ok(err)
@@ -598,7 +600,7 @@ func TestQueueKeepsItsOrder(t *testing.T) {
 		w.must(m.Lock(ctx))
 		ahead := float64(time.Now().Add(time.Hour).UnixMicro())
 		w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: ahead, Member: "P"}).Err())
-		keys := []string{m.bucket.clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
+		keys := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
 		for i, process := range []string{"Q", "R", "Q"} {
 			w.ok(rdb.Eval(ctx, acquireScript.source.(string), keys, i+1, 60000, process+":a", queueEnter).Err())
 		}
@@ -685,7 +687,7 @@ func TestEveryKeyExpires(t *testing.T) {
 	ahead, err := h.TokenAbove(ctx, time.Now().Add(time.Hour).UnixMicro())
 	w.ok(err)
 	all()
-	w.ok(rdb.Eval(ctx, levelScript.source.(string), []string{m.bucket.clock(), m.stateKey}, h.holder(), ahead+1).Err())
+	w.ok(rdb.Eval(ctx, levelScript.source.(string), []string{m.bucket.Clock(), m.stateKey}, h.holder(), ahead+1).Err())
 	all()
 	w.ok(h.Unlock(ctx))
 	all()
@@ -717,7 +719,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 			t.Error("it still queues")
 		}
 		w.soon("the server has noticed that it no longer listens", func() bool {
-			return rdb.PubSubNumSub(ctx, wakeChannel(l.process)).Val()[wakeChannel(l.process)] == 0
+			return rdb.PubSubNumSub(ctx, keys.WakeChannel(l.process)).Val()[keys.WakeChannel(l.process)] == 0
 		})
 		w.ok(h.Unlock(ctx))
 	})

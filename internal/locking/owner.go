@@ -74,14 +74,14 @@ func newID() string {
 	return base32.StdEncoding.EncodeToString(bits[:])
 }
 
-// took notes a hold.
+// addHold notes a hold.
 func (o *owner) addHold(order string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.held = append(o.held, order)
 }
 
-// gave forgets a hold.
+// removeHold forgets a hold.
 func (o *owner) removeHold(order string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

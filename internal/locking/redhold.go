@@ -81,7 +81,7 @@ func (o *redOwner) begin(ctx context.Context) error {
 // end gives the turn back.
 func (o *redOwner) end() { <-o.turn }
 
-// live counts the owner's holds. .
+// liveLocked counts the owner's holds. .
 func (o *redOwner) liveLocked() int {
 	if o.grant == nil {
 		return 0

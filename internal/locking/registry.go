@@ -67,7 +67,7 @@ type lease struct {
 	turnBegun  time.Time // when they had it
 }
 
-// bookOf returns the lock state of a lock.
+// stateOfLocked returns the lock state of a lock.
 func (l *Locks) stateOfLocked(a *lock) *lockState {
 	st := l.states[a.stateKey]
 	if st == nil {
@@ -78,14 +78,14 @@ func (l *Locks) stateOfLocked(a *lock) *lockState {
 	return st
 }
 
-// tidy forgets a lock state with nothing in it.
+// tidyLocked forgets a lock state with nothing in it.
 func (l *Locks) tidyLocked(a *lock) {
 	if st := l.states[a.stateKey]; st != nil && st.grants.len() == 0 && len(st.waiters) == 0 && len(st.visits) == 0 && st.lease == nil {
 		delete(l.states, a.stateKey)
 	}
 }
 
-// grantOf returns what an owner has of the lock with a state key, or nil.
+// grantOfLocked returns what an owner has of the lock with a state key, or nil.
 func (l *Locks) grantOfLocked(state string, who *owner) *grant {
 	if st := l.states[state]; st != nil {
 		return st.grants.of(who)
@@ -93,7 +93,7 @@ func (l *Locks) grantOfLocked(state string, who *owner) *grant {
 	return nil
 }
 
-// count is how many holds the server must know of.
+// countLocked is how many holds the server must know of.
 func (g *grant) countLocked() int {
 	n := len(g.holds)
 	for _, c := range g.reentries {
@@ -102,7 +102,7 @@ func (g *grant) countLocked() int {
 	return n
 }
 
-// longest is the longest lease of those: no longer need the lock live from now on. What they have left of it does
+// longestLocked is the longest lease of those: no longer need the lock live from now on. What they have left of it does
 // not count, for a renewal may overtake whoever tells the server.
 func (g *grant) longestLocked() time.Duration {
 	longest := time.Millisecond
@@ -115,7 +115,7 @@ func (g *grant) longestLocked() time.Duration {
 	return longest
 }
 
-// row is what a release tells the server of the grant from now on.
+// rowLocked is what a release tells the server of the grant from now on.
 func (g *grant) rowLocked() row {
 	r := row{id: g.lease.id, count: g.countLocked(), longest: g.longestLocked(), queue: queueStay}
 	g.told = r.count
@@ -136,7 +136,7 @@ func (l *Locks) reenterLocked(acq *acquisition, p *part) bool {
 	return true
 }
 
-// unbid ends the re-entry of a part, if it has one, and returns its grant.
+// endReentryLocked ends the re-entry of a part, if it has one, and returns its grant.
 func (p *part) endReentryLocked() *grant {
 	if p.reentry == nil {
 		return nil
@@ -147,7 +147,7 @@ func (p *part) endReentryLocked() *grant {
 	return g
 }
 
-// withdraw ends a re-entry that has come to nothing. Where the server may count it, it is told.
+// withdrawLocked ends a re-entry that has come to nothing. Where the server may count it, it is told.
 func (l *Locks) withdrawLocked(p *part) {
 	g := p.endReentryLocked()
 	if g == nil || g.gone {
@@ -161,14 +161,14 @@ func (l *Locks) withdrawLocked(p *part) {
 	l.closeGrantLocked(g)
 }
 
-// closeGrant ends a grant of which nothing is left, and with it the lease.
+// closeGrantLocked ends a grant of which nothing is left, and with it the lease.
 func (l *Locks) closeGrantLocked(g *grant) {
 	if l.forgetLocked(g) && !g.handedOff {
 		l.endLeaseLocked(g.lock, g.lease)
 	}
 }
 
-// forget takes a grant out of the registry if nothing is left of it, and tells whether it did.
+// forgetLocked takes a grant out of the registry if nothing is left of it, and tells whether it did.
 func (l *Locks) forgetLocked(g *grant) bool {
 	if !g.gone && g.countLocked() > 0 {
 		return false
@@ -180,7 +180,7 @@ func (l *Locks) forgetLocked(g *grant) bool {
 	return true
 }
 
-// admit makes as many holds as the part wants: of the grant that it re-entries, or of a new one. A grant that its owner
+// admitLocked makes as many holds as the part wants: of the grant that it re-entries, or of a new one. A grant that its owner
 // had until now cannot be there any more. It returns what the caller must lose when it has given l.mu back.
 func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*Hold) {
 	st := l.stateOfLocked(p.lock)
@@ -202,7 +202,7 @@ func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.T
 	return over
 }
 
-// holdAll makes the holds.
+// holdAllLocked makes the holds.
 func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.Time) {
 	for range p.times {
 		h := l.newHoldLocked(acq, p, g, trusted)
@@ -211,7 +211,7 @@ func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.
 	}
 }
 
-// drop takes a hold out of the registry. It tells whether it was there.
+// dropLocked takes a hold out of the registry. It tells whether it was there.
 func (l *Locks) dropLocked(h *Hold) bool {
 	g := h.grant
 	i := slices.Index(g.holds, h)
@@ -243,7 +243,7 @@ func (l *Locks) lose(holds []*Hold) {
 	}
 }
 
-// refuted deals with the server's word that it knows no grant by this token. It tells whether the grant is lost by that:
+// denied deals with the server's word that it knows no grant by this token. It tells whether the grant is lost by that:
 // it is not where the token has risen since, or is rising.
 func (l *Locks) denied(g *grant, token int64) bool {
 	l.mu.Lock()
@@ -265,7 +265,7 @@ func (l *Locks) loseGrant(g *grant) {
 	l.lose(holds)
 }
 
-// endTenure notes that this process has a lock no longer, and lets the first in line try.
+// endLeaseLocked notes that this process has a lock no longer, and lets the first in line try.
 func (l *Locks) endLeaseLocked(a *lock, ls *lease) {
 	st := l.states[a.stateKey]
 	if st == nil || st.lease != ls {

@@ -200,7 +200,7 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	return s, lost
 }
 
-// bury has tombstones written for attempts that took what is being released, where the client has sent
+// addTombstones has tombstones written for attempts that took what is being released, where the client has sent
 // them more than once: a copy could arrive later than the release. The first comes with the release.
 // Without a copy no tombstone is written, for it would cost every release a key.
 func (l *Locks) addTombstones(s *settlement, ghosts []int64, life time.Duration) {

@@ -23,8 +23,8 @@ func TestLevelScript(t *testing.T) {
 			{"P:a", 200, 300, 200, 300},
 		} {
 			w.ok(rdb.HSet(ctx, m.stateKey, "P:a", 1, "seq", 1, "token", 160).Err())
-			w.ok(rdb.Set(ctx, m.bucket.clock(), step.clock, time.Minute).Err())
-			token, err := rdb.Eval(ctx, levelScript.source.(string), []string{m.bucket.clock(), m.stateKey}, step.who, step.token).Int64()
+			w.ok(rdb.Set(ctx, m.bucket.Clock(), step.clock, time.Minute).Err())
+			token, err := rdb.Eval(ctx, levelScript.source.(string), []string{m.bucket.Clock(), m.stateKey}, step.who, step.token).Int64()
 			w.ok(err)
 			if token != step.want {
 				t.Errorf("%+v: token %d", step, token)
@@ -32,7 +32,7 @@ func TestLevelScript(t *testing.T) {
 			if held := rdb.HGet(ctx, m.stateKey, "token").Val(); token != 0 && held != strconv.FormatInt(token, 10) || token == 0 && held != "160" {
 				t.Errorf("%+v: the state has %s", step, held)
 			}
-			if clock := rdb.Get(ctx, m.bucket.clock()).Val(); clock != strconv.FormatInt(step.clockIs, 10) {
+			if clock := rdb.Get(ctx, m.bucket.Clock()).Val(); clock != strconv.FormatInt(step.clockIs, 10) {
 				t.Errorf("%+v: the clock is %s", step, clock)
 			}
 		}

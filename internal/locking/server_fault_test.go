@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/locking/internal/keys"
 	"inventory/internal/servertest"
 )
 
@@ -176,7 +177,7 @@ func TestSubscriptionToADeadHost(t *testing.T) {
 	}
 	rdb := w.client(moving)
 	w.soon("both listen again", func() bool {
-		return len(rdb.PubSubChannels(w.ctx(), wakeChannel("*")).Val()) == 2
+		return len(rdb.PubSubChannels(w.ctx(), keys.WakeChannel("*")).Val()) == 2
 	})
 	w.alternate(a, b, 8)
 }
@@ -279,7 +280,7 @@ func TestWaitReplicasOfACopy(t *testing.T) {
 	w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	try := l.attempt()
 	id := l.process + ":copy"
-	call := append(acquireScript.newCall(4, 7), m.bucket.clock(), m.tombstone(try.number), m.stateKey, m.queueKey,
+	call := append(acquireScript.newCall(4, 7), m.bucket.Clock(), m.tombstone(try.number), m.stateKey, m.queueKey,
 		try, 1000, id, queueIgnore, 0, 1, "")
 	if _, err := l.evalReplicated(ctx, acquireScript, try, call); err != nil {
 		t.Errorf("sent once: %v", err)

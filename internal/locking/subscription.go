@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"inventory/internal/locking/internal/keys"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -75,7 +77,7 @@ func (s *subscription) listen() {
 	}
 }
 
-// hear receives until ctx ends, or nobody answers any more. After an error the client reconnects and subscribes
+// receive receives until ctx ends, or nobody answers any more. After an error the client reconnects and subscribes
 // again by itself. But a host that is gone says nothing: so who hears nothing for a while asks.
 func (s *subscription) receive(ctx context.Context) {
 	l := s.locks
@@ -92,7 +94,7 @@ func (s *subscription) receive(ctx context.Context) {
 		_ = sub.Close()
 		s.connected.Store(false)
 	}()
-	_ = sub.Subscribe(ctx, wakeChannel(l.process)) // a failure shows when we receive, which tries again
+	_ = sub.Subscribe(ctx, keys.WakeChannel(l.process)) // a failure shows when we receive, which tries again
 	asked := false
 	for pause := cleanerPause; ; {
 		message, err := sub.ReceiveTimeout(ctx, s.silence)
@@ -126,7 +128,7 @@ func (s *subscription) receive(ctx context.Context) {
 	}
 }
 
-// stand notes that wake-ups are heard from now on.
+// noteConnected notes that wake-ups are heard from now on.
 func (s *subscription) noteConnected() {
 	s.connected.Store(true)
 	s.first.Do(func() { close(s.ready) })

@@ -20,13 +20,13 @@ func newTickets() *tickets {
 	return &tickets{all: make(map[string]*ticket), owners: make(map[*owner][]*ticket)}
 }
 
-// add notes a ticket.
+// addLocked notes a ticket.
 func (s *tickets) addLocked(t *ticket) {
 	s.all[t.number] = t
 	s.owners[t.waiter.owner] = append(s.owners[t.waiter.owner], t)
 }
 
-// drop forgets a ticket.
+// dropLocked forgets a ticket.
 func (s *tickets) dropLocked(t *ticket) {
 	delete(s.all, t.number)
 	others := slices.DeleteFunc(s.owners[t.waiter.owner], func(other *ticket) bool { return other == t })
@@ -37,21 +37,21 @@ func (s *tickets) dropLocked(t *ticket) {
 	}
 }
 
-// wake lets one waiter look again. One that has gone leaves the queue as well, and so wakes the next.
+// wakeLocked lets one waiter look again. One that has gone leaves the queue as well, and so wakes the next.
 func (s *tickets) wakeLocked(number string) {
 	if t := s.all[number]; t != nil {
 		t.waiter.wakeLocked()
 	}
 }
 
-// wakeAll lets everybody look again.
+// wakeAllLocked lets everybody look again.
 func (s *tickets) wakeAllLocked() {
 	for _, t := range s.all {
 		t.waiter.wakeLocked()
 	}
 }
 
-// wakeOwner lets those look again who belong to an owner.
+// wakeOwnerLocked lets those look again who belong to an owner.
 func (s *tickets) wakeOwnerLocked(who *owner) {
 	for _, t := range s.owners[who] {
 		t.waiter.wakeLocked()

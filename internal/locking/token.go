@@ -97,7 +97,7 @@ func raisedTokens(answer any, err error) ([]int64, error) {
 	return tokens, nil
 }
 
-// rises notes that the token is about to rise. Those in reserve may be below it from now on, and while the server is on
+// raiseBeginsLocked notes that the token is about to rise. Those in reserve may be below it from now on, and while the server is on
 // its way there nobody knows which it has.
 func (ls *lease) raiseBeginsLocked() {
 	ls.next, ls.last = 0, -1
@@ -105,11 +105,11 @@ func (ls *lease) raiseBeginsLocked() {
 	ls.raising++
 }
 
-// outrun tells whether a token that the server was asked by is no longer the one that it has, or may not be: that it
+// outrunLocked tells whether a token that the server was asked by is no longer the one that it has, or may not be: that it
 // knows no such grant says nothing then. 0 was asked for any.
 func (ls *lease) outrunLocked(token int64) bool { return token != 0 && token != ls.first }
 
-// risen notes what has become of it: 0 where that is not known.
+// raiseEndsLocked notes what has become of it: 0 where that is not known.
 func (ls *lease) raiseEndsLocked(token int64) {
 	ls.raising--
 	ls.unsure = ls.unsure || token == 0

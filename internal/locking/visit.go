@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"inventory/internal/locking/internal/keys"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -153,7 +155,7 @@ func (v *visit) ask() *acquireCall {
 		count, token = g.told, g.lease.first
 	} else {
 		if v.id == nil {
-			v.id = l.holder(acq.owner, q.attempt.number)
+			v.id = keys.Holder(l.process, acq.owner.id, q.attempt.number)
 		}
 		q.one[0] = acquirePart{id: v.id, fresh: true}
 	}
@@ -234,7 +236,7 @@ func (v *visit) unanswered(ask *acquireCall, err error) (pause time.Duration, _ 
 	return 0, failed("acquire", p.lock.name, errors.Join(err, over)) // the context, or Close, may be why
 }
 
-// bury has a tombstone written for an attempt, which changes nothing else. Of a re-entry it is told what is left.
+// cancelAttempt has a tombstone written for an attempt, which changes nothing else. Of a re-entry it is told what is left.
 func (v *visit) cancelAttempt(ask *acquireCall) {
 	if v.part.reentry != nil {
 		v.locks.cancel(v.call, []*part{v.part}, ask)
@@ -248,7 +250,7 @@ func (v *visit) cancelAttempt(ask *acquireCall) {
 	})
 }
 
-// answered puts an answer into the registry.
+// applyAnswer puts an answer into the registry.
 func (v *visit) applyAnswer(ask *acquireCall, heard acquireAnswer, trusted time.Time) (pause time.Duration, err error) {
 	l, p := v.locks, v.part
 	resent := ask.attempt.sent.Load() > 1
@@ -307,7 +309,7 @@ func (v *visit) admit(ls *lease, trusted time.Time) {
 	l.lose(over)
 }
 
-// spared returns whose end does not end the hold: a reader goes on when its owner's writer is unlocked, of whose
+// sparedLocked returns whose end does not end the hold: a reader goes on when its owner's writer is unlocked, of whose
 // context its own may be made.
 func (v *visit) sparedLocked() func(*Hold) bool {
 	l, f := v.locks, v.fifo

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
 )
 
 // Callers of this process wait for a lock in a line, first come first served. Only its head talks to the
@@ -46,7 +48,7 @@ const (
 	turnToHold             // the lock was handed to it
 )
 
-// stand puts the caller into the line of a part where that is needed, and tells what it may do.
+// takeTurn puts the caller into the line of a part where that is needed, and tells what it may do.
 func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +74,7 @@ func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
 	return turnToAsk
 }
 
-// join puts the caller at the end of the line if it does not stand there.
+// joinLocked puts the caller at the end of the line if it does not stand there.
 func (l *Locks) joinLocked(acq *acquisition, p *part, st *lockState) {
 	if p.waiter != nil {
 		return
@@ -104,7 +106,7 @@ func (l *Locks) joinHead(acq *acquisition, p *part) bool {
 	return true
 }
 
-// accept makes a hold of what the caller was handed.
+// acceptLocked makes a hold of what the caller was handed.
 func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
 	handed := p.waiter.handoff
 	p.waiter = nil
@@ -145,7 +147,7 @@ func (l *Locks) leave(p *part) <-chan struct{} {
 	return l.leaveLineLocked(p)
 }
 
-// leaveLine is leave.
+// leaveLineLocked is leave.
 func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
 	w := p.waiter
 	if w == nil || w.handoff != nil {
@@ -172,7 +174,7 @@ func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
 	})
 }
 
-// remove takes a waiter out of a line and calls the next head.
+// removeLocked takes a waiter out of a line and calls the next head.
 func (l *Locks) removeLocked(a *lock, w *waiter) {
 	st := l.states[a.stateKey]
 	i := slices.Index(st.waiters, w)
@@ -183,7 +185,7 @@ func (l *Locks) removeLocked(a *lock, w *waiter) {
 	l.tidyLocked(a)
 }
 
-// wakeHead lets the first in line look again. While the lock is handed off it may not: it is called once
+// wakeHeadLocked lets the first in line look again. While the lock is handed off it may not: it is called once
 // more after that.
 func (st *lockState) wakeHeadLocked() {
 	st.wakePending = st.handingOff
@@ -198,7 +200,7 @@ func (st *lockState) wakeHeadLocked() {
 func (l *Locks) woken(payload string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !strings.HasPrefix(payload, keyPrefix) {
+	if !strings.HasPrefix(payload, keys.Prefix) {
 		ticket, _, _ := strings.Cut(payload, " ")
 		l.tickets.wakeLocked(ticket)
 		return
@@ -223,7 +225,7 @@ func (l *Locks) wakeHeads() {
 	l.tickets.wakeAllLocked()
 }
 
-// reenter lets those in the line look again who belong to an owner that has just got the lock: they need
+// wakeOwnerLocked lets those in the line look again who belong to an owner that has just got the lock: they need
 // not wait for it.
 func (l *Locks) wakeOwnerLocked(st *lockState, who *owner) {
 	for _, w := range st.waiters {

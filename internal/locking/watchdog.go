@@ -49,7 +49,7 @@ func (l *Locks) due() []*grant {
 	return due
 }
 
-// wantsRenewal tells whether the watchdog renews a hold.
+// wantsRenewalLocked tells whether the watchdog renews a hold.
 func (h *Hold) wantsRenewalLocked() bool { return !h.fixed && !h.outlived }
 
 // renew puts off the expiry of grants by the watchdog's lease, and tells whether the server answered for
@@ -100,7 +100,7 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 	return heard, whole
 }
 
-// isHeard tells whether the server has answered, if only to refuse.
+// isAnswer tells whether the server has answered, if only to refuse.
 func isAnswer(err error) bool {
 	refused := redis.Error(nil)
 	return err == nil || errors.As(err, &refused)

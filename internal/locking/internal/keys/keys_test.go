@@ -1,4 +1,4 @@
-package locking
+package keys
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ func FuzzKeys(f *testing.F) {
 	f.Add("}:m:x", "{", "group")
 	f.Add("m:a", "a", "{b0001}")
 	f.Add("\x00", "\xff:", "::")
-	roles := []string{roleMutex, roleMutexQueue, roleTombstone}
-	for _, kind := range []string{roleFair, roleReadWrite} {
+	roles := []string{Mutex, MutexQueue, tombstone}
+	for _, kind := range []string{Fair, ReadWrite} {
 		roles = append(roles, kind)
-		for _, part := range []string{roleReaders, roleCounts, roleWriting, roleReading, roleHeartbeats, rolePulse} {
+		for _, part := range []string{Readers, Counts, Writing, Reading, Heartbeats, Pulse} {
 			roles = append(roles, kind+part)
 		}
 	}
@@ -22,11 +22,11 @@ func FuzzKeys(f *testing.F) {
 		if strings.Join(roles, ":") != strings.ReplaceAll(strings.Join(roles, ":"), "}", "") {
 			t.Fatal("a role with a brace")
 		}
-		where := bucketOf(group, a)
-		seen := map[string]string{where.clock(): "the clock"}
+		where := BucketOf(group, a)
+		seen := map[string]string{where.Clock(): "the clock"}
 		for i, role := range roles {
 			for _, to := range [][2]string{{"", a}, {"", b}, {group, a}, {group, b}, {a, b}, {b, a}, {a, group}, {group + a, b}} {
-				key := where.key(role, tailOf(to[0], to[1]))
+				key := where.Key(role, TailOf(to[0], to[1]))
 				what := fmt.Sprintf("%d of %q", i, to)
 				if had, ok := seen[key]; ok && had != what {
 					t.Errorf("%q is %s and %s", key, had, what)
@@ -37,13 +37,12 @@ func FuzzKeys(f *testing.F) {
 				}
 			}
 		}
-		if group != "" && bucketOf(group, a) != bucketOf(group, b) {
+		if group != "" && BucketOf(group, a) != BucketOf(group, b) {
 			t.Error("a group has two slots")
 		}
-		l := &Locks{}
-		key := where.key(roleMutex, tailOf(group, a))
-		if m, ok := l.mutexOf(key); !ok || m.name != a || m.bucket != where || m.stateKey != key {
-			t.Errorf("%q read back as %+v", key, m)
+		key := where.Key(Mutex, TailOf(group, a))
+		if bucket, tail, ok := ParseMutex(key); !ok || bucket != where || tail != TailOf(group, a) {
+			t.Errorf("%q read back as %q and %q", key, bucket, tail)
 		}
 	})
 }
