@@ -5,6 +5,9 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
 )
 
 const (
@@ -209,20 +212,17 @@ func (l *Locks) reach(acq *acquisition, run []*part) (n int, busy time.Duration,
 		ctx, cancel = context.WithDeadline(ctx, latest(acq.until, ask.start.Add(grace)))
 		defer cancel()
 	}
-	e := errand{script: acquireScript, call: ask.call}
-	if l.replicas.count > 0 && ask.anyFresh() {
-		e.eval = (*Locks).evalReplicated
-	}
-	answer, err := l.roundTrip(ctx, trusted, l.closing, e, &ask.attempt)
-	if isMoving(err) && !acq.try { // it may work in a moment
-		if ask.attempt.sent.Load() > 1 {
+	ask.call.Replicated = ask.anyFresh()
+	answer, err := l.server.Run(ctx, trusted, l.closing, ask.call, &ask.attempt)
+	if server.IsMoving(err) && !acq.try { // it may work in a moment
+		if ask.attempt.Resent() {
 			l.cancel(acq, run, ask) // who knows what became of the first copy
 		}
-		return 0, migrationPause, nil
+		return 0, server.MigrationPause, nil
 	}
-	var heard acquireAnswer
+	var heard scripts.Acquired
 	if err == nil {
-		heard, err = readAcquire(answer, len(run))
+		heard, err = scripts.ReadAcquire(answer, len(run), pollInterval)
 	}
 	if err == nil && !time.Now().Before(trusted) {
 		err = ErrNoAnswer // its lease may have run out on the way
@@ -251,13 +251,13 @@ func (l *Locks) endTrip(run []*part) {
 // will arrive: what it would have taken anew is nobody's, of what it re-entries the server is told what is left, and a
 // late copy meets a tombstone.
 func (l *Locks) cancel(acq *acquisition, run []*part, ask *acquireCall) {
-	if len(run) == 0 || ask.attempt.giveUp() {
+	if len(run) == 0 || ask.attempt.GiveUp() {
 		return // it never went out
 	}
 	lease := acq.leaseOr(l.lease)
 	now := time.Now()
 	s := &settlement{
-		tombstone:    ask.attempt.number,
+		tombstone:    ask.attempt.Number,
 		tombstoneFor: 2 * lease,
 		until:        now.Add(2*lease + cancelPatience),
 	}
@@ -265,7 +265,7 @@ func (l *Locks) cancel(acq *acquisition, run []*part, ask *acquireCall) {
 	s.attempt = l.attempt()
 	for i, p := range run {
 		s.locks = append(s.locks, p.lock)
-		left := row{id: ask.parts[len(ask.parts)-len(run)+i].id, queue: queueStay}
+		left := row{id: ask.parts[len(ask.parts)-len(run)+i].id, queue: scripts.QueueStay}
 		if g := p.endReentryLocked(); g != nil {
 			left = g.rowLocked()
 			l.closeGrantLocked(g)

@@ -3,29 +3,17 @@ package locking
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
-
-// How an acquisition stands to the queue, as acquire.lua knows it.
-const (
-	queueIgnore  = "n"
-	queueEnter   = "q"
-	queueMayBeIn = "Q"
-)
-
-// reserve is how many tokens the process keeps for the next in line when it takes a lock for which more
-// than one of its owners waits. They are used up or thrown away within localFor.
-const reserve = 64
 
 // acquireCall is what acquire.lua was told.
 type acquireCall struct {
-	attempt attempt
+	attempt scripts.Attempt
 	start   time.Time
-	call    scriptCall
+	call    scripts.Call
 	parts   []acquirePart
 	one     [1]acquirePart // what parts points at where there is one
 }
@@ -44,17 +32,17 @@ func (l *Locks) newAcquireLocked(acq *acquisition, run []*part) *acquireCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := &acquireCall{start: time.Now()}
-	q.attempt.number = l.numbers.Add(1)
+	q.attempt.Number = l.numbers.Add(1)
 	q.parts = q.one[:]
 	if len(run) > 1 {
 		q.parts = make([]acquirePart, len(run))
 	}
-	q.call = acquireScript.newCall(2+2*len(run), 2+5*len(run))
-	q.call = append(q.call, run[0].lock.args[0], run[0].lock.tombstone(q.attempt.number))
+	q.call = scripts.Acquire.NewCall(2+2*len(run), 2+5*len(run))
+	q.call = q.call.With(run[0].lock.args[0], run[0].lock.tombstone(q.attempt.Number))
 	for _, p := range run {
-		q.call = append(q.call, p.lock.args[1:]...)
+		q.call = q.call.With(p.lock.args[1:]...)
 	}
-	q.call = append(q.call, &q.attempt, l.milliseconds(acq.leaseOr(l.lease)))
+	q.call = q.call.With(&q.attempt, l.milliseconds(acq.leaseOr(l.lease)))
 
 	fresh := any(nil)
 	for i, p := range run {
@@ -67,20 +55,20 @@ func (l *Locks) newAcquireLocked(acq *acquisition, run []*part) *acquireCall {
 			to.id, to.token = g.lease.id, g.lease.first
 			count, token = g.told, to.token
 		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
-			to.id, to.fresh, spare = keys.SharedHolder(l.process, q.attempt.number), true, reserve-1
+			to.id, to.fresh, spare = keys.SharedHolder(l.process, q.attempt.Number), true, scripts.Reserve-1
 		default:
 			if fresh == nil {
-				fresh = keys.Holder(l.process, acq.owner.id, q.attempt.number)
+				fresh = keys.Holder(l.process, acq.owner.id, q.attempt.Number)
 			}
 			to.id, to.fresh = fresh, true
 		}
 		to.reserves = spare > 0
-		q.call = append(q.call, to.id, l.queueActionLocked(p, listening && !acq.try), spare, count, token)
+		q.call = q.call.With(to.id, l.queueActionLocked(p, listening && !acq.try), spare, count, token)
 	}
 	if to := &q.parts[0]; len(run) == 1 && to.fresh && run[0].times == 1 {
-		q.call = q.call[:len(q.call)-2] // what the script takes for granted
+		q.call.Command = q.call.Command[:len(q.call.Command)-2] // what the script takes for granted
 		if !to.reserves {
-			q.call = q.call[:len(q.call)-1]
+			q.call.Command = q.call.Command[:len(q.call.Command)-1]
 		}
 	}
 	return q
@@ -95,17 +83,17 @@ func (q *acquireCall) anyFresh() bool {
 // on.
 func (l *Locks) queueActionLocked(p *part, queue bool) any {
 	if p.waiter == nil {
-		return queueIgnore
+		return scripts.QueueIgnore
 	}
 	st := l.states[p.lock.stateKey]
 	if st.queued {
-		return queueMayBeIn
+		return scripts.QueueMayBeIn
 	}
 	if !queue || st.lease != nil {
-		return queueIgnore // nobody would hear a wake-up, or nobody waits for it
+		return scripts.QueueIgnore // nobody would hear a wake-up, or nobody waits for it
 	}
 	st.queued = true
-	return queueEnter
+	return scripts.QueueEnter
 }
 
 // milliseconds is a lease as scripts take it.
@@ -116,74 +104,13 @@ func (l *Locks) milliseconds(lease time.Duration) any {
 	return lease.Milliseconds()
 }
 
-// acquireAnswer is what acquire.lua answered.
-type acquireAnswer struct {
-	code   int64
-	busy   time.Duration // how long the first lock that is busy will be so at most
-	tokens []string
-}
-
-// readAcquire reads the answer to an acquisition of n locks.
-func readAcquire(answer any, n int) (acquireAnswer, error) {
-	if token, ok := answer.(string); ok && n == 1 {
-		return acquireAnswer{tokens: []string{token}}, nil
-	}
-	list, ok := answer.([]any)
-	if !ok || len(list) < 2 || len(list) > n+2 {
-		return acquireAnswer{}, strange(answer)
-	}
-	code, isCode := list[0].(int64)
-	busy, isBusy := list[1].(int64)
-	if !isCode || !isBusy || code < codeTaken || code > codeUpgrade || (code == codeTaken) != (len(list) == n+2) {
-		return acquireAnswer{}, strange(answer)
-	}
-	a := acquireAnswer{code: code}
-	a.busy = min(time.Duration(max(busy, 0)+1)*time.Millisecond, pollInterval)
-	if busy > pollInterval.Milliseconds() {
-		a.busy = pollInterval
-	}
-	for _, item := range list[2:] {
-		token, ok := item.(string)
-		if !ok {
-			return acquireAnswer{}, strange(answer)
-		}
-		a.tokens = append(a.tokens, token)
-	}
-	return a, nil
-}
-
-// tokensOf reads a token, and how many after it are reserved: what a script that grants answers.
-func tokensOf(text string) (token, spare int64, err error) {
-	first, rest, more := strings.Cut(text, " ")
-	if token, err = tokenOf(first); err != nil || !more {
-		return token, 0, err
-	}
-	if spare, err = strconv.ParseInt(rest, 10, 64); err != nil || spare < 0 || spare >= reserve {
-		return 0, 0, strange(text)
-	}
-	return token, spare, nil
-}
-
-// tokenOf reads a token.
-func tokenOf(text string) (int64, error) {
-	token, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || token <= 0 {
-		return 0, strange(text)
-	}
-	return token, nil
-}
-
-func strange(answer any) error {
-	return fmt.Errorf("locking: the server answers %v to a script", answer)
-}
-
 // applyAnswer puts an answer into the registry.
-func (l *Locks) applyAnswer(acq *acquisition, run []*part, ask *acquireCall, answer acquireAnswer, trusted time.Time) (n int, busy time.Duration, err error) {
+func (l *Locks) applyAnswer(acq *acquisition, run []*part, ask *acquireCall, answer scripts.Acquired, trusted time.Time) (n int, busy time.Duration, err error) {
 	var few [4]*lease
 	leases := few[:0]
-	resent := ask.attempt.sent.Load() > 1
-	for i, text := range answer.tokens {
-		token, spare, err := tokensOf(text)
+	resent := ask.attempt.Resent()
+	for i, text := range answer.Tokens {
+		token, spare, err := scripts.ReadTokens(text)
 		if err != nil {
 			l.cancel(acq, run, ask)
 			return 0, 0, failed("acquire", run[0].lock.name, err)
@@ -194,7 +121,7 @@ func (l *Locks) applyAnswer(acq *acquisition, run []*part, ask *acquireCall, ans
 			next: token + 1, last: token + spare, begun: ask.start, turnBegun: ask.start,
 		}
 		if resent && ask.parts[i].fresh { // a late copy of a re-entry finds nothing to re-enter
-			ls.resent = ask.attempt.number
+			ls.resent = ask.attempt.Number
 		}
 		leases = append(leases, ls)
 	}
@@ -202,21 +129,21 @@ func (l *Locks) applyAnswer(acq *acquisition, run []*part, ask *acquireCall, ans
 		l.grantedBy(acq, run[i], ls, trusted)
 	}
 	n = len(leases)
-	if answer.code == codeTaken {
+	if answer.Code == scripts.Taken {
 		return n, -1, nil // what is left of the run was not asked for
 	}
 	bid := run[n].reentry
-	if resent || answer.code == codeCancelled && bid == nil {
+	if resent || answer.Code == scripts.Cancelled && bid == nil {
 		l.cancel(acq, run[n:], ask) // a copy may still take what was busy
 	}
 	l.notReached(run, n+1)
 	switch {
-	case answer.code == codeBusy:
-		return n, answer.busy, nil
-	case answer.code == codeGone && bid != nil:
+	case answer.Code == scripts.Busy:
+		return n, answer.Busy, nil
+	case answer.Code == scripts.Gone && bid != nil:
 		l.denied(bid.grant, ask.parts[n].token)
 		return n, -1, nil
-	case answer.code == codeCancelled && bid != nil:
+	case answer.Code == scripts.Cancelled && bid != nil:
 		return n, -1, nil // a later word about the grant came first
 	default:
 		return n, 0, fmt.Errorf("locking: acquire %q: the attempt was cancelled", run[0].lock.name)

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
 )
 
 const (
@@ -92,7 +95,7 @@ func (c *cleaner) sweep() (left bool) {
 	c.mu.Unlock()
 	var mu sync.Mutex
 	var failed []*settlement
-	together(byNode(c.locks, work, func(s *settlement) string { return s.locks[0].stateKey }), func(work []*settlement) {
+	server.EachNode(c.locks.server, work, func(s *settlement) string { return s.locks[0].stateKey }, func(work []*settlement) {
 		left := c.doAll(work)
 		mu.Lock()
 		defer mu.Unlock()
@@ -139,17 +142,17 @@ func (s *settlement) end() {
 // do does a batch in one round trip. It returns what must be repeated, and whether the server has answered.
 func (c *cleaner) do(work []*settlement) (failed []*settlement, heard bool) {
 	l := c.locks
-	errands := make([]errand, len(work))
+	calls := make([]scripts.Call, len(work))
 	for i, s := range work {
-		errands[i] = s.locks[0].kind.settling(s)
+		calls[i] = s.locks[0].kind.settling(s)
 	}
-	answers := l.pipeline(time.Now().Add(c.bound), errands)
+	answers := l.server.RunAll(time.Now().Add(c.bound), calls)
 	now := time.Now()
 	for i, s := range work {
 		s.end()
 		err := answers[i].Err()
-		heard = heard || isAnswer(err)
-		if s.answer != nil && isAnswer(err) && !isMoving(err) {
+		heard = heard || server.IsAnswer(err)
+		if s.answer != nil && server.IsAnswer(err) && !server.IsMoving(err) {
 			s.answer <- answers[i]
 			s.answer = nil
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // What the test suites of well-known lock libraries assert, for every kind of lock, against a real Redis.
@@ -448,8 +449,8 @@ func verbOf(line string) string {
 	if strings.Contains(line, " lua]") {
 		return ""
 	}
-	for verb, script := range map[string]*script{"acquire": acquireScript, "release": releaseScript, "handover": handoffScript} {
-		if strings.Contains(command, script.hash.(string)) {
+	for verb, script := range map[string]*scripts.Script{"acquire": scripts.Acquire, "release": scripts.Release, "handoff": scripts.Handoff} {
+		if strings.Contains(command, script.Hash.(string)) {
 			return verb
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/scripts"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -60,13 +62,13 @@ func (p *tap) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 }
 
 // on makes the tap do something with the calls of one script.
-func (p *tap) on(script *script, does func(cmd redis.Cmder, next func() error) error) {
+func (p *tap) on(script *scripts.Script, does func(cmd redis.Cmder, next func() error) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.does = nil
 	if script != nil {
 		p.does = func(cmd redis.Cmder, next func() error) error {
-			if args := cmd.Args(); len(args) > 1 && args[1] == script.hash {
+			if args := cmd.Args(); len(args) > 1 && args[1] == script.Hash {
 				return does(cmd, next)
 			}
 			return next()
@@ -87,7 +89,7 @@ var errLost = &net.OpError{Op: "read", Err: errors.New("the answer was lost")}
 // written makes the library believe what is true of a command that was lost after it had gone out.
 func written(cmd redis.Cmder) {
 	for _, arg := range cmd.Args() {
-		if a, ok := arg.(*attempt); ok {
+		if a, ok := arg.(*scripts.Attempt); ok {
 			_, _ = a.MarshalBinary()
 		}
 	}
@@ -109,7 +111,7 @@ func TestGhostOfACancelledAcquire(t *testing.T) {
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the scripts are known now
 		for _, arrives := range []bool{false, true} {
 			var ghost []any
-			tap.on(acquireScript, func(cmd redis.Cmder, next func() error) error {
+			tap.on(scripts.Acquire, func(cmd redis.Cmder, next func() error) error {
 				written(cmd)
 				ghost = cmd.Args()
 				if arrives {
@@ -147,7 +149,7 @@ func TestGhostOfAReleasedAcquire(t *testing.T) {
 		m := l.Mutex(w.name)
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 		var ghost []any
-		tap.on(acquireScript, func(cmd redis.Cmder, next func() error) error {
+		tap.on(scripts.Acquire, func(cmd redis.Cmder, next func() error) error {
 			written(cmd) // once, and then again by the client
 			ghost = cmd.Args()
 			return next()
@@ -168,12 +170,12 @@ func TestGhostOfAReleasedAcquire(t *testing.T) {
 }
 
 // tapArgs returns the calls of a script that a tap has seen.
-func tapArgs(p *tap, script *script) [][]any {
+func tapArgs(p *tap, script *scripts.Script) [][]any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var calls [][]any
 	for _, args := range p.seen {
-		if len(args) > 1 && args[1] == script.hash {
+		if len(args) > 1 && args[1] == script.Hash {
 			calls = append(calls, args)
 		}
 	}
@@ -203,7 +205,7 @@ func TestReplayedScripts(t *testing.T) {
 			return next() // the second answer is the one that is heard
 		}
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
-		tap.on(acquireScript, twice)
+		tap.on(scripts.Acquire, twice)
 		outer := w.must(m.Lock(ctx))
 		inner := w.must(m.Lock(outer.Context()))
 		if inner.Token() != outer.Token() {
@@ -216,12 +218,12 @@ func TestReplayedScripts(t *testing.T) {
 			}
 		}
 		count("2")
-		acquires := tapArgs(tap, acquireScript)
+		acquires := tapArgs(tap, scripts.Acquire)
 		for _, args := range acquires[len(acquires)-2:] {
 			w.late(rdb, args)
 			count("2")
 		}
-		tap.on(releaseScript, twice)
+		tap.on(scripts.Release, twice)
 		w.ok(inner.Unlock(ctx))
 		count("1")
 		for _, args := range acquires[len(acquires)-2:] {
@@ -232,7 +234,7 @@ func TestReplayedScripts(t *testing.T) {
 		count("")
 		tap.on(nil, nil)
 		again := w.must(m.Lock(ctx))
-		for _, args := range tapArgs(tap, releaseScript) {
+		for _, args := range tapArgs(tap, scripts.Release) {
 			w.late(rdb, args)
 		}
 		if got := rdb.HGet(ctx, m.stateKey, again.holder()).Val(); got != "1" {
@@ -250,7 +252,7 @@ func TestReleaseTwiceAfterTheDeadline(t *testing.T) {
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the scripts are known now
-		tap.on(releaseScript, func(cmd redis.Cmder, next func() error) error {
+		tap.on(scripts.Release, func(cmd redis.Cmder, next func() error) error {
 			written(cmd)
 			w.ok(next())
 			return next()
@@ -274,7 +276,7 @@ func TestLateReleaseOfTheSameOwner(t *testing.T) {
 		m := l.Mutex(w.name)
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 		h := w.must(m.Lock(ctx))
-		for _, args := range tapArgs(tap, releaseScript) {
+		for _, args := range tapArgs(tap, scripts.Release) {
 			w.late(rdb, args)
 		}
 		if w.exists(rdb, m.stateKey) != 1 {
@@ -290,7 +292,7 @@ func TestUnconfirmedReleaseIsRepeated(t *testing.T) {
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
 		h := w.must(m.Lock(ctx))
-		tap.on(releaseScript, func(cmd redis.Cmder, _ func() error) error {
+		tap.on(scripts.Release, func(cmd redis.Cmder, _ func() error) error {
 			written(cmd)
 			cmd.SetErr(errLost)
 			return errLost
@@ -558,17 +560,17 @@ func TestLateRenewal(t *testing.T) {
 		h := w.must(m.Lock(ctx, Lease(5*time.Second)))
 		renew := func(of *Hold, lease, want int64) {
 			t.Helper()
-			call := append(renewScript.newCall(1, 4), m.stateKey, of.holder(), l.attempt().number, lease, of.Token())
-			if held, err := l.eval(ctx, renewScript, &attempt{}, call); held != want || err != nil {
+			call := scripts.Renew.NewCall(1, 4).With(m.stateKey, of.holder(), l.attempt().Number, lease, of.Token())
+			if held, err := l.server.Run(ctx, time.Now().Add(patience), nil, call, &scripts.Attempt{}); held != want || err != nil {
 				t.Errorf("renewal of token %d: %v (%v)", of.Token(), held, err)
 			}
 		}
-		renew(old, 2000, renewalGone)
-		renew(h, 2000, renewalDone)
+		renew(old, 2000, scripts.RenewalGone)
+		renew(h, 2000, scripts.RenewalDone)
 		if left := rdb.PTTL(ctx, m.stateKey).Val(); left < 3*time.Second {
 			t.Errorf("a renewal has brought the expiry nearer: %s", left)
 		}
-		renew(old, 3600_000, renewalGone)
+		renew(old, 3600_000, scripts.RenewalGone)
 		if left := rdb.PTTL(ctx, m.stateKey).Val(); left > 5*time.Second {
 			t.Errorf("a late renewal has extended the lock to %s", left)
 		}
@@ -639,44 +641,44 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		h := w.must(m.Lock(ctx))
 		before := rdb.HGetAll(ctx, m.stateKey).Val()
 		w.ok(rdb.PExpire(ctx, m.stateKey, 10*time.Second).Err())
-		run := func(s *script, keys []string, args ...any) any {
+		run := func(s *scripts.Script, keys []string, args ...any) any {
 			t.Helper()
-			answer, err := rdb.Eval(ctx, s.source.(string), keys, args...).Result()
+			answer, err := rdb.Eval(ctx, s.Source.(string), keys, args...).Result()
 			w.ok(err)
 			return answer
 		}
 		seq, err := strconv.Atoi(before["seq"])
 		w.ok(err)
-		if got := run(renewScript, []string{m.stateKey}, "P:else", seq+1, 60000, 0); got != int64(renewalGone) {
+		if got := run(scripts.Renew, []string{m.stateKey}, "P:else", seq+1, 60000, 0); got != int64(scripts.RenewalGone) {
 			t.Errorf("a stranger renews: %v", got)
 		}
-		if got := run(renewScript, []string{m.stateKey}, h.Owner()+":0", seq+1, 60000, 0); got != int64(renewalGone) {
+		if got := run(scripts.Renew, []string{m.stateKey}, h.Owner()+":0", seq+1, 60000, 0); got != int64(scripts.RenewalGone) {
 			t.Errorf("an old grant renews: %v", got)
 		}
-		if got := run(renewScript, []string{m.stateKey}, h.holder(), seq+1, 60000, 1); got != int64(renewalGone) {
+		if got := run(scripts.Renew, []string{m.stateKey}, h.holder(), seq+1, 60000, 1); got != int64(scripts.RenewalGone) {
 			t.Errorf("a lost grant renews what a late copy took: %v", got)
 		}
-		if got := run(renewScript, []string{m.stateKey}, h.holder(), seq-1, 60000, before["token"]); got != int64(renewalOutdated) {
+		if got := run(scripts.Renew, []string{m.stateKey}, h.holder(), seq-1, 60000, before["token"]); got != int64(scripts.RenewalOutdated) {
 			t.Errorf("an outdated renewal: %v", got)
 		}
 		acquire := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
-		if got := run(acquireScript, acquire, seq+1, 60000, h.Owner()+":0", queueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+		if got := run(scripts.Acquire, acquire, seq+1, 60000, h.Owner()+":0", scripts.QueueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(scripts.Gone), int64(0)}) {
 			t.Errorf("an old hold is re-entered: %v", got)
 		}
-		if got := run(acquireScript, acquire, seq+1, 60000, h.holder(), queueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+		if got := run(scripts.Acquire, acquire, seq+1, 60000, h.holder(), scripts.QueueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(scripts.Gone), int64(0)}) {
 			t.Errorf("a lost hold re-enters what a late copy took: %v", got)
 		}
-		if got := run(acquireScript, acquire, seq+1, 60000, "P:else", queueEnter, 0, 2, before["token"]); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+		if got := run(scripts.Acquire, acquire, seq+1, 60000, "P:else", scripts.QueueEnter, 0, 2, before["token"]); !reflect.DeepEqual(got, []any{int64(scripts.Gone), int64(0)}) {
 			t.Errorf("a stranger's hold is re-entered: %v", got)
 		}
 		handover := []string{m.bucket.Clock(), m.stateKey, m.queueKey}
-		if got := run(handoffScript, handover, "P", seq+1, 60000, "P:else", "P:next", 0, yieldNever); got != int64(handoffNotOurs) {
+		if got := run(scripts.Handoff, handover, "P", seq+1, 60000, "P:else", "P:next", 0, scripts.YieldNever); got != int64(scripts.HandoffNotOurs) {
 			t.Errorf("a stranger hands over: %v", got)
 		}
-		if got := run(handoffScript, handover, "P", seq, 60000, h.holder(), "P:next", 0, yieldNever); got != int64(handoffOutdated) {
+		if got := run(scripts.Handoff, handover, "P", seq, 60000, h.holder(), "P:next", 0, scripts.YieldNever); got != int64(scripts.HandoffOutdated) {
 			t.Errorf("an outdated handover: %v", got)
 		}
-		if got := run(tokenScript, []string{m.bucket.Clock(), m.stateKey}, "P", 0, "P:else", 1); got != int64(0) {
+		if got := run(scripts.Token, []string{m.bucket.Clock(), m.stateKey}, "P", 0, "P:else", 1); got != int64(0) {
 			t.Errorf("a stranger raises the token: %v", got)
 		}
 		if after := rdb.HGetAll(ctx, m.stateKey).Val(); !maps.Equal(before, after) {
@@ -703,8 +705,8 @@ func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 				w.ok(rdb.HSet(ctx, m.stateKey, state...).Err())
 			}
 			before := rdb.HGetAll(ctx, m.stateKey).Val()
-			answer, err := rdb.Eval(ctx, acquireScript.source.(string), []string{m.bucket.Clock(), tomb, m.stateKey, m.queueKey}, 1, 60000, "P:a", queueEnter).Slice()
-			if err != nil || answer[0] != int64(codeCancelled) {
+			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), []string{m.bucket.Clock(), tomb, m.stateKey, m.queueKey}, 1, 60000, "P:a", scripts.QueueEnter).Slice()
+			if err != nil || answer[0] != int64(scripts.Cancelled) {
 				t.Errorf("%s: %v (%v)", what, answer, err)
 			}
 			if after := rdb.HGetAll(ctx, m.stateKey).Val(); !maps.Equal(before, after) || w.exists(rdb, m.queueKey) != 0 {
@@ -718,7 +720,7 @@ func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 // A hesitant client is about to write a command when its caller gives up, and writes it all the same.
 type hesitant struct {
 	*tap
-	script *script
+	script *scripts.Script
 	ready  chan struct{} // it is about to
 	goes   chan struct{} // closed: now
 	wrote  chan error
@@ -726,7 +728,7 @@ type hesitant struct {
 
 func (h *hesitant) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if args := cmd.Args(); len(args) < 2 || args[1] != h.script.hash {
+		if args := cmd.Args(); len(args) < 2 || args[1] != h.script.Hash {
 			return next(ctx, cmd)
 		}
 		close(h.ready)
@@ -741,10 +743,10 @@ func (h *hesitant) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func TestAttemptIsGivenUpBeforeItIsSent(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
-		slow, h := w.client(), &hesitant{&tap{}, acquireScript, make(chan struct{}), make(chan struct{}), make(chan error, 1)}
+		slow, h := w.client(), &hesitant{&tap{}, scripts.Acquire, make(chan struct{}), make(chan struct{}), make(chan error, 1)}
 		slow.AddHook(h)
 		m := w.locksOn(slow).Mutex(w.name)
-		w.ok(rdb.ScriptLoad(w.ctx(), acquireScript.source.(string)).Err())
+		w.ok(rdb.ScriptLoad(w.ctx(), scripts.Acquire.Source.(string)).Err())
 		ctx, cancel := context.WithCancel(w.ctx())
 		failed := make(chan error, 1)
 		go func() {

@@ -5,12 +5,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
-)
-
-// The sides of a first-come lock, as its scripts know them.
-const (
-	sideWrite = "write"
-	sideRead  = "read"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A fifo is one side of a first-come lock. Each side has its own address, so that the registry keep them
@@ -31,7 +26,7 @@ func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 		opt(&o)
 	}
 	where, to := keys.BucketOf(o.group, name), keys.TailOf(o.group, name)
-	f := &fifo{side: sideWrite, wakeKey: where.Key(role, to)}
+	f := &fifo{side: scripts.Write, wakeKey: where.Key(role, to)}
 	for _, part := range []string{"", keys.Readers, keys.Counts, keys.Writing, keys.Reading, keys.Heartbeats, keys.Pulse} {
 		f.keys = append(f.keys, where.Key(role+part, to))
 	}
@@ -41,7 +36,7 @@ func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 	case KindWrite:
 		f.otherKey = where.Key(role+keys.Readers, to)
 	case KindRead:
-		f.side = sideRead
+		f.side = scripts.Read
 		f.otherKey, f.stateKey = f.stateKey, where.Key(role+keys.Readers, to)
 		f.queueKey = where.Key(role+keys.Reading, to)
 		f.order += "\x00r" // after the writing side of the same lock, and before every other lock
@@ -68,22 +63,22 @@ func (f *fifo) otherSideLocked(who *owner) any {
 	return ""
 }
 
-// keysOf returns the keys of a script. Where it needs no tombstone, the clock stands for it.
-func (f *fifo) keysOf(tombstone string) []string { return append([]string{tombstone}, f.keys...) }
-
-// newCall begins the call of a script about this side. The attempt to cancel is 0 for none.
-func (f *fifo) newCall(s *script, cancels int64, args int) scriptCall {
-	call := append(s.newCall(1+len(f.keys), 1+args), f.tombstone(cancels))
-	for _, key := range f.keys {
-		call = append(call, key)
-	}
-	return call
+// newCall begins the call of a script about this side. The attempt to cancel is 0 for none; the clock stands for its
+// tombstone then.
+func (f *fifo) newCall(s *scripts.Script, cancels int64, args int) scripts.Call {
+	return f.withKeys(s.NewCall(1+len(f.keys), 1+args), cancels)
 }
 
 // newMintingCall is newCall for a script that mints tokens.
-func (f *fifo) newMintingCall(s *script, cancels int64, args int) scriptCall {
-	call := append(f.newCall(s, cancels, args), f.bucket.Clock())
-	call[2] = len(f.keys) + 2
+func (f *fifo) newMintingCall(s *scripts.Script, cancels int64, args int) scripts.Call {
+	return f.withKeys(s.NewCall(2+len(f.keys), args), cancels).With(f.bucket.Clock())
+}
+
+func (f *fifo) withKeys(call scripts.Call, cancels int64) scripts.Call {
+	call = call.With(f.tombstone(cancels))
+	for _, key := range f.keys {
+		call = call.With(key)
+	}
 	return call
 }
 
@@ -96,33 +91,27 @@ type fifoKind struct {
 
 func (k fifoKind) name() Kind { return k.is }
 
-func (k fifoKind) renewal(g *grant, lease time.Duration) errand {
-	if k.side == sideWrite {
+func (k fifoKind) renewal(g *grant, lease time.Duration) scripts.Call {
+	if k.side == scripts.Write {
 		return renewing(g, lease)
 	}
-	call := append(fifoRenewScript.newCall(2, 4), k.stateKey, k.countsKey, g.lease.id, k.locks.numbers.Add(1),
+	return scripts.FifoRenew.NewCall(2, 4).With(k.stateKey, k.countsKey, g.lease.id, k.locks.numbers.Add(1),
 		lease.Milliseconds(), g.lease.first)
-	return errand{script: fifoRenewScript, call: call}
 }
 
-func (k fifoKind) raising(g *grant, n int64) errand {
-	call := k.newMintingCall(fifoTokenScript, 0, 6)
-	return errand{script: fifoTokenScript, call: append(call, k.locks.boxed, "0", k.side, g.lease.id, n, k.otherSideLocked(g.owner))}
+func (k fifoKind) raising(g *grant, n int64) scripts.Call {
+	return k.newMintingCall(scripts.FifoToken, 0, 6).With(k.locks.boxed, "0", k.side, g.lease.id, n, k.otherSideLocked(g.owner))
 }
 
-// settling has the ticket of a waiter that leaves as the place of the row.
-func (k fifoKind) settling(s *settlement) errand {
-	number, r := any(0), s.rows[0]
-	if s.attempt != nil {
-		number = s.attempt
-	}
+// settling has the ticket of a waiter that leaves as what the row does about the queue.
+func (k fifoKind) settling(s *settlement) scripts.Call {
+	r := s.rows[0]
 	leaves := r.queue
-	if leaves == queueStay {
+	if leaves == scripts.QueueStay {
 		leaves = ""
 	}
-	call := k.newCall(fifoReleaseScript, s.tombstone, 8)
-	return errand{script: fifoReleaseScript, call: append(call, k.locks.boxed, number, k.side, r.id, r.count,
-		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds())}
+	return k.newCall(scripts.FifoRelease, s.tombstone, 8).With(k.locks.boxed, s.number(), k.side, r.id, r.count,
+		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds())
 }
 
 func (k fifoKind) take(acq *acquisition, run []*part) error {

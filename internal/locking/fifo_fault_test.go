@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/scripts"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -33,7 +35,7 @@ func (w *world) counted(rdb *redis.Client, f *fifo, h *Hold) string {
 	s, err := f.Inspect(w.ctx())
 	w.ok(err)
 	for _, holder := range s.Holders {
-		if holder.Owner == h.Owner() && holder.Read == (f.side == sideRead) {
+		if holder.Owner == h.Owner() && holder.Read == (f.side == scripts.Read) {
 			return string(rune('0' + holder.Count))
 		}
 	}
@@ -48,7 +50,7 @@ func TestFifoGhostOfACancelledAcquire(t *testing.T) {
 		w.ok(w.must(f.Lock(ctx)).Unlock(ctx)) // the scripts are known now
 		for _, arrives := range []bool{false, true} {
 			var ghost []any
-			tap.on(fifoAcquireScript, func(cmd redis.Cmder, next func() error) error {
+			tap.on(scripts.FifoAcquire, func(cmd redis.Cmder, next func() error) error {
 				written(cmd)
 				ghost = cmd.Args()
 				if arrives {
@@ -78,7 +80,7 @@ func TestFifoGhostOfAReleasedAcquire(t *testing.T) {
 		l, tap := w.tapped()
 		f := of(l)
 		w.ok(w.must(f.Lock(ctx)).Unlock(ctx))
-		tap.on(fifoAcquireScript, func(cmd redis.Cmder, next func() error) error {
+		tap.on(scripts.FifoAcquire, func(cmd redis.Cmder, next func() error) error {
 			written(cmd) // once, and then again by the client
 			return next()
 		})
@@ -87,7 +89,7 @@ func TestFifoGhostOfAReleasedAcquire(t *testing.T) {
 		tap.on(nil, nil)
 		w.ok(inner.Unlock(ctx))
 		w.ok(h.Unlock(ctx))
-		copies := tapArgs(tap, fifoAcquireScript)
+		copies := tapArgs(tap, scripts.FifoAcquire)
 		for _, args := range copies[len(copies)-2:] {
 			w.late(rdb, args)
 			w.left(rdb, f)
@@ -106,7 +108,7 @@ func TestFifoReplayedScripts(t *testing.T) {
 			return next() // the second answer is the one that is heard
 		}
 		w.ok(w.must(f.Lock(ctx)).Unlock(ctx))
-		tap.on(fifoAcquireScript, twice)
+		tap.on(scripts.FifoAcquire, twice)
 		outer := w.must(f.Lock(ctx))
 		inner := w.must(f.Lock(outer.Context()))
 		count := func(want string) {
@@ -116,7 +118,7 @@ func TestFifoReplayedScripts(t *testing.T) {
 			}
 		}
 		count("2")
-		acquires := tapArgs(tap, fifoAcquireScript)
+		acquires := tapArgs(tap, scripts.FifoAcquire)
 		again := func(want string) {
 			t.Helper()
 			for _, args := range acquires[len(acquires)-2:] {
@@ -125,7 +127,7 @@ func TestFifoReplayedScripts(t *testing.T) {
 			}
 		}
 		again("2")
-		tap.on(fifoReleaseScript, twice)
+		tap.on(scripts.FifoRelease, twice)
 		w.ok(inner.Unlock(ctx))
 		count("1")
 		again("1")
@@ -133,7 +135,7 @@ func TestFifoReplayedScripts(t *testing.T) {
 		count("")
 		tap.on(nil, nil)
 		next := w.must(f.Lock(ctx)) // of the same owner: old releases must not free what it has locked since
-		for _, args := range tapArgs(tap, fifoReleaseScript) {
+		for _, args := range tapArgs(tap, scripts.FifoRelease) {
 			w.late(rdb, args)
 		}
 		count("1")
@@ -147,7 +149,7 @@ func TestFifoUnconfirmedReleaseIsRepeated(t *testing.T) {
 		l, tap := w.tapped()
 		f := of(l)
 		h := w.must(f.Lock(ctx))
-		tap.on(fifoReleaseScript, func(cmd redis.Cmder, _ func() error) error {
+		tap.on(scripts.FifoRelease, func(cmd redis.Cmder, _ func() error) error {
 			written(cmd)
 			cmd.SetErr(errLost)
 			return errLost
@@ -177,7 +179,7 @@ func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 		f = of(l)
 		lost := make(chan []any, 2)
 		var losing atomic.Bool
-		tap.on(fifoAcquireScript, func(cmd redis.Cmder, next func() error) error {
+		tap.on(scripts.FifoAcquire, func(cmd redis.Cmder, next func() error) error {
 			err := next()
 			if !losing.Load() {
 				return err
@@ -303,7 +305,7 @@ func TestFifoForceUnlock(t *testing.T) {
 		h := w.must(f.Lock(ctx))
 		inner := w.must(f.Lock(h.Context()))
 		waits := other
-		if f.side == sideRead {
+		if f.side == scripts.Read {
 			waits = other.locks.RWMutex(w.name).writer
 		}
 		order := w.line(rdb, []*fifo{waits}, func(_ int, next *Hold) {
@@ -391,7 +393,7 @@ func TestFifoTokenAbove(t *testing.T) {
 		f := of(w.locks())
 		h := w.must(f.Lock(ctx))
 		other := (*Hold)(nil)
-		if f.side == sideRead {
+		if f.side == scripts.Read {
 			other = w.must(of(w.locks()).Lock(ctx))
 		}
 		first := h.Token()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
 
 const (
@@ -20,31 +21,16 @@ const (
 	turnFor     = 2 * time.Millisecond
 )
 
-// Whether handoff.lua yields to other processes that wait. A process that does not listen must not queue, for
-// nobody could wake it, and it would be taken for dead.
-const (
-	yieldNever    = "n"
-	yieldAndLook  = "y"
-	yieldAndQueue = "q"
-)
-
-// What handoff.lua answers in place of a token.
-const (
-	handoffNotOurs  = 0
-	handoffYielded  = 1
-	handoffOutdated = 2
-)
-
 // A handoff is an unlock that gives the lock to the next in line of this process.
 type handoffCall struct {
 	lock    *lock
 	lease   *lease
 	start   time.Time
-	attempt *attempt
+	attempt *scripts.Attempt
 	to      any // a string: as whom the server will know the holder
 	next    *waiter
 	named   bool // it is the only one; else tokens are reserved for those after it
-	yield   any  // how, one of yieldNever ...
+	yield   any  // how, one of scripts.YieldNever ...
 }
 
 // handOff unlocks a hold by handing its lock off. It returns false where that cannot be done: the owner still
@@ -103,15 +89,15 @@ func (l *Locks) handOffLocked(a *lock, to *waiter, ls *lease, token int64, trust
 func (l *Locks) newHandoffLocked(a *lock, ls *lease, next *waiter, now time.Time) *handoffCall {
 	ho := &handoffCall{lock: a, lease: ls, start: now, attempt: l.attempt(), next: next}
 	if ho.named = len(l.states[a.stateKey].waiters) == 1; ho.named {
-		ho.to = keys.Holder(l.process, next.owner.id, ho.attempt.number)
+		ho.to = keys.Holder(l.process, next.owner.id, ho.attempt.Number)
 	} else {
-		ho.to = keys.SharedHolder(l.process, ho.attempt.number)
+		ho.to = keys.SharedHolder(l.process, ho.attempt.Number)
 	}
-	ho.yield = yieldNever
+	ho.yield = scripts.YieldNever
 	if ls.handoffs+1 >= turnScripts || now.Sub(ls.turnBegun) >= turnFor {
-		ho.yield = yieldAndLook
+		ho.yield = scripts.YieldAndLook
 		if l.subscription.listening() {
-			ho.yield = yieldAndQueue
+			ho.yield = scripts.YieldAndQueue
 		}
 	}
 	return ho
@@ -121,22 +107,22 @@ func (l *Locks) newHandoffLocked(a *lock, ls *lease, next *waiter, now time.Time
 func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handoffCall) error {
 	spare := 0
 	if !ho.named {
-		spare = reserve - 1
+		spare = scripts.Reserve - 1
 	}
-	call := append(handoffScript.newCall(3, 7), ho.lock.bucket.Clock(), ho.lock.stateKey, ho.lock.queueKey,
+	call := scripts.Handoff.NewCall(3, 7).With(ho.lock.bucket.Clock(), ho.lock.stateKey, ho.lock.queueKey,
 		l.boxed, ho.attempt, ho.lease.duration.Milliseconds(), ho.lease.id, ho.to, spare, ho.yield)
-	e := errand{script: handoffScript, call: call, eval: (*Locks).evalPatiently}
-	answer, err := l.roundTrip(ctx, until, nil, e, ho.attempt)
+	call.Patient = true
+	answer, err := l.server.Run(ctx, until, nil, call, ho.attempt)
 	if err == nil {
 		if text, ok := answer.(string); ok {
 			var token, more int64
-			if token, more, err = tokensOf(text); err == nil {
+			if token, more, err = scripts.ReadTokens(text); err == nil {
 				return l.handedOff(ho, token, more)
 			}
-		} else if code, ok := answer.(int64); ok && code >= handoffNotOurs && code <= handoffOutdated {
+		} else if code, ok := answer.(int64); ok && code >= scripts.HandoffNotOurs && code <= scripts.HandoffOutdated {
 			return l.notHandedOff(ho, code)
 		} else {
-			err = strange(answer)
+			err = scripts.Strange(answer)
 		}
 	}
 	// Whoever holds it now by the server's lock states, nobody does by ours.
@@ -157,7 +143,7 @@ func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
 	ls.raising, ls.raised, ls.unsure = 0, 0, false
 	ls.begun = ho.start
 	ls.handoffs++
-	if ho.yield != yieldNever { // others had their chance, and nobody was there
+	if ho.yield != scripts.YieldNever { // others had their chance, and nobody was there
 		ls.handoffs, ls.turnBegun = 0, ho.start
 	}
 	st := l.states[ho.lock.stateKey]
@@ -176,11 +162,11 @@ func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
 func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	resent := ho.attempt.sent.Load() > 1
-	if ho.yield == yieldAndQueue && (code == handoffYielded || resent) { // the first copy may have queued
+	resent := ho.attempt.Resent()
+	if ho.yield == scripts.YieldAndQueue && (code == scripts.HandoffYielded || resent) { // the first copy may have queued
 		l.keepPositionLocked(ho.lock)
 	}
-	if code == handoffYielded && ho.yield == yieldAndQueue {
+	if code == scripts.HandoffYielded && ho.yield == scripts.YieldAndQueue {
 		st := l.states[ho.lock.stateKey]
 		st.lease, st.handingOff = nil, false // nobody need look: we are in the queue
 		if st.wakePending {                  // or were, and have been reserved the lock before we heard of the queue
@@ -192,11 +178,11 @@ func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	trusted := time.Now().Before(ho.lease.begun.Add(trust(ho.lease.duration)))
 	l.endLeaseLocked(ho.lock, ho.lease)
 	switch {
-	case code == handoffYielded:
+	case code == scripts.HandoffYielded:
 		return nil
 	case resent && trusted:
 		return nil // the first copy has done it, and the lock has gone on since
-	case code == handoffOutdated:
+	case code == scripts.HandoffOutdated:
 		return fmt.Errorf("locking: hand over %q: outdated", ho.lock.name)
 	default:
 		return ErrLost
@@ -209,7 +195,7 @@ func (l *Locks) keepPositionLocked(a *lock) {
 		st.queued = true
 		return
 	}
-	l.cleaner.add(&settlement{locks: []*lock{a}, rows: []row{{queue: queueLeave}}})
+	l.cleaner.add(&settlement{locks: []*lock{a}, rows: []row{{queue: scripts.QueueLeave}}})
 }
 
 // disownLocked has the server told that none of these ids hold the lock, and ends the lease.
@@ -218,7 +204,7 @@ func (l *Locks) disownLocked(a *lock, ls *lease, ids ...any) {
 	for i, id := range ids {
 		if i == 0 || id != ids[0] {
 			s.locks = append(s.locks, a)
-			s.rows = append(s.rows, row{id: id, queue: queueStay})
+			s.rows = append(s.rows, row{id: id, queue: scripts.QueueStay})
 		}
 	}
 	l.addTombstones(s, []int64{ls.resent}, 2*ls.duration)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -74,10 +75,10 @@ func TestHandover(t *testing.T) {
 			}
 			w.ok(h.Unlock(w.ctx()))
 		}
-		if n := len(tapArgs(tap, acquireScript)); n != 1 {
+		if n := len(tapArgs(tap, scripts.Acquire)); n != 1 {
 			t.Errorf("%d acquisitions at the server", n)
 		}
-		if n := len(tapArgs(tap, releaseScript)); n != 1 {
+		if n := len(tapArgs(tap, scripts.Release)); n != 1 {
 			t.Errorf("%d releases at the server", n)
 		}
 	})
@@ -93,10 +94,10 @@ func TestReservedTokensAreBooked(t *testing.T) {
 		hand := func() (token, spare int64) {
 			t.Helper()
 			attempt++
-			text, err := rdb.Eval(w.ctx(), handoffScript.source.(string), []string{clock, m.stateKey, m.queueKey},
-				"P", attempt+1, 60000, fmt.Sprint("P:", attempt-1), fmt.Sprint("P:", attempt), reserve-1, yieldNever).Text()
+			text, err := rdb.Eval(w.ctx(), scripts.Handoff.Source.(string), []string{clock, m.stateKey, m.queueKey},
+				"P", attempt+1, 60000, fmt.Sprint("P:", attempt-1), fmt.Sprint("P:", attempt), scripts.Reserve-1, scripts.YieldNever).Text()
 			w.ok(err)
-			token, spare, err = tokensOf(text)
+			token, spare, err = scripts.ReadTokens(text)
 			w.ok(err)
 			if token <= last {
 				t.Errorf("token %d after %d", token, last)
@@ -114,8 +115,8 @@ func TestReservedTokensAreBooked(t *testing.T) {
 		if _, spare := hand(); spare != 0 {
 			t.Errorf("%d tokens are taken from a time that the server may have forgotten", spare)
 		}
-		w.soon("time passes", func() bool { return rdb.Time(w.ctx()).Val().UnixMicro() > last+2*reserve })
-		if _, spare := hand(); spare != reserve-1 {
+		w.soon("time passes", func() bool { return rdb.Time(w.ctx()).Val().UnixMicro() > last+2*scripts.Reserve })
+		if _, spare := hand(); spare != scripts.Reserve-1 {
 			t.Errorf("%d tokens are reserved", spare)
 		}
 		for ahead := range int64(60) { // the last one was just now
@@ -211,13 +212,13 @@ func TestHandoverYieldsToTheFirst(t *testing.T) {
 		m := w.locks().Mutex(w.name)
 		clock := m.bucket.Clock()
 		for _, step := range []struct {
-			script *script
+			script *scripts.Script
 			keys   []string
 			args   []any
 			queue  string
 		}{
-			{handoffScript, []string{clock, m.stateKey, m.queueKey}, []any{"P", 2, 60000, "P:a", "P:b", 0, yieldAndQueue}, "[R P]"},
-			{forceScript, []string{m.stateKey, m.queueKey}, nil, "[R]"},
+			{scripts.Handoff, []string{clock, m.stateKey, m.queueKey}, []any{"P", 2, 60000, "P:a", "P:b", 0, scripts.YieldAndQueue}, "[R P]"},
+			{scripts.Force, []string{m.stateKey, m.queueKey}, nil, "[R]"},
 		} {
 			first := "Q" + w.name // somebody listens to its channel
 			sub := rdb.Subscribe(ctx, keys.WakeChannel(first))
@@ -227,7 +228,7 @@ func TestHandoverYieldsToTheFirst(t *testing.T) {
 			w.ok(rdb.HSet(ctx, m.stateKey, "P:a", 1, "seq", 1, "token", 1).Err())
 			w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: 1, Member: first}, redis.Z{Score: 2, Member: "R"}).Err())
 			tx := rdb.TxPipeline() // a reservation does not last for long
-			tx.Eval(ctx, step.script.source.(string), step.keys, step.args...)
+			tx.Eval(ctx, step.script.Source.(string), step.keys, step.args...)
 			state, ttl, queue := tx.HGetAll(ctx, m.stateKey), tx.PTTL(ctx, m.stateKey), tx.ZRange(ctx, m.queueKey, 0, -1)
 			_, err = tx.Exec(ctx)
 			w.ok(err)
@@ -277,11 +278,11 @@ func TestHandoverAfterALongHold(t *testing.T) {
 		heirs := w.lineUp(m, 3)
 		w.ok(first.Unlock(ctx))
 		h := w.must(<-heirs[0].hold, <-heirs[0].err)
-		before := len(tapArgs(tap, handoffScript))
+		before := len(tapArgs(tap, scripts.Handoff))
 		w.soon("it has held it for long", func() bool { return time.Since(h.grant.lease.begun) > localFor })
 		w.ok(h.Unlock(ctx))
 		next := w.must(<-heirs[1].hold, <-heirs[1].err)
-		if n := len(tapArgs(tap, handoffScript)) - before; n != 1 {
+		if n := len(tapArgs(tap, scripts.Handoff)) - before; n != 1 {
 			t.Errorf("handed over by %d scripts", n)
 		}
 		w.ok(next.Unlock(ctx))
@@ -431,12 +432,12 @@ func TestHandoverWithoutAnAnswer(t *testing.T) {
 				rdb, ctx := w.client(), w.ctx()
 				l, tap := w.tapped()
 				m := l.Mutex(w.name)
-				w.ok(rdb.ScriptLoad(ctx, handoffScript.source.(string)).Err())
+				w.ok(rdb.ScriptLoad(ctx, scripts.Handoff.Source.(string)).Err())
 				first := w.must(m.Lock(ctx))
 				heirs := w.lineUp(m, waiting)
 				var copyOf []any
 				var once sync.Once
-				tap.on(handoffScript, func(cmd redis.Cmder, next func() error) error {
+				tap.on(scripts.Handoff, func(cmd redis.Cmder, next func() error) error {
 					lost := false
 					once.Do(func() {
 						lost = true
@@ -487,10 +488,10 @@ func TestHandoverTwice(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
-		w.ok(rdb.ScriptLoad(ctx, handoffScript.source.(string)).Err())
+		w.ok(rdb.ScriptLoad(ctx, scripts.Handoff.Source.(string)).Err())
 		first := w.must(m.Lock(ctx))
 		heirs := w.lineUp(m, 2)
-		tap.on(handoffScript, func(cmd redis.Cmder, next func() error) error {
+		tap.on(scripts.Handoff, func(cmd redis.Cmder, next func() error) error {
 			written(cmd)
 			w.ok(next())
 			return next()
@@ -526,7 +527,7 @@ func TestHeirLeavesMeanwhile(t *testing.T) {
 			left <- err
 		}()
 		w.soon("it waits", func() bool { return inLine(m) == 1 })
-		tap.on(handoffScript, func(_ redis.Cmder, next func() error) error {
+		tap.on(scripts.Handoff, func(_ redis.Cmder, next func() error) error {
 			leave()
 			if err := <-left; !errors.Is(err, context.Canceled) {
 				t.Errorf("who leaves gets %v", err)
@@ -556,7 +557,7 @@ func TestHeirIsNotTakenForAnother(t *testing.T) {
 		}()
 		w.soon("it waits", func() bool { return inLine(m) == 1 })
 		var heirs []heir
-		tap.on(handoffScript, func(_ redis.Cmder, next func() error) error {
+		tap.on(scripts.Handoff, func(_ redis.Cmder, next func() error) error {
 			leave()
 			if err := <-left; !errors.Is(err, context.Canceled) {
 				t.Errorf("who leaves gets %v", err)
@@ -605,7 +606,7 @@ func TestAPromiseThatOvertakesTheYield(t *testing.T) {
 
 	l.woken(m.stateKey)
 	head.woken = false // it has looked, and may not ask while the lock is handed off
-	w.ok(l.notHandedOff(&handoffCall{lock: &m.lock, lease: yielding, attempt: l.attempt(), yield: yieldAndQueue}, handoffYielded))
+	w.ok(l.notHandedOff(&handoffCall{lock: &m.lock, lease: yielding, attempt: l.attempt(), yield: scripts.YieldAndQueue}, scripts.HandoffYielded))
 	if !head.woken {
 		t.Error("nobody looks, and the lock is free")
 	}

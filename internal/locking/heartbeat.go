@@ -1,10 +1,14 @@
 package locking
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
 )
 
 const (
@@ -62,9 +66,9 @@ func (hb *heartbeat) run() {
 // beat does it once. It tells whether anybody waits, and when to do it again.
 func (hb *heartbeat) beat() (waiting bool, next time.Duration) {
 	next = pollInterval
-	errands := hb.calls()
+	calls := hb.calls()
 	var mu sync.Mutex
-	together(byNode(hb.locks, errands, errand.key), func(mine []errand) {
+	server.EachNode(hb.locks.server, calls, scripts.Call.Key, func(mine []scripts.Call) {
 		for some := range slices.Chunk(mine, batch) {
 			again, heard := hb.beatSome(some)
 			mu.Lock()
@@ -75,48 +79,45 @@ func (hb *heartbeat) beat() (waiting bool, next time.Duration) {
 			}
 		}
 	})
-	return len(errands) > 0, next
+	return len(calls) > 0, next
 }
 
 // script calls returns what the server must be told of: of each lock who waits for it, some at a time.
-func (hb *heartbeat) calls() []errand {
+func (hb *heartbeat) calls() []scripts.Call {
 	hb.locks.mu.Lock()
 	defer hb.locks.mu.Unlock()
-	calls := make(map[string]scriptCall)
-	var errands []errand
+	open := make(map[string]scripts.Call)
+	var calls []scripts.Call
 	for _, t := range hb.locks.tickets.all {
 		if !t.queued {
 			continue
 		}
 		key := t.fifo.wakeKey
-		call := calls[key]
-		if call == nil {
-			call = append(t.fifo.newCall(fifoHeartbeatScript, 0, batch), hb.locks.boxed)
+		call, ok := open[key]
+		if !ok {
+			call = t.fifo.newCall(scripts.FifoHeartbeat, 0, batch).With(hb.locks.boxed)
 		}
-		call = append(call, t.number)
-		if calls[key] = call; len(call) == cap(call) {
-			errands = append(errands, errand{script: fifoHeartbeatScript, call: call})
-			delete(calls, key)
+		call = call.With(t.number)
+		if open[key] = call; len(call.Command) == cap(call.Command) {
+			calls = append(calls, call)
+			delete(open, key)
 		}
 	}
-	for _, call := range calls {
-		errands = append(errands, errand{script: fifoHeartbeatScript, call: call})
-	}
-	return errands
+	return slices.AppendSeq(calls, maps.Values(open))
 }
 
 // beatSome brings heartbeats to the server, and lets those look again for whom it makes sense. It returns when
 // to beat again at the latest: soon, when the server did not answer or somebody has been woken; and whether it answered
 // at all.
-func (hb *heartbeat) beatSome(errands []errand) (next time.Duration, heard bool) {
+func (hb *heartbeat) beatSome(calls []scripts.Call) (next time.Duration, heard bool) {
 	l := hb.locks
 	next, soon := pollInterval, pollInterval/10
-	answers := l.pipeline(time.Now().Add(heartbeatBound), errands)
+	answers := l.server.RunAll(time.Now().Add(heartbeatBound), calls)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, answer := range answers {
 		look, err := answer.StringSlice()
-		heard = heard || isAnswer(err)
+		heard = heard || server.IsAnswer(err)
 		if err != nil || len(look) == 0 {
 			next = min(next, soon)
 			continue

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/scripts"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -88,7 +90,7 @@ func TestRenewalWhileTheTokenRises(t *testing.T) {
 		h := w.must(l.Mutex(w.name).Lock(ctx))
 		_, err := h.TokenAbove(ctx, h.Token()) // the scripts are known now
 		w.ok(err)
-		tap.on(tokenScript, func(_ redis.Cmder, next func() error) error {
+		tap.on(scripts.Token, func(_ redis.Cmder, next func() error) error {
 			err := next()
 			if !l.renew(l.due(), time.Second) {
 				t.Error("the hold is not renewed meanwhile")

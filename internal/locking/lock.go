@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A lock is the address of one lock, of any kind.
@@ -31,30 +32,13 @@ type kind interface {
 	take(acq *acquisition, run []*part) error
 
 	// renewal puts the expiry of a grant off.
-	renewal(g *grant, lease time.Duration) errand
+	renewal(g *grant, lease time.Duration) scripts.Call
 
 	// settling tells the server what a settlement says.
-	settling(s *settlement) errand
+	settling(s *settlement) scripts.Call
 
 	// raising asks for a token above n.
-	raising(g *grant, n int64) errand
-}
-
-// An script call is one run of a script.
-type errand struct {
-	script *script
-	call   scriptCall
-	eval   func(*Locks, context.Context, *script, *attempt, scriptCall) (any, error) // nil: Locks.eval
-}
-
-// key is the first key, which says where the script must run.
-func (e errand) key() string { return e.call[firstKey].(string) }
-
-func (e *errand) run(ctx context.Context, l *Locks, try *attempt) (any, error) {
-	if e.eval != nil {
-		return e.eval(l, ctx, e.script, try, e.call)
-	}
-	return l.eval(ctx, e.script, try, e.call)
+	raising(g *grant, n int64) scripts.Call
 }
 
 func (l *Locks) lockAt(k kind, where keys.Bucket, to keys.Tail, stateRole, queueRole string) lock {

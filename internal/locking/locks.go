@@ -1,12 +1,14 @@
 package locking
 
 import (
+	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -14,29 +16,24 @@ import (
 // Locks is one process's way to the locks on one Redis: its identity, its watchdog, its subscription and
 // its lock states. Make one per server and process, and share it. It is safe for concurrent use.
 type Locks struct {
-	rdb      redis.UniversalClient
-	inPlace  bool          // the client keeps deadlines: commands need no goroutine of their own
+	server   *server.Server
 	boxed    any           // process, as scripts take it
 	leaseArg any           // lease in milliseconds, as scripts take it
 	process  string        // names this process in the states, queues and channels
 	lease    time.Duration // of holds that the watchdog renews
 	observer Observer
 	address  string       // of the server, for an order of locks that everybody shares
-	counts   bool         // PUBLISH tells of everybody who listens
 	numbers  atomic.Int64 // the last attempt
 	releases atomic.Int64 // how many are under way
-
-	replicas replicas // that confirm what is acquired
 
 	cleaner      *cleaner
 	subscription *subscription
 	heartbeat    *heartbeat
 
-	closing    chan struct{}  // closed: waiting ends
-	stop       chan struct{}  // closed: the loops end
-	calls      sync.WaitGroup // of Lock, TryLock and Unlock
-	loops      sync.WaitGroup // the watchdog, the cleaner, the subscription
-	roundTrips sync.WaitGroup // commands under way
+	closing chan struct{}  // closed: waiting ends
+	stop    chan struct{}  // closed: the loops end
+	calls   sync.WaitGroup // of Lock, TryLock and Unlock
+	loops   sync.WaitGroup // the watchdog, the cleaner, the subscription
 
 	mu      sync.Mutex
 	closed  bool
@@ -54,17 +51,16 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		return nil, fmt.Errorf("%w: no client", ErrInvalid)
 	}
 	l := &Locks{
-		rdb:      rdb,
+		server:   server.New(rdb),
 		process:  newID(),
 		lease:    defaultWatchdogLease,
 		observer: nobody{},
-		address:  address(rdb),
 		closing:  make(chan struct{}),
 		stop:     make(chan struct{}),
 		states:   make(map[string]*lockState),
 	}
 	l.boxed = l.process
-	l.inPlace, l.counts = keepsDeadlines(rdb), countsListeners(rdb)
+	l.address = l.server.Address()
 	l.cleaner = newCleaner(l)
 	l.tickets = newTickets()
 	l.heartbeat = newHeartbeat(l)
@@ -96,7 +92,7 @@ func (l *Locks) Close() error {
 		close(l.stop)
 	}
 	l.loops.Wait()
-	l.roundTrips.Wait()
+	l.server.Wait()
 	return nil
 }
 
@@ -113,19 +109,19 @@ func (l *Locks) enter() error {
 
 // attempt returns a new attempt. For each owner they are made by whoever has its turn, so a later one
 // is told by its number.
-func (l *Locks) attempt() *attempt { return &attempt{number: l.numbers.Add(1)} }
+func (l *Locks) attempt() *scripts.Attempt { return &scripts.Attempt{Number: l.numbers.Add(1)} }
 
-// address names the server of a client: a cluster by the addresses that the client begins with, so everybody
-// should name the same. Clients that are told by Sentinel where the server is do not show which one they mean.
-func address(rdb redis.UniversalClient) string {
-	switch rdb := rdb.(type) {
-	case *redis.Client:
-		return fmt.Sprintf("%s/%d", rdb.Options().Addr, rdb.Options().DB)
-	case *redis.ClusterClient:
-		seeds := slices.Clone(rdb.Options().Addrs)
-		slices.Sort(seeds)
-		return strings.Join(seeds, ",")
-	default:
-		return ""
+// CheckServer asks the server, or each master of a cluster, whether it may throw locks away when its memory is
+// full, and returns ErrEviction if so. Locks have expiries, so every policy but noeviction can take them. Nobody
+// calls it by itself; a start is a good time. Any other error says that it could not be told: miniredis and
+// some services do not show their policy.
+func (l *Locks) CheckServer(ctx context.Context) error {
+	if err := l.enter(); err != nil {
+		return err
 	}
+	defer l.calls.Done()
+	if err := l.server.CheckMemory(ctx, time.Now().Add(releaseBound), l.closing); err != nil {
+		return fmt.Errorf("locking: check the server: %w", err)
+	}
+	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/scripts"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -62,7 +64,7 @@ func TestMultiLock(t *testing.T) {
 			}
 		}
 		// The first round may have sent each script twice, by its hash and by its text.
-		if n, m := len(tapArgs(tap, acquireScript)), len(tapArgs(tap, releaseScript)); n != 2 || m != 2 {
+		if n, m := len(tapArgs(tap, scripts.Acquire)), len(tapArgs(tap, scripts.Release)); n != 2 || m != 2 {
 			t.Errorf("%d acquisitions and %d releases for 2 cycles", n, m)
 		}
 	})
@@ -102,7 +104,7 @@ func TestMultiLockRollsBackOnErrors(t *testing.T) {
 		l, tap := w.tapped()
 		parts := []Locker{l.Mutex(w.name + "a"), l.Mutex(w.name + "b"), l.Mutex(w.name + "c")}
 		n := 0
-		tap.on(acquireScript, func(cmd redis.Cmder, next func() error) error {
+		tap.on(scripts.Acquire, func(cmd redis.Cmder, next func() error) error {
 			if n++; n < 3 {
 				return next()
 			}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A Locker is a lock of any kind, or several as one.
@@ -67,53 +68,48 @@ func (mutexKind) name() Kind { return KindMutex }
 
 func (mutexKind) take(acq *acquisition, run []*part) error { return run[0].lock.locks.take(acq, run) }
 
-func (mutexKind) renewal(g *grant, lease time.Duration) errand {
-	return renewing(g, lease)
-}
+func (mutexKind) renewal(g *grant, lease time.Duration) scripts.Call { return renewing(g, lease) }
 
 // renewing puts off the expiry of a state that has one holder. It names no other key, for while a slot moves a key that
 // does not exist has the script refused.
-func renewing(g *grant, lease time.Duration) errand {
-	call := append(renewScript.newCall(1, 4), g.lock.stateKey, g.lease.id, g.lock.locks.numbers.Add(1), lease.Milliseconds(), g.lease.first)
-	return errand{script: renewScript, call: call}
+func renewing(g *grant, lease time.Duration) scripts.Call {
+	return scripts.Renew.NewCall(1, 4).With(g.lock.stateKey, g.lease.id, g.lock.locks.numbers.Add(1), lease.Milliseconds(), g.lease.first)
 }
 
-func (mutexKind) raising(g *grant, n int64) errand {
-	return errand{script: tokenScript, call: append(tokenScript.newCall(2, 4), g.lock.bucket.Clock(), g.lock.stateKey, g.lock.locks.boxed, "0", g.lease.id, n)}
+func (mutexKind) raising(g *grant, n int64) scripts.Call {
+	return scripts.Token.NewCall(2, 4).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lock.locks.boxed, "0", g.lease.id, n)
 }
 
 // leveling asks for a token that is not below one of another server.
-func leveling(g *grant, token int64) errand {
-	return errand{script: levelScript, call: append(levelScript.newCall(2, 2), g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, token)}
+func leveling(g *grant, token int64) scripts.Call {
+	return scripts.Level.NewCall(2, 2).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, token)
 }
 
-func (mutexKind) settling(s *settlement) errand {
-	keys := 2 * len(s.locks)
+func (mutexKind) settling(s *settlement) scripts.Call {
+	count := 2 * len(s.locks)
 	if s.tombstone != 0 {
-		keys++
+		count++
 	}
-	call := releaseScript.newCall(keys, 2+4*len(s.locks))
+	call := scripts.Release.NewCall(count, 2+4*len(s.locks))
 	for _, a := range s.locks {
-		call = append(call, a.args[1:]...)
+		call = call.With(a.args[1:]...)
 	}
 	if s.tombstone != 0 {
-		call = append(call, s.locks[0].tombstone(s.tombstone))
+		call = call.With(s.locks[0].tombstone(s.tombstone))
 	}
-	number := any(0)
-	if s.attempt != nil {
-		number = s.attempt
-	}
-	call = append(call, number)
+	call = call.With(s.number())
 	for _, r := range s.rows {
 		if r.id == nil { // nobody's: the queue is what it is about
 			r.id = s.locks[0].locks.process + ":"
 		}
-		call = append(call, r.id, r.count, r.longest.Milliseconds(), r.queue)
+		call = call.With(r.id)
+		if len(s.rows) == 1 && r.count == 0 && r.queue == scripts.QueueStay && s.tombstone == 0 {
+			return call // the script takes the rest for granted
+		}
+		call = call.With(r.count, r.longest.Milliseconds(), r.queue)
 	}
 	if s.tombstone != 0 {
-		call = append(call, s.tombstoneFor.Milliseconds())
-	} else if r := s.rows[0]; len(s.rows) == 1 && r.count == 0 && r.queue == queueStay {
-		call = call[:len(call)-3] // what the script takes for granted
+		call = call.With(s.tombstoneFor.Milliseconds())
 	}
-	return errand{script: releaseScript, call: call}
+	return call
 }

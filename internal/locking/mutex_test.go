@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -350,10 +351,10 @@ func TestGrantThatComesTooLate(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
 		l, tap := w.tapped()
-		for script, one := range map[*script]interface {
+		for script, one := range map[*scripts.Script]interface {
 			Locker
 			single
-		}{acquireScript: l.Mutex(w.name), fifoAcquireScript: l.FairMutex(w.name)} {
+		}{scripts.Acquire: l.Mutex(w.name), scripts.FifoAcquire: l.FairMutex(w.name)} {
 			w.ok(w.must(one.Lock(w.ctx())).Unlock(w.ctx())) // the script is known now
 			ctx, cancel := context.WithCancel(w.ctx())
 			var mu sync.Mutex
@@ -390,10 +391,10 @@ func TestAnswerThatComesTooLate(t *testing.T) {
 		rdbSlow, tap := w.client(func(o *redis.Options) { o.ContextTimeoutEnabled = true }), &tap{}
 		rdbSlow.AddHook(tap)
 		l := w.locksOn(rdbSlow)
-		for script, one := range map[*script]interface {
+		for script, one := range map[*scripts.Script]interface {
 			Locker
 			single
-		}{acquireScript: l.Mutex(w.name), fifoAcquireScript: l.FairMutex(w.name)} {
+		}{scripts.Acquire: l.Mutex(w.name), scripts.FifoAcquire: l.FairMutex(w.name)} {
 			w.ok(w.must(one.Lock(ctx)).Unlock(ctx)) // the script is known now
 			tap.on(script, func(_ redis.Cmder, next func() error) error {
 				err := next()
@@ -565,7 +566,7 @@ func TestPromiseIsKept(t *testing.T) {
 		w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: 1, Member: "P"}).Err())
 		keys := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
 		for i, process := range []string{"Q", "P"} {
-			answer, err := rdb.Eval(ctx, acquireScript.source.(string), keys, i+1, 60000, process+":a", queueMayBeIn, 0).Result()
+			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), keys, i+1, 60000, process+":a", scripts.QueueMayBeIn, 0).Result()
 			w.ok(err)
 			if _, granted := answer.(string); granted != (process == "P") {
 				t.Errorf("%s is answered %v", process, answer)
@@ -584,7 +585,7 @@ func TestPromiseToAnotherIsNotDeclined(t *testing.T) {
 		m := w.locks().Mutex(w.name)
 		for process, left := range map[string]int64{"Q": 1, "P": 0} {
 			w.ok(rdb.HSet(ctx, m.stateKey, "claim", "P").Err())
-			w.ok(rdb.Eval(ctx, releaseScript.source.(string), []string{m.stateKey, m.queueKey}, 0, process+":", 0, 0, queueDecline).Err())
+			w.ok(rdb.Eval(ctx, scripts.Release.Source.(string), []string{m.stateKey, m.queueKey}, 0, process+":", 0, 0, scripts.QueueDecline).Err())
 			if w.exists(rdb, m.stateKey) != left {
 				t.Errorf("%s has declined it: %t", process, left == 1)
 			}
@@ -602,7 +603,7 @@ func TestQueueKeepsItsOrder(t *testing.T) {
 		w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: ahead, Member: "P"}).Err())
 		keys := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
 		for i, process := range []string{"Q", "R", "Q"} {
-			w.ok(rdb.Eval(ctx, acquireScript.source.(string), keys, i+1, 60000, process+":a", queueEnter).Err())
+			w.ok(rdb.Eval(ctx, scripts.Acquire.Source.(string), keys, i+1, 60000, process+":a", scripts.QueueEnter).Err())
 		}
 		if order := rdb.ZRange(ctx, m.queueKey, 0, -1).Val(); !slices.Equal(order, []string{"P", "Q", "R"}) {
 			t.Errorf("the queue is %v", order)
@@ -687,7 +688,7 @@ func TestEveryKeyExpires(t *testing.T) {
 	ahead, err := h.TokenAbove(ctx, time.Now().Add(time.Hour).UnixMicro())
 	w.ok(err)
 	all()
-	w.ok(rdb.Eval(ctx, levelScript.source.(string), []string{m.bucket.Clock(), m.stateKey}, h.holder(), ahead+1).Err())
+	w.ok(rdb.Eval(ctx, scripts.Level.Source.(string), []string{m.bucket.Clock(), m.stateKey}, h.holder(), ahead+1).Err())
 	all()
 	w.ok(h.Unlock(ctx))
 	all()

@@ -29,6 +29,24 @@ func WatchdogLease(d time.Duration) Option {
 	}
 }
 
+// WaitReplicas makes an acquisition count only when that many replicas have confirmed it within a timeout, so
+// that the lock lives on when one of them takes the server's place. If fewer do, it is cancelled and the error
+// is ErrNotReplicated. Every acquisition by a script waits for it, also in vain: it costs a round trip from the
+// server to its replicas. Re-entries, renewals, releases and what is handed off inside a process do not
+// wait: the replicas know already whose lock it is, though perhaps a shorter lease.
+//
+// It makes a loss rarer and not impossible: nothing forces a failover to choose a replica that has confirmed.
+// It needs a client of one server, of Sentinel or of a Cluster, for WAIT tells of its own connection only; and
+// the timeout must be shorter than the client's ReadTimeout. On miniredis nothing is ever confirmed.
+func WaitReplicas(count int, timeout time.Duration) Option {
+	return func(l *Locks) error {
+		if err := l.server.WaitReplicas(count, timeout); err != nil {
+			return fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		return nil
+	}
+}
+
 // A MutexOption configures a lock.
 type MutexOption func(*mutexOptions)
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"inventory/internal/locking/internal/scripts"
 )
 
 // redOwners is what an owner does with RedLocks.
@@ -253,7 +255,7 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	}
 	parts := r.whole.parts
 	replies := askAll(locksOf(parts), r.red.quorum(), releaseBound, func(i int, _ <-chan struct{}) (int64, error) {
-		return parts[i].raise(ctx, func() errand { return parts[i].lock.kind.raising(parts[i].grant, n) })
+		return parts[i].raise(ctx, func() scripts.Call { return parts[i].lock.kind.raising(parts[i].grant, n) })
 	}, nil)
 	var raised []*Hold
 	token := n

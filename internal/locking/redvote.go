@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"inventory/internal/locking/internal/scripts"
 )
 
 // straggle is how long a node is waited for, at least, when the result no longer depends on it: each node more
@@ -229,7 +231,7 @@ func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, tok
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		return parts[i].raise(ctx, func() errand { return leveling(parts[i].grant, token) })
+		return parts[i].raise(ctx, func() scripts.Call { return leveling(parts[i].grant, token) })
 	}, nil)
 	for i, reply := range replies {
 		if reply.err == nil {

@@ -3,6 +3,8 @@ package locking
 import (
 	"slices"
 	"time"
+
+	"inventory/internal/locking/internal/scripts"
 )
 
 // The registry say what this process holds, and who waits in it for what. They are kept under Locks.mu.
@@ -117,7 +119,7 @@ func (g *grant) longestLocked() time.Duration {
 
 // rowLocked is what a release tells the server of the grant from now on.
 func (g *grant) rowLocked() row {
-	r := row{id: g.lease.id, count: g.countLocked(), longest: g.longestLocked(), queue: queueStay}
+	r := row{id: g.lease.id, count: g.countLocked(), longest: g.longestLocked(), queue: scripts.QueueStay}
 	g.told = r.count
 	g.lease.shortened = g.lease.shortened || r.longest < g.lease.duration
 	return r

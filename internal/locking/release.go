@@ -5,23 +5,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-)
+	"inventory/internal/locking/internal/scripts"
 
-// How a release stands to the queue, as release.lua knows it.
-const (
-	queueStay    = "n" // leave it alone
-	queueDecline = "c" // give up what was reserved to us
-	queueLeave   = "l" // the same, and leave the queue
+	"github.com/redis/go-redis/v9"
 )
 
 // A settlement tells the server how often holders have some locks of one place and kind.
 type settlement struct {
 	locks        []*lock
-	rows         []row    // for each lock
-	grants       []*grant // that the rows are about, where they are about some
-	attempt      *attempt // nil where no count is settled
-	tombstone    int64    // the attempt to cancel
+	rows         []row            // for each lock
+	grants       []*grant         // that the rows are about, where they are about some
+	attempt      *scripts.Attempt // nil where no count is settled
+	tombstone    int64            // the attempt to cancel
 	tombstoneFor time.Duration
 
 	until time.Time     // the cleaner repeats it until then; zero: it tries once
@@ -40,6 +35,14 @@ type row struct {
 	count   int
 	longest time.Duration
 	queue   string
+}
+
+// number is the attempt as scripts take it: 0 where no count is settled.
+func (s *settlement) number() any {
+	if s.attempt == nil {
+		return 0
+	}
+	return s.attempt
 }
 
 // unlock is release for a caller that Close does not know of yet.
@@ -76,7 +79,7 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 		return failed("release", holds[0].lock.name, err)
 	}
 	for i, result := range results {
-		if result == releasedNotOurs && l.refused(s, i, holds) {
+		if result == scripts.ReleasedNotOurs && l.refused(s, i, holds) {
 			lost = true
 		}
 	}
@@ -85,6 +88,10 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	}
 	return nil
 }
+
+// releaseBound is how long a release may keep its caller. What has not been confirmed by then is
+// repeated in the background.
+const releaseBound = 3 * time.Second
 
 // fewReleases is up to how many releases have a round trip each. Of more, the cleaner brings many in one: thousands would
 // wait for a connection for longer than a release may take.
@@ -96,12 +103,12 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]
 	if l.releases.Add(1) > fewReleases {
 		return l.deliverWithOthers(until, s)
 	}
-	errand := s.locks[0].kind.settling(s)
-	errand.eval = (*Locks).evalPatiently
-	answer, err := l.roundTrip(ctx, until, nil, errand, s.attempt)
+	call := s.locks[0].kind.settling(s)
+	call.Patient = true
+	answer, err := l.server.Run(ctx, until, nil, call, s.attempt)
 	if err == nil {
 		var results []int64
-		if results, err = integers(answer, len(s.locks)); err == nil {
+		if results, err = scripts.ReadIntegers(answer, len(s.locks)); err == nil {
 			return results, nil
 		}
 	}
@@ -122,7 +129,7 @@ func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, erro
 		if err != nil {
 			return nil, err
 		}
-		return integers(answer, len(s.locks))
+		return scripts.ReadIntegers(answer, len(s.locks))
 	case <-alarm.C:
 		return nil, ErrNoAnswer
 	}
@@ -213,7 +220,7 @@ func (l *Locks) addTombstones(s *settlement, ghosts []int64, life time.Duration)
 			continue
 		}
 		l.cleaner.add(&settlement{
-			locks: s.locks[:1], rows: []row{{queue: queueStay}},
+			locks: s.locks[:1], rows: []row{{queue: scripts.QueueStay}},
 			tombstone: ghost, tombstoneFor: life, until: time.Now().Add(life),
 		})
 	}
@@ -225,7 +232,7 @@ func (l *Locks) addTombstones(s *settlement, ghosts []int64, life time.Duration)
 func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
 	g := s.grants[i]
 	l.mu.Lock()
-	ended := s.attempt.sent.Load() > 1 || s.rows[i].count > 0 && (g.told == 0 || g.handedOff)
+	ended := s.attempt.Resent() || s.rows[i].count > 0 && (g.told == 0 || g.handedOff)
 	for _, h := range holds {
 		if h.grant == g && !time.Now().Before(h.deadline) {
 			ended = false

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"inventory/internal/locking/internal/server"
 )
 
 // A command that ends by its deadline has no answer, whoever hears of the deadline first: the command, or who waits
@@ -13,7 +15,7 @@ func TestTimeOutIsNoAnswer(t *testing.T) {
 	each(t, func(w *world) {
 		l := w.locks()
 		for range 2000 {
-			_, err := bounded(l, w.t.Context(), time.Now().Add(20*time.Microsecond), nil, func(ctx context.Context) (any, error) {
+			_, err := server.Bounded(w.t.Context(), l.server, time.Now().Add(20*time.Microsecond), nil, func(ctx context.Context) (any, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			})

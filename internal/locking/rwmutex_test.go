@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"inventory/internal/locking/internal/scripts"
 )
 
 func TestRWReadersShareAndWritersDoNot(t *testing.T) {
@@ -477,7 +479,7 @@ func TestRWTenThousandReaders(t *testing.T) {
 		for i := range n {
 			d.attempts++
 			who := fmt.Sprint("P:", i)
-			pipe.EvalSha(ctx, fifoAcquireScript.hash.(string), d.list(), "P", d.attempts, "read", who, 60000, 1, "", "", "n")
+			pipe.EvalSha(ctx, scripts.FifoAcquire.Hash.(string), d.list(), "P", d.attempts, "read", who, 60000, 1, "", "", "n")
 		}
 		_, err := pipe.Exec(ctx)
 		w.ok(err)
@@ -547,7 +549,7 @@ func TestRWThousandsUnlockAtOnce(t *testing.T) {
 	for range many {
 		holds = append(holds, w.must(reader.Lock(w.ctx())))
 	}
-	trips := func() int { return len(tapArgs(tap, fifoReleaseScript)) }
+	trips := func() int { return len(tapArgs(tap, scripts.FifoRelease)) }
 	before := trips()
 	var all sync.WaitGroup
 	for _, h := range holds {

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/servertest"
 )
 
@@ -280,12 +281,17 @@ func TestWaitReplicasOfACopy(t *testing.T) {
 	w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	try := l.attempt()
 	id := l.process + ":copy"
-	call := append(acquireScript.newCall(4, 7), m.bucket.Clock(), m.tombstone(try.number), m.stateKey, m.queueKey,
-		try, 1000, id, queueIgnore, 0, 1, "")
-	if _, err := l.evalReplicated(ctx, acquireScript, try, call); err != nil {
+	call := scripts.Acquire.NewCall(4, 7).With(m.bucket.Clock(), m.tombstone(try.Number), m.stateKey, m.queueKey,
+		try, 1000, id, scripts.QueueIgnore, 0, 1, "")
+	call.Replicated = true
+	run := func() error {
+		_, err := l.server.Run(ctx, time.Now().Add(patience), nil, call, try)
+		return err
+	}
+	if err := run(); err != nil {
 		t.Errorf("sent once: %v", err)
 	}
-	if _, err := l.evalReplicated(ctx, acquireScript, try, call); !errors.Is(err, ErrNotReplicated) {
+	if err := run(); !errors.Is(err, ErrNotReplicated) {
 		t.Errorf("sent twice: %v", err)
 	}
 }

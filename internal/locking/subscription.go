@@ -81,7 +81,7 @@ func (s *subscription) listen() {
 // again by itself. But a host that is gone says nothing: so who hears nothing for a while asks.
 func (s *subscription) receive(ctx context.Context) {
 	l := s.locks
-	sub := l.rdb.Subscribe(ctx)
+	sub := l.server.Client.Subscribe(ctx)
 	closed := make(chan struct{})
 	ended := context.AfterFunc(ctx, func() {
 		_ = sub.Close()
@@ -103,7 +103,7 @@ func (s *subscription) receive(ctx context.Context) {
 		}
 		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 			if asked {
-				l.noticeError(err)
+				l.server.NoticeError(err)
 				return
 			}
 			asked = true
@@ -120,7 +120,7 @@ func (s *subscription) receive(ctx context.Context) {
 			l.woken(message.Payload)
 		}
 		if err != nil {
-			l.noticeError(err)
+			l.server.NoticeError(err)
 			s.connected.Store(false)
 			s.rest(pause)
 			pause = min(2*pause, cleanerPauseMax)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/scripts"
 )
 
 // maxToken bounds tokens: scripts count in doubles, which are exact up to here.
@@ -23,11 +25,11 @@ func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
 	if h.red != nil {
 		return h.red.tokenAbove(ctx, n)
 	}
-	return h.raise(ctx, func() errand { return h.lock.kind.raising(h.grant, n) })
+	return h.raise(ctx, func() scripts.Call { return h.lock.kind.raising(h.grant, n) })
 }
 
 // raise has the server give the hold another token, by an script call that is made under Locks.mu.
-func (h *Hold) raise(ctx context.Context, prepare func() errand) (int64, error) {
+func (h *Hold) raise(ctx context.Context, prepare func() scripts.Call) (int64, error) {
 	l := h.locks
 	if err := l.enter(); err != nil {
 		return 0, err
@@ -39,7 +41,7 @@ func (h *Hold) raise(ctx context.Context, prepare func() errand) (int64, error) 
 		return 0, ErrLost
 	}
 	raised := []*grant{h.grant}
-	if f, ok := h.lock.kind.(fifoKind); ok && f.side == sideWrite {
+	if f, ok := h.lock.kind.(fifoKind); ok && f.side == scripts.Write {
 		if reader := l.grantOfLocked(f.otherKey, h.owner); reader != nil { // it must not stay below
 			raised = append(raised, reader)
 		}
@@ -47,9 +49,9 @@ func (h *Hold) raise(ctx context.Context, prepare func() errand) (int64, error) 
 	for _, g := range raised {
 		g.lease.raiseBeginsLocked()
 	}
-	errand := prepare()
+	call := prepare()
 	l.mu.Unlock()
-	answer, err := l.roundTrip(ctx, time.Now().Add(releaseBound), l.closing, errand, &attempt{})
+	answer, err := l.server.Run(ctx, time.Now().Add(releaseBound), l.closing, call, &scripts.Attempt{})
 	tokens, err := raisedTokens(answer, err)
 	l.mu.Lock()
 	for i, g := range raised {
@@ -85,14 +87,14 @@ func raisedTokens(answer any, err error) ([]int64, error) {
 	}
 	var tokens []int64
 	for word := range strings.FieldsSeq(text) {
-		token, err := tokenOf(word)
+		token, err := scripts.ReadToken(word)
 		if err != nil {
 			return nil, err
 		}
 		tokens = append(tokens, token)
 	}
 	if len(tokens) == 0 {
-		return nil, strange(answer)
+		return nil, scripts.Strange(answer)
 	}
 	return tokens, nil
 }

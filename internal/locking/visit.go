@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -70,17 +72,17 @@ func (v *visit) seek() error {
 func (v *visit) look() (number, place string) {
 	l, acq := v.locks, v.call
 	if acq.try || v.ticket == nil && acq.waitIsOver(time.Now()) {
-		return "", queueIgnore
+		return "", scripts.QueueIgnore
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if v.ticket == nil {
-		v.ticket = &ticket{number: strconv.FormatInt(l.attempt().number, 10), fifo: v.fifo, waiter: waiter{part: v.part, owner: acq.owner}}
+		v.ticket = &ticket{number: strconv.FormatInt(l.attempt().Number, 10), fifo: v.fifo, waiter: waiter{part: v.part, owner: acq.owner}}
 		v.part.waiter = &v.ticket.waiter
 		l.tickets.addLocked(v.ticket)
 	}
 	v.ticket.waiter.woken = false
-	return v.ticket.number, queueEnter
+	return v.ticket.number, scripts.QueueEnter
 }
 
 // queued tells whether the acquisition may stand in the queue.
@@ -145,7 +147,7 @@ func (v *visit) ask() *acquireCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := &acquireCall{start: time.Now()}
-	q.attempt.number = l.numbers.Add(1)
+	q.attempt.Number = l.numbers.Add(1)
 	q.parts = q.one[:]
 	count, token := p.times, any("")
 	if p.reentry != nil {
@@ -155,11 +157,11 @@ func (v *visit) ask() *acquireCall {
 		count, token = g.told, g.lease.first
 	} else {
 		if v.id == nil {
-			v.id = keys.Holder(l.process, acq.owner.id, q.attempt.number)
+			v.id = keys.Holder(l.process, acq.owner.id, q.attempt.Number)
 		}
 		q.one[0] = acquirePart{id: v.id, fresh: true}
 	}
-	q.call = append(v.fifo.newMintingCall(fifoAcquireScript, q.attempt.number, 11), l.boxed, &q.attempt, v.fifo.side,
+	q.call = v.fifo.newMintingCall(scripts.FifoAcquire, q.attempt.Number, 11).With(l.boxed, &q.attempt, v.fifo.side,
 		q.one[0].id, l.milliseconds(acq.leaseOr(l.lease)), count, token, number, place, v.fifo.otherSideLocked(acq.owner))
 	return q
 }
@@ -176,15 +178,15 @@ func (v *visit) reach() (pause time.Duration, err error) {
 	acq.noteStart(ask.start)
 	trusted := ask.start.Add(trust(acq.leaseOr(l.lease)))
 	answer, err := v.trip(ask, trusted)
-	if isMoving(err) && !acq.try { // it may work in a moment
-		if ask.attempt.sent.Load() > 1 {
+	if server.IsMoving(err) && !acq.try { // it may work in a moment
+		if ask.attempt.Resent() {
 			v.cancelAttempt(ask)
 		}
-		return migrationPause, nil
+		return server.MigrationPause, nil
 	}
-	var heard acquireAnswer
+	var heard scripts.Acquired
 	if err == nil {
-		heard, err = readAcquire(answer, 1)
+		heard, err = scripts.ReadAcquire(answer, 1, pollInterval)
 	}
 	if err == nil && !time.Now().Before(trusted) {
 		err = ErrNoAnswer // its lease may have run out on the way
@@ -205,11 +207,8 @@ func (v *visit) trip(ask *acquireCall, trusted time.Time) (any, error) {
 		ctx, cancel = context.WithDeadline(ctx, latest(acq.until, ask.start.Add(grace)))
 		defer cancel()
 	}
-	e := errand{script: fifoAcquireScript, call: ask.call}
-	if l.replicas.count > 0 && ask.anyFresh() {
-		e.eval = (*Locks).evalReplicated
-	}
-	return l.roundTrip(ctx, trusted, l.closing, e, &ask.attempt)
+	ask.call.Replicated = ask.anyFresh()
+	return l.server.Run(ctx, trusted, l.closing, ask.call, &ask.attempt)
 }
 
 // unanswered deals with an attempt whose outcome is uncertain. Who stands in the queue asks again, for a
@@ -228,7 +227,7 @@ func (v *visit) unanswered(ask *acquireCall, err error) (pause time.Duration, _ 
 			return pollInterval / 4, nil
 		}
 	}
-	v.queues(ask.attempt.sent.Load() > 0 || v.queued())
+	v.queues(ask.attempt.Sent() || v.queued())
 	l.cancel(acq, []*part{p}, ask)
 	if ask.one[0].fresh {
 		v.doubtful = false // that is settled
@@ -245,17 +244,17 @@ func (v *visit) cancelAttempt(ask *acquireCall) {
 	v.doubtful = true
 	life := 2 * v.call.leaseOr(v.locks.lease)
 	v.locks.cleaner.add(&settlement{
-		locks: []*lock{v.part.lock}, rows: []row{{queue: queueStay}},
-		tombstone: ask.attempt.number, tombstoneFor: life, until: time.Now().Add(life),
+		locks: []*lock{v.part.lock}, rows: []row{{queue: scripts.QueueStay}},
+		tombstone: ask.attempt.Number, tombstoneFor: life, until: time.Now().Add(life),
 	})
 }
 
 // applyAnswer puts an answer into the registry.
-func (v *visit) applyAnswer(ask *acquireCall, heard acquireAnswer, trusted time.Time) (pause time.Duration, err error) {
+func (v *visit) applyAnswer(ask *acquireCall, heard scripts.Acquired, trusted time.Time) (pause time.Duration, err error) {
 	l, p := v.locks, v.part
-	resent := ask.attempt.sent.Load() > 1
-	if heard.code == codeTaken {
-		token, err := tokenOf(heard.tokens[0])
+	resent := ask.attempt.Resent()
+	if heard.Code == scripts.Taken {
+		token, err := scripts.ReadToken(heard.Tokens[0])
 		if err != nil {
 			l.cancel(v.call, []*part{p}, ask)
 			return 0, failed("acquire", p.lock.name, err)
@@ -263,7 +262,7 @@ func (v *visit) applyAnswer(ask *acquireCall, heard acquireAnswer, trusted time.
 		term := v.call.leaseOr(l.lease)
 		ls := &lease{id: ask.one[0].id, first: token, duration: term, longest: term}
 		if resent && ask.one[0].fresh { // a late copy of a re-entry finds nothing to re-enter
-			ls.resent = ask.attempt.number
+			ls.resent = ask.attempt.Number
 		}
 		v.admit(ls, trusted)
 		return 0, nil
@@ -273,18 +272,18 @@ func (v *visit) applyAnswer(ask *acquireCall, heard acquireAnswer, trusted time.
 		v.cancelAttempt(ask) // a copy may still take what was busy
 	}
 	switch {
-	case heard.code == codeBusy:
+	case heard.Code == scripts.Busy:
 		v.queues(true)
-		if heard.busy >= pollInterval {
+		if heard.Busy >= pollInterval {
 			return lookInterval, nil
 		}
-		return heard.busy, nil
-	case heard.code == codeGone && bid != nil:
+		return heard.Busy, nil
+	case heard.Code == scripts.Gone && bid != nil:
 		l.denied(bid.grant, ask.one[0].token)
 		return -1, nil
-	case heard.code == codeCancelled && bid != nil:
+	case heard.Code == scripts.Cancelled && bid != nil:
 		return -1, nil // a later word about the grant came first
-	case heard.code == codeUpgrade:
+	case heard.Code == scripts.Upgrade:
 		return 0, ErrUpgrade
 	default:
 		return 0, failed("acquire", p.lock.name, errors.New("the attempt was cancelled"))
@@ -313,7 +312,7 @@ func (v *visit) admit(ls *lease, trusted time.Time) {
 // context its own may be made.
 func (v *visit) sparedLocked() func(*Hold) bool {
 	l, f := v.locks, v.fifo
-	if f.side != sideRead || l.grantOfLocked(f.otherKey, v.call.owner) == nil {
+	if f.side != scripts.Read || l.grantOfLocked(f.otherKey, v.call.owner) == nil {
 		return nil
 	}
 	return func(h *Hold) bool { return h.has(l, f.otherKey) }

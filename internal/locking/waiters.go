@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // Callers of this process wait for a lock in a line, first come first served. Only its head talks to the
@@ -165,7 +166,7 @@ func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
 	st.waiters[0] = &gone
 	return l.cleaner.add(&settlement{
 		locks: []*lock{p.lock},
-		rows:  []row{{queue: queueLeave}},
+		rows:  []row{{queue: scripts.QueueLeave}},
 		tried: func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -211,7 +212,7 @@ func (l *Locks) woken(payload string) {
 		return
 	}
 	if m, ok := l.mutexOf(state); ok {
-		l.cleaner.add(&settlement{locks: []*lock{&m.lock}, rows: []row{{queue: queueDecline}}})
+		l.cleaner.add(&settlement{locks: []*lock{&m.lock}, rows: []row{{queue: scripts.QueueDecline}}})
 	}
 }
 

@@ -1,10 +1,8 @@
--- Shared by the verbs that queue a process; put in front of them when they are loaded.
---
 -- process_of returns the process of a holder's id.
 local function process_of(id) return string.match(id, '^[^:]*') end
 
--- stand queues the process. A newcomer goes behind everybody, also when the clock has stepped back.
-local function stand(queue, process)
+-- enqueue queues the process. A newcomer goes behind everybody, also when the clock has stepped back.
+local function enqueue(queue, process)
   if not call('ZSCORE', queue, process) then
     local time = call('TIME')
     local score = time[1] * 1000000 + time[2]
@@ -14,4 +12,3 @@ local function stand(queue, process)
   end
   call('PEXPIRE', queue, 60000)
 end
-

@@ -11,6 +11,10 @@
 --         4 the owner reads, and would wait for itself to stop
 --
 -- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute.
+
+-- include fifo.lua
+-- include mint.lua
+
 local process, attempt = ARGV[1], ARGV[2]
 local side, id, lease, count, token = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
 local waiter, place, other, clock = process .. ':' .. ARGV[8], ARGV[9], ARGV[10] or '', KEYS[9]
@@ -70,12 +74,12 @@ local function ahead()
   if writer[1] ~= waiter then return writer[1] end
 end
 
--- stand queues the waiter, or shows that it still waits. A newcomer goes behind everybody, also when the
+-- enqueue queues the waiter, or shows that it still waits. A newcomer goes behind everybody, also when the
 -- clock has stepped back.
-local function stand()
+local function enqueue()
   local queue = side == 'read' and reading or writing
-  local stands = call('ZSCORE', queue, waiter)
-  if not stands then
+  local queued = call('ZSCORE', queue, waiter)
+  if not queued then
     local score = micros
     for _, each in ipairs({writing, reading}) do
       local last = call('ZREVRANGE', each, 0, 0, 'WITHSCORES')[2]
@@ -83,8 +87,8 @@ local function stand()
     end
     call('ZADD', queue, digits(score), waiter)
   end
-  call('ZADD', beats, now + beat_life, waiter)
-  if not stands then
+  call('ZADD', beats, now + waiter_life, waiter)
+  if not queued then
     call('PEXPIRE', queue, queue_life)
     call('PEXPIRE', beats, queue_life)
   end
@@ -93,7 +97,7 @@ end
 -- busy returns what to answer while somebody holds the lock for some more ms. Only the next in turn need
 -- look when that is over.
 local function busy(left)
-  if place == 'q' then stand() end
+  if place == 'q' then enqueue() end
   if left < 1000 and ahead() then left = never end
   return 1, left
 end
@@ -102,11 +106,11 @@ end
 -- dies. If it is dead, the lock may be ours.
 local dropped = false
 local function reserved(first)
-  if place == 'q' then stand() end
+  if place == 'q' then enqueue() end
   local dead, deadline = suspect(first)
   local from = now
   if dead then
-    dropped, from = bury()
+    dropped, from = drop_dead()
     if dropped then
       first = ahead()
       if not first then return end

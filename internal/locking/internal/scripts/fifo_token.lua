@@ -7,6 +7,10 @@
 -- Returns the token, and that of the writer as a reader after a space; or 0 when the side is not the holder's.
 --
 -- Running it twice changes things once: the second run finds a token that is high enough.
+
+-- include fifo.lua
+-- include mint.lua
+
 local side, id, above = ARGV[3], ARGV[4], tonumber(ARGV[5])
 
 -- raised returns a token above that one, or its own where that is high enough.

@@ -1,23 +1,26 @@
--- fifo_beat shows that waiters of a process live, and tells which of them had better look at the lock.
+-- fifo_heartbeat shows that waiters of a process live, and tells which of them had better look at the lock.
 --
 -- KEYS  see fifo.lua; there is no tombstone
 -- ARGV  1 process, then the tickets of its waiters
 -- Returns when to beat again at the latest, in ms: when the lock expires, or soon where somebody is about
 -- to enter. Then the tickets of those that may enter, and of those that do not stand in the queue any more.
+
+-- include fifo.lua
+
 local look = {'1000'}
 -- First, for a script that has written is given memory.
 for _, key in ipairs({writing, reading, beats}) do call('PEXPIRE', key, queue_life) end
 for i = 2, #ARGV do
   local waiter = ARGV[1] .. ':' .. ARGV[i]
   if call('ZSCORE', beats, waiter) then
-    call('ZADD', beats, now + beat_life, waiter)
+    call('ZADD', beats, now + waiter_life, waiter)
   else
     look[#look + 1] = ARGV[i]
   end
 end
 if call('EXISTS', beats) == 0 then return look end
 
-if bury() then wake() end
+if drop_dead() then wake() end
 local first = entitled()
 for _, waiter in ipairs(first) do
   local process, ticket = parts(waiter)

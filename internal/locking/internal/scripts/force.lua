@@ -2,7 +2,11 @@
 --
 -- KEYS  1 state, 2 queue
 -- Returns 1 when it was held, else 0.
-if not redis.call('HGET', KEYS[1], 'token') then return 0 end
-redis.call('DEL', KEYS[1])
+local call = redis.call
+
+-- include wake.lua
+
+if not call('HGET', KEYS[1], 'token') then return 0 end
+call('DEL', KEYS[1])
 wake(KEYS[1], KEYS[2])
 return 1

@@ -10,6 +10,9 @@
 -- Returns {1 done   0 the lock is not the holder's   2 outdated by a later attempt}
 --
 -- Running it twice changes things once: the second run is not later than the first.
+
+-- include fifo.lua
+
 local attempt, side, id, count, longest = ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 local function write()

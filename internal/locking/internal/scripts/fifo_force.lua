@@ -4,6 +4,9 @@
 -- KEYS  see fifo.lua; there is no tombstone
 -- ARGV  1 side ('write', 'read')
 -- Returns 1 when somebody held it, else 0.
+
+-- include fifo.lua
+
 local held
 if ARGV[1] == 'write' then
   held = call('DEL', state)

@@ -1,5 +1,5 @@
--- Shared by the verbs of first-come locks, FairMutex and RWMutex; put in front of them when they are
--- loaded. A FairMutex is the writing side of such a lock: nobody reads it.
+-- What the scripts of first-come locks, FairMutex and RWMutex, have in common. A FairMutex is the writing side of such
+-- a lock: nobody reads it.
 --
 -- KEYS  1 tombstone of an attempt (the clock where none is meant),
 --       2 state     hash: the writer -> count, seq, token             lives as long as the lease
@@ -21,7 +21,7 @@ local time = call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 
-local beat_life = 3000   -- a waiter that has not been heard of for so long is dead
+local waiter_life = 3000   -- a waiter that has not been heard of for so long is dead
 local quiet = 2000       -- where nobody was heard for so long it was the server that slept ...
 local respite = 3000     -- ... and all get this time to be heard again
 local queue_life = 60000
@@ -46,17 +46,17 @@ local function read_until()
   return tonumber(last)
 end
 
--- bury drops waiters whose deadline has passed, and tells whether there were any, and from when on it may.
+-- drop_dead drops waiters whose deadline has passed, and tells whether there were any, and from when on it may.
 -- If the lock has not been talked about for a while, either the server stood still or nobody waits any
 -- more; the living get time to tell. The time of the talk is the one that its script has read: the server
 -- may have stood still in the middle of it. A deadline too far away was set before the clock stepped back.
-local function bury()
+local function drop_dead()
   local talk, from = string.match(call('GET', pulse) or '', '^(%d+) (%d+)$')
   if not talk or now - talk > quiet or tonumber(from) > now + respite then from = now + respite end
   from = tonumber(from)
   redis.pcall('SET', pulse, digits(now) .. ' ' .. digits(from), 'PX', queue_life) -- else it is only unfair
-  for _, waiter in ipairs(call('ZRANGEBYSCORE', beats, '(' .. now + beat_life, '+inf', 'LIMIT', 0, some)) do
-    call('ZADD', beats, now + beat_life, waiter)
+  for _, waiter in ipairs(call('ZRANGEBYSCORE', beats, '(' .. now + waiter_life, '+inf', 'LIMIT', 0, some)) do
+    call('ZADD', beats, now + waiter_life, waiter)
   end
   if now < from then return false, from end
   local dead = call('ZRANGEBYSCORE', beats, '-inf', now, 'LIMIT', 0, some)
@@ -89,13 +89,13 @@ end
 -- suspect tells whether a waiter must be dead or its deadline wrong, and the deadline.
 local function suspect(waiter)
   local deadline = tonumber(call('ZSCORE', beats, waiter) or 0)
-  return deadline <= now or deadline > now + beat_life, deadline
+  return deadline <= now or deadline > now + waiter_life, deadline
 end
 
 -- wake tells those who may enter now. An empty queue leaves nothing behind.
 local function wake()
   local first = entitled()
-  if first[1] and suspect(first[1]) and bury() then first = entitled() end
+  if first[1] and suspect(first[1]) and drop_dead() then first = entitled() end
   for _, waiter in ipairs(first) do tell(waiter) end
   if #first == 0 and call('EXISTS', writing, reading) == 0 then call('DEL', beats, pulse) end
 end

@@ -1,4 +1,4 @@
-package locking
+package server
 
 import (
 	"context"
@@ -10,17 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CheckServer asks the server, or each master of a cluster, whether it may throw locks away when its memory is
-// full, and returns ErrEviction if so. Locks have expiries, so every policy but noeviction can take them. Nobody
-// calls it by itself; a start is a good time. Any other error says that it could not be told: miniredis and
-// some services do not show their policy.
-func (l *Locks) CheckServer(ctx context.Context) error {
-	if err := l.enter(); err != nil {
-		return err
-	}
-	defer l.calls.Done()
-	_, err := bounded(l, ctx, time.Now().Add(releaseBound), l.closing, func(ctx context.Context) (any, error) {
-		switch rdb := l.rdb.(type) {
+// ErrEviction says that the server may throw locks away when its memory is full.
+var ErrEviction = errors.New("locking: the server may evict locks")
+
+// CheckMemory asks the server, or each master of a cluster, whether it may throw locks away when its memory is full.
+func (s *Server) CheckMemory(ctx context.Context, until time.Time, quit <-chan struct{}) error {
+	_, err := Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) {
+		switch rdb := s.Client.(type) {
 		case *redis.ClusterClient:
 			return nil, rdb.ForEachMaster(ctx, checkMemory)
 		case *redis.Ring:
@@ -29,10 +25,7 @@ func (l *Locks) CheckServer(ctx context.Context) error {
 			return nil, memoryError(rdb.Info(ctx, "memory").Result())
 		}
 	})
-	if err != nil {
-		return fmt.Errorf("locking: check the server: %w", err)
-	}
-	return nil
+	return err
 }
 
 func checkMemory(ctx context.Context, rdb *redis.Client) error {

@@ -5,6 +5,10 @@
 -- Returns the token, or 0 when the lock is not the holder's.
 --
 -- Running it twice changes things once: the second run finds a token that is high enough.
+local call = redis.call
+
+-- include mint.lua
+
 local held = call('HMGET', KEYS[2], ARGV[3], 'token')
 if not held[1] then return 0 end
 if tonumber(held[2]) > tonumber(ARGV[4]) then return held[2] end

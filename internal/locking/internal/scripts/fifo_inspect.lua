@@ -3,6 +3,9 @@
 -- KEYS  see fifo.lua; there is no tombstone
 -- Returns {how many wait, 1 if one of them may enter now, token}, and for each holder: side, id, count,
 -- ms until it is over.
+
+-- include fifo.lua
+
 local token = call('HGET', state, 'token') or call('HGET', counts, 'token') or '0'
 local result = {call('ZCARD', writing) + call('ZCARD', reading), #entitled() > 0 and 1 or 0, token}
 local function add(side, id, count, left)
