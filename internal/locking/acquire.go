@@ -132,7 +132,7 @@ func (l *Locks) takeAll(acq *acquisition, run []*part) error {
 		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(run[0].lock.order) {
 			return ErrBusy
 		}
-		if may == turnToAsk && l.subscription.start(acq) {
+		if may == turnToAsk && l.subscribe(acq) {
 			continue
 		}
 		if err := l.await(acq, run[0], pause); err != nil {

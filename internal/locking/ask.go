@@ -28,7 +28,7 @@ type acquirePart struct {
 
 // newAcquireLocked prepares a round trip. What it says of re-entries is true under the number that it has.
 func (l *Locks) newAcquireLocked(acq *acquisition, run []*part) *acquireCall {
-	listening := l.subscription.listening()
+	listening := l.subscription.Connected()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := &acquireCall{start: time.Now()}

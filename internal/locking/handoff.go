@@ -96,7 +96,7 @@ func (l *Locks) newHandoffLocked(a *lock, ls *lease, next *waiter, now time.Time
 	ho.yield = scripts.YieldNever
 	if ls.handoffs+1 >= turnScripts || now.Sub(ls.turnBegun) >= turnFor {
 		ho.yield = scripts.YieldAndLook
-		if l.subscription.listening() {
+		if l.subscription.Connected() {
 			ho.yield = scripts.YieldAndQueue
 		}
 	}

@@ -7,8 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
+	"inventory/internal/locking/internal/subscription"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -27,7 +29,8 @@ type Locks struct {
 	releases atomic.Int64 // how many are under way
 
 	cleaner      *cleaner
-	subscription *subscription
+	subscription *subscription.Subscription
+	subscribed   sync.Once // it begins with the first wait
 	heartbeat    *heartbeat
 
 	closing chan struct{}  // closed: waiting ends
@@ -64,7 +67,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	l.cleaner = newCleaner(l)
 	l.tickets = newTickets()
 	l.heartbeat = newHeartbeat(l)
-	l.subscription = newSubscription(l)
+	l.subscription = subscription.New(l.server, keys.WakeChannel(l.process), l.woken, l.wakeHeads)
 	for _, opt := range opts {
 		if err := opt(l); err != nil {
 			return nil, err

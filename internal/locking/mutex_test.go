@@ -489,7 +489,7 @@ func TestUnwantedPromiseIsPassedOn(t *testing.T) {
 		if !errors.Is(err, ErrBusy) {
 			t.Fatal(err)
 		}
-		w.soon("it listens, and has left", func() bool { return m.locks.subscription.listening() && w.exists(rdb, m.queueKey) == 0 })
+		w.soon("it listens, and has left", func() bool { return m.locks.subscription.Connected() && w.exists(rdb, m.queueKey) == 0 })
 		// As if the release had come just before m's process left.
 		w.ok(rdb.Del(ctx, m.stateKey).Err())
 		w.ok(rdb.HSet(ctx, m.stateKey, "claim", m.locks.process).Err())

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"inventory/internal/locking/internal/quorum"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -172,16 +173,7 @@ func (r *redHold) remaining() time.Duration {
 	for i, part := range r.whole.parts {
 		left[i] = part.Remaining()
 	}
-	return nth(left, r.red.quorum())
-}
-
-// nth returns the value that n of them reach, or zero.
-func nth[T int | time.Duration](values []T, n int) T {
-	if len(values) < n {
-		return 0
-	}
-	slices.Sort(values)
-	return values[len(values)-n]
+	return quorum.Nth(left, r.red.quorum())
 }
 
 func (r *redHold) token() int64 {
@@ -220,15 +212,15 @@ func (r *redHold) unlock(ctx context.Context) error {
 	failed, gone := 0, 0
 	var errs []error
 	for i, reply := range replies {
-		if errors.Is(reply.err, ErrClosed) {
+		if errors.Is(reply.Err, ErrClosed) {
 			_ = parts[i].Unlock(ctx) // only notes that it is over
 		}
-		if errors.Is(reply.err, ErrLost) {
+		if errors.Is(reply.Err, ErrLost) {
 			gone++
 		}
-		if reply.err != nil {
+		if reply.Err != nil {
 			failed++
-			errs = append(errs, reply.err)
+			errs = append(errs, reply.Err)
 		}
 	}
 	switch {
@@ -260,9 +252,9 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	var raised []*Hold
 	token := n
 	for i, reply := range replies {
-		if reply.err == nil {
+		if reply.Err == nil {
 			raised = append(raised, parts[i])
-			token = max(token, reply.value)
+			token = max(token, reply.Value)
 		}
 	}
 	if len(raised) < r.red.quorum() {

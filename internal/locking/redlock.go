@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/quorum"
 )
 
 // How tokens grow, and what it takes.
@@ -123,7 +125,7 @@ func (r *Red) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 }
 
 // quorum is how many nodes must agree.
-func (r *Red) quorum() int { return len(r.nodes)/2 + 1 }
+func (r *Red) quorum() int { return quorum.Of(len(r.nodes)) }
 
 // spare is how many nodes may fail.
 func (r *Red) spare() int { return len(r.nodes) - r.quorum() }

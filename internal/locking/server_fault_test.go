@@ -166,7 +166,7 @@ func TestSubscriptionToADeadHost(t *testing.T) {
 		o.ReadTimeout, o.MaxRetries, o.PoolSize = 500*time.Millisecond, -1, 1
 	}
 	a, b := w.locksOn(w.client(moving)).Mutex(w.name), w.locksOn(w.client(moving)).Mutex(w.name)
-	a.locks.subscription.silence, b.locks.subscription.silence = 200*time.Millisecond, 200*time.Millisecond
+	a.locks.subscription.Silence, b.locks.subscription.Silence = 200*time.Millisecond, 200*time.Millisecond
 	w.alternate(a, b, 2)
 	place.Store(successor)
 	w.ok(old.Pause())

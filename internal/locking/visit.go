@@ -58,7 +58,7 @@ func (v *visit) seek() error {
 		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(p.lock.order) {
 			return ErrBusy
 		}
-		if l.subscription.start(acq) {
+		if l.subscribe(acq) {
 			continue
 		}
 		if err := l.await(acq, p, pause); err != nil {

@@ -66,3 +66,6 @@ func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
 	}
 	return nil
 }
+
+// subscribeBound is how long a waiter waits for the subscription to stand before it polls without.
+const subscribeBound = 250 * time.Millisecond
