@@ -15,6 +15,7 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 // silentStore answers nothing until its caller's context ends.
@@ -139,7 +140,7 @@ func (f readerFunc) Read(to []byte) (int, error) { return f(to) }
 // watched is a handler of a store, and what it counts and logs.
 func watched(t *testing.T, store stock.Store) (http.Handler, *prometheus.Registry, *strings.Builder) {
 	t.Helper()
-	service := stock.NewService(stock.Config{Store: store})
+	service := selling.NewService(selling.Config{Store: store})
 	t.Cleanup(func() {
 		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 // defaultPage is how many movements one answer has.
@@ -70,7 +71,7 @@ func pageOf(query url.Values) (after stock.Position, limit int, err error) {
 	}
 	if query.Has("limit") {
 		if limit, ok = pageSize(query.Get("limit")); !ok {
-			return after, 0, invalid("limit", fmt.Sprintf("must be 1 to %d", stock.MaxPage))
+			return after, 0, invalid("limit", fmt.Sprintf("must be 1 to %d", selling.MaxPage))
 		}
 	}
 	return after, limit, nil
@@ -78,7 +79,7 @@ func pageOf(query url.Values) (after stock.Position, limit int, err error) {
 
 func pageSize(text string) (limit int, ok bool) {
 	limit, err := strconv.Atoi(text)
-	return limit, err == nil && limit >= 1 && limit <= stock.MaxPage && !strings.HasPrefix(text, "+")
+	return limit, err == nil && limit >= 1 && limit <= selling.MaxPage && !strings.HasPrefix(text, "+")
 }
 
 // A cursor is a position in the ledger: the time in microseconds and then the ref, in characters that need no escape in

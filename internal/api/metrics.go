@@ -11,9 +11,10 @@ import (
 
 	"inventory/internal/events"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
-// Metrics holds the service's Prometheus metrics. It is the [stock.Observer] of a service, and it counts the
+// Metrics holds the service's Prometheus metrics. It is the [selling.Observer] of a service, and it counts the
 // requests of the public handler.
 type Metrics struct {
 	requests       *prometheus.CounterVec
@@ -43,7 +44,7 @@ type Metrics struct {
 	resegmentSeconds prometheus.Histogram
 }
 
-var _ stock.Observer = (*Metrics)(nil)
+var _ selling.Observer = (*Metrics)(nil)
 
 // NewMetrics returns metrics that are registered with r.
 func NewMetrics(r prometheus.Registerer) *Metrics {
@@ -193,24 +194,24 @@ func (m *Metrics) seriesOf(o outcome) series {
 	return s
 }
 
-// BatchWritten implements [stock.Observer].
+// BatchWritten implements [selling.Observer].
 func (m *Metrics) BatchWritten(orders int, took time.Duration, locked bool) {
 	m.batchOrders.Observe(float64(orders))
 	m.batchSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
 }
 
-// MergeWritten implements [stock.Observer].
+// MergeWritten implements [selling.Observer].
 func (m *Metrics) MergeWritten(_, merged int, took time.Duration, locked bool) {
 	m.mergedOrders.Add(float64(merged))
 	m.mergeSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
 }
 
-// LockWaited implements [stock.Observer].
+// LockWaited implements [selling.Observer].
 func (m *Metrics) LockWaited(took time.Duration, got bool) {
 	m.lockSeconds.WithLabelValues(strconv.FormatBool(got)).Observe(took.Seconds())
 }
 
-// LocksFail implements [stock.Observer].
+// LocksFail implements [selling.Observer].
 func (m *Metrics) LocksFail(fail bool) {
 	m.locksFail.Set(0)
 	if fail {
@@ -218,44 +219,44 @@ func (m *Metrics) LocksFail(fail bool) {
 	}
 }
 
-// Queued implements [stock.Observer].
+// Queued implements [selling.Observer].
 func (m *Metrics) Queued(took time.Duration) { m.queueSeconds.Observe(took.Seconds()) }
 
-// FencedOut implements [stock.Observer].
+// FencedOut implements [selling.Observer].
 func (m *Metrics) FencedOut() { m.fencedOut.Inc() }
 
-// GuardFired implements [stock.Observer].
+// GuardFired implements [selling.Observer].
 func (m *Metrics) GuardFired() { m.guardFired.Inc() }
 
-// SoldOutFromMemory implements [stock.Observer].
-func (m *Metrics) SoldOutFromMemory(orders int) { m.soldOut.Add(float64(orders)) }
+// SoldOutFromCache implements [selling.Observer].
+func (m *Metrics) SoldOutFromCache(orders int) { m.soldOut.Add(float64(orders)) }
 
-// SoldOutRemembered implements [stock.Observer].
-func (m *Metrics) SoldOutRemembered(_ int, took time.Duration) {
+// SoldOutCached implements [selling.Observer].
+func (m *Metrics) SoldOutCached(_ int, took time.Duration) {
 	m.rememberSeconds.Observe(took.Seconds())
 }
 
-// NoticesFail implements [stock.Observer].
-func (m *Metrics) NoticesFail(failing bool) {
+// NotificationsFail implements [selling.Observer].
+func (m *Metrics) NotificationsFail(failing bool) {
 	m.noticesFail.Set(0)
 	if failing {
 		m.noticesFail.Set(1)
 	}
 }
 
-// SettlementWritten implements [stock.Observer].
+// SettlementWritten implements [selling.Observer].
 func (m *Metrics) SettlementWritten(wishes int, took time.Duration) {
 	m.settledOrders.Observe(float64(wishes))
 	m.settleSeconds.Observe(took.Seconds())
 }
 
-// ReservationsExpired implements [stock.Observer].
+// ReservationsExpired implements [selling.Observer].
 func (m *Metrics) ReservationsExpired(reservations int) { m.expired.Add(float64(reservations)) }
 
-// OrderWritten implements [stock.Observer].
+// OrderWritten implements [selling.Observer].
 func (m *Metrics) OrderWritten(_ int, took time.Duration, locked bool) {
 	m.orderSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
 }
 
-// Resegmented implements [stock.Observer].
+// Resegmented implements [selling.Observer].
 func (m *Metrics) Resegmented(pause time.Duration) { m.resegmentSeconds.Observe(pause.Seconds()) }

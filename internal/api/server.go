@@ -22,7 +22,7 @@ import (
 
 	"inventory/internal/access"
 	"inventory/internal/events"
-	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 	"inventory/internal/turns"
 )
 
@@ -38,7 +38,7 @@ const (
 
 // Config holds what the public handler is made of.
 type Config struct {
-	Service *stock.Service
+	Service *selling.Service
 	Events  *events.Hub
 	Metrics *Metrics
 	Logger  *slog.Logger
@@ -49,14 +49,14 @@ type Config struct {
 	Hosts     *Hosts // that may be asked for; nil: any
 	Streams   Streams
 	// AnswerWithin is how long after it was read something may be written for a request; 0 is
-	// stock.DefaultAnswerWithin.
+	// selling.DefaultAnswerWithin.
 	AnswerWithin time.Duration
 	Traces       trace.TracerProvider // nil: none
 }
 
 // server holds what the handlers of the routes need.
 type server struct {
-	service   *stock.Service
+	service   *selling.Service
 	events    *events.Hub
 	log       *slog.Logger
 	guard     guard // nil: everybody may do everything
@@ -77,7 +77,7 @@ func New(c Config) http.Handler { return withRequestID(newPublic(c)) }
 func newPublic(c Config) *echo.Echo {
 	s := &server{
 		service: c.Service, events: c.Events, log: c.Logger, limiter: c.Limiter, strangers: c.Strangers, hosts: c.Hosts,
-		streams: c.Streams.withDefaults(), answerWithin: cmp.Or(c.AnswerWithin, stock.DefaultAnswerWithin),
+		streams: c.Streams.withDefaults(), answerWithin: cmp.Or(c.AnswerWithin, selling.DefaultAnswerWithin),
 	}
 	if c.Guard != nil {
 		s.guard = c.Guard

@@ -24,6 +24,7 @@ import (
 	"inventory/internal/locking"
 	"inventory/internal/locking/lockmetrics"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 // Timeouts of the listeners.
@@ -41,10 +42,10 @@ const (
 // App is a running service.
 type App struct {
 	config      Config
-	service     *stock.Service
+	service     *selling.Service
 	events      *events.Hub
 	store       stock.Store
-	lanes       int             // see [stock.Config]
+	lanes       int             // see [selling.Config]
 	guard       *access.Guard   // nil: nobody is asked for a key
 	limiter     *access.Limiter // nil: none
 	strangers   *access.Limiter // by address; nil: none
@@ -156,10 +157,10 @@ func redisName(c Config) string {
 	}
 }
 
-// openService starts the stock service, on Redis locks where they are wanted.
-func (a *App) openService(ctx context.Context, observer stock.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
-	config := stock.Config{
-		Store: a.store, Lanes: a.lanes, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
+// openService starts the stock service, with Redis locks if the configuration wants them.
+func (a *App) openService(ctx context.Context, observer selling.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
+	config := selling.Config{
+		Store: a.store, Workers: a.lanes, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
 		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger,
 	}
 	if a.config.Lock != LockNone {
@@ -174,7 +175,7 @@ func (a *App) openService(ctx context.Context, observer stock.Observer, lockObse
 	}
 	a.openEvents(redis)
 	config.Events = a.events
-	a.service = stock.NewService(config)
+	a.service = selling.NewService(config)
 	a.onClose(a.service.Close)
 	return redis, nil
 }
@@ -302,8 +303,8 @@ func (a *App) URL() string {
 // AdminURL is where metrics and health are served.
 func (a *App) AdminURL() string { return "http://" + a.adminAt }
 
-// Service is what the API serves: for callers inside the process, who need no HTTP. It is closed by Close.
-func (a *App) Service() *stock.Service { return a.service }
+// Service is the stock service behind the API, for callers inside the process. Close closes it.
+func (a *App) Service() *selling.Service { return a.service }
 
 // Wait returns when a listener has failed, with that error, or after Close.
 func (a *App) Wait() error {
