@@ -86,6 +86,7 @@ func TestNewCallersDoNotOvertakeForEver(t *testing.T) {
 		c := newCrowd(t, turns.Config{})
 		c.ask("first", 1, time.Second)
 		c.ask("stays", 10, time.Second)
+		time.Sleep(time.Second / 2) // nobody comes in the very instant in which a turn ends
 		for i := range 30 {
 			c.ask(fmt.Sprint("new", i), 1, time.Second)
 			time.Sleep(time.Second)
