@@ -57,8 +57,8 @@ func TestChecksNameTheField(t *testing.T) {
 		{"lines[0].sku", MultiOrder{OrderID: "a", Lines: []Line{{Quantity: 1}}}.check()},
 		{"lines[0].quantity", MultiOrder{OrderID: "a", Lines: []Line{{SKU: "a"}}}.check()},
 		{"order_id", MultiOrder{Lines: []Line{{SKU: "a", Quantity: 1}}}.check()},
-		{"order_id", Wish{}.check()},
-		{"quantity", Wish{OrderID: "a", Quantity: -1}.check()},
+		{"order_id", SettleRequest{}.check()},
+		{"quantity", SettleRequest{OrderID: "a", Quantity: -1}.check()},
 	} {
 		e, ok := c.err.(*Error) //nolint:errorlint // nothing wraps it
 		if !ok || e.Code != CodeInvalidRequest || e.Field != c.field || !strings.HasPrefix(e.Message, c.field) {
@@ -70,7 +70,7 @@ func TestChecksNameTheField(t *testing.T) {
 		NewSKU{SKU: "a", Segments: 1024}.check(),
 		Order{OrderID: strings.Repeat("x", 128), BuyerID: "ü", Quantity: MaxQuantity, ReserveFor: MaxReserve}.check(),
 		Movement{SKU: "a", Kind: Adjusted, Ref: "r", Quantity: -MaxQuantity, Reason: "lost"}.check(),
-		Wish{OrderID: "a", Quantity: MaxQuantity}.check(),
+		SettleRequest{OrderID: "a", Quantity: MaxQuantity}.check(),
 	} {
 		if err != nil {
 			t.Errorf("refused: %v", err)

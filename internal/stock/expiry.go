@@ -63,7 +63,7 @@ func (s *Service) current(ctx context.Context, d Deduction) (Deduction, error) {
 	if !d.due(s.now()) {
 		return d, nil
 	}
-	return s.settle(ctx, d.SKU, Wish{OrderID: d.OrderID, Look: true})
+	return s.settle(ctx, d.SKU, SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
 }
 
 func (s *Service) noteExpired(sku string, reservations int) {

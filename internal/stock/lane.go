@@ -170,7 +170,7 @@ func (l *lane) sell(ctx context.Context, pending []*request) ([]*request, error)
 
 // look reads what each segment holds.
 func (l *lane) look(ctx context.Context) error {
-	views, err := l.service.store.Look(ctx, l.sku)
+	views, err := l.service.store.Views(ctx, l.sku)
 	if err != nil {
 		return unavailable(err, "look at the segments")
 	}
@@ -228,8 +228,8 @@ func (l *lane) write(ctx context.Context, requests []*request) (short []*request
 		return nil, nil
 	}
 	batch := Batch{
-		SKU: l.sku, Layout: l.layout, Segment: l.segment, Limit: l.terms.PerBuyerLimit, Window: l.terms.Window(),
-		Deadline: earliest(requests), At: l.service.at(), Orders: orders(requests), Again: l.again > 0,
+		SKU: l.sku, Layout: l.layout, Segment: l.segment, Limit: l.terms.PerBuyerLimit, SaleWindow: l.terms.SaleWindow(),
+		Deadline: earliest(requests), At: l.service.at(), Orders: orders(requests), ExpectKnown: l.again > 0,
 	}
 	start := time.Now()
 	var result BatchResult
@@ -251,13 +251,13 @@ func (l *lane) write(ctx context.Context, requests []*request) (short []*request
 	l.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
 	var limited []*request
 	for i, r := range requests {
-		switch o := result.Outcomes[i]; o.Verdict {
+		switch o := result.Outcomes[i]; o.Kind {
 		case Short:
 			short = append(short, r)
 		case Limited:
 			limited = append(limited, r)
 		case Closed:
-			r.refuse(batch.Window.Refusal(l.sku, result.At))
+			r.refuse(batch.SaleWindow.Refusal(l.sku, result.At))
 		default:
 			r.settle(o)
 		}
@@ -268,7 +268,7 @@ func (l *lane) write(ctx context.Context, requests []*request) (short []*request
 // expect learns from a batch whether the next ones may have known orders: who retries is seldom alone.
 func (l *lane) expect(outcomes []Outcome) {
 	l.again = max(0, l.again-1)
-	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict == Known }) {
+	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Kind == Known }) {
 		l.again = wary
 	}
 }
@@ -326,7 +326,7 @@ func (s *Service) noteGuard(sku string, err error) {
 // settle answers a request that was accepted, now or before.
 func (r *request) settle(o Outcome) {
 	switch {
-	case o.Verdict == Accepted:
+	case o.Kind == Accepted:
 		r.tell(answer{deduction: o.Deduction, created: true})
 	case o.Deduction.answers(r.order):
 		r.tell(answer{deduction: o.Deduction})

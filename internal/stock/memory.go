@@ -115,9 +115,9 @@ func (m *memory) read() (known bool, rest time.Duration) {
 	case accepted.n > room:
 		s.log.Warn("too many order ids to remember; requests for a sold-out SKU go to the database", "sku", m.sku)
 		return false, crowdedRest
-	case empty.SoldOut && !s.over(empty.Until):
+	case empty.SoldOut && !s.over(empty.NextExpiry):
 		s.memories.take(accepted.n)
-		m.versions, m.accepted, m.until = empty.Versions, accepted, empty.Until
+		m.versions, m.accepted, m.until = empty.Versions, accepted, empty.NextExpiry
 		s.observer.SoldOutRemembered(accepted.n, took)
 		known = true
 	}

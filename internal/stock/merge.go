@@ -24,7 +24,7 @@ func (l *lane) mergeTogether(ctx context.Context, pending []*request) ([]*reques
 		return nil, nil
 	}
 	merge := Merge{
-		SKU: l.sku, Layout: l.layout, Limit: l.terms.PerBuyerLimit, Window: l.terms.Window(),
+		SKU: l.sku, Layout: l.layout, Limit: l.terms.PerBuyerLimit, SaleWindow: l.terms.SaleWindow(),
 		Deadline: earliest(pending), At: l.service.at(), Orders: orders(pending),
 	}
 	var result MergeResult
@@ -46,7 +46,7 @@ func (l *lane) mergeTogether(ctx context.Context, pending []*request) ([]*reques
 	l.noteSold(EventMerge, result.At, result.Outcomes)
 	l.levels = result.Segments
 	if sumOf(l.levels) == 0 {
-		l.soldOut, l.until = start, result.Until // the rows were read later; the earlier instant is the safe one
+		l.soldOut, l.until = start, result.NextExpiry // the rows were read later; the earlier instant is the safe one
 		l.service.remember(l.sku)
 		l.service.events.Publish(Event{Kind: EventSoldOut, SKU: l.sku, At: result.At})
 	}
@@ -59,14 +59,14 @@ func (l *lane) answerMerge(ctx context.Context, requests []*request, result Merg
 	var waiting, limited []*request
 	for i, r := range requests {
 		switch o := result.Outcomes[i]; {
-		case stale && (o.Verdict == Short || o.Verdict == Limited):
+		case stale && (o.Kind == Short || o.Kind == Limited):
 			waiting = append(waiting, r)
-		case o.Verdict == Short:
+		case o.Kind == Short:
 			r.refuse(Shortage(l.sku, o.Available))
-		case o.Verdict == Limited:
+		case o.Kind == Limited:
 			limited = append(limited, r)
-		case o.Verdict == Closed:
-			r.refuse(l.terms.Window().Refusal(l.sku, result.At))
+		case o.Kind == Closed:
+			r.refuse(l.terms.SaleWindow().Refusal(l.sku, result.At))
 		default:
 			r.settle(o)
 		}

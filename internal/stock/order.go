@@ -107,7 +107,7 @@ func (s *Service) place(caller, ctx context.Context, order MultiOrder) (lines []
 // was accepted before.
 func (s *Service) look(ctx context.Context, order MultiOrder) (p Placement, views map[string]View, refusal, err error) {
 	p = Placement{Order: order, At: s.at(), Lines: make([]PlacedLine, len(order.Lines))}
-	views, err = s.store.Look(ctx, order.skus()...)
+	views, err = s.store.Views(ctx, order.skus()...)
 	if err != nil {
 		return p, nil, nil, err
 	}
@@ -116,8 +116,8 @@ func (s *Service) look(ctx context.Context, order MultiOrder) (p Placement, view
 		if !ok {
 			return p, nil, nil, UnknownSKU(line.SKU)
 		}
-		window := view.Terms.Window()
-		p.Lines[i] = PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, Window: window, Segment: nowhere}
+		window := view.Terms.SaleWindow()
+		p.Lines[i] = PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: window, Segment: nowhere}
 		if err := view.Terms.allow(line.SKU, order.of(line)); err != nil {
 			return p, nil, nil, err
 		}

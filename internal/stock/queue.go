@@ -12,7 +12,7 @@ import (
 type request struct {
 	ctx    context.Context
 	order  Order
-	wish   Wish // of those who settle
+	wish   SettleRequest // of those who settle
 	queued time.Time
 	// deadline is the instant after which nothing may be written for it.
 	deadline time.Time
@@ -37,7 +37,7 @@ func (s *Service) newRequest(ctx context.Context, o Order) *request {
 
 // used gives back a request whose answer has been taken: nobody else knows it any more.
 func (s *Service) used(r *request) {
-	r.ctx, r.order, r.wish, r.queue = nil, Order{}, Wish{}, nil
+	r.ctx, r.order, r.wish, r.queue = nil, Order{}, SettleRequest{}, nil
 	s.requests.Put(r)
 }
 

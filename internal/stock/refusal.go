@@ -19,7 +19,7 @@ func (s *Service) refusal(ctx context.Context, p Placement, views map[string]Vie
 		switch {
 		case !limited && left >= line.Quantity:
 			continue
-		case s.over(view.Until):
+		case s.over(view.NextExpiry):
 			if _, err := s.expire(ctx, line.SKU); err != nil {
 				return nil, err
 			}
@@ -44,5 +44,5 @@ func (s *Service) heldBy(ctx context.Context, p Placement) (map[string]int64, er
 	if limited == nil {
 		return nil, nil
 	}
-	return s.store.Held(ctx, p.Order.BuyerID, limited)
+	return s.store.BuyerUnits(ctx, p.Order.BuyerID, limited)
 }

@@ -17,7 +17,7 @@ type settler struct {
 // Settle commits or cancels a deduction, and returns it as it is then. What has happened already is no error, so a wish may
 // be sent again. CodeNotReserved is for committing what is cancelled or has expired, or is committed with another
 // quantity. Where the wish names a buyer, another's deduction is unknown.
-func (s *Service) Settle(ctx context.Context, sku string, wish Wish) (Deduction, error) {
+func (s *Service) Settle(ctx context.Context, sku string, wish SettleRequest) (Deduction, error) {
 	if err := checkSKU(sku); err != nil {
 		return Deduction{}, err
 	}
@@ -39,7 +39,7 @@ func (s *Service) Settle(ctx context.Context, sku string, wish Wish) (Deduction,
 }
 
 // settle settles the deduction of a key.
-func (s *Service) settle(ctx context.Context, sku string, wish Wish) (Deduction, error) {
+func (s *Service) settle(ctx context.Context, sku string, wish SettleRequest) (Deduction, error) {
 	r := s.newRequest(ctx, Order{OrderID: wish.OrderID, BuyerID: wish.BuyerID})
 	r.wish = wish
 	for {
@@ -65,7 +65,7 @@ func (s *Service) settle(ctx context.Context, sku string, wish Wish) (Deduction,
 	}
 }
 
-func (w Wish) check() error {
+func (w SettleRequest) check() error {
 	if err := checkKnownText("order_id", w.OrderID, maxIDBytes); err != nil {
 		return err
 	}
@@ -137,11 +137,11 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 		return nil, nil
 	}
 	s := t.service
-	settlement := Settlement{SKU: t.sku, Deadline: earliest(requests), At: s.at(), Wishes: make([]Wish, len(requests))}
+	settlement := Settlement{SKU: t.sku, Deadline: earliest(requests), At: s.at(), Requests: make([]SettleRequest, len(requests))}
 	returning := false
 	for i, r := range requests {
-		settlement.Wishes[i] = r.wish
-		returning = returning || r.wish.Cancel || r.wish.Look || r.wish.Quantity > 0
+		settlement.Requests[i] = r.wish
+		returning = returning || r.wish.Cancel || r.wish.ExpireOnly || r.wish.Quantity > 0
 	}
 	start := time.Now()
 	results, err := s.store.Settle(ctx, settlement)

@@ -43,7 +43,7 @@ func (l *lane) settleKnown(ctx context.Context, requests []*request) (unknown []
 	}
 	for _, r := range requests {
 		if d, ok := known[r.order.OrderID]; ok {
-			r.settle(Outcome{Verdict: Known, Deduction: d})
+			r.settle(Outcome{Kind: Known, Deduction: d})
 		} else {
 			unknown = append(unknown, r)
 		}
@@ -71,7 +71,7 @@ func (l *lane) settleFormer(ctx context.Context, requests []*request) (others []
 	for _, r := range requests {
 		_, orderID := SplitOrderKey(r.order.OrderID)
 		if d, ok := shops[orderID]; ok && r.order.Own && d.BuyerID == r.order.BuyerID {
-			r.settle(Outcome{Verdict: Known, Deduction: d})
+			r.settle(Outcome{Kind: Known, Deduction: d})
 		} else {
 			others = append(others, r)
 		}
@@ -94,7 +94,7 @@ func (s *Service) over(until time.Time) bool { return !until.IsZero() && !s.now(
 func (l *lane) noteSold(kind EventKind, at time.Time, outcomes []Outcome) {
 	sold := Event{Kind: kind, SKU: l.sku, At: at}
 	for _, o := range outcomes {
-		if o.Verdict == Accepted {
+		if o.Kind == Accepted {
 			sold.Orders++
 			sold.Units += o.Deduction.Quantity
 		}

@@ -80,9 +80,9 @@ func (w *twoProcesses) attempts() map[string]func(s *stock.Service) error {
 			return err
 		}
 	}
-	settle := func(wish stock.Wish) func(s *stock.Service) error {
+	settle := func(request stock.SettleRequest) func(s *stock.Service) error {
 		return func(s *stock.Service) error {
-			_, err := s.Settle(w.Context(), "a", wish)
+			_, err := s.Settle(w.Context(), "a", request)
 			return err
 		}
 	}
@@ -93,8 +93,8 @@ func (w *twoProcesses) attempts() map[string]func(s *stock.Service) error {
 			_, _, err := s.Order(w.Context(), stock.MultiOrder{OrderID: "late", Lines: []stock.Line{{SKU: "a", Quantity: 1}}})
 			return err
 		},
-		"commit": settle(stock.Wish{OrderID: "reserved"}),
-		"cancel": settle(stock.Wish{OrderID: "committed", Cancel: true}),
+		"commit": settle(stock.SettleRequest{OrderID: "reserved"}),
+		"cancel": settle(stock.SettleRequest{OrderID: "committed", Cancel: true}),
 	}
 }
 
