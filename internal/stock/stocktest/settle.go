@@ -83,7 +83,7 @@ func testSettleRefuses(t *testing.T, k *kit) {
 	minute := at.Add(time.Minute)
 	for _, c := range []struct {
 		request stock.SettleRequest
-		want stock.Code
+		want    stock.Code
 	}{
 		{commit("a"), stock.CodeNotReserved}, // its time has come: this ends it
 		{stock.SettleRequest{OrderID: "b", Quantity: 3}, stock.CodeInvalidRequest},
