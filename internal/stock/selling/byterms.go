@@ -45,7 +45,7 @@ func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed [
 // refusesNow returns the refusal of an order that may have been accepted before: then its terms were met, or another process
 // has other bounds, or it is about another order of the same id.
 func (s *Service) refusesNow(t stock.Terms, sku string, o stock.Order) error {
-	if err := cmp.Or(t.Window().Refusal(sku, s.now()), t.Exceeds(sku, o, s.maxReserve)); err != nil {
+	if err := cmp.Or(t.SaleWindow().Refusal(sku, s.now()), t.Exceeds(sku, o, s.maxReserve)); err != nil {
 		return err
 	}
 	if t.PerBuyerLimit > 0 && o.Quantity > t.PerBuyerLimit {

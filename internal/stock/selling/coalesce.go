@@ -8,7 +8,7 @@ import (
 // The bounds of gathering.
 const (
 	coalesceFrom   = 8  // orders of the batch before: fewer callers have little to gather
-	mostYields   = 4  // of the processor, before one batch; each lets some 60 goroutines run
+	mostYields     = 4  // of the processor, before one batch; each lets some 60 goroutines run
 	coalescePays   = 3  // times as fast as orders came while the batch before was written, or it is not worth the database's time
 	coalesceCosts  = 16 // of the time that batch took, what a yield may take at most one part of without paying
 	coalescePauses = 32 // batches that follow one another at once, after a yield that cost and did not pay

@@ -65,7 +65,7 @@ func (s *Service) tellable(ctx context.Context, d stock.Deduction) (stock.Deduct
 	if !d.Due(s.now()) {
 		return d, nil
 	}
-	return s.settleKey(ctx, d.SKU, stock.Wish{OrderID: d.OrderID, Look: true})
+	return s.settleKey(ctx, d.SKU, stock.SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
 }
 
 func (s *Service) noteExpired(sku string, reservations int) {

@@ -22,7 +22,7 @@ type hall struct {
 	inside, orders atomic.Int64 // writes under way, and orders in them
 }
 
-func (h *hall) Look(context.Context, ...string) (map[string]stock.View, error) {
+func (h *hall) Views(context.Context, ...string) (map[string]stock.View, error) {
 	return map[string]stock.View{sku: {Layout: 1, Segments: slices.Clone(h.levels)}}, nil
 }
 

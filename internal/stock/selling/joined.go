@@ -98,12 +98,12 @@ func (q *queue) startableLocked(r *request, now, oldest time.Time) *request {
 // tell answers a request that has left the queue, and those who have joined it and ask the same. Who asks for something
 // else under its order id goes back into the queue: what becomes of that is up to the store.
 func (r *request) reply(a answer) {
-	joined, queue, order, wish := r.joined, r.queue, r.order, r.wish
+	joined, queue, order, wish := r.joined, r.queue, r.order, r.settle
 	r.joined = nil
 	r.answer <- a // from now on it may be another's
 	a.created = false
 	for _, other := range joined {
-		if other.order == order && other.wish == wish {
+		if other.order == order && other.settle == wish {
 			other.answer <- a
 		} else {
 			queue.requeue(other)

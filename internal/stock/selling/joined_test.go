@@ -49,7 +49,7 @@ func TestQueueHoldsOneOfAnOrderID(t *testing.T) {
 		t.Fatalf("got %q", ids(batch))
 	}
 	emptied(t, q)
-	first.replyOutcome(stock.Outcome{Verdict: stock.Accepted, Deduction: stock.Deduction{OrderID: "a", Quantity: 1}})
+	first.replyOutcome(stock.Outcome{Kind: stock.Accepted, Deduction: stock.Deduction{OrderID: "a", Quantity: 1}})
 	if a := told(t, first); !a.created || a.err != nil {
 		t.Errorf("the first was told %+v", a)
 	}
@@ -76,7 +76,7 @@ func TestWhoAsksForSomethingElseIsDecidedApart(t *testing.T) {
 	q := newQueue()
 	first, other, wish := ask(t.Context(), "a"), ask(t.Context(), "a"), ask(t.Context(), "a")
 	other.order.Quantity = 2
-	wish.wish.Cancel = true
+	wish.settle.Cancel = true
 	pushed(t, q, first, other, wish)
 	for _, r := range []*request{first, other, wish} {
 		if batch := q.pop(1, 10, time.Hour); len(batch) != 1 || batch[0] != r {

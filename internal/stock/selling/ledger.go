@@ -51,7 +51,7 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 // the layout takes them all, as the writer. So lanes pause for one short transaction, and find themselves in the new
 // layout. Without the locks the rows decide: each tells its layout, and refuses a batch that was meant for another.
 func (s *Service) resegment(ctx context.Context, m stock.Movement) (created bool, err error) {
-	views, err := s.store.Look(ctx, m.SKU)
+	views, err := s.store.Views(ctx, m.SKU)
 	if err != nil {
 		return false, err
 	}

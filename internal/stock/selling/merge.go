@@ -24,7 +24,7 @@ func (w *worker) mergeTogether(ctx context.Context, pending []*request) ([]*requ
 		return nil, nil
 	}
 	merge := stock.Merge{
-		SKU: w.sku, Layout: w.layout, Limit: w.terms.PerBuyerLimit, Window: w.terms.Window(),
+		SKU: w.sku, Layout: w.layout, Limit: w.terms.PerBuyerLimit, SaleWindow: w.terms.SaleWindow(),
 		Deadline: firstDeadline(pending), At: w.service.at(), Orders: orders(pending),
 	}
 	var result stock.MergeResult
@@ -46,7 +46,7 @@ func (w *worker) mergeTogether(ctx context.Context, pending []*request) ([]*requ
 	w.noteSold(stock.EventMerge, result.At, result.Outcomes)
 	w.levels = result.Segments
 	if stock.Sum(w.levels) == 0 {
-		w.soldOut, w.until = start, result.Until // the rows were read later; the earlier instant is the safe one
+		w.soldOut, w.until = start, result.NextExpiry // the rows were read later; the earlier instant is the safe one
 		w.service.cacheSoldOut(w.sku)
 		w.service.events.Publish(stock.Event{Kind: stock.EventSoldOut, SKU: w.sku, At: result.At})
 	}
@@ -59,14 +59,14 @@ func (w *worker) answerMerge(ctx context.Context, requests []*request, result st
 	var waiting, limited []*request
 	for i, r := range requests {
 		switch o := result.Outcomes[i]; {
-		case stale && (o.Verdict == stock.Short || o.Verdict == stock.Limited):
+		case stale && (o.Kind == stock.Short || o.Kind == stock.Limited):
 			waiting = append(waiting, r)
-		case o.Verdict == stock.Short:
+		case o.Kind == stock.Short:
 			r.refuse(stock.Shortage(w.sku, o.Available))
-		case o.Verdict == stock.Limited:
+		case o.Kind == stock.Limited:
 			limited = append(limited, r)
-		case o.Verdict == stock.Closed:
-			r.refuse(w.terms.Window().Refusal(w.sku, result.At))
+		case o.Kind == stock.Closed:
+			r.refuse(w.terms.SaleWindow().Refusal(w.sku, result.At))
 		default:
 			r.replyOutcome(o)
 		}

@@ -108,7 +108,7 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 // was accepted before.
 func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p stock.Placement, views map[string]stock.View, refusal, err error) {
 	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines))}
-	views, err = s.store.Look(ctx, order.SKUs()...)
+	views, err = s.store.Views(ctx, order.SKUs()...)
 	if err != nil {
 		return p, nil, nil, err
 	}
@@ -117,8 +117,8 @@ func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p st
 		if !ok {
 			return p, nil, nil, stock.UnknownSKU(line.SKU)
 		}
-		window := view.Terms.Window()
-		p.Lines[i] = stock.PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, Window: window, Segment: noSegment}
+		window := view.Terms.SaleWindow()
+		p.Lines[i] = stock.PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: window, Segment: noSegment}
 		if err := view.Terms.Allow(line.SKU, order.Of(line)); err != nil {
 			return p, nil, nil, err
 		}

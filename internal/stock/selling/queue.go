@@ -14,7 +14,7 @@ import (
 type request struct {
 	ctx    context.Context
 	order  stock.Order
-	wish   stock.Wish // of those who settle
+	settle stock.SettleRequest // of those who settle
 	queued time.Time
 	// deadline is the instant after which nothing may be written for it.
 	deadline time.Time
@@ -39,7 +39,7 @@ func (s *Service) newRequest(ctx context.Context, o stock.Order) *request {
 
 // used gives back a request whose answer has been taken: nobody else knows it any more.
 func (s *Service) used(r *request) {
-	r.ctx, r.order, r.wish, r.queue = nil, stock.Order{}, stock.Wish{}, nil
+	r.ctx, r.order, r.settle, r.queue = nil, stock.Order{}, stock.SettleRequest{}, nil
 	s.requests.Put(r)
 }
 
@@ -65,15 +65,15 @@ var errRetired = errors.New("lane has ended")
 // queue is the bounded first-come queue in front of a lane. It holds one request of an order id, behind which the others of
 // that id wait, and once it is long so many of a buyer: nobody fills it alone.
 type queue struct {
-	mu      sync.Mutex
-	waiting []*request
-	byID    map[string]*request // the same ones
-	behind  int                 // those who have joined one
-	buyers  map[string]int      // requests of each buyer, also of those who have joined; nil: they are not counted
-	count   atomic.Int64        // of waiting, for those who only look
-	oneEach atomic.Bool         // a batch has one order of each buyer
-	retired bool
-	arrived chan struct{} // holds one: something may be waiting
+	mu         sync.Mutex
+	waiting    []*request
+	byID       map[string]*request // the same ones
+	behind     int                 // those who have joined one
+	buyers     map[string]int      // requests of each buyer, also of those who have joined; nil: they are not counted
+	count      atomic.Int64        // of waiting, for those who only look
+	oneEach    atomic.Bool         // a batch has one order of each buyer
+	retired    bool
+	arrived    chan struct{} // holds one: something may be waiting
 	backlogged chan struct{} // holds one: a crowd may be waiting
 }
 

@@ -23,7 +23,7 @@ func (s *Service) refuseOrder(ctx context.Context, p stock.Placement, views map[
 		switch {
 		case !limited && left >= line.Quantity:
 			continue
-		case s.over(view.Until):
+		case s.over(view.NextExpiry):
 			if _, err := s.expire(ctx, line.SKU); err != nil {
 				return nil, err
 			}
@@ -48,5 +48,5 @@ func (s *Service) heldBy(ctx context.Context, p stock.Placement) (map[string]int
 	if limited == nil {
 		return nil, nil
 	}
-	return s.store.Held(ctx, p.Order.BuyerID, limited)
+	return s.store.BuyerUnits(ctx, p.Order.BuyerID, limited)
 }

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	queueLimit = 8192       // orders waiting before callers are told overloaded
-	backlog      = batchLimit // orders waiting, while others are being written, for which it is worth a lane beside
-	defaultWorkers  = 4          // of one SKU, where the configuration does not say
+	queueLimit     = 8192       // orders waiting before callers are told overloaded
+	backlog        = batchLimit // orders waiting, while others are being written, for which it is worth a lane beside
+	defaultWorkers = 4          // of one SKU, where the configuration does not say
 )
 
 // seller is what sells one SKU in this process: a queue, and the lanes that serve it.
@@ -19,11 +19,11 @@ const (
 // two segments side by side. Such a lane takes a batch when there is a crowd, from a segment that nobody else sells
 // from and that holds enough for whole batches; where there is none, it ends.
 type seller struct {
-	service *Service
-	sku     string
-	queue   *queue
-	notifications    atomic.Int64 // grows when stock has come from elsewhere: what lanes remember may be too little
-	extra  atomic.Int32 // lanes that run beside the first
+	service       *Service
+	sku           string
+	queue         *queue
+	notifications atomic.Int64 // grows when stock has come from elsewhere: what lanes remember may be too little
+	extra         atomic.Int32 // lanes that run beside the first
 	// segments is how many there are, 0 before the first look: so many lanes can be of use.
 	segments atomic.Int32
 }

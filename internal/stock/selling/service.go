@@ -19,7 +19,7 @@ type Config struct {
 	// Lock returns the lock of one segment. The locks of a SKU's segments should share a group, so that a merge
 	// takes them in one trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
 	// slower under contention, never wrong.
-	Lock  func(sku string, segment int) locking.Locker
+	Lock    func(sku string, segment int) locking.Locker
 	Workers int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
 	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
 	MaxReserveFor time.Duration
@@ -35,14 +35,14 @@ type Config struct {
 
 // Service sells stock. It is safe for concurrent use.
 type Service struct {
-	store      stock.Store
-	lock       func(sku string, segment int) locking.Locker
-	observer   Observer
-	events     stock.Events
-	clock      func() time.Time // nil: the store's
-	log        *slog.Logger
-	mostWorkers  int
-	maxReserve time.Duration
+	store       stock.Store
+	lock        func(sku string, segment int) locking.Locker
+	observer    Observer
+	events      stock.Events
+	clock       func() time.Time // nil: the store's
+	log         *slog.Logger
+	mostWorkers int
+	maxReserve  time.Duration
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration
 	expiring     singleflight.Group // by SKU: what has expired is given back
@@ -54,19 +54,19 @@ type Service struct {
 	// beside is of what runs beside the lanes, and ends when Close begins.
 	background    context.Context
 	endBackground context.CancelFunc
-	soldOut  *soldOutCache
+	soldOut       *soldOutCache
 	// noticesFail is whether other processes' restocks go unheard.
 	notificationsFail bool
-	breaker     breaker   // between the lanes and the locks
-	requests    sync.Pool // of *request
-	overloaded  error     // shared by all who find a queue full
-	placing     placing   // of orders of several SKUs
-	workers       struct {
+	breaker           breaker   // between the lanes and the locks
+	requests          sync.Pool // of *request
+	overloaded        error     // shared by all who find a queue full
+	placing           placing   // of orders of several SKUs
+	workers           struct {
 		sync.RWMutex
-		sellers   map[string]*seller
-		settlers  map[string]*settler
-		stopped bool
-		running sync.WaitGroup // also of what runs beside the lanes
+		sellers  map[string]*seller
+		settlers map[string]*settler
+		stopped  bool
+		running  sync.WaitGroup // also of what runs beside the lanes
 	}
 }
 

@@ -19,7 +19,7 @@ type settler struct {
 // Settle commits or cancels a deduction, and returns it as it is then. What has happened already is no error, so a wish may
 // be sent again. CodeNotReserved is for committing what is cancelled or has expired, or is committed with another
 // quantity. Where the wish names a buyer, another's deduction is unknown.
-func (s *Service) Settle(ctx context.Context, sku string, wish stock.Wish) (stock.Deduction, error) {
+func (s *Service) Settle(ctx context.Context, sku string, wish stock.SettleRequest) (stock.Deduction, error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Deduction{}, err
 	}
@@ -41,9 +41,9 @@ func (s *Service) Settle(ctx context.Context, sku string, wish stock.Wish) (stoc
 }
 
 // settle settles the deduction of a key.
-func (s *Service) settleKey(ctx context.Context, sku string, wish stock.Wish) (stock.Deduction, error) {
+func (s *Service) settleKey(ctx context.Context, sku string, wish stock.SettleRequest) (stock.Deduction, error) {
 	r := s.newRequest(ctx, stock.Order{OrderID: wish.OrderID, BuyerID: wish.BuyerID})
-	r.wish = wish
+	r.settle = wish
 	for {
 		settler, err := s.settler(sku)
 		if err == nil {
@@ -129,11 +129,11 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 		return nil, nil
 	}
 	s := t.service
-	settlement := stock.Settlement{SKU: t.sku, Deadline: firstDeadline(requests), At: s.at(), Wishes: make([]stock.Wish, len(requests))}
+	settlement := stock.Settlement{SKU: t.sku, Deadline: firstDeadline(requests), At: s.at(), Requests: make([]stock.SettleRequest, len(requests))}
 	returning := false
 	for i, r := range requests {
-		settlement.Wishes[i] = r.wish
-		returning = returning || r.wish.Cancel || r.wish.Look || r.wish.Quantity > 0
+		settlement.Requests[i] = r.settle
+		returning = returning || r.settle.Cancel || r.settle.ExpireOnly || r.settle.Quantity > 0
 	}
 	start := time.Now()
 	results, err := s.store.Settle(ctx, settlement)

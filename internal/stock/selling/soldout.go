@@ -45,7 +45,7 @@ func (w *worker) replyKnown(ctx context.Context, requests []*request) (unknown [
 	}
 	for _, r := range requests {
 		if d, ok := known[r.order.OrderID]; ok {
-			r.replyOutcome(stock.Outcome{Verdict: stock.Known, Deduction: d})
+			r.replyOutcome(stock.Outcome{Kind: stock.Known, Deduction: d})
 		} else {
 			unknown = append(unknown, r)
 		}
@@ -73,7 +73,7 @@ func (w *worker) replyShopOrders(ctx context.Context, requests []*request) (othe
 	for _, r := range requests {
 		_, orderID := stock.SplitOrderKey(r.order.OrderID)
 		if d, ok := shops[orderID]; ok && r.order.Own && d.BuyerID == r.order.BuyerID {
-			r.replyOutcome(stock.Outcome{Verdict: stock.Known, Deduction: d})
+			r.replyOutcome(stock.Outcome{Kind: stock.Known, Deduction: d})
 		} else {
 			others = append(others, r)
 		}
@@ -96,7 +96,7 @@ func (s *Service) over(until time.Time) bool { return !until.IsZero() && !s.now(
 func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome) {
 	sold := stock.Event{Kind: kind, SKU: w.sku, At: at}
 	for _, o := range outcomes {
-		if o.Verdict == stock.Accepted {
+		if o.Kind == stock.Accepted {
 			sold.Orders++
 			sold.Units += o.Deduction.Quantity
 		}

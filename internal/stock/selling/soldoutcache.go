@@ -11,9 +11,9 @@ import (
 type soldOutCache struct {
 	loading chan struct{} // holds one: a SKU's ids are being read
 
-	mu    sync.RWMutex
-	bySKU map[string]*soldOutEntry
-	counted   int // held in all
+	mu      sync.RWMutex
+	bySKU   map[string]*soldOutEntry
+	counted int // held in all
 }
 
 func newSoldOutCache() *soldOutCache {

@@ -9,12 +9,12 @@ import (
 
 // The bounds of what is remembered of SKUs that have sold out, beside soldOutFor.
 const (
-	refreshAfter  = soldOutFor / 2   // what was confirmed longer ago is checked if somebody asks, before it lapses
-	loadLimit   = 10 * time.Second // for reading the accepted ids of a SKU
-	entryIdle  = 10 * time.Second // what nobody has needed for this long is forgotten
-	loadRest  = 3                // a SKU's next reading waits this many times as long as the last one took
-	cacheLimit = 4 << 20          // ids of all SKUs together, at 12 bytes each
-	fullRest = time.Minute      // until a SKU whose ids found no room tries again
+	refreshAfter = soldOutFor / 2   // what was confirmed longer ago is checked if somebody asks, before it lapses
+	loadLimit    = 10 * time.Second // for reading the accepted ids of a SKU
+	entryIdle    = 10 * time.Second // what nobody has needed for this long is forgotten
+	loadRest     = 3                // a SKU's next reading waits this many times as long as the last one took
+	cacheLimit   = 4 << 20          // ids of all SKUs together, at 12 bytes each
+	fullRest     = time.Minute      // until a SKU whose ids found no room tries again
 )
 
 // memory is what this process knows of one SKU that has sold out: a fact in three parts that were true at one instant.
@@ -25,12 +25,12 @@ const (
 // Its goroutine, run, reads the ids once, and confirms them as long as somebody asks. Once forgotten, a memory knows
 // nothing for good. So a restock that forgets it after its commit cannot be overtaken by a reading from before.
 type soldOutEntry struct {
-	service *Service
-	sku     string
-	ctx     context.Context // ends when it is forgotten
-	invalidate  context.CancelFunc
-	refreshWanted  chan struct{} // holds one: a check is due
-	refusal error         // shared by all who are refused
+	service       *Service
+	sku           string
+	ctx           context.Context // ends when it is forgotten
+	invalidate    context.CancelFunc
+	refreshWanted chan struct{} // holds one: a check is due
+	refusal       error         // shared by all who are refused
 
 	// Written before the first confirmation, and never again.
 	versions []int64
@@ -115,9 +115,9 @@ func (m *soldOutEntry) load() (known bool, rest time.Duration) {
 	case accepted.n > room:
 		s.log.Warn("too many order ids to remember; requests for a sold-out SKU go to the database", "sku", m.sku)
 		return false, fullRest
-	case empty.SoldOut && !s.over(empty.Until):
+	case empty.SoldOut && !s.over(empty.NextExpiry):
 		s.soldOut.count(accepted.n)
-		m.versions, m.accepted, m.until = empty.Versions, accepted, empty.Until
+		m.versions, m.accepted, m.until = empty.Versions, accepted, empty.NextExpiry
 		s.observer.SoldOutCached(accepted.n, took)
 		known = true
 	}

@@ -13,18 +13,18 @@ import (
 
 // The bounds of a lane.
 const (
-	batchLimit = 256                    // orders of one write; more, where more than batchParts times as many wait
-	batchParts = 4                      // of a long queue, which one write takes one of
-	turnWait  = 4 * time.Second        // an order that has waited for longer is not started
-	maxHops    = 4                      // segments tried before a merge
-	maxLayouts = 8                      // resegments that may come between, before a batch is given up
-	workerIdle   = time.Second            // a lane without work for this long ends
-	writeLimit = 10 * time.Second       // for what nobody waits for
-	soldOutFor = time.Second            // for this long a refusal may rest on one look at the rows
-	lockWait   = 100 * time.Millisecond // for the locks of a batch, and again for those of a merge, before it goes on under the guard
-	lockTurn   = 25 * time.Millisecond  // a busy lane offers its lock to other processes this often
-	lockLinger = 2 * time.Millisecond   // an idle lane gives its lock back after this
-	retriesExpected       = 64                     // batches after one with a known order, of which more are expected
+	batchLimit      = 256                    // orders of one write; more, where more than batchParts times as many wait
+	batchParts      = 4                      // of a long queue, which one write takes one of
+	turnWait        = 4 * time.Second        // an order that has waited for longer is not started
+	maxHops         = 4                      // segments tried before a merge
+	maxLayouts      = 8                      // resegments that may come between, before a batch is given up
+	workerIdle      = time.Second            // a lane without work for this long ends
+	writeLimit      = 10 * time.Second       // for what nobody waits for
+	soldOutFor      = time.Second            // for this long a refusal may rest on one look at the rows
+	lockWait        = 100 * time.Millisecond // for the locks of a batch, and again for those of a merge, before it goes on under the guard
+	lockTurn        = 25 * time.Millisecond  // a busy lane offers its lock to other processes this often
+	lockLinger      = 2 * time.Millisecond   // an idle lane gives its lock back after this
+	retriesExpected = 64                     // batches after one with a known order, of which more are expected
 )
 
 // lane serves orders of one SKU, in batches. One goroutine owns it.
@@ -34,18 +34,18 @@ type worker struct {
 	sku     string
 	queue   *queue
 
-	notified     int64         // what of the seller's we know
-	terms    *stock.Terms  // on which the SKU is sold; nil before the first look
-	layout   int64         // that levels belong to
-	levels   []int64       // per segment what it last held as far as we know; nil before the first look
-	segment  int           // where we sell, or sold last
-	hold     *locking.Hold // its lock; nil: none
-	heldAt   time.Time
-	soldOut  time.Time // when zero was confirmed over all segments; the zero time: not
-	until    time.Time // when that ends by itself, because a reservation expires; the zero time: not
-	sweeps   int       // of expired reservations, for the batch at hand
+	notified   int64         // what of the seller's we know
+	terms      *stock.Terms  // on which the SKU is sold; nil before the first look
+	layout     int64         // that levels belong to
+	levels     []int64       // per segment what it last held as far as we know; nil before the first look
+	segment    int           // where we sell, or sold last
+	hold       *locking.Hold // its lock; nil: none
+	heldAt     time.Time
+	soldOut    time.Time // when zero was confirmed over all segments; the zero time: not
+	until      time.Time // when that ends by itself, because a reservation expires; the zero time: not
+	sweeps     int       // of expired reservations, for the batch at hand
 	retries    int       // so many batches from now on may have known orders
-	coalescing     coalescer // of the batch before
+	coalescing coalescer // of the batch before
 	unknownSKU bool      // the SKU does not exist: end as soon as the queue is empty
 }
 
@@ -171,7 +171,7 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 
 // look reads what each segment holds.
 func (w *worker) readSKU(ctx context.Context) error {
-	views, err := w.service.store.Look(ctx, w.sku)
+	views, err := w.service.store.Views(ctx, w.sku)
 	if err != nil {
 		return stock.Unavailable(err, "look at the segments")
 	}
@@ -229,8 +229,8 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 		return nil, nil
 	}
 	batch := stock.Batch{
-		SKU: w.sku, Layout: w.layout, Segment: w.segment, Limit: w.terms.PerBuyerLimit, Window: w.terms.Window(),
-		Deadline: firstDeadline(requests), At: w.service.at(), Orders: orders(requests), Again: w.retries > 0,
+		SKU: w.sku, Layout: w.layout, Segment: w.segment, Limit: w.terms.PerBuyerLimit, SaleWindow: w.terms.SaleWindow(),
+		Deadline: firstDeadline(requests), At: w.service.at(), Orders: orders(requests), ExpectKnown: w.retries > 0,
 	}
 	start := time.Now()
 	var result stock.BatchResult
@@ -252,13 +252,13 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 	w.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
 	var limited []*request
 	for i, r := range requests {
-		switch o := result.Outcomes[i]; o.Verdict {
+		switch o := result.Outcomes[i]; o.Kind {
 		case stock.Short:
 			short = append(short, r)
 		case stock.Limited:
 			limited = append(limited, r)
 		case stock.Closed:
-			r.refuse(batch.Window.Refusal(w.sku, result.At))
+			r.refuse(batch.SaleWindow.Refusal(w.sku, result.At))
 		default:
 			r.replyOutcome(o)
 		}
@@ -269,7 +269,7 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 // expect learns from a batch whether the next ones may have known orders: who retries is seldom alone.
 func (w *worker) noteRetries(outcomes []stock.Outcome) {
 	w.retries = max(0, w.retries-1)
-	if slices.ContainsFunc(outcomes, func(o stock.Outcome) bool { return o.Verdict == stock.Known }) {
+	if slices.ContainsFunc(outcomes, func(o stock.Outcome) bool { return o.Kind == stock.Known }) {
 		w.retries = retriesExpected
 	}
 }
@@ -327,7 +327,7 @@ func (s *Service) noteGuard(sku string, err error) {
 // settle answers a request that was accepted, now or before.
 func (r *request) replyOutcome(o stock.Outcome) {
 	switch {
-	case o.Verdict == stock.Accepted:
+	case o.Kind == stock.Accepted:
 		r.reply(answer{deduction: o.Deduction, created: true})
 	case o.Deduction.Answers(r.order):
 		r.reply(answer{deduction: o.Deduction})
