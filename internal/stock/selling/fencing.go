@@ -34,18 +34,18 @@ func (w *worker) writeFenced(ctx context.Context, holds map[int]*locking.Hold, w
 		return err
 	}
 	w.service.observer.FencedOut()
-	if w.heal(ctx, holds, refused) {
+	if w.raiseTokens(ctx, holds, refused) {
 		if err = write(fencesOf(holds)); !errors.Is(err, stock.ErrFenced) {
 			return err
 		}
 	}
-	w.unlock()
+	w.lock.release()
 	return write(nil)
 }
 
-// heal gets tokens above those of the rows that refused, within lockWait. It reports false where a hold is not ours
+// raiseTokens gets tokens above those of the rows that refused, within lockWait. It reports false where a hold is not ours
 // any more, or Redis does not answer.
-func (w *worker) heal(ctx context.Context, holds map[int]*locking.Hold, refused *stock.FencedError) bool {
+func (w *worker) raiseTokens(ctx context.Context, holds map[int]*locking.Hold, refused *stock.FencedError) bool {
 	if !w.service.breaker.closed() {
 		return false
 	}

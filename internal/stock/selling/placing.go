@@ -19,6 +19,7 @@ const (
 	// The others, up to MaxLines, have one place, and use it a quarter of the time at most.
 	mediumRest = 1
 	largeRest  = 3
+	turnWait   = 4 * time.Second // for a place
 )
 
 // placing is where orders of several SKUs wait until they may be placed, and for whom they leave room.

@@ -382,3 +382,17 @@ func (s *Service) now() time.Time {
 	}
 	return s.clock().UTC().Truncate(time.Microsecond)
 }
+
+// waitFor waits for a signal, at most d, and not at all once the service stops.
+func (s *Service) waitFor(d time.Duration, signal <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-signal:
+		return true
+	case <-timer.C:
+		return false
+	case <-s.stop:
+		return false
+	}
+}

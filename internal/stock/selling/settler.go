@@ -85,11 +85,11 @@ func (s *Service) settler(sku string) (*settler, error) {
 // run settles until nobody has asked for a while, or the service stops.
 func (t *settler) run() {
 	for {
-		if batch := t.queue.pop(1, batchLimit, turnWait); len(batch) > 0 {
+		if batch := t.queue.pop(1, batchLimit); len(batch) > 0 {
 			t.serve(batch)
 			continue
 		}
-		if t.service.within(workerIdle, t.queue.arrived) {
+		if t.service.waitFor(workerIdle, t.queue.arrived) {
 			continue
 		}
 		if t.retire() {
