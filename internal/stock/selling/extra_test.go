@@ -79,7 +79,7 @@ func TestLanesBeside(t *testing.T) {
 				// The crowd has gone: one lane is left, and soon none.
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
-				if lanes := s.RunningLanes(); lanes != 0 {
+				if lanes := s.RunningWorkers(); lanes != 0 {
 					t.Errorf("%d lanes still run", lanes)
 				}
 				if err := s.Close(t.Context()); err != nil {

@@ -18,7 +18,7 @@ func (w *worker) merge(ctx context.Context, pending []*request) ([]*request, err
 
 func (w *worker) writeMerge(ctx context.Context, pending []*request) ([]*request, error) {
 	start := time.Now()
-	holds, locked, unlock := w.lockSegments(ctx, w.stocked())
+	holds, locked, unlock := w.lockSegments(ctx)
 	defer unlock()
 	if pending = stillWaiting(pending); len(pending) == 0 {
 		return nil, nil
@@ -77,30 +77,20 @@ func (w *worker) answerMerge(ctx context.Context, requests []*request, result st
 	return w.refuseLimited(ctx, limited, false)
 }
 
-// lockSegments takes the locks of the segments, within lockWait in all, and returns a hold for each. If it does not get all
-// of them, it returns the worker's own hold alone, if there is one.
-func (w *worker) lockSegments(ctx context.Context, segments []int) (holds map[int]*locking.Hold, locked bool, unlock func()) {
+// lockSegments takes the locks of the segments that hold something, and returns a hold for each. If it does not get all of
+// them, it returns the worker's own hold alone, if there is one.
+func (w *worker) lockSegments(ctx context.Context) (holds map[int]*locking.Hold, locked bool, unlock func()) {
 	holds = map[int]*locking.Hold{w.lock.segment: w.lock.hold}
-	if len(segments) == 0 {
-		return holds, false, func() {}
-	}
-	report, ok := w.service.mayLock(w.sku)
-	if !ok {
-		return holds, false, func() {}
-	}
-	parts := make([]locking.Locker, len(segments))
-	for i, segment := range segments {
-		parts[i] = w.service.lock(w.sku, segment)
-	}
-	holder := ctx
 	if w.lock.hold != nil {
-		holder = w.lock.hold.Context() // the owner of our own segment: its part is a re-entry
+		ctx = w.lock.hold.Context() // the owner of our own segment: its part is a re-entry
 	}
-	start := time.Now()
-	hold, err := locking.MultiLock(parts...).Lock(holder, locking.Wait(lockWait))
-	w.service.observer.LockWaited(time.Since(start), err == nil)
-	report(err)
-	if err != nil {
+	segments := w.stocked()
+	parts := make([]part, len(segments))
+	for i, segment := range segments {
+		parts[i] = part{sku: w.sku, segment: segment}
+	}
+	hold := w.service.lockParts(ctx, parts)
+	if hold == nil {
 		return holds, false, func() {}
 	}
 	for i, part := range hold.Parts() {

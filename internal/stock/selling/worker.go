@@ -87,7 +87,7 @@ func (w *worker) idle() (ended bool) {
 	if !w.unknownSKU && w.service.waitFor(workerIdle, w.queue.arrived) {
 		return false
 	}
-	return w.service.retire(w.seller)
+	return w.service.retireSeller(w.seller)
 }
 
 // learnTerms reads the SKU once, before the first batch: the queue has to know whether buyers are counted.
