@@ -31,7 +31,7 @@ var document []byte
 
 // Limits of a request.
 const (
-	maxBodyBytes   = 16 << 10         // of all but an order of several SKUs, each of whose fields fits however it is escaped
+	maxBodyBytes   = 16 << 10         // of all but an order of several SKUs; every field fits, however it is escaped
 	maxOrderBytes  = 128 << 10        // an order of stock.MaxLines with the longest SKUs fits
 	requestTimeout = 15 * time.Second // for what only reads
 )
@@ -44,7 +44,7 @@ type Config struct {
 	Logger  *slog.Logger
 	Guard   *access.Guard   // nil: everybody may do everything
 	Limiter *access.Limiter // nil: as often as they like
-	// Strangers counts by address those who do not say who they are, or say it wrongly; nil: none.
+	// Strangers counts callers without a credential, or with a bad one, by address; nil: none.
 	Strangers *access.Limiter
 	Hosts     *Hosts // that may be asked for; nil: any
 	Streams   Streams
@@ -97,7 +97,7 @@ func newPublic(c Config) *echo.Echo {
 	return e
 }
 
-// recoverer turns a panic of a handler into an error, and logs where it came from.
+// recoverer turns a panic of a handler into an error, and logs its origin.
 func (s *server) recoverer() echo.MiddlewareFunc {
 	return middleware.RecoverWithConfig(middleware.RecoverConfig{
 		DisableStackAll:     true,
