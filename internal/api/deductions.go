@@ -45,7 +45,7 @@ func (s *server) deduct(c echo.Context) error {
 	if order.BuyerID, order.Own, err = buyerFor(c, order.BuyerID); err != nil {
 		return err
 	}
-	order.Most = callerOf(c).MaxQuantity
+	order.CallerMax = callerOf(c).MaxQuantity
 	d, created, err := s.service.Deduct(waitUntil(c.Request().Context(), deadline), param(c, "sku"), order)
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 // silentStore answers nothing until its caller's context ends.
 type silentStore struct{ brokenStore }
 
-func (silentStore) Look(ctx context.Context, _ ...string) (map[string]stock.View, error) {
+func (silentStore) Views(ctx context.Context, _ ...string) (map[string]stock.View, error) {
 	return nil, ended(ctx)
 }
 

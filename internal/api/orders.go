@@ -53,7 +53,7 @@ func (s *server) placeOrder(c echo.Context) error {
 	if callerOf(c).Buyer != "" && len(order.Lines) > tokenLines {
 		return invalid("lines", fmt.Sprintf("must be 1 to %d with a token", tokenLines))
 	}
-	order.Most, order.Caller = callerOf(c).MaxQuantity, turnOf(c)
+	order.CallerMax, order.Caller = callerOf(c).MaxQuantity, turnOf(c)
 	lines, created, err := s.service.Order(c.Request().Context(), order)
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func (s *server) commit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.settle(c, stock.Wish{Quantity: quantity})
+	return s.settle(c, stock.SettleRequest{Quantity: quantity})
 }
 
 // cancel gives back what is reserved. For callers who may, it also gives back what is committed.
@@ -33,17 +33,17 @@ func (s *server) cancel(c echo.Context) error {
 	if err := decodeIfAny(c, new(cancelRequest)); err != nil {
 		return err
 	}
-	return s.settle(c, stock.Wish{Cancel: true, KeepCommitted: !callerOf(c).Return})
+	return s.settle(c, stock.SettleRequest{Cancel: true, KeepCommitted: !callerOf(c).Return})
 }
 
-// settle carries out a wish about the deduction in the path, and answers what it is then.
-func (s *server) settle(c echo.Context, wish stock.Wish) error {
+// settle carries out a settle request for the deduction in the path, and answers with the deduction as it is then.
+func (s *server) settle(c echo.Context, request stock.SettleRequest) error {
 	var err error
-	if wish.BuyerID, err = namedBuyer(c); err != nil {
+	if request.BuyerID, err = namedBuyer(c); err != nil {
 		return err
 	}
-	wish.OrderID = param(c, "order_id")
-	d, err := s.service.Settle(c.Request().Context(), param(c, "sku"), wish)
+	request.OrderID = param(c, "order_id")
+	d, err := s.service.Settle(c.Request().Context(), param(c, "sku"), request)
 	if err != nil {
 		return err
 	}

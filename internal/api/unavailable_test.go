@@ -34,7 +34,7 @@ func (s brokenStore) CreateSKU(context.Context, stock.NewSKU, time.Time) (bool, 
 	return false, s.err
 }
 
-func (s brokenStore) Look(context.Context, ...string) (map[string]stock.View, error) {
+func (s brokenStore) Views(context.Context, ...string) (map[string]stock.View, error) {
 	return nil, s.err
 }
 

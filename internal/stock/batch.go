@@ -33,8 +33,8 @@ func Unique(orders []Order) (first []int, repeats map[int]int) {
 func Repeat(outcomes []Outcome, repeats map[int]int) {
 	for i, first := range repeats {
 		outcomes[i] = outcomes[first]
-		if outcomes[i].Verdict == Accepted {
-			outcomes[i].Verdict = Known
+		if outcomes[i].Kind == Accepted {
+			outcomes[i].Kind = Known
 		}
 	}
 }
@@ -62,13 +62,13 @@ func (d Demand) Admit(candidates []int, available int64, outcomes []Outcome) (ad
 	for _, i := range turn {
 		o := d.Orders[i]
 		if known, ok := d.Known[o.OrderID]; ok {
-			outcomes[i] = Outcome{Verdict: Known, Deduction: known}
+			outcomes[i] = Outcome{Kind: Known, Deduction: known}
 		} else if d.Closed {
-			outcomes[i] = Outcome{Verdict: Closed}
+			outcomes[i] = Outcome{Kind: Closed}
 		} else if d.Limit > 0 && d.Taken[o.BuyerID]+o.Quantity > d.Limit {
-			outcomes[i] = Outcome{Verdict: Limited}
+			outcomes[i] = Outcome{Kind: Limited}
 		} else if o.Quantity > available {
-			outcomes[i] = Outcome{Verdict: Short, Available: available}
+			outcomes[i] = Outcome{Kind: Short, Available: available}
 		} else {
 			available -= o.Quantity
 			if d.Limit > 0 {

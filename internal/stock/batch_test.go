@@ -64,11 +64,11 @@ func TestAdmitTakesWhatFitsInTurn(t *testing.T) {
 			o := orders[i]
 			switch {
 			case known[o.OrderID].OrderID != "":
-				if outcomes[i].Verdict != Known {
+				if outcomes[i].Kind != Known {
 					t.Fatalf("order %d is known, outcome %+v", i, outcomes[i])
 				}
 			case o.Quantity > left:
-				if outcomes[i].Verdict != Short || outcomes[i].Available != left {
+				if outcomes[i].Kind != Short || outcomes[i].Available != left {
 					t.Fatalf("order %d of %d does not fit into %d, outcome %+v", i, o.Quantity, left, outcomes[i])
 				}
 			default:
@@ -97,12 +97,12 @@ func TestAdmitCountsEachBuyer(t *testing.T) {
 		for _, i := range slices.Sorted(slices.Values(first)) {
 			o := orders[i]
 			switch fits := held[o.BuyerID]+o.Quantity <= limit; {
-			case outcomes[i].Verdict == Known:
+			case outcomes[i].Kind == Known:
 			case fits != slices.Contains(admitted, i):
 				t.Fatalf("order %d of %d by a buyer of %d, limit %d: outcome %+v", i, o.Quantity, held[o.BuyerID], limit, outcomes[i])
 			case fits:
 				held[o.BuyerID] += o.Quantity
-			case outcomes[i].Verdict != Limited:
+			case outcomes[i].Kind != Limited:
 				t.Fatalf("order %d is too much for its buyer, outcome %+v", i, outcomes[i])
 			}
 		}

@@ -57,8 +57,8 @@ func TestChecksNameTheField(t *testing.T) {
 		{"lines[0].sku", MultiOrder{OrderID: "a", Lines: []Line{{Quantity: 1}}}.Check()},
 		{"lines[0].quantity", MultiOrder{OrderID: "a", Lines: []Line{{SKU: "a"}}}.Check()},
 		{"order_id", MultiOrder{Lines: []Line{{SKU: "a", Quantity: 1}}}.Check()},
-		{"order_id", Wish{}.Check()},
-		{"quantity", Wish{OrderID: "a", Quantity: -1}.Check()},
+		{"order_id", SettleRequest{}.Check()},
+		{"quantity", SettleRequest{OrderID: "a", Quantity: -1}.Check()},
 	} {
 		e, ok := c.err.(*Error) //nolint:errorlint // nothing wraps it
 		if !ok || e.Code != CodeInvalidRequest || e.Field != c.field || !strings.HasPrefix(e.Message, c.field) {
@@ -70,7 +70,7 @@ func TestChecksNameTheField(t *testing.T) {
 		NewSKU{SKU: "a", Segments: 1024}.Check(),
 		Order{OrderID: strings.Repeat("x", 128), BuyerID: "ü", Quantity: MaxQuantity, ReserveFor: MaxReserve}.Check(),
 		Movement{SKU: "a", Kind: Adjusted, Ref: "r", Quantity: -MaxQuantity, Reason: "lost"}.Check(),
-		Wish{OrderID: "a", Quantity: MaxQuantity}.Check(),
+		SettleRequest{OrderID: "a", Quantity: MaxQuantity}.Check(),
 	} {
 		if err != nil {
 			t.Errorf("refused: %v", err)

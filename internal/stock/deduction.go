@@ -32,9 +32,9 @@ type Order struct {
 	Own        bool   // the order id is one of the buyer's own, and not the shop's
 	Quantity   int64
 	ReserveFor time.Duration // 0: committed at once; else MinReserve to MaxReserve, in whole microseconds
-	// Most is how many units its caller may ask for where the SKU has no MaxQuantity of its own; 0: the package's. It is no
+	// CallerMax is how many units its caller may ask for where the SKU has no MaxQuantity of its own; 0: the package's. It is no
 	// part of what was asked: a replay may have another one.
-	Most int64
+	CallerMax int64
 }
 
 // Deduction is stock taken for one order id.

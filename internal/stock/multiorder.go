@@ -18,7 +18,7 @@ type MultiOrder struct {
 	BuyerID    string // may be empty where no SKU has a buyer limit
 	Own        bool   // the order id is one of the buyer's own, and not the shop's
 	ReserveFor time.Duration
-	Most       int64 // units of each line, see [Order]
+	CallerMax  int64 // units of each line, see [Order]
 	Lines      []Line
 	// Caller is whose turn it is to place the order: callers take turns, those who order many lines more seldom.
 	Caller string
@@ -70,7 +70,7 @@ func inLine(i int, err error) error {
 
 // Of is a line as an order of its SKU.
 func (o MultiOrder) Of(line Line) Order {
-	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Own: o.Own, Quantity: line.Quantity, ReserveFor: o.ReserveFor, Most: o.Most}
+	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Own: o.Own, Quantity: line.Quantity, ReserveFor: o.ReserveFor, CallerMax: o.CallerMax}
 }
 
 // SKUs are those of the lines, in their order.
@@ -102,9 +102,9 @@ type Placement struct {
 
 // PlacedLine says where a line is to be taken from.
 type PlacedLine struct {
-	Layout  int64 // of the SKU, as far as is known
-	Limit   int64 // per buyer; 0: none
-	Window  Window
-	Segment int   // the one that fills it, or -1: all of them together, as in a merge
-	Fence   Fence // of that segment
+	Layout     int64 // of the SKU, as far as is known
+	Limit      int64 // per buyer; 0: none
+	SaleWindow SaleWindow
+	Segment    int   // the one that fills it, or -1: all of them together, as in a merge
+	Fence      Fence // of that segment
 }

@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// Settlement is a number of wishes to end or return deductions of one SKU. No two have the same order id.
+// Settlement is a number of requests to end or return deductions of one SKU. No two have the same order id.
 type Settlement struct {
 	SKU string
 	// Deadline and At are as those of a [Batch].
 	Deadline, At time.Time
-	Wishes       []Wish
+	Requests     []SettleRequest
 }
 
-// Wish asks for one deduction to be committed or cancelled.
-type Wish struct {
-	OrderID  string
-	BuyerID  string // only a deduction of this buyer; "": of anybody
-	Look     bool   // neither: only end it if its time has come
-	Cancel   bool   // else commit
-	Quantity int64  // units to commit, the others are given back; 0: all
+// SettleRequest asks for one deduction to be committed or cancelled.
+type SettleRequest struct {
+	OrderID    string
+	BuyerID    string // only a deduction of this buyer; "": of anybody
+	ExpireOnly bool   // neither: only end it if its time has come
+	Cancel     bool   // else commit
+	Quantity   int64  // units to commit, the others are given back; 0: all
 	// KeepCommitted has CodeForbidden answer a cancel of what is committed. It is decided by the locked row, for a commit may
 	// come between a look and the write.
 	KeepCommitted bool
 }
 
-// Check holds a wish to what is allowed.
-func (w Wish) Check() error {
+// Check holds a request to what is allowed.
+func (w SettleRequest) Check() error {
 	if err := checkKnownText("order_id", w.OrderID, maxIDBytes); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (w Wish) Check() error {
 	return checkQuantity(w.Quantity)
 }
 
-// Settled is what became of a wish: the deduction as it is now, or a *[Error].
+// Settled is what became of a request: the deduction as it is now, or a *[Error].
 type Settled struct {
 	Deduction Deduction
 	Returned  int64 // units that went back for it
@@ -87,24 +87,24 @@ func (r Returns) add(d Deduction, parts []Part, segments int) {
 	}
 }
 
-// PlanSettlement decides each wish from the deductions, which have their parts, the instant of the decision and the number
-// of segments. A wish for what has happened already changes nothing and is answered with what is there. A reservation whose
-// time has come is ended by whatever wish meets it, so that nobody is told that it has expired before a row says so.
+// PlanSettlement decides each request from the deductions, which have their parts, the instant of the decision and the number
+// of segments. A request for what has happened already changes nothing and is answered with what is there. A reservation whose
+// time has come is ended by whatever request meets it, so that nobody is told that it has expired before a row says so.
 func PlanSettlement(s Settlement, there map[string]Deduction, at time.Time, segments int) SettlementPlan {
-	plan := SettlementPlan{Results: make([]Settled, len(s.Wishes)), Returns: newReturns()}
-	for i, wish := range s.Wishes {
-		before, ok := there[wish.OrderID]
-		if !ok || (wish.BuyerID != "" && wish.BuyerID != before.BuyerID) {
-			plan.Results[i].Err = UnknownDeduction(s.SKU, wish.OrderID)
+	plan := SettlementPlan{Results: make([]Settled, len(s.Requests)), Returns: newReturns()}
+	for i, request := range s.Requests {
+		before, ok := there[request.OrderID]
+		if !ok || (request.BuyerID != "" && request.BuyerID != before.BuyerID) {
+			plan.Results[i].Err = UnknownDeduction(s.SKU, request.OrderID)
 			continue
 		}
 		after, back := before, []Part(nil)
 		var err error
 		if before.Due(at) {
 			after.Status, back = StatusExpired, before.Parts
-			_, _, err = wish.on(after)
+			_, _, err = request.on(after)
 		} else {
-			after, back, err = wish.on(before)
+			after, back, err = request.on(before)
 		}
 		plan.settle(i, before, after, err)
 		plan.add(before, back, segments)
@@ -113,7 +113,7 @@ func PlanSettlement(s Settlement, there map[string]Deduction, at time.Time, segm
 	return plan
 }
 
-// settle notes what a wish makes of a deduction, and how it is answered.
+// settle notes what a request makes of a deduction, and how it is answered.
 func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
 	if p.Results[i].Err = err; err == nil {
 		p.Results[i].Deduction = after
@@ -129,10 +129,10 @@ func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
 	}
 }
 
-// on is what a wish makes of a deduction, and the parts that go back.
-func (w Wish) on(d Deduction) (after Deduction, back []Part, err error) {
+// on is what a request makes of a deduction, and the parts that go back.
+func (w SettleRequest) on(d Deduction) (after Deduction, back []Part, err error) {
 	switch {
-	case w.Look:
+	case w.ExpireOnly:
 		return d, nil, nil
 	case w.Cancel && w.KeepCommitted && d.Status == StatusCommitted:
 		return d, nil, &Error{Code: CodeForbidden, Message: "the deduction is committed: you may give back what is reserved alone"}

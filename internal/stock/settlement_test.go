@@ -35,7 +35,7 @@ func TestPlanSettlementConserves(t *testing.T) {
 			if rapid.Bool().Draw(t, "exists") {
 				there[id] = drawDeduction(t, id, at)
 			}
-			s.Wishes = append(s.Wishes, Wish{
+			s.Requests = append(s.Requests, SettleRequest{
 				OrderID: id, BuyerID: rapid.SampledFrom([]string{"", "x"}).Draw(t, "as"),
 				Cancel: rapid.Bool().Draw(t, "cancel"), Quantity: rapid.Int64Range(0, 6).Draw(t, "quantity"),
 			})
@@ -44,7 +44,7 @@ func TestPlanSettlementConserves(t *testing.T) {
 		plan := PlanSettlement(s, there, at, segments)
 
 		var back, toBuyers, named int64
-		for i, wish := range s.Wishes {
+		for i, wish := range s.Requests {
 			before, known := there[wish.OrderID]
 			after, err := plan.Results[i].Deduction, plan.Results[i].Err
 			if mayName := known && (wish.BuyerID == "" || wish.BuyerID == before.BuyerID); !mayName {

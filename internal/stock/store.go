@@ -34,11 +34,11 @@ type Store interface {
 	CreateSKU(ctx context.Context, sku NewSKU, at time.Time) (created bool, err error)
 	// Status reads a SKU in one snapshot. What it costs does not depend on how much has been sold or reserved.
 	Status(ctx context.Context, sku string, at time.Time) (Status, error)
-	// Look reads what each segment of each SKU holds and on which terms it is sold, without any lock. A SKU that does not
+	// Views reads what each segment of each SKU holds and on which terms it is sold, without any lock. A SKU that does not
 	// exist is missing in the result.
-	Look(ctx context.Context, skus ...string) (map[string]View, error)
-	// Held reads how many units a buyer is counted with in each of the SKUs that count them, without any lock.
-	Held(ctx context.Context, buyerID string, skus []string) (map[string]int64, error)
+	Views(ctx context.Context, skus ...string) (map[string]View, error)
+	// BuyerUnits reads how many units a buyer is counted with in each of the SKUs that count them, without any lock.
+	BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error)
 
 	// Deduct takes a batch from one segment.
 	Deduct(ctx context.Context, batch Batch) (BatchResult, error)
@@ -65,7 +65,7 @@ type Store interface {
 	// SoldOut reads a SKU in one snapshot and without any lock. If nothing is left, accepted gets the ids of the orders
 	// that were accepted, at most as many as limit says and in any order; the bytes are its own only until it returns.
 	// A limit of 0 reads no ids.
-	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (Emptiness, error)
+	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (SoldOutState, error)
 
 	// Restock adds units and a ledger row, and reports false if this very movement was there already.
 	Restock(ctx context.Context, restock Movement) (created bool, err error)
@@ -107,16 +107,16 @@ type View struct {
 	Terms    Terms
 	Layout   int64
 	Segments []int64 // available units
-	// Until is the earliest expiry of a reservation that is not settled: from then on there may be more units than the
+	// NextExpiry is the earliest expiry of a reservation that is not settled: from then on there may be more units than the
 	// segments hold. Zero: there is none.
-	Until time.Time
+	NextExpiry time.Time
 }
 
-// Emptiness tells whether a SKU is sold out, and how to know later that it still is.
-type Emptiness struct {
-	SoldOut  bool      // no segment holds anything
-	Versions []int64   // of the segments
-	Until    time.Time // the earliest expiry of a reservation that is not settled: then it ends by itself. Zero: there is none
+// SoldOutState tells whether a SKU is sold out, and how to know later that it still is.
+type SoldOutState struct {
+	SoldOut    bool      // no segment holds anything
+	Versions   []int64   // of the segments
+	NextExpiry time.Time // the earliest expiry of a reservation that is not settled: then it ends by itself. Zero: there is none
 }
 
 // Position is a place in a SKU's ledger: behind the movement of that time and ref.
@@ -130,18 +130,18 @@ type Position struct {
 //
 // Where the SKU has a buyer limit, no buyer may have two orders in it.
 type Batch struct {
-	SKU     string
-	Layout  int64 // [ErrLayout] if the SKU has another one
-	Segment int
-	Fence   Fence
-	Limit   int64 // per buyer; 0: none
-	Window  Window
+	SKU        string
+	Layout     int64 // [ErrLayout] if the SKU has another one
+	Segment    int
+	Fence      Fence
+	Limit      int64 // per buyer; 0: none
+	SaleWindow SaleWindow
 	// Deadline is the instant of this process after which nothing may be written; zero: only that of the context.
 	Deadline time.Time
 	At       time.Time // zero: the store's clock
 	Orders   []Order
-	// Again says that some of the orders may well be known. Nothing hangs on it but how fast the store is.
-	Again bool
+	// ExpectKnown says that some of the orders may well be known. Nothing hangs on it but how fast the store is.
+	ExpectKnown bool
 }
 
 // BatchResult has an outcome for each order of the batch, and what the segment holds afterwards.
@@ -157,11 +157,11 @@ type BatchResult struct {
 // Merge is a number of orders for all segments of a SKU together. Fences holds a token for each segment that is
 // locked; the others are guarded by their rows alone.
 type Merge struct {
-	SKU    string
-	Layout int64 // [ErrLayout] if the SKU has another one
-	Fences map[int]Fence
-	Limit  int64 // per buyer; 0: none
-	Window Window
+	SKU        string
+	Layout     int64 // [ErrLayout] if the SKU has another one
+	Fences     map[int]Fence
+	Limit      int64 // per buyer; 0: none
+	SaleWindow SaleWindow
 	// Deadline and At are as those of a [Batch].
 	Deadline, At time.Time
 	Orders       []Order
@@ -177,25 +177,25 @@ type MergeResult struct {
 	Expired  int       // reservations whose units came back first
 	// Stale is set where more reservations have expired than one transaction gives back: what is [Short] or [Limited] may
 	// not be so once they are back.
-	Stale bool
-	Until time.Time // the earliest expiry of a reservation that is live afterwards; zero: there is none
+	Stale      bool
+	NextExpiry time.Time // the earliest expiry of a reservation that is live afterwards; zero: there is none
 }
 
-// Verdict says what became of one order of a batch.
-type Verdict uint8
+// OutcomeKind says what became of an order.
+type OutcomeKind uint8
 
-// The verdicts.
+// The kinds of outcomes.
 const (
-	Accepted Verdict = iota + 1 // stock was taken now
-	Known                       // the order id was there before; Deduction says with what
-	Short                       // not enough stock; Available says how much there was when its turn came
-	Limited                     // its buyer would hold more than the limit
-	Closed                      // the SKU is not sold at that instant
+	Accepted OutcomeKind = iota + 1 // stock was taken now
+	Known                           // the order id was there before; Deduction says with what
+	Short                           // not enough stock; Available says how much there was when its turn came
+	Limited                         // its buyer would hold more than the limit
+	Closed                          // the SKU is not sold at that instant
 )
 
-// Outcome is the verdict on one order.
+// Outcome is what became of one order of a batch.
 type Outcome struct {
-	Verdict   Verdict
+	Kind      OutcomeKind
 	Deduction Deduction // for Accepted and Known
 	Available int64     // for Short
 }
@@ -208,5 +208,5 @@ func AcceptedOutcome(sku string, o Order, at time.Time) Outcome {
 	if o.ReserveFor > 0 {
 		d.Status, d.ReserveFor, d.ExpiresAt = StatusReserved, o.ReserveFor, at.Add(o.ReserveFor)
 	}
-	return Outcome{Verdict: Accepted, Deduction: d}
+	return Outcome{Kind: Accepted, Deduction: d}
 }

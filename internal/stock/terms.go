@@ -11,8 +11,8 @@ func (t Terms) Exceeds(sku string, o Order, maxReserve time.Duration) error {
 	switch {
 	case t.MaxReserveFor == 0 && o.ReserveFor > maxReserve:
 		return reservedTooLong(sku, maxReserve)
-	case t.MaxQuantity == 0 && o.Most > 0 && o.Quantity > o.Most:
-		return tooMany(sku, o.Most)
+	case t.MaxQuantity == 0 && o.CallerMax > 0 && o.Quantity > o.CallerMax:
+		return tooMany(sku, o.CallerMax)
 	default:
 		return nil
 	}
@@ -26,17 +26,19 @@ func tooMany(sku string, most int64) error {
 	return Invalid("quantity", "must be 1 to %d for SKU %q", most, sku)
 }
 
-// Window is when a SKU is sold.
-type Window struct {
+// SaleWindow is when a SKU is sold.
+type SaleWindow struct {
 	StartsAt time.Time // the first instant; zero: from its creation on
 	EndsAt   time.Time // the first instant at which it no longer is; zero: never
 }
 
-// Window returns when the SKU is sold.
-func (t Terms) Window() Window { return Window{StartsAt: t.SaleStartsAt, EndsAt: t.SaleEndsAt} }
+// SaleWindow returns when the SKU is sold.
+func (t Terms) SaleWindow() SaleWindow {
+	return SaleWindow{StartsAt: t.SaleStartsAt, EndsAt: t.SaleEndsAt}
+}
 
 // Refusal returns the error of an order for a SKU that is not sold at an instant, nil when it is.
-func (w Window) Refusal(sku string, at time.Time) error {
+func (w SaleWindow) Refusal(sku string, at time.Time) error {
 	switch {
 	case at.Before(w.StartsAt):
 		return &Error{Code: CodeSaleClosed, SKU: sku, Message: fmt.Sprintf("the sale of SKU %q begins at %s", sku, clockTime(w.StartsAt))}

@@ -63,7 +63,7 @@ func TestSKUsThatAreSteps(t *testing.T) {
 func TestKnownOrderIDIsLookedUp(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"..", "a\u200b", " a"} {
-		if err := (stock.Wish{OrderID: id}).Check(); err != nil {
+		if err := (stock.SettleRequest{OrderID: id}).Check(); err != nil {
 			t.Errorf("%q: %v", id, err)
 		}
 	}

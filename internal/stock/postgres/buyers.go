@@ -40,8 +40,8 @@ UPDATE buyers n SET units = n.units - back.units
 FROM unnest($2::text[], $3::bigint[]) AS back (buyer_id, units)
 WHERE n.ctid = (SELECT ctid FROM buyers WHERE sku_id = $1 AND buyer_id = back.buyer_id)`
 
-// Held implements [stock.Store].
-func (s *Store) Held(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
+// BuyerUnits implements [stock.Store].
+func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
 	rows, err := s.pool.Query(ctx, selectHeld, buyerID, skus)
 	if err != nil {
 		return nil, err

@@ -76,8 +76,8 @@ type whole struct {
 // fence or the layout does not pass, the SKU is not sold, or the statement met a race that it cannot win.
 func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) (settled bool, err error) {
 	c := columnsOf(batch.Orders, first)
-	w, err := s.sendWhole(ctx, batch, c, batch.Again)
-	if batch.Limit > 0 && !batch.Again && raced(err) {
+	w, err := s.sendWhole(ctx, batch, c, batch.ExpectKnown)
+	if batch.Limit > 0 && !batch.ExpectKnown && raced(err) {
 		w, err = s.sendWhole(ctx, batch, c, true)
 	}
 	if raced(err) {
@@ -87,7 +87,7 @@ func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int,
 		return false, err
 	}
 	result.At = w.at.UTC()
-	if batch.Window.Refusal(batch.SKU, result.At) != nil {
+	if batch.SaleWindow.Refusal(batch.SKU, result.At) != nil {
 		return false, nil
 	}
 	if result.Available = *w.before; w.after != nil {
@@ -108,7 +108,7 @@ func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c columns, loo
 	args := []any{
 		batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
 		c.orderIDs, c.buyerIDs, c.quantities, c.units, instant(batch.At), c.reserves, batch.Layout,
-		s.deadline(batch.Deadline), instant(batch.Window.StartsAt), instant(batch.Window.EndsAt),
+		s.deadline(batch.Deadline), instant(batch.SaleWindow.StartsAt), instant(batch.SaleWindow.EndsAt),
 	}
 	sql, columns := deductSQL, []any{&w.before, &w.orders, &w.after, &w.inserted, &w.at}
 	if batch.Limit > 0 {
@@ -164,9 +164,9 @@ func (s *Store) tellApart(ctx context.Context, batch stock.Batch, first []int, w
 		case inserted[o.OrderID]:
 			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, o, result.At)
 		case there:
-			result.Outcomes[i] = stock.Outcome{Verdict: stock.Known, Deduction: d}
+			result.Outcomes[i] = stock.Outcome{Kind: stock.Known, Deduction: d}
 		case batch.Limit > 0: // the buyer bought meanwhile, under another order id
-			result.Outcomes[i] = stock.Outcome{Verdict: stock.Limited}
+			result.Outcomes[i] = stock.Outcome{Kind: stock.Limited}
 			result.Stale = w.stale
 		default:
 			return fmt.Errorf("order id %q conflicted with a row that is not there", o.OrderID)

@@ -81,7 +81,7 @@ func (w *twoProcesses) attempts() map[string]func(s *selling.Service) error {
 			return err
 		}
 	}
-	settle := func(wish stock.Wish) func(s *selling.Service) error {
+	settle := func(wish stock.SettleRequest) func(s *selling.Service) error {
 		return func(s *selling.Service) error {
 			_, err := s.Settle(w.Context(), "a", wish)
 			return err
@@ -94,8 +94,8 @@ func (w *twoProcesses) attempts() map[string]func(s *selling.Service) error {
 			_, _, err := s.Order(w.Context(), stock.MultiOrder{OrderID: "late", Lines: []stock.Line{{SKU: "a", Quantity: 1}}})
 			return err
 		},
-		"commit": settle(stock.Wish{OrderID: "reserved"}),
-		"cancel": settle(stock.Wish{OrderID: "committed", Cancel: true}),
+		"commit": settle(stock.SettleRequest{OrderID: "reserved"}),
+		"cancel": settle(stock.SettleRequest{OrderID: "committed", Cancel: true}),
 	}
 }
 

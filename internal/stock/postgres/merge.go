@@ -58,17 +58,17 @@ func (s *Store) mergeAll(ctx context.Context, tx pgx.Tx, merge stock.Merge, firs
 	if err := passAll(*all, merge); err != nil {
 		return result, err
 	}
-	demand.Closed = merge.Window.Refusal(merge.SKU, *at) != nil
+	demand.Closed = merge.SaleWindow.Refusal(merge.SKU, *at) != nil
 	plan := stock.PlanMerge(levelsOf(*all, back), demand, first, result.Outcomes)
 	result.Segments, result.Merged, result.At = plan.Segments, plan.Merged, *at
 	result.Expired, result.Stale = back.reservations, back.more()
 	if until != nil {
-		result.Until = until.UTC()
+		result.NextExpiry = until.UTC()
 	}
 	for _, i := range plan.Admitted {
 		result.Outcomes[i] = stock.AcceptedOutcome(merge.SKU, merge.Orders[i], *at)
-		if expiry := result.Outcomes[i].Deduction.ExpiresAt; !expiry.IsZero() && (result.Until.IsZero() || expiry.Before(result.Until)) {
-			result.Until = expiry
+		if expiry := result.Outcomes[i].Deduction.ExpiresAt; !expiry.IsZero() && (result.NextExpiry.IsZero() || expiry.Before(result.NextExpiry)) {
+			result.NextExpiry = expiry
 		}
 	}
 	merge.At = *at

@@ -123,7 +123,7 @@ func (s *Store) placeLines(ctx context.Context, tx pgx.Tx, placement stock.Place
 			return nil, err
 		}
 		line, sku := placement.Lines[i], placement.Order.Lines[i].SKU
-		switch outcome.Verdict {
+		switch outcome.Kind {
 		case stock.Accepted:
 			lines[i] = outcome.Deduction
 		case stock.Known:
@@ -131,7 +131,7 @@ func (s *Store) placeLines(ctx context.Context, tx pgx.Tx, placement stock.Place
 		case stock.Limited:
 			return nil, stock.BuyerLimited(sku, line.Limit)
 		case stock.Closed:
-			return nil, line.Window.Refusal(sku, placement.At)
+			return nil, line.SaleWindow.Refusal(sku, placement.At)
 		default:
 			if line.Segment >= 0 {
 				return nil, stock.ErrSpread
@@ -151,17 +151,17 @@ func (s *Store) placeLine(ctx context.Context, tx pgx.Tx, placement stock.Placem
 	first := []int{0}
 	if line.Segment < 0 {
 		result, err := s.mergeAll(ctx, tx, stock.Merge{
-			SKU: order.Lines[i].SKU, Layout: line.Layout, Limit: line.Limit, Window: line.Window, At: placement.At,
+			SKU: order.Lines[i].SKU, Layout: line.Layout, Limit: line.Limit, SaleWindow: line.SaleWindow, At: placement.At,
 			Orders: asked,
 		}, first)
-		if err == nil && result.Stale && result.Outcomes[0].Verdict != stock.Accepted {
+		if err == nil && result.Stale && result.Outcomes[0].Kind != stock.Accepted {
 			err = stock.ErrStale
 		}
 		return result.Outcomes[0], err
 	}
 	result, err := s.take(ctx, tx, stock.Batch{
 		SKU: order.Lines[i].SKU, Layout: line.Layout, Segment: line.Segment, Fence: line.Fence, Limit: line.Limit,
-		Window: line.Window, At: placement.At, Orders: asked,
+		SaleWindow: line.SaleWindow, At: placement.At, Orders: asked,
 	}, first)
 	if err == nil && result.Stale { // with the rows of all segments, what has expired goes back first
 		err = stock.ErrSpread

@@ -55,7 +55,7 @@ WHERE ctid = ANY (ARRAY(
 // that needs, and decides by what it finds then. A settlement that gives nothing back needs no segment, and what only
 // commits does not look: if a reservation has expired after all, it begins again.
 func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
-	look := slices.ContainsFunc(settlement.Wishes, func(w stock.Wish) bool { return w.Look || w.Cancel || w.Quantity > 0 })
+	look := slices.ContainsFunc(settlement.Requests, func(w stock.SettleRequest) bool { return w.ExpireOnly || w.Cancel || w.Quantity > 0 })
 	err = s.inTx(ctx, settlement.Deadline, func(tx pgx.Tx) error {
 		results, err = s.settle(ctx, tx, settlement, look)
 		look = true
@@ -68,9 +68,9 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 }
 
 func (s *Store) settle(ctx context.Context, tx pgx.Tx, settlement stock.Settlement, look bool) ([]stock.Settled, error) {
-	ids := make([]string, len(settlement.Wishes))
-	for i, wish := range settlement.Wishes {
-		ids[i] = wish.OrderID
+	ids := make([]string, len(settlement.Requests))
+	for i, request := range settlement.Requests {
+		ids[i] = request.OrderID
 	}
 	slices.Sort(ids) // the order in which they are locked
 	g := ground{count: 1}

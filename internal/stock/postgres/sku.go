@@ -146,8 +146,8 @@ SELECT k.sku_id, ` + termsColumns + `, k.layout,
        (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' ORDER BY expires_at LIMIT 1)
 FROM skus k WHERE k.sku_id = ANY ($1::text[])`
 
-// Look implements [stock.Store].
-func (s *Store) Look(ctx context.Context, skus ...string) (map[string]stock.View, error) {
+// Views implements [stock.Store].
+func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
 	rows, err := s.pool.Query(ctx, selectViews, skus)
 	if err != nil {
 		return nil, err
@@ -160,9 +160,9 @@ func (s *Store) Look(ctx context.Context, skus ...string) (map[string]stock.View
 	columns := slices.Concat([]any{&sku}, terms.columns(), []any{&view.Layout, &view.Segments, &until})
 	_, err = pgx.ForEachRow(rows, columns, func() error {
 		terms.read()
-		view.Until = time.Time{}
+		view.NextExpiry = time.Time{}
 		if until != nil {
-			view.Until = until.UTC()
+			view.NextExpiry = until.UTC()
 		}
 		views[sku] = view
 		view.Segments = nil // the next row gets an array of its own

@@ -22,7 +22,7 @@ const selectAccepted = `SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT 
 //
 // A million ids take a third of a second, and nobody waits for that: the snapshot of REPEATABLE READ is what makes
 // versions, zero and ids one fact, so no row is locked.
-func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.Emptiness, err error) {
+func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.SoldOutState, err error) {
 	if limit == 0 {
 		return readEmptiness(ctx, s.pool, sku) // one statement is one snapshot
 	}
@@ -46,16 +46,16 @@ func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 	return found, err
 }
 
-func readEmptiness(ctx context.Context, q querier, sku string) (found stock.Emptiness, err error) {
+func readEmptiness(ctx context.Context, q querier, sku string) (found stock.SoldOutState, err error) {
 	var until *time.Time
 	if err := q.QueryRow(ctx, selectEmptiness, sku).Scan(&found.Versions, &found.SoldOut, &until); err != nil {
-		return stock.Emptiness{}, err
+		return stock.SoldOutState{}, err
 	}
 	if found.Versions == nil {
-		return stock.Emptiness{}, stock.UnknownSKU(sku)
+		return stock.SoldOutState{}, stock.UnknownSKU(sku)
 	}
 	if until != nil {
-		found.Until = until.UTC()
+		found.NextExpiry = until.UTC()
 	}
 	return found, nil
 }

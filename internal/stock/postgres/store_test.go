@@ -170,7 +170,7 @@ func TestBatchThatWaitedForARestock(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := <-answered
-	if got.err != nil || got.result.Outcomes[0].Verdict != stock.Accepted || got.result.Available != 7 {
+	if got.err != nil || got.result.Outcomes[0].Kind != stock.Accepted || got.result.Available != 7 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -60,11 +60,11 @@ func (s *Store) take(ctx context.Context, tx pgx.Tx, batch stock.Batch, first []
 	if err := row.check(ctx, tx, batch); err != nil {
 		return result, err
 	}
-	demand.Closed = batch.Window.Refusal(batch.SKU, *at) != nil
+	demand.Closed = batch.SaleWindow.Refusal(batch.SKU, *at) != nil
 	admitted := demand.Admit(first, row.available, result.Outcomes)
 	result.Available, result.At = row.available, *at
 	for _, i := range first {
-		result.Stale = result.Stale || (stale && result.Outcomes[i].Verdict == stock.Limited)
+		result.Stale = result.Stale || (stale && result.Outcomes[i].Kind == stock.Limited)
 	}
 	if len(admitted) == 0 {
 		return result, nil

@@ -57,8 +57,8 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 		}})
 		return err
 	}
-	settle := func(wish stock.Wish) error {
-		_, err := store.Settle(ctx, stock.Settlement{SKU: "a", At: at, Wishes: []stock.Wish{wish}})
+	settle := func(request stock.SettleRequest) error {
+		_, err := store.Settle(ctx, stock.Settlement{SKU: "a", At: at, Requests: []stock.SettleRequest{request}})
 		return err
 	}
 	merge := func(id string, quantity int64, at time.Time) error {
@@ -72,12 +72,12 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 		want bool
 	}{
 		{"reserve", func() error { return errors.Join(reserve("r", 4), reserve("s", 2), reserve("t", 2), reserve("u", 1)) }, false},
-		{"commit", func() error { return settle(stock.Wish{OrderID: "s"}) }, false},
-		{"commit of a part", func() error { return settle(stock.Wish{OrderID: "r", Quantity: 3}) }, true},
-		{"cancel", func() error { return settle(stock.Wish{OrderID: "r", Cancel: true}) }, true},
+		{"commit", func() error { return settle(stock.SettleRequest{OrderID: "s"}) }, false},
+		{"commit of a part", func() error { return settle(stock.SettleRequest{OrderID: "r", Quantity: 3}) }, true},
+		{"cancel", func() error { return settle(stock.SettleRequest{OrderID: "r", Cancel: true}) }, true},
 		{"merge", func() error { return merge("m", 5, at) }, false},
 		{"merge that takes all that came back", func() error { return merge("n", 3, later) }, false},
-		{"cancel again", func() error { return settle(stock.Wish{OrderID: "r", Cancel: true}) }, false},
+		{"cancel again", func() error { return settle(stock.SettleRequest{OrderID: "r", Cancel: true}) }, false},
 		{"adjust up", func() error { return move(store.Adjust(ctx, change(stock.Adjusted, 5))) }, true},
 		{"adjust down", func() error { return move(store.Adjust(ctx, change(stock.Adjusted, -1))) }, false},
 		{"resegment", func() error { return move(store.Resegment(ctx, change(stock.Resegmented, 0))) }, false},

@@ -92,7 +92,7 @@ func watchMemory(done <-chan struct{}, s *selling.Service) (peak <-chan uint64, 
 		var largest uint64
 		var running int
 		for {
-			largest, running = max(largest, inUse()), max(running, s.Lanes())
+			largest, running = max(largest, inUse()), max(running, s.Sellers())
 			select {
 			case <-done:
 				peaks <- largest

@@ -15,11 +15,11 @@ type familiar struct {
 }
 
 func (f *familiar) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, error) {
-	f.again = append(f.again, b.Again)
+	f.again = append(f.again, b.ExpectKnown)
 	result, err := f.endless.Deduct(ctx, b)
 	for i, o := range b.Orders {
 		if o.OrderID == "known" {
-			result.Outcomes[i].Verdict = stock.Known
+			result.Outcomes[i].Kind = stock.Known
 		}
 	}
 	return result, err

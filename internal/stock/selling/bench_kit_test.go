@@ -239,8 +239,8 @@ func (c *counts) LocksFail(fail bool) {
 	}
 }
 
-func (c *counts) FencedOut()              { c.fencedOut.Add(1) }
-func (c *counts) GuardFired()             { c.guard.Add(1) }
+func (c *counts) FencedOut()             { c.fencedOut.Add(1) }
+func (c *counts) GuardFired()            { c.guard.Add(1) }
 func (c *counts) SoldOutFromCache(n int) { c.fromMemory.Add(int64(n)) }
 
 // tally is what buyers were told.

@@ -15,16 +15,16 @@ const (
 	lockPause    = time.Second // until it is found out whether locks work again
 )
 
-// breaker stands between the lanes and the locks, one for all lanes. When locks fail, the lanes go on under the guard
+// breaker stands between the workers and the locks, one for all workers. When locks fail, the workers go on under the guard
 // alone, and none of them waits for Redis:
 //
 //	closed ── lockFailures in a row ──> open ── lockPause ──> half-open ── the probe is answered ──> closed
 //	                                     ^                        │
 //	                                     └── the probe fails ─────┘
 //
-// It hears of acquisitions only: a hold that was lost says nothing of Redis, and with a full memory Redis still
-// releases what it does not grant. Whichever lane comes first probes, in the background, with a lock that no lane
-// takes: so a busy one as well is an answer of Redis.
+// It counts acquisitions only: a lost hold says nothing about Redis, and a Redis without memory still releases what it does
+// not grant. The first worker that asks starts the probe, in the background, with a lock that no worker takes: "busy" is an
+// answer of Redis too.
 type breaker struct {
 	circuit *gobreaker.TwoStepCircuitBreaker[any]
 	cause   atomic.Pointer[error] // the last failure, for the log
@@ -50,13 +50,13 @@ func (s *Service) newCircuit() *gobreaker.TwoStepCircuitBreaker[any] {
 	})
 }
 
-// lockAnswered tells whether an acquisition was answered. Busy is an answer, and a loss is told by the guard, if it
+// lockAnswered tells whether Redis answered an acquisition. Busy is an answer, and so is a loss: the guard refuses it, if it
 // matters.
 func lockAnswered(err error) bool {
 	return err == nil || errors.Is(err, locking.ErrBusy) || errors.Is(err, locking.ErrLost)
 }
 
-// report tells the circuit what came of an acquisition that it has allowed.
+// report gives the circuit the result of an acquisition that it has allowed.
 func (b *breaker) report(done func(error), err error) {
 	if !lockAnswered(err) {
 		b.cause.Store(&err)
@@ -66,8 +66,8 @@ func (b *breaker) report(done func(error), err error) {
 
 func (b *breaker) closed() bool { return b.circuit.State() == gobreaker.StateClosed }
 
-// mayLock tells whether locks of a SKU may be asked for now. If so, tell must be called with what came of it.
-func (s *Service) mayLock(sku string) (tell func(error), ok bool) {
+// mayLock tells whether locks of a SKU may be asked for now. If so, report must be called with the result.
+func (s *Service) mayLock(sku string) (report func(error), ok bool) {
 	if s.lock == nil {
 		return nil, false
 	}
@@ -89,15 +89,4 @@ func (s *Service) probe(sku string) error {
 		return err
 	}
 	return hold.Unlock(s.base)
-}
-
-// giveBack unlocks a hold: in the background while locks fail. What goes wrong is no error of anybody's: the lock
-// library repeats a release for as long as the lock can exist.
-func (s *Service) giveBack(hold *locking.Hold) {
-	unlock := func() { _ = hold.Unlock(s.base) }
-	if s.breaker.closed() {
-		unlock()
-	} else {
-		s.workers.running.Go(unlock)
-	}
 }

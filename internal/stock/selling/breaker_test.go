@@ -59,7 +59,7 @@ func (endless) Watch(ctx context.Context, _ func(), _ func(sku string)) error {
 	return nil
 }
 
-func (endless) Look(_ context.Context, skus ...string) (map[string]stock.View, error) {
+func (endless) Views(_ context.Context, skus ...string) (map[string]stock.View, error) {
 	views := make(map[string]stock.View)
 	for _, sku := range skus {
 		views[sku] = stock.View{Layout: 1, Segments: []int64{1 << 30}}

@@ -8,14 +8,14 @@ import (
 	"inventory/internal/stock"
 )
 
-// Nobody has to wait for the sweep: an order that needs units of expired reservations takes them itself. It is for those
-// that nobody asks for.
+// Nobody waits for the sweep: an order that needs units of expired reservations gets them itself. The sweep is for units that
+// nobody asks for.
 const (
 	sweepEvery = time.Second
 	sweptSKUs  = 64 // in one sweep, at most
 )
 
-// sweep gives back the units of expired reservations, until the service closes.
+// sweepExpired gives back the units of expired reservations, until the service closes.
 func (s *Service) sweepExpired() {
 	for {
 		select {
@@ -59,13 +59,13 @@ func (s *Service) expire(ctx context.Context, sku string) (reservations int, err
 	return reservations, nil
 }
 
-// current is a deduction as it may be told: a reservation whose time has come is ended first, so that nobody is told what
-// a commit undoes that was under way.
+// tellable is a deduction as a caller may be told: a reservation whose time has come is ended first. Else a commit that is
+// under way could undo what the caller was told.
 func (s *Service) tellable(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
 	if !d.Due(s.now()) {
 		return d, nil
 	}
-	return s.settleKey(ctx, d.SKU, stock.Wish{OrderID: d.OrderID, Look: true})
+	return s.settleKey(ctx, d.SKU, stock.SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
 }
 
 func (s *Service) noteExpired(sku string, reservations int) {

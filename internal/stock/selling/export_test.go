@@ -1,14 +1,14 @@
 package selling
 
-// Lanes is how many SKUs are being sold.
-func (s *Service) Lanes() int {
+// Sellers is how many SKUs are being sold.
+func (s *Service) Sellers() int {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
 	return len(s.workers.sellers)
 }
 
-// RunningLanes is how many lanes run, of SKUs that are being sold.
-func (s *Service) RunningLanes() int {
+// RunningWorkers is how many workers run, of SKUs that are being sold.
+func (s *Service) RunningWorkers() int {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
 	running := 0

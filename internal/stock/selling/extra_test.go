@@ -22,7 +22,7 @@ type hall struct {
 	inside, orders atomic.Int64 // writes under way, and orders in them
 }
 
-func (h *hall) Look(context.Context, ...string) (map[string]stock.View, error) {
+func (h *hall) Views(context.Context, ...string) (map[string]stock.View, error) {
 	return map[string]stock.View{sku: {Layout: 1, Segments: slices.Clone(h.levels)}}, nil
 }
 
@@ -79,7 +79,7 @@ func TestLanesBeside(t *testing.T) {
 				// The crowd has gone: one lane is left, and soon none.
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
-				if lanes := s.RunningLanes(); lanes != 0 {
+				if lanes := s.RunningWorkers(); lanes != 0 {
 					t.Errorf("%d lanes still run", lanes)
 				}
 				if err := s.Close(t.Context()); err != nil {

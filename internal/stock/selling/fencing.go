@@ -24,9 +24,10 @@ func fencesOf(holds map[int]*locking.Hold) map[int]stock.Fence {
 	return fences
 }
 
-// writeFenced writes under the fences of the holds, one for each segment that is locked. A row that refuses its fence
-// has seen a later holder, or a Redis that was ahead of this one: then it writes once more, with tokens above the
-// rows', which only who still holds the locks gets. Else somebody has held a lock since, and the guard alone decides.
+// writeFenced writes under the fences of the holds, one for each segment that is locked. A row that refuses its fence has
+// seen a later holder, or a Redis whose clock was ahead of this one. Then it writes once more with tokens above the rows',
+// which Redis gives only to a process that still holds the locks. Without such tokens somebody has held a lock since: it
+// writes without fences, and the guard alone decides.
 func (w *worker) writeFenced(ctx context.Context, holds map[int]*locking.Hold, write func(map[int]stock.Fence) error) error {
 	err := write(fencesOf(holds))
 	var refused *stock.FencedError
@@ -34,18 +35,18 @@ func (w *worker) writeFenced(ctx context.Context, holds map[int]*locking.Hold, w
 		return err
 	}
 	w.service.observer.FencedOut()
-	if w.heal(ctx, holds, refused) {
+	if w.raiseTokens(ctx, holds, refused) {
 		if err = write(fencesOf(holds)); !errors.Is(err, stock.ErrFenced) {
 			return err
 		}
 	}
-	w.unlock()
+	w.lock.release()
 	return write(nil)
 }
 
-// heal gets tokens above those of the rows that refused, within lockWait. It reports false where a hold is not ours
-// any more, or Redis does not answer.
-func (w *worker) heal(ctx context.Context, holds map[int]*locking.Hold, refused *stock.FencedError) bool {
+// raiseTokens gets tokens above those of the rows that refused, within lockWait. It reports false if a hold is not ours any
+// more, or Redis does not answer.
+func (w *worker) raiseTokens(ctx context.Context, holds map[int]*locking.Hold, refused *stock.FencedError) bool {
 	if !w.service.breaker.closed() {
 		return false
 	}

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// idSet holds order ids as hashes. It never misses one of its ids, and takes another for one of them once in 10^13
-// asked of a million. Its seed is its own, so that nobody can choose ids that collide.
+// idSet holds order ids as hashes. It never misses one of its ids. Of a million ids it takes a strange one for its own once
+// in 10^13 lookups. Its seed is its own, so that nobody can choose ids that collide.
 type idSet struct {
 	seed   maphash.Seed
 	hashes []uint64 // as they came; nil once indexed
@@ -22,8 +22,8 @@ func (s *idSet) add(id []byte) {
 	s.n++
 }
 
-// index makes the set ready for has, which then costs one miss of the cache. Sorted hashes would be a third smaller,
-// and cost twenty.
+// index makes the set ready for has, which then costs one cache miss. Sorted hashes would be a third smaller, and cost
+// twenty.
 func (s *idSet) index() {
 	s.table = make([]uint64, s.n+s.n/2+1)
 	for _, hash := range s.hashes {

@@ -6,30 +6,30 @@ import (
 	"inventory/internal/stock"
 )
 
-// The bounds of those who ask again and again, beside queueLimit.
+// The bounds of callers who ask again and again, besides queueLimit.
 const (
 	longQueue   = queueLimit / 8 // requests from which on those of each buyer are counted, until half of them are left
 	mostOfBuyer = 64             // requests of one buyer in a long queue; those that are there already may stay
-	mostJoined  = 64             // who wait for the answer to one order
+	mostJoined  = 64             // requests that wait for the answer to one order
 )
 
-// Who comes with the order id of a request that waits joins it. Those who ask the same get its answer: that is a replay,
-// and it costs no place in the queue and no row. Where the first one's caller leaves, the next one takes its place.
+// A request that comes with the order id of one that waits joins it. If it asks the same it gets the same answer: that is a
+// replay, and costs no place in the queue and no row. If the first one's caller leaves, the next one takes its place.
 
-// join lets a request wait behind the first one of its order id.
+// joinLocked lets a request wait behind the first one of its order id.
 func (q *queue) joinLocked(r, first *request) {
 	first.joined = append(first.joined, r)
 	q.behind++
 	q.countBuyerLocked(r, 1)
 }
 
-// enter counts a request that comes into the queue as the first of its order id, and those behind it.
+// addLocked counts a request that is the first of its order id in the queue, and those behind it.
 func (q *queue) addLocked(r *request) {
 	q.byID[r.order.OrderID] = r
 	q.countAllLocked(r, 1)
 }
 
-// leave is the opposite of enter.
+// removeLocked is the opposite of addLocked.
 func (q *queue) removeLocked(r *request) {
 	delete(q.byID, r.order.OrderID)
 	q.countAllLocked(r, -1)
@@ -55,8 +55,8 @@ func (q *queue) countBuyerLocked(r *request, by int) {
 	}
 }
 
-// watchBuyers begins to count those of each buyer in a queue that has become long, and ends with it: as long as there is room
-// for everybody, nobody pays for that.
+// countBuyersLocked begins to count the requests of each buyer when the queue has become long, and ends when it is short:
+// while there is room for everybody, nobody pays for that.
 func (q *queue) countBuyersLocked() {
 	switch {
 	case q.buyers == nil && len(q.waiting) >= longQueue:
@@ -72,56 +72,30 @@ func (q *queue) countBuyersLocked() {
 	}
 }
 
-// fresh returns a request that waits, if it may be started. Else it is refused, and the first of those who have joined it
-// that may be started takes its place; nil where there is none.
-func (q *queue) startableLocked(r *request, now, oldest time.Time) *request {
-	err := r.unstartable(now, oldest)
+// startableLocked returns a request that waits if it may be started. Else it refuses it, and the first of those that joined
+// it and may be started takes its place; nil where there is none.
+func (q *queue) startableLocked(r *request, now time.Time) *request {
+	err := r.unstartable(now)
 	if err == nil {
 		return r
 	}
 	q.removeLocked(r)
-	for heirs := r.joined; ; heirs = heirs[1:] {
+	for successors := r.joined; ; successors = successors[1:] {
 		r.joined = nil
 		r.answer <- answer{err: err}
-		if len(heirs) == 0 {
+		if len(successors) == 0 {
 			return nil
 		}
-		r = heirs[0]
-		if err = r.unstartable(now, oldest); err == nil {
-			r.joined = heirs[1:]
+		r = successors[0]
+		if err = r.unstartable(now); err == nil {
+			r.joined = successors[1:]
 			q.addLocked(r)
 			return r
 		}
 	}
 }
 
-// tell answers a request that has left the queue, and those who have joined it and ask the same. Who asks for something
-// else under its order id goes back into the queue: what becomes of that is up to the store.
-func (r *request) reply(a answer) {
-	joined, queue, order, wish := r.joined, r.queue, r.order, r.wish
-	r.joined = nil
-	r.answer <- a // from now on it may be another's
-	a.created = false
-	for _, other := range joined {
-		if other.order == order && other.wish == wish {
-			other.answer <- a
-		} else {
-			queue.requeue(other)
-		}
-	}
-}
-
-// leave answers a request that has left the queue and is given up. Those who have joined it go back into the queue.
-func (r *request) abandon(err error) {
-	joined, queue := r.joined, r.queue
-	r.joined = nil
-	r.answer <- answer{err: err}
-	for _, other := range joined {
-		queue.requeue(other)
-	}
-}
-
-// takeBack puts a request into the queue again that had joined another one.
+// requeue puts a request that had joined another one into the queue again.
 func (q *queue) requeue(r *request) {
 	if _, err := q.push(r, queueLimit); err != nil {
 		r.answer <- answer{err: overloaded()}

@@ -45,11 +45,11 @@ func TestQueueHoldsOneOfAnOrderID(t *testing.T) {
 	first, again := ask(t.Context(), "a"), ask(t.Context(), "a")
 	first.order.BuyerID, again.order.BuyerID = "b", "b"
 	pushed(t, q, first, ask(t.Context(), "c"), again)
-	if batch := q.pop(1, 10, time.Hour); ids(batch) != "ac" {
+	if batch := q.pop(1, 10); ids(batch) != "ac" {
 		t.Fatalf("got %q", ids(batch))
 	}
 	emptied(t, q)
-	first.replyOutcome(stock.Outcome{Verdict: stock.Accepted, Deduction: stock.Deduction{OrderID: "a", Quantity: 1}})
+	first.replyOutcome(stock.Outcome{Kind: stock.Accepted, Deduction: stock.Deduction{OrderID: "a", Quantity: 1}})
 	if a := told(t, first); !a.created || a.err != nil {
 		t.Errorf("the first was told %+v", a)
 	}
@@ -62,7 +62,7 @@ func TestWhoAsksTheSameIsRefusedAlike(t *testing.T) {
 	q := newQueue()
 	first, again := ask(t.Context(), "a"), ask(t.Context(), "a")
 	pushed(t, q, first, again)
-	q.pop(1, 10, time.Hour)
+	q.pop(1, 10)
 	first.refuse(stock.SoldOutError("sku"))
 	for _, r := range []*request{first, again} {
 		if a := told(t, r); stock.CodeOf(a.err) != stock.CodeSoldOut {
@@ -76,10 +76,10 @@ func TestWhoAsksForSomethingElseIsDecidedApart(t *testing.T) {
 	q := newQueue()
 	first, other, wish := ask(t.Context(), "a"), ask(t.Context(), "a"), ask(t.Context(), "a")
 	other.order.Quantity = 2
-	wish.wish.Cancel = true
+	wish.settle.Cancel = true
 	pushed(t, q, first, other, wish)
 	for _, r := range []*request{first, other, wish} {
-		if batch := q.pop(1, 10, time.Hour); len(batch) != 1 || batch[0] != r {
+		if batch := q.pop(1, 10); len(batch) != 1 || batch[0] != r {
 			t.Fatalf("got %v", batch)
 		}
 		r.refuse(stock.SoldOutError("sku"))
@@ -93,7 +93,7 @@ func TestTheNextTakesThePlaceOfWhoHasGone(t *testing.T) {
 	q := newQueue()
 	gone, cancel := context.WithCancel(t.Context())
 	late := ask(t.Context(), "a")
-	late.queued = time.Now().Add(-time.Minute)
+	late.deadline = time.Now().Add(-time.Second)
 	first, also := ask(gone, "a"), ask(gone, "a")
 	next, last := ask(t.Context(), "a"), ask(t.Context(), "a")
 	for _, r := range []*request{first, also, next, last, late} {
@@ -101,7 +101,7 @@ func TestTheNextTakesThePlaceOfWhoHasGone(t *testing.T) {
 	}
 	pushed(t, q, first, late, also, next, last)
 	cancel()
-	if batch := q.pop(1, 10, 30*time.Second); len(batch) != 1 || batch[0] != next {
+	if batch := q.pop(1, 10); len(batch) != 1 || batch[0] != next {
 		t.Fatalf("got %v", batch)
 	}
 	emptied(t, q)
@@ -122,7 +122,7 @@ func TestAllWhoJoinedMayHaveGone(t *testing.T) {
 	requests := []*request{ask(gone, "a"), ask(gone, "a"), ask(gone, "a")}
 	pushed(t, q, requests...)
 	cancel()
-	if batch := q.pop(1, 10, time.Hour); len(batch) != 0 {
+	if batch := q.pop(1, 10); len(batch) != 0 {
 		t.Fatalf("got %v", batch)
 	}
 	for _, r := range requests {
@@ -154,7 +154,7 @@ func TestNobodyFillsAQueueAlone(t *testing.T) {
 		t.Errorf("%d wait, want %d", q.length(), want)
 	}
 	for q.length() > 0 {
-		for _, r := range q.pop(1, 10, time.Hour) {
+		for _, r := range q.pop(1, 10) {
 			r.refuse(stock.SoldOutError("sku"))
 		}
 	}

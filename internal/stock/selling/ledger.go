@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"inventory/internal/locking"
 	"inventory/internal/stock"
 )
 
@@ -47,11 +46,11 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 
 // resegment spreads a SKU over other segments while it is sold.
 //
-// The locks of the segments are a big-reader lock: a lane that sells holds one of them, as a reader does, and whoever changes
-// the layout takes them all, as the writer. So lanes pause for one short transaction, and find themselves in the new
-// layout. Without the locks the rows decide: each tells its layout, and refuses a batch that was meant for another.
+// The locks of the segments are a big-reader lock. A worker that sells holds one of them, as a reader does; a resegment takes
+// them all, as the writer. So workers pause for one short transaction. Without the locks the rows decide: each has its
+// layout, and refuses a batch that was meant for another.
 func (s *Service) resegment(ctx context.Context, m stock.Movement) (created bool, err error) {
-	views, err := s.store.Look(ctx, m.SKU)
+	views, err := s.store.Views(ctx, m.SKU)
 	if err != nil {
 		return false, err
 	}
@@ -74,41 +73,11 @@ func (s *Service) resegment(ctx context.Context, m stock.Movement) (created bool
 	return s.store.Resegment(ctx, m)
 }
 
-// part names the lock of one segment.
-type part struct {
-	sku     string
-	segment int
-}
-
-// lockParts takes the locks of segments as a MultiLock, within lockWait. It returns nil where they are not to be had: then the
-// guard alone decides.
-func (s *Service) lockParts(ctx context.Context, parts []part) *locking.Hold {
-	if len(parts) == 0 {
-		return nil
-	}
-	tell, ok := s.mayLock(parts[0].sku)
-	if !ok {
-		return nil
-	}
-	lockers := make([]locking.Locker, len(parts))
-	for i, p := range parts {
-		lockers[i] = s.lock(p.sku, p.segment)
-	}
-	start := time.Now()
-	hold, err := locking.MultiLock(lockers...).Lock(ctx, locking.Wait(lockWait))
-	s.observer.LockWaited(time.Since(start), err == nil)
-	tell(err)
-	if err != nil {
-		return nil
-	}
-	return hold
-}
-
 // MaxPage bounds how many movements are read at once.
 const MaxPage = 1000
 
-// Movements reads a SKU's ledger, the oldest first, from behind a position on; the zero Position is before all. Who goes on
-// from the last one of a page misses none.
+// Movements reads a SKU's ledger, the oldest first, from behind a position on; the zero Position is before all. A reader who
+// goes on from the last one of a page misses none.
 func (s *Service) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return nil, err

@@ -110,7 +110,7 @@ func (m *model) deduct(sku string, o stock.Order, now time.Time) (*stock.Deducti
 	return s.take(o, now), []stock.Code{""}
 }
 
-func (m *model) settle(sku string, w stock.Wish) (*stock.Deduction, []stock.Code) {
+func (m *model) settle(sku string, w stock.SettleRequest) (*stock.Deduction, []stock.Code) {
 	s := m.skus[sku]
 	if s == nil {
 		return nil, []stock.Code{stock.CodeUnknownSKU, stock.CodeUnknownDeduction}

@@ -158,7 +158,7 @@ func (m *machine) Deduct(t *rapid.T) {
 }
 
 func (m *machine) Settle(t *rapid.T) {
-	wish := stock.Wish{OrderID: m.id(t), BuyerID: m.buyer(t), Cancel: rapid.Bool().Draw(t, "cancel")}
+	wish := stock.SettleRequest{OrderID: m.id(t), BuyerID: m.buyer(t), Cancel: rapid.Bool().Draw(t, "cancel")}
 	if !wish.Cancel {
 		wish.Quantity = rapid.Int64Range(0, 4).Draw(t, "quantity")
 	}

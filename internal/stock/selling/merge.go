@@ -9,22 +9,22 @@ import (
 	"inventory/internal/stock"
 )
 
-// merge answers the requests that no single segment can fill, from all segments together. It keeps the lane's
-// own lock and takes those of the other segments with stock as a MultiLock; the store then locks the rows of all
-// segments, ascending. So what it refuses is refused truly, whether or not the locks came in time.
+// merge answers the requests that no single segment can fill, from all segments together. It keeps the worker's lock and
+// takes those of the other segments with stock as a MultiLock. Then the store locks the rows of all segments, ascending. So
+// its refusals are final, whether or not the locks came in time.
 func (w *worker) merge(ctx context.Context, pending []*request) ([]*request, error) {
-	return isolate(pending, func(requests []*request) ([]*request, error) { return w.mergeTogether(ctx, requests) })
+	return isolate(pending, func(requests []*request) ([]*request, error) { return w.writeMerge(ctx, requests) })
 }
 
-func (w *worker) mergeTogether(ctx context.Context, pending []*request) ([]*request, error) {
+func (w *worker) writeMerge(ctx context.Context, pending []*request) ([]*request, error) {
 	start := time.Now()
-	holds, locked, unlock := w.lockSegments(ctx, w.stocked())
+	holds, locked, unlock := w.lockSegments(ctx)
 	defer unlock()
 	if pending = stillWaiting(pending); len(pending) == 0 {
 		return nil, nil
 	}
 	merge := stock.Merge{
-		SKU: w.sku, Layout: w.layout, Limit: w.terms.PerBuyerLimit, Window: w.terms.Window(),
+		SKU: w.sku, Layout: w.layout, Limit: w.terms.PerBuyerLimit, SaleWindow: w.terms.SaleWindow(),
 		Deadline: firstDeadline(pending), At: w.service.at(), Orders: orders(pending),
 	}
 	var result stock.MergeResult
@@ -37,7 +37,7 @@ func (w *worker) mergeTogether(ctx context.Context, pending []*request) ([]*requ
 		return pending, nil
 	}
 	if err != nil {
-		w.noteGuard(err)
+		w.service.noteGuard(w.sku, err)
 		w.levels = nil
 		return pending, err
 	}
@@ -46,27 +46,27 @@ func (w *worker) mergeTogether(ctx context.Context, pending []*request) ([]*requ
 	w.noteSold(stock.EventMerge, result.At, result.Outcomes)
 	w.levels = result.Segments
 	if stock.Sum(w.levels) == 0 {
-		w.soldOut, w.until = start, result.Until // the rows were read later; the earlier instant is the safe one
+		w.soldOut, w.until = start, result.NextExpiry // the rows were read later; the earlier instant is the safe one
 		w.service.cacheSoldOut(w.sku)
 		w.service.events.Publish(stock.Event{Kind: stock.EventSoldOut, SKU: w.sku, At: result.At})
 	}
 	return w.answerMerge(ctx, pending, result), nil
 }
 
-// answerMerge answers the requests of a merge, and returns those that may be tried again.
+// answerMerge answers the requests of a merge. It returns those that may be tried again.
 func (w *worker) answerMerge(ctx context.Context, requests []*request, result stock.MergeResult) (again []*request) {
-	stale := result.Stale && w.sweeps < maxSweeps
+	stale := result.Stale && w.expiries < mostExpiries
 	var waiting, limited []*request
 	for i, r := range requests {
 		switch o := result.Outcomes[i]; {
-		case stale && (o.Verdict == stock.Short || o.Verdict == stock.Limited):
+		case stale && (o.Kind == stock.Short || o.Kind == stock.Limited):
 			waiting = append(waiting, r)
-		case o.Verdict == stock.Short:
+		case o.Kind == stock.Short:
 			r.refuse(stock.Shortage(w.sku, o.Available))
-		case o.Verdict == stock.Limited:
+		case o.Kind == stock.Limited:
 			limited = append(limited, r)
-		case o.Verdict == stock.Closed:
-			r.refuse(w.terms.Window().Refusal(w.sku, result.At))
+		case o.Kind == stock.Closed:
+			r.refuse(w.terms.SaleWindow().Refusal(w.sku, result.At))
 		default:
 			r.replyOutcome(o)
 		}
@@ -77,34 +77,35 @@ func (w *worker) answerMerge(ctx context.Context, requests []*request, result st
 	return w.refuseLimited(ctx, limited, false)
 }
 
-// lockSegments takes the locks of the segments, within lockWait in all, and returns a hold for each. If they are not
-// all to be had, the lane's own hold, where it has one, is all there is.
-func (w *worker) lockSegments(ctx context.Context, segments []int) (holds map[int]*locking.Hold, locked bool, unlock func()) {
-	holds = map[int]*locking.Hold{w.segment: w.hold}
-	if len(segments) == 0 {
-		return holds, false, func() {}
+// lockSegments takes the locks of the segments that hold something, and returns a hold for each. If it does not get all of
+// them, it returns the worker's own hold alone, if there is one.
+func (w *worker) lockSegments(ctx context.Context) (holds map[int]*locking.Hold, locked bool, unlock func()) {
+	holds = map[int]*locking.Hold{w.lock.segment: w.lock.hold}
+	if w.lock.hold != nil {
+		ctx = w.lock.hold.Context() // the owner of our own segment: its part is a re-entry
 	}
-	tell, ok := w.service.mayLock(w.sku)
-	if !ok {
-		return holds, false, func() {}
-	}
-	parts := make([]locking.Locker, len(segments))
+	segments := w.stocked()
+	parts := make([]part, len(segments))
 	for i, segment := range segments {
-		parts[i] = w.service.lock(w.sku, segment)
+		parts[i] = part{sku: w.sku, segment: segment}
 	}
-	holder := ctx
-	if w.hold != nil {
-		holder = w.hold.Context() // the owner of our own segment: its part is a re-entry
-	}
-	start := time.Now()
-	hold, err := locking.MultiLock(parts...).Lock(holder, locking.Wait(lockWait))
-	w.service.observer.LockWaited(time.Since(start), err == nil)
-	tell(err)
-	if err != nil {
+	hold := w.service.lockParts(ctx, parts)
+	if hold == nil {
 		return holds, false, func() {}
 	}
 	for i, part := range hold.Parts() {
 		holds[segments[i]] = part
 	}
 	return holds, true, func() { w.service.giveBack(hold) }
+}
+
+// stocked returns the segments that hold something, and always the worker's own, ascending.
+func (w *worker) stocked() []int {
+	var found []int
+	for i, level := range w.levels {
+		if level > 0 || (i == w.lock.segment && w.lock.hold != nil) {
+			found = append(found, i)
+		}
+	}
+	return found
 }

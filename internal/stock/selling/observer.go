@@ -10,11 +10,11 @@ type Observer interface {
 	BatchWritten(orders int, took time.Duration, locked bool)
 	// MergeWritten tells that a merge was answered, and how many of its orders took from several segments.
 	MergeWritten(orders, merged int, took time.Duration, locked bool)
-	// LockWaited tells how long a lane waited for a lock, and whether it got it.
+	// LockWaited tells how long a worker waited for a lock, and whether it got it.
 	LockWaited(took time.Duration, got bool)
-	// LocksFail tells that lanes no longer ask for locks, because they fail, or that they ask again.
+	// LocksFail tells that workers no longer ask for locks, because they fail, or that they ask again.
 	LocksFail(fail bool)
-	// Queued tells how long an order stood in its lane's queue.
+	// Queued tells how long an order waited in its queue.
 	Queued(took time.Duration)
 	// FencedOut tells that the guard refused a fencing token.
 	FencedOut()
@@ -25,15 +25,15 @@ type Observer interface {
 	// SoldOutCached tells that the ids of the orders of a SKU that sold out were read.
 	SoldOutCached(ids int, took time.Duration)
 	// SettlementWritten tells that commits and cancels were answered together.
-	SettlementWritten(wishes int, took time.Duration)
+	SettlementWritten(requests int, took time.Duration)
 	// ReservationsExpired tells that reservations have expired and their units are back.
 	ReservationsExpired(reservations int)
 	// OrderWritten tells that an order of several SKUs was answered. locked is false when it was written under the guard
 	// alone.
 	OrderWritten(lines int, took time.Duration, locked bool)
-	// Resegmented tells for how long lanes were kept out while a SKU got other segments.
+	// Resegmented tells for how long workers were kept out while a SKU got other segments.
 	Resegmented(pause time.Duration)
-	// NotificationsFail tells that notices of other processes' restocks have begun to fail, or work again.
+	// NotificationsFail tells that notifications of other processes' restocks have begun to fail, or work again.
 	NotificationsFail(failing bool)
 }
 

@@ -34,7 +34,7 @@ func TestOrderIDsOfBuyersAreTheirOwn(t *testing.T) {
 		if _, err := s.Deduction(t.Context(), sku, "o", "eve"); stock.CodeOf(err) != stock.CodeUnknownDeduction {
 			t.Errorf("a stranger reads: %v", err)
 		}
-		if d, err := s.Settle(t.Context(), sku, stock.Wish{OrderID: "o", BuyerID: "bob", Cancel: true}); err != nil || d.OrderID != "o" || d.Quantity != 2 {
+		if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "o", BuyerID: "bob", Cancel: true}); err != nil || d.OrderID != "o" || d.Quantity != 2 {
 			t.Errorf("bob cancels: %+v, %v", d, err)
 		}
 		if d, err := s.Deduction(t.Context(), sku, "o", "ann"); err != nil || d.Status != stock.StatusReserved {
@@ -62,7 +62,7 @@ func TestABuyersIDFindsWhatTheShopMadeForThem(t *testing.T) {
 		own.Quantity = 1
 		w.refused(s, own, stock.CodeOrderIDReused)
 		w.refused(s, stock.Order{OrderID: "o", BuyerID: "bob", Own: true, Quantity: 2, ReserveFor: time.Minute}, stock.CodeSoldOut)
-		if d, err := s.Settle(t.Context(), sku, stock.Wish{OrderID: "o", BuyerID: "ann", Cancel: true}); err != nil || d.Status != stock.StatusCancelled {
+		if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "o", BuyerID: "ann", Cancel: true}); err != nil || d.Status != stock.StatusCancelled {
 			t.Errorf("ann cancels: %+v, %v", d, err)
 		}
 	})
@@ -129,7 +129,7 @@ func TestExpiredIsToldFromAWrittenRow(t *testing.T) {
 			"read":  func(o stock.Order) (stock.Deduction, error) { return s.Deduction(t.Context(), sku, o.OrderID, "") },
 			"order": func(o stock.Order) (stock.Deduction, error) { return w.ask(s, o) },
 			"cancel": func(o stock.Order) (stock.Deduction, error) {
-				return s.Settle(t.Context(), sku, stock.Wish{OrderID: o.OrderID, Cancel: true})
+				return s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: o.OrderID, Cancel: true})
 			},
 		}
 		for name, ask := range asked {
@@ -145,7 +145,7 @@ func TestExpiredIsToldFromAWrittenRow(t *testing.T) {
 				t.Errorf("%s: the row says %s, %v", name, rows[name].Status, err)
 			}
 			w.clock.advance(-time.Second) // another process whose clock is late
-			if _, err := s.Settle(t.Context(), sku, stock.Wish{OrderID: name}); stock.CodeOf(err) != stock.CodeNotReserved {
+			if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: name}); stock.CodeOf(err) != stock.CodeNotReserved {
 				t.Errorf("%s: a commit after that: %v", name, err)
 			}
 		}

@@ -10,18 +10,19 @@ import (
 	"inventory/internal/turns"
 )
 
-// Orders of several SKUs are of sizes as different as a basket and a year's supply. A line costs the same in each, so an
-// order takes as long as it has lines, and has the rows of all of them locked until its end. Hence each size has places
-// of its own, the larger the fewer, and the larger leave room for what is sold beside them.
+// Orders of several SKUs differ in size as a basket and a year's supply do. Each line costs the same. An order takes as long
+// as it has lines, and locks the rows of all of them until its end. So each size has places of its own: the larger the size,
+// the fewer. The larger ones leave time for other orders.
 const (
-	smallOrder  = 10  // lines; the places of these are as many as a SKU has lanes
+	smallOrder  = 10  // lines; the places of these are as many as a SKU has workers
 	mediumOrder = 100 // lines; these have half as many places, and use them half of the time at most
 	// The others, up to MaxLines, have one place, and use it a quarter of the time at most.
 	mediumRest = 1
 	largeRest  = 3
+	turnWait   = 4 * time.Second // for a place
 )
 
-// placing is where orders of several SKUs wait until they may be placed, and for whom they leave room.
+// placing is where orders of several SKUs wait until they may be placed.
 type placing struct {
 	service              *Service
 	small, medium, large *turns.Turns
@@ -39,7 +40,7 @@ func (s *Service) newPlacing() placing {
 	return p
 }
 
-// rest leaves the time to those who are quick to serve, where there are any, for so many times as long as it was taken.
+// rest leaves the rows to smaller orders, if there are any, for so many times as long as the last order took.
 func (p placing) rest(times int) func(int, time.Duration) time.Duration {
 	return func(_ int, took time.Duration) time.Duration {
 		if !p.others() {
@@ -71,7 +72,7 @@ func (p placing) enter(ctx context.Context, order stock.MultiOrder) (leave func(
 	}
 }
 
-// others tells whether somebody buys who is quick to serve.
+// others tells whether there are orders that are quick to serve.
 func (p placing) others() bool {
 	p.service.workers.RLock()
 	defer p.service.workers.RUnlock()

@@ -1,7 +1,6 @@
 package selling
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -10,79 +9,30 @@ import (
 	"inventory/internal/stock"
 )
 
-// request is one order on its way through a lane. It gets exactly one answer.
-type request struct {
-	ctx    context.Context
-	order  stock.Order
-	wish   stock.Wish // of those who settle
-	queued time.Time
-	// deadline is the instant after which nothing may be written for it.
-	deadline time.Time
-	sent     bool        // to the store, so that it may have been written
-	answer   chan answer // holds one, so that the lane never waits for a caller that has gone
-	queue    *queue      // that it was put into
-	joined   []*request  // who came with its order id while it waited: see joined.go
-}
+// errRetired is returned by a queue whose worker has ended.
+var errRetired = errors.New("worker has ended")
 
-type answer struct {
-	deduction stock.Deduction
-	created   bool
-	err       error
-}
-
-// newRequest returns a request, perhaps one that has been used up before.
-func (s *Service) newRequest(ctx context.Context, o stock.Order) *request {
-	r := s.requests.Get().(*request)
-	r.ctx, r.order, r.queued, r.deadline, r.sent = ctx, o, time.Now(), s.deadlineOf(ctx), false
-	return r
-}
-
-// used gives back a request whose answer has been taken: nobody else knows it any more.
-func (s *Service) used(r *request) {
-	r.ctx, r.order, r.wish, r.queue = nil, stock.Order{}, stock.Wish{}, nil
-	s.requests.Put(r)
-}
-
-func (r *request) refuse(err error) { r.reply(answer{err: err}) }
-
-// stale is why a request is not started: its caller has gone, it came before the oldest that may be, or its deadline has
-// passed. Of the caller it knows what the context has told, and does not look.
-func (r *request) unstartable(now, oldest time.Time) error {
-	select {
-	case <-r.ctx.Done():
-		return stock.Unavailable(context.Cause(r.ctx), "wait in the queue")
-	default:
-	}
-	if r.queued.Before(oldest) || r.deadline.Before(now) {
-		return overloaded()
-	}
-	return nil
-}
-
-// errRetired is returned by a queue whose lane has ended.
-var errRetired = errors.New("lane has ended")
-
-// queue is the bounded first-come queue in front of a lane. It holds one request of an order id, behind which the others of
-// that id wait, and once it is long so many of a buyer: nobody fills it alone.
+// queue is the bounded first-come queue in front of the workers. It holds one request of an order id; the others of that id
+// wait behind it. While it is long it bounds the requests of each buyer: nobody fills it alone.
 type queue struct {
-	mu      sync.Mutex
-	waiting []*request
-	byID    map[string]*request // the same ones
-	behind  int                 // those who have joined one
-	buyers  map[string]int      // requests of each buyer, also of those who have joined; nil: they are not counted
-	count   atomic.Int64        // of waiting, for those who only look
-	oneEach atomic.Bool         // a batch has one order of each buyer
-	retired bool
-	arrived chan struct{} // holds one: something may be waiting
-	backlogged chan struct{} // holds one: a crowd may be waiting
+	mu         sync.Mutex
+	waiting    []*request
+	byID       map[string]*request // the same ones
+	behind     int                 // those who have joined one
+	buyers     map[string]int      // requests of each buyer, also of those who have joined; nil: they are not counted
+	count      atomic.Int64        // of waiting, for those who only look
+	oneEach    atomic.Bool         // a batch has at most one order of each buyer
+	retired    bool
+	arrived    chan struct{} // holds one: something may be waiting
+	backlogged chan struct{} // holds one: a backlog may be waiting
 }
 
 func newQueue() *queue {
 	return &queue{byID: make(map[string]*request), arrived: make(chan struct{}, 1), backlogged: make(chan struct{}, 1)}
 }
 
-// push adds a request and tells how many wait now, or says that there is no room for it or that the queue has retired. Who
-// finds it full does not hold up the lane and those who are let in: under overload that is nearly everybody.
+// push adds a request and tells how many wait now. It fails if there is no room or the queue has retired. A full queue
+// refuses without the mutex, which others need: under overload it refuses nearly everybody.
 func (q *queue) push(r *request, limit int) (waiting int, err error) {
 	if q.length() >= limit {
 		return 0, overloaded()
@@ -124,17 +74,15 @@ func signal(to chan<- struct{}) {
 	}
 }
 
-// take removes up to limit requests, the longest waiting first; none where fewer than least wait. A request whose
-// caller has gone, or that has waited for longer than patience, is dropped: work past its deadline is not started. A
-// second one of a buyer, where buyers are counted, waits for the next batch.
-func (q *queue) pop(least, limit int, patience time.Duration) []*request {
+// pop removes up to limit requests, the longest waiting first; none where fewer than least wait. It refuses a request whose
+// caller has gone or whose deadline has passed. Where buyers are counted, a buyer's second request waits for the next batch.
+func (q *queue) pop(least, limit int) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) < least {
 		return nil
 	}
 	now := time.Now()
-	oldest := now.Add(-patience)
 	batch := make([]*request, 0, min(limit, len(q.waiting)))
 	var buyers map[string]bool
 	if q.oneEach.Load() {
@@ -144,7 +92,7 @@ func (q *queue) pop(least, limit int, patience time.Duration) []*request {
 		if len(batch) == limit {
 			return r
 		}
-		if r = q.startableLocked(r, now, oldest); r == nil || buyers[r.order.BuyerID] {
+		if r = q.startableLocked(r, now); r == nil || buyers[r.order.BuyerID] {
 			return r
 		}
 		if buyers != nil {
@@ -157,8 +105,8 @@ func (q *queue) pop(least, limit int, patience time.Duration) []*request {
 	return batch
 }
 
-// takeAll removes every request that is meant, in their order.
-func (q *queue) drain(meant func(*request) bool) (taken []*request) {
+// drain removes every request that is meant, in their order.
+func (q *queue) drain(meant func(*request) bool) (drained []*request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.filterLocked(func(r *request) *request {
@@ -166,13 +114,13 @@ func (q *queue) drain(meant func(*request) bool) (taken []*request) {
 			return r
 		}
 		q.removeLocked(r)
-		taken = append(taken, r)
+		drained = append(drained, r)
 		return nil
 	})
-	return taken
+	return drained
 }
 
-// keep has each request that waits replaced by what stays of it, nil for nothing. The queue is locked.
+// filterLocked replaces each request that waits by what stays of it, nil for nothing.
 func (q *queue) filterLocked(stays func(*request) *request) {
 	kept := q.waiting[:0]
 	for _, r := range q.waiting {

@@ -32,7 +32,7 @@ func TestQueueHandsOutBatchesInOrder(t *testing.T) {
 		}
 	}
 	for i, want := range []string{"abc", "de", ""} {
-		if got := ids(q.pop(1, 3, time.Hour)); got != want {
+		if got := ids(q.pop(1, 3)); got != want {
 			t.Errorf("batch %d: got %q, want %q", i, got, want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestQueueDoesNotStartWhatNobodyWaitsFor(t *testing.T) {
 		}
 	}
 	cancel()
-	if got := ids(q.pop(1, 10, time.Hour)); got != "b" {
+	if got := ids(q.pop(1, 10)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
 	if a := <-r.answer; !errors.Is(a.err, context.Canceled) || stock.CodeOf(a.err) != stock.CodeUnavailable {
@@ -59,13 +59,13 @@ func TestQueueDoesNotStartWhatNobodyWaitsFor(t *testing.T) {
 func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
 	q := newQueue()
 	r := ask(t.Context(), "a")
-	r.queued = time.Now().Add(-time.Minute)
+	r.deadline = time.Now().Add(-time.Second)
 	for _, r := range []*request{r, ask(t.Context(), "b")} {
 		if _, err := q.push(r, 10); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := ids(q.pop(1, 10, 30*time.Second)); got != "b" {
+	if got := ids(q.pop(1, 10)); got != "b" {
 		t.Fatalf("got %q, want b", got)
 	}
 	if a := <-r.answer; stock.CodeOf(a.err) != stock.CodeOverloaded {
@@ -98,7 +98,7 @@ func TestAFullQueueRefusesWithoutWaiting(t *testing.T) {
 	if stock.CodeOf(err) != stock.CodeOverloaded {
 		t.Fatalf("got %v, want %s", err, stock.CodeOverloaded)
 	}
-	if q.pop(1, 1, time.Hour); q.length() != 0 {
+	if q.pop(1, 1); q.length() != 0 {
 		t.Fatalf("%d wait in an empty queue", q.length())
 	}
 	if _, err := q.push(ask(t.Context(), "b"), 1); err != nil {
@@ -122,7 +122,7 @@ func TestQueueRetiresOnlyWhenEmpty(t *testing.T) {
 	if q.retire() {
 		t.Fatal("retired with a request in it")
 	}
-	q.pop(1, 1, time.Hour)
+	q.pop(1, 1)
 	if !q.retire() {
 		t.Fatal("did not retire")
 	}

@@ -23,3 +23,104 @@ func (s *Service) reading(ctx context.Context) (done func(), err error) {
 		return nil, stock.Unavailable(context.Cause(ctx), "wait to read")
 	}
 }
+
+// SKU returns a SKU's totals and segments.
+func (s *Service) SKU(ctx context.Context, sku string) (stock.Status, error) {
+	if err := stock.CheckSKU(sku); err != nil {
+		return stock.Status{}, err
+	}
+	done, err := s.reading(ctx)
+	if err != nil {
+		return stock.Status{}, err
+	}
+	defer done()
+	status, err := s.store.Status(ctx, sku, s.at())
+	if err == nil && status.Stale {
+		// What could not be given back is told as reserved, which it is.
+		if _, err := s.expire(ctx, sku); err != nil {
+			s.log.Debug("expired reservations not given back before a read", "sku", sku, "error", err)
+		}
+		status, err = s.store.Status(ctx, sku, s.at())
+	}
+	if err != nil {
+		return stock.Status{}, stock.Unavailable(err, "read SKU")
+	}
+	return status, nil
+}
+
+// Deduction returns the deduction of an order id as it is now, with what each segment gave: that of the shop, or where buyerID
+// is not "", of the buyer's own order of that id, or else of the shop's for that buyer.
+func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (stock.Deduction, error) {
+	if err := stock.CheckSKU(sku); err != nil {
+		return stock.Deduction{}, err
+	}
+	if err := stock.CheckKnownID("order_id", orderID); err != nil {
+		return stock.Deduction{}, err
+	}
+	d, err := s.readDeduction(ctx, sku, orderID, buyerID)
+	if err != nil {
+		return stock.Deduction{}, stock.Unavailable(err, "read deduction")
+	}
+	if buyerID != "" && buyerID != d.BuyerID {
+		return stock.Deduction{}, stock.UnknownDeduction(sku, orderID)
+	}
+	parts := d.Parts
+	d, err = s.tellable(ctx, d)
+	d.OrderID, d.Parts = orderID, parts
+	return d, err
+}
+
+func (s *Service) readDeduction(ctx context.Context, sku, orderID, buyerID string) (stock.Deduction, error) {
+	done, err := s.reading(ctx)
+	if err != nil {
+		return stock.Deduction{}, err
+	}
+	defer done()
+	key, err := s.keyOf(ctx, sku, orderID, buyerID)
+	if err != nil {
+		return stock.Deduction{}, err
+	}
+	return s.store.Deduction(ctx, sku, key)
+}
+
+// keyOf finds the key that an order id of a SKU has: for a buyer, that of their own order where there is one.
+func (s *Service) keyOf(ctx context.Context, sku, orderID, buyerID string) (key string, err error) {
+	if buyerID == "" {
+		return orderID, nil
+	}
+	if err := stock.CheckKnownID("buyer_id", buyerID); err != nil {
+		return "", err
+	}
+	own := stock.OrderKey(buyerID, orderID)
+	known, err := s.store.Deductions(ctx, sku, []string{own})
+	if err != nil {
+		return "", stock.Unavailable(err, "look up the order id")
+	}
+	if _, ok := known[own]; ok {
+		return own, nil
+	}
+	return orderID, nil
+}
+
+// Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "".
+func (s *Service) Audit(ctx context.Context, sku string) (stock.Audit, error) {
+	if sku != "" {
+		if err := stock.CheckSKU(sku); err != nil {
+			return stock.Audit{}, err
+		}
+	}
+	done, err := s.reading(ctx)
+	if err != nil {
+		return stock.Audit{}, err
+	}
+	defer done()
+	audit, err := s.store.Audit(ctx, sku)
+	switch {
+	case err != nil:
+		return stock.Audit{}, stock.Unavailable(err, "audit")
+	case sku != "" && len(audit.SKUs) == 0:
+		return stock.Audit{}, stock.UnknownSKU(sku)
+	default:
+		return audit, nil
+	}
+}

@@ -64,20 +64,20 @@ func TestReservationEndsOnce(t *testing.T) {
 		other := order
 		other.ReserveFor = 2 * time.Minute
 		w.refused(s, other, stock.CodeOrderIDReused)
-		for _, wish := range []stock.Wish{{OrderID: "a", BuyerID: "thief"}, {OrderID: "none"}, {OrderID: "a", BuyerID: "thief", Cancel: true}} {
+		for _, wish := range []stock.SettleRequest{{OrderID: "a", BuyerID: "thief"}, {OrderID: "none"}, {OrderID: "a", BuyerID: "thief", Cancel: true}} {
 			if _, err := s.Settle(t.Context(), sku, wish); stock.CodeOf(err) != stock.CodeUnknownDeduction {
 				t.Fatalf("%+v: %v", wish, err)
 			}
 		}
 		for range 2 { // the second changes nothing
-			if d, err := s.Settle(t.Context(), sku, stock.Wish{OrderID: "a", BuyerID: "b", Quantity: 6}); err != nil || d.Status != stock.StatusCommitted || d.Quantity != 6 {
+			if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", BuyerID: "b", Quantity: 6}); err != nil || d.Status != stock.StatusCommitted || d.Quantity != 6 {
 				t.Fatalf("committed as %+v, %v", d, err)
 			}
 		}
 		if again := w.mustTake(s, order); again.Status != stock.StatusCommitted || again.Quantity != 6 {
 			t.Fatalf("the order again: %+v", again)
 		}
-		if _, err := s.Settle(t.Context(), sku, stock.Wish{OrderID: "a", Quantity: 5}); stock.CodeOf(err) != stock.CodeNotReserved {
+		if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Quantity: 5}); stock.CodeOf(err) != stock.CodeNotReserved {
 			t.Fatalf("committed with another quantity: %v", err)
 		}
 		read, err := s.Deduction(t.Context(), sku, "a", "b")
@@ -88,7 +88,7 @@ func TestReservationEndsOnce(t *testing.T) {
 			t.Fatalf("another buyer read it: %v", err)
 		}
 		for range 2 {
-			if d, err := s.Settle(t.Context(), sku, stock.Wish{OrderID: "a", Cancel: true}); err != nil || d.Status != stock.StatusCancelled {
+			if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Cancel: true}); err != nil || d.Status != stock.StatusCancelled {
 				t.Fatalf("returned as %+v, %v", d, err)
 			}
 		}
@@ -127,7 +127,7 @@ func TestExpiredUnitsAreSoldAtOnce(t *testing.T) {
 				}
 				buyer := services[(n+round)%len(services)]
 				w.mustTake(buyer, stock.Order{OrderID: "next of " + reserved, Quantity: 6, ReserveFor: time.Second})
-				if _, err := s.Settle(t.Context(), sku, stock.Wish{OrderID: reserved}); stock.CodeOf(err) != stock.CodeNotReserved {
+				if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: reserved}); stock.CodeOf(err) != stock.CodeNotReserved {
 					t.Fatalf("committed after its time: %v", err)
 				}
 				w.clock.advance(time.Second)
@@ -148,7 +148,7 @@ func TestCommitAndExpiryHaveOneWinner(t *testing.T) {
 			w.mustTake(services[0], stock.Order{OrderID: id, Quantity: 1, ReserveFor: time.Minute})
 			var committed, bought error
 			var wg sync.WaitGroup
-			wg.Go(func() { _, committed = services[0].Settle(t.Context(), sku, stock.Wish{OrderID: id}) })
+			wg.Go(func() { _, committed = services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id}) })
 			wg.Go(func() {
 				w.clock.advance(time.Minute)
 				_, bought = w.ask(services[len(services)-1], stock.Order{OrderID: next, Quantity: 1})
@@ -166,7 +166,7 @@ func TestCommitAndExpiryHaveOneWinner(t *testing.T) {
 				t.Fatalf("round %d: commit: %v, next buyer: %v", round, committed, bought)
 			}
 			won[winner == id]++
-			if _, err := services[0].Settle(t.Context(), sku, stock.Wish{OrderID: winner, Cancel: true}); err != nil {
+			if _, err := services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: winner, Cancel: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -183,7 +183,7 @@ func TestSweep(t *testing.T) {
 		w.mustTake(s, stock.Order{OrderID: "a", Quantity: 9, ReserveFor: time.Minute})
 		w.clock.advance(time.Minute)
 		for pace := time.Tick(10 * time.Millisecond); ; <-pace {
-			views, err := w.store.Look(t.Context(), sku)
+			views, err := w.store.Views(t.Context(), sku)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,7 +219,7 @@ func TestBuyerLimit(t *testing.T) {
 				continue
 			}
 			for _, id := range accepted {
-				if _, err := services[round%len(services)].Settle(t.Context(), sku, stock.Wish{OrderID: id, Cancel: true}); err != nil {
+				if _, err := services[round%len(services)].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Cancel: true}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -357,7 +357,7 @@ func (w *world) busy(ctx context.Context, s *selling.Service, n int) {
 		if round%3 == 1 {
 			continue
 		}
-		wish := stock.Wish{OrderID: o.OrderID, Cancel: round%2 == 0}
+		wish := stock.SettleRequest{OrderID: o.OrderID, Cancel: round%2 == 0}
 		if err := patiently(func() error {
 			_, err := s.Settle(w.Context(), sku, wish)
 			return err

@@ -7,44 +7,75 @@ import (
 	"inventory/internal/locking"
 )
 
-// triedLocks is how many candidates a lane tries before it queues for one: processes that sell one SKU spread
-// over its segments by themselves, each keeping to one that nobody else holds.
+// triedLocks is how many locks a worker tries before it waits for one. So processes that sell one SKU spread over its
+// segments: each keeps to one that nobody else holds.
 const triedLocks = 3
 
-// holds tells whether the lane has the lock of its segment.
-func (w *worker) holds() bool { return w.hold != nil && w.hold.Context().Err() == nil }
+// noSegment is the segment of a worker that has not sold yet.
+const noSegment = -1
 
-// moveTo makes one of the candidates the lane's segment and takes its lock if it can be had until lockBy. Without it
-// the lane goes on under the guard: a lock saves waiting on rows, it decides nothing.
-func (w *worker) moveTo(candidates []int, lockBy time.Time) {
-	if w.holds() && candidates[0] == w.segment {
+// segmentLock is the segment where a worker sells, and its lock if the worker has it. The lock saves waiting for rows and
+// decides nothing: without it the worker goes on under the guard.
+type segmentLock struct {
+	service *Service
+	sku     string
+	segment int
+	hold    *locking.Hold // nil: none
+	heldAt  time.Time
+}
+
+func (l *segmentLock) held() bool { return l.hold != nil && l.hold.Context().Err() == nil }
+
+// acquire chooses one of the segments, and takes its lock if it can be had until an instant.
+func (l *segmentLock) acquire(segments []int, by time.Time) {
+	if l.held() && segments[0] == l.segment {
 		return
 	}
-	w.unlock()
-	w.segment = candidates[0]
-	if !time.Now().Before(lockBy) {
+	l.release()
+	l.segment = segments[0]
+	if !time.Now().Before(by) {
 		return
 	}
-	tell, ok := w.service.mayLock(w.sku)
+	report, ok := l.service.mayLock(l.sku)
 	if !ok {
 		return
 	}
 	start := time.Now()
-	err := w.tryLocks(candidates[:min(len(candidates), triedLocks)], lockBy)
+	err := l.try(segments, by)
 	if errors.Is(err, locking.ErrBusy) {
-		w.hold, err = w.service.lock(w.sku, w.segment).Lock(w.service.base, waitUntil(lockBy))
+		l.hold, err = l.service.lock(l.sku, l.segment).Lock(l.service.base, waitUntil(by))
 	}
-	w.heldAt = time.Now()
-	w.service.observer.LockWaited(w.heldAt.Sub(start), err == nil)
-	tell(err)
+	l.heldAt = time.Now()
+	l.service.observer.LockWaited(l.heldAt.Sub(start), err == nil)
+	report(err)
 }
 
-// tryLocks takes the first lock that is free. Its error is the last one seen. The hold outlives the batch, so it
-// gets the service's context, not the batch's.
-func (w *worker) tryLocks(candidates []int, lockBy time.Time) (err error) {
-	for _, segment := range candidates {
-		if w.hold, err = w.service.lock(w.sku, segment).TryLock(w.service.base, waitUntil(lockBy)); err == nil {
-			w.segment = segment
+// claim chooses one of the segments whose lock is free, without waiting, and reports false where there is none. Without
+// locks any segment will do.
+func (l *segmentLock) claim(segments []int) bool {
+	if len(segments) == 0 {
+		return false
+	}
+	if l.service.lock == nil {
+		l.segment = segments[0]
+		return true
+	}
+	report, ok := l.service.mayLock(l.sku)
+	if !ok {
+		return false
+	}
+	err := l.try(segments, time.Now().Add(lockWait))
+	l.heldAt = time.Now()
+	report(err)
+	return err == nil
+}
+
+// try takes the first lock that is free, of a few segments. Its error is the last one seen. The hold outlives the batch, so
+// it gets the service's context.
+func (l *segmentLock) try(segments []int, by time.Time) (err error) {
+	for _, segment := range segments[:min(len(segments), triedLocks)] {
+		if l.hold, err = l.service.lock(l.sku, segment).TryLock(l.service.base, waitUntil(by)); err == nil {
+			l.segment = segment
 			return nil
 		}
 		if !errors.Is(err, locking.ErrBusy) {
@@ -56,18 +87,18 @@ func (w *worker) tryLocks(candidates []int, lockBy time.Time) (err error) {
 
 func waitUntil(t time.Time) locking.LockOption { return locking.Wait(max(0, time.Until(t))) }
 
-// takeTurns gives the lock back after a turn. If another process waits for it, it is promised to that one now, and
-// the lane finds it busy and goes to another segment, or waits in its turn.
-func (w *worker) takeTurns() {
-	if w.hold != nil && time.Since(w.heldAt) > lockTurn {
-		w.unlock()
+// offer gives the lock back after a turn. If another process waits for it, the lock is promised to that one now; the worker
+// finds it busy, and goes to another segment or waits.
+func (l *segmentLock) offer() {
+	if l.hold != nil && time.Since(l.heldAt) > lockTurn {
+		l.release()
 	}
 }
 
-func (w *worker) unlock() {
-	if w.hold == nil {
+func (l *segmentLock) release() {
+	if l.hold == nil {
 		return
 	}
-	w.service.giveBack(w.hold)
-	w.hold = nil
+	l.service.giveBack(l.hold)
+	l.hold = nil
 }

@@ -17,9 +17,9 @@ import (
 type Config struct {
 	Store stock.Store
 	// Lock returns the lock of one segment. The locks of a SKU's segments should share a group, so that a merge
-	// takes them in one trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
+	// takes them in one round trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
 	// slower under contention, never wrong.
-	Lock  func(sku string, segment int) locking.Locker
+	Lock    func(sku string, segment int) locking.Locker
 	Workers int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
 	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
 	MaxReserveFor time.Duration
@@ -35,39 +35,33 @@ type Config struct {
 
 // Service sells stock. It is safe for concurrent use.
 type Service struct {
-	store      stock.Store
-	lock       func(sku string, segment int) locking.Locker
-	observer   Observer
-	events     stock.Events
-	clock      func() time.Time // nil: the store's
-	log        *slog.Logger
-	mostWorkers  int
-	maxReserve time.Duration
+	store       stock.Store
+	lock        func(sku string, segment int) locking.Locker
+	observer    Observer
+	events      stock.Events
+	clock       func() time.Time // nil: the store's
+	log         *slog.Logger
+	mostWorkers int
+	maxReserve  time.Duration
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration
 	expiring     singleflight.Group // by SKU: what has expired is given back
 	reads        chan struct{}      // holds as many as there are callers who read
 
-	base   context.Context // of the lanes' work; outlives the callers, ends when a Close is out of patience
+	base   context.Context // of the workers' writes; outlives the callers, ends when a Close has waited long enough
 	cancel context.CancelFunc
-	stop   chan struct{} // closed by Close: lanes finish their queues and end
-	// beside is of what runs beside the lanes, and ends when Close begins.
+	stop   chan struct{} // closed by Close: workers finish their queues and end
+	// background is of what runs besides the workers, and ends when Close begins.
 	background    context.Context
 	endBackground context.CancelFunc
-	soldOut  *soldOutCache
-	// noticesFail is whether other processes' restocks go unheard.
+	soldOut       *soldOutCache
+	// notificationsFail is whether this process misses other processes' restocks.
 	notificationsFail bool
-	breaker     breaker   // between the lanes and the locks
-	requests    sync.Pool // of *request
-	overloaded  error     // shared by all who find a queue full
-	placing     placing   // of orders of several SKUs
-	workers       struct {
-		sync.RWMutex
-		sellers   map[string]*seller
-		settlers  map[string]*settler
-		stopped bool
-		running sync.WaitGroup // also of what runs beside the lanes
-	}
+	breaker           breaker   // between the workers and the locks
+	requests          sync.Pool // of *request
+	overloaded        error     // shared by all that find a queue full
+	placing           placing   // of orders of several SKUs
+	workers           registry
 }
 
 // NewService returns a service that runs until Close.
@@ -151,35 +145,12 @@ func (s *Service) CreateSKU(ctx context.Context, sku stock.NewSKU) (status stock
 	return status, created, err
 }
 
-// SKU returns a SKU's totals and segments.
-func (s *Service) SKU(ctx context.Context, sku string) (stock.Status, error) {
-	if err := stock.CheckSKU(sku); err != nil {
-		return stock.Status{}, err
-	}
-	done, err := s.reading(ctx)
-	if err != nil {
-		return stock.Status{}, err
-	}
-	defer done()
-	status, err := s.store.Status(ctx, sku, s.at())
-	if err == nil && status.Stale {
-		// What could not be given back is told as reserved, which it is.
-		if _, err := s.expire(ctx, sku); err != nil {
-			s.log.Debug("expired reservations not given back before a read", "sku", sku, "error", err)
-		}
-		status, err = s.store.Status(ctx, sku, s.at())
-	}
-	if err != nil {
-		return stock.Status{}, stock.Unavailable(err, "read SKU")
-	}
-	return status, nil
-}
-
-// Deduct takes stock for an order. Created is false when the same order was accepted before.
+// Deduct deducts stock for an order. Created is false when the same order was accepted before.
 //
 // Refusals are CodeSoldOut, CodeInsufficientStock, CodeBuyerLimit and CodeSaleClosed; they are not stored, so the order may
-// be tried again. CodeInvalidRequest is also for what the SKU's terms do not allow. CodeOrderIDReused means that the order id belongs to an order of other content. After CodeUnavailable the same
-// call tells what happened. ctx bounds the wait; an order whose write has begun when ctx ends may be accepted.
+// be tried again. CodeInvalidRequest is also for what the SKU's terms do not allow. CodeOrderIDReused means that the order
+// id belongs to an order of other content. After CodeUnavailable the same call tells what happened. ctx bounds the wait; an
+// order whose write has begun when ctx ends may be accepted.
 func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d stock.Deduction, created bool, err error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Deduction{}, false, err
@@ -208,84 +179,7 @@ func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d 
 		d.OrderID = orderID
 		return d, answer.created && d.Status != stock.StatusExpired, err
 	case <-ctx.Done():
-		return stock.Deduction{}, false, stock.Unavailable(context.Cause(ctx), "wait for the lane")
-	}
-}
-
-// Deduction returns the deduction of an order id as it is now, with what each segment gave: that of the shop, or where buyerID
-// is not "", of the buyer's own order of that id, or else of the shop's for that buyer.
-func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (stock.Deduction, error) {
-	if err := stock.CheckSKU(sku); err != nil {
-		return stock.Deduction{}, err
-	}
-	if err := stock.CheckKnownID("order_id", orderID); err != nil {
-		return stock.Deduction{}, err
-	}
-	d, err := s.readDeduction(ctx, sku, orderID, buyerID)
-	if err != nil {
-		return stock.Deduction{}, stock.Unavailable(err, "read deduction")
-	}
-	if buyerID != "" && buyerID != d.BuyerID {
-		return stock.Deduction{}, stock.UnknownDeduction(sku, orderID)
-	}
-	parts := d.Parts
-	d, err = s.tellable(ctx, d)
-	d.OrderID, d.Parts = orderID, parts
-	return d, err
-}
-
-func (s *Service) readDeduction(ctx context.Context, sku, orderID, buyerID string) (stock.Deduction, error) {
-	done, err := s.reading(ctx)
-	if err != nil {
-		return stock.Deduction{}, err
-	}
-	defer done()
-	key, err := s.keyOf(ctx, sku, orderID, buyerID)
-	if err != nil {
-		return stock.Deduction{}, err
-	}
-	return s.store.Deduction(ctx, sku, key)
-}
-
-// keyOf finds the key that an order id of a SKU has: for a buyer, that of their own order where there is one.
-func (s *Service) keyOf(ctx context.Context, sku, orderID, buyerID string) (key string, err error) {
-	if buyerID == "" {
-		return orderID, nil
-	}
-	if err := stock.CheckKnownID("buyer_id", buyerID); err != nil {
-		return "", err
-	}
-	own := stock.OrderKey(buyerID, orderID)
-	known, err := s.store.Deductions(ctx, sku, []string{own})
-	if err != nil {
-		return "", stock.Unavailable(err, "look up the order id")
-	}
-	if _, ok := known[own]; ok {
-		return own, nil
-	}
-	return orderID, nil
-}
-
-// Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "".
-func (s *Service) Audit(ctx context.Context, sku string) (stock.Audit, error) {
-	if sku != "" {
-		if err := stock.CheckSKU(sku); err != nil {
-			return stock.Audit{}, err
-		}
-	}
-	done, err := s.reading(ctx)
-	if err != nil {
-		return stock.Audit{}, err
-	}
-	defer done()
-	audit, err := s.store.Audit(ctx, sku)
-	switch {
-	case err != nil:
-		return stock.Audit{}, stock.Unavailable(err, "audit")
-	case sku != "" && len(audit.SKUs) == 0:
-		return stock.Audit{}, stock.UnknownSKU(sku)
-	default:
-		return audit, nil
+		return stock.Deduction{}, false, stock.Unavailable(context.Cause(ctx), "wait for the worker")
 	}
 }
 
@@ -312,7 +206,7 @@ func (s *Service) enqueue(ctx context.Context, sku string, order stock.Order) (*
 	}
 }
 
-// Waiting is how many orders stand in the queues of all lanes.
+// Waiting is how many orders wait in the queues of all SKUs.
 func (s *Service) Waiting() int {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
@@ -321,50 +215,6 @@ func (s *Service) Waiting() int {
 		waiting += seller.queue.length()
 	}
 	return waiting
-}
-
-func (s *Service) seller(sku string) (*seller, error) {
-	s.workers.RLock()
-	known, stopped := s.workers.sellers[sku], s.workers.stopped
-	s.workers.RUnlock()
-	if known != nil && !stopped {
-		return known, nil
-	}
-	s.workers.Lock()
-	defer s.workers.Unlock()
-	if s.workers.stopped {
-		return nil, &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
-	}
-	if known := s.workers.sellers[sku]; known != nil {
-		return known, nil
-	}
-	known = newSeller(s, sku)
-	s.workers.sellers[sku] = known
-	s.workers.running.Go(known.newWorker().run)
-	return known, nil
-}
-
-// startBeside starts a lane beside a seller's first, but not once the service stops: the order that asks for it may have
-// been answered meanwhile, the first lane have ended, and Close no longer wait for anybody.
-func (s *Service) startExtra(seller *seller) {
-	s.workers.RLock()
-	defer s.workers.RUnlock()
-	if s.workers.stopped {
-		seller.extra.Add(-1)
-		return
-	}
-	s.workers.running.Go(seller.newWorker().runExtra)
-}
-
-// retire takes a seller out of the service unless a request has come in. Afterwards push refuses.
-func (s *Service) retire(seller *seller) bool {
-	s.workers.Lock()
-	defer s.workers.Unlock()
-	if !seller.queue.retire() {
-		return false
-	}
-	delete(s.workers.sellers, seller.sku)
-	return true
 }
 
 // at is the instant by which a write decides: zero, which is the store's clock, but where a test has one of its own.

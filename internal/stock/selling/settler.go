@@ -16,23 +16,23 @@ type settler struct {
 	queue   *queue
 }
 
-// Settle commits or cancels a deduction, and returns it as it is then. What has happened already is no error, so a wish may
-// be sent again. CodeNotReserved is for committing what is cancelled or has expired, or is committed with another
-// quantity. Where the wish names a buyer, another's deduction is unknown.
-func (s *Service) Settle(ctx context.Context, sku string, wish stock.Wish) (stock.Deduction, error) {
+// Settle commits or cancels a deduction, and returns it as it is then. What has happened already is no error, so a request
+// may be sent again. CodeNotReserved is for committing what is cancelled or has expired, or is committed with another
+// quantity. If the request names a buyer, another buyer's deduction is unknown.
+func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest) (stock.Deduction, error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Deduction{}, err
 	}
-	if err := wish.Check(); err != nil {
+	if err := to.Check(); err != nil {
 		return stock.Deduction{}, err
 	}
-	orderID := wish.OrderID
-	key, err := s.keyOf(ctx, sku, orderID, wish.BuyerID)
+	orderID := to.OrderID
+	key, err := s.keyOf(ctx, sku, orderID, to.BuyerID)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
-	wish.OrderID = key
-	d, err := s.settleKey(ctx, sku, wish)
+	to.OrderID = key
+	d, err := s.settleKey(ctx, sku, to)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
@@ -40,10 +40,10 @@ func (s *Service) Settle(ctx context.Context, sku string, wish stock.Wish) (stoc
 	return d, nil
 }
 
-// settle settles the deduction of a key.
-func (s *Service) settleKey(ctx context.Context, sku string, wish stock.Wish) (stock.Deduction, error) {
-	r := s.newRequest(ctx, stock.Order{OrderID: wish.OrderID, BuyerID: wish.BuyerID})
-	r.wish = wish
+// settleKey settles the deduction of a key.
+func (s *Service) settleKey(ctx context.Context, sku string, to stock.SettleRequest) (stock.Deduction, error) {
+	r := s.newRequest(ctx, stock.Order{OrderID: to.OrderID, BuyerID: to.BuyerID})
+	r.settle = to
 	for {
 		settler, err := s.settler(sku)
 		if err == nil {
@@ -67,47 +67,20 @@ func (s *Service) settleKey(ctx context.Context, sku string, wish stock.Wish) (s
 	}
 }
 
-func (s *Service) settler(sku string) (*settler, error) {
-	s.workers.Lock()
-	defer s.workers.Unlock()
-	if s.workers.stopped {
-		return nil, &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
-	}
-	known := s.workers.settlers[sku]
-	if known == nil {
-		known = &settler{service: s, sku: sku, queue: newQueue()}
-		s.workers.settlers[sku] = known
-		s.workers.running.Go(known.run)
-	}
-	return known, nil
-}
-
 // run settles until nobody has asked for a while, or the service stops.
 func (t *settler) run() {
 	for {
-		if batch := t.queue.pop(1, batchLimit, turnWait); len(batch) > 0 {
+		if batch := t.queue.pop(1, batchLimit); len(batch) > 0 {
 			t.serve(batch)
 			continue
 		}
-		if t.service.within(workerIdle, t.queue.arrived) {
+		if t.service.waitFor(workerIdle, t.queue.arrived) {
 			continue
 		}
-		if t.retire() {
+		if t.service.retireSettler(t) {
 			return
 		}
 	}
-}
-
-// retire takes the settler out of the service unless a request has come in.
-func (t *settler) retire() bool {
-	s := t.service
-	s.workers.Lock()
-	defer s.workers.Unlock()
-	if !t.queue.retire() {
-		return false
-	}
-	delete(s.workers.settlers, t.sku)
-	return true
 }
 
 func (t *settler) serve(batch []*request) {
@@ -122,18 +95,17 @@ func (t *settler) serve(batch []*request) {
 	refuseAll(batch, stock.Unavailable(err, "settle"))
 }
 
-// write settles requests in one transaction, and answers them. It returns those that were together with one that came too
-// late.
+// write settles requests in one transaction, and answers them. It returns all of them if one was too late.
 func (t *settler) write(ctx context.Context, requests []*request) ([]*request, error) {
 	if requests = stillWaiting(requests); len(requests) == 0 {
 		return nil, nil
 	}
 	s := t.service
-	settlement := stock.Settlement{SKU: t.sku, Deadline: firstDeadline(requests), At: s.at(), Wishes: make([]stock.Wish, len(requests))}
+	settlement := stock.Settlement{SKU: t.sku, Deadline: firstDeadline(requests), At: s.at(), Requests: make([]stock.SettleRequest, len(requests))}
 	returning := false
 	for i, r := range requests {
-		settlement.Wishes[i] = r.wish
-		returning = returning || r.wish.Cancel || r.wish.Look || r.wish.Quantity > 0
+		settlement.Requests[i] = r.settle
+		returning = returning || r.settle.Cancel || r.settle.ExpireOnly || r.settle.Quantity > 0
 	}
 	start := time.Now()
 	results, err := s.store.Settle(ctx, settlement)

@@ -29,9 +29,9 @@ type meter struct {
 	after  func() // a look, once
 }
 
-func (m *meter) Look(ctx context.Context, skus ...string) (map[string]stock.View, error) {
+func (m *meter) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
 	m.asked.Add(1)
-	return m.Store.Look(ctx, skus...)
+	return m.Store.Views(ctx, skus...)
 }
 
 func (m *meter) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
@@ -49,7 +49,7 @@ func (m *meter) Deductions(ctx context.Context, sku string, orderIDs []string) (
 	return m.Store.Deductions(ctx, sku, orderIDs)
 }
 
-func (m *meter) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.Emptiness, error) {
+func (m *meter) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.SoldOutState, error) {
 	m.mu.Lock()
 	held, after := m.held, m.after
 	m.after = nil
@@ -60,7 +60,7 @@ func (m *meter) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 	m.mu.Unlock()
 	if held {
 		<-ctx.Done()
-		return stock.Emptiness{}, ctx.Err()
+		return stock.SoldOutState{}, ctx.Err()
 	}
 	empty, err := m.Store.SoldOut(ctx, sku, limit, accepted)
 	if after != nil {
@@ -201,14 +201,14 @@ func (empty) Watch(ctx context.Context, listening func(), _ func(sku string)) er
 	return nil
 }
 
-func (empty) Look(context.Context, ...string) (map[string]stock.View, error) {
+func (empty) Views(context.Context, ...string) (map[string]stock.View, error) {
 	time.Sleep(10 * time.Millisecond)
 	return map[string]stock.View{sku: {Layout: 1, Segments: []int64{0, 0, 0}}}, nil
 }
 
 func (empty) Merge(_ context.Context, m stock.Merge) (stock.MergeResult, error) {
 	time.Sleep(10 * time.Millisecond)
-	outcomes := slices.Repeat([]stock.Outcome{{Verdict: stock.Short}}, len(m.Orders))
+	outcomes := slices.Repeat([]stock.Outcome{{Kind: stock.Short}}, len(m.Orders))
 	return stock.MergeResult{Outcomes: outcomes, Segments: []int64{0, 0, 0}}, nil
 }
 
@@ -217,9 +217,9 @@ func (empty) Deductions(context.Context, string, []string) (map[string]stock.Ded
 	return map[string]stock.Deduction{}, nil
 }
 
-func (empty) SoldOut(context.Context, string, int, func([]byte)) (stock.Emptiness, error) {
+func (empty) SoldOut(context.Context, string, int, func([]byte)) (stock.SoldOutState, error) {
 	time.Sleep(10 * time.Millisecond)
-	return stock.Emptiness{SoldOut: true, Versions: []int64{1, 1, 1}}, nil
+	return stock.SoldOutState{SoldOut: true, Versions: []int64{1, 1, 1}}, nil
 }
 
 // TestSoldOutIsConfirmedWhileAsked: for as long as buyers come, two small statements a second do. It runs in virtual time,

@@ -7,57 +7,57 @@ import (
 	"inventory/internal/stock"
 )
 
-// memories are what a service knows of the SKUs that have sold out.
+// soldOutCache is what a service knows of the SKUs that have sold out.
 type soldOutCache struct {
 	loading chan struct{} // holds one: a SKU's ids are being read
 
-	mu    sync.RWMutex
-	bySKU map[string]*soldOutEntry
-	counted   int // held in all
+	mu      sync.RWMutex
+	bySKU   map[string]*soldOutEntry
+	counted int // held in all
 }
 
 func newSoldOutCache() *soldOutCache {
 	return &soldOutCache{loading: make(chan struct{}, 1), bySKU: make(map[string]*soldOutEntry)}
 }
 
-// of returns the memory of a SKU, nil for none.
-func (m *soldOutCache) entry(sku string) *soldOutEntry {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.bySKU[sku]
+// entry returns the entry of a SKU, nil for none.
+func (c *soldOutCache) entry(sku string) *soldOutEntry {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.bySKU[sku]
 }
 
-// forget ends what is remembered of a SKU: who asks from now on is not answered from it.
-func (m *soldOutCache) invalidate(sku string) {
-	if known := m.entry(sku); known != nil {
+// invalidate ends the entry of a SKU: nobody who asks from now on is answered from it.
+func (c *soldOutCache) invalidate(sku string) {
+	if known := c.entry(sku); known != nil {
 		known.invalidate()
 	}
 }
 
-// forgetAll ends what is remembered of all SKUs.
-func (m *soldOutCache) invalidateAll() {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	for _, known := range m.bySKU {
+// invalidateAll ends all entries.
+func (c *soldOutCache) invalidateAll() {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, known := range c.bySKU {
 		known.invalidate()
 	}
 }
 
 // room is how many ids may be read.
-func (m *soldOutCache) room() int {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return cacheLimit - m.counted
+func (c *soldOutCache) room() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return cacheLimit - c.counted
 }
 
-// take counts ids that are held. drop gives them back.
-func (m *soldOutCache) count(ids int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.counted += ids
+// count counts ids that are held. dropEntry gives them back.
+func (c *soldOutCache) count(ids int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counted += ids
 }
 
-// remember begins a memory of a SKU in which nothing was left, or has the one that is there checked.
+// cacheSoldOut begins the entry of a SKU in which nothing was left, or has the one that is there refreshed.
 func (s *Service) cacheSoldOut(sku string) {
 	s.soldOut.mu.Lock()
 	defer s.soldOut.mu.Unlock()
@@ -65,21 +65,21 @@ func (s *Service) cacheSoldOut(sku string) {
 		known.requestRefresh()
 		return
 	}
-	m := &soldOutEntry{service: s, sku: sku, refreshWanted: make(chan struct{}, 1), refusal: stock.SoldOutError(sku)}
-	m.ctx, m.invalidate = context.WithCancel(s.background)
-	s.soldOut.bySKU[sku] = m
-	s.workers.running.Go(m.run)
+	e := &soldOutEntry{service: s, sku: sku, refreshWanted: make(chan struct{}, 1), refusal: stock.SoldOutError(sku)}
+	e.ctx, e.invalidate = context.WithCancel(s.background)
+	s.soldOut.bySKU[sku] = e
+	s.workers.running.Go(e.run)
 }
 
-// drop takes a memory away that has ended. Where another is wanted already, it begins now.
-func (s *Service) dropEntry(m *soldOutEntry) {
+// dropEntry removes an entry that has ended. If the SKU has sold out again, another one begins.
+func (s *Service) dropEntry(e *soldOutEntry) {
 	s.soldOut.mu.Lock()
-	delete(s.soldOut.bySKU, m.sku)
-	if m.accepted != nil {
-		s.soldOut.counted -= m.accepted.n
+	delete(s.soldOut.bySKU, e.sku)
+	if e.accepted != nil {
+		s.soldOut.counted -= e.accepted.n
 	}
 	s.soldOut.mu.Unlock()
-	if len(m.refreshWanted) > 0 && s.background.Err() == nil {
-		s.cacheSoldOut(m.sku)
+	if len(e.refreshWanted) > 0 && s.background.Err() == nil {
+		s.cacheSoldOut(e.sku)
 	}
 }

@@ -20,13 +20,13 @@ func (s soldOutStore) Expired(context.Context, time.Time, int) ([]string, error)
 
 func (s soldOutStore) Watch(context.Context, func(), func(string)) error { return nil }
 
-func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted func([]byte)) (stock.Emptiness, error) {
+func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted func([]byte)) (stock.SoldOutState, error) {
 	var id []byte
 	for n := range min(limit, s.accepted) {
 		id = strconv.AppendInt(append(id[:0], "order-"...), int64(n), 10)
 		accepted(id)
 	}
-	return stock.Emptiness{SoldOut: true, Versions: []int64{1, 2, 3}}, nil
+	return stock.SoldOutState{SoldOut: true, Versions: []int64{1, 2, 3}}, nil
 }
 
 // remembering returns a service that knows that a SKU has sold out to so many.

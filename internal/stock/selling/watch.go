@@ -6,20 +6,20 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// How long the service waits before it listens again, once notices have failed.
+// How long the service waits before it listens again, once notifications have failed.
 const (
 	firstPause   = 20 * time.Millisecond
 	longestPause = 2 * time.Second
 )
 
-// watch forgets what other processes' restocks have ended, until the service closes. While notices fail, what is
-// remembered ends by the clock alone.
+// watch applies notifications of other processes' restocks, until the service closes. While they fail, entries of the
+// sold-out cache end by the clock alone.
 func (s *Service) watch() {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = firstPause, longestPause
 	listening := func() {
 		pause.Reset()
-		s.onMissedRestocks() // a notice may have been missed
+		s.onMissedRestocks() // a notification may have been missed
 		s.noteNotifications(nil)
 	}
 	for {
@@ -36,7 +36,7 @@ func (s *Service) watch() {
 	}
 }
 
-// noteNotices tells when notices begin to fail and when they work again. Only watch calls it.
+// noteNotifications tells when notifications begin to fail and when they work again. Only watch calls it.
 func (s *Service) noteNotifications(err error) {
 	failing := err != nil
 	if failing == s.notificationsFail {
@@ -51,7 +51,8 @@ func (s *Service) noteNotifications(err error) {
 	}
 }
 
-// forget makes the SKU's lanes read the segments anew, and ends what is remembered: there may be more than that.
+// onRestock makes the SKU's workers read the segments anew, and invalidates the sold-out cache: there may be more units than
+// they know of.
 func (s *Service) onRestock(sku string) {
 	s.workers.RLock()
 	if seller := s.workers.sellers[sku]; seller != nil {
@@ -61,6 +62,7 @@ func (s *Service) onRestock(sku string) {
 	s.soldOut.invalidate(sku)
 }
 
+// onMissedRestocks does so for all SKUs.
 func (s *Service) onMissedRestocks() {
 	s.workers.RLock()
 	for _, seller := range s.workers.sellers {

@@ -35,8 +35,8 @@ func (s *Store) readUnits(ctx context.Context, tx *transaction, sku string, buye
 const selectHeld = `
 SELECT sku_id, units FROM buyers WHERE buyer_id = $1 AND sku_id IN (SELECT value FROM json_each($2))`
 
-// Held implements [stock.Store].
-func (s *Store) Held(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
+// BuyerUnits implements [stock.Store].
+func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
 	list, err := listed(skus)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (s *Store) admit(ctx context.Context, tx *transaction, batch stock.Batch, f
 	for _, i := range first {
 		units += batch.Orders[i].Quantity
 	}
-	closed := batch.Window.Refusal(batch.SKU, batch.At) != nil
+	closed := batch.SaleWindow.Refusal(batch.SKU, batch.At) != nil
 	if batch.Limit == 0 && units <= result.Available && !closed {
 		return first, nil
 	}
@@ -55,7 +55,7 @@ func (s *Store) admit(ctx context.Context, tx *transaction, batch stock.Batch, f
 	}
 	demand.Closed = closed
 	admitted := demand.Admit(first, result.Available, result.Outcomes)
-	if slices.ContainsFunc(result.Outcomes, func(o stock.Outcome) bool { return o.Verdict == stock.Limited }) {
+	if slices.ContainsFunc(result.Outcomes, func(o stock.Outcome) bool { return o.Kind == stock.Limited }) {
 		result.Stale, err = hasExpired(ctx, tx, batch.SKU, batch.At)
 	}
 	return admitted, err
@@ -131,7 +131,7 @@ func (s *Store) knownBefore(ctx context.Context, tx *transaction, batch stock.Ba
 	}
 	known, err := s.readKnown(ctx, tx, batch.SKU, batch.Orders, before)
 	for _, i := range before {
-		outcomes[i] = stock.Outcome{Verdict: stock.Known, Deduction: known[batch.Orders[i].OrderID]}
+		outcomes[i] = stock.Outcome{Kind: stock.Known, Deduction: known[batch.Orders[i].OrderID]}
 	}
 	return err
 }

@@ -29,7 +29,7 @@ func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult
 		if err := s.mergeFrom(ctx, tx, merge, levels, first, &result); err != nil {
 			return err
 		}
-		result.Until, err = nextExpiry(ctx, tx, merge.SKU)
+		result.NextExpiry, err = nextExpiry(ctx, tx, merge.SKU)
 		return err
 	})
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Store) mergeFrom(ctx context.Context, tx *transaction, merge stock.Merg
 	if err != nil {
 		return err
 	}
-	demand.Closed = merge.Window.Refusal(merge.SKU, merge.At) != nil
+	demand.Closed = merge.SaleWindow.Refusal(merge.SKU, merge.At) != nil
 	plan := stock.PlanMerge(levels, demand, first, result.Outcomes)
 	result.Segments, result.Merged = plan.Segments, plan.Merged
 	for _, i := range plan.Admitted {

@@ -72,13 +72,13 @@ func (m *model) until() (until time.Time) {
 // take decides an order by the rows and what is left, and takes it.
 func (m *model) take(o stock.Order, left int64, at time.Time) stock.Outcome {
 	if d, ok := m.rows[o.OrderID]; ok {
-		return stock.Outcome{Verdict: stock.Known, Deduction: d}
+		return stock.Outcome{Kind: stock.Known, Deduction: d}
 	}
 	if m.limit > 0 && o.Quantity+m.held(func(d stock.Deduction) bool { return d.BuyerID == o.BuyerID }) > m.limit {
-		return stock.Outcome{Verdict: stock.Limited}
+		return stock.Outcome{Kind: stock.Limited}
 	}
 	if o.Quantity > left {
-		return stock.Outcome{Verdict: stock.Short, Available: left}
+		return stock.Outcome{Kind: stock.Short, Available: left}
 	}
 	outcome := stock.AcceptedOutcome(m.sku, o, at)
 	m.rows[o.OrderID] = outcome.Deduction
@@ -89,7 +89,7 @@ func (m *model) take(o stock.Order, left int64, at time.Time) stock.Outcome {
 func (m *model) takeAll(orders []stock.Order, left int64, at time.Time) (outcomes []stock.Outcome, rest int64) {
 	for _, o := range orders {
 		outcome := m.take(o, left, at)
-		if outcome.Verdict == stock.Accepted {
+		if outcome.Kind == stock.Accepted {
 			left -= o.Quantity
 		}
 		outcomes = append(outcomes, outcome)
@@ -97,8 +97,8 @@ func (m *model) takeAll(orders []stock.Order, left int64, at time.Time) (outcome
 	return outcomes, left
 }
 
-// settle decides a wish by the rows, and carries it out.
-func (m *model) settle(w stock.Wish, at time.Time) (after stock.Deduction, code stock.Code) {
+// settle decides a request by the rows, and carries it out.
+func (m *model) settle(w stock.SettleRequest, at time.Time) (after stock.Deduction, code stock.Code) {
 	d, ok := m.rows[w.OrderID]
 	if !ok || (w.BuyerID != "" && w.BuyerID != d.BuyerID) {
 		return stock.Deduction{}, stock.CodeUnknownDeduction
@@ -164,7 +164,7 @@ func (m *model) versionsTell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "next expiry", empty.Until, m.until())
+	equal(t, "next expiry", empty.NextExpiry, m.until())
 	levels := m.look(t).Segments
 	equal(t, "sold out", empty.SoldOut, sum(levels) == 0)
 	equal(t, "what the segments hold", sum(levels), m.stock-m.held(everything))
@@ -177,7 +177,7 @@ func (m *model) versionsTell(t *testing.T) {
 
 func (m *model) look(t *testing.T) stock.View {
 	t.Helper()
-	views, err := m.store.Look(t.Context(), m.sku)
+	views, err := m.store.Views(t.Context(), m.sku)
 	if err != nil {
 		t.Fatal(err)
 	}

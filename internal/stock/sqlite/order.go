@@ -121,7 +121,7 @@ func (s *Store) takeLine(ctx context.Context, tx *transaction, p stock.Placement
 	if err != nil {
 		return stock.Deduction{}, err
 	}
-	demand.Closed = line.Window.Refusal(line.sku, p.At) != nil
+	demand.Closed = line.SaleWindow.Refusal(line.sku, p.At) != nil
 	plan, err := line.plan(levels, demand, p.At)
 	if err != nil && expired == expiredAtOnce {
 		err = stock.ErrStale

@@ -47,15 +47,15 @@ func (l orderLine) plan(levels []int64, demand stock.Demand, at time.Time) (plan
 
 func (l orderLine) refusal(o stock.Outcome, at time.Time) error {
 	switch {
-	case o.Verdict == stock.Known:
+	case o.Kind == stock.Known:
 		return stock.OrderIDReused()
-	case o.Verdict == stock.Closed:
-		return l.Window.Refusal(l.sku, at)
-	case o.Verdict == stock.Limited:
+	case o.Kind == stock.Closed:
+		return l.SaleWindow.Refusal(l.sku, at)
+	case o.Kind == stock.Limited:
 		return stock.BuyerLimited(l.sku, l.Limit)
-	case o.Verdict == stock.Short && l.Segment >= 0:
+	case o.Kind == stock.Short && l.Segment >= 0:
 		return stock.ErrSpread
-	case o.Verdict == stock.Short:
+	case o.Kind == stock.Short:
 		return stock.Shortage(l.sku, o.Available)
 	default:
 		return nil

@@ -122,7 +122,7 @@ func (g *game) deduct() {
 	want := stock.BatchResult{At: g.at}
 	want.Outcomes, want.Available = m.takeAll(batch.Orders, levels[batch.Segment], g.at)
 	for _, o := range want.Outcomes {
-		if until := m.until(); o.Verdict == stock.Limited && !until.IsZero() && !g.at.Before(until) {
+		if until := m.until(); o.Kind == stock.Limited && !until.IsZero() && !g.at.Before(until) {
 			want.Stale = true
 		}
 	}
@@ -139,7 +139,7 @@ func (g *game) merge() {
 	want := stock.MergeResult{Merged: got.Merged, Segments: got.Segments, At: g.at, Expired: m.sweep(g.at)}
 	var rest int64
 	want.Outcomes, rest = m.takeAll(merge.Orders, m.available(g.at), g.at)
-	want.Until = m.until()
+	want.NextExpiry = m.until()
 	equal(g.T, "merge", got, want)
 	equal(g.T, "left by a merge", sum(got.Segments), rest)
 }
@@ -148,7 +148,7 @@ func (g *game) settle() {
 	m := g.model()
 	s := stock.Settlement{SKU: m.sku, At: g.at}
 	for _, id := range g.ids(g.between(1, 3)) {
-		s.Wishes = append(s.Wishes, stock.Wish{
+		s.Requests = append(s.Requests, stock.SettleRequest{
 			OrderID: id, Cancel: g.between(0, 1) == 0,
 			BuyerID:  oneOf(g, "", "", "x"),
 			Quantity: oneOf[int64](g, 0, 1, 3, 5),
@@ -158,12 +158,12 @@ func (g *game) settle() {
 	if err != nil {
 		g.Fatal(err)
 	}
-	for i, wish := range s.Wishes {
-		after, code := m.settle(wish, g.at)
+	for i, request := range s.Requests {
+		after, code := m.settle(request, g.at)
 		got[i].Deduction.Parts = nil
 		equal(g.T, "settled", got[i].Deduction, after)
 		if (code == "") != (got[i].Err == nil) || stock.CodeOf(got[i].Err) != code {
-			g.Fatalf("settled %+v: got %v, want %q", wish, got[i].Err, code)
+			g.Fatalf("settled %+v: got %v, want %q", request, got[i].Err, code)
 		}
 	}
 }
@@ -233,7 +233,7 @@ func (g *game) place(p stock.Placement) (lines []stock.Deduction, code stock.Cod
 		}
 		left := m.available(g.at)
 		outcome := m.take(line, left, g.at)
-		if outcome.Verdict != stock.Accepted {
+		if outcome.Kind != stock.Accepted {
 			for i, m := range g.models {
 				m.rows = before[i]
 			}
@@ -246,9 +246,9 @@ func (g *game) place(p stock.Placement) (lines []stock.Deduction, code stock.Cod
 
 func refusal(o stock.Outcome) stock.Code {
 	switch {
-	case o.Verdict == stock.Known:
+	case o.Kind == stock.Known:
 		return stock.CodeOrderIDReused
-	case o.Verdict == stock.Limited:
+	case o.Kind == stock.Limited:
 		return stock.CodeBuyerLimit
 	case o.Available == 0:
 		return stock.CodeSoldOut

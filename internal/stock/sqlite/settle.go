@@ -39,9 +39,9 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 
 // readWished reads the deductions that a settlement is about, with their parts.
 func readWished(ctx context.Context, tx *transaction, settlement stock.Settlement) (map[string]stock.Deduction, error) {
-	ids := make([]string, len(settlement.Wishes))
-	for i, wish := range settlement.Wishes {
-		ids[i] = wish.OrderID
+	ids := make([]string, len(settlement.Requests))
+	for i, request := range settlement.Requests {
+		ids[i] = request.OrderID
 	}
 	list, err := listed(ids)
 	if err != nil {

@@ -104,8 +104,8 @@ SELECT k.sku_id, g.available, k.layout, CASE g.segment WHEN 0 THEN
 FROM skus k JOIN stock_segments g USING (sku_id)
 WHERE k.sku_id IN (SELECT value FROM json_each($1)) ORDER BY k.sku_id, g.segment`
 
-// Look implements [stock.Store].
-func (s *Store) Look(ctx context.Context, skus ...string) (map[string]stock.View, error) {
+// Views implements [stock.Store].
+func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
 	list, err := listed(skus)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (s *Store) Look(ctx context.Context, skus ...string) (map[string]stock.View
 		err := rows.Scan(append([]any{&sku, &available, &layout, &until}, terms.columns()...)...)
 		view, again := views[sku]
 		if !again {
-			view = stock.View{Terms: terms.read(), Layout: layout, Until: timeOrZero(until)}
+			view = stock.View{Terms: terms.read(), Layout: layout, NextExpiry: timeOrZero(until)}
 		}
 		view.Segments = append(view.Segments, available)
 		views[sku] = view

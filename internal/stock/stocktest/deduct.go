@@ -18,7 +18,7 @@ func testBatch(t *testing.T, k *kit) {
 	k.segments(9, 8, 8)
 	o := stock.Order{OrderID: "b", BuyerID: "buyer", Quantity: 3}
 	result := k.deduct(1, stock.Fence{Token: 7, Owner: "x"}, o, order("a", 4))
-	k.verdicts(result.Outcomes, stock.Accepted, stock.Accepted)
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Accepted)
 	k.segments(9, 1, 8)
 	if result.Available != 1 {
 		t.Errorf("available: got %d, want 1", result.Available)
@@ -38,7 +38,7 @@ func testBatch(t *testing.T, k *kit) {
 func testShortOrder(t *testing.T, k *kit) {
 	k.create(10, 1)
 	result := k.deduct(0, stock.Fence{}, order("a", 6), order("b", 7), order("c", 4), order("d", 1))
-	k.verdicts(result.Outcomes, stock.Accepted, stock.Short, stock.Accepted, stock.Short)
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Short, stock.Accepted, stock.Short)
 	if got := result.Outcomes[1].Available; got != 4 {
 		t.Errorf("the short order saw %d, want 4", got)
 	}
@@ -50,7 +50,7 @@ func testShortOrder(t *testing.T, k *kit) {
 func testTurns(_ *testing.T, k *kit) {
 	k.create(1, 1)
 	result := k.deduct(0, stock.Fence{}, order("z", 1), order("a", 1))
-	k.verdicts(result.Outcomes, stock.Accepted, stock.Short)
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Short)
 }
 
 func testStaleToken(_ *testing.T, k *kit) {
@@ -74,7 +74,7 @@ func testStaleToken(_ *testing.T, k *kit) {
 func testShortBatchRaisesTheFence(_ *testing.T, k *kit) {
 	k.create(5, 1)
 	result := k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("a", 2), order("b", 9))
-	k.verdicts(result.Outcomes, stock.Accepted, stock.Short)
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Short)
 	_, err := k.store.Deduct(k.Context(), k.batch(0, stock.Fence{Token: 9, Owner: "y"}, order("c", 1)))
 	k.fenced(err, map[int]int64{0: 10})
 	k.segments(3)
@@ -91,9 +91,9 @@ func testShortRace(t *testing.T, k *kit) {
 			return k.store.Deduct(ctx, k.batch(segment, stock.Fence{}, batch...))
 		})
 		for i := range 3 {
-			a, b := results[0].Outcomes[i].Verdict, results[1].Outcomes[i].Verdict
+			a, b := results[0].Outcomes[i].Kind, results[1].Outcomes[i].Kind
 			if a+b != stock.Accepted+stock.Known {
-				t.Fatalf("round %d, order %d: verdicts %d and %d", round, i, a, b)
+				t.Fatalf("round %d, order %d: outcomes %d and %d", round, i, a, b)
 			}
 			sold++
 		}
@@ -137,12 +137,12 @@ func testReplay(_ *testing.T, k *kit) {
 	k.deduct(0, stock.Fence{}, stock.Order{OrderID: "a", BuyerID: "x", Quantity: 2})
 	// Another content under a used id: the store says with what it was used.
 	result := k.deduct(1, stock.Fence{}, order("a", 3), order("b", 1))
-	k.verdicts(result.Outcomes, stock.Known, stock.Accepted)
+	k.outcomes(result.Outcomes, stock.Known, stock.Accepted)
 	if d := result.Outcomes[0].Deduction; d.Quantity != 2 || d.BuyerID != "x" || d.OrderID != "a" {
 		k.Fatalf("known as %+v", d)
 	}
 	result = k.deduct(1, stock.Fence{}, order("a", 2)) // a batch of nothing but replays
-	k.verdicts(result.Outcomes, stock.Known)
+	k.outcomes(result.Outcomes, stock.Known)
 	k.segments(3, 4)
 	if result.Available != 4 {
 		k.Fatalf("available: got %d, want 4", result.Available)
@@ -157,20 +157,20 @@ func testReplayWhenGone(_ *testing.T, k *kit) {
 	k.create(3, 1)
 	k.deduct(0, stock.Fence{}, order("a", 3))
 	result := k.deduct(0, stock.Fence{}, order("b", 1), order("a", 3))
-	k.verdicts(result.Outcomes, stock.Short, stock.Known)
+	k.outcomes(result.Outcomes, stock.Short, stock.Known)
 	k.segments(0)
 }
 
 func testTwiceInBatch(_ *testing.T, k *kit) {
 	k.create(10, 1)
 	result := k.deduct(0, stock.Fence{}, order("a", 2), order("b", 1), order("a", 2), order("a", 5))
-	k.verdicts(result.Outcomes, stock.Accepted, stock.Accepted, stock.Known, stock.Known)
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Accepted, stock.Known, stock.Known)
 	if got := result.Outcomes[3].Deduction.Quantity; got != 2 {
 		k.Fatalf("the repeat knows of %d units, want 2", got)
 	}
 	k.segments(7)
 	merged := k.merge(nil, order("c", 2), order("c", 2), order("b", 1))
-	k.verdicts(merged.Outcomes, stock.Accepted, stock.Known, stock.Known)
+	k.outcomes(merged.Outcomes, stock.Accepted, stock.Known, stock.Known)
 	k.segments(5)
 }
 
@@ -186,8 +186,8 @@ func testReplayRace(t *testing.T, k *kit) {
 		})
 		for i, o := range batch {
 			pair := []stock.Outcome{results[0].Outcomes[i], results[1].Outcomes[i]}
-			accepted := slices.IndexFunc(pair, func(o stock.Outcome) bool { return o.Verdict == stock.Accepted })
-			if accepted < 0 || pair[1-accepted].Verdict != stock.Known || pair[1-accepted].Deduction.OrderID != o.OrderID {
+			accepted := slices.IndexFunc(pair, func(o stock.Outcome) bool { return o.Kind == stock.Accepted })
+			if accepted < 0 || pair[1-accepted].Kind != stock.Known || pair[1-accepted].Deduction.OrderID != o.OrderID {
 				t.Fatalf("round %d, order %s: outcomes %+v", round, o.OrderID, pair)
 			}
 		}
@@ -239,12 +239,12 @@ func (k *kit) sold(want int64) {
 func testIDs(t *testing.T, k *kit) {
 	k.create(100, 1)
 	for i, id := range []string{"ü€😀", `'"\%_{}`, "a b/c?d#e", strings.Repeat("x", 128), "NULL", "{1,2}", "-0"} {
-		k.verdicts(k.deduct(0, stock.Fence{}, stock.Order{OrderID: id, BuyerID: id, Quantity: 1}).Outcomes, stock.Accepted)
+		k.outcomes(k.deduct(0, stock.Fence{}, stock.Order{OrderID: id, BuyerID: id, Quantity: 1}).Outcomes, stock.Accepted)
 		d, err := k.store.Deduction(t.Context(), sku, id)
 		if err != nil || d.OrderID != id || d.BuyerID != id {
 			t.Fatalf("id %d %q came back as %+v, %v", i, id, d, err)
 		}
-		k.verdicts(k.deduct(0, stock.Fence{}, stock.Order{OrderID: id, BuyerID: id, Quantity: 1}).Outcomes, stock.Known)
+		k.outcomes(k.deduct(0, stock.Fence{}, stock.Order{OrderID: id, BuyerID: id, Quantity: 1}).Outcomes, stock.Known)
 	}
 }
 

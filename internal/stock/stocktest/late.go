@@ -57,11 +57,11 @@ func testLate(_ *testing.T, k *kit) {
 			return err
 		},
 		"commit": func(ctx context.Context) error {
-			_, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Deadline: deadline(), Wishes: []stock.Wish{commit("r")}})
+			_, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Deadline: deadline(), Requests: []stock.SettleRequest{commit("r")}})
 			return err
 		},
 		"cancel": func(ctx context.Context) error {
-			_, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Deadline: deadline(), Wishes: []stock.Wish{cancel("c")}})
+			_, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Deadline: deadline(), Requests: []stock.SettleRequest{cancel("c")}})
 			return err
 		},
 	} {
@@ -108,7 +108,7 @@ func testLate(_ *testing.T, k *kit) {
 // untouched checks that nothing has changed since testLate began.
 func (k *kit) untouched(after string) {
 	k.Helper()
-	views, err := k.store.Look(k.Context(), sku)
+	views, err := k.store.Views(k.Context(), sku)
 	if err != nil || sum(views[sku].Segments) != 7 || len(views[sku].Segments) != 3 {
 		k.Fatalf("after %s: got %v, %v, want 7 units in 3 segments", after, views[sku].Segments, err)
 	}
@@ -129,7 +129,7 @@ func testInTime(_ *testing.T, k *kit) {
 	if err != nil {
 		k.Fatal(err)
 	}
-	k.verdicts(result.Outcomes, stock.Accepted)
+	k.outcomes(result.Outcomes, stock.Accepted)
 	k.segments(3, 2, 3)
 }
 
@@ -184,23 +184,23 @@ func testDecidesAfterWaiting(t *testing.T, k *kit) {
 // testSaleEndsWhileWaiting: the write decides whether the sale is over, by the time when it has the rows.
 func testSaleEndsWhileWaiting(t *testing.T, k *kit) {
 	k.create(90, 3)
-	window := func() stock.Window { return stock.Window{EndsAt: k.store.Now().Add(held)} }
+	window := func() stock.SaleWindow { return stock.SaleWindow{EndsAt: k.store.Now().Add(held)} }
 	for name, write := range map[string]func(context.Context) ([]stock.Outcome, error){
 		"batch": func(ctx context.Context) ([]stock.Outcome, error) {
 			batch := k.now(k.batch(0, stock.Fence{}, order("late", 1)))
-			batch.Window = window()
+			batch.SaleWindow = window()
 			result, err := k.store.Deduct(ctx, batch)
 			return result.Outcomes, err
 		},
 		"batch with a buyer limit": func(ctx context.Context) ([]stock.Outcome, error) {
 			batch := k.now(k.batch(0, stock.Fence{}, stock.Order{OrderID: "late", BuyerID: "b", Quantity: 1}))
-			batch.Window, batch.Limit = window(), 3
+			batch.SaleWindow, batch.Limit = window(), 3
 			result, err := k.store.Deduct(ctx, batch)
 			return result.Outcomes, err
 		},
 		"merge": func(ctx context.Context) ([]stock.Outcome, error) {
 			merge := k.merging(nil, order("late", 1))
-			merge.At, merge.Window = time.Time{}, window()
+			merge.At, merge.SaleWindow = time.Time{}, window()
 			result, err := k.store.Merge(ctx, merge)
 			return result.Outcomes, err
 		},
@@ -210,14 +210,14 @@ func testSaleEndsWhileWaiting(t *testing.T, k *kit) {
 			outcomes, err = write(ctx)
 			return err
 		})
-		if err != nil || outcomes[0].Verdict != stock.Closed {
+		if err != nil || outcomes[0].Kind != stock.Closed {
 			t.Errorf("%s: %+v, %v, want closed", name, outcomes, err)
 		}
 		k.absent("late")
 	}
 	err := whileHeld(k, 2*held, func(ctx context.Context) error {
 		line := here
-		line.Window = window()
+		line.SaleWindow = window()
 		placement := placing("late", []stock.Line{{SKU: sku, Quantity: 1}}, []stock.PlacedLine{line})
 		placement.At = time.Time{}
 		_, _, err := k.store.Order(ctx, placement)
@@ -236,10 +236,10 @@ func testExpiresWhileWaiting(t *testing.T, k *kit) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.verdicts(result.Outcomes, stock.Accepted)
+	k.outcomes(result.Outcomes, stock.Accepted)
 	var settled []stock.Settled
 	err = whileHeld(k, 2*held, func(ctx context.Context) (err error) {
-		settled, err = k.store.Settle(ctx, stock.Settlement{SKU: sku, Wishes: []stock.Wish{commit("r")}})
+		settled, err = k.store.Settle(ctx, stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{commit("r")}})
 		return err
 	})
 	if err != nil {

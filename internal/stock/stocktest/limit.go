@@ -21,26 +21,26 @@ func testLimit(_ *testing.T, k *kit) {
 	k.limit = 3
 	k.create(40, 2)
 	result := k.deduct(0, stock.Fence{}, by("x", "a", 2), by("y", "b", 3), by("z", "c", 4))
-	k.verdicts(result.Outcomes, stock.Accepted, stock.Accepted, stock.Limited)
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Accepted, stock.Limited)
 	k.equal("left", fmt.Sprint(result.Available), "15")
 	// Through another segment, with a replay of a winner who is at the limit, and one order that is free to buy.
 	result = k.deduct(1, stock.Fence{Token: 1, Owner: "l"}, by("x", "d", 2), by("y", "b", 3), by("w", "e", 1))
-	k.verdicts(result.Outcomes, stock.Limited, stock.Known, stock.Accepted)
+	k.outcomes(result.Outcomes, stock.Limited, stock.Known, stock.Accepted)
 	k.equal("left", fmt.Sprint(result.Available), "19")
 	// Nothing but bots, and nothing but replays.
 	result = k.deduct(1, stock.Fence{}, by("x", "f", 3), by("y", "g", 1))
-	k.verdicts(result.Outcomes, stock.Limited, stock.Limited)
+	k.outcomes(result.Outcomes, stock.Limited, stock.Limited)
 	k.equal("left, stale", fmt.Sprint(result.Available, result.Stale), "19 false")
-	k.verdicts(k.deduct(1, stock.Fence{}, by("x", "a", 2), by("y", "b", 3)).Outcomes, stock.Known, stock.Known)
+	k.outcomes(k.deduct(1, stock.Fence{}, by("x", "a", 2), by("y", "b", 3)).Outcomes, stock.Known, stock.Known)
 	// One that does not fit whole, and a merge.
 	result = k.deduct(1, stock.Fence{}, by("y", "b", 3), by("y2", "h", 3), by("x", "i", 2), by("v", "j", 100))
-	k.verdicts(result.Outcomes, stock.Known, stock.Accepted, stock.Limited, stock.Limited)
-	k.verdicts(k.merge(nil, by("x", "k", 2), by("x2", "l", 1), by("y", "b", 3)).Outcomes, stock.Limited, stock.Accepted, stock.Known)
+	k.outcomes(result.Outcomes, stock.Known, stock.Accepted, stock.Limited, stock.Limited)
+	k.outcomes(k.merge(nil, by("x", "k", 2), by("x2", "l", 1), by("y", "b", 3)).Outcomes, stock.Limited, stock.Accepted, stock.Known)
 	// The last unit that x may have.
-	k.verdicts(k.deduct(0, stock.Fence{}, by("x", "m", 1)).Outcomes, stock.Accepted)
+	k.outcomes(k.deduct(0, stock.Fence{}, by("x", "m", 1)).Outcomes, stock.Accepted)
 	// A known order whose buyer might have bought as much again, beside a new one.
-	k.verdicts(k.deduct(0, stock.Fence{}, by("w", "e", 1), by("v", "n", 2)).Outcomes, stock.Known, stock.Accepted)
-	k.verdicts(k.deduct(0, stock.Fence{}, by("w", "o", 2), by("v", "p", 1)).Outcomes, stock.Accepted, stock.Accepted)
+	k.outcomes(k.deduct(0, stock.Fence{}, by("w", "e", 1), by("v", "n", 2)).Outcomes, stock.Known, stock.Accepted)
+	k.outcomes(k.deduct(0, stock.Fence{}, by("w", "o", 2), by("v", "p", 1)).Outcomes, stock.Accepted, stock.Accepted)
 	k.balance(at, 40-2-3-1-3-1-1-2-2-1, 0, 16)
 }
 
@@ -48,11 +48,11 @@ func testLimit(_ *testing.T, k *kit) {
 func testLimitCountsTurns(_ *testing.T, k *kit) {
 	k.limit = 3
 	k.create(40, 2)
-	k.verdicts(k.deduct(0, stock.Fence{}, by("x", "a", 2), by("x", "b", 2), by("x", "c", 1)).Outcomes,
+	k.outcomes(k.deduct(0, stock.Fence{}, by("x", "a", 2), by("x", "b", 2), by("x", "c", 1)).Outcomes,
 		stock.Accepted, stock.Limited, stock.Accepted)
-	k.verdicts(k.deduct(0, stock.Fence{}, by("y", "d", 2), by("y", "e", 1), by("y", "f", 90)).Outcomes,
+	k.outcomes(k.deduct(0, stock.Fence{}, by("y", "d", 2), by("y", "e", 1), by("y", "f", 90)).Outcomes,
 		stock.Accepted, stock.Accepted, stock.Limited)
-	k.verdicts(k.merge(nil, by("z", "g", 2), by("z", "h", 2), by("z", "i", 1)).Outcomes,
+	k.outcomes(k.merge(nil, by("z", "g", 2), by("z", "h", 2), by("z", "i", 1)).Outcomes,
 		stock.Accepted, stock.Limited, stock.Accepted)
 }
 
@@ -63,18 +63,18 @@ func testLimitAndWhatComesBack(t *testing.T, k *kit) {
 	r := by("x", "a", 3)
 	r.ReserveFor = time.Minute
 	k.deduct(0, stock.Fence{}, r)
-	k.verdicts(k.deduct(1, stock.Fence{}, by("x", "b", 1)).Outcomes, stock.Limited)
-	k.settled(at, stock.Wish{OrderID: "a", Quantity: 1}, stock.StatusCommitted, 1, 2)
-	k.verdicts(k.deduct(1, stock.Fence{}, by("x", "c", 2)).Outcomes, stock.Accepted)
-	k.verdicts(k.deduct(1, stock.Fence{}, by("x", "d", 1)).Outcomes, stock.Limited)
+	k.outcomes(k.deduct(1, stock.Fence{}, by("x", "b", 1)).Outcomes, stock.Limited)
+	k.settled(at, stock.SettleRequest{OrderID: "a", Quantity: 1}, stock.StatusCommitted, 1, 2)
+	k.outcomes(k.deduct(1, stock.Fence{}, by("x", "c", 2)).Outcomes, stock.Accepted)
+	k.outcomes(k.deduct(1, stock.Fence{}, by("x", "d", 1)).Outcomes, stock.Limited)
 	k.settled(at, cancel("a"), stock.StatusCancelled, 1, 1)
 	r = by("x", "e", 1)
 	r.ReserveFor = time.Minute
-	k.verdicts(k.merge(nil, r).Outcomes, stock.Accepted)
+	k.outcomes(k.merge(nil, r).Outcomes, stock.Accepted)
 	batch := k.batch(1, stock.Fence{}, by("x", "f", 1))
 	batch.At = at.Add(time.Minute)
 	result, err := k.store.Deduct(t.Context(), batch)
-	if err != nil || !result.Stale || result.Outcomes[0].Verdict != stock.Limited {
+	if err != nil || !result.Stale || result.Outcomes[0].Kind != stock.Limited {
 		t.Errorf("before the sweep: %+v, %v", result, err)
 	}
 	batch.Orders = append(batch.Orders, by("y", "g", 90)) // the other way through the store
@@ -87,7 +87,7 @@ func testLimitAndWhatComesBack(t *testing.T, k *kit) {
 	if err != nil || merged.Expired != 1 {
 		t.Errorf("merge: %+v, %v", merged, err)
 	}
-	k.verdicts(merged.Outcomes, stock.Accepted)
+	k.outcomes(merged.Outcomes, stock.Accepted)
 	if result, err = k.store.Deduct(t.Context(), batch); err != nil || result.Stale {
 		t.Errorf("after it: %+v, %v", result, err)
 	}
@@ -107,10 +107,10 @@ func testLimitRace(t *testing.T, k *kit) {
 			if err != nil {
 				return fmt.Errorf("order %d: %w", n, err)
 			}
-			if outcomes[0].Verdict == stock.Accepted {
+			if outcomes[0].Kind == stock.Accepted {
 				accepted.Add(1)
 			}
-			if outcomes[1].Verdict != stock.Accepted {
+			if outcomes[1].Kind != stock.Accepted {
 				return fmt.Errorf("the fair buyer of order %d: %+v", n, outcomes[1])
 			}
 			return nil
@@ -144,9 +144,9 @@ func (k *kit) replayRace(t *testing.T, limit int64) {
 			return k.store.Deduct(ctx, k.batch(segment, stock.Fence{}, batches[segment]...))
 		})
 		for i := range size {
-			a, b := results[0].Outcomes[i].Verdict, results[1].Outcomes[size-1-i].Verdict
+			a, b := results[0].Outcomes[i].Kind, results[1].Outcomes[size-1-i].Kind
 			if a+b != stock.Accepted+stock.Known {
-				t.Fatalf("round %d, order %d: verdicts %d and %d", round, i, a, b)
+				t.Fatalf("round %d, order %d: outcomes %d and %d", round, i, a, b)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func testMerge(t *testing.T, k *kit) {
 	k.create(30, 3)
 	result := k.merge(map[int]stock.Fence{0: {Token: 1, Owner: "x"}}, stock.Order{OrderID: "a", BuyerID: "x", Quantity: 14})
-	k.verdicts(result.Outcomes, stock.Accepted)
+	k.outcomes(result.Outcomes, stock.Accepted)
 	k.equal("merged", fmt.Sprint(result.Merged), "1")
 	d, err := k.store.Deduction(t.Context(), sku, "a")
 	if err != nil {
@@ -37,7 +37,7 @@ func testMerge(t *testing.T, k *kit) {
 func testMergeRefuses(_ *testing.T, k *kit) {
 	k.create(5, 5)
 	result := k.merge(nil, order("a", 6), order("b", 3), order("c", 3), order("d", 2), order("e", 1))
-	k.verdicts(result.Outcomes, stock.Short, stock.Accepted, stock.Short, stock.Accepted, stock.Short)
+	k.outcomes(result.Outcomes, stock.Short, stock.Accepted, stock.Short, stock.Accepted, stock.Short)
 	k.equal("left for a, c, e", fmt.Sprint(result.Outcomes[0].Available, result.Outcomes[2].Available, result.Outcomes[4].Available), "5 2 0")
 	k.segments(0, 0, 0, 0, 0)
 }
@@ -46,9 +46,9 @@ func testMergeKnown(_ *testing.T, k *kit) {
 	k.create(4, 2)
 	k.deduct(0, stock.Fence{}, order("a", 2))
 	result := k.merge(nil, order("a", 2), order("b", 2), order("a", 1))
-	k.verdicts(result.Outcomes, stock.Known, stock.Accepted, stock.Known)
+	k.outcomes(result.Outcomes, stock.Known, stock.Accepted, stock.Known)
 	result = k.merge(nil, order("b", 2), order("c", 1))
-	k.verdicts(result.Outcomes, stock.Known, stock.Short)
+	k.outcomes(result.Outcomes, stock.Known, stock.Short)
 	k.segments(0, 0)
 }
 
@@ -101,7 +101,7 @@ func testRace(t *testing.T, k *kit) {
 					return err
 				}
 				for _, o := range outcomes {
-					if o.Verdict == stock.Accepted {
+					if o.Kind == stock.Accepted {
 						accepted.Add(o.Deduction.Quantity)
 					}
 				}

@@ -37,7 +37,7 @@ func (k *kit) threeSKUs() {
 // left checks what SKUs have available.
 func (k *kit) left(want map[string]int64) {
 	k.Helper()
-	views, err := k.store.Look(k.Context(), "a", "b", "c")
+	views, err := k.store.Views(k.Context(), "a", "b", "c")
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func testOrder(t *testing.T, k *kit) {
 	})
 	k.fenced(err, map[int]int64{1: 5})
 	// A line is settled by itself; the order is known as it is now.
-	if _, err := k.store.Settle(t.Context(), stock.Settlement{SKU: "b", At: at, Wishes: []stock.Wish{{OrderID: "o", Quantity: 4}}}); err != nil {
+	if _, err := k.store.Settle(t.Context(), stock.Settlement{SKU: "b", At: at, Requests: []stock.SettleRequest{{OrderID: "o", Quantity: 4}}}); err != nil {
 		t.Fatal(err)
 	}
 	same, created, err := k.store.Order(t.Context(), p)

@@ -171,7 +171,7 @@ func testOutboxWays(k *outboxKit) {
 		SKU: sku, Layout: firstLayout, At: at, Orders: []stock.Order{reserve("commit", 3), reserve("cancel", 1), reserve("expire", 2)},
 	})
 	k.must(err)
-	_, err = k.Store.Settle(k.Context(), stock.Settlement{SKU: sku, At: at, Wishes: []stock.Wish{
+	_, err = k.Store.Settle(k.Context(), stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{
 		{OrderID: "cancel", Cancel: true}, {OrderID: "commit", Quantity: 2},
 	}})
 	k.must(err)

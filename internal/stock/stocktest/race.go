@@ -25,10 +25,10 @@ func (k *kit) together(all ...func(context.Context) error) {
 	}
 }
 
-// wishing settles one wish, and tells what became of it.
-func (k *kit) wishing(at time.Time, wish stock.Wish, got *stock.Settled) func(context.Context) error {
+// wishing settles one request, and tells what became of it.
+func (k *kit) wishing(at time.Time, request stock.SettleRequest, got *stock.Settled) func(context.Context) error {
 	return func(ctx context.Context) error {
-		results, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Wishes: []stock.Wish{wish}})
+		results, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{request}})
 		if err == nil {
 			*got = results[0]
 		}
@@ -72,7 +72,7 @@ func testCancelOrCommit(_ *testing.T, k *kit) {
 		k.merge(nil, reserved(id, 5, time.Minute))
 		var got [3]stock.Settled
 		k.together(
-			k.wishing(at, stock.Wish{OrderID: id, Quantity: 3}, &got[0]),
+			k.wishing(at, stock.SettleRequest{OrderID: id, Quantity: 3}, &got[0]),
 			k.wishing(at, cancel(id), &got[1]),
 			k.wishing(at, cancel(id), &got[2]),
 		)
@@ -158,7 +158,7 @@ func testOrdersRace(t *testing.T, k *kit) {
 				if err != nil {
 					return err
 				}
-				if result.Outcomes[0].Verdict == stock.Accepted {
+				if result.Outcomes[0].Kind == stock.Accepted {
 					plain.Add(1)
 				}
 			}

@@ -14,26 +14,26 @@ func reserved(id string, quantity int64, reserveFor time.Duration) stock.Order {
 	return stock.Order{OrderID: id, Quantity: quantity, ReserveFor: reserveFor}
 }
 
-func commit(id string) stock.Wish { return stock.Wish{OrderID: id} }
+func commit(id string) stock.SettleRequest { return stock.SettleRequest{OrderID: id} }
 
-func cancel(id string) stock.Wish { return stock.Wish{OrderID: id, Cancel: true} }
+func cancel(id string) stock.SettleRequest { return stock.SettleRequest{OrderID: id, Cancel: true} }
 
-// settle settles wishes at an instant.
-func (k *kit) settle(at time.Time, wishes ...stock.Wish) []stock.Settled {
+// settle settles requests at an instant.
+func (k *kit) settle(at time.Time, requests ...stock.SettleRequest) []stock.Settled {
 	k.Helper()
-	results, err := k.store.Settle(k.Context(), stock.Settlement{SKU: sku, At: at, Wishes: wishes})
-	if err != nil || len(results) != len(wishes) {
-		k.Fatalf("settle: %d results of %d wishes, %v", len(results), len(wishes), err)
+	results, err := k.store.Settle(k.Context(), stock.Settlement{SKU: sku, At: at, Requests: requests})
+	if err != nil || len(results) != len(requests) {
+		k.Fatalf("settle: %d results of %d requests, %v", len(results), len(requests), err)
 	}
 	return results
 }
 
-// settled settles one wish, and checks the state, the units and what went back.
-func (k *kit) settled(at time.Time, wish stock.Wish, status stock.DeductionStatus, quantity, back int64) {
+// settled settles one request, and checks the state, the units and what went back.
+func (k *kit) settled(at time.Time, request stock.SettleRequest, status stock.DeductionStatus, quantity, back int64) {
 	k.Helper()
-	got := k.settle(at, wish)[0]
+	got := k.settle(at, request)[0]
 	if got.Err != nil || got.Deduction.Status != status || got.Deduction.Quantity != quantity || got.Returned != back {
-		k.Fatalf("%+v: got %+v, want %s with %d units, %d back", wish, got, status, quantity, back)
+		k.Fatalf("%+v: got %+v, want %s with %d units, %d back", request, got, status, quantity, back)
 	}
 }
 
@@ -74,7 +74,7 @@ func testReserve(t *testing.T, k *kit) {
 	const hold = 90 * time.Second
 	o := stock.Order{OrderID: "r", BuyerID: "x", Quantity: 3, ReserveFor: hold}
 	result := k.deduct(0, stock.Fence{}, o, order("c", 1))
-	k.verdicts(result.Outcomes, stock.Accepted, stock.Accepted)
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Accepted)
 	want := stock.Deduction{
 		SKU: sku, OrderID: "r", BuyerID: "x", Quantity: 3, Asked: 3, Status: stock.StatusReserved,
 		ReserveFor: hold, ExpiresAt: at.Add(hold),
@@ -94,11 +94,11 @@ func testReserve(t *testing.T, k *kit) {
 	k.balance(at, 16, 3, 1)
 	// So do a batch that does not fit whole, and a merge.
 	result = k.deduct(1, stock.Fence{}, reserved("s", 1, stock.MaxReserve), reserved("t", 100, hold))
-	k.verdicts(result.Outcomes, stock.Accepted, stock.Short)
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Short)
 	if d := result.Outcomes[0].Deduction; d.Status != stock.StatusReserved || !d.ExpiresAt.Equal(at.Add(stock.MaxReserve)) {
 		t.Errorf("reserved for long: %+v", d)
 	}
-	k.verdicts(k.merge(nil, reserved("m", 14, time.Microsecond)).Outcomes, stock.Accepted)
+	k.outcomes(k.merge(nil, reserved("m", 14, time.Microsecond)).Outcomes, stock.Accepted)
 	k.balance(at, 1, 18, 1)
 }
 
@@ -128,7 +128,7 @@ func testStale(t *testing.T, k *kit) {
 // segmentsSum checks what the rows of the segments hold.
 func (k *kit) segmentsSum(want int64) {
 	k.Helper()
-	views, err := k.store.Look(k.Context(), sku)
+	views, err := k.store.Views(k.Context(), sku)
 	if err != nil || sum(views[sku].Segments) != want {
 		k.Fatalf("segments: got %v, %v, want %d in all", views[sku].Segments, err, want)
 	}
@@ -153,7 +153,7 @@ func testExpire(t *testing.T, k *kit) {
 	}
 	k.equal("still reserved", string(k.read("b", stock.Part{Segment: 1, Quantity: 2}).Status), "reserved")
 	// An expired order id stays taken.
-	k.verdicts(k.deduct(0, stock.Fence{}, reserved("a", 1, time.Second)).Outcomes, stock.Known)
+	k.outcomes(k.deduct(0, stock.Fence{}, reserved("a", 1, time.Second)).Outcomes, stock.Known)
 }
 
 func testExpired(t *testing.T, k *kit) {
@@ -199,10 +199,10 @@ func testMergeTakesBackFirst(t *testing.T, k *kit) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.verdicts(result.Outcomes, stock.Accepted, stock.Short)
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Short)
 	k.equal("expired, left", fmt.Sprint(result.Expired, sum(result.Segments)), "1 1")
-	if !result.Until.Equal(at.Add(time.Minute)) {
-		t.Errorf("until: got %s", result.Until)
+	if !result.NextExpiry.Equal(at.Add(time.Minute)) {
+		t.Errorf("until: got %s", result.NextExpiry)
 	}
 	k.balance(second, 1, 2, 3)
 	merge.At, merge.Orders = at.Add(time.Minute), []stock.Order{reserved("e", 2, time.Hour), order("f", 1)}
@@ -210,16 +210,16 @@ func testMergeTakesBackFirst(t *testing.T, k *kit) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.verdicts(result.Outcomes, stock.Accepted, stock.Accepted)
-	if want := merge.At.Add(time.Hour); !result.Until.Equal(want) || result.Expired != 1 {
-		t.Errorf("until: got %s, want %s; %d expired", result.Until, want, result.Expired)
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Accepted)
+	if want := merge.At.Add(time.Hour); !result.NextExpiry.Equal(want) || result.Expired != 1 {
+		t.Errorf("until: got %s, want %s; %d expired", result.NextExpiry, want, result.Expired)
 	}
 	merge.At, merge.Orders = merge.At.Add(time.Hour), orders("g", 3)
 	result, err = k.store.Merge(t.Context(), merge)
-	if err != nil || !result.Until.IsZero() || result.Expired != 1 {
+	if err != nil || !result.NextExpiry.IsZero() || result.Expired != 1 {
 		t.Errorf("the last: %+v, %v", result, err)
 	}
-	k.verdicts(result.Outcomes, stock.Accepted, stock.Accepted, stock.Short)
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Accepted, stock.Short)
 }
 
 // testSoldOutUntil: the fact ends with the earliest reservation, also one whose time has come already.
@@ -230,7 +230,7 @@ func testSoldOutUntil(t *testing.T, k *kit) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return found.Until
+		return found.NextExpiry
 	}
 	if got := until(); !got.IsZero() {
 		t.Errorf("without a reservation: %s", got)

@@ -42,14 +42,14 @@ func testCancel(_ *testing.T, k *kit) {
 	k.settled(at, cancel("m"), stock.StatusCancelled, 6, 6)
 	k.balance(at, 10, 0, 0)
 	k.segmentsSum(10)
-	k.verdicts(k.deduct(1, stock.Fence{}, order("b", 1)).Outcomes, stock.Known)
+	k.outcomes(k.deduct(1, stock.Fence{}, order("b", 1)).Outcomes, stock.Known)
 }
 
 func testCommitOfAPart(t *testing.T, k *kit) {
 	k.create(12, 3)
 	k.deduct(1, stock.Fence{}, reserved("a", 3, time.Minute))
 	k.merge(nil, reserved("m", 7, time.Minute)) // 4 of 0, 3 of 2
-	k.settled(at, stock.Wish{OrderID: "a", Quantity: 1}, stock.StatusCommitted, 1, 2)
+	k.settled(at, stock.SettleRequest{OrderID: "a", Quantity: 1}, stock.StatusCommitted, 1, 2)
 	if d := k.read("a", stock.Part{Segment: 1, Quantity: 1}); d.Asked != 3 {
 		t.Errorf("asked: %+v", d)
 	}
@@ -57,14 +57,14 @@ func testCommitOfAPart(t *testing.T, k *kit) {
 	if err != nil || len(given.Parts) != 2 {
 		t.Fatalf("merged: %+v, %v", given, err)
 	}
-	k.settled(at, stock.Wish{OrderID: "m", Quantity: given.Parts[0].Quantity + 1}, stock.StatusCommitted, given.Parts[0].Quantity+1, 6-given.Parts[0].Quantity)
+	k.settled(at, stock.SettleRequest{OrderID: "m", Quantity: given.Parts[0].Quantity + 1}, stock.StatusCommitted, given.Parts[0].Quantity+1, 6-given.Parts[0].Quantity)
 	d := k.read("m", given.Parts[0], stock.Part{Segment: given.Parts[1].Segment, Quantity: 1})
 	if d.Asked != 7 || d.Quantity != given.Parts[0].Quantity+1 {
 		t.Errorf("merged, in part: %+v", d)
 	}
 	// The very commit again is no error, another one is.
-	k.settled(at, stock.Wish{OrderID: "a", Quantity: 1}, stock.StatusCommitted, 1, 0)
-	k.code(k.settle(at, stock.Wish{OrderID: "a", Quantity: 2})[0].Err, stock.CodeNotReserved)
+	k.settled(at, stock.SettleRequest{OrderID: "a", Quantity: 1}, stock.StatusCommitted, 1, 0)
+	k.code(k.settle(at, stock.SettleRequest{OrderID: "a", Quantity: 2})[0].Err, stock.CodeNotReserved)
 	k.balance(at, 12-1-d.Quantity, 0, 1+d.Quantity)
 	k.segmentsSum(12 - 1 - d.Quantity)
 	// A replay of the order is told by what it asked.
@@ -82,23 +82,23 @@ func testSettleRefuses(t *testing.T, k *kit) {
 	k.settle(at, cancel("c"))
 	minute := at.Add(time.Minute)
 	for _, c := range []struct {
-		wish stock.Wish
-		want stock.Code
+		request stock.SettleRequest
+		want    stock.Code
 	}{
 		{commit("a"), stock.CodeNotReserved}, // its time has come: this ends it
-		{stock.Wish{OrderID: "b", Quantity: 3}, stock.CodeInvalidRequest},
+		{stock.SettleRequest{OrderID: "b", Quantity: 3}, stock.CodeInvalidRequest},
 		{commit("c"), stock.CodeNotReserved},
 		{commit("nope"), stock.CodeUnknownDeduction},
 		{cancel("nope"), stock.CodeUnknownDeduction},
-		{stock.Wish{OrderID: "d", BuyerID: "y"}, stock.CodeUnknownDeduction},
-		{stock.Wish{OrderID: "d", BuyerID: "y", Cancel: true}, stock.CodeUnknownDeduction},
+		{stock.SettleRequest{OrderID: "d", BuyerID: "y"}, stock.CodeUnknownDeduction},
+		{stock.SettleRequest{OrderID: "d", BuyerID: "y", Cancel: true}, stock.CodeUnknownDeduction},
 	} {
-		k.code(k.settle(minute, c.wish)[0].Err, c.want)
+		k.code(k.settle(minute, c.request)[0].Err, c.want)
 	}
 	k.settled(minute, cancel("a"), stock.StatusExpired, 2, 0)
 	k.balance(minute, 7, 3, 0)
-	k.settled(minute, stock.Wish{OrderID: "d", BuyerID: "x"}, stock.StatusCommitted, 1, 0)
-	_, err := k.store.Settle(t.Context(), stock.Settlement{SKU: "nope", At: at, Wishes: []stock.Wish{commit("a")}})
+	k.settled(minute, stock.SettleRequest{OrderID: "d", BuyerID: "x"}, stock.StatusCommitted, 1, 0)
+	_, err := k.store.Settle(t.Context(), stock.Settlement{SKU: "nope", At: at, Requests: []stock.SettleRequest{commit("a")}})
 	k.code(err, stock.CodeUnknownSKU)
 	k.expire(minute, 0)
 }
@@ -107,7 +107,9 @@ func testSettleRefuses(t *testing.T, k *kit) {
 func testCancelThatKeeps(_ *testing.T, k *kit) {
 	k.create(12, 3)
 	k.deduct(1, stock.Fence{}, reserved("a", 2, time.Minute), reserved("b", 1, time.Minute), order("c", 1))
-	keep := func(id string) stock.Wish { return stock.Wish{OrderID: id, Cancel: true, KeepCommitted: true} }
+	keep := func(id string) stock.SettleRequest {
+		return stock.SettleRequest{OrderID: id, Cancel: true, KeepCommitted: true}
+	}
 	k.settled(at, commit("a"), stock.StatusCommitted, 2, 0)
 	for _, id := range []string{"a", "c"} {
 		refused := k.settle(at, keep(id))[0]
@@ -123,28 +125,28 @@ func testCancelThatKeeps(_ *testing.T, k *kit) {
 	k.segmentsSum(9)
 }
 
-// testSettleTogether: one refused wish costs its neighbours nothing.
+// testSettleTogether: one refused request costs its neighbours nothing.
 func testSettleTogether(_ *testing.T, k *kit) {
 	k.create(600, 3)
-	var wishes []stock.Wish
+	var requests []stock.SettleRequest
 	for n := range 256 {
 		id := fmt.Sprintf("o-%03d", n)
 		k.deduct(n%3, stock.Fence{}, reserved(id, 2, time.Minute))
 		switch n % 4 {
 		case 0:
-			wishes = append(wishes, commit(id))
+			requests = append(requests, commit(id))
 		case 1:
-			wishes = append(wishes, cancel(id))
+			requests = append(requests, cancel(id))
 		case 2:
-			wishes = append(wishes, stock.Wish{OrderID: id, Quantity: 1})
+			requests = append(requests, stock.SettleRequest{OrderID: id, Quantity: 1})
 		default:
-			wishes = append(wishes, commit("not "+id))
+			requests = append(requests, commit("not "+id))
 		}
 	}
-	for n, got := range k.settle(at, wishes...) {
+	for n, got := range k.settle(at, requests...) {
 		want := []stock.DeductionStatus{stock.StatusCommitted, stock.StatusCancelled, stock.StatusCommitted, ""}[n%4]
 		if got.Deduction.Status != want || (got.Err == nil) != (n%4 < 3) || got.Returned != []int64{0, 2, 1, 0}[n%4] {
-			k.Fatalf("wish %d: %+v", n, got)
+			k.Fatalf("request %d: %+v", n, got)
 		}
 	}
 	k.balance(at, 600-64*5, 64*2, 64*3)

@@ -49,7 +49,7 @@ func testUnknownSKU(t *testing.T, k *kit) {
 	ctx := t.Context()
 	_, err := k.store.Status(ctx, "nope", at)
 	k.code(err, stock.CodeUnknownSKU)
-	if views, err := k.store.Look(ctx, "nope"); err != nil || len(views) != 0 {
+	if views, err := k.store.Views(ctx, "nope"); err != nil || len(views) != 0 {
 		t.Errorf("look: got %+v, %v", views, err)
 	}
 	_, err = k.store.Deduct(ctx, stock.Batch{SKU: "nope", At: at, Orders: orders("a", 1)})
@@ -142,7 +142,7 @@ func (k *kit) sellAlong(ctx context.Context, seller, times int, accepted *atomic
 			}
 			outcomes = result.Outcomes
 		}
-		if outcomes[0].Verdict == stock.Accepted {
+		if outcomes[0].Kind == stock.Accepted {
 			accepted.Add(3)
 		}
 	}

@@ -167,7 +167,7 @@ func (k *kit) create(units int64, segments int) {
 func (k *kit) batch(segment int, fence stock.Fence, orders ...stock.Order) stock.Batch {
 	return stock.Batch{
 		SKU: sku, Layout: k.layout, Segment: segment, Fence: fence, Limit: k.limit, At: at, Orders: orders,
-		Again: k.again,
+		ExpectKnown: k.again,
 	}
 }
 
@@ -205,21 +205,21 @@ func (k *kit) merge(fences map[int]stock.Fence, orders ...stock.Order) stock.Mer
 // segments checks what each segment holds.
 func (k *kit) segments(want ...int64) {
 	k.Helper()
-	views, err := k.store.Look(k.Context(), sku)
+	views, err := k.store.Views(k.Context(), sku)
 	if err != nil {
 		k.Fatalf("look: %v", err)
 	}
 	k.equal("segments", fmt.Sprint(views[sku].Segments), fmt.Sprint(want))
 }
 
-// verdicts checks what became of each order.
-func (k *kit) verdicts(outcomes []stock.Outcome, want ...stock.Verdict) {
+// outcomes checks what became of each order.
+func (k *kit) outcomes(outcomes []stock.Outcome, want ...stock.OutcomeKind) {
 	k.Helper()
-	var got []stock.Verdict
+	var got []stock.OutcomeKind
 	for _, o := range outcomes {
-		got = append(got, o.Verdict)
+		got = append(got, o.Kind)
 	}
-	k.equal("verdicts", fmt.Sprint(got), fmt.Sprint(want))
+	k.equal("outcomes", fmt.Sprint(got), fmt.Sprint(want))
 }
 
 func (k *kit) equal(what, got, want string) {

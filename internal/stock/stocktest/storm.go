@@ -69,7 +69,7 @@ func expected(err error) bool {
 // step does one thing, under an id of its own or one that another worker may use as well.
 func (s storm) step(ctx context.Context, r *rand.Rand, id string) error {
 	name := []string{"s", "u"}[r.IntN(2)]
-	views, err := s.store.Look(ctx, "s", "u")
+	views, err := s.store.Views(ctx, "s", "u")
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s storm) step(ctx context.Context, r *rand.Rand, id string) error {
 			SKU: name, Layout: views[name].Layout, Limit: s.limits[name], At: when, Orders: s.some(r, id),
 		})
 	case 3, 4:
-		_, err = s.store.Settle(ctx, stock.Settlement{SKU: name, At: when, Wishes: wishes(r)})
+		_, err = s.store.Settle(ctx, stock.Settlement{SKU: name, At: when, Requests: requests(r)})
 	case 5:
 		_, _, err = s.store.Order(ctx, s.both(r, id, views, when))
 	case 6:
@@ -114,11 +114,11 @@ func (s storm) some(r *rand.Rand, id string) []stock.Order {
 	return list
 }
 
-// wishes settle what may be there, in any order.
-func wishes(r *rand.Rand) []stock.Wish {
-	var list []stock.Wish
+// requests settle what may be there, in any order.
+func requests(r *rand.Rand) []stock.SettleRequest {
+	var list []stock.SettleRequest
 	for _, n := range r.Perm(40)[:8] {
-		list = append(list, stock.Wish{
+		list = append(list, stock.SettleRequest{
 			OrderID: fmt.Sprintf("shared %d %d", n, r.IntN(5)), Cancel: r.IntN(2) == 0, Quantity: r.Int64N(2),
 		})
 	}

@@ -145,7 +145,7 @@ func (s *shop) glance(ctx context.Context, c *course, began time.Time) error {
 	ticker := time.NewTicker(glance)
 	defer ticker.Stop()
 	for over := false; ; {
-		views, err := s.store.Look(context.WithoutCancel(ctx), c.sku)
+		views, err := s.store.Views(context.WithoutCancel(ctx), c.sku)
 		if err != nil {
 			return fmt.Errorf("look at the segments: %w", err)
 		}
@@ -200,7 +200,7 @@ func (m *mark) add(units int64) {
 
 // known tells what a SKU's segments hold now.
 func (s *shop) known(ctx context.Context, sku string) (stock.View, error) {
-	views, err := s.store.Look(ctx, sku)
+	views, err := s.store.Views(ctx, sku)
 	if err != nil {
 		return stock.View{}, fmt.Errorf("look at the segments: %w", err)
 	}

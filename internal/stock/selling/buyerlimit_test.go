@@ -17,7 +17,7 @@ type stale struct {
 	gate    chan struct{}
 }
 
-func (stale) Look(context.Context, ...string) (map[string]stock.View, error) {
+func (stale) Views(context.Context, ...string) (map[string]stock.View, error) {
 	return map[string]stock.View{sku: {Layout: 1, Segments: []int64{1 << 30}, Terms: stock.Terms{PerBuyerLimit: 3}}}, nil
 }
 
@@ -32,7 +32,7 @@ func (s stale) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, er
 	result, err := s.endless.Deduct(ctx, b)
 	for i, o := range b.Orders {
 		if o.BuyerID == "greedy" {
-			result.Outcomes[i], result.Stale = stock.Outcome{Verdict: stock.Limited}, true
+			result.Outcomes[i], result.Stale = stock.Outcome{Kind: stock.Limited}, true
 		}
 	}
 	return result, err

@@ -6,11 +6,11 @@ import (
 	"inventory/internal/stock"
 )
 
-// refusal is why a new order of several SKUs cannot be placed that its terms allow, as far as a look shows, nil where it does not: then nobody
-// writes line after line to find out. A look is a snapshot, so what it shows was true. Only an order that is there
-// already gets another answer.
+// refuseOrder is why a new order of several SKUs cannot be placed although its terms allow it, as far as the views show; nil
+// if it can. It saves writing line after line to find out. The views are a snapshot, so what they show was true. Only an
+// order that is there already gets another answer.
 //
-// Where reservations have expired whose units are not back, they go back now, and the order is looked at anew: ErrLayout.
+// If reservations have expired whose units are not back, it gives them back, and has the order looked up anew: ErrLayout.
 func (s *Service) refuseOrder(ctx context.Context, p stock.Placement, views map[string]stock.View) (refusal, err error) {
 	held, err := s.heldBy(ctx, p)
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *Service) refuseOrder(ctx context.Context, p stock.Placement, views map[
 		switch {
 		case !limited && left >= line.Quantity:
 			continue
-		case s.over(view.Until):
+		case s.over(view.NextExpiry):
 			if _, err := s.expire(ctx, line.SKU); err != nil {
 				return nil, err
 			}
@@ -48,5 +48,5 @@ func (s *Service) heldBy(ctx context.Context, p stock.Placement) (map[string]int
 	if limited == nil {
 		return nil, nil
 	}
-	return s.store.Held(ctx, p.Order.BuyerID, limited)
+	return s.store.BuyerUnits(ctx, p.Order.BuyerID, limited)
 }

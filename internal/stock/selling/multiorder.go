@@ -13,12 +13,12 @@ import (
 // placements is how often an order of several SKUs is placed anew because somebody else was faster.
 const placements = 8
 
-// Order takes all lines of an order of several SKUs, or nothing. Created is false when the very order was accepted before;
+// Order deducts all lines of an order of several SKUs, or nothing. Created is false when the very order was accepted before;
 // its lines are then as they are now. Refusals name the SKU and are not stored. CodeOrderIDReused means that the order id
 // belongs to another order, or to a deduction of one of the SKUs.
 //
-// It takes each line from one segment, under a MultiLock over the SKUs, and where no single one holds enough, from all
-// segments together. Everybody locks in the same order, so it does not matter in which order the lines came.
+// It deducts each line from one segment, under a MultiLock over the SKUs. If no single segment holds enough, it deducts from
+// all segments together. Everybody locks in the same order, so the order of the lines does not matter.
 func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	if err := order.Check(); err != nil {
 		return nil, false, err
@@ -52,8 +52,8 @@ func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []st
 	return inOrderOf(order, lines), created, nil
 }
 
-// former returns the lines of an order that the shop made for a buyer under one of the buyer's own ids, or where there is
-// none, the key of that id.
+// shopOrder returns the lines of an order that the shop made for a buyer under one of the buyer's own ids. If there is none,
+// it returns the key of that id.
 func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, key string, err error) {
 	lines, _, err = s.store.Order(ctx, stock.Placement{
 		Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines)), KnownOnly: true, OfBuyer: true,
@@ -104,11 +104,11 @@ func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (li
 	return nil, false, stock.ErrLayout
 }
 
-// look reads the order's SKUs and holds it to their terms. Where these refuse it, it is placed only to find out whether it
-// was accepted before.
+// lookupTerms reads the order's SKUs and holds it to their terms. If they refuse it, it is placed only to find out whether
+// it was accepted before.
 func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p stock.Placement, views map[string]stock.View, refusal, err error) {
 	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines))}
-	views, err = s.store.Look(ctx, order.SKUs()...)
+	views, err = s.store.Views(ctx, order.SKUs()...)
 	if err != nil {
 		return p, nil, nil, err
 	}
@@ -117,8 +117,8 @@ func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p st
 		if !ok {
 			return p, nil, nil, stock.UnknownSKU(line.SKU)
 		}
-		window := view.Terms.Window()
-		p.Lines[i] = stock.PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, Window: window, Segment: noSegment}
+		window := view.Terms.SaleWindow()
+		p.Lines[i] = stock.PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: window, Segment: noSegment}
 		if err := view.Terms.Allow(line.SKU, order.Of(line)); err != nil {
 			return p, nil, nil, err
 		}
@@ -130,7 +130,7 @@ func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p st
 	return p, views, refusal, nil
 }
 
-// choose finds a segment for each line that holds enough, any of them, so that orders spread.
+// choose finds a segment for each line that holds enough, at random, so that orders spread.
 func choose(p *stock.Placement, views map[string]stock.View) {
 	for i, line := range p.Order.Lines {
 		segments := views[line.SKU].Segments
@@ -145,7 +145,7 @@ func choose(p *stock.Placement, views map[string]stock.View) {
 	}
 }
 
-// write locks the segments of a placement and writes it.
+// writeOrder locks the segments of a placement and writes it.
 func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	hold := s.lockParts(ctx, partsOf(p))
 	if hold != nil {

@@ -1,0 +1,133 @@
+package selling
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// refuse answers what needs no stock, and returns the other requests. After an error it returns those without an answer.
+func (w *worker) refuse(ctx context.Context, batch []*request) ([]*request, error) {
+	rest, err := w.replyKnown(ctx, batch, shopID)
+	if err == nil {
+		rest, err = w.refuseByTerms(ctx, rest)
+	}
+	if err == nil {
+		rest, err = w.refuseSoldOut(ctx, rest)
+	}
+	return rest, err
+}
+
+// replyKnown answers requests whose order ids have deductions already, and returns the others. key tells the id to look
+// for, "" for none.
+func (w *worker) replyKnown(ctx context.Context, requests []*request, key func(stock.Order) string) (unknown []*request, err error) {
+	var keys []string
+	for _, r := range requests {
+		if k := key(r.order); k != "" {
+			keys = append(keys, k)
+		}
+	}
+	if keys == nil {
+		return requests, nil
+	}
+	known, err := w.service.store.Deductions(ctx, w.sku, keys)
+	if err != nil {
+		return requests, stock.Unavailable(err, "look up order ids")
+	}
+	for _, r := range requests {
+		k := key(r.order)
+		if d, ok := known[k]; ok && (k == r.order.OrderID || d.BuyerID == r.order.BuyerID) {
+			r.replyOutcome(stock.Outcome{Kind: stock.Known, Deduction: d})
+		} else {
+			unknown = append(unknown, r)
+		}
+	}
+	return unknown, nil
+}
+
+// ownID is the id under which an order is kept.
+func ownID(o stock.Order) string { return o.OrderID }
+
+// shopID is the id under which the shop may have made an order for a buyer who asks with an id of their own.
+func shopID(o stock.Order) string {
+	if !o.Own {
+		return ""
+	}
+	_, orderID := stock.SplitOrderKey(o.OrderID)
+	return orderID
+}
+
+// refuseByTerms answers what the SKU's terms do not allow, and returns the others. A winner who asks again after the end of
+// the sale is still told of the order; before the beginning there is none.
+func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
+	var now []*request // refused now, and perhaps accepted before
+	for _, r := range batch {
+		if err := w.terms.Allow(w.sku, r.order); err != nil {
+			r.refuse(err)
+		} else if w.service.refusesNow(*w.terms, w.sku, r.order) != nil {
+			now = append(now, r)
+		} else {
+			allowed = append(allowed, r)
+		}
+	}
+	unknown := now
+	if begun := !w.service.now().Before(w.terms.SaleStartsAt); begun {
+		if unknown, err = w.replyKnown(ctx, now, ownID); err != nil {
+			return slices.Concat(now, allowed), err
+		}
+	}
+	for _, r := range unknown {
+		if err := w.service.refusesNow(*w.terms, w.sku, r.order); err != nil {
+			r.refuse(err)
+		} else { // it has begun meanwhile
+			allowed = append(allowed, r)
+		}
+	}
+	return allowed, nil
+}
+
+// refusesNow returns the refusal of an order that may have been accepted before: then its terms were met, or another process
+// has other bounds, or it is another order with the same id.
+func (s *Service) refusesNow(t stock.Terms, sku string, o stock.Order) error {
+	if err := cmp.Or(t.SaleWindow().Refusal(sku, s.now()), t.Exceeds(sku, o, s.maxReserve)); err != nil {
+		return err
+	}
+	if t.PerBuyerLimit > 0 && o.Quantity > t.PerBuyerLimit {
+		return stock.BuyerLimited(sku, t.PerBuyerLimit)
+	}
+	return nil
+}
+
+// refuseSoldOut refuses a batch if nothing is known to be left. It returns the requests that it cannot answer.
+//
+// The worker knows that from a merge that saw zero under the locks of all rows, or from the sold-out cache. It looks order
+// ids up after the zero was seen, so a winner's row is there. What comes here are retries of winners that the cache knows,
+// and everybody while the cache has no entry.
+func (w *worker) refuseSoldOut(ctx context.Context, batch []*request) ([]*request, error) {
+	if !w.isSoldOut() {
+		return batch, nil
+	}
+	unknown, err := w.replyKnown(ctx, batch, ownID)
+	if err != nil {
+		return unknown, err
+	}
+	if !w.isSoldOut() { // the lookup took long
+		return unknown, nil
+	}
+	w.service.observer.SoldOutFromCache(len(unknown))
+	refuseAll(unknown, stock.SoldOutError(w.sku))
+	return nil, nil
+}
+
+func (w *worker) isSoldOut() bool {
+	if !w.soldOut.IsZero() && time.Since(w.soldOut) < soldOutFor && !w.service.over(w.until) {
+		return true
+	}
+	return w.service.soldOut.entry(w.sku).valid()
+}
+
+// over tells whether an instant at which a reservation expires has come; the zero time is none.
+func (s *Service) over(until time.Time) bool { return !until.IsZero() && !s.now().Before(until) }

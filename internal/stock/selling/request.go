@@ -1,0 +1,167 @@
+package selling
+
+import (
+	"context"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// leastTime is what a request must have left until its deadline when its write begins. With less, hardly anybody would wait
+// for the answer, and the others of its batch would have to be written once more.
+const leastTime = 25 * time.Millisecond
+
+// request is one order on its way through a worker, or one settle request on its way through a settler. It gets exactly one
+// answer.
+type request struct {
+	ctx    context.Context
+	order  stock.Order
+	settle stock.SettleRequest
+	queued time.Time
+	// deadline is the instant after which nothing may be written for it.
+	deadline time.Time
+	sent     bool        // to the store, so that it may have been written
+	answer   chan answer // holds one, so that no worker waits for a caller that has gone
+	queue    *queue      // that it was put into
+	joined   []*request  // those that came with its order id while it waited: see joined.go
+}
+
+type answer struct {
+	deduction stock.Deduction
+	created   bool
+	err       error
+}
+
+// newRequest returns a request, perhaps one that was used before.
+func (s *Service) newRequest(ctx context.Context, o stock.Order) *request {
+	r := s.requests.Get().(*request)
+	r.ctx, r.order, r.queued, r.deadline, r.sent = ctx, o, time.Now(), s.deadlineOf(ctx), false
+	return r
+}
+
+// used gives back a request whose answer has been taken: nobody else knows it any more.
+func (s *Service) used(r *request) {
+	r.ctx, r.order, r.settle, r.queue = nil, stock.Order{}, stock.SettleRequest{}, nil
+	s.requests.Put(r)
+}
+
+// reply answers a request that has left the queue, and those that joined it and ask the same. Those that ask for something
+// else under its order id go back into the queue: the store decides about them.
+func (r *request) reply(a answer) {
+	joined, queue, order, settle := r.joined, r.queue, r.order, r.settle
+	r.joined = nil
+	r.answer <- a // from now on it may be another's
+	a.created = false
+	for _, other := range joined {
+		if other.order == order && other.settle == settle {
+			other.answer <- a
+		} else {
+			queue.requeue(other)
+		}
+	}
+}
+
+func (r *request) refuse(err error) { r.reply(answer{err: err}) }
+
+func refuseAll(requests []*request, err error) {
+	for _, r := range requests {
+		r.refuse(err)
+	}
+}
+
+// replyOutcome answers a request that was accepted, now or before.
+func (r *request) replyOutcome(o stock.Outcome) {
+	switch {
+	case o.Kind == stock.Accepted:
+		r.reply(answer{deduction: o.Deduction, created: true})
+	case o.Deduction.Answers(r.order):
+		r.reply(answer{deduction: o.Deduction})
+	default:
+		r.refuse(stock.OrderIDReused())
+	}
+}
+
+// unstartable is why a request is not started: its caller has gone, or its deadline has passed. It knows of the caller what
+// the context has told, and does not ask it.
+func (r *request) unstartable(now time.Time) error {
+	select {
+	case <-r.ctx.Done():
+		return stock.Unavailable(context.Cause(r.ctx), "wait in the queue")
+	default:
+	}
+	if r.deadline.Before(now) {
+		return overloaded()
+	}
+	return nil
+}
+
+// stillWaiting returns the requests whose callers still wait, and long enough for a write that begins now. It answers the
+// others. It asks right before the write: callers may have left while their requests waited in the queue or for a lock.
+func stillWaiting(requests []*request) []*request {
+	soon := time.Now().Add(leastTime)
+	var kept []*request
+	for i, r := range requests {
+		left := r.ctx.Err() != nil || r.deadline.Before(soon)
+		r.sent = r.sent || !left
+		switch {
+		case left && kept == nil:
+			kept = append(make([]*request, 0, len(requests)), requests[:i]...)
+			r.giveUp()
+		case left:
+			r.giveUp()
+		case kept != nil:
+			kept = append(kept, r)
+		}
+	}
+	if kept == nil {
+		return requests
+	}
+	return kept
+}
+
+// giveUp answers a request that has left the queue and that nobody waits for any more. Those that joined it go back into
+// the queue.
+func (r *request) giveUp() {
+	var err error = overloaded()
+	if gone := r.ctx.Err(); gone != nil {
+		err = stock.Unavailable(gone, "wait to be written")
+	} else if r.sent {
+		err = stock.Unavailable(stock.ErrLate, "write")
+	}
+	joined, queue := r.joined, r.queue
+	r.joined = nil
+	r.answer <- answer{err: err}
+	for _, other := range joined {
+		queue.requeue(other)
+	}
+}
+
+// firstDeadline is the instant by which requests that are written together have to be written.
+func firstDeadline(requests []*request) time.Time {
+	first := requests[0].deadline
+	for _, r := range requests {
+		if r.deadline.Before(first) {
+			first = r.deadline
+		}
+	}
+	return first
+}
+
+// lastDeadline is the instant after which nobody waits for any of some requests.
+func lastDeadline(requests []*request) time.Time {
+	last := requests[0].deadline
+	for _, r := range requests {
+		if r.deadline.After(last) {
+			last = r.deadline
+		}
+	}
+	return last
+}
+
+func orders(requests []*request) []stock.Order {
+	out := make([]stock.Order, len(requests))
+	for i, r := range requests {
+		out[i] = r.order
+	}
+	return out
+}

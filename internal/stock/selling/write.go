@@ -1,0 +1,139 @@
+package selling
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"inventory/internal/locking"
+	"inventory/internal/stock"
+)
+
+// retriesExpected is how many batches after one with a known order are expected to have more of them.
+const retriesExpected = 64
+
+// deduct writes the requests that fit into the segment, in one batch, and returns the others.
+func (w *worker) deduct(ctx context.Context, pending []*request) ([]*request, error) {
+	fitting, rest := w.fit(pending)
+	short, err := isolate(fitting, func(requests []*request) ([]*request, error) { return w.write(ctx, requests) })
+	if err != nil {
+		w.levels = nil
+	}
+	return append(rest, short...), err
+}
+
+// fit splits requests by what the segment holds, as far as is known. The store decides; this saves it batches that cannot
+// pass whole.
+func (w *worker) fit(pending []*request) (fitting, rest []*request) {
+	available := w.levels[w.lock.segment]
+	for _, r := range pending {
+		if r.order.Quantity > available {
+			rest = append(rest, r)
+			continue
+		}
+		available -= r.order.Quantity
+		fitting = append(fitting, r)
+	}
+	return fitting, rest
+}
+
+// write answers requests from the segment. It returns those that turn out short, and all of them if one was too late.
+func (w *worker) write(ctx context.Context, requests []*request) (short []*request, err error) {
+	if requests = stillWaiting(requests); len(requests) == 0 {
+		return nil, nil
+	}
+	batch := stock.Batch{
+		SKU: w.sku, Layout: w.layout, Segment: w.lock.segment, Limit: w.terms.PerBuyerLimit, SaleWindow: w.terms.SaleWindow(),
+		Deadline: firstDeadline(requests), At: w.service.at(), Orders: orders(requests), ExpectKnown: w.retries > 0,
+	}
+	start := time.Now()
+	var result stock.BatchResult
+	err = w.writeFenced(ctx, map[int]*locking.Hold{w.lock.segment: w.lock.hold}, func(fences map[int]stock.Fence) (err error) {
+		batch.Fence = fences[batch.Segment]
+		result, err = w.service.store.Deduct(ctx, batch)
+		return err
+	})
+	if errors.Is(err, stock.ErrLate) {
+		return requests, nil
+	}
+	if err != nil {
+		w.service.noteGuard(w.sku, err)
+		return requests, err
+	}
+	w.noteSold(stock.EventSale, result.At, result.Outcomes)
+	w.levels[w.lock.segment] = result.Available
+	w.noteRetries(result.Outcomes)
+	w.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
+	var limited []*request
+	for i, r := range requests {
+		switch o := result.Outcomes[i]; o.Kind {
+		case stock.Short:
+			short = append(short, r)
+		case stock.Limited:
+			limited = append(limited, r)
+		case stock.Closed:
+			r.refuse(batch.SaleWindow.Refusal(w.sku, result.At))
+		default:
+			r.replyOutcome(o)
+		}
+	}
+	return append(short, w.refuseLimited(ctx, limited, result.Stale)...), nil
+}
+
+// noteRetries learns from a batch whether the next ones may have known orders: retries seldom come alone.
+func (w *worker) noteRetries(outcomes []stock.Outcome) {
+	w.retries = max(0, w.retries-1)
+	if slices.ContainsFunc(outcomes, func(o stock.Outcome) bool { return o.Kind == stock.Known }) {
+		w.retries = retriesExpected
+	}
+}
+
+// noteSold invalidates the sold-out cache if something was sold: units have come, and an order that is told of its stock
+// must not be refused when it asks again.
+func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome) {
+	sold := stock.Event{Kind: kind, SKU: w.sku, At: at}
+	for _, o := range outcomes {
+		if o.Kind == stock.Accepted {
+			sold.Orders++
+			sold.Units += o.Deduction.Quantity
+		}
+	}
+	if sold.Orders > 0 {
+		w.service.soldOut.invalidate(w.sku)
+		w.service.events.Publish(sold)
+	}
+}
+
+func (s *Service) noteGuard(sku string, err error) {
+	if errors.Is(err, stock.ErrGuard) {
+		s.observer.GuardFired()
+		s.log.Error("database guard fired", "sku", sku, "error", err)
+	}
+}
+
+// isolate does some work on requests together. If a constraint fires, it does the work on each half, and on the halves of
+// a half, until the request that violates it is alone and is refused: one poisoned order must not cost its neighbours
+// their answers. It returns the requests that have no answer, and the error they share.
+func isolate(requests []*request, work func([]*request) ([]*request, error)) (rest []*request, err error) {
+	requests, err = work(requests)
+	if !errors.Is(err, stock.ErrGuard) || len(requests) == 1 {
+		return requests, err
+	}
+	half := len(requests) / 2
+	for at, part := range [][]*request{requests[:half], requests[half:]} {
+		left, err := isolate(part, work)
+		switch {
+		case errors.Is(err, stock.ErrGuard):
+			left[0].refuse(err)
+		case err != nil:
+			if at == 0 {
+				left = append(left, requests[half:]...)
+			}
+			return append(rest, left...), err
+		default:
+			rest = append(rest, left...)
+		}
+	}
+	return rest, nil
+}
