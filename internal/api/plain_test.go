@@ -63,7 +63,7 @@ func FuzzEncode(f *testing.F) {
 	f.Add("sku", "order", "", int64(1), "reserved", int64(1795770000000001), "detail", "field")
 	f.Add("a.b", "\"\\/\u2028<&>", "ü😀", int64(1<<40), "expired", int64(1795770000100000), "\x00\t", "")
 	f.Fuzz(func(t *testing.T, sku, orderID, buyerID string, n int64, status string, expiresAt int64, detail, field string) {
-		d := stock.Deduction{SKU: sku, OrderID: orderID, BuyerID: buyerID, Quantity: n, Status: stock.DeductionStatus(status)}
+		d := stock.Deduction{SKU: sku, Order: stock.Order{OrderID: orderID, BuyerID: buyerID}, Quantity: n, Status: stock.DeductionStatus(status)}
 		if expiresAt > 0 && expiresAt < 1<<55 { // which is in the year 3111: JSON has no years of five digits
 			d.ExpiresAt = time.UnixMicro(expiresAt)
 		}

@@ -47,7 +47,7 @@ func TestQueueHoldsOneOfAnOrderID(t *testing.T) {
 		t.Fatalf("got %q", ids(batch))
 	}
 	emptied(t, q)
-	first.settle(Outcome{Kind: Accepted, Deduction: Deduction{OrderID: "a", Quantity: 1}})
+	first.settle(Outcome{Kind: Accepted, Deduction: Deduction{Order: Order{OrderID: "a"}, Quantity: 1}})
 	if a := told(t, first); !a.created || a.err != nil {
 		t.Errorf("the first was told %+v", a)
 	}

@@ -25,13 +25,10 @@ func (s *Service) Move(ctx context.Context, m Movement) (created bool, err error
 			return false, err
 		}
 	}
-	switch m.Kind {
-	case Resegmented:
+	if m.Kind == Resegmented {
 		created, err = s.resegment(writing, m)
-	case Adjusted:
-		created, err = s.store.Adjust(writing, m)
-	default:
-		created, err = s.store.Restock(writing, m)
+	} else {
+		created, err = s.store.Move(writing, m)
 	}
 	// Also after an error: it may be done.
 	s.forget(m.SKU)
@@ -70,7 +67,7 @@ func (s *Service) resegment(ctx context.Context, m Movement) (created bool, err 
 			s.observer.Resegmented(time.Since(start))
 		}()
 	}
-	return s.store.Resegment(ctx, m)
+	return s.store.Move(ctx, m)
 }
 
 // part names the lock of one segment.
