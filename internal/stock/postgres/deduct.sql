@@ -4,7 +4,8 @@
 --      $5 order ids, $6 quantities, $7 for how many microseconds each is reserved (0, or null for the array: committed at
 --      once), $8 the sum of the quantities, $9 the instant of the decision (null: now), $10 layout, $11 the deadline,
 --      $12 and $13 the beginning and the end of the sale (each null: none)
---      {texts} arrays of what an order says of itself ('' for none), {names} their columns; {insert}: see deduction.go
+--      What is in braces is the one list of the columns of a deduction: see deduction.go. From $14 on, the texts of orders
+--      ('' for none), of which buyer_id is one.
 -- Out: one row: what the segment held (null: no row of this layout under this fence), how many orders were inserted,
 --      what it holds now (null: unchanged), if some orders were not inserted, the ids that were, and the instant of the
 --      decision. It divides by zero where it comes to its end after the deadline.

@@ -1,7 +1,7 @@
 -- Take a batch of orders from one segment of a SKU that has a buyer limit: all that are new and within it, or none.
 --
--- In:  $1 to $13 as in deduct.sql, $14 the limit, $15 whether order ids that are there already are looked for first; no
---      buyer occurs twice
+-- In:  $1 to $13 as in deduct.sql, $14 the limit, $15 whether order ids that are there already are looked for first, from
+--      $16 on the texts of orders; no buyer occurs twice
 -- Out: as in deduct.sql, and if some orders were not inserted: those that are not known to be there, but whose buyers hold
 --      too much for them (null: there are none), and whether reservations of the SKU have expired whose units are not back.
 --

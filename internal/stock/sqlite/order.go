@@ -27,7 +27,7 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 		}
 		only := []int{0}
 		lines, err = placement.Place(func(line stock.Batch) (stock.BatchResult, error) {
-			return s.deduct(ctx, tx, line, only)
+			return s.deductLine(ctx, tx, line, only)
 		}, func(line stock.Merge) (stock.MergeResult, error) {
 			return s.merge(ctx, tx, line, only)
 		})
@@ -37,6 +37,18 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 		return nil, false, err
 	}
 	return lines, created, nil
+}
+
+// deductLine is a batch that has what has expired back first, so that one segment fills more lines.
+func (s *Store) deductLine(ctx context.Context, tx *transaction, line stock.Batch, only []int) (result stock.BatchResult, err error) {
+	segments, err := readSegments(ctx, tx, line.SKU)
+	if err != nil {
+		return result, err
+	}
+	if _, _, err := s.expire(ctx, tx, line.SKU, line.At, len(segments)); err != nil {
+		return result, err
+	}
+	return s.deduct(ctx, tx, line, only)
 }
 
 const selectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros FROM orders WHERE order_id = $1`
