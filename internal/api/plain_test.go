@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"testing"
 	"time"
 
@@ -67,9 +68,12 @@ func FuzzEncode(f *testing.F) {
 		if expiresAt > 0 && expiresAt < 1<<55 { // which is in the year 3111: JSON has no years of five digits
 			d.ExpiresAt = time.UnixMicro(expiresAt)
 		}
+		if n%2 == 0 {
+			d.Parts = []stock.Part{{Segment: 1, Quantity: n}, {Segment: 2, Quantity: 1}}
+		}
 		var got, want map[string]any
 		same(t, appendDeduction(nil, d), &got, deductionOf(d), &want)
-		if !maps.Equal(got, want) {
+		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 		p := problem{kind{409, sku}, &stock.Error{Code: stock.CodeInsufficientStock, Message: detail, Field: field, SKU: sku, Available: n}}
@@ -98,4 +102,30 @@ func same(t *testing.T, text []byte, got, original, want any) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// deductionAnswer is what [appendDeduction] is held to.
+type deductionAnswer struct {
+	SKU       string                `json:"sku"`
+	OrderID   string                `json:"order_id"`
+	BuyerID   string                `json:"buyer_id,omitempty"`
+	Quantity  int64                 `json:"quantity"`
+	Status    stock.DeductionStatus `json:"status"`
+	ExpiresAt time.Time             `json:"expires_at,omitzero"`
+	Parts     []partAnswer          `json:"parts,omitempty"`
+}
+
+type partAnswer struct {
+	Segment  int   `json:"segment"`
+	Quantity int64 `json:"quantity"`
+}
+
+func deductionOf(d stock.Deduction) deductionAnswer {
+	a := deductionAnswer{
+		SKU: d.SKU, OrderID: d.OrderID, BuyerID: d.BuyerID, Quantity: d.Quantity, Status: d.Status, ExpiresAt: expiry(d),
+	}
+	for _, p := range d.Parts {
+		a.Parts = append(a.Parts, partAnswer(p))
+	}
+	return a
 }

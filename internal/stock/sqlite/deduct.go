@@ -76,7 +76,7 @@ func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batc
 	var before []int
 	for _, i := range plan.Admitted {
 		o := batch.Orders[i]
-		created, err := changed(tx.ExecContext(ctx, insertDeduction, values(plan.Outcomes[i].Deduction, &batch.Segment, batch.At)...))
+		created, err := changed(tx.ExecContext(ctx, insertDeduction, values(&plan.Outcomes[i].Deduction, &batch.Segment, batch.At)...))
 		if err != nil {
 			return err
 		}

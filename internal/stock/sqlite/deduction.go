@@ -18,7 +18,7 @@ INSERT INTO deductions (sku_id, order_id, quantity, segment, expires_at, status,
 VALUES ($1, $2, $3, $4, $5, $6, $7` + eachText(func(n int, _ string) string { return fmt.Sprintf(", $%d", 8+n) }) + `)
 ON CONFLICT (sku_id, order_id) DO NOTHING`
 
-func values(d stock.Deduction, segment *int, at time.Time) []any {
+func values(d *stock.Deduction, segment *int, at time.Time) []any {
 	values := []any{d.SKU, d.OrderID, d.Quantity, segment, microsOrNull(d.ExpiresAt), string(d.Status), micros(at)}
 	for _, text := range stock.KeptTexts() {
 		values = append(values, orNull(*text.Of(&d.Order)))

@@ -61,7 +61,7 @@ func (s *Store) insertFrom(ctx context.Context, tx *transaction, d stock.Deducti
 	if len(parts) == 1 {
 		only = &parts[0].Segment
 	}
-	_, err := tx.ExecContext(ctx, insertDeduction, values(d, only, at)...)
+	_, err := tx.ExecContext(ctx, insertDeduction, values(&d, only, at)...)
 	if err != nil || only != nil {
 		return err
 	}
