@@ -91,8 +91,12 @@ func (o Order) check() error {
 	if err := checkOrderID(o.OrderID); err != nil {
 		return err
 	}
-	if o.BuyerID != "" || o.Own {
-		if err := checkText("buyer_id", o.BuyerID, maxIDBytes); err != nil {
+	for _, text := range keptTexts {
+		value, needed := text.Get(o), o.Own && text.Column == "buyer_id"
+		if value == "" && !needed {
+			continue
+		}
+		if err := checkText(text.Column, value, maxIDBytes); err != nil {
 			return err
 		}
 	}
@@ -126,15 +130,17 @@ func sortParts(parts []Part) {
 	slices.SortFunc(parts, func(a, b Part) int { return a.Segment - b.Segment })
 }
 
-// KeptText is a text that stores keep of an order as it is, in a column that is null where the text is empty.
+// KeptText is a text that stores keep of an order as it is: in a column that is null where the text is empty, and that has
+// the name of the request's field.
 type KeptText struct {
 	Column string
+	Get    func(Order) string
 	Of     func(*Order) *string
 }
 
-// KeptTexts returns all of them. Of a deduction they are in its order.
-func KeptTexts() []KeptText {
-	return []KeptText{
-		{"buyer_id", func(o *Order) *string { return &o.BuyerID }},
-	}
+var keptTexts = []KeptText{
+	{"buyer_id", func(o Order) string { return o.BuyerID }, func(o *Order) *string { return &o.BuyerID }},
 }
+
+// KeptTexts returns all of them. Nobody changes them.
+func KeptTexts() []KeptText { return keptTexts }
