@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -14,21 +13,6 @@ type newDeduction struct {
 	BuyerID    field[string] `json:"buyer_id"`
 	Quantity   field[int64]  `json:"quantity"`
 	ReserveFor field[string] `json:"reserve_for"`
-}
-
-type deductionAnswer struct {
-	SKU       string                `json:"sku"`
-	OrderID   string                `json:"order_id"`
-	BuyerID   string                `json:"buyer_id,omitempty"`
-	Quantity  int64                 `json:"quantity"`
-	Status    stock.DeductionStatus `json:"status"`
-	ExpiresAt time.Time             `json:"expires_at,omitzero"`
-	Parts     []partAnswer          `json:"parts,omitempty"`
-}
-
-type partAnswer struct {
-	Segment  int   `json:"segment"`
-	Quantity int64 `json:"quantity"`
 }
 
 func (s *server) deduct(c echo.Context) error {
@@ -105,15 +89,5 @@ func (s *server) readDeduction(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, deductionOf(d))
-}
-
-func deductionOf(d stock.Deduction) deductionAnswer {
-	a := deductionAnswer{
-		SKU: d.SKU, OrderID: d.OrderID, BuyerID: d.BuyerID, Quantity: d.Quantity, Status: d.Status, ExpiresAt: expiry(d),
-	}
-	for _, p := range d.Parts {
-		a.Parts = append(a.Parts, partAnswer(p))
-	}
-	return a
+	return sendBody(c, http.StatusOK, mediaJSON, appendDeduction(nil, d))
 }

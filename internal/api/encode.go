@@ -12,7 +12,7 @@ import (
 
 // The answers of the hot path are written by hand, which takes a fraction of the time of reflection.
 
-// appendDeduction appends a deduction without its parts as JSON.
+// appendDeduction appends a deduction as JSON.
 func appendDeduction(to []byte, d stock.Deduction) []byte {
 	to = appendString(append(to, `{"sku":`...), d.SKU)
 	to = appendString(append(to, `,"order_id":`...), d.OrderID)
@@ -23,6 +23,16 @@ func appendDeduction(to []byte, d stock.Deduction) []byte {
 	to = appendString(append(to, `,"status":`...), string(d.Status))
 	if at := expiry(d); !at.IsZero() {
 		to = append(at.AppendFormat(append(to, `,"expires_at":"`...), time.RFC3339Nano), '"')
+	}
+	before := `,"parts":[`
+	for _, part := range d.Parts {
+		to = append(to, before...)
+		before = ","
+		to = strconv.AppendInt(append(to, `{"segment":`...), int64(part.Segment), 10)
+		to = append(strconv.AppendInt(append(to, `,"quantity":`...), part.Quantity, 10), '}')
+	}
+	if len(d.Parts) > 0 {
+		to = append(to, ']')
 	}
 	return append(to, "}\n"...)
 }

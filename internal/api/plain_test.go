@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"testing"
 	"time"
 
@@ -62,13 +63,16 @@ func FuzzEncode(f *testing.F) {
 	f.Add("sku", "order", "", int64(1), "reserved", int64(1795770000000001), "detail", "field")
 	f.Add("a.b", "\"\\/\u2028<&>", "ü😀", int64(1<<40), "expired", int64(1795770000100000), "\x00\t", "")
 	f.Fuzz(func(t *testing.T, sku, orderID, buyerID string, n int64, status string, expiresAt int64, detail, field string) {
-		d := stock.Deduction{SKU: sku, OrderID: orderID, BuyerID: buyerID, Quantity: n, Status: stock.DeductionStatus(status)}
+		d := stock.Deduction{SKU: sku, Order: stock.Order{OrderID: orderID, BuyerID: buyerID}, Quantity: n, Status: stock.DeductionStatus(status)}
 		if expiresAt > 0 && expiresAt < 1<<55 { // which is in the year 3111: JSON has no years of five digits
 			d.ExpiresAt = time.UnixMicro(expiresAt)
 		}
+		if n%2 == 0 {
+			d.Parts = []stock.Part{{Segment: 1, Quantity: n}, {Segment: 2, Quantity: 1}}
+		}
 		var got, want map[string]any
 		same(t, appendDeduction(nil, d), &got, deductionOf(d), &want)
-		if !maps.Equal(got, want) {
+		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 		p := problem{kind{409, sku}, &stock.Error{Code: stock.CodeInsufficientStock, Message: detail, Field: field, SKU: sku, Available: n}}
@@ -97,4 +101,30 @@ func same(t *testing.T, text []byte, got, original, want any) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// deductionAnswer is what [appendDeduction] is held to.
+type deductionAnswer struct {
+	SKU       string                `json:"sku"`
+	OrderID   string                `json:"order_id"`
+	BuyerID   string                `json:"buyer_id,omitempty"`
+	Quantity  int64                 `json:"quantity"`
+	Status    stock.DeductionStatus `json:"status"`
+	ExpiresAt time.Time             `json:"expires_at,omitzero"`
+	Parts     []partAnswer          `json:"parts,omitempty"`
+}
+
+type partAnswer struct {
+	Segment  int   `json:"segment"`
+	Quantity int64 `json:"quantity"`
+}
+
+func deductionOf(d stock.Deduction) deductionAnswer {
+	a := deductionAnswer{
+		SKU: d.SKU, OrderID: d.OrderID, BuyerID: d.BuyerID, Quantity: d.Quantity, Status: d.Status, ExpiresAt: expiry(d),
+	}
+	for _, p := range d.Parts {
+		a.Parts = append(a.Parts, partAnswer(p))
+	}
+	return a
 }

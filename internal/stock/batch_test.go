@@ -23,7 +23,7 @@ func drawKnown(t *rapid.T) map[string]Deduction {
 	known := make(map[string]Deduction)
 	for _, id := range rapid.SliceOfNDistinct(rapid.IntRange(0, 20), 0, 5, rapid.ID[int]).Draw(t, "known") {
 		name := fmt.Sprintf("o%d", id)
-		known[name] = Deduction{OrderID: name, Quantity: 1}
+		known[name] = Deduction{Order: Order{OrderID: name}, Quantity: 1}
 	}
 	return known
 }

@@ -39,20 +39,31 @@ type Order struct {
 
 // Deduction is stock taken for one order id.
 type Deduction struct {
-	SKU        string
-	OrderID    string
-	BuyerID    string
-	Quantity   int64 // units it holds, or held last
-	Asked      int64 // units that were asked for: more than Quantity after a partial commit
-	Status     DeductionStatus
-	ReserveFor time.Duration // as it was asked for; 0: not a reservation
-	ExpiresAt  time.Time     // of a reservation, also when it has ended
-	Parts      []Part        // what each segment gave, ascending; only [Store.Deduction] fills it
+	SKU       string
+	Order           // as it was asked for: its Quantity is more than that of the deduction after a partial commit
+	Quantity  int64 // units it holds, or held last
+	Status    DeductionStatus
+	ExpiresAt time.Time // of a reservation, also when it has ended
+	Parts     []Part    // what each segment gave, ascending; only [Store.Deduction] fills it
 }
 
 // Due tells whether it is a reservation whose time has come: whoever meets it ends it.
 func (d Deduction) Due(at time.Time) bool {
 	return d.Status == StatusReserved && !at.Before(d.ExpiresAt)
+}
+
+// reserved is how many of its units are reserved.
+func (d Deduction) reserved() int64 {
+	if d.Status == StatusReserved {
+		return d.Quantity
+	}
+	return 0
+}
+
+// kept is an order as a deduction keeps it: what its caller may do, and whose id it is, is no part of what was asked.
+func (o Order) kept() Order {
+	o.Own, o.CallerMax = false, 0
+	return o
 }
 
 // Part is what one segment gave to a deduction.
@@ -63,7 +74,9 @@ type Part struct {
 
 // Answers tells whether d is the deduction that o asks for, so that o is a replay.
 func (d Deduction) Answers(o Order) bool {
-	return d.Asked == o.Quantity && d.BuyerID == o.BuyerID && d.ReserveFor == o.ReserveFor
+	asked := o.kept()
+	asked.OrderID = d.OrderID // by which it was found, perhaps under another key
+	return d.Order == asked
 }
 
 // How long a reservation lasts, at least and at most.
@@ -79,8 +92,12 @@ func (o Order) Check() error {
 	if err := checkOrderID(o.OrderID); err != nil {
 		return err
 	}
-	if o.BuyerID != "" || o.Own {
-		if err := checkText("buyer_id", o.BuyerID, maxIDBytes); err != nil {
+	for _, text := range keptTexts {
+		value, needed := text.Get(o), o.Own && text.Column == "buyer_id"
+		if value == "" && !needed {
+			continue
+		}
+		if err := checkText(text.Column, value, maxIDBytes); err != nil {
 			return err
 		}
 	}
@@ -113,3 +130,18 @@ func checkQuantity(q int64) error {
 func sortParts(parts []Part) {
 	slices.SortFunc(parts, func(a, b Part) int { return a.Segment - b.Segment })
 }
+
+// KeptText is a text that stores keep of an order as it is: in a column that is null where the text is empty, and that has
+// the name of the request's field.
+type KeptText struct {
+	Column string
+	Get    func(Order) string
+	Of     func(*Order) *string
+}
+
+var keptTexts = []KeptText{
+	{"buyer_id", func(o Order) string { return o.BuyerID }, func(o *Order) *string { return &o.BuyerID }},
+}
+
+// KeptTexts returns all of them. Nobody changes them.
+func KeptTexts() []KeptText { return keptTexts }

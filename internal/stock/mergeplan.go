@@ -3,10 +3,11 @@ package stock
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
-// gatheredOrders is for how many orders of the largest size a merge gathers units in one segment.
-const gatheredOrders = 4
+// topUpOrders is for how many orders of the largest size a merge tops one segment up.
+const topUpOrders = 4
 
 // MergePlan says how a merge is filled: an outcome for each order, the parts of the accepted ones, and by how
 // much each segment changes. Stores carry it out under row locks.
@@ -17,6 +18,56 @@ type MergePlan struct {
 	Segments []int64 // per segment, what it holds afterwards
 	Reserved []int64 // per segment, what reservations take from it
 	Merged   int     // orders with more than one part
+}
+
+// ExpireLimit bounds the reservations whose units one transaction gives back: meanwhile nothing of the SKU is sold, and
+// whoever asks for units waits for it.
+const ExpireLimit = 2000
+
+// Plan decides a merge from the rows of all segments, which hold levels by now. first is of [Unique].
+func (m Merge) Plan(first []int, segments []Segment, levels []int64, facts Facts) (plan MergePlan, result MergeResult, err error) {
+	if err := m.check(segments); err != nil {
+		return plan, result, err
+	}
+	result = MergeResult{
+		Outcomes: make([]Outcome, len(m.Orders)), At: facts.At,
+		Expired: facts.Expired, Stale: facts.Expired == ExpireLimit, NextExpiry: facts.NextExpiry,
+	}
+	plan = PlanMerge(levels, facts.demand(m.SKU, m.Orders, m.Limit, m.SaleWindow), first, result.Outcomes)
+	result.Segments, result.Merged = plan.Segments, plan.Merged
+	for _, i := range plan.Admitted {
+		result.Outcomes[i] = AcceptedOutcome(m.SKU, m.Orders[i], facts.At)
+		result.NextExpiry = earlier(result.NextExpiry, result.Outcomes[i].Deduction.ExpiresAt)
+	}
+	return plan, result, nil
+}
+
+// check holds the rows of all segments to the layout and the fences that a merge knows.
+func (m Merge) check(segments []Segment) error {
+	if len(segments) == 0 {
+		return UnknownSKU(m.SKU)
+	}
+	refused := make(map[int]int64)
+	for i, row := range segments {
+		if row.Layout != m.Layout {
+			return ErrLayout
+		}
+		if !m.Fences[i].Passes(row.Fence) {
+			refused[i] = row.Fence.Token
+		}
+	}
+	if len(refused) > 0 {
+		return &FencedError{Tokens: refused}
+	}
+	return nil
+}
+
+// earlier returns the earlier of two instants; the zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
 }
 
 // PlanMerge fills orders from the segments, and leaves the rest so that the next buyers need no merge.
@@ -51,7 +102,7 @@ func PlanMerge(segments []int64, demand Demand, candidates []int, outcomes []Out
 		}
 	}
 	if home := fullest(left); left[home] < largest {
-		topUp(left, home, gatheredOrders*largest)
+		topUp(left, home, topUpOrders*largest)
 	}
 	plan.Changes = make([]int64, len(segments))
 	for i := range segments {

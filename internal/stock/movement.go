@@ -25,10 +25,12 @@ type Movement struct {
 	At time.Time
 }
 
-// Same tells whether two movements ask for the same.
-func (m Movement) Same(as Movement) bool {
-	m.At = as.At
-	return m == as
+// CheckReplay returns [RefReused] where the movement that has the ref already asked for something else.
+func (m Movement) CheckReplay(there Movement) error {
+	if m.At = there.At; m != there {
+		return RefReused(m.Ref)
+	}
+	return nil
 }
 
 const maxReasonBytes = 500
@@ -63,6 +65,54 @@ func (m Movement) Check() error {
 	default:
 		return checkQuantity(m.Quantity)
 	}
+}
+
+// NeedsExpired tells whether the units of expired reservations come back first: those that are taken away or spread.
+func (m Movement) NeedsExpired() bool { return m.Quantity <= 0 }
+
+// MovementPlan says how a movement is carried out: units for each segment, or new segments in the place of all.
+type MovementPlan struct {
+	Changes []int64
+	// Rows are those of the new layout. A row that is there keeps its fence, which is that of its lock. A new one begins
+	// with the highest of all: a lock of its name may have been held before. Versions are above all that there were.
+	Rows []Segment
+}
+
+// PlanMovement decides a movement from the rows of all segments, which hold levels by now.
+func PlanMovement(m Movement, segments []Segment, levels []int64) (plan MovementPlan, err error) {
+	switch {
+	case len(segments) == 0:
+		return plan, UnknownSKU(m.SKU)
+	case m.Kind == Resegmented:
+		plan.Rows = layOut(segments, levels, m.Segments)
+	case m.Quantity > 0:
+		plan.Changes = Spread(m.Quantity, len(levels))
+	default:
+		var ok bool
+		if plan.Changes, ok = TakeAway(levels, -m.Quantity); !ok {
+			err = TooFew(m.SKU, levels)
+		}
+	}
+	return plan, err
+}
+
+// layOut spreads what segments hold over n new ones. What is reserved counts in the first.
+func layOut(segments []Segment, levels []int64, n int) []Segment {
+	var units, reserved int64
+	next := Segment{Layout: segments[0].Layout + 1}
+	for i, row := range segments {
+		units += levels[i]
+		reserved += row.Reserved - (levels[i] - row.Available) // what has come back had been reserved
+		next.Version = max(next.Version, row.Version+1)
+		next.Fence.Token = max(next.Fence.Token, row.Fence.Token)
+	}
+	rows := make([]Segment, n)
+	for i, available := range Spread(units, n) {
+		rows[i] = next
+		rows[i].Available = available
+	}
+	rows[0].Reserved = reserved
+	return rows
 }
 
 // TakeAway plans how units leave the segments: of each as evenly as it goes, none below zero. It returns the change of each,

@@ -50,6 +50,8 @@ type SettlementPlan struct {
 	Results []Settled
 	// Changed are the deductions to write, with their parts where they had more than one, ascending by order id.
 	Changed []Deduction
+	// Split are those of them that keep some of their several parts.
+	Split []Deduction
 	Returns
 	Kept int64 // units of reservations that are committed
 }
@@ -109,9 +111,16 @@ func PlanSettlement(s Settlement, there map[string]Deduction, at time.Time, segm
 		plan.settle(i, before, after, err)
 		plan.add(before, back, segments)
 	}
-	slices.SortFunc(plan.Changed, func(a, b Deduction) int { return strings.Compare(a.OrderID, b.OrderID) })
+	slices.SortFunc(plan.Changed, byOrderID)
+	slices.SortFunc(plan.Split, byOrderID)
 	return plan
 }
+
+func byOrderID(a, b Deduction) int { return strings.Compare(a.OrderID, b.OrderID) }
+
+// MayReturn tells whether units may come back by the request itself. By a commit of all they do only where the reservation
+// has expired.
+func (w SettleRequest) MayReturn() bool { return w.Cancel || w.ExpireOnly || w.Quantity > 0 }
 
 // settle notes what a request makes of a deduction, and how it is answered.
 func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
@@ -123,6 +132,9 @@ func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
 		return
 	}
 	p.Changed = append(p.Changed, after)
+	if len(before.Parts) > 1 && after.Quantity < before.Quantity {
+		p.Split = append(p.Split, after)
+	}
 	p.Results[i].Returned = before.Quantity - after.held()
 	if after.Status == StatusCommitted {
 		p.Kept += after.Quantity

@@ -11,13 +11,13 @@ import (
 
 // drawDeduction draws one that may be in any state, with parts that add up.
 func drawDeduction(t *rapid.T, id string, at time.Time) Deduction {
-	d := Deduction{OrderID: id, BuyerID: rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "buyer")}
+	d := Deduction{Order: Order{OrderID: id, BuyerID: rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "buyer")}}
 	for segment := range rapid.IntRange(1, 3).Draw(t, "parts") {
 		units := rapid.Int64Range(1, 4).Draw(t, "units")
 		d.Parts = append(d.Parts, Part{Segment: 3 * segment, Quantity: units})
 		d.Quantity += units
 	}
-	d.Asked = d.Quantity
+	d.Order.Quantity = d.Quantity
 	d.Status = rapid.SampledFrom([]DeductionStatus{StatusReserved, StatusCommitted, StatusCancelled, StatusExpired}).Draw(t, "status")
 	d.ExpiresAt = at.Add(rapid.SampledFrom([]time.Duration{-1, 0, 1}).Draw(t, "expiry") * time.Second)
 	return d

@@ -23,15 +23,6 @@ type NewSKU struct {
 	Terms
 }
 
-// Terms say who may buy how much of a SKU, and when. They never change. The zero Terms allow everything.
-type Terms struct {
-	SaleStartsAt  time.Time     // the first instant at which it is sold; zero: from its creation on
-	SaleEndsAt    time.Time     // the first instant at which it no longer is; zero: never
-	PerBuyerLimit int64         // units that one buyer may hold, live reservations included; 0: any number
-	MaxQuantity   int64         // units of one order; 0: the package's MaxQuantity
-	MaxReserveFor time.Duration // of a reservation; 0: the service's
-}
-
 // Status is a SKU with its totals, read in one snapshot. Stock = Available + Reserved + Committed.
 type Status struct {
 	SKU   string
@@ -114,6 +105,17 @@ func (t Terms) check() error {
 
 // Both stores keep these years to the microsecond.
 const firstYear, lastYear = 1970, 2999
+
+// CheckReplay returns [SKUExists] where the SKU that is there already has other properties. Both stores keep microseconds.
+func (n NewSKU) CheckReplay(there NewSKU) error {
+	for _, at := range []*time.Time{&n.SaleStartsAt, &n.SaleEndsAt} {
+		*at = at.UTC().Truncate(time.Microsecond)
+	}
+	if n != there {
+		return SKUExists(n.SKU)
+	}
+	return nil
+}
 
 // Spread divides units over n segments as evenly as they go, the first ones getting the odd units.
 func Spread(units int64, n int) []int64 {

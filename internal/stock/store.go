@@ -67,12 +67,9 @@ type Store interface {
 	// A limit of 0 reads no ids.
 	SoldOut(ctx context.Context, sku string, limit int, accepted func(orderID []byte)) (SoldOutState, error)
 
-	// Restock adds units and a ledger row, and reports false if this very movement was there already.
-	Restock(ctx context.Context, restock Movement) (created bool, err error)
-	// Adjust adds units or takes them away, with a ledger row. CodeInsufficientStock if fewer are available than it takes.
-	Adjust(ctx context.Context, adjust Movement) (created bool, err error)
-	// Resegment spreads what is available over another number of segments, with a ledger row, and raises the layout.
-	Resegment(ctx context.Context, resegment Movement) (created bool, err error)
+	// Move changes the segments as [PlanMovement] says, and adds a row to the ledger. It reports false if this very
+	// movement was there already.
+	Move(ctx context.Context, m Movement) (created bool, err error)
 	// Movements reads the ledger of a SKU, the oldest first, from behind a movement on; the zero Position is before all.
 	Movements(ctx context.Context, sku string, after Position, limit int) ([]Movement, error)
 
@@ -202,11 +199,9 @@ type Outcome struct {
 
 // AcceptedOutcome is the outcome of an order that was taken from sku at an instant.
 func AcceptedOutcome(sku string, o Order, at time.Time) Outcome {
-	d := Deduction{
-		SKU: sku, OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: o.Quantity, Asked: o.Quantity, Status: StatusCommitted,
-	}
+	d := Deduction{SKU: sku, Order: o.kept(), Quantity: o.Quantity, Status: StatusCommitted}
 	if o.ReserveFor > 0 {
-		d.Status, d.ReserveFor, d.ExpiresAt = StatusReserved, o.ReserveFor, at.Add(o.ReserveFor)
+		d.Status, d.ExpiresAt = StatusReserved, at.Add(o.ReserveFor)
 	}
 	return Outcome{Kind: Accepted, Deduction: d}
 }

@@ -26,6 +26,15 @@ func tooMany(sku string, most int64) error {
 	return Invalid("quantity", "must be 1 to %d for SKU %q", most, sku)
 }
 
+// Terms say who may buy how much of a SKU, and when. They never change. The zero Terms allow everything.
+type Terms struct {
+	SaleStartsAt  time.Time     // the first instant at which it is sold; zero: from its creation on
+	SaleEndsAt    time.Time     // the first instant at which it no longer is; zero: never
+	PerBuyerLimit int64         // units that one buyer may hold, live reservations included; 0: any number
+	MaxQuantity   int64         // units of one order; 0: the package's MaxQuantity
+	MaxReserveFor time.Duration // of a reservation; 0: the service's, see [Config]
+}
+
 // SaleWindow is when a SKU is sold.
 type SaleWindow struct {
 	StartsAt time.Time // the first instant; zero: from its creation on

@@ -11,12 +11,12 @@ import (
 )
 
 // As in selectByIDs, each buyer is looked up by itself.
-const selectTaken = `
+const selectBuyerUnits = `
 SELECT n.buyer_id, n.units
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM buyers WHERE sku_id = $1 AND buyer_id = asked.id OFFSET 0) AS n`
 
-const selectHeld = `
+const selectUnitsOfBuyer = `
 SELECT n.sku_id, n.units
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM buyers WHERE sku_id = asked.id AND buyer_id = $1 OFFSET 0) AS n`
@@ -42,7 +42,7 @@ WHERE n.ctid = (SELECT ctid FROM buyers WHERE sku_id = $1 AND buyer_id = back.bu
 
 // BuyerUnits implements [stock.Store].
 func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
-	rows, err := s.pool.Query(ctx, selectHeld, buyerID, skus)
+	rows, err := s.pool.Query(ctx, selectUnitsOfBuyer, buyerID, skus)
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +56,13 @@ func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (
 	return held, err
 }
 
-// queueTaken reads what buyers hold.
-func queueTaken(trip *pgx.Batch, sku string, buyers []string, taken map[string]int64) {
-	trip.Queue(selectTaken, sku, buyers).Query(func(rows pgx.Rows) error {
+// queueBuyerUnits reads what buyers are counted with.
+func queueBuyerUnits(read *pgx.Batch, sku string, buyers []string, into map[string]int64) {
+	read.Queue(selectBuyerUnits, sku, buyers).Query(func(rows pgx.Rows) error {
 		var buyer string
 		var units int64
 		_, err := pgx.ForEachRow(rows, []any{&buyer, &units}, func() error {
-			taken[buyer] = units
+			into[buyer] = units
 			return nil
 		})
 		return err

@@ -70,9 +70,8 @@ func (c *serverClock) watch(next func(context.Context, *pgx.Conn) error) func(co
 // else the server's clock.
 const readInstant = `SELECT coalesce($1::timestamptz, clock_timestamp())`
 
-// queueInstant reads the instant of a decision at the end of a trip.
-func (s *Store) queueInstant(trip *pgx.Batch, given time.Time) *time.Time {
-	at := new(time.Time)
+// queueInstant reads the instant of a decision at the end of a round trip.
+func (s *Store) queueInstant(trip *pgx.Batch, given time.Time, at *time.Time) {
 	sent := time.Now()
 	trip.Queue(readInstant, instant(given)).QueryRow(func(row pgx.Row) error {
 		if err := row.Scan(at); err != nil {
@@ -84,7 +83,6 @@ func (s *Store) queueInstant(trip *pgx.Batch, given time.Time) *time.Time {
 		}
 		return nil
 	})
-	return at
 }
 
 // deadline is an instant of this process by the server's clock, for a statement.

@@ -2,27 +2,23 @@ package postgres
 
 import (
 	"context"
-	_ "embed"
-	"fmt"
-	"time"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/stock"
-)
-
-var (
-	//go:embed deduct.sql
-	deductSQL string
-	//go:embed deduct_limited.sql
-	deductLimitedSQL string
 )
 
 // Deduct implements [stock.Store].
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
 	first, repeats := stock.Unique(batch.Orders)
 	result := stock.BatchResult{Outcomes: make([]stock.Outcome, len(batch.Orders))}
-	settled, err := s.deductWhole(ctx, batch, first, &result)
-	if err == nil && !settled {
-		result, err = s.deductLooking(ctx, batch, first)
+	done, err := s.deductWhole(ctx, batch, first, &result)
+	if err == nil && !done {
+		err = s.inTx(ctx, batch.Deadline, func(tx pgx.Tx) error {
+			result, err = s.deduct(ctx, tx, batch, first)
+			return err
+		})
 	}
 	if err != nil {
 		return stock.BatchResult{}, translate(err)
@@ -31,154 +27,75 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 	return result, nil
 }
 
-// columns are the arrays that unnest turns into rows.
-type columns struct {
-	orderIDs, buyerIDs []string
-	quantities         []int32
-	reserves           []int64 // microseconds; nil where all are committed at once
-	units              int64
-	reserved           int64 // of units
-}
+const lockSegment = `
+SELECT available, fence, fence_owner, layout FROM stock_segments WHERE sku_id = $1 AND segment = $2 FOR UPDATE`
 
-func columnsOf(orders []stock.Order, indexes []int) columns {
-	c := columns{
-		orderIDs:   make([]string, len(indexes)),
-		buyerIDs:   make([]string, len(indexes)),
-		quantities: make([]int32, len(indexes)),
-	}
-	for n, i := range indexes {
-		o := orders[i]
-		c.orderIDs[n], c.buyerIDs[n] = o.OrderID, o.BuyerID
-		c.quantities[n] = int32(o.Quantity) //nolint:gosec // at most stock.MaxQuantity
-		c.units += o.Quantity
-		if o.ReserveFor > 0 {
-			if c.reserves == nil {
-				c.reserves = make([]int64, len(indexes))
-			}
-			c.reserves[n] = o.ReserveFor.Microseconds()
-			c.reserved += o.Quantity
-		}
-	}
-	return c
-}
+const takeFromSegment = `
+UPDATE stock_segments
+SET available   = available - $3,
+    reserved    = reserved + $6,
+    version     = version + 1,
+    fence       = CASE WHEN $4::bigint = 0 THEN fence ELSE $4 END,
+    fence_owner = CASE WHEN $4 = 0 THEN fence_owner ELSE $5 END
+WHERE sku_id = $1 AND segment = $2`
 
-// whole is what the statement of a batch returns.
-type whole struct {
-	before, after *int64 // nil: no such row, unchanged
-	orders        int
-	inserted      []string // nil if all or none were
-	at            *time.Time
-	limited       []string // of a SKU with a buyer limit: certainly new, and over it
-	stale         bool
-}
-
-// deductWhole sends the batch as one statement. It reports false, with nothing written, if the batch does not fit, the
-// fence or the layout does not pass, the SKU is not sold, or the statement met a race that it cannot win.
-func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) (settled bool, err error) {
-	c := columnsOf(batch.Orders, first)
-	w, err := s.sendWhole(ctx, batch, c, batch.ExpectKnown)
-	if batch.Limit > 0 && !batch.ExpectKnown && raced(err) {
-		w, err = s.sendWhole(ctx, batch, c, true)
-	}
-	if raced(err) {
-		return false, nil
-	}
-	if err != nil || w.before == nil || *w.before < c.units {
-		return false, err
-	}
-	result.At = w.at.UTC()
-	if batch.SaleWindow.Refusal(batch.SKU, result.At) != nil {
-		return false, nil
-	}
-	if result.Available = *w.before; w.after != nil {
-		result.Available = *w.after
-	}
-	if w.orders == len(first) {
-		for _, i := range first {
-			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, batch.Orders[i], result.At)
-		}
-		return true, nil
-	}
-	return true, s.tellApart(ctx, batch, first, w, result)
-}
-
-// sendWhole sends the statement. Of a SKU with a buyer limit it looks for order ids that are there already before it counts
-// their buyers, if it is told to: that is a third look-up for each order, and new orders need none.
-func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c columns, look bool) (w whole, err error) {
-	args := []any{
-		batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
-		c.orderIDs, c.buyerIDs, c.quantities, c.units, instant(batch.At), c.reserves, batch.Layout,
-		s.deadline(batch.Deadline), instant(batch.SaleWindow.StartsAt), instant(batch.SaleWindow.EndsAt),
-	}
-	sql, columns := deductSQL, []any{&w.before, &w.orders, &w.after, &w.inserted, &w.at}
-	if batch.Limit > 0 {
-		sql, args, columns = deductLimitedSQL, append(args, batch.Limit, look), append(columns, &w.limited, &w.stale)
-	}
-	sent := time.Now()
-	err = s.pool.QueryRow(ctx, sql, args...).Scan(columns...)
-	if w.at != nil && batch.At.IsZero() {
-		s.clock.note(sent, *w.at)
-	}
-	if !look {
-		w.limited = nil // some may be known
-	}
-	return w, err
-}
-
-// raced tells whether the statement of a batch was aborted by a race.
+// deduct is a batch as a part of a transaction: it locks the segment, reads, decides, and writes.
 //
-// PostgreSQL checks constraints on the row version of the statement's snapshot, before it notices that the row has a
-// newer one. So a batch that waited for a restock, and was admitted by what the restock brought, trips over the stock of
-// before. The statement itself divides by zero where another batch was faster with an order id, or it is too late, and a
-// buyer who occurs twice cannot be counted twice by it. The transaction that comes instead tells which it was.
-func raced(err error) bool {
-	switch stateOf(err) {
-	case checkViolation, divisionByZero, cardinalityViolation:
-		return true
-	default:
-		return false
+// Only the segment is locked while it decides. What another segment's transaction commits between the reads and the write,
+// an order id or units of a buyer, the write finds missing: errRaced, and the transaction begins again.
+func (s *Store) deduct(ctx context.Context, tx pgx.Tx, batch stock.Batch, first []int) (result stock.BatchResult, err error) {
+	read := &pgx.Batch{}
+	row := queueLockOne(read, batch.SKU, batch.Segment)
+	facts := queueFacts(read, batch.SKU, batch.Limit, batch.Orders, first)
+	if batch.Limit > 0 {
+		read.Queue(hasExpired, batch.SKU, instant(batch.At)).QueryRow(func(row pgx.Row) error { return row.Scan(&facts.HasExpired) })
 	}
+	s.queueInstant(read, batch.At, &facts.At)
+	if err := tx.SendBatch(ctx, read).Close(); err != nil {
+		return result, err
+	}
+	if row.Layout == 0 { // there is no such row
+		if err := skuExists(ctx, tx, batch.SKU); err != nil {
+			return result, err
+		}
+	}
+	plan, err := stock.PlanBatch(batch, first, *row, *facts)
+	if err != nil || len(plan.Admitted) == 0 {
+		return plan.BatchResult, err
+	}
+	write := &pgx.Batch{}
+	if batch.Limit > 0 {
+		queueCount(write, batch.SKU, batch.Limit, batch.Orders, plan.Admitted)
+	}
+	c := arraysOf(batch.Orders, plan.Admitted)
+	for range plan.Admitted {
+		c.segments = append(c.segments, &batch.Segment)
+	}
+	c.queue(write, insertDeductions, batch.SKU, facts.At).Exec(allOf(len(plan.Admitted)))
+	write.Queue(takeFromSegment, batch.SKU, batch.Segment, plan.Units, batch.Fence.Token, batch.Fence.Owner, plan.Reserved)
+	return plan.BatchResult, tx.SendBatch(ctx, write).Close()
 }
 
-// tellApart sets the outcomes of a batch of which not all orders were inserted. What the statement could not tell is read
-// by one of its own: a row that was committed while the batch waited for it is invisible to the batch's own snapshot.
-func (s *Store) tellApart(ctx context.Context, batch stock.Batch, first []int, w whole, result *stock.BatchResult) error {
-	inserted, limited := setOf(w.inserted), setOf(w.limited)
-	var open []string
-	for _, i := range first {
-		if id := batch.Orders[i].OrderID; !inserted[id] && !limited[id] {
-			open = append(open, id)
+// queueLockOne locks the row of a segment, and reads it; the zero row is one that is not there.
+func queueLockOne(read *pgx.Batch, sku string, segment int) *stock.Segment {
+	r := &stock.Segment{}
+	read.Queue(lockSegment, sku, segment).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&r.Available, &r.Fence.Token, &r.Fence.Owner, &r.Layout)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
 		}
-	}
-	var known map[string]stock.Deduction
-	if len(open) > 0 {
-		var err error
-		if known, err = selectDeductions(ctx, s.pool, batch.SKU, open); err != nil {
-			return err
-		}
-	}
-	for _, i := range first {
-		o := batch.Orders[i]
-		d, there := known[o.OrderID]
-		switch {
-		case inserted[o.OrderID]:
-			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, o, result.At)
-		case there:
-			result.Outcomes[i] = stock.Outcome{Kind: stock.Known, Deduction: d}
-		case batch.Limit > 0: // the buyer bought meanwhile, under another order id
-			result.Outcomes[i] = stock.Outcome{Kind: stock.Limited}
-			result.Stale = w.stale
-		default:
-			return fmt.Errorf("order id %q conflicted with a row that is not there", o.OrderID)
-		}
-	}
-	return nil
+		return err
+	})
+	return r
 }
 
-func setOf(ids []string) map[string]bool {
-	set := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		set[id] = true
+// queueFacts reads what orders are decided by. Buyers come before order ids: who finds a buyer's units finds the order as
+// well.
+func queueFacts(read *pgx.Batch, sku string, limit int64, orders []stock.Order, first []int) *stock.Facts {
+	facts := &stock.Facts{BuyerUnits: make(map[string]int64)}
+	if limit > 0 {
+		queueBuyerUnits(read, sku, stock.BuyersOf(orders, first), facts.BuyerUnits)
 	}
-	return set
+	facts.Known = queueKnown(read, sku, stock.IDsOf(orders, first))
+	return facts
 }

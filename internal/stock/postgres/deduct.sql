@@ -1,9 +1,11 @@
 -- Take a batch of orders from one segment: all of them, or none. For SKUs without a buyer limit; see deduct_limited.sql.
 --
 -- In:  $1 sku_id, $2 segment, $3 fencing token (0: no lock), $4 its owner,
---      $5 order ids, $6 buyer ids ('' for none), $7 quantities, $8 their sum, $9 the instant of the decision (null: now),
---      $10 for how many microseconds each is reserved (0, or null for the array: committed at once), $11 layout,
---      $12 the deadline, $13 and $14 the beginning and the end of the sale (each null: none)
+--      $5 order ids, $6 quantities, $7 for how many microseconds each is reserved (0, or null for the array: committed at
+--      once), $8 the sum of the quantities, $9 the instant of the decision (null: now), $10 layout, $11 the deadline,
+--      $12 and $13 the beginning and the end of the sale (each null: none)
+--      What is in braces is the one list of the columns of a deduction: see deduction.go. From $14 on, the texts of orders
+--      ('' for none), of which buyer_id is one.
 -- Out: one row: what the segment held (null: no row of this layout under this fence), how many orders were inserted,
 --      what it holds now (null: unchanged), if some orders were not inserted, the ids that were, and the instant of the
 --      decision. It divides by zero where it comes to its end after the deadline.
@@ -16,18 +18,16 @@
 WITH locked AS MATERIALIZED (
     SELECT available
     FROM stock_segments
-    WHERE sku_id = $1 AND segment = $2 AND layout = $11
+    WHERE sku_id = $1 AND segment = $2 AND layout = $10
       AND ($3::bigint = 0 OR fence < $3 OR (fence = $3 AND fence_owner = $4))
     FOR UPDATE
 ), segment_row AS MATERIALIZED (
-    SELECT available, coalesce($9::timestamptz, clock_timestamp()) AS at FROM locked
+    SELECT available, $2::integer AS s, coalesce($9::timestamptz, clock_timestamp()) AS at FROM locked
 ), inserted AS (
-    INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, expires_at, created_at)
-    SELECT $1, o, nullif(b, ''), q, $2, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
-           at + nullif(r, 0) * interval '1 microsecond', at
-    FROM segment_row, unnest($5::text[], $6::text[], $7::integer[], $10::bigint[]) AS asked (o, b, q, r)
+    {insert}
+    FROM segment_row, unnest($5::text[], $6::integer[], $7::bigint[], {texts}) AS asked (o, q, r, {names})
     WHERE available >= $8::bigint
-      AND ($13::timestamptz IS NULL OR at >= $13) AND ($14::timestamptz IS NULL OR at < $14)
+      AND ($12::timestamptz IS NULL OR at >= $12) AND ($13::timestamptz IS NULL OR at < $13)
     ORDER BY o COLLATE "C"
     ON CONFLICT (sku_id, order_id) DO NOTHING
     RETURNING order_id, quantity, status
@@ -38,7 +38,7 @@ WITH locked AS MATERIALIZED (
 ), updated AS (
     UPDATE stock_segments
     SET available   = available - taken.units
-                      / CASE WHEN $12::timestamptz IS NULL OR clock_timestamp() <= $12 THEN 1 ELSE 0 END,
+                      / CASE WHEN $11::timestamptz IS NULL OR clock_timestamp() <= $11 THEN 1 ELSE 0 END,
         reserved    = stock_segments.reserved + taken.reserved,
         version     = version + 1,
         fence       = CASE WHEN $3 = 0 THEN fence ELSE $3 END,

@@ -1,7 +1,7 @@
 -- Take a batch of orders from one segment of a SKU that has a buyer limit: all that are new and within it, or none.
 --
--- In:  $1 to $14 as in deduct.sql, $15 the limit, $16 whether order ids that are there already are looked for first; no
---      buyer occurs twice
+-- In:  $1 to $13 as in deduct.sql, $14 the limit, $15 whether order ids that are there already are looked for first, from
+--      $16 on the texts of orders; no buyer occurs twice
 -- Out: as in deduct.sql, and if some orders were not inserted: those that are not known to be there, but whose buyers hold
 --      too much for them (null: there are none), and whether reservations of the SKU have expired whose units are not back.
 --
@@ -18,31 +18,29 @@
 WITH segment_row AS MATERIALIZED (
     SELECT available
     FROM stock_segments
-    WHERE sku_id = $1 AND segment = $2 AND layout = $11
+    WHERE sku_id = $1 AND segment = $2 AND layout = $10
       AND ($3::bigint = 0 OR fence < $3 OR (fence = $3 AND fence_owner = $4))
     FOR UPDATE
 ), fresh AS MATERIALIZED (
-    SELECT o, b, q, r
-    FROM segment_row, unnest($5::text[], $6::text[], $7::integer[], $10::bigint[]) AS asked (o, b, q, r)
+    SELECT o, q, r, {names}
+    FROM segment_row, unnest($5::text[], $6::integer[], $7::bigint[], {texts}) AS asked (o, q, r, {names})
     WHERE available >= $8::bigint
-      AND (NOT $16::boolean OR (SELECT true FROM deductions WHERE sku_id = $1 AND order_id = o) IS NULL)
+      AND (NOT $15::boolean OR (SELECT true FROM deductions WHERE sku_id = $1 AND order_id = o) IS NULL)
 ), counted AS (
     INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
-    SELECT $1, b, q, $15::bigint FROM fresh WHERE q <= $15
-    ORDER BY b COLLATE "C"
+    SELECT $1, buyer_id, q, $14::bigint FROM fresh WHERE q <= $14
+    ORDER BY buyer_id COLLATE "C"
     ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units
         WHERE n.units + excluded.units <= excluded.most
     RETURNING buyer_id
 ), decided AS MATERIALIZED (
-    SELECT CASE WHEN buyers >= 0 AND held >= 0 THEN coalesce($9::timestamptz, clock_timestamp()) END AS at
+    SELECT $2::integer AS s, CASE WHEN buyers >= 0 AND held >= 0 THEN coalesce($9::timestamptz, clock_timestamp()) END AS at
     FROM (SELECT (SELECT count(*) FROM counted) AS buyers, (SELECT available FROM segment_row) AS held) AS locked
 ), inserted AS (
-    INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, status, expires_at, created_at)
-    SELECT $1, o, nullif(b, ''), q, $2, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
-           at + nullif(r, 0) * interval '1 microsecond', at
+    {insert}
     FROM decided, fresh
-    WHERE (b IN (SELECT buyer_id FROM counted)) IS TRUE
-      AND ($13::timestamptz IS NULL OR at >= $13) AND ($14::timestamptz IS NULL OR at < $14)
+    WHERE (buyer_id IN (SELECT buyer_id FROM counted)) IS TRUE
+      AND ($12::timestamptz IS NULL OR at >= $12) AND ($13::timestamptz IS NULL OR at < $13)
     ORDER BY o COLLATE "C"
     ON CONFLICT (sku_id, order_id) DO NOTHING
     RETURNING order_id, quantity, status
@@ -54,7 +52,7 @@ WITH segment_row AS MATERIALIZED (
 ), updated AS (
     UPDATE stock_segments
     SET available   = available - taken.units
-                      / CASE WHEN taken.orders = taken.buyers AND ($12::timestamptz IS NULL OR clock_timestamp() <= $12)
+                      / CASE WHEN taken.orders = taken.buyers AND ($11::timestamptz IS NULL OR clock_timestamp() <= $11)
                              THEN 1 ELSE 0 END,
         reserved    = stock_segments.reserved + taken.reserved,
         version     = version + 1,
@@ -72,8 +70,8 @@ SELECT (SELECT available FROM segment_row),
        (SELECT at FROM decided),
        CASE WHEN taken.orders < cardinality($5::text[])
             THEN (SELECT array_agg(o) FROM fresh
-                  WHERE q > $15 OR (
-                      SELECT n.units + q > $15 FROM buyers n WHERE n.sku_id = $1 AND n.buyer_id = b)) END,
+                  WHERE q > $14 OR (
+                      SELECT n.units + q > $14 FROM buyers n WHERE n.sku_id = $1 AND n.buyer_id = fresh.buyer_id)) END,
        taken.orders < cardinality($5::text[]) AND coalesce((
            SELECT expires_at <= (SELECT at FROM decided) FROM deductions WHERE sku_id = $1 AND status = 'reserved'
            ORDER BY expires_at LIMIT 1), false)

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,12 +24,17 @@ type deductionRow struct {
 	expiresAt *time.Time
 }
 
-const deductionColumns = `
-d.sku_id, d.order_id, coalesce(d.buyer_id, ''), d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at`
+var deductionColumns = `
+d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at` +
+	eachText(func(_ int, column string) string { return ", coalesce(d." + column + ", '')" })
 
 func (r *deductionRow) columns() []any {
 	d := &r.deduction
-	return []any{&d.SKU, &d.OrderID, &d.BuyerID, &d.Quantity, &d.Asked, &d.Status, &r.createdAt, &r.expiresAt}
+	columns := []any{&d.SKU, &d.OrderID, &d.Quantity, &d.Order.Quantity, &d.Status, &r.createdAt, &r.expiresAt}
+	for _, text := range stock.KeptTexts() {
+		columns = append(columns, text.Of(&d.Order))
+	}
+	return columns
 }
 
 // read returns what was scanned last.
@@ -39,9 +46,82 @@ func (r *deductionRow) read() stock.Deduction {
 	return d
 }
 
+// eachText writes something for each of the texts that are kept of an order.
+func eachText(write func(n int, column string) string) string {
+	var all strings.Builder
+	for n, text := range stock.KeptTexts() {
+		all.WriteString(write(n, text.Column))
+	}
+	return all.String()
+}
+
+// insert is the one list of the columns of a new deduction. The statements around it name what it inserts: o is the order
+// id, q the quantity, r for how many microseconds it is reserved, s the segment, null where several gave, and at the
+// instant of the decision. The texts have the names of their columns.
+var insert = `INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at` +
+	eachText(func(_ int, column string) string { return ", " + column }) + `)
+    SELECT $1, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
+           at + nullif(r, 0) * interval '1 microsecond', at` +
+	eachText(func(_ int, column string) string { return ", nullif(" + column + ", '')" })
+
+// withInsert completes a statement that inserts deductions: its last arguments, from the number first on, are texts.
+func withInsert(statement string, first int) string {
+	texts := eachText(func(n int, _ string) string { return fmt.Sprintf(", $%d::text[]", first+n) })
+	names := eachText(func(_ int, column string) string { return ", " + column })
+	return strings.NewReplacer("{insert}", insert, ", {texts}", texts, ", {names}", names).Replace(statement)
+}
+
+var insertMerged = withInsert(`
+{insert}
+FROM (SELECT $6::timestamptz AS at) AS decided,
+     unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], {texts}) AS asked (o, q, r, s, {names})
+ORDER BY o COLLATE "C"`, 7)
+
+var insertDeductions = insertMerged + `
+ON CONFLICT (sku_id, order_id) DO NOTHING`
+
+// arrays are what unnest turns into rows.
+type arrays struct {
+	orderIDs   []string
+	quantities []int32
+	reserves   []int64 // microseconds; nil where all are committed at once
+	segments   []*int  // nil where several gave
+	texts      []any   // a []string for each
+	units      int64
+}
+
+func arraysOf(orders []stock.Order, indexes []int) arrays {
+	a := arrays{orderIDs: stock.IDsOf(orders, indexes), quantities: make([]int32, len(indexes))}
+	for n, i := range indexes {
+		o := orders[i]
+		a.quantities[n] = int32(o.Quantity) //nolint:gosec // at most stock.MaxQuantity
+		a.units += o.Quantity
+		if o.ReserveFor > 0 {
+			if a.reserves == nil {
+				a.reserves = make([]int64, len(indexes))
+			}
+			a.reserves[n] = o.ReserveFor.Microseconds()
+		}
+	}
+	for _, text := range stock.KeptTexts() {
+		column := make([]string, len(indexes))
+		for n, i := range indexes {
+			column[n] = *text.Of(&orders[i])
+		}
+		a.texts = append(a.texts, column)
+	}
+	return a
+}
+
+// queue inserts them by insertMerged or insertDeductions.
+func (a arrays) queue(write *pgx.Batch, statement, sku string, at time.Time) *pgx.QueuedQuery {
+	args := []any{sku, a.orderIDs, a.quantities, a.reserves, a.segments, at}
+	return write.Queue(statement, append(args, a.texts...)...)
+}
+
 // Each order id is looked up by itself, in the index. For a list of them the planner may read all orders of the SKU: of one
 // that has just begun to sell, its statistics know nothing.
-const selectByIDs = `
+var selectByIDs = `
 SELECT` + deductionColumns + `
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d`
@@ -61,9 +141,9 @@ func selectDeductions(ctx context.Context, q querier, sku string, orderIDs []str
 }
 
 // queueKnown reads the deductions that order ids have.
-func queueKnown(trip *pgx.Batch, sku string, orderIDs []string) map[string]stock.Deduction {
+func queueKnown(read *pgx.Batch, sku string, orderIDs []string) map[string]stock.Deduction {
 	known := make(map[string]stock.Deduction)
-	trip.Queue(selectByIDs, sku, orderIDs).Query(func(rows pgx.Rows) error { return collect(rows, known) })
+	read.Queue(selectByIDs, sku, orderIDs).Query(func(rows pgx.Rows) error { return collect(rows, known) })
 	return known
 }
 
@@ -77,7 +157,7 @@ func collect(rows pgx.Rows, found map[string]stock.Deduction) error {
 	return err
 }
 
-const selectDeduction = `
+var selectDeduction = `
 SELECT` + deductionColumns + `, coalesce(d.segment, p.segment), coalesce(p.quantity, d.quantity)
 FROM deductions d LEFT JOIN deduction_parts p USING (sku_id, order_id)
 WHERE d.sku_id = $1 AND d.order_id = $2

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock"
 )
 
 //go:embed expire.sql
@@ -29,10 +31,6 @@ WHERE EXISTS (
       AND d.expires_at <= (SELECT coalesce($1::timestamptz, clock_timestamp())))
 LIMIT $2`
 
-// expiredAtOnce bounds the reservations whose units one transaction gives back: meanwhile nothing of the SKU is sold, and
-// whoever asks for units waits for it.
-const expiredAtOnce = 2000
-
 // Expire implements [stock.Store].
 func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
 	for {
@@ -42,7 +40,7 @@ func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservati
 		}
 		n, err := s.expireSome(ctx, sku, at)
 		reservations += n
-		if err != nil || n < expiredAtOnce {
+		if err != nil || n < stock.ExpireLimit {
 			return reservations, err
 		}
 	}
@@ -69,13 +67,18 @@ type returned struct {
 	segments, units []int64
 }
 
-// more tells whether there may be more.
-func (r *returned) more() bool { return r.reservations == expiredAtOnce }
+func (r *returned) bySegment() map[int]int64 {
+	back := make(map[int]int64, len(r.segments))
+	for i, segment := range r.segments {
+		back[int(segment)] = r.units[i]
+	}
+	return back
+}
 
 // queueExpire gives back the units of expired reservations. The rows of all segments are locked.
 func queueExpire(trip *pgx.Batch, sku string, at time.Time) *returned {
 	back := &returned{}
-	trip.Queue(expireSQL, sku, instant(at), expiredAtOnce).QueryRow(func(row pgx.Row) error {
+	trip.Queue(expireSQL, sku, instant(at), stock.ExpireLimit).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&back.reservations, &back.segments, &back.units)
 	})
 	return back

@@ -26,30 +26,39 @@ SELECT ` + movementColumns + `
 FROM movements WHERE sku_id = $1 AND (created_at, ref) > ($2, $3)
 ORDER BY created_at, ref LIMIT $4`
 
-// change writes what a movement does to the segments, which are locked and hold levels by now.
-type change func(write *pgx.Batch, all []segmentRow, levels []int64) error
+// Kept rows keep their fences. See [stock.MovementPlan].
+const layOut = `
+INSERT INTO stock_segments AS g (sku_id, segment, available, reserved, fence, version, layout)
+SELECT $1, n - 1, units, r, $4, $5, $6 FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS spread (units, r, n)
+ORDER BY n
+ON CONFLICT (sku_id, segment) DO UPDATE
+    SET available = excluded.available, reserved = excluded.reserved, version = excluded.version, layout = excluded.layout`
 
-// move writes a ledger row and a change, under the locks of all segments. It reports false if this very movement was
-// there already. What takes away or spreads units has those of expired reservations back first.
-func (s *Store) move(ctx context.Context, m stock.Movement, do change) (created bool, err error) {
+const deleteBeyond = `DELETE FROM stock_segments WHERE sku_id = $1 AND segment >= $2`
+
+const setLayout = `UPDATE skus SET layout = $2 WHERE sku_id = $1`
+
+// Move implements [stock.Store]. It writes under the locks of all rows, and leaves their fences as they are. Where it changes
+// the layout, every row gets the new one, so whoever has waited for one of them finds out, also where its snapshot does not
+// show rows that are new.
+func (s *Store) Move(ctx context.Context, m stock.Movement) (created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
 		trip, back := &pgx.Batch{}, &returned{}
 		all := queueLockAll(trip, m.SKU)
-		if m.Quantity <= 0 {
+		if m.NeedsExpired() {
 			back = queueExpire(trip, m.SKU, m.At)
 		}
 		rows := queueMovement(trip, m)
 		if err := tx.SendBatch(ctx, trip).Close(); err != nil {
 			return err
 		}
-		if len(*all) == 0 {
-			return stock.UnknownSKU(m.SKU)
-		}
 		write := &pgx.Batch{}
-		if created = *rows == 1; created {
-			if err := do(write, *all, levelsOf(*all, back)); err != nil {
+		if created = *rows == 1; created || len(*all) == 0 {
+			plan, err := stock.PlanMovement(m, *all, stock.LevelsOf(*all, back.bySegment()))
+			if err != nil {
 				return err
 			}
+			queueMove(write, m.SKU, plan)
 		} else if err := sameMovement(ctx, tx, m); err != nil {
 			return err
 		}
@@ -59,6 +68,21 @@ func (s *Store) move(ctx context.Context, m stock.Movement, do change) (created 
 		return tx.SendBatch(ctx, write).Close()
 	})
 	return created && err == nil, err
+}
+
+func queueMove(write *pgx.Batch, sku string, plan stock.MovementPlan) {
+	if plan.Rows == nil {
+		queueChanges(write, sku, plan.Changes, nil, nil)
+		return
+	}
+	units, reserved := make([]int64, len(plan.Rows)), make([]int64, len(plan.Rows))
+	for i, row := range plan.Rows {
+		units[i], reserved[i] = row.Available, row.Reserved
+	}
+	first := plan.Rows[0]
+	write.Queue(deleteBeyond, sku, len(plan.Rows))
+	write.Queue(layOut, sku, units, reserved, first.Fence.Token, first.Version, first.Layout)
+	write.Queue(setLayout, sku, first.Layout)
 }
 
 func queueMovement(trip *pgx.Batch, m stock.Movement) (rows *int64) {
@@ -73,38 +97,10 @@ func sameMovement(ctx context.Context, tx pgx.Tx, m stock.Movement) error {
 		return err
 	}
 	there, err := pgx.CollectExactlyOneRow(rows, readMovement)
-	if err == nil && !there.Same(m) {
-		return stock.RefReused(m.Ref)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// Restock implements [stock.Store]. It writes without a lock, so it leaves the fences as they are.
-func (s *Store) Restock(ctx context.Context, restock stock.Movement) (created bool, err error) {
-	return s.move(ctx, restock, add(restock))
-}
-
-// Adjust implements [stock.Store].
-func (s *Store) Adjust(ctx context.Context, adjust stock.Movement) (created bool, err error) {
-	if adjust.Quantity > 0 {
-		return s.move(ctx, adjust, add(adjust))
-	}
-	return s.move(ctx, adjust, func(write *pgx.Batch, _ []segmentRow, levels []int64) error {
-		changes, ok := stock.TakeAway(levels, -adjust.Quantity)
-		if !ok {
-			return stock.TooFew(adjust.SKU, levels)
-		}
-		queueChanges(write, adjust.SKU, changes, nil, nil)
-		return nil
-	})
-}
-
-// add spreads the units of a movement over the segments.
-func add(m stock.Movement) change {
-	return func(write *pgx.Batch, all []segmentRow, _ []int64) error {
-		queueChanges(write, m.SKU, stock.Spread(m.Quantity, len(all)), nil, nil)
-		return nil
-	}
+	return m.CheckReplay(there)
 }
 
 // Movements implements [stock.Store].

@@ -6,12 +6,6 @@ import (
 	"inventory/internal/stock"
 )
 
-// segmentRow is a segment's row, locked. Its layout is 0 where there is none.
-type segmentRow struct {
-	available, reserved, layout, version int64
-	fence                                stock.Fence
-}
-
 // The first segment's row is always there, and whoever changes the layout begins with it. So the statement after this one
 // sees all rows that there are: one that had to wait itself would not see new ones.
 const lockLayout = `SELECT FROM stock_segments WHERE sku_id = $1 AND segment = 0 FOR UPDATE`
@@ -32,30 +26,18 @@ FROM unnest($2::integer[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[])
 WHERE g.sku_id = $1 AND g.segment = change.segment`
 
 // queueLockAll locks the rows of all segments, ascending. None means that there is no such SKU.
-func queueLockAll(trip *pgx.Batch, sku string) *[]segmentRow {
-	var all []segmentRow
+func queueLockAll(trip *pgx.Batch, sku string) *[]stock.Segment {
+	var all []stock.Segment
 	trip.Queue(lockLayout, sku)
 	trip.Queue(lockSegments, sku).Query(func(rows pgx.Rows) error {
-		var r segmentRow
-		_, err := pgx.ForEachRow(rows, []any{&r.available, &r.reserved, &r.fence.Token, &r.fence.Owner, &r.layout, &r.version}, func() error {
+		var r stock.Segment
+		_, err := pgx.ForEachRow(rows, []any{&r.Available, &r.Reserved, &r.Fence.Token, &r.Fence.Owner, &r.Layout, &r.Version}, func() error {
 			all = append(all, r)
 			return nil
 		})
 		return err
 	})
 	return &all
-}
-
-// levelsOf returns what segments hold after some units came back.
-func levelsOf(all []segmentRow, back *returned) []int64 {
-	levels := make([]int64, len(all))
-	for i, r := range all {
-		levels[i] = r.available
-	}
-	for i, segment := range back.segments {
-		levels[segment] += back.units[i]
-	}
-	return levels
 }
 
 // queueChanges changes what segments hold, and what reservations have taken from them, nil for nothing. The fences are those

@@ -17,13 +17,13 @@ const selectLayout = `
 SELECT count(*), coalesce(max(layout), 0), coalesce($2::timestamptz, clock_timestamp()) FROM stock_segments WHERE sku_id = $1`
 
 // As in selectByIDs, each order id is looked up by itself.
-const selectWhole = `
+var selectWhole = `
 SELECT` + deductionColumns + `, d.segment
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d`
 
 // The ids are ascending, and so are the locks taken.
-const lockWhole = `
+var lockWhole = `
 SELECT` + deductionColumns + `, d.segment
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id FOR UPDATE) AS d`
@@ -55,7 +55,7 @@ WHERE ctid = ANY (ARRAY(
 // that needs, and decides by what it finds then. A settlement that gives nothing back needs no segment, and what only
 // commits does not look: if a reservation has expired after all, it begins again.
 func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
-	look := slices.ContainsFunc(settlement.Requests, func(w stock.SettleRequest) bool { return w.ExpireOnly || w.Cancel || w.Quantity > 0 })
+	look := slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)
 	err = s.inTx(ctx, settlement.Deadline, func(tx pgx.Tx) error {
 		results, err = s.settle(ctx, tx, settlement, look)
 		look = true
@@ -81,7 +81,8 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, settlement stock.Settleme
 	}
 	lock := &pgx.Batch{}
 	there := g.queueLock(lock, settlement.SKU, ids)
-	at := s.queueInstant(lock, settlement.At)
+	var at time.Time
+	s.queueInstant(lock, settlement.At, &at)
 	if err := tx.SendBatch(ctx, lock).Close(); err != nil {
 		return nil, err
 	}
@@ -90,14 +91,14 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, settlement stock.Settleme
 			return nil, err
 		}
 	}
-	plan := stock.PlanSettlement(settlement, there, *at, g.count)
+	plan := stock.PlanSettlement(settlement, there, at, g.count)
 	if !g.covers(plan.Returns) {
 		return nil, errRaced
 	}
 	if len(plan.Changed) == 0 {
 		return plan.Results, nil
 	}
-	return plan.Results, writeSettlement(ctx, tx, settlement.SKU, plan, there)
+	return plan.Results, writeSettlement(ctx, tx, settlement.SKU, plan)
 }
 
 // ground is what a settlement has to lock besides its deductions.
@@ -178,23 +179,23 @@ func queueWhole(trip *pgx.Batch, statement, sku string, ids []string) map[string
 	return there
 }
 
-func writeSettlement(ctx context.Context, tx pgx.Tx, sku string, plan stock.SettlementPlan, there map[string]stock.Deduction) error {
+func writeSettlement(ctx context.Context, tx pgx.Tx, sku string, plan stock.SettlementPlan) error {
 	var ids, statuses []string
 	var quantities, asked []int32
 	var kept parts
-	var rewritten []string
+	var split []string
 	for _, d := range plan.Changed {
 		ids, statuses = append(ids, d.OrderID), append(statuses, string(d.Status))
-		quantities, asked = append(quantities, int32(d.Quantity)), append(asked, int32(d.Asked)) //nolint:gosec // at most stock.MaxQuantity
-		if was := there[d.OrderID]; len(was.Parts) > 1 && d.Quantity < was.Quantity {
-			rewritten = append(rewritten, d.OrderID)
-			kept.add(d.OrderID, d.Parts)
-		}
+		quantities, asked = append(quantities, int32(d.Quantity)), append(asked, int32(d.Order.Quantity)) //nolint:gosec // at most stock.MaxQuantity
+	}
+	for _, d := range plan.Split {
+		split = append(split, d.OrderID)
+		kept.add(d.OrderID, d.Parts)
 	}
 	write := &pgx.Batch{}
 	write.Queue(updateDeductions, sku, ids, statuses, quantities, asked)
-	if len(rewritten) > 0 {
-		write.Queue(deleteParts, sku, rewritten)
+	if len(split) > 0 {
+		write.Queue(deleteParts, sku, split)
 		kept.queue(write, sku)
 	}
 	if plan.Units() > 0 {
@@ -205,17 +206,4 @@ func writeSettlement(ctx context.Context, tx pgx.Tx, sku string, plan stock.Sett
 		write.Queue(keepReserved, sku, plan.Kept)
 	}
 	return tx.SendBatch(ctx, write).Close()
-}
-
-// queueReturns gives units back to segments and buyers, whose rows are locked.
-func queueReturns(write *pgx.Batch, sku string, back stock.Returns) {
-	segments, units := unitsOf(back.Segments)
-	freed := make([]int64, len(segments))
-	for i, segment := range segments {
-		freed[i] = -back.Reserved[segment]
-	}
-	none := make([]int64, len(segments)) // it is no lock's write: the fences stay
-	write.Queue(changeSegments, sku, segments, units, freed, none, make([]string, len(segments)))
-	buyers, units := unitsOf(back.Buyers)
-	write.Queue(uncountBuyers, sku, buyers, units)
 }

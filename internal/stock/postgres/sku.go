@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -48,11 +47,7 @@ func sameSKU(ctx context.Context, tx pgx.Tx, sku stock.NewSKU) error {
 		return err
 	}
 	terms.read()
-	sku.SaleStartsAt, sku.SaleEndsAt = kept(sku.SaleStartsAt), kept(sku.SaleEndsAt)
-	if there != sku {
-		return stock.SKUExists(sku.SKU)
-	}
-	return nil
+	return sku.CheckReplay(there)
 }
 
 // instant is a time for a column that is null where there is none.
@@ -63,8 +58,13 @@ func instant(t time.Time) *time.Time {
 	return &t
 }
 
-// kept is a time as it is kept.
-func kept(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+// timeOf is a time of a column, zero where it is null.
+func timeOf(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
 
 const termsColumns = `k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
        coalesce(k.max_reserve_us, 0)`
@@ -82,14 +82,8 @@ func (r *termsRow) columns() []any {
 
 // read completes the terms from what was scanned.
 func (r *termsRow) read() {
-	r.terms.SaleStartsAt, r.terms.SaleEndsAt = time.Time{}, time.Time{}
+	r.terms.SaleStartsAt, r.terms.SaleEndsAt = timeOf(r.starts), timeOf(r.ends)
 	r.terms.MaxReserveFor = time.Duration(r.maxReserveUS) * time.Microsecond
-	if r.starts != nil {
-		r.terms.SaleStartsAt = r.starts.UTC()
-	}
-	if r.ends != nil {
-		r.terms.SaleEndsAt = r.ends.UTC()
-	}
 }
 
 // skuExists returns the error of a SKU that does not exist.
@@ -100,44 +94,6 @@ func skuExists(ctx context.Context, q querier, sku string) error {
 		return stock.UnknownSKU(sku)
 	}
 	return err
-}
-
-// One statement, so one snapshot. Nothing in it is summed up over deductions: there are very many of a hot SKU. Committed is
-// what is neither available nor reserved, and the audit proves both. Programs from before the counters of what is reserved
-// do not keep them, so they are not asked where nothing is.
-const selectStatus = `
-SELECT k.name, ` + termsColumns + `, k.layout,
-       k.initial + coalesce((SELECT sum(quantity) FROM movements m WHERE m.sku_id = $1), 0)::bigint,
-       g.available,
-       CASE WHEN EXISTS (SELECT FROM deductions d WHERE d.sku_id = $1 AND d.status = 'reserved' AND d.expires_at > '-infinity')
-            THEN greatest(g.reserved - k.kept, 0) ELSE 0 END,
-       EXISTS (SELECT FROM deductions d WHERE d.sku_id = $1 AND d.status = 'reserved'
-               AND d.expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp())))
-FROM skus k CROSS JOIN (
-    SELECT array_agg(available ORDER BY segment) AS available, sum(reserved)::bigint AS reserved
-    FROM stock_segments WHERE sku_id = $1
-) g
-WHERE k.sku_id = $1`
-
-// Status implements [stock.Store].
-func (s *Store) Status(ctx context.Context, sku string, at time.Time) (stock.Status, error) {
-	status := stock.Status{SKU: sku}
-	terms := termsRow{terms: &status.Terms}
-	err := s.pool.QueryRow(ctx, selectStatus, sku, instant(at)).Scan(slices.Concat(
-		[]any{&status.Name}, terms.columns(),
-		[]any{&status.Layout, &status.Stock, &status.Segments, &status.Reserved, &status.Stale})...)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return stock.Status{}, stock.UnknownSKU(sku)
-	}
-	if err != nil {
-		return stock.Status{}, err
-	}
-	terms.read()
-	for _, available := range status.Segments {
-		status.Available += available
-	}
-	status.Committed = status.Stock - status.Available - status.Reserved
-	return status, nil
 }
 
 const selectViews = `
@@ -160,10 +116,7 @@ func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.Vie
 	columns := slices.Concat([]any{&sku}, terms.columns(), []any{&view.Layout, &view.Segments, &until})
 	_, err = pgx.ForEachRow(rows, columns, func() error {
 		terms.read()
-		view.NextExpiry = time.Time{}
-		if until != nil {
-			view.NextExpiry = until.UTC()
-		}
+		view.NextExpiry = timeOf(until)
 		views[sku] = view
 		view.Segments = nil // the next row gets an array of its own
 		return nil

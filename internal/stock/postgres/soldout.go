@@ -11,7 +11,7 @@ import (
 )
 
 // One row, null for a SKU that does not exist.
-const selectEmptiness = `
+const selectSoldOut = `
 SELECT array_agg(version ORDER BY segment), coalesce(sum(available), 0) = 0,
        (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1)
 FROM stock_segments WHERE sku_id = $1`
@@ -24,12 +24,12 @@ const selectAccepted = `SELECT order_id FROM deductions WHERE sku_id = $1 LIMIT 
 // versions, zero and ids one fact, so no row is locked.
 func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (found stock.SoldOutState, err error) {
 	if limit == 0 {
-		return readEmptiness(ctx, s.pool, sku) // one statement is one snapshot
+		return readSoldOut(ctx, s.pool, sku) // one statement is one snapshot
 	}
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, s.pool, snapshot, func(tx pgx.Tx) error {
 		var err error
-		if found, err = readEmptiness(ctx, tx, sku); err != nil || !found.SoldOut {
+		if found, err = readSoldOut(ctx, tx, sku); err != nil || !found.SoldOut {
 			return err
 		}
 		rows, err := tx.Query(ctx, selectAccepted, sku, limit)
@@ -46,16 +46,14 @@ func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 	return found, err
 }
 
-func readEmptiness(ctx context.Context, q querier, sku string) (found stock.SoldOutState, err error) {
+func readSoldOut(ctx context.Context, q querier, sku string) (found stock.SoldOutState, err error) {
 	var until *time.Time
-	if err := q.QueryRow(ctx, selectEmptiness, sku).Scan(&found.Versions, &found.SoldOut, &until); err != nil {
+	if err := q.QueryRow(ctx, selectSoldOut, sku).Scan(&found.Versions, &found.SoldOut, &until); err != nil {
 		return stock.SoldOutState{}, err
 	}
 	if found.Versions == nil {
 		return stock.SoldOutState{}, stock.UnknownSKU(sku)
 	}
-	if until != nil {
-		found.NextExpiry = until.UTC()
-	}
+	found.NextExpiry = timeOf(until)
 	return found, nil
 }

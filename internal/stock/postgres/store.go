@@ -1,8 +1,8 @@
 // Package postgres keeps the stock in PostgreSQL.
 //
-// A batch is one statement and therefore one transaction and one round trip (deduct.sql, and deduct_limited.sql where
+// A batch is one statement and therefore one transaction and one round trip (fastpath.go, deduct.sql, and deduct_limited.sql where
 // buyers are counted). Whatever that statement cannot settle whole, because a unit is missing or a race aborted it, is
-// settled by an explicit transaction that looks first (take.go). Merges, movements and the expiry of reservations are
+// settled by an explicit transaction that reads first (deduct.go). Merges, movements and the expiry of reservations are
 // explicit transactions that lock all segment rows of the SKU, ascending (merge.go, movement.go, expire.go). An order of
 // several SKUs is a chain of batches and merges in one transaction (order.go), and a settlement locks just the segments
 // to which units go back (settle.go).

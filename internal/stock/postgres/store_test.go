@@ -178,16 +178,13 @@ func TestBatchThatWaitedForARestock(t *testing.T) {
 // TestBatchStatementDecidesShortage: running short is a result of the statement, and no CHECK has to fire for it.
 func TestBatchStatementDecidesShortage(t *testing.T) {
 	_, conn := fresh(t, 5)
-	statement, err := os.ReadFile("deduct.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	statement := postgres.Statements()["deduct.sql"]
 	var before, after *int64
 	var orders int64
 	var inserted []string
 	var at *time.Time
-	err = conn.QueryRow(t.Context(), string(statement), "a", 0, int64(0), "", []string{"o", "p"}, []string{"", ""},
-		[]int32{3, 3}, int64(6), nil, []int64(nil), int64(1), nil, nil, nil).
+	err := conn.QueryRow(t.Context(), statement, "a", 0, int64(0), "", []string{"o", "p"},
+		[]int32{3, 3}, []int64(nil), int64(6), nil, int64(1), nil, nil, nil, []string{"", ""}).
 		Scan(&before, &orders, &after, &inserted, &at)
 	if err != nil || before == nil || *before != 5 || orders != 0 || after != nil || inserted != nil {
 		t.Errorf("before %v, %d orders, after %v, inserted %v, %v", before, orders, after, inserted, err)
@@ -197,10 +194,7 @@ func TestBatchStatementDecidesShortage(t *testing.T) {
 // TestBatchStatementDecidesLimits: so is a buyer who has enough, and who that is comes back with it.
 func TestBatchStatementDecidesLimits(t *testing.T) {
 	_, conn := fresh(t, 9)
-	statement, err := os.ReadFile("deduct_limited.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	statement := postgres.Statements()["deduct_limited.sql"]
 	for _, c := range []struct {
 		ids, buyers       []string
 		inserted, limited []string // nil for all, and for none
@@ -214,8 +208,8 @@ func TestBatchStatementDecidesLimits(t *testing.T) {
 		var inserted, limited []string
 		var stale bool
 		var at *time.Time
-		err := conn.QueryRow(t.Context(), string(statement), "a", 0, int64(0), "", c.ids, c.buyers,
-			[]int32{1, 1}, int64(2), nil, []int64(nil), int64(1), nil, nil, nil, int64(1), true).
+		err := conn.QueryRow(t.Context(), statement, "a", 0, int64(0), "", c.ids,
+			[]int32{1, 1}, []int64(nil), int64(2), nil, int64(1), nil, nil, nil, int64(1), true, c.buyers).
 			Scan(&before, &orders, &after, &inserted, &at, &limited, &stale)
 		if err != nil || !slices.Equal(inserted, c.inserted) || !slices.Equal(limited, c.limited) || stale {
 			t.Errorf("%s: %d orders, inserted %v, limited %v, stale %v, %v", c.ids, orders, inserted, limited, stale, err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock"
@@ -60,4 +61,22 @@ func (s *Store) commitBefore(ctx context.Context, conn *pgx.Conn, deadline time.
 		return stock.ErrLate
 	}
 	return err
+}
+
+// countRows notes how many rows were written.
+func countRows(rows *int64) func(pgconn.CommandTag) error {
+	return func(tag pgconn.CommandTag) error {
+		*rows = tag.RowsAffected()
+		return nil
+	}
+}
+
+// allOf expects so many rows written; fewer is a race.
+func allOf(rows int) func(pgconn.CommandTag) error {
+	return func(tag pgconn.CommandTag) error {
+		if tag.RowsAffected() != int64(rows) {
+			return errRaced
+		}
+		return nil
+	}
 }

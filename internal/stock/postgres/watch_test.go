@@ -22,14 +22,14 @@ func TestWatchHearsRestocks(t *testing.T) {
 		if _, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, At: time.Now(), Orders: orders}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Restock(t.Context(), restock("a", ref)); err != nil {
+		if _, err := store.Move(t.Context(), restock("a", ref)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: "end", Segments: 1}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Restock(t.Context(), restock("end", "end")); err != nil {
+	if _, err := store.Move(t.Context(), restock("end", "end")); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"a", "a", "end"} {
@@ -78,9 +78,9 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 		{"merge", func() error { return merge("m", 5, at) }, false},
 		{"merge that takes all that came back", func() error { return merge("n", 3, later) }, false},
 		{"cancel again", func() error { return settle(stock.SettleRequest{OrderID: "r", Cancel: true}) }, false},
-		{"adjust up", func() error { return move(store.Adjust(ctx, change(stock.Adjusted, 5))) }, true},
-		{"adjust down", func() error { return move(store.Adjust(ctx, change(stock.Adjusted, -1))) }, false},
-		{"resegment", func() error { return move(store.Resegment(ctx, change(stock.Resegmented, 0))) }, false},
+		{"adjust up", func() error { return move(store.Move(ctx, change(stock.Adjusted, 5))) }, true},
+		{"adjust down", func() error { return move(store.Move(ctx, change(stock.Adjusted, -1))) }, false},
+		{"resegment", func() error { return move(store.Move(ctx, change(stock.Resegmented, 0))) }, false},
 	} {
 		if err := c.do(); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
@@ -89,7 +89,7 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 		if _, err := store.CreateSKU(ctx, stock.NewSKU{SKU: "mark", Segments: 1}, at); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Restock(ctx, restock("mark", c.name)); err != nil {
+		if _, err := store.Move(ctx, restock("mark", c.name)); err != nil {
 			t.Fatal(err)
 		}
 		first := <-heard
@@ -132,7 +132,7 @@ func TestWatchEndsWithItsConnection(t *testing.T) {
 	if err := <-over; err == nil || t.Context().Err() != nil {
 		t.Errorf("ended with %v", err)
 	}
-	if _, err := store.Restock(t.Context(), restock("a", "r")); err != nil {
+	if _, err := store.Move(t.Context(), restock("a", "r")); err != nil {
 		t.Errorf("the pool: %v", err)
 	}
 }

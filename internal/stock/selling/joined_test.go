@@ -49,7 +49,7 @@ func TestQueueHoldsOneOfAnOrderID(t *testing.T) {
 		t.Fatalf("got %q", ids(batch))
 	}
 	emptied(t, q)
-	first.replyOutcome(stock.Outcome{Kind: stock.Accepted, Deduction: stock.Deduction{OrderID: "a", Quantity: 1}})
+	first.replyOutcome(stock.Outcome{Kind: stock.Accepted, Deduction: stock.Deduction{Order: stock.Order{OrderID: "a"}, Quantity: 1}})
 	if a := told(t, first); !a.created || a.err != nil {
 		t.Errorf("the first was told %+v", a)
 	}

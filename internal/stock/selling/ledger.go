@@ -25,13 +25,10 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 			return false, err
 		}
 	}
-	switch m.Kind {
-	case stock.Resegmented:
+	if m.Kind == stock.Resegmented {
 		created, err = s.resegment(writing, m)
-	case stock.Adjusted:
-		created, err = s.store.Adjust(writing, m)
-	default:
-		created, err = s.store.Restock(writing, m)
+	} else {
+		created, err = s.store.Move(writing, m)
 	}
 	// Also after an error: it may be done.
 	s.onRestock(m.SKU)
@@ -70,7 +67,7 @@ func (s *Service) resegment(ctx context.Context, m stock.Movement) (created bool
 			s.observer.Resegmented(time.Since(start))
 		}()
 	}
-	return s.store.Resegment(ctx, m)
+	return s.store.Move(ctx, m)
 }
 
 // MaxPage bounds how many movements are read at once.

@@ -81,7 +81,7 @@ func (s *modelSKU) refusals(o stock.Order, now time.Time) (codes []stock.Code) {
 }
 
 func sameOrder(d *stock.Deduction, o stock.Order) bool {
-	return d.Asked == o.Quantity && d.BuyerID == o.BuyerID && d.ReserveFor == o.ReserveFor
+	return d.Order.Quantity == o.Quantity && d.BuyerID == o.BuyerID && d.ReserveFor == o.ReserveFor
 }
 
 func (s *modelSKU) take(o stock.Order, now time.Time) *stock.Deduction {

@@ -374,7 +374,7 @@ func TestLookFromBeforeASale(t *testing.T) {
 			}
 		}
 		// By another process.
-		if _, err := w.store.Restock(t.Context(), stock.Movement{Kind: stock.Restocked, SKU: sku, Ref: "r", Quantity: 1}); err != nil {
+		if _, err := w.store.Move(t.Context(), stock.Movement{Kind: stock.Restocked, SKU: sku, Ref: "r", Quantity: 1}); err != nil {
 			t.Fatal(err)
 		}
 		winner := stock.Order{OrderID: "winner", Quantity: 1}

@@ -2,34 +2,19 @@ package sqlite
 
 import (
 	"context"
-	"slices"
+	"time"
 
 	"inventory/internal/stock"
 )
 
 // Deduct implements [stock.Store].
-func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
+func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
 	first, repeats := stock.Unique(batch.Orders)
-	result := stock.BatchResult{Outcomes: make([]stock.Outcome, len(batch.Orders))}
-	err := s.inTx(ctx, batch.Deadline, func(tx *transaction) error {
+	err = s.inTx(ctx, batch.Deadline, func(tx *transaction) error {
 		batch.At = now(batch.At)
-		result.At = batch.At
 		// The driver has a goroutine watch every statement that can be cancelled. A batch takes milliseconds.
-		ctx := context.WithoutCancel(ctx)
-		var err error
-		if result.Available, err = s.readSegment(ctx, tx, batch); err != nil {
-			return err
-		}
-		admitted, err := s.admit(ctx, tx, batch, first, &result)
-		if err != nil {
-			return err
-		}
-		units, reserved, err := s.insertAll(ctx, tx, batch, admitted, result.Outcomes)
-		if err != nil || units == 0 {
-			return err
-		}
-		result.Available -= units
-		return s.change(ctx, tx, batch.SKU, batch.Segment, -units, reserved, batch.Fence)
+		result, err = s.deduct(context.WithoutCancel(ctx), tx, batch, first)
+		return err
 	})
 	if err != nil {
 		return stock.BatchResult{}, err
@@ -38,100 +23,77 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 	return result, nil
 }
 
-// admit returns which orders are to be inserted. Where all of them fit and buyers have no limit, none has to be looked up
-// before.
-func (s *Store) admit(ctx context.Context, tx *transaction, batch stock.Batch, first []int, result *stock.BatchResult) ([]int, error) {
+// deduct is a batch as a part of a transaction.
+func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch, first []int) (result stock.BatchResult, err error) {
+	row, err := readSegment(ctx, tx, batch.SKU, batch.Segment)
+	if err != nil {
+		return result, err
+	}
+	facts := stock.Facts{At: batch.At}
+	if !fits(batch, first, row) {
+		if facts, err = s.facts(ctx, tx, batch.SKU, batch.At, batch.Limit, batch.Orders, first); err != nil {
+			return result, err
+		}
+	}
+	if batch.Limit > 0 {
+		if facts.HasExpired, err = hasExpired(ctx, tx, batch.SKU, batch.At); err != nil {
+			return result, err
+		}
+	}
+	plan, err := stock.PlanBatch(batch, first, row, facts)
+	if err != nil {
+		return result, err
+	}
+	if err := s.insertAll(ctx, tx, batch, &plan); err != nil || plan.Units == 0 {
+		return plan.BatchResult, err
+	}
+	return plan.BatchResult, s.change(ctx, tx, batch.SKU, batch.Segment, -plan.Units, plan.Reserved, batch.Fence)
+}
+
+// fits tells whether a segment fills all orders, of buyers without a limit: then none has to be looked up before.
+func fits(batch stock.Batch, first []int, row stock.Segment) bool {
 	var units int64
 	for _, i := range first {
 		units += batch.Orders[i].Quantity
 	}
-	closed := batch.SaleWindow.Refusal(batch.SKU, batch.At) != nil
-	if batch.Limit == 0 && units <= result.Available && !closed {
-		return first, nil
-	}
-	demand, err := s.demand(ctx, tx, batch.SKU, batch.Limit, batch.Orders, first)
-	if err != nil {
-		return nil, err
-	}
-	demand.Closed = closed
-	admitted := demand.Admit(first, result.Available, result.Outcomes)
-	if slices.ContainsFunc(result.Outcomes, func(o stock.Outcome) bool { return o.Kind == stock.Limited }) {
-		result.Stale, err = hasExpired(ctx, tx, batch.SKU, batch.At)
-	}
-	return admitted, err
+	return batch.Limit == 0 && units <= row.Available && batch.SaleWindow.Refusal(batch.SKU, batch.At) == nil
 }
 
-// demand looks up what the orders at the indexes are decided by.
-func (s *Store) demand(ctx context.Context, tx *transaction, sku string, limit int64, orders []stock.Order, indexes []int) (stock.Demand, error) {
-	demand := stock.Demand{Orders: orders, Limit: limit}
-	var err error
-	if demand.Known, err = s.readKnown(ctx, tx, sku, orders, indexes); err != nil || limit == 0 {
-		return demand, err
+// facts looks up what the orders at the indexes are decided by.
+func (s *Store) facts(
+	ctx context.Context, tx *transaction, sku string, at time.Time, limit int64, orders []stock.Order, indexes []int,
+) (facts stock.Facts, err error) {
+	facts.At = at
+	if facts.Known, err = readByIDs(ctx, tx, sku, stock.IDsOf(orders, indexes)); err != nil || limit == 0 {
+		return facts, err
 	}
-	demand.Taken, err = s.readUnits(ctx, tx, sku, stock.BuyersOf(orders, indexes))
-	return demand, err
+	facts.BuyerUnits, err = s.readUnits(ctx, tx, sku, stock.BuyersOf(orders, indexes))
+	return facts, err
 }
 
-// readKnown returns the deductions that the order ids at the indexes have already.
-func (s *Store) readKnown(ctx context.Context, tx *transaction, sku string, orders []stock.Order, indexes []int) (map[string]stock.Deduction, error) {
-	ids := make([]string, len(indexes))
-	for n, i := range indexes {
-		ids[n] = orders[i].OrderID
-	}
-	list, err := listed(ids)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := tx.QueryContext(ctx, selectByIDs, sku, list)
-	if err != nil {
-		return nil, err
-	}
-	return scanByID(rows, sku)
-}
-
-// $5 is -1 where deduction_parts tells what each segment gave; $6 says when a reservation expires, and is null for others.
-const insertDeduction = `
-INSERT INTO deductions (sku_id, order_id, buyer_id, quantity, segment, expires_at, status, created_at)
-VALUES ($1, $2, $3, $4, nullif($5, -1), $6, $7, $8)
-ON CONFLICT (sku_id, order_id) DO NOTHING`
-
-// insertAll inserts the admitted orders of a batch, sets their outcomes, and returns the units of those that were not
-// there before, and how many of these are reserved.
-func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batch, admitted []int, outcomes []stock.Outcome) (units, reserved int64, err error) {
-	if len(admitted) == 0 {
-		return 0, 0, nil
-	}
+// insertAll inserts the admitted orders of a batch. Those that turn out to be there already are known, and take nothing.
+func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batch, plan *stock.BatchPlan) error {
 	var before []int
-	for _, i := range admitted {
+	for _, i := range plan.Admitted {
 		o := batch.Orders[i]
-		outcomes[i] = stock.AcceptedOutcome(batch.SKU, o, batch.At)
-		created, err := changed(tx.ExecContext(ctx, insertDeduction, values(outcomes[i].Deduction, batch.Segment, batch.At)...))
+		created, err := changed(tx.ExecContext(ctx, insertDeduction, values(&plan.Outcomes[i].Deduction, &batch.Segment, batch.At)...))
 		if err != nil {
-			return 0, 0, err
+			return err
 		}
 		if !created {
 			before = append(before, i)
 			continue
 		}
-		units += o.Quantity
-		if o.ReserveFor > 0 {
-			reserved += o.Quantity
-		}
 		if err := s.countUnits(ctx, tx, batch.SKU, o, batch.Limit); err != nil {
-			return 0, 0, err
+			return err
 		}
 	}
-	return units, reserved, s.knownBefore(ctx, tx, batch, before, outcomes)
-}
-
-// knownBefore sets the outcomes of orders that were there before.
-func (s *Store) knownBefore(ctx context.Context, tx *transaction, batch stock.Batch, before []int, outcomes []stock.Outcome) error {
-	if len(before) == 0 {
+	if before == nil {
 		return nil
 	}
-	known, err := s.readKnown(ctx, tx, batch.SKU, batch.Orders, before)
+	known, err := readByIDs(ctx, tx, batch.SKU, stock.IDsOf(batch.Orders, before))
 	for _, i := range before {
-		outcomes[i] = stock.Outcome{Kind: stock.Known, Deduction: known[batch.Orders[i].OrderID]}
+		plan.Replay(i, known[batch.Orders[i].OrderID])
 	}
 	return err
 }

@@ -3,34 +3,64 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"strings"
 	"time"
 
 	"inventory/internal/stock"
 )
 
-// values are those of a new deduction's row; segment is -1 where several gave.
-func values(d stock.Deduction, segment int, at time.Time) []any {
-	return []any{
-		d.SKU, d.OrderID, orNull(d.BuyerID), d.Quantity, segment, microsOrNull(d.ExpiresAt), string(d.Status), micros(at),
+// insertDeduction is the one list of the columns of a new deduction, and values are what it inserts: the segment is null
+// where several gave, and what says when a reservation expires is null for others. The texts come last.
+var insertDeduction = `
+INSERT INTO deductions (sku_id, order_id, quantity, segment, expires_at, status, created_at` +
+	eachText(func(_ int, column string) string { return ", " + column }) + `)
+VALUES ($1, $2, $3, $4, $5, $6, $7` + eachText(func(n int, _ string) string { return fmt.Sprintf(", $%d", 8+n) }) + `)
+ON CONFLICT (sku_id, order_id) DO NOTHING`
+
+func values(d *stock.Deduction, segment *int, at time.Time) []any {
+	values := []any{d.SKU, d.OrderID, d.Quantity, segment, microsOrNull(d.ExpiresAt), string(d.Status), micros(at)}
+	for _, text := range stock.KeptTexts() {
+		values = append(values, orNull(*text.Of(&d.Order)))
 	}
+	return values
 }
 
-// deductionRow is where a row of deductions is scanned into.
+// eachText writes something for each of the texts that are kept of an order.
+func eachText(write func(n int, column string) string) string {
+	var all strings.Builder
+	for n, text := range stock.KeptTexts() {
+		all.WriteString(write(n, text.Column))
+	}
+	return all.String()
+}
+
+// deductionRow is where the columns of a deduction are scanned into.
 type deductionRow struct {
 	deduction stock.Deduction
 	createdAt int64
 	expiresAt sql.NullInt64
 }
 
+// deductionColumns are those of a table, or its alias.
+func deductionColumns(t string) string {
+	columns := `t.sku_id, t.order_id, t.quantity, coalesce(t.asked, t.quantity), t.status, t.created_at, t.expires_at` +
+		eachText(func(_ int, column string) string { return ", coalesce(t." + column + ", '')" })
+	return strings.ReplaceAll(columns, "t.", t+".")
+}
+
 func (r *deductionRow) columns() []any {
 	d := &r.deduction
-	return []any{&d.OrderID, &d.BuyerID, &d.Quantity, &d.Asked, &d.Status, &r.createdAt, &r.expiresAt}
+	columns := []any{&d.SKU, &d.OrderID, &d.Quantity, &d.Order.Quantity, &d.Status, &r.createdAt, &r.expiresAt}
+	for _, text := range stock.KeptTexts() {
+		columns = append(columns, text.Of(&d.Order))
+	}
+	return columns
 }
 
 // read is the deduction in the row. How long it was to be reserved is what is between the row's times.
-func (r *deductionRow) read(sku string) stock.Deduction {
+func (r *deductionRow) read() stock.Deduction {
 	d := r.deduction
-	d.SKU = sku
 	if r.expiresAt.Valid {
 		d.ExpiresAt = timeOf(r.expiresAt.Int64)
 		d.ReserveFor = time.Duration(r.expiresAt.Int64-r.createdAt) * time.Microsecond
@@ -39,47 +69,42 @@ func (r *deductionRow) read(sku string) stock.Deduction {
 }
 
 // $2 is a JSON array of order ids.
-const selectByIDs = `
-SELECT order_id, coalesce(buyer_id, ''), quantity, coalesce(asked, quantity), status, created_at, expires_at
-FROM deductions WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2))`
+var selectByIDs = `
+SELECT ` + deductionColumns("d") + `
+FROM deductions d WHERE d.sku_id = $1 AND d.order_id IN (SELECT value FROM json_each($2))`
 
 // Deductions implements [stock.Store].
 func (s *Store) Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
+	return readByIDs(ctx, s.reader, sku, orderIDs)
+}
+
+// readByIDs returns the deductions that order ids have, without their parts.
+func readByIDs(ctx context.Context, q querier, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
 	list, err := listed(orderIDs)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.reader.QueryContext(ctx, selectByIDs, sku, list)
-	if err != nil {
-		return nil, err
-	}
-	return scanByID(rows, sku)
-}
-
-// scanByID reads deductions without their parts, and closes the rows.
-func scanByID(rows *sql.Rows, sku string) (map[string]stock.Deduction, error) {
 	found := make(map[string]stock.Deduction)
-	return found, scanAll(rows, func(rows *sql.Rows) error {
+	return found, eachRow(ctx, q, func(rows *sql.Rows) error {
 		var row deductionRow
 		err := rows.Scan(row.columns()...)
-		found[row.deduction.OrderID] = row.read(sku)
+		found[row.deduction.OrderID] = row.read()
 		return err
-	})
+	}, selectByIDs, sku, list)
 }
 
 // A row for each part of a deduction. What comes from one segment has no row in deduction_parts.
-const selectParts = `
-SELECT d.order_id, coalesce(d.buyer_id, ''), d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
-       coalesce(d.segment, p.segment), coalesce(p.quantity, d.quantity)
+var selectParts = `
+SELECT ` + deductionColumns("d") + `, coalesce(d.segment, p.segment), coalesce(p.quantity, d.quantity)
 FROM deductions d LEFT JOIN deduction_parts p USING (sku_id, order_id)`
 
 // $2 is a JSON array of order ids.
-const selectWithParts = selectParts + `
+var selectWithParts = selectParts + `
 WHERE d.sku_id = $1 AND d.order_id IN (SELECT value FROM json_each($2))
 ORDER BY d.order_id, p.segment`
 
 // readParts reads deductions with their parts, by a query in which the rows of each stand together, ascending by segment.
-func readParts(ctx context.Context, q querier, query, sku string, args ...any) (found []stock.Deduction, err error) {
+func readParts(ctx context.Context, q querier, query string, args ...any) (found []stock.Deduction, err error) {
 	err = eachRow(ctx, q, func(rows *sql.Rows) error {
 		var row deductionRow
 		var part stock.Part
@@ -87,12 +112,12 @@ func readParts(ctx context.Context, q querier, query, sku string, args ...any) (
 			return err
 		}
 		if n := len(found); n == 0 || found[n-1].OrderID != row.deduction.OrderID {
-			found = append(found, row.read(sku))
+			found = append(found, row.read())
 		}
 		last := &found[len(found)-1]
 		last.Parts = append(last.Parts, part)
 		return nil
-	}, query, append([]any{sku}, args...)...)
+	}, query, args...)
 	return found, err
 }
 

@@ -8,15 +8,12 @@ import (
 	"inventory/internal/stock"
 )
 
-// expiredAtOnce bounds the reservations whose units one transaction gives back: meanwhile nobody else writes.
-const expiredAtOnce = 2000
-
 // Expire implements [stock.Store].
 func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
 	for {
 		n, err := s.expireSome(ctx, sku, at)
 		reservations += n
-		if err != nil || n < expiredAtOnce {
+		if err != nil || n < stock.ExpireLimit {
 			return reservations, err
 		}
 	}
@@ -28,7 +25,7 @@ func (s *Store) expireSome(ctx context.Context, sku string, at time.Time) (reser
 		if err != nil {
 			return err
 		}
-		reservations, err = s.expire(ctx, tx, sku, now(at), levelsOf(segments))
+		reservations, _, err = s.expire(ctx, tx, sku, now(at), len(segments))
 		return err
 	})
 	if err != nil {
@@ -41,11 +38,13 @@ func (s *Store) expireSome(ctx context.Context, sku string, at time.Time) (reser
 const endExpired = `
 UPDATE deductions SET status = 'expired' WHERE sku_id = $1 AND order_id IN (SELECT value FROM json_each($2))`
 
-// expire gives back the units of reservations that have expired, and adds them to levels.
-func (s *Store) expire(ctx context.Context, tx *transaction, sku string, at time.Time, levels []int64) (reservations int, err error) {
-	expired, err := readParts(ctx, tx, selectExpired, sku, micros(at), expiredAtOnce)
+// expire gives back the units of reservations that have expired, and tells what each segment got.
+func (s *Store) expire(
+	ctx context.Context, tx *transaction, sku string, at time.Time, segments int,
+) (reservations int, back map[int]int64, err error) {
+	expired, err := readParts(ctx, tx, selectExpired, sku, micros(at), stock.ExpireLimit)
 	if err != nil || len(expired) == 0 {
-		return 0, err
+		return 0, nil, err
 	}
 	ids := make([]string, len(expired))
 	for i, d := range expired {
@@ -53,22 +52,18 @@ func (s *Store) expire(ctx context.Context, tx *transaction, sku string, at time
 	}
 	list, err := listed(ids)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if _, err := tx.ExecContext(ctx, endExpired, sku, list); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	back := stock.PlanExpiry(expired, len(levels))
-	for segment, units := range back.Segments {
-		levels[segment] += units
-	}
-	return len(expired), s.giveBack(ctx, tx, sku, back)
+	returns := stock.PlanExpiry(expired, segments)
+	return len(expired), returns.Segments, s.giveBack(ctx, tx, sku, returns)
 }
 
 // In the order of the index: by order id alone, SQLite would go through all deductions of the SKU.
-const selectExpired = `
-SELECT l.order_id, coalesce(l.buyer_id, ''), l.quantity, coalesce(l.asked, l.quantity), l.status, l.created_at, l.expires_at,
-       coalesce(l.segment, p.segment), coalesce(p.quantity, l.quantity)
+var selectExpired = `
+SELECT ` + deductionColumns("l") + `, coalesce(l.segment, p.segment), coalesce(p.quantity, l.quantity)
 FROM (
     SELECT * FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2
     ORDER BY expires_at, order_id LIMIT $3

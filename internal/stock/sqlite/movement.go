@@ -8,41 +8,24 @@ import (
 	"inventory/internal/stock"
 )
 
-// Restock implements [stock.Store].
-func (s *Store) Restock(ctx context.Context, restock stock.Movement) (created bool, err error) {
-	restock.Kind = stock.Restocked
-	return s.move(ctx, restock, func(tx *transaction, _ []segmentRow, levels []int64) error {
-		return s.changeAll(ctx, tx, restock.SKU, stock.Spread(restock.Quantity, len(levels)), nil, nil)
-	})
-}
-
-// Adjust implements [stock.Store].
-func (s *Store) Adjust(ctx context.Context, adjust stock.Movement) (created bool, err error) {
-	adjust.Kind = stock.Adjusted
-	return s.move(ctx, adjust, func(tx *transaction, _ []segmentRow, levels []int64) error {
-		if adjust.Quantity > 0 {
-			return s.changeAll(ctx, tx, adjust.SKU, stock.Spread(adjust.Quantity, len(levels)), nil, nil)
-		}
-		changes, ok := stock.TakeAway(levels, -adjust.Quantity)
-		if !ok {
-			return stock.TooFew(adjust.SKU, levels)
-		}
-		return s.changeAll(ctx, tx, adjust.SKU, changes, nil, nil)
-	})
-}
-
 // Its time is above that of the SKU's last, whatever the clock says.
 const insertMovement = `
 INSERT INTO movements (sku_id, ref, kind, quantity, segments, reason, created_at)
 VALUES ($1, $2, $3, $4, nullif($5, 0), $6, max($7, coalesce((SELECT max(created_at) + 1 FROM movements WHERE sku_id = $1), $7)))
 ON CONFLICT (sku_id, ref) DO NOTHING`
 
-// carryOut does what a movement says to the segments, which hold levels by now.
-type carryOut func(tx *transaction, segments []segmentRow, levels []int64) error
+// A segment that is there keeps its fence. See [stock.MovementPlan].
+const putSegment = `
+INSERT INTO stock_segments (sku_id, segment, available, reserved, version, layout, fence) VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (sku_id, segment) DO UPDATE
+SET available = excluded.available, reserved = excluded.reserved, version = excluded.version, layout = excluded.layout`
 
-// move writes a movement into the ledger, and has it carried out if it was not there. What takes away or spreads units has
-// those of expired reservations back first. It is done without a lock, so it leaves the fences as they are.
-func (s *Store) move(ctx context.Context, m stock.Movement, do carryOut) (created bool, err error) {
+const deleteSegments = `DELETE FROM stock_segments WHERE sku_id = $1 AND segment >= $2`
+
+const updateLayout = `UPDATE skus SET layout = $2 WHERE sku_id = $1`
+
+// Move implements [stock.Store]. It is done without a lock, so it leaves the fences as they are.
+func (s *Store) Move(ctx context.Context, m stock.Movement) (created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
 		m.At = now(m.At)
 		segments, err := readSegments(ctx, tx, m.SKU)
@@ -57,15 +40,38 @@ func (s *Store) move(ctx context.Context, m stock.Movement, do carryOut) (create
 		if !created {
 			return sameMovement(ctx, tx, m)
 		}
-		levels := levelsOf(segments)
-		if m.Quantity <= 0 {
-			if _, err := s.expire(ctx, tx, m.SKU, m.At, levels); err != nil {
+		var back map[int]int64
+		if m.NeedsExpired() {
+			if _, back, err = s.expire(ctx, tx, m.SKU, m.At, len(segments)); err != nil {
 				return err
 			}
 		}
-		return do(tx, segments, levels)
+		plan, err := stock.PlanMovement(m, segments, stock.LevelsOf(segments, back))
+		if err != nil {
+			return err
+		}
+		if plan.Rows != nil {
+			return layOut(ctx, tx, m.SKU, plan.Rows)
+		}
+		return s.changeAll(ctx, tx, m.SKU, plan.Changes, nil, nil)
 	})
 	return created && err == nil, err
+}
+
+// layOut puts new segments in the place of all.
+func layOut(ctx context.Context, tx *transaction, sku string, rows []stock.Segment) error {
+	for segment, row := range rows {
+		_, err := tx.ExecContext(ctx, putSegment,
+			sku, segment, row.Available, row.Reserved, row.Version, row.Layout, row.Fence.Token)
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, deleteSegments, sku, len(rows)); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, updateLayout, sku, rows[0].Layout)
+	return err
 }
 
 const selectMovement = `
@@ -73,10 +79,10 @@ SELECT ref, kind, quantity, coalesce(segments, 0), reason, created_at FROM movem
 
 func sameMovement(ctx context.Context, tx *transaction, m stock.Movement) error {
 	there, err := readMovements(ctx, tx, m.SKU, selectMovement, m.SKU, m.Ref)
-	if err == nil && !m.Same(there[0]) {
-		return stock.RefReused(m.Ref)
+	if err != nil {
+		return err
 	}
-	return err
+	return m.CheckReplay(there[0])
 }
 
 const selectMovements = `

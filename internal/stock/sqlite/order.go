@@ -12,25 +12,26 @@ import (
 // Order implements [stock.Store].
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
-		lines, placement.At = nil, now(placement.At)
-		if lines, err = readOrder(ctx, tx, placement); err != nil || lines != nil {
-			return err
-		}
-		if placement.KnownOnly {
-			return stock.UnknownDeduction(placement.Order.Lines[0].SKU, placement.Order.OrderID)
-		}
-		created = true
-		if err := insertOrder(ctx, tx, placement); err != nil {
-			return err
-		}
-		for i := range placement.Lines {
-			d, err := s.takeLine(ctx, tx, placement, i)
-			if err != nil {
+		placement.At = now(placement.At)
+		if !placement.KnownOnly {
+			if created, err = insertOrder(ctx, tx, placement); err != nil {
 				return err
 			}
-			lines = append(lines, d)
 		}
-		return nil
+		if !created {
+			there, err := readOrder(ctx, tx, placement.Order.OrderID)
+			if err == nil {
+				lines, err = placement.Replay(there)
+			}
+			return err
+		}
+		only := []int{0}
+		lines, err = placement.Place(func(line stock.Batch) (stock.BatchResult, error) {
+			return s.deductLine(ctx, tx, line, only)
+		}, func(line stock.Merge) (stock.MergeResult, error) {
+			return s.merge(ctx, tx, line, only)
+		})
+		return err
 	})
 	if err != nil {
 		return nil, false, err
@@ -38,107 +39,61 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 	return lines, created, nil
 }
 
+// deductLine is a batch that has what has expired back first, so that one segment fills more lines.
+func (s *Store) deductLine(ctx context.Context, tx *transaction, line stock.Batch, only []int) (result stock.BatchResult, err error) {
+	segments, err := readSegments(ctx, tx, line.SKU)
+	if err != nil {
+		return result, err
+	}
+	if _, _, err := s.expire(ctx, tx, line.SKU, line.At, len(segments)); err != nil {
+		return result, err
+	}
+	return s.deduct(ctx, tx, line, only)
+}
+
 const selectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros FROM orders WHERE order_id = $1`
 
-// The lines of an order, each with its deduction. The quantity is what the line asked for.
-const selectLines = `
-SELECT d.order_id, coalesce(d.buyer_id, ''), d.quantity, l.quantity, d.status, d.created_at, d.expires_at, l.sku_id
+var selectLines = `
+SELECT ` + deductionColumns("d") + `
 FROM order_lines l JOIN deductions d USING (sku_id, order_id)
-WHERE l.order_id = $1`
+WHERE l.order_id = $1 ORDER BY l.sku_id`
 
-// readOrder returns the lines of an order that is there already, as they are now, and nil if it is not.
-func readOrder(ctx context.Context, tx *transaction, placement stock.Placement) ([]stock.Deduction, error) {
-	order := placement.Order
-	var buyer string
-	var reserve int64
-	err := tx.QueryRowContext(ctx, selectOrder, order.OrderID).Scan(&buyer, &reserve)
-	if errors.Is(err, sql.ErrNoRows) || (err == nil && placement.OfBuyer && buyer != order.BuyerID) {
+// readOrder reads an order that is there already, nil where there is none.
+func readOrder(ctx context.Context, tx *transaction, orderID string) (*stock.PlacedOrder, error) {
+	var order stock.PlacedOrder
+	var reserveMicros int64
+	err := tx.QueryRowContext(ctx, selectOrder, orderID).Scan(&order.BuyerID, &reserveMicros)
+	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	there := make(map[string]stock.Deduction)
-	err = eachRow(ctx, tx, func(rows *sql.Rows) error {
+	order.ReserveFor = time.Duration(reserveMicros) * time.Microsecond
+	return &order, eachRow(ctx, tx, func(rows *sql.Rows) error {
 		var row deductionRow
-		var sku string
-		err := rows.Scan(append(row.columns(), &sku)...)
-		there[sku] = row.read(sku)
+		err := rows.Scan(row.columns()...)
+		order.Lines = append(order.Lines, row.read())
 		return err
-	}, selectLines, order.OrderID)
-	if err != nil {
-		return nil, err
-	}
-	same := buyer == order.BuyerID && reserve == order.ReserveFor.Microseconds() && len(there) == len(order.Lines)
-	lines := make([]stock.Deduction, len(order.Lines))
-	for i, line := range order.Lines {
-		lines[i] = there[line.SKU]
-		same = same && lines[i].Asked == line.Quantity
-	}
-	if !same {
-		return nil, stock.OrderIDReused()
-	}
-	return lines, nil
+	}, selectLines, orderID)
 }
 
-const insertOrderRow = `INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at) VALUES ($1, $2, $3, $4)`
+const insertOrderRow = `
+INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT (order_id) DO NOTHING`
 
 const insertLine = `INSERT INTO order_lines (order_id, sku_id, quantity) VALUES ($1, $2, $3)`
 
-func insertOrder(ctx context.Context, tx *transaction, p stock.Placement) error {
+// insertOrder inserts an order with its lines, unless it is there already.
+func insertOrder(ctx context.Context, tx *transaction, p stock.Placement) (created bool, err error) {
 	o := p.Order
-	_, err := tx.ExecContext(ctx, insertOrderRow, o.OrderID, orNull(o.BuyerID), o.ReserveFor.Microseconds(), micros(p.At))
-	if err != nil {
-		return err
+	created, err = changed(tx.ExecContext(ctx, insertOrderRow, o.OrderID, orNull(o.BuyerID), o.ReserveFor.Microseconds(), micros(p.At)))
+	if err != nil || !created {
+		return false, err
 	}
 	for _, line := range o.Lines {
 		if _, err := tx.ExecContext(ctx, insertLine, o.OrderID, line.SKU, line.Quantity); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
-}
-
-// takeLine takes one line of an order, or says why that cannot be. What has expired is back before that is decided.
-func (s *Store) takeLine(ctx context.Context, tx *transaction, p stock.Placement, i int) (stock.Deduction, error) {
-	line := newLine(p, i)
-	segments, err := readSegments(ctx, tx, line.sku)
-	if err != nil {
-		return stock.Deduction{}, err
-	}
-	if err := mayWrite(segments, line.Layout, line.fences()); err != nil {
-		return stock.Deduction{}, err
-	}
-	if line.Segment >= len(segments) {
-		return stock.Deduction{}, stock.ErrLayout
-	}
-	levels := levelsOf(segments)
-	expired, err := s.expire(ctx, tx, line.sku, p.At, levels)
-	if err != nil {
-		return stock.Deduction{}, err
-	}
-	demand, err := s.demand(ctx, tx, line.sku, line.Limit, []stock.Order{line.order}, []int{0})
-	if err != nil {
-		return stock.Deduction{}, err
-	}
-	demand.Closed = line.SaleWindow.Refusal(line.sku, p.At) != nil
-	plan, err := line.plan(levels, demand, p.At)
-	if err != nil && expired == expiredAtOnce {
-		err = stock.ErrStale
-	}
-	if err != nil {
-		return stock.Deduction{}, err
-	}
-	d := stock.AcceptedOutcome(line.sku, line.order, p.At).Deduction
-	return d, s.writeLine(ctx, tx, line, d, plan, p.At)
-}
-
-func (s *Store) writeLine(ctx context.Context, tx *transaction, line orderLine, d stock.Deduction, plan stock.MergePlan, at time.Time) error {
-	if err := s.insertFrom(ctx, tx, d, plan.Parts[0], at); err != nil {
-		return err
-	}
-	if err := s.countUnits(ctx, tx, line.sku, line.order, line.Limit); err != nil {
-		return err
-	}
-	return s.changeAll(ctx, tx, line.sku, plan.Changes, plan.Reserved, line.fences())
+	return true, nil
 }

@@ -268,7 +268,7 @@ func (g *game) restock() {
 	move := g.movement(m)
 	move.Kind, move.Quantity = stock.Restocked, int64(g.between(1, 9))
 	for _, want := range []bool{true, false} {
-		if created, err := g.store.Restock(g.Context(), move); err != nil || created != want {
+		if created, err := g.store.Move(g.Context(), move); err != nil || created != want {
 			g.Fatalf("restock: %v, %v", created, err)
 		}
 	}
@@ -279,7 +279,7 @@ func (g *game) adjust() {
 	m := g.model()
 	move := g.movement(m)
 	move.Kind, move.Quantity = stock.Adjusted, oneOf[int64](g, -20, -5, -2, -1, 1, 3)
-	created, err := g.store.Adjust(g.Context(), move)
+	created, err := g.store.Move(g.Context(), move)
 	if available := m.available(g.at); available+move.Quantity < 0 {
 		var refused *stock.Error
 		if !errors.As(err, &refused) || refused.Code != stock.CodeInsufficientStock || refused.Available != available {
@@ -302,7 +302,7 @@ func (g *game) resegment() {
 	move := g.movement(m)
 	move.Kind, move.Segments = stock.Resegmented, g.between(1, 5)
 	for _, want := range []bool{true, false} {
-		if created, err := g.store.Resegment(g.Context(), move); err != nil || created != want {
+		if created, err := g.store.Move(g.Context(), move); err != nil || created != want {
 			g.Fatalf("resegment: %v, %v", created, err)
 		}
 	}

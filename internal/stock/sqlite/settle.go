@@ -13,14 +13,23 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 		if err != nil {
 			return err
 		}
-		there, err := readWished(ctx, tx, settlement)
+		there, err := readRequested(ctx, tx, settlement)
 		if err != nil {
 			return err
 		}
 		plan := stock.PlanSettlement(settlement, there, now(settlement.At), len(segments))
 		results = plan.Results
 		for _, d := range plan.Changed {
-			if err := settle(ctx, tx, there[d.OrderID], d); err != nil {
+			_, err := tx.ExecContext(ctx, updateDeduction, d.SKU, d.OrderID, string(d.Status), d.Quantity, d.Order.Quantity)
+			if err != nil {
+				return err
+			}
+		}
+		for _, d := range plan.Split {
+			if _, err := tx.ExecContext(ctx, deleteParts, d.SKU, d.OrderID); err != nil {
+				return err
+			}
+			if err := insertParts(ctx, tx, d, d.Parts); err != nil {
 				return err
 			}
 		}
@@ -37,8 +46,8 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 	return results, nil
 }
 
-// readWished reads the deductions that a settlement is about, with their parts.
-func readWished(ctx context.Context, tx *transaction, settlement stock.Settlement) (map[string]stock.Deduction, error) {
+// readRequested reads the deductions that a settlement is about, with their parts.
+func readRequested(ctx context.Context, tx *transaction, settlement stock.Settlement) (map[string]stock.Deduction, error) {
 	ids := make([]string, len(settlement.Requests))
 	for i, request := range settlement.Requests {
 		ids[i] = request.OrderID
@@ -61,15 +70,3 @@ UPDATE deductions SET status = $3, quantity = $4, asked = nullif($5, $4) WHERE s
 const keepReserved = `UPDATE skus SET kept = kept + $2 WHERE sku_id = $1`
 
 const deleteParts = `DELETE FROM deduction_parts WHERE sku_id = $1 AND order_id = $2`
-
-// settle writes what has become of a deduction. Its parts are rows only if there was more than one.
-func settle(ctx context.Context, tx *transaction, before, after stock.Deduction) error {
-	_, err := tx.ExecContext(ctx, updateDeduction, after.SKU, after.OrderID, string(after.Status), after.Quantity, after.Asked)
-	if err != nil || after.Quantity == before.Quantity || len(before.Parts) == 1 {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, deleteParts, after.SKU, after.OrderID); err != nil {
-		return err
-	}
-	return insertParts(ctx, tx, after, after.Parts)
-}

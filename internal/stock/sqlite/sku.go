@@ -69,19 +69,7 @@ func sameSKU(ctx context.Context, tx *transaction, sku stock.NewSKU) error {
 		return err
 	}
 	there.Terms = terms.read()
-	sku.SaleStartsAt, sku.SaleEndsAt = asKept(sku.SaleStartsAt), asKept(sku.SaleEndsAt)
-	if there != sku {
-		return stock.SKUExists(sku.SKU)
-	}
-	return nil
-}
-
-// asKept is a time as it comes back from a row.
-func asKept(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return timeOf(micros(t))
+	return sku.CheckReplay(there)
 }
 
 // exists tells of a SKU that is not there.

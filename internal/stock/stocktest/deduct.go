@@ -24,7 +24,7 @@ func testBatch(t *testing.T, k *kit) {
 		t.Errorf("available: got %d, want 1", result.Available)
 	}
 	want := stock.Deduction{
-		SKU: sku, OrderID: "b", BuyerID: "buyer", Quantity: 3, Asked: 3, Status: stock.StatusCommitted,
+		SKU: sku, Order: stock.Order{OrderID: "b", BuyerID: "buyer", Quantity: 3}, Quantity: 3, Status: stock.StatusCommitted,
 	}
 	k.equal("outcome", fmt.Sprintf("%+v", result.Outcomes[0].Deduction), fmt.Sprintf("%+v", want))
 	got, err := k.store.Deduction(t.Context(), sku, "b")

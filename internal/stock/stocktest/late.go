@@ -80,15 +80,15 @@ func testLate(_ *testing.T, k *kit) {
 			return err
 		},
 		"adjust": func(ctx context.Context) error {
-			_, err := k.store.Adjust(ctx, adjust("late", -1))
+			_, err := k.store.Move(ctx, adjust("late", -1))
 			return err
 		},
 		"restock": func(ctx context.Context) error {
-			_, err := k.store.Restock(ctx, restock(sku, "late", 1))
+			_, err := k.store.Move(ctx, restock(sku, "late", 1))
 			return err
 		},
 		"resegment": func(ctx context.Context) error {
-			_, err := k.store.Resegment(ctx, resegment("late", 2))
+			_, err := k.store.Move(ctx, resegment("late", 2))
 			return err
 		},
 	} {

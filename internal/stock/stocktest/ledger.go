@@ -1,7 +1,6 @@
 package stocktest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -23,22 +22,11 @@ func resegment(ref string, segments int) stock.Movement {
 // moved makes a movement that is new.
 func (k *kit) moved(m stock.Movement) {
 	k.Helper()
-	if created, err := k.move(k.Context(), m); err != nil || !created {
+	if created, err := k.store.Move(k.Context(), m); err != nil || !created {
 		k.Fatalf("%+v: created %v, %v", m, created, err)
 	}
 	if m.Kind == stock.Resegmented {
 		k.layout++
-	}
-}
-
-func (k *kit) move(ctx context.Context, m stock.Movement) (bool, error) {
-	switch m.Kind {
-	case stock.Adjusted:
-		return k.store.Adjust(ctx, m)
-	case stock.Resegmented:
-		return k.store.Resegment(ctx, m)
-	default:
-		return k.store.Restock(ctx, m)
 	}
 }
 
@@ -53,25 +41,25 @@ func testAdjust(t *testing.T, k *kit) {
 		t.Errorf("an adjustment left the versions at %s", after)
 	}
 	for _, again := range []stock.Movement{adjust("up", 5), adjust("down", -7)} {
-		if created, err := k.move(t.Context(), again); created || err != nil {
+		if created, err := k.store.Move(t.Context(), again); created || err != nil {
 			t.Errorf("again: %v, %v", created, err)
 		}
 	}
 	other := adjust("up", 5)
 	other.Reason = "counted anew"
 	for _, reused := range []stock.Movement{adjust("up", -5), other, restock(sku, "up", 5), resegment("up", 2)} {
-		_, err := k.move(t.Context(), reused)
+		_, err := k.store.Move(t.Context(), reused)
 		k.code(err, stock.CodeRefReused)
 	}
-	_, err := k.store.Adjust(t.Context(), adjust("too many", -9))
+	_, err := k.store.Move(t.Context(), adjust("too many", -9))
 	k.short(err, 8)
 	k.moved(adjust("all", -8))
-	_, err = k.store.Adjust(t.Context(), adjust("one more", -1))
+	_, err = k.store.Move(t.Context(), adjust("one more", -1))
 	k.short(err, 0)
 	k.balance(at, 0, 0, 0)
 	unknown := adjust("r", 1)
 	unknown.SKU = "nope"
-	_, err = k.store.Adjust(t.Context(), unknown)
+	_, err = k.store.Move(t.Context(), unknown)
 	k.code(err, stock.CodeUnknownSKU)
 }
 
@@ -92,7 +80,7 @@ func testAdjustTakesBackFirst(t *testing.T, k *kit) {
 	k.create(10, 2)
 	k.merge(nil, reserved("a", 8, time.Minute), reserved("b", 2, time.Hour))
 	down := adjust("down", -6)
-	_, err := k.store.Adjust(t.Context(), down)
+	_, err := k.store.Move(t.Context(), down)
 	k.short(err, 0)
 	down.At = at.Add(time.Minute)
 	k.moved(down)
@@ -140,7 +128,7 @@ func testMovementsBesideWriters(t *testing.T, k *kit) {
 			for n := range each {
 				m := adjust(fmt.Sprintf("%d-%d", writer, n), int64(1-2*(n%2)))
 				m.At = at.Add(time.Duration((n*7+writer*3)%11) * time.Microsecond) // no two clocks agree
-				if _, err := k.move(ctx, m); err != nil {
+				if _, err := k.store.Move(ctx, m); err != nil {
 					return err
 				}
 			}
@@ -199,10 +187,10 @@ func testResegment(t *testing.T, k *kit) {
 			t.Fatalf("status: %+v, %v, want layout %d", status, err, k.layout)
 		}
 	}
-	if created, err := k.store.Resegment(t.Context(), resegment("to 1 at 2", 1)); created || err != nil {
+	if created, err := k.store.Move(t.Context(), resegment("to 1 at 2", 1)); created || err != nil {
 		t.Fatalf("again: %v, %v", created, err)
 	}
-	_, err := k.store.Resegment(t.Context(), resegment("to 1 at 2", 2))
+	_, err := k.store.Move(t.Context(), resegment("to 1 at 2", 2))
 	k.code(err, stock.CodeRefReused)
 	k.segments(3, 2, 2)
 	// Units of a segment that is gone go to another one, on time and by hand.

@@ -71,8 +71,8 @@ func testOrder(t *testing.T, k *kit) {
 	}
 	for i, line := range p.Order.Lines {
 		want := stock.Deduction{
-			SKU: line.SKU, OrderID: "o", BuyerID: "x", Quantity: line.Quantity, Asked: line.Quantity,
-			Status: stock.StatusReserved, ReserveFor: time.Minute, ExpiresAt: at.Add(time.Minute),
+			SKU: line.SKU, Order: stock.Order{OrderID: "o", BuyerID: "x", Quantity: line.Quantity, ReserveFor: time.Minute},
+			Quantity: line.Quantity, Status: stock.StatusReserved, ExpiresAt: at.Add(time.Minute),
 		}
 		k.equal("line", fmt.Sprintf("%+v", lines[i]), fmt.Sprintf("%+v", want))
 		d, err := k.store.Deduction(t.Context(), line.SKU, "o")
@@ -102,7 +102,7 @@ func testOrder(t *testing.T, k *kit) {
 		t.Fatal(err)
 	}
 	same, created, err := k.store.Order(t.Context(), p)
-	if err != nil || created || same[1].Quantity != 4 || same[1].Asked != 7 || same[1].Status != stock.StatusCommitted {
+	if err != nil || created || same[1].Quantity != 4 || same[1].Order.Quantity != 7 || same[1].Status != stock.StatusCommitted {
 		t.Fatalf("after a commit: %+v, %v, %v", same, created, err)
 	}
 	k.left(map[string]int64{"a": 8, "b": 6, "c": 5})

@@ -76,8 +76,8 @@ func testReserve(t *testing.T, k *kit) {
 	result := k.deduct(0, stock.Fence{}, o, order("c", 1))
 	k.outcomes(result.Outcomes, stock.Accepted, stock.Accepted)
 	want := stock.Deduction{
-		SKU: sku, OrderID: "r", BuyerID: "x", Quantity: 3, Asked: 3, Status: stock.StatusReserved,
-		ReserveFor: hold, ExpiresAt: at.Add(hold),
+		SKU: sku, Order: stock.Order{OrderID: "r", BuyerID: "x", Quantity: 3, ReserveFor: hold},
+		Quantity: 3, Status: stock.StatusReserved, ExpiresAt: at.Add(hold),
 	}
 	k.equal("accepted", fmt.Sprintf("%+v", result.Outcomes[0].Deduction), fmt.Sprintf("%+v", want))
 	known := k.deduct(1, stock.Fence{}, o).Outcomes[0]

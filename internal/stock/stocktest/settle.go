@@ -21,7 +21,7 @@ func testCommit(t *testing.T, k *kit) {
 	}
 	k.settled(at, commit("b"), stock.StatusCommitted, 1, 0)
 	d := k.read("a", stock.Part{Quantity: 3})
-	if d.Asked != 3 || d.ReserveFor != time.Minute || !d.ExpiresAt.Equal(at.Add(time.Minute)) {
+	if d.Order.Quantity != 3 || d.ReserveFor != time.Minute || !d.ExpiresAt.Equal(at.Add(time.Minute)) {
 		t.Errorf("after the commit: %+v", d)
 	}
 	k.settled(at.Add(time.Hour), commit("a"), stock.StatusCommitted, 3, 0)
@@ -50,7 +50,7 @@ func testCommitOfAPart(t *testing.T, k *kit) {
 	k.deduct(1, stock.Fence{}, reserved("a", 3, time.Minute))
 	k.merge(nil, reserved("m", 7, time.Minute)) // 4 of 0, 3 of 2
 	k.settled(at, stock.SettleRequest{OrderID: "a", Quantity: 1}, stock.StatusCommitted, 1, 2)
-	if d := k.read("a", stock.Part{Segment: 1, Quantity: 1}); d.Asked != 3 {
+	if d := k.read("a", stock.Part{Segment: 1, Quantity: 1}); d.Order.Quantity != 3 {
 		t.Errorf("asked: %+v", d)
 	}
 	given, err := k.store.Deduction(t.Context(), sku, "m")
@@ -59,7 +59,7 @@ func testCommitOfAPart(t *testing.T, k *kit) {
 	}
 	k.settled(at, stock.SettleRequest{OrderID: "m", Quantity: given.Parts[0].Quantity + 1}, stock.StatusCommitted, given.Parts[0].Quantity+1, 6-given.Parts[0].Quantity)
 	d := k.read("m", given.Parts[0], stock.Part{Segment: given.Parts[1].Segment, Quantity: 1})
-	if d.Asked != 7 || d.Quantity != given.Parts[0].Quantity+1 {
+	if d.Order.Quantity != 7 || d.Quantity != given.Parts[0].Quantity+1 {
 		t.Errorf("merged, in part: %+v", d)
 	}
 	// The very commit again is no error, another one is.
@@ -68,7 +68,7 @@ func testCommitOfAPart(t *testing.T, k *kit) {
 	k.balance(at, 12-1-d.Quantity, 0, 1+d.Quantity)
 	k.segmentsSum(12 - 1 - d.Quantity)
 	// A replay of the order is told by what it asked.
-	k.equal("known as", fmt.Sprint(k.deduct(1, stock.Fence{}, reserved("a", 3, time.Minute)).Outcomes[0].Deduction.Asked), "3")
+	k.equal("known as", fmt.Sprint(k.deduct(1, stock.Fence{}, reserved("a", 3, time.Minute)).Outcomes[0].Deduction.Order.Quantity), "3")
 	// What was kept can be returned.
 	k.settled(at, cancel("m"), stock.StatusCancelled, d.Quantity, d.Quantity)
 	k.settled(at, cancel("a"), stock.StatusCancelled, 1, 1)

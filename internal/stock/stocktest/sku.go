@@ -58,7 +58,7 @@ func testUnknownSKU(t *testing.T, k *kit) {
 	k.code(err, stock.CodeUnknownSKU)
 	_, err = k.store.Deduction(ctx, "nope", "a")
 	k.code(err, stock.CodeUnknownSKU)
-	_, err = k.store.Restock(ctx, restock("nope", "r", 1))
+	_, err = k.store.Move(ctx, restock("nope", "r", 1))
 	k.code(err, stock.CodeUnknownSKU)
 	k.create(1, 1)
 	_, err = k.store.Deduct(ctx, k.batch(5, stock.Fence{}, orders("a", 1)...))
@@ -71,7 +71,7 @@ func testRestock(t *testing.T, k *kit) {
 	k.create(0, 3)
 	delivery := stock.Movement{SKU: sku, Ref: "delivery", Kind: stock.Restocked, Quantity: 8, Reason: "van", At: at}
 	for i, want := range []bool{true, false} {
-		created, err := k.store.Restock(t.Context(), delivery)
+		created, err := k.store.Move(t.Context(), delivery)
 		if err != nil || created != want {
 			t.Fatalf("restock %d: got %v, %v", i, created, err)
 		}
@@ -81,7 +81,7 @@ func testRestock(t *testing.T, k *kit) {
 		{SKU: sku, Ref: "delivery", Kind: stock.Restocked, Quantity: 9, Reason: "van", At: at},
 		{SKU: sku, Ref: "delivery", Kind: stock.Restocked, Quantity: 8, Reason: "lorry", At: at},
 	} {
-		_, err := k.store.Restock(t.Context(), other)
+		_, err := k.store.Move(t.Context(), other)
 		k.code(err, stock.CodeRefReused)
 	}
 	k.segments(3, 3, 2)
@@ -105,7 +105,7 @@ func testRestockRace(t *testing.T, k *kit) {
 		for n := range restocks {
 			// Each one twice, as a caller does who got no answer.
 			for range 2 {
-				if _, err := k.store.Restock(ctx, restock(sku, fmt.Sprint(n), 5)); err != nil {
+				if _, err := k.store.Move(ctx, restock(sku, fmt.Sprint(n), 5)); err != nil {
 					return err
 				}
 			}

@@ -57,7 +57,7 @@ func testVersions(t *testing.T, k *kit) {
 		{"merge from several segments", func() { k.merge(nil, order("f", 14)) }},
 		{"merge of the last units", func() { k.merge(map[int]stock.Fence{0: {Token: 2}}, order("g", 2)) }},
 		{"restock of fewer units than segments", func() {
-			if _, err := k.store.Restock(t.Context(), restock(sku, "r", 1)); err != nil {
+			if _, err := k.store.Move(t.Context(), restock(sku, "r", 1)); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -88,7 +88,7 @@ func testSoldOutIsOneSnapshot(t *testing.T, k *kit) {
 		group.Go(func() error {
 			for n := range units {
 				id := fmt.Sprintf("%d-%d", seller, n)
-				if _, err := k.store.Restock(ctx, restock(sku, id, 1)); err != nil {
+				if _, err := k.store.Move(ctx, restock(sku, id, 1)); err != nil {
 					return err
 				}
 				_, err := k.store.Deduct(ctx, k.batch(0, stock.Fence{}, order(id, 1)))

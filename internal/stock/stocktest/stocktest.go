@@ -106,6 +106,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"audit sees a wrong count", testAuditSeesBuyers},
 		{"audit of one SKU", testAuditOfOne},
 		{"constraints guard the rows", testGuard},
+		{"every field of an order is kept", testFieldsAreKept},
 		{"ids of every kind", testIDs},
 		{"ended context", testEndedContext},
 	} {

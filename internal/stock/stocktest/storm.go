@@ -48,7 +48,7 @@ func testStorm(t *testing.T, k *kit) {
 			for name := range s.limits {
 				m := resegment(fmt.Sprint("resegment ", n), segments)
 				m.SKU = name
-				if _, err := k.store.Resegment(ctx, m); err != nil {
+				if _, err := k.store.Move(ctx, m); err != nil {
 					return err
 				}
 			}
@@ -94,9 +94,9 @@ func (s storm) step(ctx context.Context, r *rand.Rand, id string) error {
 	case 6:
 		_, err = s.store.Expire(ctx, name, when)
 	case 7:
-		_, err = s.store.Restock(ctx, stock.Movement{SKU: name, Ref: id, Kind: stock.Restocked, Quantity: r.Int64N(9) + 1, At: when})
+		_, err = s.store.Move(ctx, stock.Movement{SKU: name, Ref: id, Kind: stock.Restocked, Quantity: r.Int64N(9) + 1, At: when})
 	default:
-		_, err = s.store.Adjust(ctx, stock.Movement{SKU: name, Ref: id, Kind: stock.Adjusted, Quantity: 2*r.Int64N(10) - 15, Reason: "r", At: when})
+		_, err = s.store.Move(ctx, stock.Movement{SKU: name, Ref: id, Kind: stock.Adjusted, Quantity: 2*r.Int64N(10) - 15, Reason: "r", At: when})
 	}
 	return err
 }

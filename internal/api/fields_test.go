@@ -1,0 +1,55 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// TestEveryFieldOfADeductionIsAnswered: what an order says of itself comes back under its name.
+func TestEveryFieldOfADeductionIsAnswered(t *testing.T) {
+	t.Parallel()
+	// ReserveFor is told as ExpiresAt; the others are about who asks.
+	aside := map[string]bool{"ReserveFor": true, "Own": true, "CallerMax": true}
+	d := stock.Deduction{SKU: "a sku", Quantity: 7, Status: stock.StatusReserved, ExpiresAt: time.Unix(1795770000, 0)}
+	order := reflect.ValueOf(&d.Order).Elem()
+	want := map[string]string{"sku": d.SKU, "quantity": "7", "status": "reserved"}
+	for i := range order.NumField() {
+		name := order.Type().Field(i).Name
+		switch field := order.Field(i); {
+		case aside[name] || name == "Quantity":
+		case field.Kind() == reflect.String:
+			field.SetString("a " + name)
+			want[jsonName(name)] = "a " + name
+		default:
+			t.Fatalf("give field %s of an order a value here", name)
+		}
+	}
+	text := appendDeduction(nil, d)
+	var got map[string]any
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range want {
+		if fmt.Sprint(got[name]) != value {
+			t.Errorf("field %s is %v, want %s: %s", name, got[name], value, text)
+		}
+	}
+}
+
+// jsonName is the name that a field has in JSON: order_id for OrderID.
+func jsonName(field string) string {
+	var name strings.Builder
+	for i, r := range field {
+		if i > 0 && r >= 'A' && r <= 'Z' && field[i-1] >= 'a' {
+			name.WriteByte('_')
+		}
+		name.WriteRune(r)
+	}
+	return strings.ToLower(name.String())
+}

@@ -1,0 +1,141 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+var (
+	//go:embed deduct.sql
+	deductFile string
+	//go:embed deduct_limited.sql
+	deductLimitedFile string
+
+	deductSQL        = withInsert(deductFile, 14)
+	deductLimitedSQL = withInsert(deductLimitedFile, 16)
+)
+
+// whole is what the statement of a batch returns.
+type whole struct {
+	before, after *int64 // nil: no such row, unchanged
+	orders        int
+	inserted      []string // nil if all or none were
+	at            *time.Time
+	limited       []string // of a SKU with a buyer limit: certainly new, and over it
+	stale         bool
+}
+
+// deductWhole sends the batch as one statement. It reports false, with nothing written, if the batch does not fit, the
+// fence or the layout does not pass, the SKU is not sold, or the statement met a race that it cannot win.
+func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) (settled bool, err error) {
+	c := arraysOf(batch.Orders, first)
+	w, err := s.sendWhole(ctx, batch, c, batch.ExpectKnown)
+	if batch.Limit > 0 && !batch.ExpectKnown && raced(err) {
+		w, err = s.sendWhole(ctx, batch, c, true)
+	}
+	if raced(err) {
+		return false, nil
+	}
+	if err != nil || w.before == nil || *w.before < c.units {
+		return false, err
+	}
+	result.At = w.at.UTC()
+	if batch.SaleWindow.Refusal(batch.SKU, result.At) != nil {
+		return false, nil
+	}
+	if result.Available = *w.before; w.after != nil {
+		result.Available = *w.after
+	}
+	if w.orders == len(first) {
+		for _, i := range first {
+			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, batch.Orders[i], result.At)
+		}
+		return true, nil
+	}
+	return true, s.tellApart(ctx, batch, first, w, result)
+}
+
+// sendWhole sends the statement. Of a SKU with a buyer limit it looks for order ids that are there already before it counts
+// their buyers, if it is told to: that is a third lookup for each order, and new orders need none.
+func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c arrays, lookUp bool) (w whole, err error) {
+	args := []any{
+		batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
+		c.orderIDs, c.quantities, c.reserves, c.units, instant(batch.At), batch.Layout,
+		s.deadline(batch.Deadline), instant(batch.SaleWindow.StartsAt), instant(batch.SaleWindow.EndsAt),
+	}
+	sql, columns := deductSQL, []any{&w.before, &w.orders, &w.after, &w.inserted, &w.at}
+	if batch.Limit > 0 {
+		sql, args, columns = deductLimitedSQL, append(args, batch.Limit, lookUp), append(columns, &w.limited, &w.stale)
+	}
+	sent := time.Now()
+	err = s.pool.QueryRow(ctx, sql, append(args, c.texts...)...).Scan(columns...)
+	if w.at != nil && batch.At.IsZero() {
+		s.clock.note(sent, *w.at)
+	}
+	if !lookUp {
+		w.limited = nil // some may be known
+	}
+	return w, err
+}
+
+// raced tells whether the statement of a batch was aborted by a race.
+//
+// PostgreSQL checks constraints on the row version of the statement's snapshot, before it notices that the row has a
+// newer one. So a batch that waited for a restock, and was admitted by what the restock brought, trips over the stock of
+// before. The statement itself divides by zero where another batch was faster with an order id, or it is too late, and a
+// buyer who occurs twice cannot be counted twice by it. The transaction that comes instead tells which it was.
+func raced(err error) bool {
+	switch stateOf(err) {
+	case checkViolation, divisionByZero, cardinalityViolation:
+		return true
+	default:
+		return false
+	}
+}
+
+// tellApart sets the outcomes of a batch of which not all orders were inserted. What the statement could not tell is read
+// by one of its own: a row that was committed while the batch waited for it is invisible to the batch's own snapshot.
+func (s *Store) tellApart(ctx context.Context, batch stock.Batch, first []int, w whole, result *stock.BatchResult) error {
+	inserted, limited := setOf(w.inserted), setOf(w.limited)
+	var open []string
+	for _, i := range first {
+		if id := batch.Orders[i].OrderID; !inserted[id] && !limited[id] {
+			open = append(open, id)
+		}
+	}
+	var known map[string]stock.Deduction
+	if len(open) > 0 {
+		var err error
+		if known, err = selectDeductions(ctx, s.pool, batch.SKU, open); err != nil {
+			return err
+		}
+	}
+	for _, i := range first {
+		o := batch.Orders[i]
+		d, there := known[o.OrderID]
+		switch {
+		case inserted[o.OrderID]:
+			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, o, result.At)
+		case there:
+			result.Outcomes[i] = stock.Outcome{Kind: stock.Known, Deduction: d}
+		case batch.Limit > 0: // the buyer bought meanwhile, under another order id
+			result.Outcomes[i] = stock.Outcome{Kind: stock.Limited}
+			result.Stale = w.stale
+		default:
+			return fmt.Errorf("order id %q conflicted with a row that is not there", o.OrderID)
+		}
+	}
+	return nil
+}
+
+func setOf(ids []string) map[string]bool {
+	set := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
+}
