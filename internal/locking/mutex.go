@@ -66,7 +66,10 @@ type mutexKind struct{}
 
 func (mutexKind) name() Kind { return KindMutex }
 
-func (mutexKind) take(acq *acquisition, run []*part) error { return run[0].lock.locks.take(acq, run) }
+func (mutexKind) take(acq *acquisition, run []*part) error {
+	l := run[0].lock.locks
+	return l.takeRun(acq, KindMutex, run, &mutexAsker{locks: l, acq: acq, run: run})
+}
 
 func (mutexKind) renewal(g *grant, lease time.Duration) scripts.Call { return renewing(g, lease) }
 

@@ -12,12 +12,12 @@ import (
 // A lock state is what this process knows of one lock, while anything goes on there.
 type lockState struct {
 	grants      grantSet
-	lease       *lease    // this process holds the lock; it may pass between owners
-	handingOff  bool      // the holder is handing it off by a round trip
-	wakePending bool      // somebody was to look while that went on
-	waiters     []*waiter // first come, first served
-	queued      bool      // the process may be in the server's queue, or may have its reservation
-	visits      []*visit  // that ask just now
+	lease       *lease       // this process holds the lock; it may pass between owners
+	handingOff  bool         // the holder is handing it off by a round trip
+	wakePending bool         // somebody was to look while that went on
+	waiters     []*waiter    // first come, first served
+	queued      bool         // the process may be in the server's queue, or may have its reservation
+	asking      []*fifoAsker // just now
 
 	firstWaiter [1]*waiter // where waiters begins: most lock states are small
 }
@@ -82,7 +82,7 @@ func (l *Locks) stateOfLocked(a *lock) *lockState {
 
 // tidyLocked forgets a lock state with nothing in it.
 func (l *Locks) tidyLocked(a *lock) {
-	if st := l.states[a.stateKey]; st != nil && st.grants.len() == 0 && len(st.waiters) == 0 && len(st.visits) == 0 && st.lease == nil {
+	if st := l.states[a.stateKey]; st != nil && st.grants.len() == 0 && len(st.waiters) == 0 && len(st.asking) == 0 && st.lease == nil {
 		delete(l.states, a.stateKey)
 	}
 }

@@ -2,6 +2,19 @@ package locking
 
 import "time"
 
+const (
+	// grace is what a round trip gets at least, also when the wait runs out before: an acquisition that is cut
+	// off has to be cancelled, which costs more than to hear its answer.
+	grace = 50 * time.Millisecond
+
+	// cancelPatience is how long an uncertain attempt is cancelled again and again, beyond the two leases in
+	// which it can do any harm: a server that stands still may take it up only when it goes on.
+	cancelPatience = time.Minute
+
+	// cleanupBound is how long a caller who gives up waits for its traces to be gone from the server.
+	cleanupBound = 25 * time.Millisecond
+)
+
 // pollInterval is how often the head of a line looks at the server by itself: a wake-up may be lost.
 const pollInterval = time.Second
 
@@ -69,3 +82,13 @@ func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
 
 // subscribeBound is how long a waiter waits for the subscription to stand before it polls without.
 const subscribeBound = 250 * time.Millisecond
+
+// silencePause is how long a waiter rests that got no answer.
+const silencePause = pollInterval / 4
+
+// lookInterval is how often a waiter of a first-come lock looks at the server by itself. The heartbeat looks for it every second.
+const lookInterval = 5 * time.Second
+
+// outage is for how long a waiter keeps asking a server that does not answer, rather than give up its
+// place: long enough for a server that stops for a moment.
+const outage = 10 * time.Second

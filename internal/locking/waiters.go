@@ -40,21 +40,12 @@ func (w *waiter) wakeLocked() {
 	}
 }
 
-// What a caller may do next about a lock.
-type turn int
-
-const (
-	turnToWait turn = iota // it waits in the line
-	turnToAsk              // it is at the head, or its owner holds the lock already
-	turnToHold             // the lock was handed to it
-)
-
 // takeTurn puts the caller into the line of a part where that is needed, and tells what it may do.
 func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.waiter != nil && p.waiter.handoff != nil && l.acceptLocked(acq, p) {
-		return turnToHold
+		return turnAgain
 	} // else it came too late, and the caller waits in line anew
 	if l.reenterLocked(acq, p) {
 		l.leaveLineLocked(p)
