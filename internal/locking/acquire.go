@@ -7,6 +7,8 @@ import (
 
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // An asker knows how one kind of lock is asked for, and how its callers wait in line.
@@ -148,7 +150,7 @@ func (l *Locks) reach(acq *acquisition, a asker) (pause time.Duration, err error
 		if q.attempt.Resent() {
 			a.disclaim(q, 0) // who knows what became of the first copy
 		}
-		return server.MigrationPause, nil
+		return policy.Migration, nil
 	}
 	if err != nil {
 		return a.unanswered(q, err)
@@ -161,7 +163,7 @@ func (l *Locks) put(acq *acquisition, q *question, trusted time.Time) (scripts.A
 	ctx := acq.ctx
 	if !acq.until.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, latest(acq.until, q.start.Add(grace)))
+		ctx, cancel = context.WithDeadline(ctx, latest(acq.until, q.start.Add(policy.Grace)))
 		defer cancel()
 	}
 	for _, to := range q.told {
@@ -171,7 +173,7 @@ func (l *Locks) put(acq *acquisition, q *question, trusted time.Time) (scripts.A
 	if err != nil {
 		return scripts.Acquired{}, err
 	}
-	answer, err := scripts.ReadAcquire(said, len(q.run), pollInterval)
+	answer, err := scripts.ReadAcquire(said, len(q.run), policy.Poll)
 	if err == nil && !time.Now().Before(trusted) {
 		err = ErrNoAnswer // its lease may have run out on the way
 	}
@@ -244,7 +246,7 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	s := &settlement{
 		tombstone:    q.attempt.Number,
 		tombstoneFor: 2 * lease,
-		until:        time.Now().Add(2*lease + cancelPatience),
+		until:        time.Now().Add(2*lease + policy.Cancel),
 	}
 	l.mu.Lock()
 	s.attempt = l.attempt()

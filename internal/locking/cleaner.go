@@ -7,21 +7,12 @@ import (
 
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
+
+	"inventory/internal/locking/internal/policy"
 )
 
-const (
-	// batch is how many scripts go in one pipelined round trip: more would block the server for too long.
-	batch = 250
-
-	// janitorBound and janitorBoundMax are how long one round trip may take: doubled after each failure. A connection
-	// that swallows what it is told costs those who wait for the cleaner little then, and a slow server is heard.
-	cleanerBound    = time.Second
-	cleanerBoundMax = 3 * time.Second
-
-	// janitorPause and janitorPauseMax are how long it waits after a failure: doubled each time.
-	cleanerPause    = 10 * time.Millisecond
-	cleanerPauseMax = time.Second
-)
+// batch is how many scripts go in one pipelined round trip: more would block the server for too long.
+const batch = 250
 
 // The cleaner does what nobody waits for: it cancels attempts whose outcome is uncertain, repeats
 // releases that were not confirmed, leaves queues and gives reservations back. Many at a time in one round trip,
@@ -30,14 +21,14 @@ type cleaner struct {
 	locks *Locks
 	wake  chan struct{}
 
-	bound time.Duration // of the next round trip
+	bound policy.Backoff // of the next round trip
 
 	mu   sync.Mutex
 	work []*settlement
 }
 
 func newCleaner(l *Locks) *cleaner {
-	return &cleaner{locks: l, wake: make(chan struct{}, 1), bound: cleanerBound}
+	return &cleaner{locks: l, wake: make(chan struct{}, 1), bound: policy.CleanerAnswer()}
 }
 
 // add hands over a settlement. The channel is closed when it has been tried.
@@ -57,13 +48,13 @@ func (c *cleaner) add(s *settlement) <-chan struct{} {
 func (c *cleaner) briefly(s *settlement) {
 	select {
 	case <-c.add(s):
-	case <-time.After(cleanupBound):
+	case <-time.After(policy.Cleanup):
 	}
 }
 
 // run works until stop, and then once more.
 func (c *cleaner) run() {
-	pause := cleanerPause
+	pause := policy.Reconnect()
 	var again <-chan time.Time
 	for {
 		stopped := false
@@ -71,7 +62,8 @@ func (c *cleaner) run() {
 		case <-c.wake:
 		case <-again:
 		case <-c.locks.stop:
-			stopped, c.bound = true, cleanerBound
+			stopped = true
+			c.bound.Reset()
 		}
 		left := c.sweep()
 		if stopped {
@@ -79,10 +71,12 @@ func (c *cleaner) run() {
 		}
 		again = nil
 		if left {
-			again = time.After(pause)
-			pause, c.bound = min(2*pause, cleanerPauseMax), min(2*c.bound, cleanerBoundMax)
+			again = time.After(pause.Now())
+			pause.Double()
+			c.bound.Double()
 		} else {
-			pause, c.bound = cleanerPause, cleanerBound
+			pause.Reset()
+			c.bound.Reset()
 		}
 	}
 }
@@ -146,7 +140,7 @@ func (c *cleaner) do(work []*settlement) (failed []*settlement, heard bool) {
 	for i, s := range work {
 		calls[i] = s.locks[0].kind.settling(s)
 	}
-	answers := l.server.RunAll(time.Now().Add(c.bound), calls)
+	answers := l.server.RunAll(time.Now().Add(c.bound.Now()), calls)
 	now := time.Now()
 	for i, s := range work {
 		s.end()

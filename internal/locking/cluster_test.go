@@ -11,6 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/servertest"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // A clustered is a world on a cluster.
@@ -295,7 +297,7 @@ func clusterDeadProcess(w *clustered) {
 	start := time.Now()
 	w.ok(h.Unlock(ctx))
 	w.ok(<-admitted)
-	if took := time.Since(start); took > 2*pollInterval {
+	if took := time.Since(start); took > 2*policy.Poll {
 		w.t.Errorf("admitted after %s", took)
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/scripts"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // A fifo is one side of a first-come lock. Each side has its own address, so that the registry keep them
@@ -110,8 +112,8 @@ func (k fifoKind) settling(s *settlement) scripts.Call {
 	if leaves == scripts.QueueStay {
 		leaves = ""
 	}
-	return k.newCall(scripts.FifoRelease, s.tombstone, 8).With(k.locks.boxed, s.number(), k.side, r.id, r.count,
-		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds())
+	return k.newCall(scripts.FifoRelease, s.tombstone, 9).With(k.locks.boxed, s.number(), k.side, r.id, r.count,
+		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds(), policy.WaiterLifeMS)
 }
 
 func (k fifoKind) take(acq *acquisition, run []*part) error {

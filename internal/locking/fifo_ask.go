@@ -10,6 +10,8 @@ import (
 
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/scripts"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // A fifoAsker asks for one side of a first-come lock. Every caller queues at the server by itself, with a
@@ -136,8 +138,9 @@ func (f *fifoAsker) ask() *question {
 		}
 		q.one[0] = told{id: f.id, fresh: true}
 	}
-	q.call = f.fifo.newMintingCall(scripts.FifoAcquire, q.attempt.Number, 11).With(l.boxed, &q.attempt, f.fifo.side,
-		q.one[0].id, l.milliseconds(f.acq.leaseOr(l.lease)), count, token, number, queue, f.fifo.otherSideLocked(f.acq.owner))
+	q.call = f.fifo.newMintingCall(scripts.FifoAcquire, q.attempt.Number, 12).With(l.boxed, &q.attempt, f.fifo.side,
+		q.one[0].id, l.milliseconds(f.acq.leaseOr(l.lease)), count, token, number, queue, f.fifo.otherSideLocked(f.acq.owner),
+		policy.WaiterLifeMS, policy.PollMS)
 	return q
 }
 
@@ -151,9 +154,9 @@ func (f *fifoAsker) unanswered(q *question, err error) (time.Duration, error) {
 		if f.silent.IsZero() {
 			f.silent = time.Now()
 		}
-		if time.Since(f.silent) < outage {
+		if time.Since(f.silent) < policy.Outage {
 			f.disclaim(q, 0)
-			return silencePause, nil
+			return policy.Silence, nil
 		}
 	}
 	f.setQueued(q.attempt.Sent() || f.queued())
@@ -210,10 +213,7 @@ func (f *fifoAsker) stopped(_ *question, _ int, answer scripts.Acquired) time.Du
 	if answer.Code == scripts.Busy {
 		f.setQueued(true)
 	}
-	if answer.Busy >= pollInterval {
-		return lookInterval // the heartbeat looks before that
-	}
-	return answer.Busy
+	return policy.AfterBusy(answer.Busy, true)
 }
 
 // leave gives up the ticket and the place in the queue, if there is one, and waits a moment for it to be
@@ -231,9 +231,9 @@ func (f *fifoAsker) leave() {
 		return
 	}
 	now := time.Now()
-	s := &settlement{locks: []*lock{f.part.lock}, rows: []row{{queue: t.number}}, until: now.Add(cancelPatience)}
+	s := &settlement{locks: []*lock{f.part.lock}, rows: []row{{queue: t.number}}, until: now.Add(policy.Cancel)}
 	if f.doubtful {
-		s.rows[0].id, s.attempt, s.until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+cancelPatience)
+		s.rows[0].id, s.attempt, s.until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
 	}
 	l.cleaner.briefly(s)
 }

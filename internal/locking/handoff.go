@@ -8,6 +8,8 @@ import (
 
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/scripts"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 const (
@@ -109,8 +111,8 @@ func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handof
 	if !ho.named {
 		spare = scripts.Reserve - 1
 	}
-	call := scripts.Handoff.NewCall(3, 7).With(ho.lock.bucket.Clock(), ho.lock.stateKey, ho.lock.queueKey,
-		l.boxed, ho.attempt, ho.lease.duration.Milliseconds(), ho.lease.id, ho.to, spare, ho.yield)
+	call := scripts.Handoff.NewCall(3, 8).With(ho.lock.bucket.Clock(), ho.lock.stateKey, ho.lock.queueKey,
+		l.boxed, ho.attempt, ho.lease.duration.Milliseconds(), ho.lease.id, ho.to, spare, ho.yield, policy.ReservationMS)
 	call.Patient = true
 	answer, err := l.server.Run(ctx, until, nil, call, ho.attempt)
 	if err == nil {

@@ -15,6 +15,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // inLine returns how many callers of a process wait for a lock.
@@ -95,7 +97,7 @@ func TestReservedTokensAreBooked(t *testing.T) {
 			t.Helper()
 			attempt++
 			text, err := rdb.Eval(w.ctx(), scripts.Handoff.Source.(string), []string{clock, m.stateKey, m.queueKey},
-				"P", attempt+1, 60000, fmt.Sprint("P:", attempt-1), fmt.Sprint("P:", attempt), scripts.Reserve-1, scripts.YieldNever).Text()
+				"P", attempt+1, 60000, fmt.Sprint("P:", attempt-1), fmt.Sprint("P:", attempt), scripts.Reserve-1, scripts.YieldNever, policy.ReservationMS).Text()
 			w.ok(err)
 			token, spare, err = scripts.ReadTokens(text)
 			w.ok(err)
@@ -196,7 +198,7 @@ func TestHandoverYields(t *testing.T) {
 		for range 20 {
 			start := time.Now()
 			w.ok(w.must(lone.Lock(w.ctx())).Unlock(w.ctx()))
-			if took := time.Since(start); took > pollInterval/2 {
+			if took := time.Since(start); took > policy.Poll/2 {
 				t.Errorf("the lone caller waited for %s", took)
 			}
 		}
@@ -217,8 +219,8 @@ func TestHandoverYieldsToTheFirst(t *testing.T) {
 			args   []any
 			queue  string
 		}{
-			{scripts.Handoff, []string{clock, m.stateKey, m.queueKey}, []any{"P", 2, 60000, "P:a", "P:b", 0, scripts.YieldAndQueue}, "[R P]"},
-			{scripts.Force, []string{m.stateKey, m.queueKey}, nil, "[R]"},
+			{scripts.Handoff, []string{clock, m.stateKey, m.queueKey}, []any{"P", 2, 60000, "P:a", "P:b", 0, scripts.YieldAndQueue, policy.ReservationMS}, "[R P]"},
+			{scripts.Force, []string{m.stateKey, m.queueKey}, []any{policy.ReservationMS}, "[R]"},
 		} {
 			first := "Q" + w.name // somebody listens to its channel
 			sub := rdb.Subscribe(ctx, keys.WakeChannel(first))
@@ -633,7 +635,7 @@ func TestYieldBeforeListening(t *testing.T) {
 		for _, heir := range heirs {
 			w.ok(w.must(<-heir.hold, <-heir.err).Unlock(ctx))
 		}
-		if took := time.Since(start); took > pollInterval*3/4 {
+		if took := time.Since(start); took > policy.Poll*3/4 {
 			t.Errorf("the first ones to come back had to poll: %s", took)
 		}
 	})

@@ -9,14 +9,8 @@ import (
 
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
-)
 
-const (
-	// beatLife is after what time without a heartbeat the server drops a waiter; fifo.lua knows it too.
-	waiterLife = 3 * time.Second
-
-	// beatBound is how long an answer to heartbeats may take: if it was lost, there must be time for more.
-	heartbeatBound = waiterLife / 2
+	"inventory/internal/locking/internal/policy"
 )
 
 // The heartbeat shows the server every second which callers of this process wait in the queues of first-come
@@ -41,7 +35,7 @@ func (hb *heartbeat) start() {
 
 // run beats while somebody waits, until stop.
 func (hb *heartbeat) run() {
-	timer := time.NewTimer(pollInterval)
+	timer := time.NewTimer(policy.Poll)
 	defer timer.Stop()
 	for {
 		select {
@@ -57,7 +51,7 @@ func (hb *heartbeat) run() {
 			case <-hb.locks.stop:
 				return
 			}
-			start, next = time.Now(), pollInterval
+			start, next = time.Now(), policy.Poll
 		}
 		timer.Reset(max(next-time.Since(start), time.Millisecond))
 	}
@@ -65,7 +59,7 @@ func (hb *heartbeat) run() {
 
 // beat does it once. It tells whether anybody waits, and when to do it again.
 func (hb *heartbeat) beat() (waiting bool, next time.Duration) {
-	next = pollInterval
+	next = policy.Poll
 	calls := hb.calls()
 	var mu sync.Mutex
 	server.EachNode(hb.locks.server, calls, scripts.Call.Key, func(mine []scripts.Call) {
@@ -95,7 +89,7 @@ func (hb *heartbeat) calls() []scripts.Call {
 		key := t.fifo.wakeKey
 		call, ok := open[key]
 		if !ok {
-			call = t.fifo.newCall(scripts.FifoHeartbeat, 0, batch).With(hb.locks.boxed)
+			call = t.fifo.newCall(scripts.FifoHeartbeat, 0, 3+batch).With(hb.locks.boxed, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS)
 		}
 		call = call.With(t.number)
 		if open[key] = call; len(call.Command) == cap(call.Command) {
@@ -111,23 +105,23 @@ func (hb *heartbeat) calls() []scripts.Call {
 // at all.
 func (hb *heartbeat) beatSome(calls []scripts.Call) (next time.Duration, heard bool) {
 	l := hb.locks
-	next, soon := pollInterval, pollInterval/10
-	answers := l.server.RunAll(time.Now().Add(heartbeatBound), calls)
+	next = policy.Poll
+	answers := l.server.RunAll(time.Now().Add(policy.Heartbeat), calls)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, answer := range answers {
 		look, err := answer.StringSlice()
 		heard = heard || server.IsAnswer(err)
 		if err != nil || len(look) == 0 {
-			next = min(next, soon)
+			next = min(next, policy.Soon)
 			continue
 		}
 		if left, err := strconv.Atoi(look[0]); err == nil {
-			next = min(next, max(time.Duration(left+1)*time.Millisecond, soon/10))
+			next = min(next, max(time.Duration(left+1)*time.Millisecond, policy.Sooner))
 		}
 		for _, number := range look[1:] {
 			l.tickets.wakeLocked(number)
-			next = min(next, soon)
+			next = min(next, policy.Soon)
 		}
 	}
 	return next, heard

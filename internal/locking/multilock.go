@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // MultiLock is several locks as one, all or nothing. It takes them in one order for everybody, so that
@@ -247,7 +249,7 @@ func (acq *acquisition) keepOn() (stop func()) {
 func (acq *acquisition) keep() error {
 	start := time.Now()
 	acq.renewalTried = start
-	bound := min(acq.lease/3, cleanerBound) // of a round trip: who waits may be gone by then
+	bound := min(acq.lease/3, policy.CleanerAnswer().First) // of a round trip: who waits may be gone by then
 	singles := singlesOf(acq.taken)
 	grants := make(map[*Locks][]*grant)
 	for _, h := range singles {

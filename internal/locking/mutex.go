@@ -6,6 +6,8 @@ import (
 
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/scripts"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // A Locker is a lock of any kind, or several as one.
@@ -93,14 +95,14 @@ func (mutexKind) settling(s *settlement) scripts.Call {
 	if s.tombstone != 0 {
 		count++
 	}
-	call := scripts.Release.NewCall(count, 2+4*len(s.locks))
+	call := scripts.Release.NewCall(count, 3+4*len(s.locks))
 	for _, a := range s.locks {
 		call = call.With(a.args[1:]...)
 	}
 	if s.tombstone != 0 {
 		call = call.With(s.locks[0].tombstone(s.tombstone))
 	}
-	call = call.With(s.number())
+	call = call.With(s.number(), policy.ReservationMS)
 	for _, r := range s.rows {
 		if r.id == nil { // nobody's: the queue is what it is about
 			r.id = s.locks[0].locks.process + ":"

@@ -8,6 +8,8 @@ import (
 
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/scripts"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // A mutexAsker asks for mutexes of one slot, which are in order and each named once: one after the other where it must
@@ -149,7 +151,7 @@ func (m *mutexAsker) stopped(q *question, n int, answer scripts.Acquired) time.D
 		}
 		l.leaveLineLocked(p)
 	}
-	return answer.Busy
+	return policy.AfterBusy(answer.Busy, false)
 }
 
 func (m *mutexAsker) unanswered(q *question, err error) (time.Duration, error) {
@@ -167,7 +169,7 @@ func (m *mutexAsker) leave() {
 	if !slices.ContainsFunc(m.run, waits) {
 		return
 	}
-	patience, cancel := context.WithTimeout(context.Background(), cleanupBound)
+	patience, cancel := context.WithTimeout(context.Background(), policy.Cleanup)
 	defer cancel()
 	for _, p := range m.run {
 		if !waits(p) {

@@ -9,6 +9,8 @@ import (
 
 	"inventory/internal/locking/internal/quorum"
 	"inventory/internal/locking/internal/scripts"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // redOwners is what an owner does with RedLocks.
@@ -208,7 +210,7 @@ func (r *redHold) unlock(ctx context.Context) error {
 	}
 	r.whole.cancel(context.Canceled)
 	parts := r.whole.parts
-	replies := release(parts, len(parts)-r.red.spare(), releaseBound)
+	replies := release(parts, len(parts)-r.red.spare(), policy.Release)
 	failed, gone := 0, 0
 	var errs []error
 	for i, reply := range replies {
@@ -246,7 +248,7 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 		return token, nil
 	}
 	parts := r.whole.parts
-	replies := askAll(locksOf(parts), r.red.quorum(), releaseBound, func(i int, _ <-chan struct{}) (int64, error) {
+	replies := askAll(locksOf(parts), r.red.quorum(), policy.Release, func(i int, _ <-chan struct{}) (int64, error) {
 		return parts[i].raise(ctx, func() scripts.Call { return parts[i].lock.kind.raising(parts[i].grant, n) })
 	}, nil)
 	var raised []*Hold
@@ -260,7 +262,7 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	if len(raised) < r.red.quorum() {
 		return 0, refusal(r.red, "raise the token of", replies)
 	}
-	if _, _, err := r.red.level(ctx, releaseBound, raised, token); err != nil {
+	if _, _, err := r.red.level(ctx, policy.Release, raised, token); err != nil {
 		return 0, err
 	}
 	r.owner.all.mu.Lock()

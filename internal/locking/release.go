@@ -8,6 +8,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // A settlement tells the server how often holders have some locks of one place and kind.
@@ -66,7 +68,7 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	for _, h := range holds {
 		h.end(context.Canceled) // work under them must not go on while the release is on its way
 	}
-	ctx, until := context.WithoutCancel(ctx), time.Now().Add(releaseBound)
+	ctx, until := context.WithoutCancel(ctx), time.Now().Add(policy.Release)
 	if len(holds) == 1 {
 		if done, err := l.handOff(ctx, until, holds[0]); done {
 			return err
@@ -88,10 +90,6 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	}
 	return nil
 }
-
-// releaseBound is how long a release may keep its caller. What has not been confirmed by then is
-// repeated in the background.
-const releaseBound = 3 * time.Second
 
 // fewReleases is up to how many releases have a round trip each. Of more, the cleaner brings many in one: thousands would
 // wait for a connection for longer than a release may take.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/scripts"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 func TestRWReadersShareAndWritersDoNot(t *testing.T) {
@@ -321,7 +323,7 @@ func TestRWLapsedWriterAdmitsAllReaders(t *testing.T) {
 		w.ok(rdb.PExpire(ctx, m.writer.stateKey, lease).Err()) // all queue; now its lease may run out
 		start := time.Now()
 		wait()
-		if took := time.Since(start); took < lease-50*time.Millisecond || took > lease+3*pollInterval {
+		if took := time.Since(start); took < lease-50*time.Millisecond || took > lease+3*policy.Poll {
 			t.Errorf("admitted after %s", took)
 		}
 	})
@@ -479,7 +481,7 @@ func TestRWTenThousandReaders(t *testing.T) {
 		for i := range n {
 			d.attempts++
 			who := fmt.Sprint("P:", i)
-			pipe.EvalSha(ctx, scripts.FifoAcquire.Hash.(string), d.list(), "P", d.attempts, "read", who, 60000, 1, "", "", "n")
+			pipe.EvalSha(ctx, scripts.FifoAcquire.Hash.(string), d.list(), "P", d.attempts, "read", who, 60000, 1, "", "", "n", "", policy.WaiterLifeMS, policy.PollMS)
 		}
 		_, err := pipe.Exec(ctx)
 		w.ok(err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/scripts"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // maxToken bounds tokens: scripts count in doubles, which are exact up to here.
@@ -51,7 +53,7 @@ func (h *Hold) raise(ctx context.Context, prepare func() scripts.Call) (int64, e
 	}
 	call := prepare()
 	l.mu.Unlock()
-	answer, err := l.server.Run(ctx, time.Now().Add(releaseBound), l.closing, call, &scripts.Attempt{})
+	answer, err := l.server.Run(ctx, time.Now().Add(policy.Release), l.closing, call, &scripts.Attempt{})
 	tokens, err := raisedTokens(answer, err)
 	l.mu.Lock()
 	for i, g := range raised {

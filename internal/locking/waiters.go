@@ -7,6 +7,8 @@ import (
 
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/scripts"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // Callers of this process wait for a lock in a line, first come first served. Only its head talks to the
@@ -61,7 +63,7 @@ func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
 	if st.lease != nil && !acq.try && now.Before(p.nextAsk) {
 		return turnToWait
 	}
-	p.nextAsk = now.Add(pollInterval)
+	p.nextAsk = now.Add(policy.Poll)
 	p.waiter.asking = true
 	return turnToAsk
 }
@@ -74,7 +76,7 @@ func (l *Locks) joinLocked(acq *acquisition, p *part, st *lockState) {
 	p.waiter = &p.firstWaiter
 	*p.waiter = waiter{part: p, owner: acq.owner, lease: acq.leaseOr(l.lease)}
 	if st.lease != nil {
-		p.nextAsk = time.Now().Add(pollInterval) // the holder hands it off; to poll is for when it cannot
+		p.nextAsk = time.Now().Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
 	}
 	st.waiters = append(st.waiters, p.waiter)
 }

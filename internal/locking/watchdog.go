@@ -7,13 +7,15 @@ import (
 
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // watch renews what this process holds, every third of the lease, until stop. After a failure it tries
 // again much sooner, so that a short trouble costs no lock; each hold ends itself when its own deadline
 // comes.
 func (l *Locks) watch() {
-	period := l.lease / 3
+	period := policy.AfterRenewal(l.lease, true)
 	timer := time.NewTimer(period)
 	defer timer.Stop()
 	for {
@@ -23,10 +25,7 @@ func (l *Locks) watch() {
 			return
 		}
 		start := time.Now()
-		next := period
-		if !l.renew(l.due(), period) {
-			next = min(period/10, time.Second)
-		}
+		next := policy.AfterRenewal(l.lease, l.renew(l.due(), period))
 		timer.Reset(max(next-time.Since(start), time.Millisecond))
 	}
 }
