@@ -16,7 +16,7 @@ const batch = 250
 
 // The cleaner does what nobody waits for: it cancels attempts whose outcome is uncertain, repeats
 // releases that were not confirmed, leaves queues and gives reservations back. Many at a time in one round trip,
-// so that a server that comes back is not met by a crowd.
+// so that a server that comes back is not met by many at once.
 type cleaner struct {
 	locks *Locks
 	wake  chan struct{}
@@ -104,9 +104,9 @@ func (c *cleaner) sweep() (left bool) {
 // doAll does the work for one node, and returns what must be repeated. Where the node does not answer, what is left
 // does not spend a time-out each.
 func (c *cleaner) doAll(work []*settlement) (failed []*settlement) {
-	heard := true
+	answered := true
 	for chunk := range slices.Chunk(work, batch) {
-		if !heard {
+		if !answered {
 			for _, s := range chunk {
 				s.end()
 			}
@@ -114,7 +114,7 @@ func (c *cleaner) doAll(work []*settlement) (failed []*settlement) {
 			continue
 		}
 		var left []*settlement
-		left, heard = c.do(chunk)
+		left, answered = c.do(chunk)
 		failed = append(failed, left...)
 	}
 	return failed
@@ -134,7 +134,7 @@ func (s *settlement) end() {
 }
 
 // do does a batch in one round trip. It returns what must be repeated, and whether the server has answered.
-func (c *cleaner) do(work []*settlement) (failed []*settlement, heard bool) {
+func (c *cleaner) do(work []*settlement) (failed []*settlement, answered bool) {
 	l := c.locks
 	calls := make([]scripts.Call, len(work))
 	for i, s := range work {
@@ -145,7 +145,7 @@ func (c *cleaner) do(work []*settlement) (failed []*settlement, heard bool) {
 	for i, s := range work {
 		s.end()
 		err := answers[i].Err()
-		heard = heard || server.IsAnswer(err)
+		answered = answered || server.IsAnswer(err)
 		if s.answer != nil && server.IsAnswer(err) && !server.IsMoving(err) {
 			s.answer <- answers[i]
 			s.answer = nil
@@ -154,5 +154,5 @@ func (c *cleaner) do(work []*settlement) (failed []*settlement, heard bool) {
 			failed = append(failed, s)
 		}
 	}
-	return failed, heard
+	return failed, answered
 }

@@ -23,7 +23,7 @@ const (
 	turnFor     = 2 * time.Millisecond
 )
 
-// A handoff is an unlock that gives the lock to the next in line of this process.
+// A handoffCall is an unlock that gives the lock to the next waiter of this process by a script.
 type handoffCall struct {
 	lock    *lock
 	lease   *lease
@@ -131,7 +131,7 @@ func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handof
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.disownLocked(ho.lock, ho.lease, ho.lease.id, ho.to)
-	return failed("hand over", ho.lock.name, err)
+	return failed("hand off", ho.lock.name, err)
 }
 
 // handedOff gives the lock, which the server knows as the next holder's, to the first in line.
@@ -171,7 +171,7 @@ func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	if code == scripts.HandoffYielded && ho.yield == scripts.YieldAndQueue {
 		st := l.states[ho.lock.stateKey]
 		st.lease, st.handingOff = nil, false // nobody need look: we are in the queue
-		if st.wakePending {                  // or were, and have been reserved the lock before we heard of the queue
+		if st.wakePending {                  // or were, and it was reserved for us before the answer came
 			st.wakeHeadLocked()
 		}
 		l.tidyLocked(ho.lock)
@@ -185,7 +185,7 @@ func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	case resent && trusted:
 		return nil // the first copy has done it, and the lock has gone on since
 	case code == scripts.HandoffOutdated:
-		return fmt.Errorf("locking: hand over %q: outdated", ho.lock.name)
+		return fmt.Errorf("locking: hand off %q: outdated", ho.lock.name)
 	default:
 		return ErrLost
 	}

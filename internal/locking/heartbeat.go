@@ -64,11 +64,11 @@ func (hb *heartbeat) beat() (waiting bool, next time.Duration) {
 	var mu sync.Mutex
 	server.EachNode(hb.locks.server, calls, scripts.Call.Key, func(mine []scripts.Call) {
 		for some := range slices.Chunk(mine, batch) {
-			again, heard := hb.beatSome(some)
+			again, answered := hb.beatSome(some)
 			mu.Lock()
 			next = min(next, again)
 			mu.Unlock()
-			if !heard {
+			if !answered {
 				return // to wait for each batch of a node that stands still would let those at the others die
 			}
 		}
@@ -103,7 +103,7 @@ func (hb *heartbeat) calls() []scripts.Call {
 // beatSome brings heartbeats to the server, and lets those look again for whom it makes sense. It returns when
 // to beat again at the latest: soon, when the server did not answer or somebody has been woken; and whether it answered
 // at all.
-func (hb *heartbeat) beatSome(calls []scripts.Call) (next time.Duration, heard bool) {
+func (hb *heartbeat) beatSome(calls []scripts.Call) (next time.Duration, answered bool) {
 	l := hb.locks
 	next = policy.Poll
 	answers := l.server.RunAll(time.Now().Add(policy.Heartbeat), calls)
@@ -111,7 +111,7 @@ func (hb *heartbeat) beatSome(calls []scripts.Call) (next time.Duration, heard b
 	defer l.mu.Unlock()
 	for _, answer := range answers {
 		look, err := answer.StringSlice()
-		heard = heard || server.IsAnswer(err)
+		answered = answered || server.IsAnswer(err)
 		if err != nil || len(look) == 0 {
 			next = min(next, policy.Soon)
 			continue
@@ -124,5 +124,5 @@ func (hb *heartbeat) beatSome(calls []scripts.Call) (next time.Duration, heard b
 			next = min(next, policy.Soon)
 		}
 	}
-	return next, heard
+	return next, answered
 }

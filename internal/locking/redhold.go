@@ -106,7 +106,7 @@ func (o *redOwner) token() (token int64, held bool) {
 }
 
 // fresh returns the token of a new grant, which is above that of any earlier one. A node that the owner has held
-// before, or still holds by what it has heard, repeats the token of then.
+// before, or still holds by what it was told, repeats the token of then.
 func (o *redOwner) fresh(parts []*Hold) int64 {
 	o.all.mu.Lock()
 	again := o.all.again

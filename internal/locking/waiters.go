@@ -12,7 +12,7 @@ import (
 )
 
 // Callers of this process wait for a lock in a line, first come first served. Only its head talks to the
-// server, so the process stands in the server's queue once however many wait here. The place there belongs
+// server, so the process is in the server's queue once however many wait here. The position there belongs
 // to the line: who comes to the head inherits it, and a reservation made to it. While the process holds the
 // lock itself nobody needs to ask: the holder hands it off.
 
@@ -68,7 +68,7 @@ func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
 	return turnToAsk
 }
 
-// joinLocked puts the caller at the end of the line if it does not stand there.
+// joinLocked puts the caller at the end of the line if it is not in it.
 func (l *Locks) joinLocked(acq *acquisition, p *part, st *lockState) {
 	if p.waiter != nil {
 		return

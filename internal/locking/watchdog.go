@@ -56,11 +56,11 @@ func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 	var failed atomic.Bool
 	server.EachNode(l.server, due, func(g *grant) string { return g.lock.stateKey }, func(due []*grant) {
 		for chunk := range slices.Chunk(due, batch) {
-			heard, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewalLocked)
+			answered, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewalLocked)
 			if !whole {
 				failed.Store(true)
 			}
-			if !heard {
+			if !answered {
 				return // the server is in trouble: do not spend a time-out on each chunk
 			}
 		}
@@ -70,14 +70,14 @@ func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 
 // renewSome renews grants in one round trip, for the holds that want it. It tells whether the server answered at all, and
 // whether it did for all of them.
-func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) (heard, whole bool) {
+func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) (answered, whole bool) {
 	start := time.Now()
 	calls, tokens := l.renewals(grants, lease)
 	answers := l.server.RunAll(start.Add(bound), calls)
 	whole = true
 	for i, answer := range answers {
 		said, err := answer.Int64()
-		heard = heard || server.IsAnswer(err)
+		answered = answered || server.IsAnswer(err)
 		switch {
 		case err != nil || said == scripts.RenewalOutdated: // a later word about the grant came first
 			whole = false
@@ -88,7 +88,7 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 		}
 	}
 	l.observer.Renewed(len(grants), time.Since(start), whole)
-	return heard, whole
+	return answered, whole
 }
 
 // renewals returns what the server is asked, and by which tokens. Of a grant that has ended meanwhile it is asked too: that changes nothing,

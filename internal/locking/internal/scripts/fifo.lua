@@ -50,8 +50,8 @@ end
 -- more; the living get time to tell. The time of the talk is the one that its script has read: the server
 -- may have stood still in the middle of it. A deadline too far away was set before the clock stepped back.
 local function drop_dead()
-  local respite = waiter_life      -- in which all can be heard again after ...
-  local quiet = waiter_life * 2 / 3 -- ... nobody was for so long: it was the server that slept
+  local respite = waiter_life      -- in which all can show again that they live after ...
+  local quiet = waiter_life * 2 / 3 -- ... nobody was for so long: then it was the server that stood still
   local talk, from = string.match(call('GET', pulse) or '', '^(%d+) (%d+)$')
   if not talk or now - talk > quiet or tonumber(from) > now + respite then from = now + respite end
   from = tonumber(from)
@@ -69,7 +69,7 @@ end
 -- parts returns the process and the ticket of a waiter.
 local function parts(waiter) return string.match(waiter, '^(.*):(.*)$') end
 
--- tell wakes a waiter: its process listens, and knows its ticket. Who does not hear it polls.
+-- tell wakes a waiter: its process listens, and knows its ticket. Who misses it polls.
 local function tell(waiter)
   local process, ticket = parts(waiter)
   redis.pcall('PUBLISH', 'lk:wake:' .. process, ticket .. ' ' .. state)

@@ -4,7 +4,7 @@
 -- ARGV  1 process, 2 life of a waiter without a heartbeat, in ms, 3 how often heartbeats are sent, in ms, 4 when to
 --       send them again where somebody is about to enter, in ms, then the tickets of its waiters
 -- Returns when to beat again at the latest, in ms: when the lock expires, or soon where somebody is about
--- to enter. Then the tickets of those that may enter, and of those that do not stand in the queue any more.
+-- to enter. Then the tickets of those that may enter, and of those that are not in the queue any more.
 
 local waiter_life = tonumber(ARGV[2])
 
