@@ -357,7 +357,11 @@ func (f *fuzzer) headers(caller string) http.Header {
 			strings.Repeat("x", 5000)))
 	}
 	if f.chance(1) {
-		header.Add("Authorization", oneOf(f, "", "Basic eDp5", "Bearer", "Bearer inv_", "Bearer a.b.c", "bearer "+f.credentials[operator]))
+		odd := []string{"", "Basic eDp5", "Bearer", "Bearer inv_", "Bearer a.b.c"}
+		if header.Get("Authorization") != "" { // by itself it would let the caller in
+			odd = append(odd, "bearer "+f.credentials[operator])
+		}
+		header.Add("Authorization", oneOf(f, odd...))
 	}
 	return header
 }

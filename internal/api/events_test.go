@@ -25,6 +25,7 @@ import (
 	"inventory/internal/api/client"
 	"inventory/internal/events"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
 )
@@ -47,7 +48,7 @@ func openStand(t *testing.T, streams api.Streams, listeners int) *stand {
 		t.Fatal(err)
 	}
 	s := &stand{T: t, hub: events.NewHub(events.Config{Listeners: listeners}), client: &http.Client{Transport: &http.Transport{}}}
-	service := stock.NewService(stock.Config{Store: store})
+	service := selling.NewService(selling.Config{Store: store})
 	s.server = httptest.NewUnstartedServer(api.New(api.Config{
 		Service: service, Events: s.hub, Streams: streams,
 		Metrics: api.NewMetrics(prometheus.NewRegistry()), Logger: slog.New(slog.DiscardHandler),

@@ -15,6 +15,7 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 // silentStore answers nothing until the one who asks has had enough.
@@ -138,7 +139,7 @@ func (f readerFunc) Read(to []byte) (int, error) { return f(to) }
 // watched is a handler of a store, with what it counts and logs.
 func watched(t *testing.T, store stock.Store) (http.Handler, *prometheus.Registry, *strings.Builder) {
 	t.Helper()
-	service := stock.NewService(stock.Config{Store: store})
+	service := selling.NewService(selling.Config{Store: store})
 	t.Cleanup(func() {
 		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

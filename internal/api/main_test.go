@@ -23,7 +23,7 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/app"
-	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
 )
@@ -90,7 +90,7 @@ func newHandler(t testing.TB, clock func() time.Time) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := stock.NewService(stock.Config{Store: store, Lanes: 1, Clock: clock})
+	service := selling.NewService(selling.Config{Store: store, Workers: 1, Clock: clock})
 	t.Cleanup(func() {
 		if err := errors.Join(service.Close(context.WithoutCancel(t.Context())), store.Close()); err != nil {
 			t.Error(err)

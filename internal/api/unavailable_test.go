@@ -18,6 +18,7 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 // canary stands for what an internal error may hold.
@@ -82,7 +83,7 @@ func TestUnavailable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			service := stock.NewService(stock.Config{Store: brokenStore{err: c.err}})
+			service := selling.NewService(selling.Config{Store: brokenStore{err: c.err}})
 			t.Cleanup(func() {
 				if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 					t.Error(err)
@@ -124,7 +125,7 @@ func TestUnavailable(t *testing.T) {
 // TestUnavailableWhileItStops: what comes after the end has begun is told to come again, to another process.
 func TestUnavailableWhileItStops(t *testing.T) {
 	t.Parallel()
-	service := stock.NewService(stock.Config{Store: brokenStore{err: errors.New(canary)}})
+	service := selling.NewService(selling.Config{Store: brokenStore{err: errors.New(canary)}})
 	if err := service.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestUnavailableWhileItStops(t *testing.T) {
 // TestRetryAfterIsJittered: who was refused together must not come back together.
 func TestRetryAfterIsJittered(t *testing.T) {
 	t.Parallel()
-	service := stock.NewService(stock.Config{Store: brokenStore{err: &stock.Error{Code: stock.CodeOverloaded}}})
+	service := selling.NewService(selling.Config{Store: brokenStore{err: &stock.Error{Code: stock.CodeOverloaded}}})
 	t.Cleanup(func() {
 		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

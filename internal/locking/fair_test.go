@@ -705,7 +705,7 @@ func TestFifoCommands(t *testing.T) {
 
 // A process waits for many locks of a server that stands still. Its heart spends one time-out on that and not one for
 // each batch: waiters at other nodes would be taken for dead meanwhile.
-func TestHeartBesideASilentServer(t *testing.T) {
+func TestHeartbeatBesideASilentServer(t *testing.T) {
 	t.Parallel()
 	w, server := private(t)
 	l := w.locks()

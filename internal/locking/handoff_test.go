@@ -54,7 +54,7 @@ func (w *world) lineUp(m *Mutex, n int, opts ...LockOption) []heir {
 }
 
 // Inside a process the lock passes in the order of the line, under growing tokens, with few commands.
-func TestHandover(t *testing.T) {
+func TestHandoff(t *testing.T) {
 	each(t, func(w *world) {
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
@@ -179,7 +179,7 @@ func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
 func keysOf(fields map[string]string) []string { return slices.Sorted(maps.Keys(fields)) }
 
 // A process that never stops wanting the lock lets others have it.
-func TestHandoverYields(t *testing.T) {
+func TestHandoffYields(t *testing.T) {
 	each(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.ctx())
 		busy, lone := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
@@ -208,7 +208,7 @@ func TestHandoverYields(t *testing.T) {
 }
 
 // A handoff that yields, and a forced unlock, reservation the lock to the process that queues first, and tell it.
-func TestHandoverYieldsToTheFirst(t *testing.T) {
+func TestHandoffYieldsToTheFirst(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -249,7 +249,7 @@ func TestHandoverYieldsToTheFirst(t *testing.T) {
 }
 
 // A waiter with a lease of its own gets that lease, and not what is left of somebody else's.
-func TestHandoverKeepsLeases(t *testing.T) {
+func TestHandoffKeepsLeases(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -271,7 +271,7 @@ func TestHandoverKeepsLeases(t *testing.T) {
 }
 
 // Reserved tokens are for a moment: a waiter that comes after a long hold gets a lease of its own.
-func TestHandoverAfterALongHold(t *testing.T) {
+func TestHandoffAfterALongHold(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
 		l, tap := w.tapped()
@@ -293,7 +293,7 @@ func TestHandoverAfterALongHold(t *testing.T) {
 }
 
 // A hold whose time is over hands nothing on, also where nobody has noticed yet; nor does one that was lost.
-func TestNoHeirOfALostHold(t *testing.T) {
+func TestNoSuccessorOfALostHold(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -330,7 +330,7 @@ func TestNoHeirOfALostHold(t *testing.T) {
 }
 
 // Who asks the server just now may get the lock there, and is not handed it; nor is who wants it twice.
-func TestNoHeirOnATrip(t *testing.T) {
+func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	m := w.locks().Mutex(w.name)
@@ -355,7 +355,7 @@ func TestNoHeirOnATrip(t *testing.T) {
 }
 
 // A caller that wants the lock twice has it twice at the server too.
-func TestHandoverCounts(t *testing.T) {
+func TestHandoffCounts(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -373,7 +373,7 @@ func TestHandoverCounts(t *testing.T) {
 }
 
 // A handoff by a script begins a lease.
-func TestHandoverBeginsALease(t *testing.T) {
+func TestHandoffBeginsALease(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -391,7 +391,7 @@ func TestHandoverBeginsALease(t *testing.T) {
 }
 
 // A lock that is lost on its way to the next owner does not arrive.
-func TestGiftThatIsLost(t *testing.T) {
+func TestHandoffThatIsLost(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	m := w.locks().Mutex(w.name)
@@ -407,7 +407,7 @@ func TestGiftThatIsLost(t *testing.T) {
 }
 
 // A lock that was handed off when its lease could still be relied on, and is taken up when it cannot, is given back.
-func TestGiftThatComesTooLate(t *testing.T) {
+func TestHandoffThatComesTooLate(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -427,7 +427,7 @@ func TestGiftThatComesTooLate(t *testing.T) {
 
 // The answer to a handoff is lost, and the server has done it or not: the next one gets the lock soon, and a
 // late copy changes nothing.
-func TestHandoverWithoutAnAnswer(t *testing.T) {
+func TestHandoffWithoutAnAnswer(t *testing.T) {
 	each(t, func(w *world) {
 		for _, waiting := range []int{1, 3} {
 			for _, arrives := range []bool{true, false} {
@@ -485,7 +485,7 @@ func TestHandoverWithoutAnAnswer(t *testing.T) {
 }
 
 // The client sends a handoff twice: the next holder has the token that the server knows.
-func TestHandoverTwice(t *testing.T) {
+func TestHandoffTwice(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -545,7 +545,7 @@ func TestHeirLeavesMeanwhile(t *testing.T) {
 
 // The next in line after whom a lock was meant for by name gets it under its own name: the server would take the other
 // one for the holder who comes back.
-func TestHeirIsNotTakenForAnother(t *testing.T) {
+func TestSuccessorIsNotTakenForAnother(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -578,7 +578,7 @@ func TestHeirIsNotTakenForAnother(t *testing.T) {
 }
 
 // A holder whose lock the server has forgotten hears it at the handoff, and the next one gets the lock.
-func TestHandoverOfALostLock(t *testing.T) {
+func TestHandoffOfALostLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)

@@ -27,6 +27,17 @@ type Wish struct {
 	KeepCommitted bool
 }
 
+// Check holds a wish to what is allowed.
+func (w Wish) Check() error {
+	if err := checkKnownText("order_id", w.OrderID, maxIDBytes); err != nil {
+		return err
+	}
+	if w.Quantity == 0 {
+		return nil
+	}
+	return checkQuantity(w.Quantity)
+}
+
 // Settled is what became of a wish: the deduction as it is now, or a *[Error].
 type Settled struct {
 	Deduction Deduction
@@ -89,7 +100,7 @@ func PlanSettlement(s Settlement, there map[string]Deduction, at time.Time, segm
 		}
 		after, back := before, []Part(nil)
 		var err error
-		if before.due(at) {
+		if before.Due(at) {
 			after.Status, back = StatusExpired, before.Parts
 			_, _, err = wish.on(after)
 		} else {
@@ -135,7 +146,7 @@ func (w Wish) on(d Deduction) (after Deduction, back []Part, err error) {
 	case d.Status != StatusReserved:
 		return d, nil, &Error{Code: CodeNotReserved, Message: "the deduction is " + string(d.Status) + ": there is nothing to commit"}
 	case w.Quantity > d.Quantity:
-		return d, nil, invalid("quantity", "must be 1 to %d, which is what is reserved", d.Quantity)
+		return d, nil, Invalid("quantity", "must be 1 to %d, which is what is reserved", d.Quantity)
 	}
 	d.Status = StatusCommitted
 	if w.Quantity != 0 {
