@@ -516,7 +516,7 @@ func TestHandoffTwice(t *testing.T) {
 }
 
 // Whom the lock is meant for leaves while it is handed off: the lock is free, and nobody has it.
-func TestHeirLeavesMeanwhile(t *testing.T) {
+func TestSuccessorLeavesMeanwhile(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
