@@ -5,10 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
-
-	"inventory/internal/locking/internal/policy"
 )
 
 // An asker knows how one kind of lock is asked for, and how its callers wait in line.

@@ -5,10 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
-
-	"inventory/internal/locking/internal/policy"
 )
 
 // batch is how many scripts go in one pipelined round trip: more would block the server for too long.

@@ -10,9 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"inventory/internal/servertest"
-
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/servertest"
 )
 
 // A clustered is a world on a cluster.

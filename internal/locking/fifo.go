@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
-	"inventory/internal/locking/internal/scripts"
-
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A fifo is one side of a first-come lock. Each side has its own address, so that the registry keep them

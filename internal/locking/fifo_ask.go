@@ -9,9 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/locking/internal/keys"
-	"inventory/internal/locking/internal/scripts"
-
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A fifoAsker asks for one side of a first-come lock. Every caller queues at the server by itself, with a

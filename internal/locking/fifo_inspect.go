@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
-	"inventory/internal/locking/internal/scripts"
-
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // Inspect asks the server who holds the lock and how many wait: of both sides, where it has two.

@@ -7,10 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
-
-	"inventory/internal/locking/internal/policy"
 )
 
 // The heartbeat shows the server every second which callers of this process wait in the queues of first-come

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
-	"inventory/internal/locking/internal/scripts"
-
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A State is what the server says of a lock at one instant. It is for people and tests: when it is read, it

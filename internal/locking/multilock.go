@@ -19,7 +19,8 @@ import (
 // and a part may be a MultiLock itself, or any Locker, which is then taken as a unit.
 //
 // Wait bounds the whole, Lease is that of every part, and counts from when the last one was taken: where the parts
-// are not taken in one round trip, another one begins it for all. The hold's Token is 0: each part has its own. When one part is lost, the whole is lost.
+// are not taken in one round trip, another one begins it for all. The hold's Token is 0: each part has its own. When
+// one part is lost, the whole is lost.
 func MultiLock(parts ...Locker) *Multi { return &Multi{parts: slices.Clone(parts)} }
 
 // A Multi is several locks as one. MultiLock makes it.

@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
-	"inventory/internal/locking/internal/scripts"
-
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A Locker is a lock of any kind, or several as one.

@@ -7,10 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/quorum"
 	"inventory/internal/locking/internal/scripts"
-
-	"inventory/internal/locking/internal/policy"
 )
 
 // redOwners is what an owner does with RedLocks.

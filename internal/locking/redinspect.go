@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"inventory/internal/locking/internal/quorum"
-
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/quorum"
 )
 
 // Inspect asks all nodes, and tells what a quorum of them agrees on. A grant is known by its token, which it has

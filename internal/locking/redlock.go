@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"inventory/internal/locking/internal/quorum"
-
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/quorum"
 )
 
 // silences is how many attempts in a row may find less than a quorum that answers: a moment in which the

@@ -12,10 +12,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/servertest"
-
-	"inventory/internal/locking/internal/policy"
 )
 
 // A fleet is several servers and a name of a test's own.

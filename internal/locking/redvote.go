@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/quorum"
 	"inventory/internal/locking/internal/scripts"
-
-	"inventory/internal/locking/internal/policy"
 )
 
 // askAll asks the owners all at once. Close of each waits for it. What is granted too late goes to late, if that is not

@@ -125,8 +125,8 @@ func (g *grant) rowLocked() row {
 	return r
 }
 
-// reenterLocked lets a call take part in what its owner holds of the lock already, if it does: a grant that only re-entries keep may
-// come to nothing.
+// reenterLocked lets a call take part in what its owner holds of the lock already, if it does: a grant that only
+// re-entries keep may come to nothing.
 func (l *Locks) reenterLocked(acq *acquisition, p *part) bool {
 	g := l.grantOfLocked(p.lock.stateKey, acq.owner)
 	if g == nil || len(g.holds) == 0 {
@@ -182,8 +182,8 @@ func (l *Locks) forgetLocked(g *grant) bool {
 	return true
 }
 
-// admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. A grant that its owner
-// had until now cannot be there any more. It returns what the caller must lose when it has given l.mu back.
+// admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. A grant that
+// its owner had until now cannot be there any more. It returns what the caller must lose when it has given l.mu back.
 func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*Hold) {
 	st := l.stateOfLocked(p.lock)
 	g := p.endReentryLocked()

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"inventory/internal/locking/internal/scripts"
-
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 func TestRWReadersShareAndWritersDoNot(t *testing.T) {
@@ -540,7 +539,8 @@ func TestRWRandomReaders(t *testing.T) {
 	})
 }
 
-// Thousands of readers unlock at once: it takes few round trips, for a round trip each would wait for a connection too long.
+// Thousands of readers unlock at once: it takes few round trips, for a round trip each would wait for a connection
+// too long.
 func TestRWThousandsUnlockAtOnce(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}

@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
-	"inventory/internal/locking/internal/scripts"
-
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // Callers of this process wait for a lock in a line, first come first served. Only its head talks to the
@@ -55,7 +54,7 @@ func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
 	}
 	st := l.stateOfLocked(p.lock)
 	l.joinLocked(acq, p, st)
-	p.waiter.woken = false // it looks now; what comes from now on is news
+	p.waiter.woken = false // it looks now; what comes from now on is new
 	if st.waiters[0] != p.waiter || st.handingOff {
 		return turnToWait
 	}

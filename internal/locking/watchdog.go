@@ -5,10 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
-
-	"inventory/internal/locking/internal/policy"
 )
 
 // watch renews what this process holds, every third of the lease, until stop. After a failure it tries
@@ -91,8 +90,8 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 	return answered, whole
 }
 
-// renewals returns what the server is asked, and by which tokens. Of a grant that has ended meanwhile it is asked too: that changes nothing,
-// for no other has had its name.
+// renewals returns what the server is asked, and by which tokens. Of a grant that has ended meanwhile it is asked
+// too: that changes nothing, for no other has had its name.
 func (l *Locks) renewals(grants []*grant, lease time.Duration) (calls []scripts.Call, tokens []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

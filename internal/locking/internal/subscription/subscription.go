@@ -11,9 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"inventory/internal/locking/internal/server"
-
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/server"
 )
 
 // silence is how long a subscription receives nothing before it asks whether anybody is there, and then how long
