@@ -39,7 +39,7 @@ type asker interface {
 	leave()
 }
 
-// What a caller may do next about a lock.
+// A turn is what a caller may do next about a lock.
 type turn int
 
 const (

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A call is one Lock or TryLock: of a Mutex, or of a MultiLock with all its parts. It is used by one goroutine.
+// An acquisition is one Lock or TryLock: of a Mutex, or of a MultiLock with all its parts. It is used by one goroutine.
 type acquisition struct {
 	ctx   context.Context // carries who
 	owner *owner

@@ -61,7 +61,7 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done boo
 	return true, l.handOffByScript(ctx, until, ho)
 }
 
-// successor returns who gets the lock of a hold next: the first in line, if the owner gives up its last hold and
+// successorLocked returns who gets the lock of a hold next: the first in line, if the owner gives up its last hold and
 // the lease is what that caller asked for.
 func (l *Locks) successorLocked(h *Hold) *waiter {
 	g := h.grant

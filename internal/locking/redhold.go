@@ -46,7 +46,7 @@ type redHold struct {
 	unlocked bool // under redOwners.mu
 }
 
-// owner returns what an owner does with one RedLock; its user gives it back with retire.
+// of returns what an owner does with one RedLock; its user gives it back with retire.
 func (all *redOwners) of(key string) *redOwner {
 	all.mu.Lock()
 	defer all.mu.Unlock()

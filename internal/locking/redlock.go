@@ -163,7 +163,7 @@ func (b *candidate) run() (*Hold, error) {
 	}
 }
 
-// A wakening is what a candidate got while it waited: the lock of one node.
+// A firstNode is what a candidate got while it waited: the lock of one node.
 type firstNode struct {
 	node int
 	hold *Hold

@@ -9,7 +9,7 @@ import (
 
 // The registry say what this process holds, and who waits in it for what. They are kept under Locks.mu.
 
-// A lock state is what this process knows of one lock, while anything goes on there.
+// A lockState is what this process knows of one lock, while anything goes on there.
 type lockState struct {
 	grants      grantSet
 	lease       *lease       // this process holds the lock; it may pass between owners
@@ -42,7 +42,7 @@ type grant struct {
 	firstHold [1]*Hold // where the slice begins
 }
 
-// A re-entry is a re-entry on its way to the server.
+// A reentry is a further hold of a grant, while the server is asked for it.
 type reentry struct {
 	grant *grant
 	times int
