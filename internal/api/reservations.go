@@ -36,7 +36,7 @@ func (s *server) cancel(c echo.Context) error {
 	return s.settle(c, stock.Wish{Cancel: true, KeepCommitted: !callerOf(c).Return})
 }
 
-// settle carries out a settle request for the deduction in the path, and answers with the deduction as it is then.
+// settle carries out a wish about the deduction in the path, and answers what it is then.
 func (s *server) settle(c echo.Context, wish stock.Wish) error {
 	var err error
 	if wish.BuyerID, err = namedBuyer(c); err != nil {

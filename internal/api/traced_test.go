@@ -16,7 +16,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// contextStore keeps the context that a read comes with.
+// contextStore keeps the context of a read.
 type contextStore struct {
 	brokenStore
 	last context.Context

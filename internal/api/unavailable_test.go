@@ -21,7 +21,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// canary stands for what an internal error may hold.
+// canary stands for what an internal error may contain.
 const canary = "postgres://user:canary-7391@db/inventory"
 
 // brokenStore answers everything with one error.
@@ -122,7 +122,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestUnavailableWhileItStops: what comes after the end has begun is told to come again, to another process.
+// TestUnavailableWhileItStops: a request that comes after the end has begun is told to try again, at another process.
 func TestUnavailableWhileItStops(t *testing.T) {
 	t.Parallel()
 	service := selling.NewService(selling.Config{Store: brokenStore{err: errors.New(canary)}})
@@ -139,7 +139,7 @@ func TestUnavailableWhileItStops(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsJittered: who was refused together must not come back together.
+// TestRetryAfterIsJittered: callers who were refused together must not come back together.
 func TestRetryAfterIsJittered(t *testing.T) {
 	t.Parallel()
 	service := selling.NewService(selling.Config{Store: brokenStore{err: &stock.Error{Code: stock.CodeOverloaded}}})
@@ -206,7 +206,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestFastProbesShareAnAnswer: what a readiness probe asks for costs something.
+// TestFastProbesShareAnAnswer: a readiness check costs something.
 func TestFastProbesShareAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
