@@ -5,39 +5,29 @@ import (
 	"sync"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
 )
 
-const (
-	// batch is how many scripts go in one pipelined round trip: more would block the server for too long.
-	batch = 250
-
-	// janitorBound and janitorBoundMax are how long one round trip may take: doubled after each failure. A connection
-	// that swallows what it is told costs those who wait for the cleaner little then, and a slow server is heard.
-	cleanerBound    = time.Second
-	cleanerBoundMax = 3 * time.Second
-
-	// janitorPause and janitorPauseMax are how long it waits after a failure: doubled each time.
-	cleanerPause    = 10 * time.Millisecond
-	cleanerPauseMax = time.Second
-)
+// batch is how many scripts go in one pipelined round trip: more would block the server for too long.
+const batch = 250
 
 // The cleaner does what nobody waits for: it cancels attempts whose outcome is uncertain, repeats
 // releases that were not confirmed, leaves queues and gives reservations back. Many at a time in one round trip,
-// so that a server that comes back is not met by a crowd.
+// so that a server that comes back is not met by many at once.
 type cleaner struct {
 	locks *Locks
 	wake  chan struct{}
 
-	bound time.Duration // of the next round trip
+	bound policy.Backoff // of the next round trip
 
 	mu   sync.Mutex
 	work []*settlement
 }
 
 func newCleaner(l *Locks) *cleaner {
-	return &cleaner{locks: l, wake: make(chan struct{}, 1), bound: cleanerBound}
+	return &cleaner{locks: l, wake: make(chan struct{}, 1), bound: policy.CleanerAnswer()}
 }
 
 // add hands over a settlement. The channel is closed when it has been tried.
@@ -57,13 +47,13 @@ func (c *cleaner) add(s *settlement) <-chan struct{} {
 func (c *cleaner) briefly(s *settlement) {
 	select {
 	case <-c.add(s):
-	case <-time.After(cleanupBound):
+	case <-time.After(policy.Cleanup):
 	}
 }
 
 // run works until stop, and then once more.
 func (c *cleaner) run() {
-	pause := cleanerPause
+	pause := policy.Reconnect()
 	var again <-chan time.Time
 	for {
 		stopped := false
@@ -71,7 +61,8 @@ func (c *cleaner) run() {
 		case <-c.wake:
 		case <-again:
 		case <-c.locks.stop:
-			stopped, c.bound = true, cleanerBound
+			stopped = true
+			c.bound.Reset()
 		}
 		left := c.sweep()
 		if stopped {
@@ -79,10 +70,12 @@ func (c *cleaner) run() {
 		}
 		again = nil
 		if left {
-			again = time.After(pause)
-			pause, c.bound = min(2*pause, cleanerPauseMax), min(2*c.bound, cleanerBoundMax)
+			again = time.After(pause.Now())
+			pause.Double()
+			c.bound.Double()
 		} else {
-			pause, c.bound = cleanerPause, cleanerBound
+			pause.Reset()
+			c.bound.Reset()
 		}
 	}
 }
@@ -110,9 +103,9 @@ func (c *cleaner) sweep() (left bool) {
 // doAll does the work for one node, and returns what must be repeated. Where the node does not answer, what is left
 // does not spend a time-out each.
 func (c *cleaner) doAll(work []*settlement) (failed []*settlement) {
-	heard := true
+	answered := true
 	for chunk := range slices.Chunk(work, batch) {
-		if !heard {
+		if !answered {
 			for _, s := range chunk {
 				s.end()
 			}
@@ -120,7 +113,7 @@ func (c *cleaner) doAll(work []*settlement) (failed []*settlement) {
 			continue
 		}
 		var left []*settlement
-		left, heard = c.do(chunk)
+		left, answered = c.do(chunk)
 		failed = append(failed, left...)
 	}
 	return failed
@@ -140,18 +133,18 @@ func (s *settlement) end() {
 }
 
 // do does a batch in one round trip. It returns what must be repeated, and whether the server has answered.
-func (c *cleaner) do(work []*settlement) (failed []*settlement, heard bool) {
+func (c *cleaner) do(work []*settlement) (failed []*settlement, answered bool) {
 	l := c.locks
 	calls := make([]scripts.Call, len(work))
 	for i, s := range work {
 		calls[i] = s.locks[0].kind.settling(s)
 	}
-	answers := l.server.RunAll(time.Now().Add(c.bound), calls)
+	answers := l.server.RunAll(time.Now().Add(c.bound.Now()), calls)
 	now := time.Now()
 	for i, s := range work {
 		s.end()
 		err := answers[i].Err()
-		heard = heard || server.IsAnswer(err)
+		answered = answered || server.IsAnswer(err)
 		if s.answer != nil && server.IsAnswer(err) && !server.IsMoving(err) {
 			s.answer <- answers[i]
 			s.answer = nil
@@ -160,5 +153,5 @@ func (c *cleaner) do(work []*settlement) (failed []*settlement, heard bool) {
 			failed = append(failed, s)
 		}
 	}
-	return failed, heard
+	return failed, answered
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // sides runs a test with a FairMutex and with the writing side of an RWMutex, which reservation the same.
@@ -428,7 +430,7 @@ func TestFifoAbandonedWaiters(t *testing.T) {
 		order := w.line(rdb, []*fifo{of(w.locks())}, w.unlocks)
 		w.ok(h.Unlock(ctx))
 		order()
-		if took := time.Since(died); took < 2*time.Second || took > waiterLife+5*time.Second {
+		if took := time.Since(died); took < 2*time.Second || took > policy.WaiterLife+5*time.Second {
 			t.Errorf("it entered after %s", took)
 		}
 		w.left(rdb, f)
@@ -457,7 +459,7 @@ func TestFifoDeadlinesDoNotDrift(t *testing.T) {
 		d.queued("write", "dead")
 		order := w.line(rdb, []*fifo{of(w.locks()), f}, w.unlocks)
 		beat := rdb.ZScore(ctx, f.keys[5], "P:dead").Val()
-		if left := time.Until(time.UnixMilli(int64(beat))); left > waiterLife {
+		if left := time.Until(time.UnixMilli(int64(beat))); left > policy.WaiterLife {
 			t.Errorf("a deadline is %s away", left)
 		}
 		w.ok(h.Unlock(ctx))
@@ -587,7 +589,7 @@ func TestFifoLostWakeUp(t *testing.T) {
 			if got := wait(); !slices.Equal(got, inOrder(2)) {
 				t.Errorf("entered in the order %v", got)
 			}
-			if took := time.Since(start); took > 3*pollInterval {
+			if took := time.Since(start); took > 3*policy.Poll {
 				t.Errorf("both entered after %s", took)
 			}
 		})
@@ -643,7 +645,7 @@ func TestFifoServerPause(t *testing.T) {
 	h := w.must(w.locks().FairMutex(w.name).Lock(ctx))
 	order := w.line(rdb, line, w.unlocks)
 	w.ok(server.Pause())
-	time.Sleep(waiterLife + 2*time.Second) // what is tested is that this time passes
+	time.Sleep(policy.WaiterLife + 2*time.Second) // what is tested is that this time passes
 	w.ok(server.Resume())
 	w.ok(h.Unlock(ctx))
 	if got := order(); !slices.Equal(got, inOrder(len(line))) {
@@ -703,7 +705,7 @@ func TestFifoCommands(t *testing.T) {
 
 // A process waits for many locks of a server that stands still. Its heart spends one time-out on that and not one for
 // each batch: waiters at other nodes would be taken for dead meanwhile.
-func TestHeartBesideASilentServer(t *testing.T) {
+func TestHeartbeatBesideASilentServer(t *testing.T) {
 	t.Parallel()
 	w, server := private(t)
 	l := w.locks()
@@ -716,7 +718,7 @@ func TestHeartBesideASilentServer(t *testing.T) {
 	w.ok(server.Pause())
 	start := time.Now()
 	l.heartbeat.beat()
-	if took := time.Since(start); took > heartbeatBound+heartbeatBound/2 {
+	if took := time.Since(start); took > policy.Heartbeat+policy.Heartbeat/2 {
 		t.Errorf("it took %s", took)
 	}
 	w.ok(server.Resume())

@@ -18,6 +18,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // A tap sits between the library and the client, and can lose, repeat or hold back what goes out.
@@ -345,7 +347,7 @@ func TestLostSubscription(t *testing.T) {
 	}
 	start := time.Now()
 	w.ok(h.Unlock(ctx))
-	if took := (<-admitted).Sub(start); took > 2*pollInterval {
+	if took := (<-admitted).Sub(start); took > 2*policy.Poll {
 		t.Errorf("admitted after %s", took)
 	}
 }
@@ -373,7 +375,7 @@ func TestPollWithoutSubscription(t *testing.T) {
 	<-waits
 	start := time.Now()
 	w.ok(h.Unlock(ctx))
-	if took := (<-admitted).Sub(start); took > 3*pollInterval {
+	if took := (<-admitted).Sub(start); took > 3*policy.Poll {
 		t.Errorf("admitted after %s", took)
 	}
 }
@@ -487,7 +489,7 @@ func TestPausedServer(t *testing.T) {
 				t.Errorf("%v after %s", err, took)
 			}
 			start = time.Now()
-			if err := h.Unlock(ctx); err == nil || time.Since(start) > releaseBound+time.Second {
+			if err := h.Unlock(ctx); err == nil || time.Since(start) > policy.Release+time.Second {
 				t.Errorf("unlock: %v after %s", err, time.Since(start))
 			}
 			w.ok(server.Resume())
@@ -605,7 +607,7 @@ func TestUnlockWithoutAConnection(t *testing.T) {
 	if err := h.Unlock(w.ctx()); !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("unlock: %v", err)
 	}
-	if took := time.Since(start); took > releaseBound+2*time.Second {
+	if took := time.Since(start); took > policy.Release+2*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	close(over)
@@ -672,10 +674,10 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 			t.Errorf("a stranger's hold is re-entered: %v", got)
 		}
 		handover := []string{m.bucket.Clock(), m.stateKey, m.queueKey}
-		if got := run(scripts.Handoff, handover, "P", seq+1, 60000, "P:else", "P:next", 0, scripts.YieldNever); got != int64(scripts.HandoffNotOurs) {
+		if got := run(scripts.Handoff, handover, "P", seq+1, 60000, "P:else", "P:next", 0, scripts.YieldNever, policy.ReservationMS); got != int64(scripts.HandoffNotOurs) {
 			t.Errorf("a stranger hands over: %v", got)
 		}
-		if got := run(scripts.Handoff, handover, "P", seq, 60000, h.holder(), "P:next", 0, scripts.YieldNever); got != int64(scripts.HandoffOutdated) {
+		if got := run(scripts.Handoff, handover, "P", seq, 60000, h.holder(), "P:next", 0, scripts.YieldNever, policy.ReservationMS); got != int64(scripts.HandoffOutdated) {
 			t.Errorf("an outdated handover: %v", got)
 		}
 		if got := run(scripts.Token, []string{m.bucket.Clock(), m.stateKey}, "P", 0, "P:else", 1); got != int64(0) {

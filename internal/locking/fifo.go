@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -110,25 +111,10 @@ func (k fifoKind) settling(s *settlement) scripts.Call {
 	if leaves == scripts.QueueStay {
 		leaves = ""
 	}
-	return k.newCall(scripts.FifoRelease, s.tombstone, 8).With(k.locks.boxed, s.number(), k.side, r.id, r.count,
-		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds())
+	return k.newCall(scripts.FifoRelease, s.tombstone, 9).With(k.locks.boxed, s.number(), k.side, r.id, r.count,
+		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds(), policy.WaiterLifeMS)
 }
 
 func (k fifoKind) take(acq *acquisition, run []*part) error {
-	l := k.locks
-	if err := l.enter(); err != nil {
-		return err
-	}
-	defer l.calls.Done()
-	v := &visit{locks: l, fifo: k.fifo, call: acq, part: run[0]}
-	err := v.seek()
-	if err == nil && acq.ctx.Err() != nil { // granted too late: who has gone is not admitted
-		err = ended(acq.ctx, nil)
-	}
-	v.leave()
-	if err != nil {
-		l.giveUp(v.part.holds)
-		l.observer.Failed(k.is, time.Since(acq.start), acq.reasonOf(err))
-	}
-	return err
+	return k.locks.takeRun(acq, k.is, run, &fifoAsker{locks: k.locks, fifo: k.fifo, acq: acq, run: run, part: run[0]})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -63,5 +64,5 @@ func readState(texts []string) (State, error) {
 // all readers, or the writer. The holders learn of the loss at their next renewal, or when they unlock; until
 // then their work and the next holder's can overlap, and only the fencing token tells them apart.
 func (f *fifo) ForceUnlock(ctx context.Context) (bool, error) {
-	return f.force(ctx, f.newCall(scripts.FifoForce, 0, 1).With(f.side))
+	return f.force(ctx, f.newCall(scripts.FifoForce, 0, 2).With(f.side, policy.WaiterLifeMS))
 }

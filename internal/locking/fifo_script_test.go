@@ -9,6 +9,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // A desk calls the scripts of first-come locks by hand, as many processes would.
@@ -29,6 +31,12 @@ func (w *world) desk() *desk {
 
 func (d *desk) run(script *scripts.Script, args ...any) []int64 {
 	d.t.Helper()
+	switch script { // what the policy says comes last
+	case scripts.FifoAcquire:
+		args = append(args, policy.WaiterLifeMS, policy.PollMS)
+	case scripts.FifoRelease, scripts.FifoForce:
+		args = append(args, policy.WaiterLifeMS)
+	}
 	answer, err := d.rdb.Eval(d.ctx(), script.Source.(string), d.list(), args...).Result()
 	d.ok(err)
 	switch answer := answer.(type) {
@@ -141,7 +149,7 @@ func (d *desk) renew(side, who string, number, ms, token int64) int64 {
 // beat brings the heartbeats of waiters, and returns who had better look.
 func (d *desk) beat(who ...any) []string {
 	d.t.Helper()
-	answer, err := d.rdb.Eval(d.ctx(), scripts.FifoHeartbeat.Source.(string), d.list(), append([]any{"P"}, who...)...).StringSlice()
+	answer, err := d.rdb.Eval(d.ctx(), scripts.FifoHeartbeat.Source.(string), d.list(), append([]any{"P", policy.WaiterLifeMS, policy.PollMS, policy.SoonMS}, who...)...).StringSlice()
 	d.ok(err)
 	return answer[1:]
 }

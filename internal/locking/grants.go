@@ -9,8 +9,8 @@ import (
 // fewGrants is up to how many a list is faster than a map.
 const fewGrants = 8
 
-// A grantSet are the grants of one lock state, one for each owner. Most have one; a lock with many readers in one process has
-// thousands.
+// A grantSet are the grants of one lock state, one for each owner. Most have one; a lock with many readers in one
+// process has thousands.
 type grantSet struct {
 	few  []*grant          // all, up to fewGrants of them
 	many map[*owner]*grant // all, once there were more

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // A guard is what a lock protects: it takes writes under tokens, and sees whether two are at it at once.
@@ -140,7 +142,7 @@ func (w *world) alternate(a, b *Mutex, turns int) {
 		}
 	}
 	w.ok(h.Unlock(ctx))
-	if took := time.Since(start); took > time.Duration(turns)*pollInterval/4 {
+	if took := time.Since(start); took > time.Duration(turns)*policy.Poll/4 {
 		w.t.Errorf("%d turns took %s", turns, took)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -21,7 +22,7 @@ const (
 	turnFor     = 2 * time.Millisecond
 )
 
-// A handoff is an unlock that gives the lock to the next in line of this process.
+// A handoffCall is an unlock that gives the lock to the next waiter of this process by a script.
 type handoffCall struct {
 	lock    *lock
 	lease   *lease
@@ -60,7 +61,7 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done boo
 	return true, l.handOffByScript(ctx, until, ho)
 }
 
-// successor returns who gets the lock of a hold next: the first in line, if the owner gives up its last hold and
+// successorLocked returns who gets the lock of a hold next: the first in line, if the owner gives up its last hold and
 // the lease is what that caller asked for.
 func (l *Locks) successorLocked(h *Hold) *waiter {
 	g := h.grant
@@ -109,8 +110,8 @@ func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handof
 	if !ho.named {
 		spare = scripts.Reserve - 1
 	}
-	call := scripts.Handoff.NewCall(3, 7).With(ho.lock.bucket.Clock(), ho.lock.stateKey, ho.lock.queueKey,
-		l.boxed, ho.attempt, ho.lease.duration.Milliseconds(), ho.lease.id, ho.to, spare, ho.yield)
+	call := scripts.Handoff.NewCall(3, 8).With(ho.lock.bucket.Clock(), ho.lock.stateKey, ho.lock.queueKey,
+		l.boxed, ho.attempt, ho.lease.duration.Milliseconds(), ho.lease.id, ho.to, spare, ho.yield, policy.ReservationMS)
 	call.Patient = true
 	answer, err := l.server.Run(ctx, until, nil, call, ho.attempt)
 	if err == nil {
@@ -129,7 +130,7 @@ func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handof
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.disownLocked(ho.lock, ho.lease, ho.lease.id, ho.to)
-	return failed("hand over", ho.lock.name, err)
+	return failed("hand off", ho.lock.name, err)
 }
 
 // handedOff gives the lock, which the server knows as the next holder's, to the first in line.
@@ -169,7 +170,7 @@ func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	if code == scripts.HandoffYielded && ho.yield == scripts.YieldAndQueue {
 		st := l.states[ho.lock.stateKey]
 		st.lease, st.handingOff = nil, false // nobody need look: we are in the queue
-		if st.wakePending {                  // or were, and have been reserved the lock before we heard of the queue
+		if st.wakePending {                  // or were, and it was reserved for us before the answer came
 			st.wakeHeadLocked()
 		}
 		l.tidyLocked(ho.lock)
@@ -183,7 +184,7 @@ func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	case resent && trusted:
 		return nil // the first copy has done it, and the lock has gone on since
 	case code == scripts.HandoffOutdated:
-		return fmt.Errorf("locking: hand over %q: outdated", ho.lock.name)
+		return fmt.Errorf("locking: hand off %q: outdated", ho.lock.name)
 	default:
 		return ErrLost
 	}

@@ -15,6 +15,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // inLine returns how many callers of a process wait for a lock.
@@ -52,7 +54,7 @@ func (w *world) lineUp(m *Mutex, n int, opts ...LockOption) []heir {
 }
 
 // Inside a process the lock passes in the order of the line, under growing tokens, with few commands.
-func TestHandover(t *testing.T) {
+func TestHandoff(t *testing.T) {
 	each(t, func(w *world) {
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
@@ -95,7 +97,7 @@ func TestReservedTokensAreBooked(t *testing.T) {
 			t.Helper()
 			attempt++
 			text, err := rdb.Eval(w.ctx(), scripts.Handoff.Source.(string), []string{clock, m.stateKey, m.queueKey},
-				"P", attempt+1, 60000, fmt.Sprint("P:", attempt-1), fmt.Sprint("P:", attempt), scripts.Reserve-1, scripts.YieldNever).Text()
+				"P", attempt+1, 60000, fmt.Sprint("P:", attempt-1), fmt.Sprint("P:", attempt), scripts.Reserve-1, scripts.YieldNever, policy.ReservationMS).Text()
 			w.ok(err)
 			token, spare, err = scripts.ReadTokens(text)
 			w.ok(err)
@@ -177,7 +179,7 @@ func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
 func keysOf(fields map[string]string) []string { return slices.Sorted(maps.Keys(fields)) }
 
 // A process that never stops wanting the lock lets others have it.
-func TestHandoverYields(t *testing.T) {
+func TestHandoffYields(t *testing.T) {
 	each(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.ctx())
 		busy, lone := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
@@ -196,7 +198,7 @@ func TestHandoverYields(t *testing.T) {
 		for range 20 {
 			start := time.Now()
 			w.ok(w.must(lone.Lock(w.ctx())).Unlock(w.ctx()))
-			if took := time.Since(start); took > pollInterval/2 {
+			if took := time.Since(start); took > policy.Poll/2 {
 				t.Errorf("the lone caller waited for %s", took)
 			}
 		}
@@ -206,7 +208,7 @@ func TestHandoverYields(t *testing.T) {
 }
 
 // A handoff that yields, and a forced unlock, reservation the lock to the process that queues first, and tell it.
-func TestHandoverYieldsToTheFirst(t *testing.T) {
+func TestHandoffYieldsToTheFirst(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -217,8 +219,8 @@ func TestHandoverYieldsToTheFirst(t *testing.T) {
 			args   []any
 			queue  string
 		}{
-			{scripts.Handoff, []string{clock, m.stateKey, m.queueKey}, []any{"P", 2, 60000, "P:a", "P:b", 0, scripts.YieldAndQueue}, "[R P]"},
-			{scripts.Force, []string{m.stateKey, m.queueKey}, nil, "[R]"},
+			{scripts.Handoff, []string{clock, m.stateKey, m.queueKey}, []any{"P", 2, 60000, "P:a", "P:b", 0, scripts.YieldAndQueue, policy.ReservationMS}, "[R P]"},
+			{scripts.Force, []string{m.stateKey, m.queueKey}, []any{policy.ReservationMS}, "[R]"},
 		} {
 			first := "Q" + w.name // somebody listens to its channel
 			sub := rdb.Subscribe(ctx, keys.WakeChannel(first))
@@ -247,7 +249,7 @@ func TestHandoverYieldsToTheFirst(t *testing.T) {
 }
 
 // A waiter with a lease of its own gets that lease, and not what is left of somebody else's.
-func TestHandoverKeepsLeases(t *testing.T) {
+func TestHandoffKeepsLeases(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -269,7 +271,7 @@ func TestHandoverKeepsLeases(t *testing.T) {
 }
 
 // Reserved tokens are for a moment: a waiter that comes after a long hold gets a lease of its own.
-func TestHandoverAfterALongHold(t *testing.T) {
+func TestHandoffAfterALongHold(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
 		l, tap := w.tapped()
@@ -291,7 +293,7 @@ func TestHandoverAfterALongHold(t *testing.T) {
 }
 
 // A hold whose time is over hands nothing on, also where nobody has noticed yet; nor does one that was lost.
-func TestNoHeirOfALostHold(t *testing.T) {
+func TestNoSuccessorOfALostHold(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -328,7 +330,7 @@ func TestNoHeirOfALostHold(t *testing.T) {
 }
 
 // Who asks the server just now may get the lock there, and is not handed it; nor is who wants it twice.
-func TestNoHeirOnATrip(t *testing.T) {
+func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	m := w.locks().Mutex(w.name)
@@ -353,7 +355,7 @@ func TestNoHeirOnATrip(t *testing.T) {
 }
 
 // A caller that wants the lock twice has it twice at the server too.
-func TestHandoverCounts(t *testing.T) {
+func TestHandoffCounts(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -371,7 +373,7 @@ func TestHandoverCounts(t *testing.T) {
 }
 
 // A handoff by a script begins a lease.
-func TestHandoverBeginsALease(t *testing.T) {
+func TestHandoffBeginsALease(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -389,7 +391,7 @@ func TestHandoverBeginsALease(t *testing.T) {
 }
 
 // A lock that is lost on its way to the next owner does not arrive.
-func TestGiftThatIsLost(t *testing.T) {
+func TestHandoffThatIsLost(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	m := w.locks().Mutex(w.name)
@@ -405,7 +407,7 @@ func TestGiftThatIsLost(t *testing.T) {
 }
 
 // A lock that was handed off when its lease could still be relied on, and is taken up when it cannot, is given back.
-func TestGiftThatComesTooLate(t *testing.T) {
+func TestHandoffThatComesTooLate(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -425,7 +427,7 @@ func TestGiftThatComesTooLate(t *testing.T) {
 
 // The answer to a handoff is lost, and the server has done it or not: the next one gets the lock soon, and a
 // late copy changes nothing.
-func TestHandoverWithoutAnAnswer(t *testing.T) {
+func TestHandoffWithoutAnAnswer(t *testing.T) {
 	each(t, func(w *world) {
 		for _, waiting := range []int{1, 3} {
 			for _, arrives := range []bool{true, false} {
@@ -483,7 +485,7 @@ func TestHandoverWithoutAnAnswer(t *testing.T) {
 }
 
 // The client sends a handoff twice: the next holder has the token that the server knows.
-func TestHandoverTwice(t *testing.T) {
+func TestHandoffTwice(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -514,7 +516,7 @@ func TestHandoverTwice(t *testing.T) {
 }
 
 // Whom the lock is meant for leaves while it is handed off: the lock is free, and nobody has it.
-func TestHeirLeavesMeanwhile(t *testing.T) {
+func TestSuccessorLeavesMeanwhile(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -543,7 +545,7 @@ func TestHeirLeavesMeanwhile(t *testing.T) {
 
 // The next in line after whom a lock was meant for by name gets it under its own name: the server would take the other
 // one for the holder who comes back.
-func TestHeirIsNotTakenForAnother(t *testing.T) {
+func TestSuccessorIsNotTakenForAnother(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, tap := w.tapped()
@@ -576,7 +578,7 @@ func TestHeirIsNotTakenForAnother(t *testing.T) {
 }
 
 // A holder whose lock the server has forgotten hears it at the handoff, and the next one gets the lock.
-func TestHandoverOfALostLock(t *testing.T) {
+func TestHandoffOfALostLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -633,7 +635,7 @@ func TestYieldBeforeListening(t *testing.T) {
 		for _, heir := range heirs {
 			w.ok(w.must(<-heir.hold, <-heir.err).Unlock(ctx))
 		}
-		if took := time.Since(start); took > pollInterval*3/4 {
+		if took := time.Since(start); took > policy.Poll*3/4 {
 			t.Errorf("the first ones to come back had to poll: %s", took)
 		}
 	})

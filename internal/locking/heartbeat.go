@@ -7,16 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
-)
-
-const (
-	// beatLife is after what time without a heartbeat the server drops a waiter; fifo.lua knows it too.
-	waiterLife = 3 * time.Second
-
-	// beatBound is how long an answer to heartbeats may take: if it was lost, there must be time for more.
-	heartbeatBound = waiterLife / 2
 )
 
 // The heartbeat shows the server every second which callers of this process wait in the queues of first-come
@@ -41,7 +34,7 @@ func (hb *heartbeat) start() {
 
 // run beats while somebody waits, until stop.
 func (hb *heartbeat) run() {
-	timer := time.NewTimer(pollInterval)
+	timer := time.NewTimer(policy.Poll)
 	defer timer.Stop()
 	for {
 		select {
@@ -57,7 +50,7 @@ func (hb *heartbeat) run() {
 			case <-hb.locks.stop:
 				return
 			}
-			start, next = time.Now(), pollInterval
+			start, next = time.Now(), policy.Poll
 		}
 		timer.Reset(max(next-time.Since(start), time.Millisecond))
 	}
@@ -65,16 +58,16 @@ func (hb *heartbeat) run() {
 
 // beat does it once. It tells whether anybody waits, and when to do it again.
 func (hb *heartbeat) beat() (waiting bool, next time.Duration) {
-	next = pollInterval
+	next = policy.Poll
 	calls := hb.calls()
 	var mu sync.Mutex
 	server.EachNode(hb.locks.server, calls, scripts.Call.Key, func(mine []scripts.Call) {
 		for some := range slices.Chunk(mine, batch) {
-			again, heard := hb.beatSome(some)
+			again, answered := hb.beatSome(some)
 			mu.Lock()
 			next = min(next, again)
 			mu.Unlock()
-			if !heard {
+			if !answered {
 				return // to wait for each batch of a node that stands still would let those at the others die
 			}
 		}
@@ -95,7 +88,7 @@ func (hb *heartbeat) calls() []scripts.Call {
 		key := t.fifo.wakeKey
 		call, ok := open[key]
 		if !ok {
-			call = t.fifo.newCall(scripts.FifoHeartbeat, 0, batch).With(hb.locks.boxed)
+			call = t.fifo.newCall(scripts.FifoHeartbeat, 0, 3+batch).With(hb.locks.boxed, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS)
 		}
 		call = call.With(t.number)
 		if open[key] = call; len(call.Command) == cap(call.Command) {
@@ -109,26 +102,26 @@ func (hb *heartbeat) calls() []scripts.Call {
 // beatSome brings heartbeats to the server, and lets those look again for whom it makes sense. It returns when
 // to beat again at the latest: soon, when the server did not answer or somebody has been woken; and whether it answered
 // at all.
-func (hb *heartbeat) beatSome(calls []scripts.Call) (next time.Duration, heard bool) {
+func (hb *heartbeat) beatSome(calls []scripts.Call) (next time.Duration, answered bool) {
 	l := hb.locks
-	next, soon := pollInterval, pollInterval/10
-	answers := l.server.RunAll(time.Now().Add(heartbeatBound), calls)
+	next = policy.Poll
+	answers := l.server.RunAll(time.Now().Add(policy.Heartbeat), calls)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, answer := range answers {
 		look, err := answer.StringSlice()
-		heard = heard || server.IsAnswer(err)
+		answered = answered || server.IsAnswer(err)
 		if err != nil || len(look) == 0 {
-			next = min(next, soon)
+			next = min(next, policy.Soon)
 			continue
 		}
 		if left, err := strconv.Atoi(look[0]); err == nil {
-			next = min(next, max(time.Duration(left+1)*time.Millisecond, soon/10))
+			next = min(next, max(time.Duration(left+1)*time.Millisecond, policy.Sooner))
 		}
 		for _, number := range look[1:] {
 			l.tickets.wakeLocked(number)
-			next = min(next, soon)
+			next = min(next, policy.Soon)
 		}
 	}
-	return next, heard
+	return next, answered
 }

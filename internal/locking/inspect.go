@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -74,7 +75,7 @@ func (s *State) read(field, value string) error {
 // learns of the loss at its next renewal, or when it unlocks; until then its work and the next holder's can
 // overlap, and only the fencing token tells them apart.
 func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
-	return m.force(ctx, scripts.Force.NewCall(2, 0).With(m.stateKey, m.queueKey))
+	return m.force(ctx, scripts.Force.NewCall(2, 1).With(m.stateKey, m.queueKey, policy.ReservationMS))
 }
 
 // ask runs a script that belongs to no attempt.
@@ -87,7 +88,7 @@ func (a *lock) ask(ctx context.Context, verb string, call scripts.Call) (any, er
 		return nil, err
 	}
 	defer l.calls.Done()
-	answer, err := l.server.Run(ctx, time.Now().Add(releaseBound), l.closing, call, &scripts.Attempt{})
+	answer, err := l.server.Run(ctx, time.Now().Add(policy.Release), l.closing, call, &scripts.Attempt{})
 	if err != nil {
 		return nil, failed(verb, a.name, err)
 	}

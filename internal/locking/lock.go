@@ -69,11 +69,15 @@ func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold,
 	if a.name == "" {
 		return nil, ErrEmptyName
 	}
-	p := &part{lock: a, times: 1}
-	if err := a.kind.take(acq, []*part{p}); err != nil {
+	only := &struct { // in one piece of memory
+		part part
+		run  [1]*part
+	}{part: part{lock: a, times: 1}}
+	only.run[0] = &only.part
+	if err := a.kind.take(acq, only.run[:]); err != nil {
 		return nil, err
 	}
-	return p.holds[0], nil
+	return only.part.holds[0], nil
 }
 
 // Name returns the name that the lock was made with.

@@ -13,6 +13,8 @@ import (
 	"inventory/internal/locking/internal/subscription"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // Locks is one process's way to the locks on one Redis: its identity, its watchdog, its subscription and
@@ -123,7 +125,7 @@ func (l *Locks) CheckServer(ctx context.Context) error {
 		return err
 	}
 	defer l.calls.Done()
-	if err := l.server.CheckMemory(ctx, time.Now().Add(releaseBound), l.closing); err != nil {
+	if err := l.server.CheckMemory(ctx, time.Now().Add(policy.Release), l.closing); err != nil {
 		return fmt.Errorf("locking: check the server: %w", err)
 	}
 	return nil

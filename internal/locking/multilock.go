@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // MultiLock is several locks as one, all or nothing. It takes them in one order for everybody, so that
@@ -17,7 +19,8 @@ import (
 // and a part may be a MultiLock itself, or any Locker, which is then taken as a unit.
 //
 // Wait bounds the whole, Lease is that of every part, and counts from when the last one was taken: where the parts
-// are not taken in one round trip, another one begins it for all. The hold's Token is 0: each part has its own. When one part is lost, the whole is lost.
+// are not taken in one round trip, another one begins it for all. The hold's Token is 0: each part has its own. When
+// one part is lost, the whole is lost.
 func MultiLock(parts ...Locker) *Multi { return &Multi{parts: slices.Clone(parts)} }
 
 // A Multi is several locks as one. MultiLock makes it.
@@ -247,7 +250,7 @@ func (acq *acquisition) keepOn() (stop func()) {
 func (acq *acquisition) keep() error {
 	start := time.Now()
 	acq.renewalTried = start
-	bound := min(acq.lease/3, cleanerBound) // of a round trip: who waits may be gone by then
+	bound := min(acq.lease/3, policy.CleanerAnswer().First) // of a round trip: who waits may be gone by then
 	singles := singlesOf(acq.taken)
 	grants := make(map[*Locks][]*grant)
 	for _, h := range singles {

@@ -12,6 +12,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // segments returns n locks of one group.
@@ -166,7 +168,7 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 		if _, err := MultiLock(parts[2], parts[3], parts[7]).Lock(h.Context()); !errors.Is(err, ErrBusy) {
 			t.Errorf("backwards: %v", err)
 		}
-		if took := time.Since(start); took > pollInterval/2 {
+		if took := time.Since(start); took > policy.Poll/2 {
 			t.Errorf("it has waited for %s", took)
 		}
 		if w.exists(rdb, parts[2].stateKey) != 0 || rdb.HGet(ctx, parts[7].stateKey, h.holder()).Val() != "1" {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -66,7 +67,10 @@ type mutexKind struct{}
 
 func (mutexKind) name() Kind { return KindMutex }
 
-func (mutexKind) take(acq *acquisition, run []*part) error { return run[0].lock.locks.take(acq, run) }
+func (mutexKind) take(acq *acquisition, run []*part) error {
+	l := run[0].lock.locks
+	return l.takeRun(acq, KindMutex, run, &mutexAsker{locks: l, acq: acq, run: run})
+}
 
 func (mutexKind) renewal(g *grant, lease time.Duration) scripts.Call { return renewing(g, lease) }
 
@@ -90,14 +94,14 @@ func (mutexKind) settling(s *settlement) scripts.Call {
 	if s.tombstone != 0 {
 		count++
 	}
-	call := scripts.Release.NewCall(count, 2+4*len(s.locks))
+	call := scripts.Release.NewCall(count, 3+4*len(s.locks))
 	for _, a := range s.locks {
 		call = call.With(a.args[1:]...)
 	}
 	if s.tombstone != 0 {
 		call = call.With(s.locks[0].tombstone(s.tombstone))
 	}
-	call = call.With(s.number())
+	call = call.With(s.number(), policy.ReservationMS)
 	for _, r := range s.rows {
 		if r.id == nil { // nobody's: the queue is what it is about
 			r.id = s.locks[0].locks.process + ":"

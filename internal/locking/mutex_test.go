@@ -13,6 +13,8 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 func TestMutexCycle(t *testing.T) {
@@ -585,7 +587,7 @@ func TestPromiseToAnotherIsNotDeclined(t *testing.T) {
 		m := w.locks().Mutex(w.name)
 		for process, left := range map[string]int64{"Q": 1, "P": 0} {
 			w.ok(rdb.HSet(ctx, m.stateKey, "claim", "P").Err())
-			w.ok(rdb.Eval(ctx, scripts.Release.Source.(string), []string{m.stateKey, m.queueKey}, 0, process+":", 0, 0, scripts.QueueDecline).Err())
+			w.ok(rdb.Eval(ctx, scripts.Release.Source.(string), []string{m.stateKey, m.queueKey}, 0, policy.ReservationMS, process+":", 0, 0, scripts.QueueDecline).Err())
 			if w.exists(rdb, m.stateKey) != left {
 				t.Errorf("%s has declined it: %t", process, left == 1)
 			}

@@ -109,5 +109,5 @@ func collect(opts []LockOption) (lockOptions, error) {
 }
 
 // trust is how long after the start of an attempt its lease can be relied on: less than the lease, for
-// the two clocks may run at slightly different speeds and a context takes a moment to be heard.
+// the two clocks may run at slightly different speeds and the end of a context takes a moment to be noticed.
 func trust(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/quorum"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -45,7 +46,7 @@ type redHold struct {
 	unlocked bool // under redOwners.mu
 }
 
-// owner returns what an owner does with one RedLock; its user gives it back with retire.
+// of returns what an owner does with one RedLock; its user gives it back with retire.
 func (all *redOwners) of(key string) *redOwner {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -104,7 +105,7 @@ func (o *redOwner) token() (token int64, held bool) {
 }
 
 // fresh returns the token of a new grant, which is above that of any earlier one. A node that the owner has held
-// before, or still holds by what it has heard, repeats the token of then.
+// before, or still holds by what it was told, repeats the token of then.
 func (o *redOwner) fresh(parts []*Hold) int64 {
 	o.all.mu.Lock()
 	again := o.all.again
@@ -208,7 +209,7 @@ func (r *redHold) unlock(ctx context.Context) error {
 	}
 	r.whole.cancel(context.Canceled)
 	parts := r.whole.parts
-	replies := release(parts, len(parts)-r.red.spare(), releaseBound)
+	replies := release(parts, len(parts)-r.red.spare(), policy.Release)
 	failed, gone := 0, 0
 	var errs []error
 	for i, reply := range replies {
@@ -246,7 +247,7 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 		return token, nil
 	}
 	parts := r.whole.parts
-	replies := askAll(locksOf(parts), r.red.quorum(), releaseBound, func(i int, _ <-chan struct{}) (int64, error) {
+	replies := askAll(locksOf(parts), r.red.quorum(), policy.Release, func(i int, _ <-chan struct{}) (int64, error) {
 		return parts[i].raise(ctx, func() scripts.Call { return parts[i].lock.kind.raising(parts[i].grant, n) })
 	}, nil)
 	var raised []*Hold
@@ -260,7 +261,7 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	if len(raised) < r.red.quorum() {
 		return 0, refusal(r.red, "raise the token of", replies)
 	}
-	if _, _, err := r.red.level(ctx, releaseBound, raised, token); err != nil {
+	if _, _, err := r.red.level(ctx, policy.Release, raised, token); err != nil {
 		return 0, err
 	}
 	r.owner.all.mu.Lock()

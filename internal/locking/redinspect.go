@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/quorum"
 )
 
@@ -16,7 +17,7 @@ func (r *Red) Inspect(ctx context.Context) (State, error) {
 	if r.err != nil {
 		return State{}, r.err
 	}
-	replies := askAll(r.locks, r.quorum(), nodeBound, func(i int, _ <-chan struct{}) (State, error) { return r.nodes[i].Inspect(ctx) }, nil)
+	replies := askAll(r.locks, r.quorum(), policy.Node, func(i int, _ <-chan struct{}) (State, error) { return r.nodes[i].Inspect(ctx) }, nil)
 	var states []State
 	for _, reply := range replies {
 		if reply.Err == nil {
@@ -74,7 +75,7 @@ func (r *Red) ForceUnlock(ctx context.Context) (bool, error) {
 	if r.err != nil {
 		return false, r.err
 	}
-	replies := askAll(r.locks, len(r.nodes), releaseBound, func(i int, _ <-chan struct{}) (bool, error) { return r.nodes[i].ForceUnlock(ctx) }, nil)
+	replies := askAll(r.locks, len(r.nodes), policy.Release, func(i int, _ <-chan struct{}) (bool, error) { return r.nodes[i].ForceUnlock(ctx) }, nil)
 	answered, freed := 0, false
 	var errs []error
 	for _, reply := range replies {

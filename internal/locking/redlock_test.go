@@ -12,6 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/servertest"
 )
@@ -518,13 +519,13 @@ func TestRedLockBearsAMinority(t *testing.T) {
 	f.ok(f.servers[1].Kill())
 	f.ok(h.Context().Err())
 	inner, took := f.quickest(h.Context(), r)
-	if took > nodeBound || inner.Token() != h.Token() {
+	if took > policy.Node || inner.Token() != h.Token() {
 		t.Errorf("re-entered after %s with token %d after %d", took, inner.Token(), h.Token())
 	}
 	f.ok(inner.Unlock(ctx))
 	f.ok(h.Unlock(ctx))
 	next, took := f.quickest(ctx, f.red())
-	if took > nodeBound || len(next.Parts()) != 3 || next.Token() <= h.Token() {
+	if took > policy.Node || len(next.Parts()) != 3 || next.Token() <= h.Token() {
 		t.Errorf("granted after %s, %d parts, token %d after %d", took, len(next.Parts()), next.Token(), h.Token())
 	}
 	if _, err := next.TokenAbove(ctx, next.Token()); err != nil {
@@ -535,7 +536,7 @@ func TestRedLockBearsAMinority(t *testing.T) {
 	f.ok(f.servers[2].Kill())
 	start := time.Now()
 	_, err := r.Lock(ctx)
-	if took := time.Since(start); err == nil || errors.Is(err, ErrBusy) || took > 6*nodeBound {
+	if took := time.Since(start); err == nil || errors.Is(err, ErrBusy) || took > 6*policy.Node {
 		t.Errorf("three of five are gone, refused after %s: %v", took, err)
 	}
 	if _, err := r.Inspect(ctx); err == nil {

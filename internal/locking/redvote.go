@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/quorum"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -59,7 +60,7 @@ func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
 func (b *candidate) take(woken *firstNode) (parts []*Hold, busy int, err error) {
 	wait := b.limit
 	if !b.call.until.IsZero() {
-		wait = min(wait, max(time.Until(b.call.until), grace))
+		wait = min(wait, max(time.Until(b.call.until), policy.Grace))
 	}
 	ctx := b.ctx // who answers late may ask when the candidate has another
 	replies := askAll(b.red.locks, b.red.quorum(), wait, func(i int, quit <-chan struct{}) (*Hold, error) {

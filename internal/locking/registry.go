@@ -9,15 +9,15 @@ import (
 
 // The registry say what this process holds, and who waits in it for what. They are kept under Locks.mu.
 
-// A lock state is what this process knows of one lock, while anything goes on there.
+// A lockState is what this process knows of one lock, while anything goes on there.
 type lockState struct {
 	grants      grantSet
-	lease       *lease    // this process holds the lock; it may pass between owners
-	handingOff  bool      // the holder is handing it off by a round trip
-	wakePending bool      // somebody was to look while that went on
-	waiters     []*waiter // first come, first served
-	queued      bool      // the process may be in the server's queue, or may have its reservation
-	visits      []*visit  // that ask just now
+	lease       *lease       // this process holds the lock; it may pass between owners
+	handingOff  bool         // the holder is handing it off by a round trip
+	wakePending bool         // somebody was to look while that went on
+	waiters     []*waiter    // first come, first served
+	queued      bool         // the process may be in the server's queue, or may have its reservation
+	asking      []*fifoAsker // just now
 
 	firstWaiter [1]*waiter // where waiters begins: most lock states are small
 }
@@ -42,7 +42,7 @@ type grant struct {
 	firstHold [1]*Hold // where the slice begins
 }
 
-// A re-entry is a re-entry on its way to the server.
+// A reentry is a further hold of a grant, while the server is asked for it.
 type reentry struct {
 	grant *grant
 	times int
@@ -82,7 +82,7 @@ func (l *Locks) stateOfLocked(a *lock) *lockState {
 
 // tidyLocked forgets a lock state with nothing in it.
 func (l *Locks) tidyLocked(a *lock) {
-	if st := l.states[a.stateKey]; st != nil && st.grants.len() == 0 && len(st.waiters) == 0 && len(st.visits) == 0 && st.lease == nil {
+	if st := l.states[a.stateKey]; st != nil && st.grants.len() == 0 && len(st.waiters) == 0 && len(st.asking) == 0 && st.lease == nil {
 		delete(l.states, a.stateKey)
 	}
 }
@@ -125,8 +125,8 @@ func (g *grant) rowLocked() row {
 	return r
 }
 
-// re-entry lets a call take part in what its owner holds of the lock already, if it does: a grant that only re-entries keep may
-// come to nothing.
+// reenterLocked lets a call take part in what its owner holds of the lock already, if it does: a grant that only
+// re-entries keep may come to nothing.
 func (l *Locks) reenterLocked(acq *acquisition, p *part) bool {
 	g := l.grantOfLocked(p.lock.stateKey, acq.owner)
 	if g == nil || len(g.holds) == 0 {
@@ -182,8 +182,8 @@ func (l *Locks) forgetLocked(g *grant) bool {
 	return true
 }
 
-// admitLocked makes as many holds as the part wants: of the grant that it re-entries, or of a new one. A grant that its owner
-// had until now cannot be there any more. It returns what the caller must lose when it has given l.mu back.
+// admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. A grant that
+// its owner had until now cannot be there any more. It returns what the caller must lose when it has given l.mu back.
 func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*Hold) {
 	st := l.stateOfLocked(p.lock)
 	g := p.endReentryLocked()

@@ -8,6 +8,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 
 	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
 )
 
 // A settlement tells the server how often holders have some locks of one place and kind.
@@ -66,7 +68,7 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	for _, h := range holds {
 		h.end(context.Canceled) // work under them must not go on while the release is on its way
 	}
-	ctx, until := context.WithoutCancel(ctx), time.Now().Add(releaseBound)
+	ctx, until := context.WithoutCancel(ctx), time.Now().Add(policy.Release)
 	if len(holds) == 1 {
 		if done, err := l.handOff(ctx, until, holds[0]); done {
 			return err
@@ -88,10 +90,6 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	}
 	return nil
 }
-
-// releaseBound is how long a release may keep its caller. What has not been confirmed by then is
-// repeated in the background.
-const releaseBound = 3 * time.Second
 
 // fewReleases is up to how many releases have a round trip each. Of more, the cleaner brings many in one: thousands would
 // wait for a connection for longer than a release may take.
@@ -193,35 +191,35 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 			s.grants = append(s.grants, h.grant)
 		}
 	}
-	var ghosts []int64
+	var resent []int64
 	life := time.Duration(0)
 	for _, g := range s.grants {
 		s.locks, s.rows = append(s.locks, g.lock), append(s.rows, g.rowLocked())
 		life = max(life, g.lease.longest)
-		if ghost := g.lease.resent; ghost != 0 && !slices.Contains(ghosts, ghost) {
-			ghosts = append(ghosts, ghost)
+		if number := g.lease.resent; number != 0 && !slices.Contains(resent, number) {
+			resent = append(resent, number)
 		}
 	}
 	s.until = now.Add(life)
-	l.addTombstones(s, ghosts, 2*life)
+	l.addTombstones(s, resent, 2*life)
 	return s, lost
 }
 
 // addTombstones has tombstones written for attempts that took what is being released, where the client has sent
 // them more than once: a copy could arrive later than the release. The first comes with the release.
 // Without a copy no tombstone is written, for it would cost every release a key.
-func (l *Locks) addTombstones(s *settlement, ghosts []int64, life time.Duration) {
-	for _, ghost := range ghosts {
-		if ghost == 0 {
+func (l *Locks) addTombstones(s *settlement, resent []int64, life time.Duration) {
+	for _, number := range resent {
+		if number == 0 {
 			continue
 		}
 		if s.tombstone == 0 {
-			s.tombstone, s.tombstoneFor = ghost, life
+			s.tombstone, s.tombstoneFor = number, life
 			continue
 		}
 		l.cleaner.add(&settlement{
 			locks: s.locks[:1], rows: []row{{queue: scripts.QueueStay}},
-			tombstone: ghost, tombstoneFor: life, until: time.Now().Add(life),
+			tombstone: number, tombstoneFor: life, until: time.Now().Add(life),
 		})
 	}
 }

@@ -28,7 +28,7 @@ func (b *before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 }
 
 // Busy locks pass from owner to owner while a round of renewals is under way: the idle ones are renewed all the same.
-func TestRenewalsBesideHandovers(t *testing.T) {
+func TestRenewalsBesideHandoffs(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), t.Context()
 		const busy, idle = 10, batch + 50

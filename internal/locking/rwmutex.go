@@ -7,7 +7,7 @@ import (
 )
 
 // An RWMutex is held by one writer or by any number of readers. Both wait in one queue, first come, first
-// served as in a FairMutex: a reader waits behind a writer that came earlier, and readers who stand at the
+// served as in a FairMutex: a reader waits behind a writer that came earlier, and readers at the
 // head together enter together.
 //
 // Both sides are reentrant and count by themselves. A writer may take the reading side as well; when it

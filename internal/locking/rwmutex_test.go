@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -321,7 +322,7 @@ func TestRWLapsedWriterAdmitsAllReaders(t *testing.T) {
 		w.ok(rdb.PExpire(ctx, m.writer.stateKey, lease).Err()) // all queue; now its lease may run out
 		start := time.Now()
 		wait()
-		if took := time.Since(start); took < lease-50*time.Millisecond || took > lease+3*pollInterval {
+		if took := time.Since(start); took < lease-50*time.Millisecond || took > lease+3*policy.Poll {
 			t.Errorf("admitted after %s", took)
 		}
 	})
@@ -479,7 +480,7 @@ func TestRWTenThousandReaders(t *testing.T) {
 		for i := range n {
 			d.attempts++
 			who := fmt.Sprint("P:", i)
-			pipe.EvalSha(ctx, scripts.FifoAcquire.Hash.(string), d.list(), "P", d.attempts, "read", who, 60000, 1, "", "", "n")
+			pipe.EvalSha(ctx, scripts.FifoAcquire.Hash.(string), d.list(), "P", d.attempts, "read", who, 60000, 1, "", "", "n", "", policy.WaiterLifeMS, policy.PollMS)
 		}
 		_, err := pipe.Exec(ctx)
 		w.ok(err)
@@ -538,7 +539,8 @@ func TestRWRandomReaders(t *testing.T) {
 	})
 }
 
-// Thousands of readers unlock at once: it takes few round trips, for a round trip each would wait for a connection too long.
+// Thousands of readers unlock at once: it takes few round trips, for a round trip each would wait for a connection
+// too long.
 func TestRWThousandsUnlockAtOnce(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}

@@ -1,6 +1,10 @@
 package locking
 
-import "time"
+import (
+	"time"
+
+	"inventory/internal/locking/internal/policy"
+)
 
 // subscribe begins to listen for wake-ups when that has not been done, and waits for it. It returns true when the caller
 // should look at its lock once more: it has looked before the wake-ups could be received.
@@ -11,7 +15,7 @@ func (l *Locks) subscribe(acq *acquisition) bool {
 	default:
 	}
 	l.subscribed.Do(func() { l.loops.Go(func() { l.subscription.Listen(l.stop) }) })
-	limit := subscribeBound
+	limit := policy.Subscribe
 	if !acq.until.IsZero() {
 		limit = min(limit, time.Until(acq.until))
 	}

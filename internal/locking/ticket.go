@@ -7,7 +7,7 @@ type ticket struct {
 	number string
 	fifo   *fifo
 	waiter waiter
-	queued bool // it may stand in the queue
+	queued bool // it may be in the queue
 }
 
 // The tickets of this process. Guarded by Locks.mu.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -51,7 +52,7 @@ func (h *Hold) raise(ctx context.Context, prepare func() scripts.Call) (int64, e
 	}
 	call := prepare()
 	l.mu.Unlock()
-	answer, err := l.server.Run(ctx, time.Now().Add(releaseBound), l.closing, call, &scripts.Attempt{})
+	answer, err := l.server.Run(ctx, time.Now().Add(policy.Release), l.closing, call, &scripts.Attempt{})
 	tokens, err := raisedTokens(answer, err)
 	l.mu.Lock()
 	for i, g := range raised {
@@ -99,16 +100,16 @@ func raisedTokens(answer any, err error) ([]int64, error) {
 	return tokens, nil
 }
 
-// raiseBeginsLocked notes that the token is about to rise. Those in reserve may be below it from now on, and while the server is on
-// its way there nobody knows which it has.
+// raiseBeginsLocked notes that the token is about to rise. Those in reserve may be below it from now on, and while
+// the server is on its way there nobody knows which it has.
 func (ls *lease) raiseBeginsLocked() {
 	ls.next, ls.last = 0, -1
 	ls.first = 0
 	ls.raising++
 }
 
-// outrunLocked tells whether a token that the server was asked by is no longer the one that it has, or may not be: that it
-// knows no such grant says nothing then. 0 was asked for any.
+// outrunLocked tells whether a token that the server was asked by is no longer the one that it has, or may not be:
+// that it knows no such grant says nothing then. 0 was asked for any.
 func (ls *lease) outrunLocked(token int64) bool { return token != 0 && token != ls.first }
 
 // raiseEndsLocked notes what has become of it: 0 where that is not known.

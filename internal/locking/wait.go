@@ -1,15 +1,17 @@
 package locking
 
-import "time"
+import (
+	"cmp"
+	"time"
 
-// pollInterval is how often the head of a line looks at the server by itself: a wake-up may be lost.
-const pollInterval = time.Second
+	"inventory/internal/locking/internal/policy"
+)
 
 // awaitSibling waits for another call of the same owner, within the bounds of a call.
 func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
 	var bound <-chan time.Time
 	if !acq.until.IsZero() {
-		alarm := time.NewTimer(time.Until(acq.until.Add(grace)))
+		alarm := time.NewTimer(time.Until(acq.until.Add(policy.Grace)))
 		defer alarm.Stop()
 		bound = alarm.C
 	}
@@ -31,10 +33,7 @@ func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
 func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
 	acq.waitedForOthers = true
 	now := time.Now()
-	limit := pause
-	if pause == 0 {
-		limit = pollInterval
-	}
+	limit := cmp.Or(pause, policy.Poll)
 	bound := func(d time.Duration) { limit = max(min(limit, d), time.Nanosecond) }
 	if !acq.until.IsZero() {
 		bound(acq.until.Sub(now))
@@ -66,6 +65,3 @@ func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
 	}
 	return nil
 }
-
-// subscribeBound is how long a waiter waits for the subscription to stand before it polls without.
-const subscribeBound = 250 * time.Millisecond

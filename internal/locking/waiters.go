@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
 // Callers of this process wait for a lock in a line, first come first served. Only its head talks to the
-// server, so the process stands in the server's queue once however many wait here. The place there belongs
+// server, so the process is in the server's queue once however many wait here. The position there belongs
 // to the line: who comes to the head inherits it, and a reservation made to it. While the process holds the
 // lock itself nobody needs to ask: the holder hands it off.
 
@@ -40,21 +41,12 @@ func (w *waiter) wakeLocked() {
 	}
 }
 
-// What a caller may do next about a lock.
-type turn int
-
-const (
-	turnToWait turn = iota // it waits in the line
-	turnToAsk              // it is at the head, or its owner holds the lock already
-	turnToHold             // the lock was handed to it
-)
-
 // takeTurn puts the caller into the line of a part where that is needed, and tells what it may do.
 func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.waiter != nil && p.waiter.handoff != nil && l.acceptLocked(acq, p) {
-		return turnToHold
+		return turnAgain
 	} // else it came too late, and the caller waits in line anew
 	if l.reenterLocked(acq, p) {
 		l.leaveLineLocked(p)
@@ -62,7 +54,7 @@ func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
 	}
 	st := l.stateOfLocked(p.lock)
 	l.joinLocked(acq, p, st)
-	p.waiter.woken = false // it looks now; what comes from now on is news
+	p.waiter.woken = false // it looks now; what comes from now on is new
 	if st.waiters[0] != p.waiter || st.handingOff {
 		return turnToWait
 	}
@@ -70,12 +62,12 @@ func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
 	if st.lease != nil && !acq.try && now.Before(p.nextAsk) {
 		return turnToWait
 	}
-	p.nextAsk = now.Add(pollInterval)
+	p.nextAsk = now.Add(policy.Poll)
 	p.waiter.asking = true
 	return turnToAsk
 }
 
-// joinLocked puts the caller at the end of the line if it does not stand there.
+// joinLocked puts the caller at the end of the line if it is not in it.
 func (l *Locks) joinLocked(acq *acquisition, p *part, st *lockState) {
 	if p.waiter != nil {
 		return
@@ -83,7 +75,7 @@ func (l *Locks) joinLocked(acq *acquisition, p *part, st *lockState) {
 	p.waiter = &p.firstWaiter
 	*p.waiter = waiter{part: p, owner: acq.owner, lease: acq.leaseOr(l.lease)}
 	if st.lease != nil {
-		p.nextAsk = time.Now().Add(pollInterval) // the holder hands it off; to poll is for when it cannot
+		p.nextAsk = time.Now().Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
 	}
 	st.waiters = append(st.waiters, p.waiter)
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
 )
@@ -13,7 +14,7 @@ import (
 // again much sooner, so that a short trouble costs no lock; each hold ends itself when its own deadline
 // comes.
 func (l *Locks) watch() {
-	period := l.lease / 3
+	period := policy.AfterRenewal(l.lease, true)
 	timer := time.NewTimer(period)
 	defer timer.Stop()
 	for {
@@ -23,10 +24,7 @@ func (l *Locks) watch() {
 			return
 		}
 		start := time.Now()
-		next := period
-		if !l.renew(l.due(), period) {
-			next = min(period/10, time.Second)
-		}
+		next := policy.AfterRenewal(l.lease, l.renew(l.due(), period))
 		timer.Reset(max(next-time.Since(start), time.Millisecond))
 	}
 }
@@ -57,11 +55,11 @@ func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 	var failed atomic.Bool
 	server.EachNode(l.server, due, func(g *grant) string { return g.lock.stateKey }, func(due []*grant) {
 		for chunk := range slices.Chunk(due, batch) {
-			heard, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewalLocked)
+			answered, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewalLocked)
 			if !whole {
 				failed.Store(true)
 			}
-			if !heard {
+			if !answered {
 				return // the server is in trouble: do not spend a time-out on each chunk
 			}
 		}
@@ -71,14 +69,14 @@ func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 
 // renewSome renews grants in one round trip, for the holds that want it. It tells whether the server answered at all, and
 // whether it did for all of them.
-func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) (heard, whole bool) {
+func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) (answered, whole bool) {
 	start := time.Now()
 	calls, tokens := l.renewals(grants, lease)
 	answers := l.server.RunAll(start.Add(bound), calls)
 	whole = true
 	for i, answer := range answers {
 		said, err := answer.Int64()
-		heard = heard || server.IsAnswer(err)
+		answered = answered || server.IsAnswer(err)
 		switch {
 		case err != nil || said == scripts.RenewalOutdated: // a later word about the grant came first
 			whole = false
@@ -89,11 +87,11 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 		}
 	}
 	l.observer.Renewed(len(grants), time.Since(start), whole)
-	return heard, whole
+	return answered, whole
 }
 
-// renewals returns what the server is asked, and by which tokens. Of a grant that has ended meanwhile it is asked too: that changes nothing,
-// for no other has had its name.
+// renewals returns what the server is asked, and by which tokens. Of a grant that has ended meanwhile it is asked
+// too: that changes nothing, for no other has had its name.
 func (l *Locks) renewals(grants []*grant, lease time.Duration) (calls []scripts.Call, tokens []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

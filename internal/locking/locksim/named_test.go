@@ -270,7 +270,7 @@ func TestParallelReentryWithReplays(t *testing.T) {
 
 // The lock goes from one owner to the next of the same process by a script. Its answer is lost: it was
 // done, and nobody knows. Nobody may have it twice, and who waits gets it.
-func TestAnswerLostToTheHandover(t *testing.T) {
+func TestAnswerLostToTheHandoff(t *testing.T) {
 	for _, arrives := range []bool{true, false} {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			for _, c := range []*locksim.Client{once(w), again(w)} {

@@ -151,7 +151,7 @@ func TestLeaseIsHandedOnAsItIs(t *testing.T) {
 }
 
 // A lock passes inside a process by a script, whose answer takes half of the lease: the next hold has the other half.
-func TestHandedOverLeaseCountsFromTheQuestion(t *testing.T) {
+func TestHandedOffLeaseCountsFromTheQuestion(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		c := w.Client(locksim.Habit{Retries: -1}) // no renewal
 		warm(t, c)

@@ -13,6 +13,8 @@
 --
 -- Both queues draw their scores from one sequence, so they are one queue of which the first writer can be
 -- found without looking at the readers. A free lock is the head's: nobody passes a waiter that lives.
+--
+-- Who includes this says first after how many ms without a heartbeat a waiter is dead: waiter_life.
 local call = redis.call
 local tombstone, state, readers, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local writing, reading, beats, pulse = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -21,9 +23,6 @@ local time = call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 
-local waiter_life = 3000   -- a waiter that has not been heard of for so long is dead
-local quiet = 2000       -- where nobody was heard for so long it was the server that slept ...
-local respite = 3000     -- ... and all get this time to be heard again
 local queue_life = 60000
 local some = 100         -- how many waiters or readers a script deals with at most
 
@@ -51,6 +50,8 @@ end
 -- more; the living get time to tell. The time of the talk is the one that its script has read: the server
 -- may have stood still in the middle of it. A deadline too far away was set before the clock stepped back.
 local function drop_dead()
+  local respite = waiter_life      -- in which all can show again that they live after ...
+  local quiet = waiter_life * 2 / 3 -- ... nobody was for so long: then it was the server that stood still
   local talk, from = string.match(call('GET', pulse) or '', '^(%d+) (%d+)$')
   if not talk or now - talk > quiet or tonumber(from) > now + respite then from = now + respite end
   from = tonumber(from)
@@ -68,7 +69,7 @@ end
 -- parts returns the process and the ticket of a waiter.
 local function parts(waiter) return string.match(waiter, '^(.*):(.*)$') end
 
--- tell wakes a waiter: its process listens, and knows its ticket. Who does not hear it polls.
+-- tell wakes a waiter: its process listens, and knows its ticket. Who misses it polls.
 local function tell(waiter)
   local process, ticket = parts(waiter)
   redis.pcall('PUBLISH', 'lk:wake:' .. process, ticket .. ' ' .. state)

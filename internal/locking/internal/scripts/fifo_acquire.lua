@@ -5,19 +5,23 @@
 --       4 id of the holder, 5 lease in ms, 6 count to hold afterwards,
 --       7 token of the grant that is re-entered (0 for any, '' for none), 8 ticket of the waiter ('' for none),
 --       9 place ('n' do not queue, 'q' queue if busy, or show that we still wait),
---       10 id of the same owner on the other side ('' for none)
+--       10 id of the same owner on the other side ('' for none),
+--       11 life of a waiter without a heartbeat, in ms, 12 how often heartbeats are sent, in ms
 -- Returns the token, or {code, ms until it makes sense to look again if nobody wakes us}
 --   code  1 busy   2 the grant to re-enter is gone   3 this attempt is cancelled or outdated
 --         4 the owner reads, and would wait for itself to stop
 --
 -- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute.
 
+local waiter_life = tonumber(ARGV[11])
+
 -- include fifo.lua
 -- include mint.lua
 
 local process, attempt = ARGV[1], ARGV[2]
 local side, id, lease, count, token = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
-local waiter, place, other, clock = process .. ':' .. ARGV[8], ARGV[9], ARGV[10] or '', KEYS[9]
+local waiter, place, other, clock = process .. ':' .. ARGV[8], ARGV[9], ARGV[10], KEYS[9]
+local poll = tonumber(ARGV[12])
 local never = 60000
 
 local function write()
@@ -98,7 +102,7 @@ end
 -- look when that is over.
 local function busy(left)
   if place == 'q' then enqueue() end
-  if left < 1000 and ahead() then left = never end
+  if left < poll and ahead() then left = never end
   return 1, left
 end
 

@@ -2,8 +2,10 @@
 -- learn of it with their next renewal.
 --
 -- KEYS  see fifo.lua; there is no tombstone
--- ARGV  1 side ('write', 'read')
+-- ARGV  1 side ('write', 'read'), 2 life of a waiter without a heartbeat, in ms
 -- Returns 1 when somebody held it, else 0.
+
+local waiter_life = tonumber(ARGV[2])
 
 -- include fifo.lua
 

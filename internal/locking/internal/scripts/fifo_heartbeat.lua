@@ -1,16 +1,19 @@
 -- fifo_heartbeat shows that waiters of a process live, and tells which of them had better look at the lock.
 --
 -- KEYS  see fifo.lua; there is no tombstone
--- ARGV  1 process, then the tickets of its waiters
+-- ARGV  1 process, 2 life of a waiter without a heartbeat, in ms, 3 how often heartbeats are sent, in ms, 4 when to
+--       send them again where somebody is about to enter, in ms, then the tickets of its waiters
 -- Returns when to beat again at the latest, in ms: when the lock expires, or soon where somebody is about
--- to enter. Then the tickets of those that may enter, and of those that do not stand in the queue any more.
+-- to enter. Then the tickets of those that may enter, and of those that are not in the queue any more.
+
+local waiter_life = tonumber(ARGV[2])
 
 -- include fifo.lua
 
-local look = {'1000'}
+local look = {ARGV[3]}
 -- First, for a script that has written is given memory.
 for _, key in ipairs({writing, reading, beats}) do call('PEXPIRE', key, queue_life) end
-for i = 2, #ARGV do
+for i = 5, #ARGV do
   local waiter = ARGV[1] .. ':' .. ARGV[i]
   if call('ZSCORE', beats, waiter) then
     call('ZADD', beats, now + waiter_life, waiter)
@@ -27,7 +30,7 @@ for _, waiter in ipairs(first) do
   if process == ARGV[1] then look[#look + 1] = ticket end
 end
 if first[1] then
-  look[1] = '100'
+  look[1] = ARGV[4]
 elseif call('EXISTS', state) == 1 then
   look[1] = digits(call('PTTL', state))
 else

@@ -4,6 +4,8 @@
 -- Returns {how many wait, 1 if one of them may enter now, token}, and for each holder: side, id, count,
 -- ms until it is over.
 
+local waiter_life -- nobody is dropped
+
 -- include fifo.lua
 
 local token = call('HGET', state, 'token') or call('HGET', counts, 'token') or '0'

@@ -6,10 +6,12 @@
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process; 0: the count is not told),
 --       3 side ('write', 'read'), 4 id of the holder, 5 count to hold afterwards,
 --       6 longest lease of the holds that are left, in ms, 7 ticket of the waiter that leaves ('' for none),
---       8 life of the tombstone in ms (0: write none)
+--       8 life of the tombstone in ms (0: write none), 9 life of a waiter without a heartbeat, in ms
 -- Returns {1 done   0 the lock is not the holder's   2 outdated by a later attempt}
 --
 -- Running it twice changes things once: the second run is not later than the first.
+
+local waiter_life = tonumber(ARGV[9])
 
 -- include fifo.lua
 

@@ -8,6 +8,8 @@
 --
 -- Running it twice changes things once: the second run finds a token that is high enough.
 
+local waiter_life -- nobody is dropped
+
 -- include fifo.lua
 -- include mint.lua
 

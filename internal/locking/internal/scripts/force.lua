@@ -1,6 +1,7 @@
 -- force frees a mutex, whoever holds it, and passes it on.
 --
 -- KEYS  1 state, 2 queue
+-- ARGV  1 for how long a free lock is reserved for who is woken, in ms
 -- Returns 1 when it was held, else 0.
 local call = redis.call
 
@@ -8,5 +9,5 @@ local call = redis.call
 
 if not call('HGET', KEYS[1], 'token') then return 0 end
 call('DEL', KEYS[1])
-wake(KEYS[1], KEYS[2])
+wake(KEYS[1], KEYS[2], ARGV[1])
 return 1

@@ -3,7 +3,8 @@
 -- lock that becomes free is passed on.
 --
 -- KEYS  for each lock: state, queue; then, where an attempt must be cancelled, its tombstone
--- ARGV  1 attempt (grows with every attempt of the process), then for each lock:
+-- ARGV  1 attempt (grows with every attempt of the process), 2 for how long a free lock is reserved for who is woken,
+--       in ms, then for each lock:
 --         id of the holder, which begins with the process and a colon,
 --         count to hold afterwards, longest lease of the holds that are left, in ms,
 --         place ('n' leave the queue alone, 'c' give up a reservation, 'l' give it up and leave the queue);
@@ -16,8 +17,8 @@ local call = redis.call
 
 -- The last hold of one lock that nobody queues for: nearly every call is of this kind. It is over before the functions
 -- of the rest are made.
-if #KEYS == 2 and not ARGV[3] then
-  local held = call('HMGET', KEYS[1], ARGV[2], 'seq')
+if #KEYS == 2 and not ARGV[4] then
+  local held = call('HMGET', KEYS[1], ARGV[3], 'seq')
   if held[1] and tonumber(ARGV[1]) > tonumber(held[2]) and call('EXISTS', KEYS[2]) == 0 then
     call('DEL', KEYS[1])
     return {1}
@@ -29,8 +30,8 @@ end
 
 local result = {}
 for i = 0, math.floor(#KEYS / 2) - 1 do
-  local state, queue, id = KEYS[1 + 2 * i], KEYS[2 + 2 * i], ARGV[2 + 4 * i]
-  local count, place = ARGV[3 + 4 * i] or '0', ARGV[5 + 4 * i] or 'n'
+  local state, queue, id = KEYS[1 + 2 * i], KEYS[2 + 2 * i], ARGV[3 + 4 * i]
+  local count, place = ARGV[4 + 4 * i] or '0', ARGV[6 + 4 * i] or 'n'
   local held = call('HMGET', state, id, 'seq')
   local passes = false
 
@@ -45,7 +46,7 @@ for i = 0, math.floor(#KEYS / 2) - 1 do
   else
     result[1 + i] = 1
     -- First, for a script that has written is given memory. Never further away, never below what a renewal gave.
-    call('PEXPIRE', state, ARGV[4 + 4 * i], 'LT')
+    call('PEXPIRE', state, ARGV[5 + 4 * i], 'LT')
     call('HSET', state, id, count, 'seq', ARGV[1])
   end
 
@@ -57,7 +58,7 @@ for i = 0, math.floor(#KEYS / 2) - 1 do
       passes = true
     end
   end
-  if passes then wake(state, queue) end
+  if passes then wake(state, queue, ARGV[2]) end
 end
 
 -- Last, so that a server without memory, which refuses it, has done the rest.

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-)
 
-// MigrationPause is how long we leave a slot alone that is moving from one node to another.
-const MigrationPause = 10 * time.Millisecond
+	"inventory/internal/locking/internal/policy"
+)
 
 // NoticeError has a cluster client look again which node has which slots when a node cannot be reached. By
 // itself it does so when it is told MOVED, which a node that is gone does not say, and else every minute.
@@ -34,10 +33,10 @@ func IsMoving(err error) bool {
 
 // rest waits until a slot may have moved on. It returns false when there is no time for that.
 func rest(ctx context.Context) bool {
-	if until, ok := ctx.Deadline(); ok && time.Until(until) < MigrationPause {
+	if until, ok := ctx.Deadline(); ok && time.Until(until) < policy.Migration {
 		return false
 	}
-	timer := time.NewTimer(MigrationPause)
+	timer := time.NewTimer(policy.Migration)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -11,18 +11,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/server"
 )
 
-const (
-	// silence is how long a subscription receives nothing before it asks whether anybody is there, and then how long
-	// it waits for the answer.
-	silence = 3 * time.Second
-
-	// firstPause and lastPause are how long it waits before it connects again: doubled each time.
-	firstPause = 10 * time.Millisecond
-	lastPause  = time.Second
-)
+// silence is how long a subscription receives nothing before it asks whether anybody is there, and then how long
+// it waits for the answer.
+const silence = 3 * time.Second
 
 // A Subscription receives what is published on a channel. While it is broken nobody should queue, for a process that
 // does not listen would be taken for dead.
@@ -84,7 +79,7 @@ func (s *Subscription) receive(ctx context.Context) {
 	}()
 	_ = sub.Subscribe(ctx, s.channel) // a failure shows when we receive, which tries again
 	asked := false
-	for pause := firstPause; ; {
+	for pause := policy.Reconnect(); ; {
 		message, err := sub.ReceiveTimeout(ctx, s.Silence)
 		if ctx.Err() != nil {
 			return
@@ -102,7 +97,7 @@ func (s *Subscription) receive(ctx context.Context) {
 		asked = false
 		switch message := message.(type) {
 		case *redis.Subscription:
-			pause = firstPause
+			pause.Reset()
 			s.connected.Store(true)
 			s.first.Do(func() { close(s.ready) })
 			s.missed()
@@ -112,8 +107,8 @@ func (s *Subscription) receive(ctx context.Context) {
 		if err != nil {
 			s.server.NoticeError(err)
 			s.connected.Store(false)
-			rest(ctx, pause)
-			pause = min(2*pause, lastPause)
+			rest(ctx, pause.Now())
+			pause.Double()
 		}
 	}
 }

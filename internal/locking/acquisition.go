@@ -1,0 +1,71 @@
+package locking
+
+import (
+	"context"
+	"time"
+)
+
+// An acquisition is one Lock or TryLock: of a Mutex, or of a MultiLock with all its parts. It is used by one goroutine.
+type acquisition struct {
+	ctx   context.Context // carries who
+	owner *owner
+	try   bool
+	start time.Time
+	lease time.Duration // of the holds
+	fixed bool          // nothing renews them
+	until time.Time     // when the wait runs out; zero for never
+
+	ordered         bool // never wait backwards
+	taken           []*Hold
+	renewedAt       time.Time // when the leases of taken began, at the earliest
+	lastBegan       time.Time // when that of the last one did
+	renewalTried    time.Time // when it was last tried to begin all of them anew
+	waitedForOthers bool      // it has waited
+}
+
+func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisition, error) {
+	o, err := collect(opts)
+	if err != nil {
+		return nil, err
+	}
+	acq := &acquisition{try: try, lease: o.lease, fixed: o.lease > 0, start: time.Now()}
+	acq.ctx, acq.owner = withOwner(ctx)
+	if o.waitBound {
+		acq.until = acq.start.Add(o.wait)
+	}
+	return acq, nil
+}
+
+// waitIsOver tells whether the wait has run out.
+func (acq *acquisition) waitIsOver(now time.Time) bool {
+	return !acq.until.IsZero() && !now.Before(acq.until)
+}
+
+// noteStart notes that a round trip begins, and with it the leases of what it takes.
+func (acq *acquisition) noteStart(start time.Time) {
+	if len(acq.taken) == 0 {
+		acq.renewedAt = start
+	}
+	acq.lastBegan = start
+}
+
+// A part is one lock that a call takes, as often as it was named.
+type part struct {
+	lock    *lock
+	times   int
+	reentry *reentry  // to the grant that the owner has already; nil where it has none
+	waiter  *waiter   // in the local line; nil where the owner holds the lock already
+	nextAsk time.Time // when to look at the server although this process holds the lock
+	holds   []*Hold
+
+	spared func(*Hold) bool // whose end does not end its holds, though their contexts come from that
+
+	firstWaiter waiter // what waiter points at
+}
+
+func (acq *acquisition) leaseOr(watchdog time.Duration) time.Duration {
+	if acq.fixed {
+		return acq.lease
+	}
+	return watchdog
+}

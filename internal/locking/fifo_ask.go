@@ -1,0 +1,238 @@
+package locking
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
+)
+
+// A fifoAsker asks for one side of a first-come lock. Every caller queues at the server by itself, with a
+// ticket of its own.
+type fifoAsker struct {
+	locks *Locks
+	fifo  *fifo
+	acq   *acquisition
+	run   []*part // of one
+	part  *part
+
+	ticket   *ticket       // nil before it waits
+	id       any           // of the holder that it would be, a string; nil before it asks as one
+	over     chan struct{} // closed when it does not ask any more; nil where nobody waits for that
+	silent   time.Time     // since when the server has not answered; zero where it has
+	doubtful bool          // an attempt may have taken the lock under its id, or may still
+}
+
+func (f *fifoAsker) next() *part {
+	if len(f.part.holds) > 0 {
+		return nil
+	}
+	return f.part
+}
+
+// turn lets the caller ask: for the grant that its owner holds, or for one of its own if no other acquisition of the
+// owner is about to have one. Else it waits for that.
+func (f *fifoAsker) turn() (turn, error) {
+	if over := f.sibling(); over != nil {
+		return turnAgain, f.locks.awaitSibling(f.acq, over)
+	}
+	return turnToAsk, nil
+}
+
+// sibling begins to ask, or returns what to wait for.
+func (f *fifoAsker) sibling() (over <-chan struct{}) {
+	l := f.locks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	st := l.stateOfLocked(f.part.lock)
+	i := slices.IndexFunc(st.asking, func(other *fifoAsker) bool { return other.acq.owner == f.acq.owner })
+	if !l.reenterLocked(f.acq, f.part) && i >= 0 {
+		other := st.asking[i]
+		if other.over == nil {
+			other.over = make(chan struct{})
+		}
+		return other.over
+	}
+	st.asking = append(st.asking, f)
+	return nil
+}
+
+func (f *fifoAsker) end(*question) {
+	l := f.locks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.withdrawLocked(f.part)
+	st := l.states[f.part.lock.stateKey]
+	if st == nil {
+		return
+	}
+	if i := slices.Index(st.asking, f); i >= 0 {
+		st.asking = slices.Delete(st.asking, i, i+1)
+	}
+	if f.over != nil {
+		close(f.over)
+		f.over = nil
+	}
+	l.tidyLocked(f.part.lock)
+}
+
+// drawTicket gives a ticket to who may wait. What wakes it from now on is new. It tells the script the number, and what
+// to do about the queue.
+func (f *fifoAsker) drawTicket() (number, queue string) {
+	l := f.locks
+	if f.acq.try || f.ticket == nil && f.acq.waitIsOver(time.Now()) {
+		return "", scripts.QueueIgnore
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f.ticket == nil {
+		number := strconv.FormatInt(l.numbers.Add(1), 10)
+		f.ticket = &ticket{number: number, fifo: f.fifo, waiter: waiter{part: f.part, owner: f.acq.owner}}
+		f.part.waiter = &f.ticket.waiter
+		l.tickets.addLocked(f.ticket)
+	}
+	f.ticket.waiter.woken = false
+	return f.ticket.number, scripts.QueueEnter
+}
+
+// queued tells whether the caller may be in the queue.
+func (f *fifoAsker) queued() bool { return f.ticket != nil && f.ticket.queued }
+
+// setQueued notes it.
+func (f *fifoAsker) setQueued(queued bool) {
+	if f.ticket == nil || f.ticket.queued == queued {
+		return
+	}
+	f.locks.mu.Lock()
+	f.ticket.queued = queued
+	f.locks.mu.Unlock()
+	if queued {
+		f.locks.heartbeat.start()
+	}
+}
+
+func (f *fifoAsker) ask() *question {
+	l, p := f.locks, f.part
+	number, queue := f.drawTicket()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := &question{start: time.Now(), run: f.run}
+	q.attempt.Number = l.numbers.Add(1)
+	q.told = q.one[:]
+	count, token := p.times, any("")
+	if p.reentry != nil {
+		g := p.reentry.grant
+		g.told = g.countLocked()
+		q.one[0] = told{id: g.lease.id, token: g.lease.first}
+		count, token = g.told, g.lease.first
+	} else {
+		if f.id == nil {
+			f.id = keys.Holder(l.process, f.acq.owner.id, q.attempt.Number)
+		}
+		q.one[0] = told{id: f.id, fresh: true}
+	}
+	q.call = f.fifo.newMintingCall(scripts.FifoAcquire, q.attempt.Number, 12).With(l.boxed, &q.attempt, f.fifo.side,
+		q.one[0].id, l.milliseconds(f.acq.leaseOr(l.lease)), count, token, number, queue, f.fifo.otherSideLocked(f.acq.owner),
+		policy.WaiterLifeMS, policy.PollMS)
+	return q
+}
+
+// unanswered lets who is in the queue ask again, for a while: the next answer tells what the lost one would have, and a
+// late copy of this one meets a tombstone. Else the attempt is cancelled.
+func (f *fifoAsker) unanswered(q *question, err error) (time.Duration, error) {
+	l := f.locks
+	refused := redis.Error(nil)
+	over := l.check(f.acq, nil)
+	if f.queued() && !errors.As(err, &refused) && !errors.Is(err, ErrNotReplicated) && over == nil && !f.acq.waitIsOver(time.Now()) {
+		if f.silent.IsZero() {
+			f.silent = time.Now()
+		}
+		if time.Since(f.silent) < policy.Outage {
+			f.disclaim(q, 0)
+			return policy.Silence, nil
+		}
+	}
+	f.setQueued(q.attempt.Sent() || f.queued())
+	l.cancel(f.acq, q, 0)
+	if q.one[0].fresh {
+		f.doubtful = false // that is settled
+	}
+	return 0, failed("acquire", f.part.lock.name, errors.Join(err, over)) // the context, or Close, may be why
+}
+
+// disclaim has a tombstone written for an attempt, which changes nothing else. Of a re-entry it is told what is left.
+func (f *fifoAsker) disclaim(q *question, _ int) {
+	if f.part.reentry != nil {
+		f.locks.cancel(f.acq, q, 0)
+		return
+	}
+	f.doubtful = true
+	life := 2 * f.acq.leaseOr(f.locks.lease)
+	f.locks.cleaner.add(&settlement{
+		locks: []*lock{f.part.lock}, rows: []row{{queue: scripts.QueueStay}},
+		tombstone: q.attempt.Number, tombstoneFor: life, until: time.Now().Add(life),
+	})
+}
+
+// granted wakes others of the same owner who wait for either side: they need not wait any more.
+func (f *fifoAsker) granted(p *part, ls *lease, trusted time.Time) {
+	l := f.locks
+	l.mu.Lock()
+	if f.ticket != nil {
+		f.ticket.queued = false // the script took us out
+	}
+	if ls.id == f.id {
+		f.doubtful = false // what was in doubt is the grant
+	}
+	p.spared = f.sparedLocked()
+	over := l.admitLocked(f.acq, p, ls, trusted)
+	l.tickets.wakeOwnerLocked(f.acq.owner)
+	l.mu.Unlock()
+	l.lose(over)
+}
+
+// sparedLocked returns whose end does not end the hold: a reader goes on when its owner's writer is unlocked, of whose
+// context its own may be made.
+func (f *fifoAsker) sparedLocked() func(*Hold) bool {
+	l, side := f.locks, f.fifo
+	if side.side != scripts.Read || l.grantOfLocked(side.otherKey, f.acq.owner) == nil {
+		return nil
+	}
+	return func(h *Hold) bool { return h.has(l, side.otherKey) }
+}
+
+func (f *fifoAsker) stopped(_ *question, _ int, answer scripts.Acquired) time.Duration {
+	f.silent = time.Time{}
+	if answer.Code == scripts.Busy {
+		f.setQueued(true)
+	}
+	return policy.AfterBusy(answer.Busy, true)
+}
+
+// leave gives up the ticket and the place in the queue, if there is one, and waits a moment for it to be
+// gone. What an attempt may have taken without our knowing is nobody's.
+func (f *fifoAsker) leave() {
+	l, t := f.locks, f.ticket
+	if t == nil {
+		return
+	}
+	f.part.waiter = nil
+	l.mu.Lock()
+	l.tickets.dropLocked(t)
+	l.mu.Unlock()
+	if !t.queued && !f.doubtful {
+		return
+	}
+	now := time.Now()
+	s := &settlement{locks: []*lock{f.part.lock}, rows: []row{{queue: t.number}}, until: now.Add(policy.Cancel)}
+	if f.doubtful {
+		s.rows[0].id, s.attempt, s.until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
+	}
+	l.cleaner.briefly(s)
+}

@@ -1,0 +1,199 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
+)
+
+// A mutexAsker asks for mutexes of one slot, which are in order and each named once: one after the other where it must
+// wait, and as many at once as it can have. Callers wait in the line of this process; only its head asks.
+type mutexAsker struct {
+	locks *Locks
+	acq   *acquisition
+	run   []*part // those that are missing
+}
+
+func (m *mutexAsker) next() *part {
+	for len(m.run) > 0 && len(m.run[0].holds) > 0 {
+		m.run = m.run[1:]
+	}
+	if len(m.run) == 0 {
+		return nil
+	}
+	return m.run[0]
+}
+
+func (m *mutexAsker) turn() (turn, error) { return m.locks.takeTurn(m.acq, m.run[0]), nil }
+
+// together returns the parts that can be asked for at once: the first, and those after it for
+// which nobody of this process waits, and which none of its owners has. Who waits is not overtaken. The
+// caller waits in the lines of all of them meanwhile, so that a wake-up for the one that turns out busy
+// finds it there.
+func (m *mutexAsker) together() []*part {
+	for i, p := range m.run[1:] {
+		if !m.locks.joinHead(m.acq, p) {
+			m.locks.leave(p)
+			return m.run[:1+i]
+		}
+	}
+	return m.run
+}
+
+// ask says of re-entries what is true under the number that the question has.
+func (m *mutexAsker) ask() *question {
+	l, acq, run := m.locks, m.acq, m.together()
+	listening := l.subscription.Connected()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := &question{start: time.Now(), run: run}
+	q.attempt.Number = l.numbers.Add(1)
+	q.told = q.one[:]
+	if len(run) > 1 {
+		q.told = make([]told, len(run))
+	}
+	q.call = scripts.Acquire.NewCall(2+2*len(run), 2+5*len(run))
+	q.call = q.call.With(run[0].lock.args[0], run[0].lock.tombstone(q.attempt.Number))
+	for _, p := range run {
+		q.call = q.call.With(p.lock.args[1:]...)
+	}
+	q.call = q.call.With(&q.attempt, l.milliseconds(acq.leaseOr(l.lease)))
+
+	fresh := any(nil)
+	for i, p := range run {
+		to := &q.told[i]
+		spare, count, token := 0, p.times, any("")
+		switch {
+		case p.reentry != nil:
+			g := p.reentry.grant
+			g.told = g.countLocked()
+			to.id, to.token = g.lease.id, g.lease.first
+			count, token = g.told, to.token
+		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
+			to.id, to.fresh, spare = keys.SharedHolder(l.process, q.attempt.Number), true, scripts.Reserve-1
+		default:
+			if fresh == nil {
+				fresh = keys.Holder(l.process, acq.owner.id, q.attempt.Number)
+			}
+			to.id, to.fresh = fresh, true
+		}
+		q.call = q.call.With(to.id, l.queueActionLocked(p, listening && !acq.try))
+		if len(run) == 1 && to.fresh && p.times == 1 { // the script takes the rest for granted
+			if spare > 0 {
+				q.call = q.call.With(spare)
+			}
+			break
+		}
+		q.call = q.call.With(spare, count, token)
+	}
+	return q
+}
+
+// queueActionLocked tells the script what to do about the queue, and notes that the process may be in it from now on.
+func (l *Locks) queueActionLocked(p *part, queue bool) any {
+	if p.waiter == nil {
+		return scripts.QueueIgnore
+	}
+	st := l.states[p.lock.stateKey]
+	if st.queued {
+		return scripts.QueueMayBeIn
+	}
+	if !queue || st.lease != nil {
+		return scripts.QueueIgnore // nobody would receive a wake-up, or nobody waits for it
+	}
+	st.queued = true
+	return scripts.QueueEnter
+}
+
+// end lets the parts be handed the locks that they wait for, and ends the re-entries that have come to nothing.
+func (m *mutexAsker) end(q *question) {
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	for _, p := range q.run {
+		if p.waiter != nil {
+			p.waiter.asking = false
+		}
+		m.locks.withdrawLocked(p)
+	}
+}
+
+func (m *mutexAsker) granted(p *part, ls *lease, trusted time.Time) {
+	l := m.locks
+	l.mu.Lock()
+	st := l.stateOfLocked(p.lock)
+	if w := p.waiter; w != nil {
+		st.queued = false // the script took us out of the queue
+		p.waiter = nil
+		l.removeLocked(p.lock, w)
+	}
+	over := l.admitLocked(m.acq, p, ls, trusted)
+	st = l.stateOfLocked(p.lock)
+	st.lease = p.holds[0].grant.lease
+	l.wakeOwnerLocked(st, m.acq.owner)
+	l.mu.Unlock()
+	l.lose(over)
+}
+
+// stopped leaves the lines of those parts that the script has not come to, and has not queued for.
+func (m *mutexAsker) stopped(q *question, n int, answer scripts.Acquired) time.Duration {
+	l := m.locks
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range q.run[n+1:] {
+		if p.waiter != nil {
+			l.states[p.lock.stateKey].queued = false
+		}
+		l.leaveLineLocked(p)
+	}
+	return policy.AfterBusy(answer.Busy, false)
+}
+
+func (m *mutexAsker) unanswered(q *question, err error) (time.Duration, error) {
+	m.disclaim(q, 0)
+	err = errors.Join(err, m.locks.check(m.acq, nil)) // the context, or Close, may be why
+	return 0, failed("acquire", q.run[0].lock.name, err)
+}
+
+func (m *mutexAsker) disclaim(q *question, n int) { m.locks.cancel(m.acq, q, n) }
+
+// leave waits a moment for the traces of the caller to be gone.
+func (m *mutexAsker) leave() {
+	l := m.locks
+	waits := func(p *part) bool { return p.waiter != nil }
+	if !slices.ContainsFunc(m.run, waits) {
+		return
+	}
+	patience, cancel := context.WithTimeout(context.Background(), policy.Cleanup)
+	defer cancel()
+	for _, p := range m.run {
+		if !waits(p) {
+			continue
+		}
+		l.mu.Lock()
+		left := l.leaveLineLocked(p)
+		if p.waiter != nil {
+			l.acceptLocked(m.acq, p)
+		}
+		l.mu.Unlock()
+		if left == nil {
+			continue
+		}
+		select {
+		case <-left:
+		case <-patience.Done():
+		}
+	}
+}
+
+// milliseconds is a lease as scripts take it.
+func (l *Locks) milliseconds(lease time.Duration) any {
+	if lease == l.lease {
+		return l.leaseArg
+	}
+	return lease.Milliseconds()
+}
