@@ -147,7 +147,7 @@ fuzz-api: servers ## Send requests made of the document, right and wrong, for AP
 
 .PHONY: machine
 machine: servers ## Hold the whole service to its model by CHECKS random sequences
-	$(GO) test $(RACE) -count 1 -timeout 0 -run '^TestMachine$$' ./internal/stock -rapid.checks=$(CHECKS)
+	$(GO) test $(RACE) -count 1 -timeout 0 -run '^TestMachine$$' ./internal/stock/selling -rapid.checks=$(CHECKS)
 
 .PHONY: long
 long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine

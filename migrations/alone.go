@@ -7,18 +7,18 @@ import (
 	"fmt"
 )
 
-// lockTimeout is how long a migration of PostgreSQL waits for another process's, and for a table: who wants to write to
-// that table then waits behind it. The URL's lock_timeout may say otherwise.
+// lockTimeout is how long a migration of PostgreSQL waits for another process's, and for a table: writers of that table
+// wait behind it meanwhile. The URL's lock_timeout may say otherwise.
 const lockTimeout = "15s"
 
-// The number means nothing; all processes must have the same. golang-migrate has a lock of its own around each of its
-// calls, but to run a step again that somebody began takes several.
+// The number means nothing, but all processes must have the same. golang-migrate takes a lock of its own in each call;
+// running a step again that somebody has begun takes several calls.
 const (
 	lockMigrations   = `SELECT pg_advisory_lock(7325064181)`
 	unlockMigrations = `SELECT pg_advisory_unlock(7325064181)`
 )
 
-// aloneOn runs work while no other process does, on PostgreSQL. The lock is a session's: it ends with the process.
+// aloneOn runs work on PostgreSQL while no other process does. The lock belongs to a session: it ends with the process.
 func aloneOn(db *sql.DB, work func() error) (err error) {
 	ctx := context.Background() // bounded by the lock time-out
 	session, err := db.Conn(ctx)

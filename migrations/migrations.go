@@ -1,10 +1,10 @@
 // Package migrations holds the schema of each store as golang-migrate steps, and runs them.
 //
-// On PostgreSQL every step is one statement that may run twice (IF NOT EXISTS); on SQLite, which adds columns one by one, it
-// is one transaction. So a process killed in the middle leaves a step that has happened or has not, and the next start
+// On PostgreSQL every step is one statement that may run twice (IF NOT EXISTS). On SQLite, which adds columns one by
+// one, a step is one transaction. So if a process is killed, a step has happened or has not, and the next start
 // finishes the work. Both dialects have the same steps under the same numbers.
 //
-// A step only adds, or loosens: the service as it was before the step goes on working beside the one that applied it.
+// A step only adds, or loosens: an older version of the service goes on working beside the one that applied it.
 package migrations
 
 import (
@@ -41,17 +41,17 @@ type Step struct {
 // can start at once; a SQLite file has one owner anyway.
 //
 // A database whose version is above all steps here belongs to a newer program. It is left as it is: steps only add what
-// an older program does not look at, so that one may start again while newer ones run.
+// an older program does not look at, so an older one may start again while newer ones run.
 type Migrator struct {
 	steps   fs.FS
 	migrate *migrate.Migrate
 	alone   func(work func() error) error // runs work while no other process migrates
 }
 
-// OpenPostgres returns a migrator for the PostgreSQL database at a postgres:// URL. Close it. Each of configure may change
-// how it connects.
+// OpenPostgres returns a migrator for the PostgreSQL database at a postgres:// URL. Close it. The functions in
+// configure may change how it connects.
 func OpenPostgres(databaseURL string, configure ...func(*pgx.ConnConfig)) (*Migrator, error) {
-	config, err := pgxpool.ParseConfig(databaseURL) // knows the parameters that are the pool's, and hides passwords
+	config, err := pgxpool.ParseConfig(databaseURL) // knows the pool's parameters, and hides passwords
 	if err != nil {
 		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err)
 	}
@@ -81,7 +81,7 @@ func OpenSQLite(dsn string) (*Migrator, error) {
 	return open("sqlite", db, driver, err)
 }
 
-// open takes over db and the driver on it, which may have failed.
+// open takes over db and its driver, which may have failed.
 func open(folder string, db *sql.DB, driver database.Driver, err error) (*Migrator, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the migration table: %w", err), db.Close())
@@ -101,7 +101,8 @@ func open(folder string, db *sql.DB, driver database.Driver, err error) (*Migrat
 	return &Migrator{steps: files, migrate: m, alone: func(work func() error) error { return work() }}, nil
 }
 
-// columnIsThere is how SQLite refuses to add a column twice. Its steps are transactions: then all of the step is there.
+// columnIsThere is SQLite's error for a column that is added twice. Steps are transactions there: then the whole step
+// has been applied.
 const columnIsThere = "duplicate column name"
 
 // Up applies every step that the database lacks.
@@ -132,7 +133,7 @@ func (m *Migrator) up() error {
 	return err
 }
 
-// Down undoes the last applied step. Where there is none it does nothing.
+// Down undoes the last applied step. If there is none it does nothing.
 func (m *Migrator) Down() error {
 	if err := m.alone(m.down); err != nil {
 		return fmt.Errorf("migrate down: %w", err)
@@ -186,7 +187,7 @@ func (m *Migrator) list() []Step {
 	return list
 }
 
-// before returns the version that precedes v; for the first one, and for none, golang-migrate's word for none.
+// before returns the version that precedes v; for the first one, and for none, golang-migrate's value for none.
 func (m *Migrator) before(v int) int {
 	previous := database.NilVersion
 	for _, step := range m.list() {

@@ -32,7 +32,7 @@ func (o older) text(name string) string {
 	return string(text)
 }
 
-// do runs a statement and holds what it answers, row by row, against want; nil takes any answer.
+// do runs a statement and compares its rows with want; nil takes any answer.
 func (o older) do(name string, want []string, args ...any) {
 	o.Helper()
 	rows, err := o.conn.Query(o.Context(), o.text(name), args...)
@@ -67,7 +67,7 @@ func TestTheFirstVersionWorksOnThisSchema(t *testing.T) {
 	o.do("insert_segments", nil, "old", []int64{25, 25, 25, 25})
 	o.do("select_status", []string{"an old one 100 [25 25 25 25]"}, "old")
 
-	// A batch, the same once more with another order, one whose token is too old, and one that does not fit.
+	// A batch, the same again with another order, one with an old token, and one that does not fit.
 	batch := func(token int64, ids []string, quantities []int32, units int64, want string) {
 		t.Helper()
 		o.do("deduct", []string{want}, "old", 0, token, "me", ids, make([]string, len(ids)), quantities, units, at)

@@ -38,7 +38,7 @@ func TestOutboxGoesWithItsTriggers(t *testing.T) {
 	}
 }
 
-// downTo undoes the steps down to one of a name, and that.
+// downTo undoes the steps down to the named one, including it.
 func downTo(t *testing.T, file, name string) {
 	t.Helper()
 	m, err := migrations.OpenSQLite(file)

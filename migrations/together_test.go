@@ -11,7 +11,7 @@ import (
 	"inventory/migrations"
 )
 
-// migrate brings the PostgreSQL database at a URL up, and returns its steps.
+// migrate brings the PostgreSQL database at a URL up to date, and returns its steps.
 func migrate(url string) (steps []migrations.Step, err error) {
 	m, err := migrations.OpenPostgres(url)
 	if err != nil {
@@ -45,7 +45,7 @@ func execute(t *testing.T, url string, statements ...string) {
 	}
 }
 
-// TestManyMigrateAtOnce starts eight together, on an empty database and on one where a process died in mid-step.
+// TestManyMigrateAtOnce starts eight together, on an empty database and on one where a process died within a step.
 func TestManyMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	empty, begun := database(t), database(t)
@@ -78,8 +78,8 @@ func TestManyMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// TestAnOlderProgramStartsOnANewerSchema: in a rolling upgrade a process of the older version may start again. It leaves
-// the schema and its version alone, also where a newer process is, or has died, in mid-step.
+// TestAnOlderProgramStartsOnANewerSchema: in a rolling upgrade a process of the older version may start again. It
+// leaves the schema and its version alone, even if a newer process is within a step, or has died there.
 func TestAnOlderProgramStartsOnANewerSchema(t *testing.T) {
 	t.Parallel()
 	for _, dirty := range []string{"false", "true"} {
@@ -110,13 +110,13 @@ func TestAnOlderProgramStartsOnANewerSchema(t *testing.T) {
 	}
 }
 
-// TestAMigrationDoesNotWaitForEver: what stands behind it in the queue for a table stands still as well.
+// TestAMigrationDoesNotWaitForEver: whatever waits behind it for a table would wait as well.
 func TestAMigrationDoesNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	conn := connect(t, url)
 	defer conn.Close(t.Context())
-	// A transaction that has made a table of that name holds everybody up who would.
+	// A transaction that has made a table of that name holds up everybody who makes one.
 	if _, err := conn.Exec(t.Context(), "BEGIN; CREATE TABLE skus (sku_id text)"); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// accessFlags say who may use the service, how often, and how it is reached.
+// accessFlags say who may use the service, how often, and under which names.
 type accessFlags struct {
 	APIKeys             string        `name:"api-keys" env:"INVENTORY_API_KEYS,INVENTORY_API_KEYS_FILE" help:"File of the API keys that are let in, a line each of name, scope, id and hash: see inventory key new. SIGHUP has it read again. Default: none." placeholder:"FILE"`
 	JWTAlgorithm        string        `name:"jwt-algorithm" help:"Algorithm that buyers' tokens are signed with: EdDSA, ES256, RS256 or HS256. Default: no tokens." enum:",EdDSA,ES256,RS256,HS256" default:"" placeholder:"NAME"`
@@ -36,7 +36,7 @@ type accessFlags struct {
 	TLSKey              string        `name:"tls-key" help:"PEM file of the certificate's private key." placeholder:"FILE"`
 }
 
-// check tells which flags lack another.
+// check returns an error if a flag lacks another one that it needs.
 func (f accessFlags) check() error {
 	tokens := f.tokens()
 	switch {
@@ -64,7 +64,7 @@ func (f accessFlags) check() error {
 	}
 }
 
-// rights are those of tokens.
+// rights are the rights of tokens.
 func (f accessFlags) rights() (access.Rights, error) {
 	rights, err := access.ParseRights(f.TokensMay)
 	if err != nil {
@@ -78,7 +78,7 @@ func (f accessFlags) tokens() access.TokenConfig {
 	return access.TokenConfig{Algorithm: f.JWTAlgorithm, KeyFile: f.JWTKey, Audience: f.JWTAudience, Issuer: f.JWTIssuer}
 }
 
-// into puts the flags into a configuration.
+// into sets the fields of a configuration.
 func (f accessFlags) into(c *app.Config) (err error) {
 	c.Access = access.Config{KeysFile: f.APIKeys, Tokens: f.tokens()}
 	if c.Access.TokenRights, err = f.rights(); err != nil {
@@ -92,8 +92,8 @@ func (f accessFlags) into(c *app.Config) (err error) {
 	return nil
 }
 
-// reloadOnHangup has a service read its keys and its certificate again at every SIGHUP, until stop returns. Where it has none, SIGHUP ends
-// the process, as it does by itself.
+// reloadOnHangup makes a service read its keys and its certificate again at every SIGHUP, until stop returns. If it has
+// none, SIGHUP ends the process, as it does by default.
 func reloadOnHangup(ctx context.Context, a *app.App, config app.Config, log *slog.Logger) (stop func()) {
 	if !config.Reloads() {
 		return func() {}

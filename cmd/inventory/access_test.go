@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// newKey makes a key with the command, and has a file let it in.
+// newKey makes a key with the command, and adds it to a file.
 func newKey(t *testing.T, file, name, scope string) (key string) {
 	t.Helper()
 	r := invoke(t, "key", "new", "--name", name, "--scope", scope, "--file", file)
@@ -92,7 +92,7 @@ func TestDemoShowsItsKey(t *testing.T) {
 	}
 }
 
-// status asks for a SKU that is not there.
+// status reads a SKU that does not exist.
 func (p *process) status(key string) int {
 	p.Helper()
 	request, err := http.NewRequestWithContext(p.Context(), http.MethodGet, p.url+"/v1/skus/none", nil)

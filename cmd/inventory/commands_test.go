@@ -164,8 +164,8 @@ func TestDemo(t *testing.T) {
 
 func TestDemoOfLargeOrdersMerges(t *testing.T) {
 	t.Parallel()
-	// Each asks for more than a segment holds, so at least the first one takes from several. Orders that would fit
-	// one segment may all be filled without: a merge also gathers units in one segment for those that follow.
+	// Each order asks for more than a segment holds, so at least the first one takes from several. Orders that would
+	// fit one segment may all be filled without a merge: a merge also moves units to one segment for later orders.
 	s := parse(t, invoke(t, "demo", "--json", "--quantity", "1500", "--buyers", "30"))
 	exact(t, s)
 	if s.Accepted != 6 || s.InsufficientStock != 24 || s.Merges == 0 {

@@ -122,7 +122,7 @@ func (c *demoCommand) startService(ctx context.Context, logTo io.Writer) (stop f
 	return func() error { return errors.Join(a.Close(context.WithoutCancel(ctx)), removeFiles()) }, nil
 }
 
-// audit compares what the buyers were told with what is in the database.
+// audit compares the buyers' answers with the rows.
 func (c *demoCommand) audit(ctx context.Context, sale *sale) (summary saleSummary, err error) {
 	store, err := app.OpenForReading(ctx, c.DatabaseURL)
 	if err != nil {

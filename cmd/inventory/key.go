@@ -32,7 +32,7 @@ func (c *keyNewCommand) Run(s cli.Streams) error {
 		return err
 	}
 	if err := access.AddKey(c.File, line); err != nil {
-		return err // and the key, which nobody has seen, is worth nothing
+		return err // nobody has seen the key, so it is worth nothing
 	}
 	_, err = fmt.Fprintln(s.Out, key)
 	return err

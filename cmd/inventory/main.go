@@ -23,7 +23,7 @@ type commands struct {
 	Outbox  outboxCommand  `cmd:"" help:"List what became of orders, for programs that pass it on to a queue."`
 }
 
-// BeforeResolve has kong look at the settings before it uses them.
+// BeforeResolve checks the settings before kong uses them.
 func (*commands) BeforeResolve(parsed *kong.Context, s cli.Streams) error {
 	return cli.CheckSettings(parsed, prefix, s)
 }

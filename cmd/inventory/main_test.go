@@ -17,7 +17,7 @@ import (
 	"inventory/internal/servertest"
 )
 
-// What the tests of this package share: private servers, and the program as a file.
+// The private servers and the program's file that the tests of this package share.
 var (
 	postgresServer *servertest.Postgres
 	redisServer    *servertest.Redis

@@ -23,19 +23,19 @@ type (
 	migrateStatus struct{ databaseFlag }
 )
 
-// Run applies what is pending.
+// Run applies the pending steps.
 func (c *migrateUp) Run(ctx context.Context, s cli.Streams) error {
 	steps, err := app.MigrateUp(ctx, c.DatabaseURL)
 	return printSteps(s.Out, steps, err)
 }
 
-// Run undoes one.
+// Run undoes the last step.
 func (c *migrateDown) Run(ctx context.Context, s cli.Streams) error {
 	steps, err := app.MigrateDown(ctx, c.DatabaseURL)
 	return printSteps(s.Out, steps, err)
 }
 
-// Run lists them.
+// Run lists the steps.
 func (c *migrateStatus) Run(ctx context.Context, s cli.Streams) error {
 	steps, err := app.MigrationStatus(ctx, c.DatabaseURL)
 	return printSteps(s.Out, steps, err)

@@ -37,7 +37,7 @@ type (
 	}
 )
 
-// Run turns it on.
+// Run turns the outbox on.
 func (c *outboxOn) Run(ctx context.Context, s cli.Streams) error {
 	return withOutbox(ctx, c.DatabaseURL, false, func(o *app.Outbox) error {
 		err := o.On(ctx)
@@ -48,7 +48,7 @@ func (c *outboxOn) Run(ctx context.Context, s cli.Streams) error {
 	})
 }
 
-// Run turns it off.
+// Run turns the outbox off.
 func (c *outboxOff) Run(ctx context.Context, s cli.Streams) error {
 	return withOutbox(ctx, c.DatabaseURL, false, func(o *app.Outbox) error {
 		err := o.Off(ctx)
@@ -70,7 +70,7 @@ func (c *outboxRead) Validate() error {
 	return nil
 }
 
-// Run prints until there is no more, or with Follow until ctx ends.
+// Run prints changes until there are no more, or with Follow until ctx ends.
 func (c *outboxRead) Run(ctx context.Context, s cli.Streams) error {
 	return withOutbox(ctx, c.DatabaseURL, true, func(o *app.Outbox) error {
 		err := c.print(ctx, o, s.Out)
@@ -81,7 +81,7 @@ func (c *outboxRead) Run(ctx context.Context, s cli.Streams) error {
 	})
 }
 
-// outboxPage is how much is read in one go.
+// outboxPage is how many changes are read at once.
 const outboxPage = 1000
 
 func (c *outboxRead) print(ctx context.Context, o stock.Outbox, out io.Writer) error {
@@ -139,7 +139,7 @@ func (c *outboxRead) printOne(out io.Writer, change stock.Change) error {
 	return err
 }
 
-// Run trims.
+// Run trims the outbox.
 func (c *outboxTrim) Run(ctx context.Context, s cli.Streams) error {
 	return withOutbox(ctx, c.DatabaseURL, false, func(o *app.Outbox) error {
 		n, err := o.Trim(ctx, c.Before)

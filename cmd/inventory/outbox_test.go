@@ -45,7 +45,7 @@ func TestOutbox(t *testing.T) {
 			read := func(n int, args ...string) []changeLine {
 				t.Helper()
 				for {
-					// Transactions of the tests beside hold it back.
+					// Transactions of parallel tests hold it back.
 					if changes := changesIn(t, outbox(append([]string{"read", "--json"}, args...)...)); len(changes) >= n {
 						return changes
 					}
@@ -84,7 +84,7 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestOutboxReaderThatDies is killed while it follows, and goes on from its last whole line.
+// TestOutboxReaderThatDies kills a reader while it follows; the next goes on from its last whole line.
 func TestOutboxReaderThatDies(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"sqlite": sqliteFile(t), "postgres": database(t)} {
@@ -161,7 +161,7 @@ func TestOutboxThatCannotBe(t *testing.T) {
 	}
 }
 
-// seller returns what sells units of a SKU, created by it, in orders of their own.
+// seller creates a SKU, and returns a function that sells units of it, each with an order of its own.
 func seller(t *testing.T, p *process) func(orderID string, quantity int64) {
 	t.Helper()
 	fleet, err := client.NewFleet([]string{p.url}, 1, 30*time.Second)

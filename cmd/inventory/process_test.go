@@ -107,7 +107,7 @@ func execute(t *testing.T, url, statement string) {
 	}
 }
 
-// crowd is many buyers of one SKU who remember what they were told.
+// crowd is many buyers of one SKU who remember their answers.
 type crowd struct {
 	*testing.T
 	sku      string
@@ -137,7 +137,7 @@ func newCrowd(t *testing.T, stock int64, processes ...*process) *crowd {
 	return c
 }
 
-// buy lets n buyers buy one unit each, 64 at a time, and calls each when accepted ones are counted.
+// buy lets n buyers buy one unit each, 64 at a time, and calls each with the count of accepted orders.
 func (c *crowd) buy(n int, each func(accepted int64)) {
 	c.Helper()
 	var wg sync.WaitGroup
@@ -169,7 +169,7 @@ func (c *crowd) told(id string, answer client.Answer[client.Deduction], err erro
 	}
 }
 
-// everyWinHasItsRow reads back what was promised.
+// everyWinHasItsRow reads every accepted order back.
 func (c *crowd) everyWinHasItsRow(p *process) {
 	c.Helper()
 	reader, err := client.NewClientWithResponses(p.url)
@@ -227,7 +227,7 @@ func TestKillOneOfThreeInMidSale(t *testing.T) {
 			processes[1].end(syscall.SIGKILL)
 		}
 	})
-	// A lease is 5 s; the dead one's locks delay the others by less.
+	// A lease is 5 s; the locks of the dead process delay the others by less.
 	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("the others needed %v", took)
 	}
@@ -269,8 +269,8 @@ func TestKillEmbeddedAndStartAgain(t *testing.T) {
 	audited(t, url) // beside the process that owns the file
 }
 
-// buyUntil buys one unit after the other until ctx ends, and calls each when accepted ones are counted. What got
-// no answer was promised nothing.
+// buyUntil buys one unit after the other until ctx ends, and calls each with the count of accepted orders. An order
+// without an answer was promised nothing.
 func (c *crowd) buyUntil(ctx context.Context, buyer int, each func(accepted int64)) {
 	for n := 0; ctx.Err() == nil; n++ {
 		id := fmt.Sprintf("order-%d-%d", buyer, n)
@@ -318,7 +318,7 @@ func TestTermFinishesWhatIsInFlight(t *testing.T) {
 	audited(t, url)
 }
 
-// TestTermKeepsItsTimeOut blocks an order on a row that somebody else has locked.
+// TestTermKeepsItsTimeOut blocks an order on a row that another transaction has locked.
 func TestTermKeepsItsTimeOut(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -357,7 +357,7 @@ func TestTermKeepsItsTimeOut(t *testing.T) {
 	}
 }
 
-// TestTermDoesNotWaitForAProfile: what the admin listener has in flight holds nobody up.
+// TestTermDoesNotWaitForAProfile: a request of the admin listener holds nobody up.
 func TestTermDoesNotWaitForAProfile(t *testing.T) {
 	t.Parallel()
 	p := serve(t, "--database-url", sqliteFile(t))

@@ -30,7 +30,7 @@ type sale struct {
 	lastError       error
 }
 
-// saleSummary is what came of a sale. Its fields and their names are the demo's JSON.
+// saleSummary is the result of a sale. Its fields and their names are the demo's JSON.
 type saleSummary struct {
 	Stock             int64     `json:"stock"`
 	Segments          int       `json:"segments"`
@@ -92,7 +92,7 @@ func (s *sale) run(ctx context.Context, shown *progress.Progress) error {
 	return nil
 }
 
-// buy is one buyer: an order, and the same again until there is a final answer.
+// buy is one buyer: it sends an order, again and again until there is a final answer.
 func (s *sale) buy(ctx context.Context, n int) {
 	span := s.demo.Quantity.most - s.demo.Quantity.least + 1
 	buyer := fmt.Sprintf("buyer-%07d", n)
@@ -144,7 +144,7 @@ func (s *sale) summary(balance stock.Balance) saleSummary {
 	sum.LatencyMS = latencyMS{
 		milliseconds(s.latencies.Quantile(50)), milliseconds(s.latencies.Quantile(99)), milliseconds(s.latencies.Max()),
 	}
-	// What was answered is in the rows. A buyer who got no answer may have a row all the same.
+	// Every order with an answer is in the rows. A buyer who got no answer may have a row all the same.
 	matches := balance.Committed == sum.UnitsSold || (sum.Errors > 0 && balance.Committed > sum.UnitsSold)
 	sum.AuditOK = balance.OK() && matches && sum.Oversold == 0
 	return sum

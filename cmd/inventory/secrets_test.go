@@ -19,7 +19,7 @@ import (
 	"inventory/internal/servertest"
 )
 
-// vault is a service with a secret of each kind, and everything it has told.
+// vault is a service with a secret of each kind, and all its output.
 type vault struct {
 	*process
 	secrets map[string]string
@@ -112,7 +112,8 @@ func (v *vault) ask(method, address, credential, body string) (status int) {
 	return response.StatusCode
 }
 
-// askEverything sends requests that succeed and requests that fail, and expects a status of those whose credential is good.
+// askEverything sends requests that succeed and requests that fail, and expects a status for those with a good
+// credential.
 func (v *vault) askEverything(good int) {
 	v.Helper()
 	deductions := v.url + "/v1/skus/none/deductions"
@@ -139,8 +140,8 @@ func (v *vault) askEverything(good int) {
 	}
 }
 
-// TestSecretsAreToldToNobody plants secrets and looks for them in all that the service logs and answers, while all is
-// well and while nothing is.
+// TestSecretsAreToldToNobody plants secrets and looks for them in all that the service logs and answers, while
+// everything works and while nothing does.
 func TestSecretsAreToldToNobody(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"text", "json"} {

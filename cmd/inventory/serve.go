@@ -47,7 +47,7 @@ func (c *serveCommand) Validate() error {
 	return c.accessFlags.check()
 }
 
-// leastAnswerWithin leaves an order the time to stand in a queue, wait for a lock and be written.
+// leastAnswerWithin leaves an order enough time to wait in a queue, wait for a lock and be written.
 const leastAnswerWithin = 200 * time.Millisecond
 
 // Run serves until ctx ends.

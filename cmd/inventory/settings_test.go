@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A setting that nobody knows, or that is there and empty, starts nothing: it may have been a key.
+// With an unknown or an empty setting nothing starts: it may have been meant as a key.
 func TestSettingsThatNobodyMeant(t *testing.T) { // not parallel: it sets variables
 	for name, c := range map[string]struct {
 		variable, value string
@@ -43,7 +43,7 @@ func TestSettingsThatNobodyMeant(t *testing.T) { // not parallel: it sets variab
 			}
 			t.Chdir(t.TempDir())
 			ended, cancel := context.WithCancel(t.Context())
-			cancel() // a service that starts all the same ends at once
+			cancel() // if a service starts all the same, it ends at once
 			oneLine(t, invokeIn(ended, t, c.args...), c.says...)
 			if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 				t.Errorf("left behind %v, %v", left, err)
@@ -52,8 +52,8 @@ func TestSettingsThatNobodyMeant(t *testing.T) { // not parallel: it sets variab
 	}
 }
 
-// A variable is named as its flag. The name from before is read for one release, which says so; and what Kubernetes sets
-// for services that are called like the program is none of ours.
+// A variable is named like its flag. The former name is read for one release, with a line about it. What Kubernetes
+// sets for services with the program's name is not ours.
 func TestNamesOfBefore(t *testing.T) { // not parallel: it sets variables
 	file := filepath.Join(t.TempDir(), "keys")
 	newKey(t, file, "shop", "buyer")
@@ -85,7 +85,7 @@ func TestNamesOfBefore(t *testing.T) { // not parallel: it sets variables
 	oneLine(t, invokeIn(ended, t, "serve"), "both in the environment")
 }
 
-// A cursor that is empty reads from the beginning, so a script need not tell its first call from the others.
+// An empty cursor reads from the beginning, so a script's first call is like the others.
 func TestAnEmptyCursorIsTheBeginning(t *testing.T) {
 	t.Parallel()
 	file := sqliteFile(t)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestThreeProcessesStartAtOnce on an empty database: all of them migrate, and all of them sell.
+// TestThreeProcessesStartAtOnce: on an empty database all of them migrate, and all of them sell.
 func TestThreeProcessesStartAtOnce(t *testing.T) {
 	t.Parallel()
 	url := database(t)

@@ -57,7 +57,8 @@ func TestWhatLayInAStoppedProcess(t *testing.T) {
 	}
 }
 
-// stopped has a process stand still with a request in the socket of a connection that it has accepted, until leave returns.
+// stopped makes a process stand still with a request in the socket of a connection that it has accepted, until leave
+// returns.
 func (p *process) stopped(path, body string, deadline time.Time, leave func(net.Conn)) *bufio.Reader {
 	p.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
@@ -108,7 +109,7 @@ func (p *process) stoppedUntilAlone(path, body string) {
 	}
 }
 
-// count is how many requests a process has dealt with whose path ends like this one.
+// count is how many requests with a path that ends like this one a process has handled.
 func (p *process) count(path string) (lines int) {
 	p.Helper()
 	end := path[strings.LastIndex(path, "/")+1:]
@@ -124,7 +125,7 @@ func (p *process) count(path string) (lines int) {
 	return lines
 }
 
-// stop has a process stand still, and waits until it does.
+// stop makes a process stand still, and waits until it does.
 func (p *process) stop() {
 	p.Helper()
 	p.signal(syscall.SIGSTOP)

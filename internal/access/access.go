@@ -1,12 +1,12 @@
-// Package access tells who calls, and how often one may call. It knows nothing of HTTP but the text of an Authorization
+// Package access tells who calls, and how often a caller may call. Of HTTP it knows only the text of an Authorization
 // header.
 //
 // There are two kinds of callers. An API key is a program's: a shop's backend, which acts for any buyer, or an
-// operator's. A JSON Web Token is a buyer's own, made by whoever logs buyers in; its subject is the buyer, and it acts
-// for nobody else. Admin is never a claim of a token: who could sign buyers in could then make stock as well.
+// operator's. A JSON Web Token is a buyer's own, made by whoever logs buyers in. Its subject is the buyer, and it acts
+// for nobody else. Admin is never a claim of a token: otherwise whoever signs buyers in could make stock as well.
 //
-// What is kept of a key is a hash, and of the issuer of tokens a public key (or with HS256 a secret), so the files of
-// this package let nobody in. Errors say nothing of what was sent: their texts may be logged and told.
+// The files hold a hash of each key, and a public key of the tokens' issuer (or with HS256 a secret), so hashes and
+// public keys let nobody in. Errors quote nothing of what was sent: their texts may be logged and told.
 package access
 
 import (
@@ -49,18 +49,18 @@ func ParseScope(name string) (Scope, error) {
 
 // Caller is who sends a request.
 type Caller struct {
-	// ID is for limits and logs, different for every key and every buyer; "" where nobody has to say who they are.
+	// ID is for limits and logs, different for every key and every buyer; "" if nobody has to show a key.
 	ID    string
 	Scope Scope
 	Buyer string    // the one buyer that it acts for; "" is any
-	Until time.Time // when it is no longer let in; zero: not by itself
+	Until time.Time // when its admission ends; zero: not by itself
 	Rights
 }
 
 // Anybody is the caller of a service that asks for no key.
 func Anybody() Caller { return Caller{Scope: ScopeAdmin, Rights: all} }
 
-// Config says who is let in. The zero Config lets nobody in.
+// Config says who may call. The zero Config lets nobody in.
 type Config struct {
 	KeysFile string // of API keys; "" is none
 	Tokens   TokenConfig
@@ -68,20 +68,20 @@ type Config struct {
 	TokenRights Rights
 }
 
-// Configured tells whether there is anybody to let in.
+// Configured tells whether it lets anybody in.
 func (c Config) Configured() bool { return c.KeysFile != "" || c.Tokens != TokenConfig{} }
 
-// Guard knows the callers that are let in. It is safe for concurrent use.
+// Guard knows the callers that may call. It is safe for concurrent use.
 type Guard struct {
 	config Config
 	known  atomic.Pointer[known]
 }
 
-// known is what the files said.
+// known is the contents of the files.
 type known struct {
 	keys   keys
 	tokens *tokens       // nil: none
-	gone   chan struct{} // closed when the files say something else
+	gone   chan struct{} // closed when the files were read again
 }
 
 // NewGuard reads the files of a configuration.
@@ -90,7 +90,7 @@ func NewGuard(c Config) (*Guard, error) {
 	return g, g.Reload()
 }
 
-// Reload reads the files again. After an error what was known before stays.
+// Reload reads the files again. After an error the callers stay as they were.
 func (g *Guard) Reload() error {
 	k := known{gone: make(chan struct{})}
 	var err error
@@ -110,10 +110,10 @@ func (g *Guard) Reload() error {
 	return nil
 }
 
-// Changed is closed when the files are read again: who was let in before may not be any more.
+// Changed is closed when the files are read again: a caller from before may no longer be admitted.
 func (g *Guard) Changed() <-chan struct{} { return g.known.Load().gone }
 
-// Why a caller is not let in.
+// Why a caller is refused.
 var (
 	ErrMissing    = errors.New("the request has no Authorization: Bearer header")
 	errScheme     = errors.New("the Authorization header must be Bearer, with an API key or a token")
@@ -127,7 +127,7 @@ func (g *Guard) Costs(authorization string) bool {
 	return ok && !IsKey(credential) && g.known.Load().tokens != nil
 }
 
-// bearer is what follows the name of the scheme.
+// bearer is the header's text after the name of the scheme.
 func bearer(authorization string) (credential string, ok bool) {
 	const scheme = "Bearer "
 	if len(authorization) <= len(scheme) || !strings.EqualFold(authorization[:len(scheme)], scheme) {
@@ -136,8 +136,8 @@ func bearer(authorization string) (credential string, ok bool) {
 	return authorization[len(scheme):], true
 }
 
-// Authenticate tells who sends an Authorization header. It takes an API key a fraction of a microsecond and no
-// allocation; a token costs its signature, a tenth of a millisecond or so, so the busiest callers should have keys.
+// Authenticate tells who sends an Authorization header. An API key takes a fraction of a microsecond and no allocation.
+// A token costs its signature, about a tenth of a millisecond, so the busiest callers should have keys.
 func (g *Guard) Authenticate(authorization string) (Caller, error) {
 	if authorization == "" {
 		return Caller{}, ErrMissing

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// keyFile makes a key of each scope, and the file that lets them in.
+// keyFile makes a key of each scope, and the file with them.
 func keyFile(t *testing.T) (file, buyer, admin string) {
 	t.Helper()
 	buyer, buyerLine, err1 := NewKey("shop", ScopeBuyer)
@@ -184,7 +184,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// What a key costs is paid by every request of the hot path.
+// Every request of the hot path pays for the check of a key.
 func TestKeysCostNoAllocation(t *testing.T) {
 	file, buyer, _ := keyFile(t)
 	g := guard(t, Config{KeysFile: file})
@@ -198,7 +198,7 @@ func TestKeysCostNoAllocation(t *testing.T) {
 	}
 }
 
-// How long a comparison takes cannot be tested reliably. That secrets are compared by the function for it can.
+// How long a comparison takes cannot be tested reliably. That secrets are compared by the right function can.
 func TestSecretsAreComparedInConstantTime(t *testing.T) {
 	t.Parallel()
 	file, err := parser.ParseFile(token.NewFileSet(), "key.go", nil, 0)

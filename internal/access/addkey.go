@@ -12,15 +12,15 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// newFileMode lets the service read the file that an operator made. It holds hashes, and no secret.
+// newFileMode lets the service read a file that an operator made. It holds hashes, and no secret.
 const newFileMode = 0o644
 
-// AddKey adds the line of a new key to a file of keys, and makes the file where there is none. Who reads it meanwhile finds
-// it as it was or with the line, whole, and of several who add at once nobody's line is lost. A file that would not be
-// good with the line stays as it was. It keeps its mode and its owner.
+// AddKey adds the line of a new key to a file of keys, and makes the file if there is none. A reader meanwhile finds
+// the whole file, with or without the line. If several add at once, no line is lost. If the line would make the file
+// invalid, the file stays as it was. It keeps its mode and its owner.
 //
-// The file is another one afterwards, of the same name: a container that has the file itself mounted, and not its folder,
-// keeps the one from before.
+// Afterwards it is another file of the same name: a container that has mounted the file itself, and not its folder,
+// keeps the old one.
 func AddKey(file, line string) (err error) {
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real
@@ -40,7 +40,7 @@ func AddKey(file, line string) (err error) {
 	return replaceKeys(file, append(text, line+"\n"...), line)
 }
 
-// replaceKeys puts a file of keys with some text in the place of the one that is there, once it is on the disk and good.
+// replaceKeys replaces a file of keys by one with the given text, once that is on the disk and valid.
 func replaceKeys(file string, text []byte, line string) (err error) {
 	next, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.new")
 	if err != nil {
@@ -70,7 +70,7 @@ func replaceKeys(file string, text []byte, line string) (err error) {
 	return syncFolder(filepath.Dir(file))
 }
 
-// likeBefore gives a file the mode and the owner of the one whose place it takes.
+// likeBefore gives a file the mode and the owner of the one that it replaces.
 func likeBefore(next *os.File, file string) error {
 	before, err := os.Stat(file)
 	switch {

@@ -89,7 +89,7 @@ func TestAddingKeepsModeOwnerAndLink(t *testing.T) {
 	}
 }
 
-// What is not good is not made worse, and leaves nothing behind.
+// An invalid file is not made worse, and nothing is left behind.
 func TestAddingToAFileThatIsNotGood(t *testing.T) {
 	t.Parallel()
 	const text = "shop buyer A"

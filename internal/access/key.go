@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A key is inv_ID_SECRET. The prefix lets scanners for secrets find keys that were published by mistake. The id is
-// for finding the key's line, and no secret. The secret has 130 random bits.
+// A key is inv_ID_SECRET. Scanners for secrets find keys that were published by mistake by the prefix. The id finds the
+// key's line, and is no secret. The secret has 130 random bits.
 const (
 	keyPrefix  = "inv_"
 	idChars    = 10
@@ -19,9 +19,9 @@ const (
 	hashPrefix = "sha256:"
 )
 
-// hash is what is kept of a secret. SHA-256 is right for it: slow hashes such as bcrypt make up for the few bits of
-// passwords that people choose, and nobody goes through 2^130 secrets, however fast each is tried. It is fast, which a
-// service that checks a key with every request needs.
+// hash is what the file has of a secret. SHA-256 is right for it. Slow hashes such as bcrypt make up for the few bits
+// of passwords that people choose; nobody tries 2^130 secrets, however fast. A service that checks a key with every
+// request needs a fast one.
 type hash [sha256.Size]byte
 
 func hashOf(secret string) hash { return sha256.Sum256([]byte(secret)) }
@@ -35,8 +35,8 @@ type key struct {
 // keys are the keys by their ids.
 type keys map[string]key
 
-// caller finds who has a key, given without its prefix. The id is looked up in the open. The secret is not: its hash is
-// compared in constant time, for an unknown id with that of no key.
+// caller finds who has a key, given without its prefix. The time of the id's lookup may show. That of the secret may
+// not: its hash is compared in constant time, for an unknown id with the hash of no key.
 func (k keys) caller(text string) (Caller, error) {
 	id, secret, _ := strings.Cut(text, "_")
 	if len(secret) > mostSecret {
@@ -50,7 +50,7 @@ func (k keys) caller(text string) (Caller, error) {
 	return found.caller, nil
 }
 
-// NewKey makes an API key. line is what the file of keys needs to let it in, and holds no secret.
+// NewKey makes an API key. line is its line in the file of keys, and holds no secret.
 func NewKey(name string, scope Scope) (apiKey, line string, err error) {
 	if !isName(name) {
 		return "", "", errName
@@ -61,7 +61,7 @@ func NewKey(name string, scope Scope) (apiKey, line string, err error) {
 	return keyPrefix + id + "_" + secret, line, nil
 }
 
-// IsKey tells whether a text looks like an API key, which belongs into no file, log or flag.
+// IsKey tells whether a text looks like an API key, which must not be in any file, log or flag.
 func IsKey(text string) bool { return strings.HasPrefix(text, keyPrefix) }
 
 const mostName = 64

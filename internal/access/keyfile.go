@@ -12,7 +12,7 @@ import (
 // readKeys reads a file of keys: a line each of name, scope, id and hash, with white space in between. Empty lines, and
 // what follows a # at the beginning of a line, are for people.
 //
-// An error tells the line, and quotes nothing of it: who pastes a key where its hash belongs must not find it in a log.
+// An error names the line, and quotes nothing of it: a key pasted in place of its hash must not get into a log.
 func readKeys(file string) (keys, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

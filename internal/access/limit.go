@@ -9,15 +9,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// mostCallers bounds the callers that a limiter knows, twice: those of now, and those of just before.
+// mostCallers bounds each of a limiter's two maps of callers.
 const mostCallers = 1 << 17
 
 // Limiter bounds how often each caller may call. Each has a bucket that holds burst requests and fills at a rate.
 //
-// A caller is forgotten who has not called for as long as an empty bucket takes to fill: a new one would be full as
-// well. So the limiter keeps two maps: one of those who called lately, which is set aside when it is as old as that, and
-// the one that was set aside last. When callers crowd in, that happens earlier, and a few of them may get a second
-// burst; nobody is refused for it. It is safe for concurrent use.
+// A caller that has not called for as long as an empty bucket takes to fill is forgotten: a new bucket would be full as
+// well. So the limiter keeps two maps: one of recent callers, which is set aside when it is as old as that, and the one
+// that was set aside last. With very many callers that happens earlier, and a few may get a second burst; nobody is
+// refused for it. It is safe for concurrent use.
 type Limiter struct {
 	rate  rate.Limit
 	burst int
@@ -30,7 +30,7 @@ type Limiter struct {
 	headerPolicy string
 }
 
-// NewLimiter returns a limiter of so many requests per second, in bursts of at most so many; 0 is as many as in a second.
+// NewLimiter returns a limiter of perSecond requests per second, in bursts of at most burst; 0 is as many as in a second.
 func NewLimiter(perSecond float64, burst int) (*Limiter, error) {
 	if !(perSecond > 0) || perSecond > math.MaxInt32 {
 		return nil, fmt.Errorf("rate limit: must be more than 0 requests per second, and at most %d", math.MaxInt32)
@@ -47,7 +47,7 @@ func NewLimiter(perSecond float64, burst int) (*Limiter, error) {
 	return l, nil
 }
 
-// Policy is the limiter's RateLimit-Policy header: the burst, and the time in which it is there again.
+// Policy is the limiter's RateLimit-Policy header: the burst, and the time until it is full again.
 func (l *Limiter) Policy() string { return l.headerPolicy }
 
 // Verdict is what a limiter says to one request.
@@ -67,7 +67,7 @@ func (l *Limiter) takeAt(caller string, now time.Time) Verdict {
 	return l.verdict(ok, bucket.TokensAt(now))
 }
 
-// Look tells what Take would say, and takes nothing.
+// Look tells what Take would return, and takes nothing.
 func (l *Limiter) Look(caller string) Verdict { return l.lookAt(caller, time.Now()) }
 
 func (l *Limiter) lookAt(caller string, now time.Time) Verdict {
@@ -104,7 +104,7 @@ func (l *Limiter) bucket(caller string, now time.Time) *rate.Limiter {
 	return bucket
 }
 
-// timeFor is how long so many requests take to come back.
+// timeFor is the time in which the bucket gains so many requests.
 func (l *Limiter) timeFor(requests float64) time.Duration {
 	return time.Duration(min(requests/float64(l.rate), math.MaxInt32) * float64(time.Second))
 }

@@ -48,7 +48,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Who calls at any distance is limited as if nobody was ever forgotten.
+// A caller at any interval is limited as if nobody was ever forgotten.
 func TestForgettingChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, pause := range []time.Duration{time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond, 1100 * time.Millisecond, 3 * time.Second} {

@@ -22,7 +22,7 @@ func keepOwner(next *os.File, before fs.FileInfo) error {
 	return next.Chown(int(was.Uid), int(was.Gid))
 }
 
-// syncFolder has the disk keep which files a folder has.
+// syncFolder writes a folder's list of files to the disk.
 func syncFolder(name string) error {
 	folder, err := os.Open(name)
 	if err != nil {

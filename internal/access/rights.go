@@ -10,15 +10,15 @@ import (
 type Rights struct {
 	Commit bool // keep what is reserved
 	Return bool // give back what is committed
-	// MaxQuantity is how many units of a SKU it may ask for with one order, where the SKU's terms do not say; 0: as many
-	// as anybody.
+	// MaxQuantity is how many units of a SKU one order may ask for if the SKU's terms do not say; 0: as many as
+	// anybody's.
 	MaxQuantity int64
 }
 
-// all are the rights of who acts for a shop.
+// all are the rights of a shop's backend.
 var all = Rights{Commit: true, Return: true}
 
-// ParseRights reads what tokens may do beyond buying: commit, return, both with a comma in between, or "" for neither.
+// ParseRights reads what tokens may do beyond buying: commit, return, both separated by a comma, or "" for neither.
 func ParseRights(text string) (r Rights, err error) {
 	if text == "" {
 		return r, nil

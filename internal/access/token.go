@@ -22,12 +22,12 @@ import (
 
 // TokenConfig says which JSON Web Tokens are accepted. The zero TokenConfig is none.
 type TokenConfig struct {
-	// Algorithm is the one that tokens are signed with. It is not up to the token: one that names another is refused
-	// before its signature is looked at.
+	// Algorithm is the one that tokens are signed with. The token does not choose it: one that names another is refused
+	// before its signature is checked.
 	Algorithm string
-	KeyFile   string // PEM with public keys, of which one has to fit, so that they can be changed; for HS256 the secret
+	KeyFile   string // PEM with public keys, one of which has to fit, so that keys can be changed; for HS256 the secret
 	Audience  string // that a token must be for
-	Issuer    string // that a token must be from; "" is any who has the key
+	Issuer    string // that a token must be from; "" is anybody with the key
 }
 
 // Algorithms are the algorithms that tokens may be signed with.
@@ -40,7 +40,7 @@ const (
 	algorithmHMAC = "HS256"
 )
 
-// tokens knows the tokens that are accepted.
+// tokens checks tokens.
 type tokens struct {
 	parser *jwt.Parser
 	keys   jwt.VerificationKeySet
@@ -78,7 +78,8 @@ func newTokens(c TokenConfig, rights Rights) (*tokens, error) {
 	return &tokens{jwt.NewParser(options...), jwt.VerificationKeySet{Keys: keys}, rights}, nil
 }
 
-// secret reads the secret of HS256. A PEM file would be somebody's public key: everybody could sign with it.
+// secret reads the secret of HS256. It refuses a PEM file: if that is somebody's public key, everybody could sign with
+// it.
 func secret(_ string, text []byte) ([]jwt.VerificationKey, error) {
 	text = bytes.TrimSpace(text)
 	switch {
@@ -126,7 +127,7 @@ func fits(key any, algorithm string) bool {
 	}
 }
 
-// Why a token is not good. Which of the claims is wrong is told to those alone whose token has a good signature.
+// Why a token is not good. Only a token with a good signature is told which of its claims is wrong.
 var (
 	errToken    = errors.New("the token is not valid")
 	errExpired  = errors.New("the token has expired")
@@ -136,7 +137,7 @@ var (
 	errClaims   = errors.New("the token must have exp, aud and the buyer's id as sub")
 )
 
-// caller finds the buyer that a token is of.
+// caller finds the buyer of a token.
 func (t *tokens) caller(text string) (Caller, error) {
 	var claims tokenClaims
 	if _, err := t.parser.ParseWithClaims(text, &claims, t.keysFor); err != nil {
@@ -148,8 +149,8 @@ func (t *tokens) caller(text string) (Caller, error) {
 	return Caller{ID: "buyer " + claims.Subject, Scope: ScopeBuyer, Buyer: claims.Subject, Until: claims.ExpiresAt.Add(tokenLeeway), Rights: t.rights}, nil
 }
 
-// keysFor returns the keys to check a token with. RFC 7515 has a token refused whose critical headers are not understood,
-// and we understand none.
+// keysFor returns the keys to check a token with. RFC 7515 refuses a token with critical headers that are not
+// understood, and we understand none.
 func (t *tokens) keysFor(token *jwt.Token) (any, error) {
 	if _, critical := token.Header["crit"]; critical || !plainHeader(token.Raw) {
 		return nil, errToken
@@ -157,7 +158,7 @@ func (t *tokens) keysFor(token *jwt.Token) (any, error) {
 	return t.keys, nil
 }
 
-// reason says in our words what is wrong with a token. The library's may quote it.
+// reason says in our own words what is wrong with a token. The library's words may quote it.
 func reason(err error) error {
 	for _, r := range []struct{ is, say error }{
 		{jwt.ErrTokenExpired, errExpired},

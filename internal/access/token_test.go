@@ -16,7 +16,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// pair is a key to sign with, and the file to check with.
+// pair is a key to sign with, and the file of the key to check with.
 type pair struct {
 	algorithm string
 	private   any
@@ -209,7 +209,7 @@ func TestTokenConfigErrors(t *testing.T) {
 	}
 }
 
-// The same key with another algorithm that it is good for is not what was configured.
+// The key fits another algorithm too, but that one is not configured.
 func TestAlgorithmIsPinned(t *testing.T) {
 	t.Parallel()
 	others := map[string][]string{"RS256": {"RS384", "RS512", "PS256"}, "HS256": {"HS384", "HS512"}}

@@ -24,7 +24,7 @@ import (
 	"inventory/internal/app"
 )
 
-// doors is a service that asks who calls, and all kinds of callers.
+// doors is a service that asks for keys and tokens, with callers of all kinds.
 type doors struct {
 	*site
 	credentials map[string]string
@@ -90,7 +90,7 @@ func openDoors(t *testing.T, config app.Config) *doors {
 		unsigned:      token(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, as("sub", "ann")),
 		wrongAudience: token(ed, private, as("aud", "another")),
 		eternal:       token(ed, private, func(c jwt.MapClaims) { delete(c, "exp") }),
-		// Good for the leeway of clocks, less what has passed of it: some seconds.
+		// Valid for the leeway of clocks, less the time that has passed: some seconds.
 		dying: token(ed, private, as("exp", time.Now().Add(-26*time.Second).Unix())),
 	}, config.Access.KeysFile}
 }
@@ -114,7 +114,7 @@ func (d *doors) as(caller, method, path, body string) answer {
 	return d.sendWith(header, method, path, body)
 }
 
-// begin sends a request as one of the callers, and leaves when the answer has begun.
+// begin sends a request as one of the callers, and hangs up when the answer has begun.
 func (d *doors) begin(caller, method, path, body string) answer {
 	d.Helper()
 	request, err := http.NewRequestWithContext(d.Context(), method, d.url+path, strings.NewReader(body))
@@ -134,7 +134,7 @@ func (d *doors) begin(caller, method, path, body string) answer {
 	return answer{status: response.StatusCode, header: response.Header}
 }
 
-// sample is a request of a route that succeeds for whoever may send it. NEW stands for something else each time.
+// sample is a request of a route that succeeds for everybody who may send it. NEW stands for something new each time.
 type sample struct {
 	path, body string
 	anns       bool // it is about a deduction of ann's, which other buyers must not see
@@ -170,7 +170,7 @@ func samples() map[string]sample {
 	}
 }
 
-// wantedStatus is what a caller is answered on a route; 0 is any success.
+// wantedStatus is the status that a caller gets on a route; 0 is any success.
 func wantedStatus(caller string, r api.Route, s sample) int {
 	switch {
 	case r.Public:
@@ -247,7 +247,7 @@ func TestRouteWithoutPolicyIsNotRegistered(t *testing.T) {
 	api.RegisterWithoutPolicy()
 }
 
-// TestDocumentSaysWhoMay holds the document's security to the table.
+// TestDocumentSaysWhoMay compares the document's security with the table of routes.
 func TestDocumentSaysWhoMay(t *testing.T) {
 	t.Parallel()
 	doc := document(t)
@@ -352,7 +352,7 @@ func TestTokensActForTheirBuyerAlone(t *testing.T) {
 	d.want(d.as(shop, "POST", deductions, `{"order_id":"a1","buyer_id":"cid","quantity":3}`), 201, "")
 	d.want(d.as(bob, "GET", deductions+"/a1", ""), 200, "")
 	d.wantProblem(d.as(bob, "POST", deductions, `{"order_id":"a1","quantity":2}`), 422, "order_id_reused")
-	// What the shop has ordered in a buyer's name the buyer finds, and repeats.
+	// A buyer finds, and may repeat, what the shop has ordered in the buyer's name.
 	d.want(d.as(shop, "POST", deductions, `{"order_id":"s1","buyer_id":"bob","quantity":1}`), 201, "")
 	d.want(d.as(bob, "POST", deductions, `{"order_id":"s1","quantity":1}`), 200, "")
 	d.want(d.as(bob, "GET", deductions+"/s1", ""), 200, "")
@@ -378,7 +378,7 @@ func TestWhoIsNotLetInIsToldWhy(t *testing.T) {
 	}
 	twice := http.Header{"Authorization": {"Bearer " + d.credentials[shop], "Bearer " + d.credentials[operator]}}
 	d.wantProblem(d.sendWith(twice, "GET", "/v1/skus/shoe", ""), 401, "unauthenticated", "several")
-	// A body does not matter to who may not send it.
+	// The body does not matter if the caller may not send it.
 	huge := `{"stock":` + string(bytes.Repeat([]byte("1"), 1<<20)) + `}`
 	d.wantProblem(d.as(shop, "PUT", "/v1/skus/shoe", huge), 403, "forbidden")
 }

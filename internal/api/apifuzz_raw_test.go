@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// raw sends the bytes of a request of which some are wrong. Whatever is answered must be HTTP, and every error a problem.
+// raw sends the bytes of a request, some of them wrong. Every answer must be HTTP, and every error a problem.
 func (f *fuzzer) raw() {
 	f.Helper()
 	body := `{"order_id":"raw ` + strconv.Itoa(f.IntN(50)) + `","quantity":1}`

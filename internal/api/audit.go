@@ -12,7 +12,7 @@ import (
 type AuditReport struct {
 	OK         bool         `json:"ok"`
 	SKUs       []AuditedSKU `json:"skus"`
-	Violations []string     `json:"violations,omitempty"` // in words, what no sum shows
+	Violations []string     `json:"violations,omitempty"` // in words: what no sum shows
 }
 
 // AuditedSKU is the balance of one SKU in an [AuditReport].

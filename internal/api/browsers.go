@@ -9,18 +9,20 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// Where nobody has to show a key, a page that somebody opens in a browser on the same machine could use the service, for
-// the browser is let in. Pages of other sites are refused by what the browser says of them, and pages that came under a name
-// that means this machine all of a sudden (DNS rebinding) by that name. With keys neither is needed: a browser sends
-// no Authorization header for another site unless the service permits it (CORS), which this one never does.
+// Without keys, a page that somebody opens in a browser on the same machine could use the service, because the browser
+// may. Pages of other sites are refused by what the browser says about them. Pages whose name suddenly means this
+// machine (DNS rebinding) are refused by that name. With keys neither is needed: a browser sends no Authorization
+// header for another site unless the service permits it (CORS), and this one never does.
 
-// Hosts are the names under which a listener on loopback is asked: localhost, any loopback address, and further ones.
+// Hosts are the names under which a listener on loopback may be asked: localhost, any loopback address, and further
+// ones.
 type Hosts struct{ more []string }
 
 // NewHosts returns hosts with further names than those of loopback.
 func NewHosts(more ...string) *Hosts { return &Hosts{more} }
 
-// check refuses a request that is for another host. Nil hosts refuse nothing; nor does who names none, as no browser does.
+// check refuses a request for another host. Nil hosts refuse nothing. A request without a host passes: no browser sends
+// one.
 func (h *Hosts) check(r *http.Request) error {
 	if h == nil || r.Host == "" {
 		return nil
@@ -45,7 +47,7 @@ func hostname(host string) string {
 	return host
 }
 
-// refuseOtherPages refuses what a browser sends for a page of another site, and what came under another name.
+// refuseOtherPages refuses requests that a browser sends for a page of another site, and requests under another name.
 func (s *server) refuseOtherPages(r *http.Request) error {
 	if s.guard == nil && s.origins.Check(r) != nil {
 		return forbidden("a page of another site may not do this")

@@ -25,8 +25,8 @@ func fromBrowser(t *testing.T, host string, header ...string) *http.Request {
 	return r
 }
 
-// A page of another site must not commit and cancel where nobody has to show a key, nor must one that has come under a
-// name of its own that means this machine now.
+// If nobody has to show a key, a page of another site must not commit or cancel, and neither must a page whose own name
+// now means this machine.
 func TestOtherPagesAreRefused(t *testing.T) {
 	t.Parallel()
 	local := &server{hosts: NewHosts("shop.test")}
@@ -60,7 +60,7 @@ func TestOtherPagesAreRefused(t *testing.T) {
 	}
 }
 
-// It stands before the handlers, of both listeners.
+// It runs before the handlers of both listeners.
 func TestOtherPagesAreRefusedByTheListeners(t *testing.T) {
 	t.Parallel()
 	hosts := NewHosts()

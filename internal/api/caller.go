@@ -18,12 +18,12 @@ type call struct {
 	caller access.Caller
 }
 
-// callerOf returns who sends a request. It is for handlers of the table of routes, behind admit; elsewhere it panics,
-// because a caller who is not known must not pass for one who may do something.
+// callerOf returns who sends a request. It is for handlers of the table of routes, behind admit. Elsewhere it panics:
+// an unknown caller must not pass for one who may do something.
 func callerOf(c echo.Context) access.Caller { return c.(*call).caller }
 
-// buyerFor returns the buyer that a request is for, given the one that it names, which may be "", and whether it is the buyer
-// who asks, with order ids of their own. A token's caller is its buyer and nobody else. A shop's key acts for any buyer,
+// buyerFor returns the buyer that a request is for, given the one that it names, which may be "". own tells whether the
+// buyer itself asks, with order ids of its own. A token acts for its own buyer only. A shop's key acts for any buyer,
 // and for none.
 func buyerFor(c echo.Context, named string) (buyerID string, own bool, err error) {
 	switch buyer := callerOf(c).Buyer; {
@@ -36,7 +36,8 @@ func buyerFor(c echo.Context, named string) (buyerID string, own bool, err error
 	}
 }
 
-// namedBuyer returns the buyer whose order id the path has: that of a token, or whom a shop's key names in the query, or "".
+// namedBuyer returns the buyer whose order id the path has: the token's buyer, or the one that a shop's key names in
+// the query, or "".
 func namedBuyer(c echo.Context) (string, error) {
 	named := ""
 	if given, ok := c.QueryParams()["buyer_id"]; ok {
@@ -57,9 +58,9 @@ type guard interface {
 	Changed() <-chan struct{}
 }
 
-// admit lets those callers through to a handler whom a policy admits, as often as they may call. Who does not say who
-// they are, or says it wrongly, is counted by address, and an address that has said too much is not listened to where
-// listening costs something.
+// admit lets callers through to a handler if its policy admits them, as often as they may call. Callers without a
+// credential, or with a bad one, are counted by address. From an address that has sent too many, nothing is read that
+// costs something.
 func (s *server) admit(p policy, handler echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if err := s.refuseOtherPages(c.Request()); err != nil {
@@ -104,8 +105,8 @@ func (s *server) identify(r *http.Request) (access.Caller, error) {
 	}
 }
 
-// refuseCostly refuses a token unread from an address that has sent too many that were not good: to check one costs a
-// thousand times what this does. Keys are looked up all the same, which costs no more than to count them.
+// refuseCostly refuses a token unread if its address has sent too many bad ones: to check a token costs a thousand
+// times as much as this. Keys are still looked up, which costs no more than to count them.
 func (s *server) refuseCostly(c echo.Context) error {
 	if s.guard == nil || s.strangers == nil {
 		return nil
@@ -119,7 +120,7 @@ func (s *server) refuseCostly(c echo.Context) error {
 	return nil
 }
 
-// challenge is what RFC 6750 answers to a request without a credential, and to one whose credential is not good.
+// challenge is what RFC 6750 answers to a request without a credential, and to one with a bad credential.
 func challenge(unknown error) string {
 	if errors.Is(unknown, access.ErrMissing) {
 		return `Bearer realm="inventory"`
@@ -127,7 +128,7 @@ func challenge(unknown error) string {
 	return `Bearer realm="inventory", error="invalid_token"`
 }
 
-// limit counts a request of a caller, tells how many are left, and refuses one too many.
+// limit counts a request of a caller, tells how many are left, and refuses one that is too many.
 func (s *server) limit(c echo.Context, caller access.Caller) error {
 	limiter, id := s.limiter, caller.ID
 	if id == "" {
@@ -142,7 +143,7 @@ func (s *server) limit(c echo.Context, caller access.Caller) error {
 	return tellLimit(c, limiter, limiter.Take(id))
 }
 
-// limitUnrouted counts requests that no route is for as those of strangers: nobody asks who sends them.
+// limitUnrouted counts requests without a route as those of strangers: nobody asks who sends them.
 func (s *server) limitUnrouted(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		err := next(c)
@@ -155,7 +156,7 @@ func (s *server) limitUnrouted(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// tellLimit tells a caller what is left, and is the refusal of one who may not.
+// tellLimit tells a caller what is left, and returns the refusal if nothing is.
 func tellLimit(c echo.Context, limiter *access.Limiter, verdict access.Verdict) error {
 	header := c.Response().Header()
 	header.Set("RateLimit-Policy", limiter.Policy())
@@ -167,11 +168,11 @@ func tellLimit(c echo.Context, limiter *access.Limiter, verdict access.Verdict) 
 	return &stock.Error{Code: codeRateLimited, Message: "you have sent more requests than you may; see the RateLimit headers"}
 }
 
-// v6Network is how much of an IPv6 address a network assigns: one customer has all addresses behind it.
+// v6Network is the length of the prefix that one customer gets: all IPv6 addresses behind it are theirs.
 const v6Network = 64
 
-// addressOf is the address that a request comes from, as far as one customer has it for their own. What a proxy says
-// in X-Forwarded-For is not looked at: anybody can say it.
+// addressOf is the address that a request comes from, cut to what one customer owns. X-Forwarded-For is ignored:
+// anybody can send it.
 func addressOf(r *http.Request) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// connection is one that requests come over, for those who want to know whether its other end has hung up.
+// connection carries requests, and can tell whether its other end has hung up.
 type connection struct {
 	raw  syscall.RawConn
 	look func(fd uintptr) // notes what the socket says; made once, since it is called for every request
@@ -16,8 +16,8 @@ type connection struct {
 
 type connectionKey struct{}
 
-// ConnContext is for [http.Server.ConnContext]. With it a write looks at the socket of its caller: net/http notices too
-// late that a caller has hung up whose request has lain there while the process stood still.
+// ConnContext is for [http.Server.ConnContext]. With it a write looks at the socket of its caller. If the process stood
+// still while a request waited, net/http notices too late that its caller has hung up.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	for {
 		wrapped, ok := conn.(interface{ NetConn() net.Conn })

@@ -2,5 +2,5 @@
 
 package api
 
-// peerClosed is not known here before net/http finds it out.
+// peerClosed is always false here: the system does not tell before net/http finds out.
 func peerClosed(uintptr) bool { return false }

@@ -10,11 +10,11 @@ import (
 	"inventory/internal/stock"
 )
 
-// headerDeadline is the header in which a caller says until when something may be written for a request: an instant, so that
-// a request that was long on its way is late wherever it lay.
+// headerDeadline is the header in which a caller says until when something may be written for a request. It is an
+// instant, so a request that was long on its way is late wherever it waited.
 const headerDeadline = "Request-Deadline"
 
-// deadlineOf is the instant after which nothing may be written for a request that is read now.
+// deadlineOf is the instant after which nothing may be written for a request, which is read now.
 func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	now := time.Now()
 	latest := now.Add(s.answerWithin)
@@ -40,7 +40,7 @@ func (s *server) deadlineOf(r *http.Request) (time.Time, error) {
 	}
 }
 
-// bounded has a handler that writes end with the deadline of its request.
+// bounded ends a handler that writes with the deadline of its request.
 func (s *server) bounded(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
@@ -55,9 +55,9 @@ func (s *server) bounded(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// waiting is the context of a request in a lane. Its deadline is watched by nobody: lanes keep the time of all their orders
-// together, and a timer for each of them would cost more than the rest of its context. Its Err looks at the caller's
-// connection itself.
+// waiting is the context of a request in a worker's queue. Nobody watches its deadline: workers keep the time of all
+// their orders together, and a timer for each order would cost more than the rest of its context. Its Err looks at the
+// caller's connection itself.
 type waiting struct {
 	context.Context
 	deadline   time.Time

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestRequestDeadline: nothing is written for a request whose own deadline has passed when it is read, whatever it is.
+// TestRequestDeadline: nothing is written for any request whose own deadline has passed when it is read.
 func TestRequestDeadline(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -45,7 +45,7 @@ func (f *field[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	case err == nil:
 		return nil
 	case isNumber && errors.Is(err, strconv.ErrRange):
-		*number = math.MaxInt64 // beyond what any field allows, so its own check will say what is allowed
+		*number = math.MaxInt64 // beyond what any field allows, so the field's own check says what is allowed
 		return nil
 	default:
 		return f.wrongType()
@@ -81,7 +81,7 @@ func decode(c echo.Context, into any) error {
 	return decodeText(text, into)
 }
 
-// readJSON reads the request's body, at most so many bytes.
+// readJSON reads the request's body, of at most limit bytes.
 func readJSON(c echo.Context, most int) ([]byte, error) {
 	if err := checkMediaType(c.Request()); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func decodeText(text []byte, into any) error {
 	return refusal
 }
 
-// readBody appends the request's body to a buffer, at most so many bytes.
+// readBody appends the request's body, of at most limit bytes, to a buffer.
 func readBody(r *http.Request, to []byte, most int) ([]byte, error) {
 	if r.ContentLength > int64(most) {
 		return to, tooLarge(most)
@@ -147,7 +147,7 @@ func readBody(r *http.Request, to []byte, most int) ([]byte, error) {
 	}
 }
 
-// bodyError is the error of a body that did not come whole: too slowly, from a caller who hung up, or broken.
+// bodyError is the error of an incomplete body: it came too slowly, its caller hung up, or it is broken.
 func bodyError(r *http.Request, err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -187,7 +187,7 @@ func explain(err error) (name, message string) {
 	return name, message
 }
 
-// fieldOf is the name of a field as it is written in programs: lines[3].quantity.
+// fieldOf is the name of a field as programs write it: lines[3].quantity.
 func fieldOf(pointer jsontext.Pointer) string {
 	var name strings.Builder
 	for token := range pointer.Tokens() {
@@ -203,7 +203,7 @@ func fieldOf(pointer jsontext.Pointer) string {
 	return cmp.Or(name.String(), "body")
 }
 
-// param returns a part of the path, decoded. Echo hands out the parts of a path with escaped slashes as they came.
+// param returns a part of the path, decoded. Echo returns the parts of a path with escaped slashes as they came.
 func param(c echo.Context, name string) string {
 	value := c.Param(name)
 	if c.Request().URL.RawPath == "" {

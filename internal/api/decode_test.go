@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// requests are the bodies that are decoded, each with the type that a client encodes.
+// requests are the bodies that are decoded, each with the type that the client encodes.
 func requests() []struct {
 	read func(text []byte) error
 	sent func() any

@@ -9,19 +9,19 @@ import (
 	"github.com/vearutop/statigz"
 )
 
-// The page at /docs is Swagger UI from inside the program: nothing is loaded from elsewhere, and its policy sees to
-// that. The page is ours and not the one that comes with swgui, whose scripts stand inside the page: a policy that let
-// them run would let run what somebody else had put there.
+// The page at /docs is Swagger UI from inside the program. Nothing is loaded from elsewhere, and its policy makes sure
+// of that. The page is ours, because the one that comes with swgui has scripts inside it: a policy that lets them run
+// would also let injected scripts run.
 //
 //go:embed docs
 var docs embed.FS
 
-// docsPolicy allows the page what this server serves, its scripts to ask this server, and small pictures that are part of
-// Swagger UI's style sheet. There is no script or style inside the page, no frame around it and none in it.
+// docsPolicy allows the page to load what this server serves, its scripts to call this server, and the small pictures
+// inside Swagger UI's style sheet. It allows no script or style inside the page, no frame around it and none in it.
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// docsRoutes are the page, its files and the document: for everybody, for they hold nothing of anybody's.
+// docsRoutes are the page, its files and the document. They are for everybody, because they hold nobody's data.
 func docsRoutes() []route {
 	swagger := echo.WrapHandler(http.StripPrefix("/docs", statigz.FileServer(static.FS)))
 	handlers := []struct {
@@ -44,7 +44,7 @@ func docsRoutes() []route {
 	return routes
 }
 
-// guardPage sets what tells a browser to trust nothing but this server.
+// guardPage sets the headers that tell a browser to trust nothing but this server.
 func guardPage(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
@@ -54,7 +54,7 @@ func guardPage(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set(echo.HeaderCacheControl, "no-cache") // a new version of the program has new files under the same names
+		h.Set(echo.HeaderCacheControl, "no-cache") // a new version of the program has other files under the same names
 		return next(c)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"inventory/internal/browsertest"
 )
 
-// TestDocsPageInABrowser opens the page, unfolds a route, sends its request, and holds what the browser asked for
-// against the origin: not even a refused request to elsewhere is made, and nothing offends the page's policy.
+// TestDocsPageInABrowser opens the page, unfolds a route, and sends its request. The browser may request nothing from
+// elsewhere, not even in vain, and nothing may violate the page's policy.
 func TestDocsPageInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)

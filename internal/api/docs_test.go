@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TestDocsPageLoadsNothingFromElsewhere goes through the page as a browser does: every file it names is this server's,
-// and its policy forbids what the scripts might think of later.
+// TestDocsPageLoadsNothingFromElsewhere goes through the page as a browser does. Every file that it names is this
+// server's, and its policy forbids whatever else the scripts might load later.
 func TestDocsPageLoadsNothingFromElsewhere(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -62,8 +62,8 @@ func filesOf(t *testing.T, page string) (files []string) {
 }
 
 var (
-	// What a script or a style sheet would fetch from a named server. A bundle holds many other URLs, in its texts and
-	// as names of schemas.
+	// What a script or a style sheet would fetch from a named server. A bundle has many other URLs, in its texts and as
+	// names of schemas.
 	fetchedByScript = regexp.MustCompile(`(?:fetch|import|importScripts|Worker|WebSocket|EventSource)\(\s*["'](?:[a-z]+:)?//[^"']*`)
 	fetchedByStyle  = regexp.MustCompile(`(?:@import\s+|url\(\s*)["']?(?:[a-z]+:)?//[^"')]*`)
 	anyURL          = regexp.MustCompile(`["'](?:[a-z]+:)?//[^"']*`)

@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// The answers of the hot path are written by hand, which takes a fraction of what reflection does.
+// The answers of the hot path are written by hand, which takes a fraction of the time of reflection.
 
 // appendDeduction appends a deduction as JSON.
 func appendDeduction(to []byte, d stock.Deduction) []byte {
@@ -59,7 +59,7 @@ func appendProblem(to []byte, p problem) []byte {
 	return append(to, "}\n"...)
 }
 
-// appendString appends a JSON string. What is no UTF-8 is replaced.
+// appendString appends a JSON string. Bytes that are not UTF-8 are replaced.
 func appendString(to []byte, s string) []byte {
 	to, _ = jsontext.AppendQuote(to, s)
 	return to

@@ -13,10 +13,10 @@ import (
 	"inventory/internal/events"
 )
 
-// Streams are the times of streams of events. The zero value of each is its default.
+// Streams are the times of event streams. The zero value of each is its default.
 type Streams struct {
-	Heartbeat time.Duration // between comments that keep a quiet connection, and find out who has gone; 15 s
-	Patience  time.Duration // with a listener who stands still, before the connection is cut; 10 s
+	Heartbeat time.Duration // between comments that keep a quiet connection open, and find out that a listener has gone; 15 s
+	Patience  time.Duration // with a listener that stands still, before the connection is cut; 10 s
 }
 
 func (s Streams) withDefaults() Streams {
@@ -31,12 +31,12 @@ func (s Streams) withDefaults() Streams {
 
 const (
 	streamRest  = 50 * time.Millisecond  // between two writes: nobody reads faster
-	streamRetry = "retry: 2000\n\n"      // milliseconds until a listener who was cut off comes back
+	streamRetry = "retry: 2000\n\n"      // milliseconds until a listener that was cut off comes back
 	streamEnd   = 250 * time.Millisecond // to finish a stream
 	mediaStream = "text/event-stream"
 )
 
-// watchEvents streams events until the listener goes or is no longer let in, or the service stops.
+// watchEvents streams events until the listener goes or loses its admission, or the service stops.
 func (s *server) watchEvents(c echo.Context) error {
 	sku, err := s.watchedSKU(c)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *server) watchEvents(c echo.Context) error {
 	return nil // the answer has begun
 }
 
-// watchedSKU is the SKU that is asked for, "" for all.
+// watchedSKU is the requested SKU, "" for all.
 func (s *server) watchedSKU(c echo.Context) (string, error) {
 	query := c.QueryParams()
 	if !query.Has("sku") {
@@ -104,7 +104,7 @@ func (s *server) watchedSKU(c echo.Context) (string, error) {
 	return sku, err
 }
 
-// eventStream is an answer that goes on. The server's time limit is for answers that end: here each write has one of its own.
+// eventStream is an answer that goes on. The server's time limit is for answers that end; here each write has its own.
 type eventStream struct {
 	context    echo.Context
 	controller *http.ResponseController
@@ -115,8 +115,8 @@ type eventStream struct {
 	patience time.Duration
 }
 
-// begin sends the head, so that the listener knows that it listens. One who has come back is told that something may be
-// missing.
+// begin sends the head, so that the listener knows that the stream is open. A listener that has come back is told that
+// something may be missing.
 func (s *eventStream) begin(resumed bool) error {
 	sendStreamHead(s.context)
 	s.text = append(s.text, streamRetry...)
@@ -129,11 +129,11 @@ func (s *eventStream) begin(resumed bool) error {
 func sendStreamHead(c echo.Context) {
 	header := c.Response().Header()
 	header.Set(echo.HeaderContentType, mediaStream)
-	header.Set("X-Accel-Buffering", "no") // a proxy that gathers answers would keep them to itself
+	header.Set("X-Accel-Buffering", "no") // a proxy that buffers answers would hold events back
 	c.Response().WriteHeader(http.StatusOK)
 }
 
-// tell sends what the subscription has, and rests.
+// tell sends what the subscription has, then rests.
 func (s *eventStream) tell(subscription *events.Subscription) error {
 	s.told = subscription.Take(s.told)
 	s.text = s.text[:0]
@@ -161,15 +161,15 @@ func (s *eventStream) write(text []byte) error {
 	return s.controller.Flush()
 }
 
-// limit gives the next write its time.
+// limit sets the deadline of the next write.
 func (s *eventStream) limit() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.controller.SetWriteDeadline(time.Now().Add(s.patience))
 }
 
-// end leaves time to finish the answer, and no more to a write that is under way: a service that stops does not wait for a
-// listener who stands still.
+// end leaves time to finish the answer, and no more to a write that is under way: a service that stops does not wait
+// for a listener that stands still.
 func (s *eventStream) end() {
 	s.mu.Lock()
 	s.patience = min(s.patience, streamEnd)
@@ -177,7 +177,7 @@ func (s *eventStream) end() {
 	_ = s.limit() // fails on a connection that is closed
 }
 
-// appendTold appends one thing to tell, as text/event-stream has it.
+// appendTold appends one item in the form of text/event-stream.
 func appendTold(to []byte, t events.Told) []byte {
 	if t.Lost > 0 {
 		return appendLost(to, t.Lost)

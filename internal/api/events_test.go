@@ -25,11 +25,12 @@ import (
 	"inventory/internal/api/client"
 	"inventory/internal/events"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
 )
 
-// stand is a public handler behind a server whose limits are short, so that a test finds out what a stream outlives.
+// stand is a public handler behind a server with short limits, so that a test finds out what a stream outlives.
 type stand struct {
 	*testing.T
 	hub    *events.Hub
@@ -47,7 +48,7 @@ func openStand(t *testing.T, streams api.Streams, listeners int) *stand {
 		t.Fatal(err)
 	}
 	s := &stand{T: t, hub: events.NewHub(events.Config{Listeners: listeners}), client: &http.Client{Transport: &http.Transport{}}}
-	service := stock.NewService(stock.Config{Store: store})
+	service := selling.NewService(selling.Config{Store: store})
 	s.server = httptest.NewUnstartedServer(api.New(api.Config{
 		Service: service, Events: s.hub, Streams: streams,
 		Metrics: api.NewMetrics(prometheus.NewRegistry()), Logger: slog.New(slog.DiscardHandler),
@@ -108,7 +109,7 @@ func (s *stand) listen(query string, header ...string) listening {
 	return listening{response.StatusCode, response.Header, response.Body}
 }
 
-// pull returns what gives the frames of a stream one by one, each held against the document.
+// pull returns a function that gives the frames of a stream one by one, each checked against the document.
 func (s *stand) pull(answer listening) func() client.Frame {
 	s.Helper()
 	next, stop := iter.Pull2(client.Frames(answer.body))
@@ -171,7 +172,7 @@ func TestStreamTellsEvents(t *testing.T) {
 	}
 }
 
-// TestStreamOutlivesTheServersLimits: those are for answers that end.
+// TestStreamOutlivesTheServersLimits: the limits are for answers that end.
 func TestStreamOutlivesTheServersLimits(t *testing.T) {
 	t.Parallel()
 	s := openStand(t, api.Streams{Heartbeat: serverLimit / 4}, 0)
@@ -207,7 +208,7 @@ func (s *stand) untilListeners(n int) {
 	}
 }
 
-// standStill opens a stream and reads nothing of it.
+// standStill opens a stream and reads nothing from it.
 func (s *stand) standStill() net.Conn {
 	s.Helper()
 	conn, err := (&net.Dialer{}).DialContext(s.Context(), "tcp", s.server.Listener.Addr().String())
@@ -221,7 +222,7 @@ func (s *stand) standStill() net.Conn {
 	return conn
 }
 
-// fill tells much that is for those who listen to everything, and one event of the SKU a, until something is so.
+// fill publishes much for listeners to everything, and one event of the SKU a, until a condition holds.
 func (s *stand) fill(next func() client.Frame, is func() bool) {
 	s.Helper()
 	for end := time.Now().Add(20 * time.Second); !is(); {
@@ -238,8 +239,8 @@ func (s *stand) fill(next func() client.Frame, is func() bool) {
 	}
 }
 
-// TestListenerWhoStandsStillIsCutOff, and nobody waits for it: neither who publishes nor who reads.
-func TestListenerWhoStandsStillIsCutOff(t *testing.T) { // not beside others: it publishes without a pause
+// TestListenerWhoStandsStillIsCutOff: and nobody waits for it, neither publishers nor other readers.
+func TestListenerWhoStandsStillIsCutOff(t *testing.T) { // not in parallel: it publishes without a pause
 	s := openStand(t, api.Streams{Patience: time.Second}, 0)
 	conn := s.standStill()
 	next := s.pull(s.listen("?sku=a"))
@@ -250,8 +251,8 @@ func TestListenerWhoStandsStillIsCutOff(t *testing.T) { // not beside others: it
 	}
 }
 
-// TestNobodyWaitsAtTheEndForAListenerWhoStandsStill, though it would have been given an hour.
-func TestNobodyWaitsAtTheEndForAListenerWhoStandsStill(t *testing.T) { // not beside others: it publishes without a pause
+// TestNobodyWaitsAtTheEndForAListenerWhoStandsStill: though it would have had an hour.
+func TestNobodyWaitsAtTheEndForAListenerWhoStandsStill(t *testing.T) { // not in parallel: it publishes without a pause
 	s := openStand(t, api.Streams{Patience: time.Hour}, 0)
 	s.standStill()
 	s.fill(s.pull(s.listen("?sku=a")), func() bool { return s.hub.Lost() > 0 }) // it is being written to
@@ -308,13 +309,13 @@ func TestListenersThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestStreamEndsWell when the service stops, also long after the last write.
+// TestStreamEndsWell: when the service stops, also long after the last write.
 func TestStreamEndsWell(t *testing.T) {
 	t.Parallel()
 	s := openStand(t, api.Streams{Patience: serverLimit}, 0)
 	stream := s.listen("")
 	select {
-	case <-time.After(3 * serverLimit): // the time after which its limit has passed
+	case <-time.After(3 * serverLimit): // by then its limit has passed
 	case <-t.Context().Done():
 	}
 	s.hub.Dismiss()

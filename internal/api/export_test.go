@@ -10,7 +10,7 @@ import (
 // Route is a line of the table of routes, for the tests that go through all of them.
 type Route struct {
 	Method, Path  string
-	Public, Admin bool // the others are for buyers
+	Public, Admin bool // other routes are for buyers
 }
 
 // Routes returns the table.
@@ -22,7 +22,8 @@ func Routes() []Route {
 	return all
 }
 
-// Served returns what the public handler serves in truth, as "METHOD path", but HEAD, which stands beside every GET.
+// Served returns what the public handler really serves, as "METHOD path". It leaves out HEAD, which goes with every
+// GET.
 func Served() []string {
 	var all []string
 	for _, r := range newPublic(Config{Metrics: NewMetrics(prometheus.NewRegistry())}).Routes() {

@@ -19,8 +19,9 @@ type wrong struct {
 	value json.RawMessage
 }
 
-// TestWhatTheDocumentForbids derives from each request of the document what it forbids: fields that are missing, unknown, there
-// twice, of another type, out of range, too long, of another form. Each must be refused, with the field named.
+// TestWhatTheDocumentForbids derives from each request of the document what it forbids: fields that are missing,
+// unknown, there twice, of another type, out of range, too long, of another form. The service must refuse each, and
+// name the field.
 func TestWhatTheDocumentForbids(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -60,7 +61,7 @@ func TestWhatTheDocumentForbids(t *testing.T) {
 	}
 }
 
-// target fills in a path and a query: examples, but text for the parameter of that place and name.
+// target fills in a path and a query with examples, and with text for the named parameter.
 func target(t *testing.T, path string, parameters openapi3.Parameters, in, name, text string) string {
 	t.Helper()
 	for _, p := range parameters {
@@ -109,7 +110,7 @@ func oddTexts() []string {
 	}
 }
 
-// value is what a number that may be missing is; 0 without it.
+// value is an optional number; 0 if it is missing.
 func value(n *uint64) uint64 {
 	if n == nil {
 		return 0
@@ -149,7 +150,7 @@ func example(t *testing.T, schema *openapi3.Schema) json.RawMessage {
 	}
 }
 
-// wrongs returns what a schema forbids of the field of a name.
+// wrongs returns what a schema forbids for the field of a name.
 func wrongs(t *testing.T, name string, schema *openapi3.Schema) (all []wrong) {
 	t.Helper()
 	schema = resolved(schema)
@@ -249,7 +250,7 @@ func another(t *testing.T, schema *openapi3.Schema) json.RawMessage {
 	return bytes.Replace(example(t, schema), []byte("sneaker-42"), []byte("sneaker-43"), 1)
 }
 
-// resolved is the schema that another stands for with a description of its own.
+// resolved is the schema that another one refers to with a description of its own.
 func resolved(schema *openapi3.Schema) *openapi3.Schema {
 	if len(schema.AllOf) == 1 {
 		return schema.AllOf[0].Value

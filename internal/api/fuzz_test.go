@@ -64,7 +64,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// FuzzIDs puts any SKU, order id and buyer id wherever they are taken: what is refused is refused as bad input, and what is
+// FuzzIDs uses any SKU, order id and buyer id wherever one is taken. A refusal must be for bad input, and what is
 // accepted can be read again.
 func FuzzIDs(f *testing.F) {
 	for _, id := range []string{"o", "a/b", "..", ".", "a b", "ü😀", "a%2Fb", "?x=1", "", "\x00", "\n", "\xff", "\u0085", "\u2028", "{}", "'", strings.Repeat("x", 128)} {
@@ -117,7 +117,7 @@ func serve(t testing.TB, handler http.Handler, method, path, body string) *httpt
 	return w
 }
 
-// wantRefusal checks that an answer is the caller's fault, and says which.
+// wantRefusal checks that an answer blames the caller, and says for what.
 func wantRefusal(t *testing.T, w *httptest.ResponseRecorder) {
 	t.Helper()
 	var problem struct{ Code, Field, Detail string }
@@ -129,7 +129,7 @@ func wantRefusal(t *testing.T, w *httptest.ResponseRecorder) {
 	}
 }
 
-// holdBody holds a body that was accepted against the document.
+// holdBody compares an accepted body with the document.
 func holdBody(t *testing.T, schema *openapi3.Schema, body []byte) {
 	t.Helper()
 	var value any
@@ -141,7 +141,7 @@ func holdBody(t *testing.T, schema *openapi3.Schema, body []byte) {
 	}
 }
 
-// quoted is a text in JSON; what is no UTF-8 is replaced.
+// quoted is a text in JSON; invalid UTF-8 is replaced.
 func quoted(t *testing.T, text string) string {
 	t.Helper()
 	quoted, err := json.Marshal(text)

@@ -7,9 +7,9 @@ import (
 	"inventory/internal/stock"
 )
 
-// A caller who hangs up is nobody's fault but their own: such a request is counted as what it is, and not logged. There is
-// nobody to answer. Only for a caller who still reads, having closed their half of the connection, the answer is that of
-// any request whose outcome is not known.
+// A caller who hangs up is not our error: the request is counted as client_gone, and not logged. Usually nobody reads
+// an answer. A caller who has closed only its half of the connection still reads: it gets the answer of any request
+// whose outcome is not known.
 const (
 	statusHungUp            = 499 // as proxies count it
 	codeHungUp   stock.Code = "client_gone"
@@ -24,8 +24,9 @@ type hungUp struct{ error }
 // Unwrap returns what failed.
 func (e hungUp) Unwrap() error { return e.error }
 
-// hungUpOr tells by the caller's context, which net/http ends when they hang up, whether that is why a request failed. One
-// that ran out of our own time, or whose database failed, failed because of that, whoever has left meanwhile.
+// hungUpOr tells whether a request failed because its caller hung up, by the caller's context, which net/http ends
+// then. A request that ran out of our own time, or whose database failed, failed because of that, even if its caller
+// has left meanwhile.
 func hungUpOr(caller context.Context, err error) error {
 	if err == nil || !errors.Is(caller.Err(), context.Canceled) {
 		return err

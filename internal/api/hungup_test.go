@@ -15,9 +15,10 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
-// silentStore answers nothing until the one who asks has had enough.
+// silentStore answers nothing until its caller's context ends.
 type silentStore struct{ brokenStore }
 
 func (silentStore) Views(ctx context.Context, _ ...string) (map[string]stock.View, error) {
@@ -42,7 +43,7 @@ func ended(ctx context.Context) error {
 }
 
 // TestWhoHangsUp: a request whose caller has gone is counted as that and not logged, on every route that waits for the
-// database; one that failed for another reason is counted and logged, although its caller has gone meanwhile.
+// database. One that failed for another reason is counted and logged, even if its caller has gone meanwhile.
 func TestWhoHangsUp(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -75,7 +76,7 @@ func TestWhoHangsUp(t *testing.T) {
 	}
 }
 
-// TestWhoHangsUpAnywhere goes through the routes: each has a caller who has gone before it is answered.
+// TestWhoHangsUpAnywhere goes through the routes: on each a caller leaves before the answer.
 func TestWhoHangsUpAnywhere(t *testing.T) {
 	t.Parallel()
 	handler, registry, log := watched(t, silentStore{})
@@ -96,7 +97,8 @@ func TestWhoHangsUpAnywhere(t *testing.T) {
 	}
 }
 
-// TestBodyThatDoesNotCome: too slow is 408, cut off is a caller who has gone, and broken is 400.
+// TestBodyThatDoesNotCome: a slow body is 408, a body that is cut off is a caller who has gone, and a broken one is
+// 400.
 func TestBodyThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -135,10 +137,10 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(to []byte) (int, error) { return f(to) }
 
-// watched is a handler of a store, with what it counts and logs.
+// watched is a handler of a store, and what it counts and logs.
 func watched(t *testing.T, store stock.Store) (http.Handler, *prometheus.Registry, *strings.Builder) {
 	t.Helper()
-	service := stock.NewService(stock.Config{Store: store})
+	service := selling.NewService(selling.Config{Store: store})
 	t.Cleanup(func() {
 		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

@@ -12,7 +12,7 @@ import (
 // bad is a request that must be refused: the problem names the field and says what is allowed.
 type bad struct{ body, field, says string }
 
-// badNumbers are the ways in which a number of 1 to a million is got wrong.
+// badNumbers are wrong forms of a number of 1 to a million.
 func badNumbers(name, before, after string) (all []bad) {
 	const allowed, whole = "1 to 1000000", "whole number"
 	for value, says := range map[string]string{
@@ -25,7 +25,7 @@ func badNumbers(name, before, after string) (all []bad) {
 	return all
 }
 
-// badTexts are the ways in which a text of 1 to 128 bytes is got wrong.
+// badTexts are wrong forms of a text of 1 to 128 bytes.
 func badTexts(name, before, after string) (all []bad) {
 	for value, says := range map[string]string{
 		`"` + strings.Repeat("x", 129) + `"`: "1 to 128 bytes", `"` + strings.Repeat("ü", 65) + `"`: "1 to 128 bytes",
@@ -51,7 +51,7 @@ func badDurations(name, before, after string) (all []bad) {
 	return all
 }
 
-// badBodies are wrong whatever the route expects.
+// badBodies are wrong on every route.
 func badBodies() []bad {
 	return []bad{
 		{`[]`, "body", "JSON object"},
@@ -71,7 +71,7 @@ func badBodies() []bad {
 	}
 }
 
-// refuses sends each and wants it refused.
+// refuses sends each request and wants it refused.
 func (s *site) refuses(method, path string, requests ...[]bad) {
 	s.Helper()
 	for _, some := range requests {
@@ -342,7 +342,7 @@ func TestBodyThatIsTooLargeOrNotJSON(t *testing.T) {
 	s.want(s.sendAs("application/json; charset=utf-8", "POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`), 201, "")
 }
 
-// A body that does not tell its length is read no further than the limit.
+// A body without a known length is read no further than the limit.
 func TestBodyWithoutEnd(t *testing.T) {
 	t.Parallel()
 	handler := newHandler(t, nil)

@@ -15,9 +15,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
-// defaultPage is how many movements are in one answer.
+// defaultPage is how many movements one answer has.
 const defaultPage = 100
 
 type movementsAnswer struct {
@@ -35,7 +36,7 @@ type movementAnswer struct {
 	At       time.Time          `json:"at"`
 }
 
-// readMovements answers a part of a SKU's ledger.
+// readMovements returns a part of a SKU's ledger.
 func (s *server) readMovements(c echo.Context) error {
 	after, limit, err := pageOf(c.QueryParams())
 	if err != nil {
@@ -59,7 +60,7 @@ func (s *server) readMovements(c echo.Context) error {
 	return c.JSON(http.StatusOK, answer)
 }
 
-// pageOf reads which part of the ledger is wanted.
+// pageOf reads which part of the ledger the caller wants.
 func pageOf(query url.Values) (after stock.Position, limit int, err error) {
 	limit = defaultPage
 	var ok bool
@@ -70,7 +71,7 @@ func pageOf(query url.Values) (after stock.Position, limit int, err error) {
 	}
 	if query.Has("limit") {
 		if limit, ok = pageSize(query.Get("limit")); !ok {
-			return after, 0, invalid("limit", fmt.Sprintf("must be 1 to %d", stock.MaxPage))
+			return after, 0, invalid("limit", fmt.Sprintf("must be 1 to %d", selling.MaxPage))
 		}
 	}
 	return after, limit, nil
@@ -78,11 +79,11 @@ func pageOf(query url.Values) (after stock.Position, limit int, err error) {
 
 func pageSize(text string) (limit int, ok bool) {
 	limit, err := strconv.Atoi(text)
-	return limit, err == nil && limit >= 1 && limit <= stock.MaxPage && !strings.HasPrefix(text, "+")
+	return limit, err == nil && limit >= 1 && limit <= selling.MaxPage && !strings.HasPrefix(text, "+")
 }
 
-// A cursor is a position in the ledger, its time in microseconds before its ref, in letters that a URL takes as they are.
-// Anybody can make one: it is read like any other input.
+// A cursor is a position in the ledger: the time in microseconds and then the ref, in characters that need no escape in
+// a URL. Anybody can make one, so it is checked like any other input.
 
 func cursorOf(p stock.Position) string {
 	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(p.At.UnixMicro())), p.Ref...))
@@ -94,7 +95,7 @@ func positionOf(cursor string) (p stock.Position, ok bool) {
 		return p, false
 	}
 	p = stock.Position{At: time.UnixMicro(int64(binary.BigEndian.Uint64(text))).UTC(), Ref: string(text[8:])}
-	return p, p.At.Year() >= 1970 && p.At.Year() <= 9999 // what databases can compare with
+	return p, p.At.Year() >= 1970 && p.At.Year() <= 9999 // what databases can compare
 }
 
 func isRef(text string) bool {

@@ -37,7 +37,7 @@ func (d *doors) wantLimit(a answer, left int) {
 	}
 }
 
-// Those who do not say who they are share what their address has.
+// Callers without a credential share the limit of their address.
 func TestStrangersAreLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{RateLimit: 0.001, RateBurst: 3})

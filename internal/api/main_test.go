@@ -23,14 +23,14 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/app"
-	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 	"inventory/internal/stock/sqlite"
 	"inventory/internal/stock/stocktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// site is a running service whose every answer is held against the document.
+// site is a running service. Every answer is checked against the document.
 type site struct {
 	*testing.T
 	app           *app.App // nil where the handler alone is served
@@ -39,7 +39,7 @@ type site struct {
 	router        routers.Router
 }
 
-// open starts a site as it is in production, with everything embedded.
+// open starts a site as in production, with everything embedded.
 func open(t *testing.T) *site {
 	t.Helper()
 	return openWith(t, app.Config{})
@@ -90,7 +90,7 @@ func newHandler(t testing.TB, clock func() time.Time) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := stock.NewService(stock.Config{Store: store, Lanes: 1, Clock: clock})
+	service := selling.NewService(selling.Config{Store: store, Workers: 1, Clock: clock})
 	t.Cleanup(func() {
 		if err := errors.Join(service.Close(context.WithoutCancel(t.Context())), store.Close()); err != nil {
 			t.Error(err)
@@ -144,7 +144,7 @@ type answer struct {
 	body   string
 }
 
-// send sends a request with a JSON body and checks the answer against the document, where it has the route.
+// send sends a request with a JSON body and checks the answer against the document, if that has the route.
 func (s *site) send(method, path, body string) answer {
 	s.Helper()
 	return s.sendAs("application/json", method, path, body)
@@ -183,7 +183,7 @@ func (s *site) sendWith(header http.Header, method, path, body string) answer {
 	return a
 }
 
-// hold holds an answer against the document.
+// hold compares an answer with the document.
 func (s *site) hold(request *http.Request, a answer) {
 	s.Helper()
 	request.URL.Host, request.URL.Scheme = "", ""

@@ -11,9 +11,10 @@ import (
 
 	"inventory/internal/events"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
-// Metrics holds the service's Prometheus metrics. It is the [stock.Observer] of a service, and it counts the
+// Metrics holds the service's Prometheus metrics. It is the [selling.Observer] of a service, and it counts the
 // requests of the public handler.
 type Metrics struct {
 	requests       *prometheus.CounterVec
@@ -43,7 +44,7 @@ type Metrics struct {
 	resegmentSeconds prometheus.Histogram
 }
 
-var _ stock.Observer = (*Metrics)(nil)
+var _ selling.Observer = (*Metrics)(nil)
 
 // NewMetrics returns metrics that are registered with r.
 func NewMetrics(r prometheus.Registerer) *Metrics {
@@ -57,10 +58,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, labels)
 	}
 	batchOrders := histogram("batch_orders", "Orders written in one batch.", prometheus.ExponentialBuckets(1, 2, 9))
-	queueSeconds := histogram("queue_seconds", "Time of an order in its lane's queue.", seconds)
+	queueSeconds := histogram("queue_seconds", "Time of an order in its SKU's queue.", seconds)
 	settledOrders := histogram("settled_orders", "Commits and cancels written together.", prometheus.ExponentialBuckets(1, 2, 9))
 	settleSeconds := histogram("settle_seconds", "Time to write commits and cancels.", seconds)
-	resegmentSeconds := histogram("resegment_seconds", "Time for which lanes were kept out of a SKU that got other segments.", seconds)
+	resegmentSeconds := histogram("resegment_seconds", "Time for which workers were kept out of a SKU that got other segments.", seconds)
 	rememberSeconds := histogram("sold_out_remember_seconds", "Time to read the accepted order ids of a SKU that sold out.", seconds)
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -71,9 +72,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		batchSeconds:   histogram("batch_seconds", "Time to write a batch, with its segment's lock or under the guard alone.", seconds, "locked"),
 		mergeSeconds:   histogram("merge_seconds", "Time of a merge with the wait for its locks.", seconds, "locked"),
 		mergedOrders:   counter("merged_orders_total", "Orders that took from several segments."),
-		lockSeconds:    histogram("lock_wait_seconds", "Time a lane waited for a lock, and whether it got it.", seconds, "got"),
+		lockSeconds:    histogram("lock_wait_seconds", "Time a worker waited for a lock, and whether it got it.", seconds, "got"),
 		locksFail: prometheus.NewGauge(prometheus.GaugeOpts{
-			Namespace: "inventory", Name: "locks_fail", Help: "1 while lanes do without locks because they fail: the breaker is open.",
+			Namespace: "inventory", Name: "locks_fail", Help: "1 while workers do without locks because locks fail: the breaker is open.",
 		}),
 		queueSeconds:    queueSeconds.WithLabelValues().(prometheus.Histogram),
 		fencedOut:       counter("fenced_out_total", "Writes refused because of an old fencing token."),
@@ -96,14 +97,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// WatchQueues registers the number of orders that wait, which is asked for at each scrape.
+// WatchQueues registers the number of waiting orders, read at each scrape.
 func WatchQueues(r prometheus.Registerer, waiting func() int) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "inventory", Name: "queue_orders", Help: "Orders that stand in the queues of all lanes now.",
+		Namespace: "inventory", Name: "queue_orders", Help: "Orders that wait in the queues of all SKUs now.",
 	}, func() float64 { return float64(waiting()) }))
 }
 
-// WatchPool registers how much the connections to the database are in use, which is asked for at each scrape.
+// WatchPool registers the use of the connections to the database, read at each scrape.
 func WatchPool(r prometheus.Registerer, pool func() stock.Pool) {
 	gauge := func(name, help string, value func(stock.Pool) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "inventory", Subsystem: "database", Name: name, Help: help},
@@ -121,7 +122,7 @@ func WatchPool(r prometheus.Registerer, pool func() stock.Pool) {
 	)
 }
 
-// WatchEvents registers what a hub tells of itself, which is asked for at each scrape.
+// WatchEvents registers the figures of a hub, read at each scrape.
 func WatchEvents(r prometheus.Registerer, hub *events.Hub) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "inventory", Name: name, Help: help}, value)
@@ -140,7 +141,7 @@ func WatchEvents(r prometheus.Registerer, hub *events.Hub) {
 	)
 }
 
-// outcome is what requests are counted by: there are few.
+// outcome is what requests are counted by. There are few.
 type outcome struct {
 	route  string // the pattern, of which there are few; a path that is no route has none
 	status int
@@ -175,7 +176,7 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// seriesOf finds the metrics of an outcome. To find them by their labels would cost a request a microsecond.
+// seriesOf finds the metrics of an outcome. A lookup by labels would cost a request a microsecond.
 func (m *Metrics) seriesOf(o outcome) series {
 	m.known.RLock()
 	s, ok := m.known.series[o]
@@ -193,24 +194,24 @@ func (m *Metrics) seriesOf(o outcome) series {
 	return s
 }
 
-// BatchWritten implements [stock.Observer].
+// BatchWritten implements [selling.Observer].
 func (m *Metrics) BatchWritten(orders int, took time.Duration, locked bool) {
 	m.batchOrders.Observe(float64(orders))
 	m.batchSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
 }
 
-// MergeWritten implements [stock.Observer].
+// MergeWritten implements [selling.Observer].
 func (m *Metrics) MergeWritten(_, merged int, took time.Duration, locked bool) {
 	m.mergedOrders.Add(float64(merged))
 	m.mergeSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
 }
 
-// LockWaited implements [stock.Observer].
+// LockWaited implements [selling.Observer].
 func (m *Metrics) LockWaited(took time.Duration, got bool) {
 	m.lockSeconds.WithLabelValues(strconv.FormatBool(got)).Observe(took.Seconds())
 }
 
-// LocksFail implements [stock.Observer].
+// LocksFail implements [selling.Observer].
 func (m *Metrics) LocksFail(fail bool) {
 	m.locksFail.Set(0)
 	if fail {
@@ -218,44 +219,44 @@ func (m *Metrics) LocksFail(fail bool) {
 	}
 }
 
-// Queued implements [stock.Observer].
+// Queued implements [selling.Observer].
 func (m *Metrics) Queued(took time.Duration) { m.queueSeconds.Observe(took.Seconds()) }
 
-// FencedOut implements [stock.Observer].
+// FencedOut implements [selling.Observer].
 func (m *Metrics) FencedOut() { m.fencedOut.Inc() }
 
-// GuardFired implements [stock.Observer].
+// GuardFired implements [selling.Observer].
 func (m *Metrics) GuardFired() { m.guardFired.Inc() }
 
-// SoldOutFromMemory implements [stock.Observer].
-func (m *Metrics) SoldOutFromMemory(orders int) { m.soldOut.Add(float64(orders)) }
+// SoldOutFromCache implements [selling.Observer].
+func (m *Metrics) SoldOutFromCache(orders int) { m.soldOut.Add(float64(orders)) }
 
-// SoldOutRemembered implements [stock.Observer].
-func (m *Metrics) SoldOutRemembered(_ int, took time.Duration) {
+// SoldOutCached implements [selling.Observer].
+func (m *Metrics) SoldOutCached(_ int, took time.Duration) {
 	m.rememberSeconds.Observe(took.Seconds())
 }
 
-// NoticesFail implements [stock.Observer].
-func (m *Metrics) NoticesFail(failing bool) {
+// NotificationsFail implements [selling.Observer].
+func (m *Metrics) NotificationsFail(failing bool) {
 	m.noticesFail.Set(0)
 	if failing {
 		m.noticesFail.Set(1)
 	}
 }
 
-// SettlementWritten implements [stock.Observer].
+// SettlementWritten implements [selling.Observer].
 func (m *Metrics) SettlementWritten(wishes int, took time.Duration) {
 	m.settledOrders.Observe(float64(wishes))
 	m.settleSeconds.Observe(took.Seconds())
 }
 
-// ReservationsExpired implements [stock.Observer].
+// ReservationsExpired implements [selling.Observer].
 func (m *Metrics) ReservationsExpired(reservations int) { m.expired.Add(float64(reservations)) }
 
-// OrderWritten implements [stock.Observer].
+// OrderWritten implements [selling.Observer].
 func (m *Metrics) OrderWritten(_ int, took time.Duration, locked bool) {
 	m.orderSeconds.WithLabelValues(strconv.FormatBool(locked)).Observe(took.Seconds())
 }
 
-// Resegmented implements [stock.Observer].
+// Resegmented implements [selling.Observer].
 func (m *Metrics) Resegmented(pause time.Duration) { m.resegmentSeconds.Observe(pause.Seconds()) }

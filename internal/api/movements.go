@@ -6,7 +6,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// unitsRequest is the body of what changes how much there is.
+// unitsRequest is the body of a request that changes how much stock there is.
 type unitsRequest struct {
 	Ref      field[string] `json:"ref"`
 	Quantity field[int64]  `json:"quantity"`

@@ -106,7 +106,7 @@ func TestMovements(t *testing.T) {
 			t.Errorf("in pages of %d: %s", limit, refs)
 		}
 	}
-	// Who has read to the end goes on from there.
+	// A reader who has read to the end goes on from there.
 	last := s.ledger("?limit=5").Next
 	if last == nil {
 		t.Fatal("a full page has no next")

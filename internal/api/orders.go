@@ -38,7 +38,7 @@ type lineAnswer struct {
 	ExpiresAt time.Time             `json:"expires_at,omitzero"`
 }
 
-// tokenLines bounds an order of a buyer who calls with a token: a basket, not a shop's supply. It fits into maxBodyBytes.
+// tokenLines bounds the order of a buyer with a token: a basket, not a shop's supply. It fits into maxBodyBytes.
 const tokenLines = 100
 
 // placeOrder takes stock of several SKUs, all or nothing.
@@ -61,8 +61,8 @@ func (s *server) placeOrder(c echo.Context) error {
 	return c.JSON(createdOrOK(created), orderOf(order, lines))
 }
 
-// readMultiOrder reads the body of a request. To read a large one takes a thousand times as long as a small one, so large
-// ones are read one at a time, in the turn of their callers.
+// readMultiOrder reads the body of a request. A large one takes a thousand times as long as a small one, so large ones
+// are read one at a time, and their callers take turns.
 func (s *server) readMultiOrder(c echo.Context) (stock.MultiOrder, error) {
 	var body newOrder
 	most := maxOrderBytes

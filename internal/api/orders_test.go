@@ -74,7 +74,7 @@ func TestLargestOrder(t *testing.T) {
 	s.wantProblem(s.send("POST", "/v1/orders", order), 404, "unknown_sku")
 }
 
-// TestATokensOrderIsABasket: who buys for themselves may order a hundred SKUs at once, and a shop for them a thousand.
+// TestATokensOrderIsABasket: a buyer may order a hundred SKUs at once, and a shop for the buyer a thousand.
 func TestATokensOrderIsABasket(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
@@ -88,7 +88,7 @@ func TestATokensOrderIsABasket(t *testing.T) {
 	d.wantProblem(d.as(ann, "POST", "/v1/orders", order(stock.MaxLines)), 413, "too_large", "16384")
 }
 
-// TestTooManyLinesAreNotRead: what is wrong behind the last line that an order may have is not looked at.
+// TestTooManyLinesAreNotRead: errors behind the last line that an order may have do not show.
 func TestTooManyLinesAreNotRead(t *testing.T) {
 	t.Parallel()
 	s := open(t)

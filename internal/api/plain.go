@@ -8,8 +8,8 @@ import (
 
 // The deduct route is the hot one, and nearly all of its requests are plain: known fields, each once, printable ASCII
 // that needs no escapes, short numbers. Those are read here, in a tenth of the time that general JSON takes. Whatever
-// is not plain, right or wrong, is left to the general decoder, which reads the same out of what is: a fuzz test
-// holds the two together.
+// is not plain, right or wrong, is left to the general decoder. It reads the same from plain requests: a fuzz test
+// compares the two.
 
 // plainOrder reads the body of a deduction if it is plain and whole.
 func plainOrder(body []byte) (o stock.Order, ok bool) {
@@ -53,8 +53,8 @@ func (s *scanner) fieldInto(o *stock.Order, name string) (ok bool) {
 	}
 }
 
-// scanner goes through plain JSON. Every method passes over white space first, and reports false, anywhere in the
-// text, when what comes is not plain or not what was asked for.
+// scanner goes through plain JSON. Every method skips white space first. It reports false if what follows is not plain,
+// or not what it looks for.
 type scanner struct {
 	text string
 	at   int
@@ -112,7 +112,7 @@ func (s *scanner) plainNumber() (n int64, ok bool) {
 		}
 		n = n*10 + int64(s.text[s.at]-'0')
 	}
-	// What follows must be punctuation, which the caller sees to: 1.5 and 1e3 fail there.
+	// What follows must be punctuation, and the caller checks that: 1.5 and 1e3 fail there.
 	return n, s.at > start && s.text[start] != '0'
 }
 

@@ -10,8 +10,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// FuzzPlainOrder holds the reader of plain bodies to the general decoder: what is plain for the one, the other reads
-// as the same order.
+// FuzzPlainOrder compares the reader of plain bodies with the general decoder: a plain body is the same order for both.
 func FuzzPlainOrder(f *testing.F) {
 	for _, body := range []string{
 		`{"order_id":"a","quantity":1}`, " { \"quantity\" : 20 , \"buyer_id\" : \"b c\" ,\n\"order_id\" : \"a\" } ",
@@ -45,7 +44,7 @@ func FuzzPlainOrder(f *testing.F) {
 	})
 }
 
-// What nearly every client sends must take the short way.
+// What nearly every client sends must take the fast path.
 func TestOrdinaryOrdersArePlain(t *testing.T) {
 	for _, body := range []string{
 		`{"order_id":"6ba7b810-9dad-11d1-80b4-00c04fd430c8","buyer_id":"buyer 7 <&>","quantity":1000000}`,
@@ -58,7 +57,7 @@ func TestOrdinaryOrdersArePlain(t *testing.T) {
 	}
 }
 
-// FuzzEncode holds what is written by hand to what Go's decoder reads.
+// FuzzEncode checks that Go's decoder reads what is written by hand.
 func FuzzEncode(f *testing.F) {
 	f.Add("sku", "order", "buyer", int64(1), "committed", int64(0), "detail", "field")
 	f.Add("sku", "order", "", int64(1), "reserved", int64(1795770000000001), "detail", "field")

@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// NewProbes returns the handler of what Prometheus and an orchestrator ask for: /metrics, /healthz and /readyz. It has no
-// access control, and unlike NewAdmin nothing that slows the service down or shows its inside: it may be reached by more
-// than those who run it.
+// NewProbes returns the handler for Prometheus and an orchestrator: /metrics, /healthz and /readyz. It has no access
+// control. Unlike NewAdmin it has nothing that slows the service down or shows its inside, so others than operators may
+// reach it.
 func NewProbes(c AdminConfig) http.Handler {
 	e := newEcho(c.Logger)
 	e.Use(refuseOtherHosts(c.Hosts))

@@ -22,7 +22,7 @@ const (
 	codeForbidden                   = stock.CodeForbidden
 	codeRateLimited      stock.Code = "rate_limited"
 	codeTimeout          stock.Code = "request_timeout"
-	// Of what is no request yet: see [RawProblem].
+	// Codes of what is no request yet: see [RawProblem].
 	codeExpectation      stock.Code = "expectation_failed"
 	codeHeaderTooLarge   stock.Code = "header_too_large"
 	codeTransferEncoding stock.Code = "unsupported_transfer_encoding"
@@ -104,8 +104,8 @@ func problemOf(err error) problem {
 	return problem{kindOf(e.Code), e}
 }
 
-// asStockError gives an error of Echo or of unknown origin a code. What an unknown error says stays here: it may
-// hold internals.
+// asStockError gives an error of Echo or of unknown origin a code. The text of an unknown error stays here: it may hold
+// internals.
 func asStockError(err error) *stock.Error {
 	if e, ok := errors.AsType[*stock.Error](err); ok {
 		return e
@@ -125,7 +125,7 @@ func asStockError(err error) *stock.Error {
 	}
 }
 
-// sendProblem answers with the problem of err, and logs what the caller is not told.
+// sendProblem answers with the problem of err, and logs what it does not tell the caller.
 func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	if c.Response().Committed {
 		return
@@ -133,7 +133,7 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	p := problemOf(err)
 	c.Response().Header().Set(echo.HeaderCacheControl, noStore) // caches may keep a 404 for as long as they like
 	if p.status >= http.StatusInternalServerError {
-		// Jittered, so that those who were refused together do not return together.
+		// Jittered, so that callers who were refused together do not return together.
 		c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(1+rand.IntN(3))) //nolint:gosec // no secret
 	}
 	_, gone := errors.AsType[hungUp](err)

@@ -8,7 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// parametersOf is the table of what the query of a route may have. The others may have nothing.
+// parametersOf is the table of the query parameters that a route may have. Other routes have none.
 func parametersOf(r route) []string {
 	switch r.method + " " + r.path {
 	case "GET /v1/skus/:sku/movements":
@@ -23,8 +23,8 @@ func parametersOf(r route) []string {
 	}
 }
 
-// knowing lets those requests through to a handler whose query is whole and has known parameters alone, each once: who
-// writes one wrongly must not be answered as if it were not there. The handler finds them in c.QueryParams().
+// knowing lets a request through to a handler if its query is complete and has only known parameters, each once: a
+// misspelt parameter must not be ignored. The handler finds them in c.QueryParams().
 func knowing(parameters []string, handler echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if query := c.Request().URL.RawQuery; query != "" {

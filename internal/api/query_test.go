@@ -40,7 +40,7 @@ func TestUnknownQueries(t *testing.T) {
 	}
 }
 
-// TestHeadWhereGetIs: HEAD answers as GET does, without a body; of a stream of events too, which does not begin.
+// TestHeadWhereGetIs: HEAD answers as GET does, without a body. For a stream of events too: the stream does not begin.
 func TestHeadWhereGetIs(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})

@@ -11,14 +11,14 @@ import (
 	"inventory/internal/stock"
 )
 
-// What net/http writes to a connection itself, where there is no request yet that a handler could answer: a status line,
+// What net/http writes to a connection itself, before there is a request that a handler could answer: a status line,
 // this, and the status once more as text. A handler's answer has a date and a request id in between.
 const rawHeader = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
 const statusLine = "HTTP/1.1 "
 
-// RawProblem returns what to write to a connection in the place of an answer that net/http has made by itself, and false
-// for any other answer: every error is a problem.
+// RawProblem returns what to write to a connection in place of an answer that net/http has made itself, so that every
+// error is a problem. It reports false for any other answer.
 func RawProblem(answer []byte) ([]byte, bool) {
 	if len(answer) <= len(statusLine)+3 || answer[len(statusLine)] < '4' || !bytes.HasPrefix(answer, []byte(statusLine)) {
 		return nil, false
@@ -35,7 +35,7 @@ func RawProblem(answer []byte) ([]byte, bool) {
 	return rawAnswer(rawError(line)), true
 }
 
-// NoTLS is what to write to a connection whose caller does not encrypt, where that is asked for.
+// NoTLS is what to write to a connection whose caller does not use TLS where it must.
 func NoTLS() []byte {
 	return rawAnswer(&stock.Error{Code: stock.CodeInvalidRequest, Field: "request", Message: "request must be encrypted: this port speaks TLS"})
 }
@@ -54,7 +54,7 @@ func rawError(line string) *stock.Error {
 		return &stock.Error{Code: codeHTTPVersion, Message: "the versions of HTTP are 1.1 and 2"}
 	default:
 		message := "request is not HTTP"
-		if _, why, ok := strings.Cut(line, ": "); ok { // net/http's words, which quote nothing
+		if _, why, ok := strings.Cut(line, ": "); ok { // net/http's words, which quote no input
 			message += ": " + why
 		}
 		return &stock.Error{Code: stock.CodeInvalidRequest, Field: "request", Message: message}

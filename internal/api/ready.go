@@ -16,10 +16,11 @@ import (
 const (
 	readyTimeout = 2 * time.Second        // for the database
 	redisTimeout = 500 * time.Millisecond // for Redis and for locks: a probe must not fail because they hang
-	readyFor     = time.Second            // for this long an answer serves those who ask again
+	readyFor     = time.Second            // for this long an answer serves later probes
 )
 
-// readiness says "ok", or what is wrong: "unreachable", "not_writable" or "failing". "none" is of what there is none.
+// readiness says "ok", or what is wrong: "unreachable", "not_writable" or "failing". "none" says that there is no such
+// part.
 type readiness struct {
 	Database string `json:"database"`
 	Redis    string `json:"redis"`
@@ -45,7 +46,7 @@ func (c AdminConfig) readyHandler() echo.HandlerFunc {
 	}
 }
 
-// state leaves an error out: it may hold addresses and names.
+// state leaves out the error's text: it may hold addresses and names.
 func state(err error, bad string) string {
 	switch {
 	case err == nil:
@@ -64,8 +65,8 @@ var (
 	errSlow = errors.New("no answer in time")
 )
 
-// recent is a check that costs something. Probes that come fast share its answers, and one that hangs is not asked again
-// meanwhile.
+// recent is a check that costs something. Frequent probes share its answers, and while it hangs it is not started
+// again.
 type recent struct {
 	ask    func(context.Context) error // nil: there is none
 	limit  time.Duration
@@ -84,7 +85,7 @@ func (r *recent) answer(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, r.limit, errSlow)
 	defer cancel()
-	// It goes on when who has asked leaves: others wait for it.
+	// It goes on when its first caller leaves: others wait for it.
 	answer := r.asking.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.limit)
 		defer cancel()

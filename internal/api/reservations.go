@@ -28,7 +28,7 @@ func (s *server) commit(c echo.Context) error {
 	return s.settle(c, stock.SettleRequest{Quantity: quantity})
 }
 
-// cancel gives back what is reserved, and what is committed for callers who may.
+// cancel gives back what is reserved. For callers who may, it also gives back what is committed.
 func (s *server) cancel(c echo.Context) error {
 	if err := decodeIfAny(c, new(cancelRequest)); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *server) settle(c echo.Context, request stock.SettleRequest) error {
 	return sendBody(c, http.StatusOK, mediaJSON, *buffer)
 }
 
-// expiry is when a reservation ends, or ended by itself; zero where that does not matter.
+// expiry is when a reservation ends, or has ended, by itself; zero if that does not matter.
 func expiry(d stock.Deduction) time.Time {
 	if d.Status == stock.StatusReserved || d.Status == stock.StatusExpired {
 		return d.ExpiresAt.UTC()

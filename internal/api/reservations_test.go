@@ -126,7 +126,7 @@ func TestTerms(t *testing.T) {
 	s.want(deduct("r", "ann", "1"), 201, "")
 	clock.advance(30 * time.Minute)
 	s.wantProblem(deduct("t", "bob", "1"), 409, "sale_closed")
-	s.want(deduct("o", "ann", "2"), 200, "") // who has won hears of it still
+	s.want(deduct("o", "ann", "2"), 200, "") // a winner is still told so
 }
 
 // wantUnits checks where a SKU's units are.

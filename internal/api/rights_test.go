@@ -73,7 +73,7 @@ func TestTokensTakeAFewUnits(t *testing.T) {
 	d.want(d.as(ann, "POST", deductions, `{"order_id":"ten","quantity":10}`), 201, "")
 	d.want(d.as(ann, "POST", "/v1/skus/nail/deductions", `{"order_id":"nails","quantity":5000}`), 201, "") // its terms say so
 	d.want(d.as(ann, "POST", "/v1/orders", `{"order_id":"o","lines":[{"sku":"nail","quantity":11},{"sku":"shoe","quantity":10}]}`), 201, "")
-	// What was accepted of a caller who may is a replay for one who may not.
+	// What was accepted from a caller who may is a replay for one who may not.
 	d.want(d.as(shop, "POST", deductions, `{"order_id":"anns","buyer_id":"ann","quantity":12}`), 201, "")
 	d.want(d.as(shop, "POST", "/v1/orders", `{"order_id":"anns-lines","buyer_id":"ann","lines":[{"sku":"shoe","quantity":12}]}`), 201, "")
 	d.want(d.as(ann, "POST", deductions, `{"order_id":"anns","quantity":12}`), 200, "")
@@ -97,7 +97,7 @@ func TestReservationsAreBounded(t *testing.T) {
 	}
 }
 
-// A service whose bound was made smaller answers retries of what it accepted before.
+// After its bound was lowered, a service answers retries of what it accepted before.
 func TestASmallerBoundLeavesReplaysAlone(t *testing.T) {
 	t.Parallel()
 	file := "sqlite:" + stocktest.SQLiteFile(t)

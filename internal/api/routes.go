@@ -14,11 +14,11 @@ type policy uint8
 const (
 	public   policy = iota + 1 // everybody, without saying who they are
 	buyers                     // who may buy: see [access.ScopeBuyer]
-	settlers                   // of those, who may keep what is reserved: see [access.Rights]
+	settlers                   // those of them who may commit a reservation: see [access.Rights]
 	admins
 )
 
-// refusal is why a caller may not use a route; "" where it may.
+// refusal is why a caller may not use a route; "" if it may.
 func (p policy) refusal(caller access.Caller) string {
 	switch {
 	case p == public:
@@ -45,13 +45,13 @@ type route struct {
 	handler      echo.HandlerFunc
 }
 
-// routes is the table of all that the public handler serves, and to whom. A handler of a route for buyers decides with
-// buyerFor whom a request may be for: see caller.go.
+// routes is the table of what the public handler serves, and to whom. A handler of a route for buyers asks buyerFor for
+// which buyer a request may act: see caller.go.
 func (s *server) routes() []route {
 	return append(docsRoutes(), []route{
 		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
-		// The lane of the hot one keeps the time.
+		// On the hot route the worker keeps the time.
 		{http.MethodPost, "/v1/skus/:sku/deductions", buyers, s.deduct},
 		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, timed(s.readDeduction)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", settlers, s.bounded(s.commit)},
@@ -67,8 +67,8 @@ func (s *server) routes() []route {
 	}...)
 }
 
-// register puts the table into Echo. What stands before a handler is put together here once: Echo's own middleware is
-// put together for every request.
+// register puts the table into Echo. The middleware of a handler is put together here once; Echo would put its own
+// together for every request.
 func (s *server) register(e *echo.Echo, table []route) {
 	for _, r := range table {
 		if r.policy == 0 {
@@ -88,7 +88,7 @@ func (s *server) register(e *echo.Echo, table []route) {
 	}
 }
 
-// unstored keeps what a handler answers out of caches: it is true now.
+// unstored keeps a handler's answers out of caches: they are true only now.
 func unstored(handler echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		c.Response().Header().Set(echo.HeaderCacheControl, noStore)

@@ -22,7 +22,7 @@ import (
 
 	"inventory/internal/access"
 	"inventory/internal/events"
-	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 	"inventory/internal/turns"
 )
 
@@ -31,32 +31,32 @@ var document []byte
 
 // Limits of a request.
 const (
-	maxBodyBytes   = 16 << 10         // of all but an order of several SKUs, each of whose fields fits however it is escaped
+	maxBodyBytes   = 16 << 10         // of all but an order of several SKUs; every field fits, however it is escaped
 	maxOrderBytes  = 128 << 10        // an order of stock.MaxLines with the longest SKUs fits
 	requestTimeout = 15 * time.Second // for what only reads
 )
 
 // Config holds what the public handler is made of.
 type Config struct {
-	Service *stock.Service
+	Service *selling.Service
 	Events  *events.Hub
 	Metrics *Metrics
 	Logger  *slog.Logger
 	Guard   *access.Guard   // nil: everybody may do everything
 	Limiter *access.Limiter // nil: as often as they like
-	// Strangers counts by address those who do not say who they are, or say it wrongly; nil: none.
+	// Strangers counts callers without a credential, or with a bad one, by address; nil: none.
 	Strangers *access.Limiter
 	Hosts     *Hosts // that may be asked for; nil: any
 	Streams   Streams
 	// AnswerWithin is how long after it was read something may be written for a request; 0 is
-	// stock.DefaultAnswerWithin.
+	// selling.DefaultAnswerWithin.
 	AnswerWithin time.Duration
 	Traces       trace.TracerProvider // nil: none
 }
 
 // server holds what the handlers of the routes need.
 type server struct {
-	service   *stock.Service
+	service   *selling.Service
 	events    *events.Hub
 	log       *slog.Logger
 	guard     guard // nil: everybody may do everything
@@ -77,7 +77,7 @@ func New(c Config) http.Handler { return withRequestID(newPublic(c)) }
 func newPublic(c Config) *echo.Echo {
 	s := &server{
 		service: c.Service, events: c.Events, log: c.Logger, limiter: c.Limiter, strangers: c.Strangers, hosts: c.Hosts,
-		streams: c.Streams.withDefaults(), answerWithin: cmp.Or(c.AnswerWithin, stock.DefaultAnswerWithin),
+		streams: c.Streams.withDefaults(), answerWithin: cmp.Or(c.AnswerWithin, selling.DefaultAnswerWithin),
 	}
 	if c.Guard != nil {
 		s.guard = c.Guard
@@ -97,7 +97,7 @@ func newPublic(c Config) *echo.Echo {
 	return e
 }
 
-// recoverer turns a panic of a handler into an error, and logs where it came from.
+// recoverer turns a panic of a handler into an error, and logs its origin.
 func (s *server) recoverer() echo.MiddlewareFunc {
 	return middleware.RecoverWithConfig(middleware.RecoverConfig{
 		DisableStackAll:     true,

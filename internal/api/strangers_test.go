@@ -13,7 +13,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// countingGuard takes no credential for good, and counts how many it has looked at.
+// countingGuard accepts no credential, and counts those that it has checked.
 type countingGuard struct{ keys, tokens int }
 
 func (g *countingGuard) Authenticate(authorization string) (access.Caller, error) {
@@ -29,7 +29,7 @@ func (g *countingGuard) Costs(authorization string) bool { return authorization 
 
 func (g *countingGuard) Changed() <-chan struct{} { return nil }
 
-// Beyond the limit of an address no signature is checked: a bad token costs what any refused request does.
+// Beyond the limit of an address no signature is checked: a bad token costs as much as any refused request.
 func TestBadTokensAreNotReadBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	limiter, err := access.NewLimiter(0.001, 3)
@@ -56,13 +56,13 @@ func TestBadTokensAreNotReadBeyondTheLimit(t *testing.T) {
 	if guard.tokens != 4 {
 		t.Error("another address was not listened to")
 	}
-	// A key is looked up even so: a shop behind the same address is let in.
+	// A key is still looked up: a shop behind the same address is let in.
 	if send("Bearer key", "192.0.2.1:80"); guard.keys != 1 {
 		t.Error("a key was not looked up")
 	}
 }
 
-// What no route is for counts as well.
+// Requests without a route count as well.
 func TestUnroutedRequestsAreLimited(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// A stream is admitted once and goes on. These tell when its caller would no longer be.
+// A stream is admitted once and goes on. These functions tell when its caller would no longer be admitted.
 
 // accessChanged is closed when the files of keys are read again; nil is never.
 func (s *server) accessChanged() <-chan struct{} {
@@ -22,7 +22,7 @@ func (s *server) stillAdmitted(c echo.Context) bool {
 	return err == nil && caller.ID == callerOf(c).ID && buyers.refusal(caller) == ""
 }
 
-// expiry tells when the token of a stream's caller is over. done gives the timer back.
+// expiry tells when the token of a stream's caller expires. done stops the timer.
 func (s *server) expiry(c echo.Context) (expired <-chan time.Time, done func() bool) {
 	until := callerOf(c).Until
 	if until.IsZero() {

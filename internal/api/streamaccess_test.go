@@ -34,7 +34,7 @@ func (d *doors) follow(caller string) (status int, gone <-chan struct{}) {
 	return response.StatusCode, ended
 }
 
-// One caller takes some of the places of listeners, and leaves the others to others.
+// One caller may take some of the listeners' places, and leaves places for others.
 func TestListenersOfOneCallerAreBounded(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
@@ -54,7 +54,7 @@ func TestListenersOfOneCallerAreBounded(t *testing.T) {
 	}
 }
 
-// A stream lasts no longer than what let its listener in.
+// A stream lasts no longer than the credential of its listener.
 func TestStreamsEndWithTheirCredential(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
@@ -83,7 +83,7 @@ func (d *doors) wait(of string, gone <-chan struct{}) {
 	}
 }
 
-// takeOut takes the keys out whose lines begin so, and has the service read the file again.
+// takeOut removes the keys whose lines begin with a text, and makes the service read the file again.
 func (d *doors) takeOut(begins string) {
 	d.Helper()
 	text, err := os.ReadFile(d.keysFile)

@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// TestTheDocumentKnowsWhatCannotBeSeen holds the pattern of ids against the check, for every character.
+// TestTheDocumentKnowsWhatCannotBeSeen compares the pattern of ids with the check, for every character.
 func TestTheDocumentKnowsWhatCannotBeSeen(t *testing.T) {
 	t.Parallel()
 	schema := document(t).Components.Schemas["NewID"].Value

@@ -13,9 +13,10 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
-// contextStore keeps the context that a read comes with.
+// contextStore keeps the context of a read.
 type contextStore struct {
 	brokenStore
 	last context.Context
@@ -30,7 +31,7 @@ func (s *contextStore) Status(ctx context.Context, _ string, _ time.Time) (stock
 // with none.
 func TestTracesThatAreOffCostNothing(t *testing.T) {
 	store := &contextStore{brokenStore: brokenStore{err: &stock.Error{Code: stock.CodeUnknownSKU}}}
-	service := stock.NewService(stock.Config{Store: store})
+	service := selling.NewService(selling.Config{Store: store})
 	t.Cleanup(func() {
 		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

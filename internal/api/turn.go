@@ -10,7 +10,8 @@ import (
 	"inventory/internal/turns"
 )
 
-// The reading of large bodies: one at a time, a tenth of the time at most, and by the second many more than can be placed.
+// Large bodies are read one at a time, for a tenth of the time at most. That is still many more in a second than can be
+// placed.
 const (
 	readingWaits    = 1024 // at most, each with its body
 	readingPatience = 4 * time.Second
@@ -27,8 +28,7 @@ func newReading() *turns.Turns {
 	})
 }
 
-// turnOf names whose turn a request takes where callers wait for one another: that of the key or the buyer, and where
-// nobody has to say who they are, of the connection.
+// turnOf names the caller in whose turn a request waits: the key or the buyer, or without keys the connection.
 func turnOf(c echo.Context) string {
 	if id := callerOf(c).ID; id != "" {
 		return id
@@ -36,7 +36,7 @@ func turnOf(c echo.Context) string {
 	return c.Request().RemoteAddr
 }
 
-// noTurn tells who got no turn why.
+// noTurn is the error of a caller who got no turn.
 func noTurn(err error) error {
 	if errors.Is(err, turns.ErrFull) || errors.Is(err, turns.ErrLate) {
 		return &stock.Error{Code: stock.CodeOverloaded, Message: "too many large orders are waiting; try again later", Err: err}

@@ -18,9 +18,10 @@ import (
 
 	"inventory/internal/api"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
-// canary stands for what an internal error may hold.
+// canary stands for what an internal error may contain.
 const canary = "postgres://user:canary-7391@db/inventory"
 
 // brokenStore answers everything with one error.
@@ -82,7 +83,7 @@ func TestUnavailable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			service := stock.NewService(stock.Config{Store: brokenStore{err: c.err}})
+			service := selling.NewService(selling.Config{Store: brokenStore{err: c.err}})
 			t.Cleanup(func() {
 				if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 					t.Error(err)
@@ -121,10 +122,10 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestUnavailableWhileItStops: what comes after the end has begun is told to come again, to another process.
+// TestUnavailableWhileItStops: a request that comes after the end has begun is told to try again, at another process.
 func TestUnavailableWhileItStops(t *testing.T) {
 	t.Parallel()
-	service := stock.NewService(stock.Config{Store: brokenStore{err: errors.New(canary)}})
+	service := selling.NewService(selling.Config{Store: brokenStore{err: errors.New(canary)}})
 	if err := service.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -138,10 +139,10 @@ func TestUnavailableWhileItStops(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsJittered: who was refused together must not come back together.
+// TestRetryAfterIsJittered: callers who were refused together must not come back together.
 func TestRetryAfterIsJittered(t *testing.T) {
 	t.Parallel()
-	service := stock.NewService(stock.Config{Store: brokenStore{err: &stock.Error{Code: stock.CodeOverloaded}}})
+	service := selling.NewService(selling.Config{Store: brokenStore{err: &stock.Error{Code: stock.CodeOverloaded}}})
 	t.Cleanup(func() {
 		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
@@ -205,7 +206,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestFastProbesShareAnAnswer: what a readiness probe asks for costs something.
+// TestFastProbesShareAnAnswer: a readiness check costs something.
 func TestFastProbesShareAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

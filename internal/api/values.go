@@ -10,9 +10,10 @@ import (
 	"inventory/internal/stock"
 )
 
-// Values that JSON has no type for, or of which zero means "none" to the service: there, but zero, is not the same.
+// Values without a type in JSON, or whose zero means "none" to the service. A value that is there and zero is not the
+// same as none.
 
-// count returns a number of at least one that may be left out: then it is 0.
+// count returns a number of at least one, or 0 if it is left out.
 func count(name string, f field[int64], most int64) (int64, error) {
 	if f.set && (f.value < 1 || f.value > most) {
 		return 0, invalid(name, "must be 1 to "+strconv.FormatInt(most, 10))
@@ -20,7 +21,7 @@ func count(name string, f field[int64], most int64) (int64, error) {
 	return f.value, nil
 }
 
-// instant returns a time that may be left out: then it is zero. What is finer than what is stored is cut off.
+// instant returns a time, or the zero time if it is left out. It is truncated to what is stored.
 func instant(name string, f field[string]) (t time.Time, err error) {
 	if !f.set {
 		return t, nil
@@ -34,8 +35,8 @@ func instant(name string, f field[string]) (t time.Time, err error) {
 
 const maxInstant = 64 // characters
 
-// isLenient tells whether a time that Go's parser takes is none that RFC 3339 has: an hour of one digit, a comma before the
-// fraction, an offset of 24 hours or of 60 minutes.
+// isLenient tells whether Go's parser takes a time that RFC 3339 does not allow: an hour of one digit, a comma before
+// the fraction, an offset of 24 hours or of 60 minutes.
 func isLenient(text string) bool {
 	if len(text) > maxInstant || text[13] != ':' || strings.Contains(text, ",") {
 		return true
@@ -44,7 +45,7 @@ func isLenient(text string) bool {
 	return !strings.HasSuffix(text, "Z") && (offset[1:3] > "23" || offset[4:6] > "59")
 }
 
-// reserve returns how long stock may be reserved: 0 where that is left out.
+// reserve returns how long stock is reserved: 0 if that is left out.
 func reserve(name string, f field[string]) (time.Duration, error) {
 	if !f.set {
 		return 0, nil
@@ -68,7 +69,7 @@ func reservation(text string) (d time.Duration, ok bool) {
 	return d, err == nil && !strings.HasPrefix(text, "+") && stock.CheckReserve(d)
 }
 
-// durationOrNone is a duration as it is read, "" for none.
+// durationOrNone writes a duration as it is read, "" for none.
 func durationOrNone(d time.Duration) string {
 	if d == 0 {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"inventory/internal/api"
 )
 
-// checkAddress refuses to listen where strangers could reach a listener that asks nobody for a key, unless that is
-// permitted; flag is what permits it.
+// checkAddress refuses an address at which strangers could reach a listener that asks nobody for a key, unless the flag
+// permits that.
 func checkAddress(address string, permitted bool, flag string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return fmt.Errorf("listen address %q: must be HOST:PORT", address)
@@ -22,7 +22,7 @@ func checkAddress(address string, permitted bool, flag string) error {
 	return fmt.Errorf("listen address %q is not loopback, and nobody is asked for a key there: set %s if that is meant", address, flag)
 }
 
-// isLoopback tells whether an address is reached from this machine alone.
+// isLoopback tells whether only this machine can reach an address.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -32,7 +32,7 @@ func isLoopback(address string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// openAccess reads who is let in and how often, and the certificate of the public listener.
+// openAccess reads who may call and how often, and the certificate of the public listener.
 func (a *App) openAccess() (err error) {
 	if a.config.Access.Configured() {
 		if a.guard, err = access.NewGuard(a.config.Access); err != nil {
@@ -55,7 +55,7 @@ func (a *App) openAccess() (err error) {
 	return err
 }
 
-// tellWhoIsLetIn says in one line for each listener that anybody may use.
+// tellWhoIsLetIn logs a line for each listener that anybody may use.
 func (a *App) tellWhoIsLetIn() {
 	log := a.config.Logger
 	switch {
@@ -69,7 +69,7 @@ func (a *App) tellWhoIsLetIn() {
 	}
 }
 
-// hostsOf are the names that may ask at an address where nobody has to show a key; nil is any.
+// hostsOf are the names under which an address may be asked where nobody has to show a key; nil is any.
 func (c Config) hostsOf(address string) *api.Hosts {
 	if !isLoopback(address) {
 		return nil
@@ -77,8 +77,8 @@ func (c Config) hostsOf(address string) *api.Hosts {
 	return api.NewHosts(c.AllowedHosts...)
 }
 
-// Reload reads the files of API keys, of the keys of tokens and of the certificate again, for the requests and connections
-// that come. What cannot be read stays as it was, and is told in the error; what can is taken over all the same.
+// Reload reads the files of API keys, of the tokens' keys and of the certificate again, for later requests and
+// connections. What cannot be read stays as it was, and the error names it; what can be read is used all the same.
 func (a *App) Reload() error {
 	var errs []error
 	if a.guard != nil {

@@ -24,7 +24,7 @@ import (
 	"inventory/internal/app"
 )
 
-// certificate makes one for 127.0.0.1, and the pool that trusts it.
+// certificate makes a certificate for 127.0.0.1, and the pool that trusts it.
 func certificate(t *testing.T) (certFile, keyFile string, trusted *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -50,7 +50,7 @@ func certificate(t *testing.T) (certFile, keyFile string, trusted *x509.CertPool
 	return certFile, keyFile, trusted
 }
 
-// get asks for the document with a client of some TLS. It returns the status, and which HTTP was spoken.
+// get reads the document with a client with some TLS configuration. It returns the status, and the version of HTTP.
 func get(t *testing.T, url string, config *tls.Config, http2 bool) (status, version int, err error) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: http2}
@@ -93,7 +93,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A connection that says nothing, not even hello, is closed all the same when its time is over.
+// A connection that sends nothing, not even a hello, is closed when its time is over.
 func TestTLSKeepsDeadlines(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, _ := certificate(t)
@@ -137,7 +137,7 @@ func TestAccessThatMakesNoSense(t *testing.T) {
 	}
 }
 
-// Who is asked for a key decides where a service may listen, and is said in one line where it is nobody.
+// Where a service may listen depends on who is asked for a key. If it is nobody, the log says so in one line.
 func TestListeningToStrangers(t *testing.T) {
 	t.Parallel()
 	_, line, err := access.NewKey("shop", access.ScopeBuyer)

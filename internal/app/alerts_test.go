@@ -16,7 +16,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// catalogue is a registerer that only writes down what is registered: names of metrics, with their labels.
+// catalogue is a registerer that only records what is registered: names of metrics, with their labels.
 type catalogue map[string][]string
 
 var described = regexp.MustCompile(`fqName: "([^"]+)".*constLabels: \{.*\}, variableLabels: \{([^}]*)\}`)
@@ -56,7 +56,7 @@ func everyMetric(t *testing.T) catalogue {
 	return c
 }
 
-// labelsOf returns the labels of a metric, which may be one of those that a histogram is made of.
+// labelsOf returns the labels of a metric, which may be a part of a histogram.
 func (c catalogue) labelsOf(name string) (labels []string, ok bool) {
 	for _, suffix := range []string{"", "_bucket", "_count", "_sum"} {
 		if labels, ok = c[strings.TrimSuffix(name, suffix)]; ok && strings.HasSuffix(name, suffix) {
@@ -67,12 +67,12 @@ func (c catalogue) labelsOf(name string) (labels []string, ok bool) {
 }
 
 var (
-	// A metric in an expression, with what it is asked for.
+	// A metric in an expression, with its matchers.
 	selector = regexp.MustCompile(`\b((?:inventory|locking|process|go)_[a-z_]+|up)\b(?:\{([^}]*)\})?`)
 	matcher  = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!=|=|!~)\s*"`)
 )
 
-// TestAlertsKnowTheirMetrics, and the handbook knows every alert.
+// TestAlertsKnowTheirMetrics: and the handbook knows every alert.
 func TestAlertsKnowTheirMetrics(t *testing.T) {
 	t.Parallel()
 	metrics := everyMetric(t)

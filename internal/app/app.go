@@ -1,7 +1,8 @@
 // Package app turns a configuration into a running service, and back into nothing.
 //
-// Start opens, in this order, the traces if the environment asks for them, the database (and migrates it), Redis, the lock library, the stock service and the
-// two listeners; Close undoes them in the opposite order, so that nothing is used after it is closed.
+// Start opens, in this order: the traces if the environment asks for them, the database (and migrates it), Redis, the
+// lock library, the stock service and the listeners. Close undoes them in the opposite order, so nothing is used after
+// it is closed.
 package app
 
 import (
@@ -23,15 +24,16 @@ import (
 	"inventory/internal/locking"
 	"inventory/internal/locking/lockmetrics"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 // Timeouts of the listeners.
 const (
 	headerTimeout = 5 * time.Second
-	bodyTimeout   = 5 * time.Second // less than a drain takes, which waits for bodies too
+	bodyTimeout   = 5 * time.Second // less than a drain, which waits for bodies too
 	answerTimeout = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
-	profileLimit  = 5 * time.Minute // a profile is answered when it is over
+	profileLimit  = 5 * time.Minute // a profile is answered at its end
 	maxHeader     = 16 << 10
 	maxStreams    = 100       // requests at a time on one connection of HTTP/2
 	maxUnread     = 128 << 10 // bytes of bodies that one connection of HTTP/2 may send before they are read
@@ -40,10 +42,10 @@ const (
 // App is a running service.
 type App struct {
 	config      Config
-	service     *stock.Service
+	service     *selling.Service
 	events      *events.Hub
 	store       stock.Store
-	lanes       int             // see [stock.Config]
+	lanes       int             // see [selling.Config]
 	guard       *access.Guard   // nil: nobody is asked for a key
 	limiter     *access.Limiter // nil: none
 	strangers   *access.Limiter // by address; nil: none
@@ -52,13 +54,13 @@ type App struct {
 	public      *http.Server
 	patient     *patientListener // of public
 	admin       *http.Server
-	probes      *http.Server // metrics and health alone; nil: none
+	probes      *http.Server // metrics and health only; nil: none
 	probesAt    string
 	address     string
 	adminAt     string
 	serving     *errgroup.Group
-	serves      context.Context // ends when a listener fails, with that as its cause, or when both have ended
-	// closers undo what Start did, the last first.
+	serves      context.Context // ends when a listener fails, with its error as the cause, or when both have ended
+	// closers undo what Start did, in the opposite order.
 	closers []func(context.Context) error
 }
 
@@ -155,10 +157,10 @@ func redisName(c Config) string {
 	}
 }
 
-// openService starts the stock service, on Redis locks where they are wanted.
-func (a *App) openService(ctx context.Context, observer stock.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
-	config := stock.Config{
-		Store: a.store, Lanes: a.lanes, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
+// openService starts the stock service, with Redis locks if the configuration wants them.
+func (a *App) openService(ctx context.Context, observer selling.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
+	config := selling.Config{
+		Store: a.store, Workers: a.lanes, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
 		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger,
 	}
 	if a.config.Lock != LockNone {
@@ -173,7 +175,7 @@ func (a *App) openService(ctx context.Context, observer stock.Observer, lockObse
 	}
 	a.openEvents(redis)
 	config.Events = a.events
-	a.service = stock.NewService(config)
+	a.service = selling.NewService(config)
 	a.onClose(a.service.Close)
 	return redis, nil
 }
@@ -218,7 +220,7 @@ func (a *App) newServer(handler http.Handler, answer time.Duration) *http.Server
 		WriteTimeout:      answer,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		// The handler answers OPTIONS * as what it is: no route.
+		// The handler answers OPTIONS * like any unknown route.
 		DisableGeneralOptionsHandler: true,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          maxStreams,
@@ -229,14 +231,14 @@ func (a *App) newServer(handler http.Handler, answer time.Duration) *http.Server
 	}
 }
 
-// servePublic serves the public listener, encrypted where there is a certificate.
+// servePublic serves the public listener, with TLS if there is a certificate.
 func (a *App) servePublic() error {
 	if a.certificate == nil {
 		return serve(a.public, wires{a.patient})
 	}
 	config := a.certificate.config()
 	config.NextProtos = []string{"h2", "http/1.1"}
-	a.public.TLSConfig = config // by which the server knows that there is HTTP/2
+	a.public.TLSConfig = config // this tells the server that there is HTTP/2
 	return serve(a.public, encrypt(a.patient, config, a.config.Logger))
 }
 
@@ -247,8 +249,8 @@ func serve(server *http.Server, listener net.Listener) error {
 	return nil
 }
 
-// drain stops accepting, and answers what is in flight as long as ctx lasts. The admin listener stays until then,
-// and does not wait: what it has in flight is a profile, at most. Streams of events, which never end, are ended.
+// drain stops accepting, answers what is in flight as long as ctx lasts, and ends the streams of events. The admin
+// listener stays until then, and does not wait: at most it has a profile in flight.
 func (a *App) drain(ctx context.Context) error {
 	a.events.Dismiss()
 	err := a.public.Shutdown(ctx)
@@ -264,11 +266,11 @@ func (a *App) drain(ctx context.Context) error {
 	return err
 }
 
-// closeLimit is for each thing that is closed after the drain.
+// closeLimit bounds the closing of each thing after the drain.
 const closeLimit = 2 * time.Second
 
-// Close stops accepting, finishes what is in flight within the drain time-out and ctx, gives the locks back and
-// closes everything. What takes longer is abandoned, and said in the error.
+// Close stops accepting, finishes what is in flight within the drain time-out and ctx, releases the locks and closes
+// everything. What takes longer is abandoned, and the error says so.
 func (a *App) Close(ctx context.Context) error {
 	drain := ctx
 	if a.config.DrainTimeout > 0 {
@@ -290,7 +292,7 @@ func (a *App) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// URL is where the public API is served, with the port that was really taken.
+// URL is where the public API is served, with its actual port.
 func (a *App) URL() string {
 	if a.certificate != nil {
 		return "https://" + a.address
@@ -301,8 +303,8 @@ func (a *App) URL() string {
 // AdminURL is where metrics and health are served.
 func (a *App) AdminURL() string { return "http://" + a.adminAt }
 
-// Service is what the API serves: for callers inside the process, who need no HTTP. It is closed by Close.
-func (a *App) Service() *stock.Service { return a.service }
+// Service is the stock service behind the API, for callers inside the process. Close closes it.
+func (a *App) Service() *selling.Service { return a.service }
 
 // Wait returns when a listener has failed, with that error, or after Close.
 func (a *App) Wait() error {

@@ -14,8 +14,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// TestReadersOfManyReservationsCostNoMore lets 32 callers read a SKU while 8 others buy. Those who buy keep the rate that they have
-// beside readers of a SKU without reservations, and so do those who read.
+// TestReadersOfManyReservationsCostNoMore lets 32 callers read a SKU while 8 others buy. Buyers keep the rate that they
+// have beside readers of a SKU without reservations, and so do the readers.
 func TestReadersOfManyReservationsCostNoMore(t *testing.T) {
 	s := open(t, app.LockReentrant, redisServers[0].URL())
 	a := s.apps[0]

@@ -63,7 +63,7 @@ func (*shop) small(ctx context.Context, c *caller, who, n int) int {
 		`{"order_id":"small-%d","lines":[{"sku":"small-%d","quantity":1},{"sku":"small-%d","quantity":1}]}`, n, n%50, (n+7)%50))
 }
 
-// large orders all that an order may, the last of them this.
+// large orders as many SKUs as an order may have; the last one is given.
 func (s *shop) large(last string, quantity int) func(ctx context.Context, c *caller, who, n int) int {
 	lines := s.lines(1) + fmt.Sprintf(`{"sku":%q,"quantity":%d}`, last, quantity)
 	return func(ctx context.Context, c *caller, who, n int) int {

@@ -23,7 +23,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// strangersAddress is where strangers come from: rates are by address. Linux has all of 127.0.0.0/8.
+// strangersAddress is the address of strangers: rates are by address. On Linux all of 127.0.0.0/8 is there.
 const strangersAddress = "127.0.0.2"
 
 // guarded is a service that asks for tokens, and sells one SKU.
@@ -92,8 +92,8 @@ func (g *guarded) token(t *testing.T, buyer string) string {
 	return text
 }
 
-// strangers returns a load from the strangers' address, of so many requests a second: each costs the sender something too,
-// on the same processors.
+// strangers returns a load from the strangers' address, of so many requests a second: each also costs its sender
+// something, on the same processors.
 func (g *guarded) strangers(t *testing.T, perSecond int, send func(ctx context.Context, c *caller, n int) int) *load {
 	t.Helper()
 	ticker := time.NewTicker(time.Second / time.Duration(perSecond))
@@ -116,8 +116,8 @@ func strangersDialer() *net.Dialer {
 	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(strangersAddress)}}
 }
 
-// TestBadTokensLeaveOthersTheirTurn lets strangers send tokens whose signatures are wrong, 1,000 a second. A signature costs
-// more than an order; who may still send one is decided before.
+// TestBadTokensLeaveOthersTheirTurn lets strangers send tokens with wrong signatures, 1,000 a second. To check a
+// signature costs more than an order, so the limit comes first.
 func TestBadTokensLeaveOthersTheirTurn(t *testing.T) {
 	g := openGuarded(t, app.Config{AddressRateLimit: 20})
 	_, stranger, err := ed25519.GenerateKey(rand.Reader)
@@ -134,8 +134,8 @@ func TestBadTokensLeaveOthersTheirTurn(t *testing.T) {
 	}
 }
 
-// TestListenersLeaveOthersTheirStream lets one token open as many streams as there are for all. Others still get theirs,
-// hear of sales, and buyers keep their rate.
+// TestListenersLeaveOthersTheirStream lets one token try to open as many streams as there are for all. Others still get
+// their streams and their events, and buyers keep their rate.
 func TestListenersLeaveOthersTheirStream(t *testing.T) {
 	g := openGuarded(t, app.Config{})
 	greedy := g.token(t, "greedy")
@@ -164,7 +164,7 @@ func TestListenersLeaveOthersTheirStream(t *testing.T) {
 	}
 	again := g.strangers(t, 100, func(ctx context.Context, c *caller, _ int) int {
 		c.token = greedy
-		return c.get(ctx, "/v1/events") // refused, or else it would last
+		return c.get(ctx, "/v1/events") // refused: otherwise it would last
 	})
 	if kept := g.honest.beside(again); kept < 0.8 {
 		t.Errorf("kept %.2f of the rate", kept)
@@ -187,7 +187,7 @@ func (g *guarded) listen(t *testing.T, token string) *http.Response {
 	return response
 }
 
-// hearsOf reads a stream until it tells of something.
+// hearsOf reads a stream until it has a text.
 func hearsOf(stream io.Reader, what string) error {
 	var told strings.Builder
 	buffer := make([]byte, 4096)
@@ -200,8 +200,8 @@ func hearsOf(stream io.Reader, what string) error {
 	return nil
 }
 
-// TestConnectionsLeaveOthersTheirs lets strangers open connections and say little on them, 150 a second where there is room
-// for 100. Buyers keep their connections, their rate, and get in on new ones.
+// TestConnectionsLeaveOthersTheirs lets strangers open connections and send little on them, 150 a second where there is
+// room for 100. Buyers keep their connections and their rate, and new connections of theirs are accepted.
 func TestConnectionsLeaveOthersTheirs(t *testing.T) {
 	g := openGuarded(t, app.Config{MaxConnections: 100})
 	address := strings.TrimPrefix(g.URL(), "http://")

@@ -14,8 +14,8 @@ import (
 	"inventory/internal/app"
 )
 
-// The windows in which honest callers are measured, alternately by themselves and beside others. Each pair is compared by
-// itself, so that what else the machine does weighs little.
+// The windows in which honest callers are measured, alternately alone and beside others. Each pair is compared by
+// itself, so that other work of the machine matters little.
 const (
 	besideLeadIn = 400 * time.Millisecond // in which the others begin
 	besideWindow = 400 * time.Millisecond
@@ -66,7 +66,7 @@ func (c *caller) ask(ctx context.Context, method, path string, body io.Reader) (
 	return response.StatusCode
 }
 
-// load is what a number of callers send, over and over: the n-th request of one of them.
+// load is what a number of callers send, again and again: the n-th request of one of them.
 type load struct {
 	*testing.T
 	callers []*caller
@@ -108,8 +108,8 @@ func (l *load) runFor(ctx context.Context, d time.Duration) map[int]int {
 	return l.run(ctx)
 }
 
-// beside measures how much of their rate honest callers keep beside others, in the best of some rounds. What else a busy
-// machine does takes from some windows, now of the one kind, now of the other; what others take, they take from each of theirs.
+// beside measures how much of their rate honest callers keep beside others, in the best of some rounds. Other work of
+// the machine slows some windows, now of the one kind, now of the other. The other callers slow each of theirs.
 func (l *load) beside(others *load) (kept float64) {
 	l.Helper()
 	window := func(with *load) int {
@@ -144,8 +144,8 @@ func (l *load) beside(others *load) (kept float64) {
 	return ratios[besideRounds-1]
 }
 
-// TestLargeOrdersLeaveOthersTheirTurn lets 12 callers send the largest orders that there are, in several shapes, beside 8
-// who buy two SKUs at a time. Those keep 0.8 of what they have by themselves. Where nobody takes turns it is less than a third.
+// TestLargeOrdersLeaveOthersTheirTurn lets 12 callers send the largest possible orders, of several kinds, beside 8 who
+// buy two SKUs at a time. Those 8 keep 0.8 of the rate that they have alone. Without turns it is less than a third.
 func TestLargeOrdersLeaveOthersTheirTurn(t *testing.T) {
 	s := open(t, app.LockReentrant, redisServers[0].URL())
 	shop := openShop(t, s.apps[0])

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// certificate is that of the public listener, from two files that may be read again.
+// certificate is the public listener's, from two files that may be read again.
 type certificate struct {
 	certFile, keyFile string
 	current           atomic.Pointer[tls.Certificate]
@@ -25,7 +25,7 @@ func (c Config) openCertificate() (*certificate, error) {
 	return certificate, certificate.reload()
 }
 
-// reload reads both files again, for the connections that come. After an error the certificate is what it was.
+// reload reads both files again, for later connections. After an error the certificate stays as it was.
 func (c *certificate) reload() error {
 	read, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *certificate) reload() error {
 	return nil
 }
 
-// config is how a listener encrypts with the certificate.
+// config is the TLS configuration with the certificate.
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },

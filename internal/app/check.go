@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// refuseCluster refuses a node of a Redis Cluster. It has the locks of some SKUs alone, and always will.
+// refuseCluster refuses a node of a Redis Cluster: it will only ever have the locks of some SKUs.
 func (s redisServers) refuseCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	for _, server := range s {
 		info, err := server.client.ClusterInfo(ctx).Result()
-		if err == nil && !strings.Contains(info, "cluster_size:1\r\n") { // an error says that it is none, or does not tell
+		if err == nil && !strings.Contains(info, "cluster_size:1\r\n") { // an error means that it is none, or does not tell
 			return fmt.Errorf("redis URL: %s is a node of a Redis Cluster, which keeps the locks of some SKUs alone; "+
 				"locks need a server of their own", server.client.Options().Addr)
 		}
@@ -20,8 +20,8 @@ func (s redisServers) refuseCluster(ctx context.Context) error {
 	return nil
 }
 
-// tellWhatFails logs what of the servers does not work at the start. The service starts all the same: it sells
-// without locks, and a replica may be promoted, a disk be emptied.
+// tellWhatFails logs what does not work at the start. The service starts all the same: it sells without locks, and
+// later a replica may be promoted, or a disk emptied.
 func (a *App) tellWhatFails(ctx context.Context, servers redisServers) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()

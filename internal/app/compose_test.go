@@ -11,8 +11,8 @@ import (
 
 var exactImage = regexp.MustCompile(`@sha256:[0-9a-f]{64}$|:[0-9]+\.[0-9]+\.[0-9]+(-[a-z0-9.]+)?$|^postgres:[0-9]+\.[0-9]+(-[a-z0-9.]+)?$`)
 
-// TestComposeGivesAwayLittle: every service has a file system that it cannot write to, no capabilities and no way to new
-// ones; images are of exact versions; nothing is published beyond loopback; there is no default password.
+// TestComposeGivesAwayLittle: every service has a read-only file system, no capabilities and no way to new ones. Images
+// have exact versions, nothing is published beyond loopback, and there is no default password.
 func TestComposeGivesAwayLittle(t *testing.T) {
 	t.Parallel()
 	var file struct {

@@ -15,7 +15,7 @@ import (
 const (
 	LockReentrant = "reentrant" // a Mutex; the fastest, and processes take turns
 	LockFair      = "fair"      // strictly first come, first served over all processes
-	LockRed       = "redlock"   // on most of several independent servers, for when one must not be able to fail
+	LockRed       = "redlock"   // on most of several independent servers, so that one may fail
 	LockNone      = "none"      // the guard of the database alone
 )
 
@@ -23,29 +23,29 @@ const (
 type Config struct {
 	Listen      string // public address; "" is 127.0.0.1 on a free port
 	AdminListen string // admin address; "" is 127.0.0.1 on a free port
-	// MetricsListen is the address of a listener for metrics, health and readiness alone, which the admin listener has too;
-	// "" is none.
+	// MetricsListen is the address of a listener with metrics, health and readiness only; "" is none. The admin
+	// listener has them too.
 	MetricsListen string
 	// DatabaseURL is postgres://… or sqlite:FILE; "" is sqlite:inventory.db in the working directory.
 	DatabaseURL string
-	// RedisURL is redis://… or rediss://…; for LockRed an odd number of them, three or more, with commas in between.
-	// "" or "embedded" is one inside the process, or three for LockRed.
+	// RedisURL is redis://… or rediss://…; for LockRed an odd number of them, three or more, separated by commas. "" or
+	// "embedded" is one inside the process, or three for LockRed.
 	RedisURL string
 	Lock     string        // one of the kinds; "" is LockReentrant
-	Access   access.Config // who is let in; the zero value is anybody
-	// AllowAnonymous permits another public address than loopback without Access.
+	Access   access.Config // who may call; the zero value is anybody
+	// AllowAnonymous permits a public address beyond loopback without Access.
 	AllowAnonymous bool
-	// AdminAllowAnonymous permits another admin address than loopback, where nobody ever has to show a key.
+	// AdminAllowAnonymous permits an admin address beyond loopback, though nobody has to show a key there.
 	AdminAllowAnonymous bool
-	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is DefaultMaxReserveFor. Of
-	// tokens without Access.TokenRights.MaxQuantity an order has DefaultTokenQuantity units of a SKU at most.
+	// MaxReserveFor is how long a reservation lasts at most if the SKU's terms do not say; 0 is DefaultMaxReserveFor.
+	// Without Access.TokenRights.MaxQuantity a token's order has at most DefaultTokenQuantity units of a SKU.
 	MaxReserveFor time.Duration
 	RateLimit     float64 // requests per second of each caller; 0: as many as they like
 	RateBurst     int     // requests that a caller may send at once; 0: as many as in a second
-	// AddressRateLimit is for each address, of those who do not say who they are or say it wrongly; 0: RateLimit.
+	// AddressRateLimit is for each address, of callers without a credential or with a bad one; 0: RateLimit.
 	AddressRateLimit float64
-	AllowedHosts     []string      // names under which listeners on loopback may be asked, besides those of loopback
-	TLSCert          string        // PEM file of the public listener's certificate; "": it does not encrypt
+	AllowedHosts     []string      // further names under which listeners on loopback may be asked
+	TLSCert          string        // PEM file of the public listener's certificate; "": no TLS
 	TLSKey           string        // PEM file of the certificate's key
 	MaxConnections   int           // of the public listener; 0: 10,000
 	AnswerWithin     time.Duration // how long after it was read something may be written for a request; 0: 2 s
@@ -53,10 +53,10 @@ type Config struct {
 	Logger           *slog.Logger  // nil: none
 }
 
-// Embedded is the Redis URL of the one inside the process.
+// Embedded is the Redis URL of the server inside the process.
 const Embedded = "embedded"
 
-// The bounds of orders of SKUs whose terms do not say.
+// The bounds of orders where a SKU's terms have none.
 const (
 	DefaultMaxReserveFor = time.Hour // longer than a checkout takes
 	DefaultTokenQuantity = 10        // units: more than one person buys at once

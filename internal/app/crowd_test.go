@@ -17,8 +17,9 @@ import (
 	"inventory/internal/stock"
 )
 
-// TestNobodyFillsAQueueForOthers lets 10,000 callers crowd a SKU whose rows are held, in the process itself so that they cost
-// no connections. Buyers who come after them over HTTP find room, and get their units when the rows are free.
+// TestNobodyFillsAQueueForOthers lets 10,000 callers queue for a SKU whose rows are held. They are in the process
+// itself, so they need no connections. Buyers who come later over HTTP find room, and get their units when the rows are
+// free.
 func TestNobodyFillsAQueueForOthers(t *testing.T) {
 	t.Parallel()
 	s := open(t, app.LockReentrant, redisServers[0].URL())
@@ -67,7 +68,7 @@ func TestNobodyFillsAQueueForOthers(t *testing.T) {
 	}
 }
 
-// holdRows locks a SKU's rows, as somebody does who stands still.
+// holdRows locks a SKU's rows, as a process that stands still does.
 func (s *site) holdRows(t *testing.T, sku string) (free func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.url)

@@ -51,7 +51,7 @@ func (d database) String() string {
 	return "PostgreSQL"
 }
 
-// lanes is how many batches of one SKU the database can write side by side; 0 is many.
+// lanes is how many batches of one SKU the database can write at a time; 0 is many.
 func (d database) lanes() int {
 	if d.file != "" {
 		return 1
@@ -59,7 +59,7 @@ func (d database) lanes() int {
 	return 0
 }
 
-// own makes a SQLite file this process's. release gives it up.
+// own takes a SQLite file for this process. release gives it up.
 func (d database) own() (release func() error, err error) {
 	if d.file == "" {
 		return func() error { return nil }, nil
@@ -78,7 +78,7 @@ func (d database) migrator() (*migrations.Migrator, error) {
 	return migrations.OpenPostgres(d.postgresURL, postgres.ConnectSoon)
 }
 
-// openStore opens a database that is up to date.
+// openStore opens a database whose schema is up to date.
 func (d database) openStore(ctx context.Context) (stock.Store, error) {
 	if d.file != "" {
 		return sqlite.Open(ctx, d.file)
@@ -101,7 +101,7 @@ func MigrationStatus(ctx context.Context, databaseURL string) ([]migrations.Step
 	return migrateAlone(ctx, databaseURL, func(*migrations.Migrator) error { return nil })
 }
 
-// migrateAlone migrates a database that no service owns meanwhile.
+// migrateAlone migrates a database; no service owns it meanwhile.
 func migrateAlone(ctx context.Context, databaseURL string, work func(*migrations.Migrator) error) (steps []migrations.Step, err error) {
 	d, err := parseDatabase(databaseURL)
 	if err != nil {
@@ -134,7 +134,7 @@ func (d database) migrate(work func(*migrations.Migrator) error) (err error) {
 	return work(m)
 }
 
-// reachable fails soon and with one clear line where golang-migrate would wait or be verbose.
+// reachable fails soon and with one clear line; golang-migrate would wait or be verbose.
 func (d database) reachable(ctx context.Context) error {
 	if d.file != "" {
 		return nil
@@ -146,7 +146,7 @@ func (d database) reachable(ctx context.Context) error {
 	return store.Close()
 }
 
-// openOwned migrates a database up and opens it. release gives a SQLite file up, after the store is closed.
+// openOwned migrates a database up and opens it. release gives up a SQLite file, after the store is closed.
 func (d database) openOwned(ctx context.Context) (store stock.Store, release func() error, err error) {
 	if err := d.reachable(ctx); err != nil {
 		return nil, nil, err
@@ -165,7 +165,7 @@ func (d database) openOwned(ctx context.Context) (store stock.Store, release fun
 	return store, release, nil
 }
 
-// OpenForReading opens a database for reads, beside the service that it may belong to. It creates nothing.
+// OpenForReading opens a database for reads, also while a service uses it. It creates nothing.
 func OpenForReading(ctx context.Context, databaseURL string) (stock.Store, error) {
 	d, err := parseDatabase(databaseURL)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 
 const (
 	deadlineTick = 250 * time.Millisecond // how late a deadline of a connection may be kept
-	longAgo      = 1 << 30                // Unix time of 2004: who names an earlier time means now
+	longAgo      = 1 << 30                // Unix time of 2004: an earlier deadline means now
 )
 
-// A patientListener hands out connections that keep their deadlines a little late.
+// A patientListener returns connections that keep their deadlines a little late.
 //
-// net/http sets three or four deadlines for every request, seconds away, and nearly all of them are set anew before
-// they come. Each costs a timer's move among the timers of all connections; together they were a twentieth of all
-// that the service did. Here a deadline is written down, and one ticker looks at all connections four times a second.
+// net/http sets three or four deadlines for every request, seconds away, and nearly all are set anew before they come.
+// Each moves a timer among the timers of all connections, and together they took a twentieth of the service's processor
+// time. Here a deadline is noted, and one ticker looks at all connections four times a second.
 type patientListener struct {
 	net.Listener
 
@@ -44,7 +44,7 @@ func (l *patientListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// stopTicking ends the ticker, once no connection is left. Close does not: it comes first in a drain, whose requests
+// stopTicking ends the ticker once no connection is left. Close does not: a drain begins with it, and its requests
 // still have deadlines.
 func (l *patientListener) stopTicking() {
 	close(l.stop)
@@ -101,7 +101,7 @@ func (c *patientConn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// set writes a deadline down. One that has passed already is kept at once: that is how net/http interrupts a read.
+// set notes a deadline. One that has passed already is kept at once: that is how net/http interrupts a read.
 func (c *patientConn) set(p *patience, t time.Time, keep func(time.Time) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +117,7 @@ func (c *patientConn) set(p *patience, t time.Time, keep func(time.Time) error) 
 	return nil
 }
 
-// keep has the connection itself keep the deadlines that have come.
+// keep makes the connection itself keep the deadlines that have come.
 func (c *patientConn) keep(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,5 +143,5 @@ func (c *patientConn) Close() error {
 // NetConn returns the connection inside.
 func (c *patientConn) NetConn() net.Conn { return c.Conn }
 
-// CloseWrite ends what is sent, and leaves what comes.
+// CloseWrite ends the sending side, and leaves the other open.
 func (c *patientConn) CloseWrite() error { return closeWrite(c.Conn) }

@@ -13,8 +13,8 @@ import (
 
 // embeddedRedis is a Redis inside the process, whose keys expire by the clock.
 //
-// miniredis can do that by itself (ClockTTL), but then it goes through all keys at every access to any of them:
-// with the clocks of a thousand buckets that was more than half of a replay's CPU. One tick does it for all.
+// miniredis can do that by itself (ClockTTL), but then it goes through all keys at every access to any of them. With
+// the clocks of a thousand buckets that was more than half of a replay's processor time. One tick does it for all keys.
 type embeddedRedis struct {
 	server   *miniredis.Miniredis
 	listener *bufconn.Listener
@@ -27,14 +27,14 @@ const connBuffer = 64 << 10 // bytes of a connection, each way
 // expiryTick is how late a key may expire, which makes a lease that much longer.
 const expiryTick = 10 * time.Millisecond
 
-// startEmbeddedRedis starts one that is reached inside the process alone. It has no port: whoever else is on the machine
-// could take and free locks there.
+// startEmbeddedRedis starts one that only this process can reach. It has no port: other users of the machine could take
+// and free locks there.
 //
-// The connections are buffered, unlike those that miniredis makes: a client that sends many commands at once would wait for
-// the server to read on, and the server for the client to take the first answer.
+// Its connections are buffered, unlike those of miniredis: otherwise a client that sends many commands at once would
+// wait for the server to read on, and the server for the client to take the first answer.
 func startEmbeddedRedis() (*embeddedRedis, error) {
 	r := &embeddedRedis{server: miniredis.NewMiniRedis(), listener: bufconn.Listen(connBuffer), stop: make(chan struct{})}
-	first, err := r.server.Dial() // which starts it
+	first, err := r.server.Dial() // this starts it
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded Redis: %w", err)
 	}
@@ -48,7 +48,7 @@ func (r *embeddedRedis) dial(ctx context.Context, _, _ string) (net.Conn, error)
 	return r.listener.DialContext(ctx)
 }
 
-// accept serves those who dial until close.
+// accept serves clients until close.
 func (r *embeddedRedis) accept() {
 	for {
 		conn, err := r.listener.Accept()
@@ -77,7 +77,7 @@ func (r *embeddedRedis) tick() {
 
 func (r *embeddedRedis) close() {
 	close(r.stop)
-	_ = r.listener.Close() // has nothing to fail with
+	_ = r.listener.Close() // cannot fail
 	r.running.Wait()
 	r.server.Close()
 }

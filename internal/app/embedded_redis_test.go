@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Nobody outside the process gets at the embedded Redis, and inside it bears what a Redis with a port bears.
+// Nobody outside the process can reach the embedded Redis. Inside, it carries the same load as a Redis with a port.
 func TestEmbeddedRedisHasNoPort(t *testing.T) {
 	t.Parallel()
 	r, err := connectRedis(&redis.Options{})

@@ -6,12 +6,12 @@ import (
 	"inventory/internal/events"
 )
 
-// eventsChannel is the channel of Redis that processes tell each other events through; the number of the Redis database
-// is added, for channels are of all databases of a server. So processes share their events with those they share locks with.
+// eventsChannel is the Redis channel for events between processes. The number of the Redis database is added, because
+// channels belong to all databases of a server. So processes that share locks share events.
 const eventsChannel = "inventory:events:"
 
-// openEvents starts the hub of live events. Without a Redis that other processes have too, events are of this process
-// alone; of several servers the first one carries them.
+// openEvents starts the hub of live events. Without a Redis that other processes use too, events are of this process
+// alone. Of several servers the first one carries them.
 func (a *App) openEvents(servers redisServers) {
 	config := events.Config{Logger: a.config.Logger}
 	if len(servers) > 0 && servers[0].embedded == nil {
@@ -22,5 +22,5 @@ func (a *App) openEvents(servers redisServers) {
 	a.onClose(a.events.Close)
 }
 
-// Events is the hub of live events: for those inside the process who publish, or listen, without HTTP. It is closed by Close.
+// Events is the hub of live events, for publishers and listeners inside the process. Close closes it.
 func (a *App) Events() *events.Hub { return a.events }

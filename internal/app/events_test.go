@@ -16,7 +16,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// stream gives the frames of a stream of events one by one.
+// stream returns the frames of a stream of events one by one.
 type stream func() (client.Frame, error, bool)
 
 func watch(t *testing.T, a *app.App, query string) stream {
@@ -40,7 +40,7 @@ func watch(t *testing.T, a *app.App, query string) stream {
 	return next
 }
 
-// TestEventsOfAllProcesses are told to the listeners of each.
+// TestEventsOfAllProcesses: they are told to the listeners of each.
 func TestEventsOfAllProcesses(t *testing.T) {
 	t.Parallel()
 	s := open(t, app.LockReentrant, redisServers[0].URL())
@@ -91,7 +91,7 @@ func ordersOf(t *testing.T, next stream) int {
 	return *event.Orders
 }
 
-// TestEventsOfOneProcess need no Redis.
+// TestEventsOfOneProcess: they need no Redis.
 func TestEventsOfOneProcess(t *testing.T) {
 	t.Parallel()
 	for _, lock := range []string{app.LockNone, app.LockReentrant} {
@@ -107,7 +107,7 @@ func TestEventsOfOneProcess(t *testing.T) {
 	}
 }
 
-// TestDrainEndsStreams at once, and cleanly.
+// TestDrainEndsStreams: at once, and cleanly.
 func TestDrainEndsStreams(t *testing.T) {
 	t.Parallel()
 	a := start(t, app.Config{DrainTimeout: 20 * time.Second})

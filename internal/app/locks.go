@@ -30,8 +30,8 @@ func (a *App) openLocks(ctx context.Context, servers redisServers, observer lock
 	return all, nil
 }
 
-// segmentLock returns what makes the lock of a segment, of the kind that is wanted. Where one server has all segments of
-// a SKU, they are a group: a merge takes their locks in one trip.
+// segmentLock returns the function that makes the lock of a segment, of the configured kind. If one server has the
+// locks of all segments of a SKU, they are a group: a merge takes them in one round trip.
 func segmentLock(kind string, locks []*locking.Locks) func(sku string, segment int) locking.Locker {
 	name := func(sku string, segment int) string { return sku + "/" + strconv.Itoa(segment) }
 	switch kind {

@@ -107,8 +107,7 @@ func open(t *testing.T, lock, redisURL string) *site {
 	return s
 }
 
-// sell lets buyers in until a SKU is sold out, each with one order of 1 to 3 units, and compares what they were told
-// with the rows.
+// sell lets buyers order until a SKU is sold out, each once, 1 to 3 units, and compares their answers with the rows.
 func (s *site) sell(units int64, segments int) {
 	s.Helper()
 	const buyers = 32
@@ -189,7 +188,7 @@ func (s *site) metric(a *app.App, name string) int64 {
 	return n
 }
 
-// TestMetricTellsThatLocksFail takes a service's Redis away and gives it back.
+// TestMetricTellsThatLocksFail stops a service's Redis and starts it again.
 func TestMetricTellsThatLocksFail(t *testing.T) {
 	t.Parallel()
 	server, err := servertest.StartRedis(t.Context())

@@ -15,11 +15,11 @@ type Outbox struct {
 	close func() error
 }
 
-// Close gives the database up.
+// Close closes the database.
 func (o *Outbox) Close() error { return o.close() }
 
-// OpenOutbox opens the outbox of a database, beside the service that it may belong to; for reading alone if readOnly. It
-// creates nothing.
+// OpenOutbox opens the outbox of a database, also while a service uses it; only for reading if readOnly. It creates
+// nothing.
 func OpenOutbox(ctx context.Context, databaseURL string, readOnly bool) (*Outbox, error) {
 	d, err := parseDatabase(databaseURL)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// listenForProbes opens the listener of metrics and health where one is wanted beside the admin listener, which has
-// profiles as well.
+// listenForProbes opens the listener of metrics and health if the configuration has one beside the admin listener,
+// which has profiles as well.
 func (a *App) listenForProbes(ctx context.Context, handler http.Handler) error {
 	if a.config.MetricsListen == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"inventory/internal/app"
 )
 
-// TestADatabaseThatTakesNoWritesIsNotReady, as a standby does not. The service starts on it, and may become ready.
+// TestADatabaseThatTakesNoWritesIsNotReady: a standby, for example. The service starts on it, and may become ready.
 func TestADatabaseThatTakesNoWritesIsNotReady(t *testing.T) {
 	t.Parallel()
 	url := open(t, app.LockNone, "").url // has the schema

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisServer is a Redis that keeps locks: a client, and for an embedded one the server too.
+// redisServer is a Redis with locks: a client, and for an embedded one the server too.
 type redisServer struct {
 	client   *redis.Client
 	embedded *embeddedRedis // nil: it runs elsewhere
@@ -21,10 +21,10 @@ type redisServer struct {
 type redisServers []*redisServer
 
 const (
-	redisTimeout = 3 * time.Second        // to find out whether it is there
-	redisAnswer  = 250 * time.Millisecond // for one answer of a server that is
-	redisRest    = time.Second            // a connection that was at rest for longer is not used again: it may be dead
-	redLockNodes = 3                      // servers of a RedLock at least, and as many embedded ones
+	redisTimeout = 3 * time.Second        // to find out whether it answers at all
+	redisAnswer  = 250 * time.Millisecond // for one answer
+	redisRest    = time.Second            // a connection that was idle for longer is not used again: it may be dead
+	redLockNodes = 3                      // the least number of a RedLock's servers; so many embedded ones
 )
 
 var errRedisURL = errors.New("redis URL: must be redis://HOST:PORT/DB, rediss://…, several of these for redlock, or embedded")
@@ -91,8 +91,8 @@ func connectRedis(options *redis.Options) (*redisServer, error) {
 		}
 		options.Addr, options.Dialer = Embedded, r.embedded.dial
 	}
-	// A lock script is sent once: the lock library itself decides what an unanswered one means. A Redis that does
-	// not answer must not hold up a lane, which goes on without it.
+	// A lock script is sent once: the lock library itself decides what a missing answer means. A Redis that does not
+	// answer must not hold up a worker, which goes on without it.
 	options.MaxRetries, options.DialerRetries = -1, 1
 	options.ContextTimeoutEnabled = true
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Second, redisAnswer, redisAnswer
@@ -103,7 +103,7 @@ func connectRedis(options *redis.Options) (*redisServer, error) {
 	return r, nil
 }
 
-// ping tells whether as many servers answer as locks need: most of them.
+// ping tells whether enough servers answer for locks: most of them.
 func (s redisServers) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()

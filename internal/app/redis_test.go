@@ -156,7 +156,7 @@ func TestANodeOfAClusterIsRefused(t *testing.T) {
 	}
 }
 
-// TestLocksComeBackFromTheDark: the connections to Redis deliver nothing any more, and new ones work.
+// TestLocksComeBackFromTheDark: existing connections to Redis deliver nothing any more, and new ones work.
 func TestLocksComeBackFromTheDark(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t, func(ctx context.Context) (*servertest.Redis, error) { return servertest.StartRedis(ctx) })

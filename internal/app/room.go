@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// defaultMaxConnections is how many connections the public listener has at most unless told otherwise.
+// defaultMaxConnections bounds the connections of the public listener if the configuration does not say.
 const defaultMaxConnections = 10_000
 
-// A room is a listener that bounds how many connections there are. Where a new one comes to a full room, the one that has
-// been without a request for longest is closed: connections that do nothing, or whose requests never come, keep nobody
-// out. Only when all are being answered the new one waits.
+// A room is a listener with a bounded number of connections. If a new one comes to a full room, the room closes the one
+// that has been without a request for longest: idle connections, and those whose requests never come, keep nobody out.
+// Only if all are being answered does the new one wait.
 type room struct {
 	net.Listener
 	most int
 
 	mu     sync.Mutex
-	freed  *sync.Cond // with mu: a connection has gone or has nothing to do
+	freed  *sync.Cond // with mu: a connection has gone or become idle
 	inside int
 	idle   list.List // of *guest, the longest first
 	closed bool
@@ -34,14 +34,14 @@ func newRoom(l net.Listener, most int) *room {
 type guest struct {
 	net.Conn
 	room  *room
-	place *list.Element // among those that are idle; nil: it is not
+	place *list.Element // among the idle ones; nil: it is not idle
 	left  bool
 }
 
 // NetConn returns the connection inside.
 func (g *guest) NetConn() net.Conn { return g.Conn }
 
-// Accept waits for the next connection, and for a place for it.
+// Accept waits for the next connection, and for room for it.
 func (r *room) Accept() (net.Conn, error) {
 	conn, err := r.Listener.Accept()
 	if err != nil {
@@ -75,8 +75,7 @@ func (r *room) Close() error {
 	return r.Listener.Close()
 }
 
-// note is for [http.Server.ConnState]: a connection is busy from when the header of a request is there until it is
-// answered.
+// note is for [http.Server.ConnState]: a connection is busy from when a request's header is complete until the answer.
 func (r *room) note(conn net.Conn, state http.ConnState) {
 	g := guestOf(conn)
 	if g == nil || (state != http.StateActive && state != http.StateIdle) {
@@ -109,7 +108,7 @@ func guestOf(conn net.Conn) *guest {
 	}
 }
 
-// leave takes a guest out, whose lock is held, and returns its connection.
+// leave takes a guest out and returns its connection. The room's mutex is held.
 func (r *room) leave(g *guest) net.Conn {
 	if g.left {
 		return g.Conn
@@ -132,11 +131,11 @@ func (g *guest) Close() error {
 	return conn.Close()
 }
 
-// CloseWrite ends what is sent, and leaves what comes.
+// CloseWrite ends the sending side, and leaves the other open.
 func (g *guest) CloseWrite() error { return closeWrite(g.Conn) }
 
-// closeWrite ends what a connection sends, where it can: net/http lets the caller read the answer so, before it cuts off
-// what they still send.
+// closeWrite ends the sending side of a connection, if it can. net/http does this so that a caller can read the answer
+// before it is cut off.
 func closeWrite(conn net.Conn) error {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -82,7 +82,7 @@ func (c caller) closed() {
 	}
 }
 
-// TestIdleConnectionsKeepNobodyOut: neither those that say nothing, nor those that have begun to ask, nor those that have
+// TestIdleConnectionsKeepNobodyOut: neither those that send nothing, nor those with half a request, nor those that have
 // been answered.
 func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
@@ -107,7 +107,8 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	first.answered()
 }
 
-// TestBusyConnectionsStay: who is being answered is not cut off, and a new caller waits until one of them is done.
+// TestBusyConnectionsStay: a connection that is being answered is not closed, and a new caller waits until one of them
+// is done.
 func TestBusyConnectionsStay(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -144,7 +145,7 @@ func TestBusyConnectionsStay(t *testing.T) {
 	}
 }
 
-// A room that is closed while it is full lets its listener go.
+// A room that is closed while it is full lets its Accept return.
 func TestFullRoomCloses(t *testing.T) {
 	t.Parallel()
 	plain, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -7,7 +7,8 @@ import (
 	"log/slog"
 )
 
-// serverLog takes what net/http has to say. What any stranger can make HTTP/2 say is for debugging: it would fill the log.
+// serverLog takes the messages of net/http. Those of HTTP/2 that any stranger can cause are for debugging: they would
+// fill the log.
 type serverLog struct{ to *slog.Logger }
 
 func newServerLog(to *slog.Logger) *log.Logger { return log.New(serverLog{to}, "", 0) }

@@ -10,8 +10,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// tracedStore gives every batch of a lane a span. A batch serves many requests, whose spans it is no part of; all other
-// calls are made for one request, in its context.
+// tracedStore gives every batch of a worker a span. A batch serves many requests and belongs to none of their spans.
+// All other calls are made for one request, in its context.
 type tracedStore struct {
 	stock.Store
 	tracer trace.Tracer

@@ -21,15 +21,15 @@ import (
 	"inventory/internal/stock"
 )
 
-// tracing sends spans to a collector. Nil is off: then nothing is wrapped or hooked in, and requests pass nothing that
-// could trace them.
+// tracing sends spans to a collector. Nil is off: then nothing is wrapped or hooked, and requests pass no code for
+// traces.
 type tracing struct {
 	provider *sdktrace.TracerProvider
 	exporter *exporter
 }
 
-// tracesWanted tells whether OpenTelemetry's environment names a collector. What it also may say is refused where it
-// would be left out without a word.
+// tracesWanted tells whether OpenTelemetry's environment names a collector. Settings that would silently be ignored are
+// refused.
 func tracesWanted(environment func(string) string) (bool, error) {
 	first := func(names ...string) string {
 		for _, name := range names {
@@ -58,8 +58,8 @@ func tracesWanted(environment func(string) string) (bool, error) {
 	}
 }
 
-// openTraces starts tracing if the environment says where to. Endpoint, headers, sampler, batches and the service's
-// name are read from there by OpenTelemetry itself.
+// openTraces starts tracing if the environment names a collector. OpenTelemetry itself reads endpoint, headers,
+// sampler, batches and the service's name from there.
 func (a *App) openTraces(ctx context.Context) error {
 	wanted, err := tracesWanted(os.Getenv)
 	if err != nil || !wanted {
@@ -93,7 +93,7 @@ func (t *tracing) close(ctx context.Context) error {
 	return nil
 }
 
-// postgres has a pool's statements traced that belong to a span.
+// postgres traces the statements of a pool that belong to a span.
 func (t *tracing) postgres(config *pgxpool.Config) {
 	config.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(t.provider),
 		otelpgx.WithSpanNameFunc(statementName), otelpgx.WithDisableConnectionDetailsInAttributes())
@@ -109,8 +109,8 @@ func statementName(statement string) string {
 	return "statement"
 }
 
-// redis has a client's commands traced, each by itself: they are the locks' and belong to many requests. Their arguments
-// are left out.
+// redis traces each command of a client by itself: they belong to locks, and so to many requests. Arguments are left
+// out.
 func (t *tracing) redis(client *redis.Client) error {
 	err := redisotel.InstrumentTracing(client, redisotel.WithTracerProvider(t.provider),
 		redisotel.WithDBStatement(false), redisotel.WithCallerEnabled(false))
@@ -120,18 +120,18 @@ func (t *tracing) redis(client *redis.Client) error {
 	return nil
 }
 
-// store has batches traced, for their statements to belong to.
+// store traces batches, so that their statements belong to a span.
 func (t *tracing) store(store stock.Store) stock.Store {
 	return tracedStore{Store: store, tracer: t.provider.Tracer("inventory/internal/stock")}
 }
 
-// exporter keeps the exporter that it wraps from outliving the service, and from being silent or loud when it fails.
+// exporter makes the exporter inside end with the service, and log its failures, but not each one.
 type exporter struct {
 	sdktrace.SpanExporter
 	log   *slog.Logger
 	life  context.Context
-	abort context.CancelFunc // ends what is being sent
-	ended chan struct{}      // closed when nothing will be sent any more
+	abort context.CancelFunc // ends the sending under way
+	ended chan struct{}      // closed when nothing more will be sent
 	fails bool
 }
 
@@ -141,8 +141,8 @@ func newExporter(to sdktrace.SpanExporter, log *slog.Logger) *exporter {
 	return e
 }
 
-// ExportSpans sends spans. It is called by one goroutine at a time. An error is logged where a row of them begins:
-// returned, it would go to the one error handler that OpenTelemetry has for the whole program.
+// ExportSpans sends spans. One goroutine at a time calls it. Of errors in a row the first one is logged. A returned
+// error would go to OpenTelemetry's one error handler for the whole program.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

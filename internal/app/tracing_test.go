@@ -81,14 +81,15 @@ func (c *spanCollector) named(name string, parents ...*trace.Span) (found []*tra
 	return found
 }
 
-// traceTo has services that start from now on send their spans to an address, and, as no batch is ever due, when they close.
+// traceTo makes services that start from now on send their spans to an address: only when they close, because no batch
+// is ever due.
 func traceTo(t *testing.T, address string) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "3600000")
 }
 
-// TestTraces cannot run beside others: it changes the environment.
+// TestTraces cannot run in parallel: it changes the environment.
 func TestTraces(t *testing.T) {
 	spans := collectSpans(t)
 	traceTo(t, spans.URL)
@@ -138,7 +139,7 @@ func TestNoTracesUnlessConfigured(t *testing.T) {
 	}
 }
 
-// TestASilentCollectorHoldsNobodyUp: closing gives up on it, and leaves nothing behind, which TestMain looks at.
+// TestASilentCollectorHoldsNobodyUp: closing gives up on it, and leaves nothing behind; TestMain checks that.
 func TestASilentCollectorHoldsNobodyUp(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -196,7 +197,7 @@ func startTraced(t *testing.T) (a *app.App, send func(method, path, body, tracep
 	}
 }
 
-// goroutines are the stacks of all of them.
+// goroutines are the stacks of all goroutines.
 func goroutines() string {
 	stacks := make([]byte, 4<<20)
 	return string(stacks[:runtime.Stack(stacks, true)])

@@ -11,10 +11,10 @@ import (
 	"inventory/internal/api"
 )
 
-// wire is a connection of HTTP/1 that answers with a problem where net/http answers by itself.
+// wire is an HTTP/1 connection that turns the answers net/http makes itself into problems.
 type wire struct{ net.Conn }
 
-// Write writes an answer, or a part of one. What net/http makes by itself is one write.
+// Write writes an answer, or a part of one. An answer that net/http makes itself is one write.
 func (w wire) Write(answer []byte) (int, error) {
 	problem, ok := api.RawProblem(answer)
 	if !ok {
@@ -29,7 +29,7 @@ func (w wire) Write(answer []byte) (int, error) {
 // NetConn returns the connection inside.
 func (w wire) NetConn() net.Conn { return w.Conn }
 
-// CloseWrite ends what is sent, and leaves what comes.
+// CloseWrite ends the sending side, and leaves the other open.
 func (w wire) CloseWrite() error { return closeWrite(w.Conn) }
 
 // encryptedWire is a wire whose requests know how they were encrypted.
@@ -53,8 +53,8 @@ func (l wires) Accept() (net.Conn, error) {
 	return wire{conn}, nil
 }
 
-// encrypted is a listener that hands out connections after their handshake, when it is known which HTTP they speak:
-// net/http takes those of HTTP/2 as they come from crypto/tls alone, so only those of HTTP/1 become wires.
+// encrypted is a listener that returns connections after their handshake, when their version of HTTP is known. net/http
+// takes connections of HTTP/2 only as they come from crypto/tls, so only those of HTTP/1 become wires.
 type encrypted struct {
 	net.Listener
 	config  *tls.Config
@@ -73,7 +73,7 @@ func encrypt(l net.Listener, config *tls.Config, log *slog.Logger) *encrypted {
 	return e
 }
 
-// run has connections shake hands, as many at a time as there may be connections.
+// run lets connections shake hands, as many at a time as there may be connections.
 func (e *encrypted) run() {
 	for e.closing.Err() == nil {
 		conn, err := e.Listener.Accept()
@@ -107,11 +107,11 @@ func (e *encrypted) shake(conn net.Conn) {
 	}
 }
 
-// refuse ends a connection whose handshake has failed. Anybody can make one fail, so it is not worth a line.
+// refuse ends a connection whose handshake has failed. Anybody can make one fail, so nothing is logged.
 func (e *encrypted) refuse(conn net.Conn, err error) {
 	e.log.Debug("TLS handshake failed", "from", conn.RemoteAddr(), "error", err)
 	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && plain.Conn != nil {
-		_, _ = conn.Write(api.NoTLS()) // whoever does not read it is not helped
+		_, _ = conn.Write(api.NoTLS()) // if the caller does not read it, nothing helps
 	}
 	conn.Close()
 }

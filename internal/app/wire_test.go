@@ -20,7 +20,7 @@ import (
 	"inventory/internal/app"
 )
 
-// TestWhatIsNoRequestIsAProblem: what net/http answers by itself is a problem as well, on both listeners.
+// TestWhatIsNoRequestIsAProblem: net/http's own answers are problems as well, on both listeners.
 func TestWhatIsNoRequestIsAProblem(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, trusted := certificate(t)
@@ -114,8 +114,8 @@ func sendBytes(t *testing.T, url string, trusted *x509.CertPool, request string)
 	return answered{response.StatusCode, response.Header, body}
 }
 
-// TestResetsAreNoFaults: callers who reset their requests over HTTP/2, and those of HTTP/1 who hang up, are counted as
-// what they are, and not logged.
+// TestResetsAreNoFaults: callers who reset their requests over HTTP/2, or hang up over HTTP/1, are counted as
+// client_gone, and not logged.
 func TestResetsAreNoFaults(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile, trusted := certificate(t)
@@ -153,7 +153,7 @@ func TestResetsAreNoFaults(t *testing.T) {
 	}
 }
 
-// hangUp sends a request and leaves: in the midst of its body, or while it is being answered.
+// hangUp sends a request and hangs up: within its body, or while it is being answered.
 func hangUp(t *testing.T, client *http.Client, url string, i int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,7 +1,7 @@
 //go:build browser
 
-// Package browsertest opens pages in Chromium, which must be on PATH, and writes down what they ask for and what the browser
-// complains about.
+// Package browsertest opens pages in Chromium, which must be on PATH, and records what they request and what the
+// browser complains about.
 package browsertest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long all that is done in a tab may take.
+// patience bounds everything that is done in a tab.
 const patience = time.Minute
 
 // Tab is an empty tab of a browser of its own.
@@ -44,7 +44,7 @@ func Open(t *testing.T) *Tab {
 		stop()
 	})
 	tab := &Tab{t: t, ctx: ctx}
-	Do(tab, chromedp.Title()) // of the empty page: the tab is there
+	Do(tab, chromedp.Title()) // of the empty page: now the tab exists
 	if err := chromedp.Listen(ctx, tab.see); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func Open(t *testing.T) *Tab {
 	return tab
 }
 
-// Do does one thing in the tab.
+// Do runs an action in the tab.
 func Do[T any](tab *Tab, action chromedp.Action[T]) T {
 	tab.t.Helper()
 	result, err := chromedp.Run(tab.ctx, action)
@@ -67,7 +67,7 @@ func Do[T any](tab *Tab, action chromedp.Action[T]) T {
 	return result
 }
 
-// Asked is what the page has asked for so far.
+// Asked is what the page has requested so far.
 func (tab *Tab) Asked() []string {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()

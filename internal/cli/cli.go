@@ -1,5 +1,5 @@
 // Package cli runs a command line: it parses the flags, runs the chosen command until it ends or a signal comes, and
-// tells what went wrong once, in one line.
+// reports an error once, in one line.
 package cli
 
 import (
@@ -24,7 +24,7 @@ type Streams struct {
 // Main runs the process's own command line and exits with its status. SIGINT and SIGTERM end the command's context; a
 // second one ends the process.
 func Main(grammar any, options ...kong.Option) {
-	logging.Disable() // what go-redis logs, its errors say as well
+	logging.Disable() // the errors of go-redis say what it logs
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	code := Run(ctx, os.Args[1:], Streams{os.Stdout, os.Stderr}, grammar, options...)
@@ -32,8 +32,8 @@ func Main(grammar any, options ...kong.Option) {
 	os.Exit(code)
 }
 
-// Run parses args by a kong grammar and runs the command they name, whose Run method may ask for a context.Context
-// and for Streams. It returns the exit status.
+// Run parses args by a kong grammar and runs the command that they name. Its Run method may ask for a context.Context
+// and for Streams. Run returns the exit status.
 func Run(ctx context.Context, args []string, s Streams, grammar any, options ...kong.Option) int {
 	name, exited := "flags", -1
 	parsed, err := Parse(ctx, args, s, grammar, append(options,
@@ -52,7 +52,7 @@ func Run(ctx context.Context, args []string, s Streams, grammar any, options ...
 	return 0
 }
 
-// Parse parses args by a kong grammar. The command they name is run by the Run method of what it returns.
+// Parse parses args by a kong grammar. The Run method of its result runs the command.
 func Parse(ctx context.Context, args []string, s Streams, grammar any, options ...kong.Option) (*kong.Context, error) {
 	parser, err := kong.New(grammar, append(options,
 		kong.Writers(s.Out, s.Err),

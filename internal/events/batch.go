@@ -10,8 +10,8 @@ import (
 	"inventory/internal/stock"
 )
 
-// batch is what one process published in one go. First is the number of the first event, Next that of the first one after
-// the batch. Numbers that have no event, at the end, are those of lost ones. A batch without numbers is a beat.
+// batch is what one process published at once. First is the number of the first event, Next that of the first one after
+// the batch. Numbers at the end without an event are those of lost events. A batch without numbers is a heartbeat.
 type batch struct {
 	Process string  `json:"process"`
 	First   uint64  `json:"first"`
@@ -39,7 +39,7 @@ func newBatch(process string, first uint64, published []stock.Event, lost uint64
 
 func (b batch) encode() ([]byte, error) { return json.Marshal(b) }
 
-// decode reads what came from another process. It is as strict as listeners need it: anybody may write to the channel.
+// decode reads a batch from another process. It is as strict as listeners need it: anybody may write to the channel.
 func decode(text string) (batch, error) {
 	var b batch
 	if err := json.Unmarshal([]byte(text), &b); err != nil {

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	gather        = 50 * time.Millisecond // how long a batch gathers; the first event after a quiet time waits for nothing
+	gather        = 50 * time.Millisecond // how long a batch collects events; the first one after a quiet time does not wait
 	mostListeners = 256
 	mostOfCaller  = 32
-	forgetProcess = time.Hour // silent for so long, a process is taken for gone
-	mostChanges   = 1 << 16   // SKUs of which it is known whether they are sold out
+	forgetProcess = time.Hour // a process silent for so long is taken for gone
+	mostChanges   = 1 << 16   // SKUs known to be sold out, or not
 )
 
 // Config holds what a [Hub] is made of.
 type Config struct {
-	// Redis is what other processes are told and heard through. Nil: events are of this process alone.
+	// Redis carries events between processes. Nil: events are of this process alone.
 	Redis     redis.UniversalClient
-	Channel   string       // of Redis; those who share it share their events
+	Channel   string       // of Redis; processes with the same channel share their events
 	Listeners int          // at most; 0 is 256
 	PerCaller int          // listeners of one caller at most; 0 is 32
 	Logger    *slog.Logger // nil: none
@@ -52,13 +52,13 @@ type Hub struct {
 	callers       map[string]int // subscriptions of each
 	dismissed     bool
 	heard         map[string]position        // by process
-	changes       map[string]stock.EventKind // by SKU: what its listeners were told last of whether it is sold out
+	changes       map[string]stock.EventKind // by SKU: sold out or back in stock, as its listeners were last told
 }
 
 // position is the number that a process's next event has.
 type position struct {
 	next uint64
-	at   time.Time // heard
+	at   time.Time // of the last batch
 }
 
 var _ stock.Events = (*Hub)(nil)
@@ -86,7 +86,7 @@ func NewHub(c Config) *Hub {
 	return h
 }
 
-// Publish tells what has happened. It does not wait, and where nobody could listen it does nothing.
+// Publish tells what has happened. It does not wait, and if nobody could listen it does nothing.
 func (h *Hub) Publish(e stock.Event) {
 	if h.relay == nil && h.listeners.Load() == 0 {
 		return
@@ -94,15 +94,15 @@ func (h *Hub) Publish(e stock.Event) {
 	h.published.add(e)
 	select {
 	case h.wake <- struct{}{}:
-	default: // it is awake
+	default: // it is awake already
 	}
 }
 
-// Subscribe begins to listen to one SKU, or with "" to all, for the process itself.
+// Subscribe starts a subscription to one SKU, or with "" to all, for the process itself.
 func (h *Hub) Subscribe(sku string) (*Subscription, error) { return h.SubscribeFor("", sku) }
 
-// SubscribeFor begins to listen for a caller; "" is the process itself. It refuses with CodeOverloaded when there are too
-// many listeners, of all or of this caller: one alone must not take the places of everybody.
+// SubscribeFor starts a subscription for a caller; "" is the process itself. It refuses with CodeOverloaded if there
+// are too many listeners, in all or of this caller: one caller must not take everybody's places.
 func (h *Hub) SubscribeFor(caller, sku string) (*Subscription, error) {
 	s := &Subscription{hub: h, caller: caller, sku: sku, ready: make(chan struct{}, 1), done: make(chan struct{})}
 	h.mu.Lock()
@@ -136,13 +136,13 @@ func (h *Hub) leave(s *Subscription) {
 	s.finish()
 }
 
-// Listeners is how many listen.
+// Listeners is how many subscriptions there are.
 func (h *Hub) Listeners() int { return int(h.listeners.Load()) }
 
 // Lost is how many events listeners have missed, of all listeners together.
 func (h *Hub) Lost() uint64 { return h.lost.Load() }
 
-// Failing tells whether events are of this process alone although there may be others, because Redis fails.
+// Failing tells whether Redis fails, so that only events of this process are told although there may be others.
 func (h *Hub) Failing() bool { return h.relay != nil && h.relay.failing() }
 
 // Dismiss ends all subscriptions, and refuses new ones. What is published still reaches other processes.
@@ -155,8 +155,8 @@ func (h *Hub) Dismiss() {
 	}
 }
 
-// Close tells other processes what is left, and ends all that the hub has started. When ctx ends first, what is left is
-// lost.
+// Close sends what is left to other processes, and ends all that the hub has started. If ctx ends first, what is left
+// is lost.
 func (h *Hub) Close(ctx context.Context) error {
 	h.Dismiss()
 	h.once.Do(func() { close(h.stop) })
@@ -195,7 +195,7 @@ func (h *Hub) run() {
 	}
 }
 
-// hear tells the listeners what a process has published.
+// hear tells the listeners the events of a process's batch.
 func (h *Hub) hear(b batch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -205,7 +205,7 @@ func (h *Hub) hear(b batch) {
 		before.next = b.First
 	}
 	if known && b.First < before.next {
-		return // heard already
+		return // it has come before
 	}
 	h.heard[b.Process] = position{next: b.Next, at: time.Now()}
 	if len(h.subscriptions) == 0 {
@@ -222,7 +222,8 @@ func (h *Hub) hear(b batch) {
 	}
 }
 
-// tell tells an event to those whom it is for. That a SKU is sold out, or is not, several processes notice: it is told once.
+// tell gives an event to the listeners that want it. Several processes notice that a SKU is sold out, or back: it is
+// told once.
 func (h *Hub) tell(t Told) {
 	if t.Kind == stock.EventSoldOut || t.Kind == stock.EventBackInStock {
 		if h.changes[t.SKU] == t.Kind {
@@ -240,8 +241,8 @@ func (h *Hub) tell(t Told) {
 	}
 }
 
-// tellLoss tells all listeners that events are missing: of which SKUs they were, nobody knows, and what was told last of
-// a SKU may be past.
+// tellLoss tells all listeners that events are missing. Nobody knows of which SKUs they were, and what was told last of
+// a SKU may no longer hold.
 func (h *Hub) tellLoss(lost uint64) {
 	clear(h.changes)
 	for s := range h.subscriptions {

@@ -29,7 +29,7 @@ func TestEventsKeepTheOrderOfTheirProcess(t *testing.T) {
 	}
 }
 
-// TestSalesBecomeOneEvent, but not across what lies between them.
+// TestSalesBecomeOneEvent: but not across an event between them.
 func TestSalesBecomeOneEvent(t *testing.T) {
 	t.Parallel()
 	p := newPending()
@@ -102,7 +102,7 @@ func TestMoreThanABatchHoldsIsToldAsLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.Publish(sold("first", 1)) // begins the pause in which the rest gathers
+		h.Publish(sold("first", 1)) // begins the pause in which the others are collected
 		synctest.Wait()
 		for i := range maxPending + 10 {
 			h.Publish(sold(fmt.Sprint(i), 1))
@@ -116,7 +116,7 @@ func TestMoreThanABatchHoldsIsToldAsLost(t *testing.T) {
 	})
 }
 
-// TestSoldOutIsToldOnChange, whichever process notices it.
+// TestSoldOutIsToldOnChange: whichever process notices it.
 func TestSoldOutIsToldOnChange(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, Config{})
@@ -152,7 +152,7 @@ func TestSoldOutIsToldOnChange(t *testing.T) {
 	}
 }
 
-// TestNothingIsMissedWithoutAWord lets batches of several processes be lost, doubled and cut off by beats.
+// TestNothingIsMissedWithoutAWord lets batches of several processes be lost, doubled, and followed by heartbeats.
 func TestNothingIsMissedWithoutAWord(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -163,7 +163,7 @@ func TestNothingIsMissedWithoutAWord(t *testing.T) {
 		}
 		numbers := map[string]uint64{"p": 1, "q": 1}
 		for process := range numbers {
-			h.hear(newBatch(process, 1, nil, 0)) // the first beat
+			h.hear(newBatch(process, 1, nil, 0)) // the first heartbeat
 		}
 		for range rapid.IntRange(0, 30).Draw(r, "batches") {
 			process := rapid.SampledFrom([]string{"p", "q"}).Draw(r, "process")
@@ -179,7 +179,7 @@ func TestNothingIsMissedWithoutAWord(t *testing.T) {
 		}
 		published := 0
 		for process, next := range numbers {
-			h.hear(newBatch(process, next, nil, 0)) // the last beat
+			h.hear(newBatch(process, next, nil, 0)) // the last heartbeat
 			published += int(next) - 1              //nolint:gosec // of tests
 		}
 		last := map[string]uint64{}
@@ -231,14 +231,14 @@ func TestPublishAllocatesNothing(t *testing.T) {
 	relayed := newRelayed(t, server, t.Name())
 	for name, h := range map[string]*Hub{"alone": alone, "relayed": relayed} {
 		h.Publish(e)
-		// The relay's own goroutines allocate beside, a few times a second.
+		// The relay's own goroutines allocate too, a few times a second.
 		if n := testing.AllocsPerRun(10_000, func() { h.Publish(e) }); n >= 1 {
 			t.Errorf("%s: %g allocations", name, n)
 		}
 	}
 }
 
-// BenchmarkPublish without listeners: of a process alone, and of one that tells others.
+// BenchmarkPublish measures without listeners: a process alone, and one that tells others.
 func BenchmarkPublish(b *testing.B) {
 	e := sold("a", 1)
 	b.Run("alone", func(b *testing.B) {

@@ -56,7 +56,8 @@ func newHub(t testing.TB, c Config) *Hub {
 	return h
 }
 
-// newRelayed returns a hub that hears others on a channel of a Redis server. It may not hear them yet.
+// newRelayed returns a hub that receives batches of others on a channel of a Redis server. It may not be subscribed
+// yet.
 func newRelayed(t *testing.T, s *servertest.Redis, channel string) *Hub {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{
@@ -81,7 +82,7 @@ func subscribe(t testing.TB, h *Hub, sku string) *Subscription {
 	return s
 }
 
-// listenUntil takes what a subscription is told until enough says so.
+// listenUntil takes from a subscription until enough returns true.
 func listenUntil(t testing.TB, s *Subscription, enough func([]Told) bool) []Told {
 	t.Helper()
 	var all []Told

@@ -6,11 +6,11 @@ import (
 	"inventory/internal/stock"
 )
 
-// maxPending bounds the events of one batch. What does not fit is lost.
+// maxPending bounds the events of one batch. The others are lost.
 const maxPending = 2048
 
-// pending gathers what is published until it is taken. Sales of one SKU become one event, at the place of the first; what
-// changes whether the SKU is sold out stands between those before and those after.
+// pending collects published events until they are taken. Sales of one SKU become one event, at the place of the first.
+// An event that changes whether the SKU is sold out keeps its place: sales before and after it stay apart.
 type pending struct {
 	mu     sync.Mutex
 	events []stock.Event
@@ -18,7 +18,7 @@ type pending struct {
 	lost   uint64
 }
 
-// sale is what events have in common that become one.
+// sale is what sales have in common that become one event.
 type sale struct {
 	sku  string
 	kind stock.EventKind
@@ -28,7 +28,7 @@ func newPending() *pending {
 	return &pending{sales: make(map[sale]int)}
 }
 
-// add puts an event down.
+// add notes an event.
 func (p *pending) add(e stock.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *pending) add(e stock.Event) {
 	p.events = append(p.events, e)
 }
 
-// take returns what has gathered, and how many events did not fit. It gathers in spare from then on, whose contents are
+// take returns the collected events, and how many did not fit. From then on it collects into spare, whose contents are
 // no longer needed.
 func (p *pending) take(spare []stock.Event) (events []stock.Event, lost uint64) {
 	p.mu.Lock()

@@ -14,14 +14,14 @@ import (
 
 const (
 	beat         = 5 * time.Second
-	silence      = 3 * beat // our own beats come back too: who hears nothing for so long is not connected
+	silence      = 3 * beat // our own heartbeats come back too: without any message for so long we are not connected
 	firstPause   = 20 * time.Millisecond
 	longestPause = time.Second
 	maxWaiting   = 64 // batches while Redis is away; older ones are lost
 )
 
-// relay carries the batches of this process to the others, and theirs here, over a channel of Redis pub/sub. Redis may be
-// slow or away: nobody but the relay's two goroutines waits for it.
+// relay carries batches from this process to the others, and back, over a channel of Redis pub/sub. Redis may be slow
+// or away: only the relay's two goroutines wait for it.
 type relay struct {
 	redis   redis.UniversalClient
 	channel string
@@ -30,9 +30,9 @@ type relay struct {
 	log     *slog.Logger
 
 	wake    chan struct{}
-	stop    chan struct{} // what waits is sent, once
+	stop    chan struct{} // what waits is sent once, and then no more
 	once    sync.Once
-	cancel  context.CancelFunc // nothing is sent any more
+	cancel  context.CancelFunc // ends the sending at once
 	running sync.WaitGroup
 
 	mu      sync.Mutex
@@ -67,17 +67,17 @@ func (r *relay) close(ctx context.Context) error {
 
 func (r *relay) failing() bool { return r.deaf.failing.Load() || r.mute.failing.Load() }
 
-// send has a batch told to the other processes.
+// send queues a batch for the other processes.
 func (r *relay) send(b batch) {
 	r.mu.Lock()
 	if len(r.waiting) >= maxWaiting {
-		r.waiting = r.waiting[1:] // they notice by its numbers
+		r.waiting = r.waiting[1:] // the others notice by the numbers
 	}
 	r.waiting = append(r.waiting, b)
 	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:
-	default: // it is awake
+	default: // it is awake already
 	}
 }
 
@@ -92,7 +92,8 @@ func (r *relay) next() (b batch, ok bool) {
 	return b, true
 }
 
-// sendAll sends batches, and beats while there are none, until stop; then what is left. When it ends, so does listen.
+// sendAll sends batches, and heartbeats while there are none, until stop; then it sends what is left. When it ends, so
+// does listen.
 func (r *relay) sendAll(ctx context.Context) {
 	defer r.cancel()
 	ticker := time.NewTicker(beat)
@@ -103,7 +104,7 @@ func (r *relay) sendAll(ctx context.Context) {
 	}
 }
 
-// await waits for a batch, or for the next beat. It reports false when there is none and the relay stops.
+// await waits for a batch, or for the next heartbeat. It reports false if there is none and the relay stops.
 func (r *relay) await(beats <-chan time.Time, position uint64) (batch, bool) {
 	for {
 		if b, ok := r.next(); ok {
@@ -123,12 +124,12 @@ func (r *relay) beatAt(position uint64) batch {
 	return batch{Process: r.process, First: position, Next: position}
 }
 
-// sendOne sends a batch, however often it takes. It reports false when Redis does not take it and the relay stops.
+// sendOne sends a batch, as often as it takes. It reports false if Redis does not take it and the relay stops.
 func (r *relay) sendOne(ctx context.Context, b batch) bool {
 	text, err := b.encode()
 	if err != nil {
 		r.log.Error("events cannot be encoded", "error", err)
-		return true // they are missed by their numbers
+		return true // the others notice by the numbers
 	}
 	pause := newPause()
 	for {
@@ -136,7 +137,7 @@ func (r *relay) sendOne(ctx context.Context, b batch) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		if !errors.Is(err, errDeaf) { // that has been said
+		if !errors.Is(err, errDeaf) { // that has been logged
 			r.mute.note(r.log, err)
 		}
 		if err == nil {
@@ -152,8 +153,8 @@ func (r *relay) sendOne(ctx context.Context, b batch) bool {
 
 var errDeaf = errors.New("nobody would hear it")
 
-// publish publishes a batch, unless Redis has just come back: while this process is not subscribed again, others are not
-// either, and what is published to nobody is lost.
+// publish publishes a batch, unless Redis has just come back. While this process has not subscribed again, others
+// probably have not either, and a message without subscribers is lost.
 func (r *relay) publish(ctx context.Context, text []byte) error {
 	if r.deaf.failing.Load() {
 		return errDeaf
@@ -161,7 +162,7 @@ func (r *relay) publish(ctx context.Context, text []byte) error {
 	return r.redis.Publish(ctx, r.channel, text).Err()
 }
 
-// listen hears the other processes until ctx ends, over a new connection whenever one breaks.
+// listen receives batches of other processes until ctx ends, over a new connection whenever one breaks.
 func (r *relay) listen(ctx context.Context) {
 	pause := newPause()
 	for {
@@ -178,7 +179,7 @@ func (r *relay) listen(ctx context.Context) {
 	}
 }
 
-// hearAll hears the other processes until its connection breaks.
+// hearAll receives batches of other processes until its connection breaks.
 func (r *relay) hearAll(ctx context.Context, stands func()) error {
 	subscription := r.redis.Subscribe(ctx)
 	closed := make(chan struct{})
@@ -226,14 +227,14 @@ func newPause() *backoff.ExponentialBackOff {
 	return pause
 }
 
-// health tells when something begins to fail, and when it works again.
+// health logs when something begins to fail, and when it works again.
 type health struct {
 	what    string
 	failing atomic.Bool
 	told    bool
 }
 
-// note is called by one goroutine at a time.
+// note notes a result. One goroutine at a time calls it.
 func (h *health) note(log *slog.Logger, err error) {
 	h.failing.Store(err != nil)
 	switch told := h.told; {

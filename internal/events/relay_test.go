@@ -11,7 +11,7 @@ import (
 	"inventory/internal/servertest"
 )
 
-// hears waits until hubs hear each other.
+// hears waits until hubs receive each other's batches.
 func hears(t *testing.T, hubs ...*Hub) {
 	t.Helper()
 	until(t, "the hubs hear each other", func() bool {
@@ -24,7 +24,7 @@ func hears(t *testing.T, hubs ...*Hub) {
 	})
 }
 
-// until waits for what must come about.
+// until waits until a condition holds.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -65,7 +65,7 @@ func TestProcessesHearEachOther(t *testing.T) {
 	}
 }
 
-// TestRedisComesBack: what was published meanwhile is told, or told as lost.
+// TestRedisComesBack: what was published meanwhile is told, or counted as lost.
 func TestRedisComesBack(t *testing.T) {
 	t.Parallel()
 	own, err := servertest.StartRedis(t.Context())
@@ -109,7 +109,7 @@ func TestRedisComesBack(t *testing.T) {
 	}
 }
 
-// TestLossOfTheLastEventsIsNoticed by a beat.
+// TestLossOfTheLastEventsIsNoticed: by a heartbeat.
 func TestLossOfTheLastEventsIsNoticed(t *testing.T) {
 	t.Parallel()
 	a := newRelayed(t, server, t.Name())

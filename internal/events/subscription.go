@@ -6,15 +6,15 @@ import (
 	"inventory/internal/stock"
 )
 
-// Told is what a listener is told: an event, or that some were lost.
+// Told is one thing that a listener is told: an event, or that some were lost.
 type Told struct {
 	stock.Event
 	Process string // that published the event
 	Number  uint64 // of the event among those of its process
-	Lost    uint64 // above 0: no event, but how many are missing here
+	Lost    uint64 // if above 0, this is no event: so many are missing here
 }
 
-// maxBuffered bounds what waits for one listener: it holds the largest batch of one process, and that of another.
+// maxBuffered bounds what waits for one listener: the largest batches of two processes fit.
 const maxBuffered = 4096
 
 // Subscription is the buffer of one listener. Get it from [Hub.Subscribe] and close it.
@@ -30,13 +30,13 @@ type Subscription struct {
 	buffer []Told
 }
 
-// Ready can be received from when there is something to take.
+// Ready receives when there is something to take.
 func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 
-// Done is closed when nothing will be told any more.
+// Done is closed when nothing more will be told.
 func (s *Subscription) Done() <-chan struct{} { return s.done }
 
-// Take returns what has come, in order. The slice of an earlier call, which is no longer needed, is used anew.
+// Take returns what has come, in order. It reuses spare, the slice of an earlier call that is no longer needed.
 func (s *Subscription) Take(spare []Told) []Told {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *Subscription) Take(spare []Told) []Told {
 // Close ends the subscription.
 func (s *Subscription) Close() { s.hub.leave(s) }
 
-// add buffers what the listener is to be told. In a full buffer an event becomes a loss.
+// add buffers something for the listener. If the buffer is full, an event becomes a loss.
 func (s *Subscription) add(t Told) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Subscription) add(t Told) {
 	}
 	select {
 	case s.ready <- struct{}{}:
-	default: // it knows
+	default: // it has been told
 	}
 }
 

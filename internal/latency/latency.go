@@ -8,10 +8,10 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// longest is what a histogram can tell apart; what took longer counts as this.
+// longest is the longest time that a histogram can hold; a longer one counts as this.
 const longest = 10 * time.Minute
 
-// Histogram counts times to a microsecond, or three digits where that is less. It is not safe for concurrent use.
+// Histogram counts times to a microsecond, or to three digits if that is coarser. It is not safe for concurrent use.
 type Histogram struct{ counts *hdrhistogram.Histogram }
 
 // New returns an empty histogram.
@@ -25,16 +25,16 @@ func (h *Histogram) Record(took time.Duration) {
 	_ = h.counts.RecordValue(min(max(took, time.Microsecond), longest).Microseconds())
 }
 
-// Add counts all that other has counted.
+// Add adds the counts of other.
 func (h *Histogram) Add(other *Histogram) { h.counts.Merge(other.counts) }
 
-// Reset forgets all that was counted.
+// Reset forgets all counts.
 func (h *Histogram) Reset() { h.counts.Reset() }
 
 // Count is the number of recorded times.
 func (h *Histogram) Count() int64 { return h.counts.TotalCount() }
 
-// Quantile is the time that a share of all, 0 to 100 percent, stayed within.
+// Quantile is the time within which a share of all, 0 to 100 percent, stayed.
 func (h *Histogram) Quantile(percent float64) time.Duration {
 	return time.Duration(h.counts.ValueAtQuantile(percent)) * time.Microsecond
 }
@@ -42,7 +42,7 @@ func (h *Histogram) Quantile(percent float64) time.Duration {
 // Max is the longest time.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.counts.Max()) * time.Microsecond }
 
-// MarshalText returns all that was counted, for another process.
+// MarshalText returns all counts, for another process.
 func (h *Histogram) MarshalText() ([]byte, error) {
 	text, err := h.counts.EncodeV2()
 	if err != nil {
@@ -51,7 +51,7 @@ func (h *Histogram) MarshalText() ([]byte, error) {
 	return text, nil
 }
 
-// UnmarshalText replaces all that was counted by what another process tells.
+// UnmarshalText replaces all counts by those of another process.
 func (h *Histogram) UnmarshalText(text []byte) error {
 	counts, err := hdrhistogram.Decode(text)
 	if err != nil {

@@ -3,126 +3,97 @@ package locking
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
 
-// How an acquisition stands to the queue, as acquire.lua knows it.
-const (
-	placeNone   = "n"
-	placeQueue  = "q"
-	placeQueued = "Q"
-)
-
-// reserve is how many tokens the process keeps for the next in line when it takes a lock for which more
-// than one of its owners waits. They are used up or thrown away within localFor.
-const reserve = 64
-
-// asked is what acquire.lua was told.
-type asked struct {
-	attempt attempt
+// acquireCall is what acquire.lua was told.
+type acquireCall struct {
+	attempt scripts.Attempt
 	start   time.Time
-	call    scriptCall
-	parts   []askedPart
-	one     [1]askedPart // what parts points at where there is one
+	call    scripts.Call
+	parts   []acquirePart
+	one     [1]acquirePart // what parts points at where there is one
 }
 
-// askedPart is what it was told of one lock.
-type askedPart struct {
+// acquirePart is what it was told of one lock.
+type acquirePart struct {
 	id       any   // of the holder, a string
 	token    int64 // of the grant that is re-entered, 0 for any
 	reserves bool  // tokens beyond the first
 	fresh    bool  // not a re-entry
 }
 
-// ask prepares a trip. What it says of bids is true under the number that it has.
-func (l *Locks) ask(c *call, run []*part) *asked {
-	listening := l.subscription.listening()
+// newAcquireLocked prepares a round trip. What it says of re-entries is true under the number that it has.
+func (l *Locks) newAcquireLocked(acq *acquisition, run []*part) *acquireCall {
+	listening := l.subscription.Connected()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := &asked{start: time.Now()}
-	q.attempt.number = l.numbers.Add(1)
+	q := &acquireCall{start: time.Now()}
+	q.attempt.Number = l.numbers.Add(1)
 	q.parts = q.one[:]
 	if len(run) > 1 {
-		q.parts = make([]askedPart, len(run))
+		q.parts = make([]acquirePart, len(run))
 	}
-	q.call = acquireScript.newCall(2+2*len(run), 2+5*len(run))
-	q.call = append(q.call, run[0].lock.args[0], run[0].lock.tombstone(q.attempt.number))
+	q.call = scripts.Acquire.NewCall(2+2*len(run), 2+5*len(run))
+	q.call = q.call.With(run[0].lock.args[0], run[0].lock.tombstone(q.attempt.Number))
 	for _, p := range run {
-		q.call = append(q.call, p.lock.args[1:]...)
+		q.call = q.call.With(p.lock.args[1:]...)
 	}
-	q.call = append(q.call, &q.attempt, l.milliseconds(c.leaseOr(l.lease)))
+	q.call = q.call.With(&q.attempt, l.milliseconds(acq.leaseOr(l.lease)))
 
 	fresh := any(nil)
 	for i, p := range run {
 		to := &q.parts[i]
 		spare, count, token := 0, p.times, any("")
 		switch {
-		case p.bid != nil:
-			g := p.bid.grant
-			g.said = g.count()
-			to.id, to.token = g.tenure.id, g.tenure.first
-			count, token = g.said, to.token
-		case p.waiter != nil && len(l.books[p.lock.state].waiters) > 1 && p.times == 1:
-			to.id, to.fresh, spare = l.nameless(&q.attempt), true, reserve-1
+		case p.reentry != nil:
+			g := p.reentry.grant
+			g.told = g.countLocked()
+			to.id, to.token = g.lease.id, g.lease.first
+			count, token = g.told, to.token
+		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
+			to.id, to.fresh, spare = keys.SharedHolder(l.process, q.attempt.Number), true, scripts.Reserve-1
 		default:
 			if fresh == nil {
-				fresh = l.holder(c.who, q.attempt.number)
+				fresh = keys.Holder(l.process, acq.owner.id, q.attempt.Number)
 			}
 			to.id, to.fresh = fresh, true
 		}
 		to.reserves = spare > 0
-		q.call = append(q.call, to.id, l.placeOf(p, listening && !c.try), spare, count, token)
+		q.call = q.call.With(to.id, l.queueActionLocked(p, listening && !acq.try), spare, count, token)
 	}
 	if to := &q.parts[0]; len(run) == 1 && to.fresh && run[0].times == 1 {
-		q.call = q.call[:len(q.call)-2] // what the script takes for granted
+		q.call.Command = q.call.Command[:len(q.call.Command)-2] // what the script takes for granted
 		if !to.reserves {
-			q.call = q.call[:len(q.call)-1]
+			q.call.Command = q.call.Command[:len(q.call.Command)-1]
 		}
 	}
 	return q
 }
 
 // anyFresh tells whether a lock may be taken that its owner does not hold already.
-func (q *asked) anyFresh() bool {
-	return slices.ContainsFunc(q.parts, func(p askedPart) bool { return p.fresh })
+func (q *acquireCall) anyFresh() bool {
+	return slices.ContainsFunc(q.parts, func(p acquirePart) bool { return p.fresh })
 }
 
-// holder returns the id of a holder at the server: of one grant to an owner, and no other before or after it.
-func (l *Locks) holder(who *owner, number int64) string {
-	return l.process + ":" + who.id + ":" + strconv.FormatInt(number, 10)
-}
-
-// ownerOf returns the owner of a holder's id: the process, a colon, and who of it.
-func ownerOf(id string) string {
-	if first, last := strings.IndexByte(id, ':'), strings.LastIndexByte(id, ':'); first < last {
-		return id[:last]
-	}
-	return id
-}
-
-// nameless returns the id of a holder for as long as the lock passes from owner to owner inside this
-// process: the server cannot know which of them has it just now.
-func (l *Locks) nameless(try *attempt) string {
-	return l.process + ":*" + strconv.FormatInt(try.number, 10)
-}
-
-// placeOf tells the script how a part stands to the queue, and notes that it may stand there from now
-// on. l.mu is held.
-func (l *Locks) placeOf(p *part, queue bool) any {
+// queueActionLocked tells the script how a part stands to the queue, and notes that it may stand there from now
+// on.
+func (l *Locks) queueActionLocked(p *part, queue bool) any {
 	if p.waiter == nil {
-		return placeNone
+		return scripts.QueueIgnore
 	}
-	b := l.books[p.lock.state]
-	if b.queued {
-		return placeQueued
+	st := l.states[p.lock.stateKey]
+	if st.queued {
+		return scripts.QueueMayBeIn
 	}
-	if !queue || b.tenure != nil {
-		return placeNone // nobody would hear a wake-up, or nobody waits for it
+	if !queue || st.lease != nil {
+		return scripts.QueueIgnore // nobody would hear a wake-up, or nobody waits for it
 	}
-	b.queued = true
-	return placeQueue
+	st.queued = true
+	return scripts.QueueEnter
 }
 
 // milliseconds is a lease as scripts take it.
@@ -133,138 +104,77 @@ func (l *Locks) milliseconds(lease time.Duration) any {
 	return lease.Milliseconds()
 }
 
-// acquireAnswer is what acquire.lua answered.
-type acquireAnswer struct {
-	code   int64
-	busy   time.Duration // how long the first lock that is busy will be so at most
-	tokens []string
-}
-
-// readAcquire reads the answer to an acquisition of n locks.
-func readAcquire(answer any, n int) (acquireAnswer, error) {
-	if token, ok := answer.(string); ok && n == 1 {
-		return acquireAnswer{tokens: []string{token}}, nil
-	}
-	list, ok := answer.([]any)
-	if !ok || len(list) < 2 || len(list) > n+2 {
-		return acquireAnswer{}, strange(answer)
-	}
-	code, isCode := list[0].(int64)
-	busy, isBusy := list[1].(int64)
-	if !isCode || !isBusy || code < codeTaken || code > codeUpgrade || (code == codeTaken) != (len(list) == n+2) {
-		return acquireAnswer{}, strange(answer)
-	}
-	a := acquireAnswer{code: code}
-	a.busy = min(time.Duration(max(busy, 0)+1)*time.Millisecond, pollInterval)
-	if busy > pollInterval.Milliseconds() {
-		a.busy = pollInterval
-	}
-	for _, item := range list[2:] {
-		token, ok := item.(string)
-		if !ok {
-			return acquireAnswer{}, strange(answer)
-		}
-		a.tokens = append(a.tokens, token)
-	}
-	return a, nil
-}
-
-// tokensOf reads a token, and how many after it are reserved: what a script that grants answers.
-func tokensOf(text string) (token, spare int64, err error) {
-	first, rest, more := strings.Cut(text, " ")
-	if token, err = tokenOf(first); err != nil || !more {
-		return token, 0, err
-	}
-	if spare, err = strconv.ParseInt(rest, 10, 64); err != nil || spare < 0 || spare >= reserve {
-		return 0, 0, strange(text)
-	}
-	return token, spare, nil
-}
-
-// tokenOf reads a token.
-func tokenOf(text string) (int64, error) {
-	token, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || token <= 0 {
-		return 0, strange(text)
-	}
-	return token, nil
-}
-
-func strange(answer any) error {
-	return fmt.Errorf("locking: the server answers %v to a script", answer)
-}
-
-// heard puts an answer into the books.
-func (l *Locks) heard(c *call, run []*part, ask *asked, answer acquireAnswer, trusted time.Time) (n int, busy time.Duration, err error) {
-	var few [4]*tenure
-	tenures := few[:0]
-	resent := ask.attempt.sent.Load() > 1
-	for i, text := range answer.tokens {
-		token, spare, err := tokensOf(text)
+// applyAnswer puts an answer into the registry.
+func (l *Locks) applyAnswer(acq *acquisition, run []*part, ask *acquireCall, answer scripts.Acquired, trusted time.Time) (n int, busy time.Duration, err error) {
+	var few [4]*lease
+	leases := few[:0]
+	resent := ask.attempt.Resent()
+	for i, text := range answer.Tokens {
+		token, spare, err := scripts.ReadTokens(text)
 		if err != nil {
-			l.cancel(c, run, ask)
+			l.cancel(acq, run, ask)
 			return 0, 0, failed("acquire", run[0].lock.name, err)
 		}
-		lease := c.leaseOr(l.lease)
-		t := &tenure{
-			id: ask.parts[i].id, first: token, lease: lease, life: lease,
-			next: token + 1, last: token + spare, script: ask.start, since: ask.start,
+		term := acq.leaseOr(l.lease)
+		ls := &lease{
+			id: ask.parts[i].id, first: token, duration: term, longest: term,
+			next: token + 1, last: token + spare, begun: ask.start, turnBegun: ask.start,
 		}
 		if resent && ask.parts[i].fresh { // a late copy of a re-entry finds nothing to re-enter
-			t.ghost = ask.attempt.number
+			ls.resent = ask.attempt.Number
 		}
-		tenures = append(tenures, t)
+		leases = append(leases, ls)
 	}
-	for i, t := range tenures {
-		l.granted(c, run[i], t, trusted)
+	for i, ls := range leases {
+		l.grantedBy(acq, run[i], ls, trusted)
 	}
-	n = len(tenures)
-	if answer.code == codeTaken {
+	n = len(leases)
+	if answer.Code == scripts.Taken {
 		return n, -1, nil // what is left of the run was not asked for
 	}
-	bid := run[n].bid
-	if resent || answer.code == codeCancelled && bid == nil {
-		l.cancel(c, run[n:], ask) // a copy may still take what was busy
+	bid := run[n].reentry
+	if resent || answer.Code == scripts.Cancelled && bid == nil {
+		l.cancel(acq, run[n:], ask) // a copy may still take what was busy
 	}
-	l.unreached(run, n+1)
+	l.notReached(run, n+1)
 	switch {
-	case answer.code == codeBusy:
-		return n, answer.busy, nil
-	case answer.code == codeGone && bid != nil:
-		l.refuted(bid.grant, ask.parts[n].token)
+	case answer.Code == scripts.Busy:
+		return n, answer.Busy, nil
+	case answer.Code == scripts.Gone && bid != nil:
+		l.denied(bid.grant, ask.parts[n].token)
 		return n, -1, nil
-	case answer.code == codeCancelled && bid != nil:
+	case answer.Code == scripts.Cancelled && bid != nil:
 		return n, -1, nil // a later word about the grant came first
 	default:
 		return n, 0, fmt.Errorf("locking: acquire %q: the attempt was cancelled", run[0].lock.name)
 	}
 }
 
-// granted puts a lock into the books that the server has granted.
-func (l *Locks) granted(c *call, p *part, t *tenure, trusted time.Time) {
+// grantedBy puts a lock into the registry that the server has granted.
+func (l *Locks) grantedBy(acq *acquisition, p *part, ls *lease, trusted time.Time) {
 	l.mu.Lock()
-	b := l.bookOf(p.lock)
+	st := l.stateOfLocked(p.lock)
 	if w := p.waiter; w != nil {
-		b.queued = false // the script took us out of the queue
+		st.queued = false // the script took us out of the queue
 		p.waiter = nil
-		l.remove(p.lock, w)
+		l.removeLocked(p.lock, w)
 	}
-	over := l.admit(c, p, t, trusted)
-	b = l.bookOf(p.lock)
-	b.tenure = p.holds[0].grant.tenure
-	l.reenter(b, c.who)
+	over := l.admitLocked(acq, p, ls, trusted)
+	st = l.stateOfLocked(p.lock)
+	st.lease = p.holds[0].grant.lease
+	l.wakeOwnerLocked(st, acq.owner)
 	l.mu.Unlock()
 	l.lose(over)
 }
 
-// unreached notes that the script stopped before these parts, and has not queued for them.
-func (l *Locks) unreached(run []*part, from int) {
+// notReached notes that the script stopped before these parts, and has not queued for them.
+func (l *Locks) notReached(run []*part, from int) {
 	for _, p := range run[min(from, len(run)):] {
 		l.mu.Lock()
 		if p.waiter != nil {
-			l.books[p.lock.state].queued = false
+			l.states[p.lock.stateKey].queued = false
 		}
-		l.leaveLine(p)
+		l.leaveLineLocked(p)
 		l.mu.Unlock()
 	}
 }

@@ -80,7 +80,7 @@ func (w *clustered) locks(opts ...Option) *Locks {
 // slot returns the slot of a lock.
 func (w *clustered) slot(m *Mutex) int {
 	w.t.Helper()
-	slot, err := w.cluster.Slot(w.t.Context(), m.state)
+	slot, err := w.cluster.Slot(w.t.Context(), m.stateKey)
 	w.ok(err)
 	return slot
 }
@@ -161,7 +161,7 @@ func clusterQueue(w *clustered) {
 	ctx := w.ctx()
 	a, b, c := w.locks(), w.locks(), w.locks()
 	for _, name := range w.names(a) {
-		queue := a.Mutex(name).queue
+		queue := a.Mutex(name).queueKey
 		h := w.must(a.Mutex(name).Lock(ctx))
 		admitted := make(chan *Hold, 2)
 		wait := func(l *Locks) {
@@ -176,13 +176,13 @@ func clusterQueue(w *clustered) {
 		}
 		wait(b)
 		wait(c)
-		before := c.rdb.ZScore(ctx, queue, c.process).Val()
+		before := c.server.Client.ZScore(ctx, queue, c.process).Val()
 		w.ok(h.Unlock(ctx))
 		h = <-admitted
 		if h == nil || h.lock.locks != b {
 			w.t.Fatal("the first in the queue was not the first to get in")
 		}
-		if after := c.rdb.ZScore(ctx, queue, c.process).Val(); after != before {
+		if after := c.server.Client.ZScore(ctx, queue, c.process).Val(); after != before {
 			w.t.Errorf("the second has lost its place %.0f, and has %.0f", before, after)
 		}
 		w.ok(h.Unlock(ctx))
@@ -282,7 +282,7 @@ func clusterDeadProcess(w *clustered) {
 	a, b := w.locks(), w.locks()
 	m, other := a.Mutex(w.name), b.Mutex(w.name)
 	h := w.must(m.Lock(ctx))
-	w.ok(a.rdb.ZAdd(ctx, m.queue, redis.Z{Score: 1, Member: "dead"}).Err())
+	w.ok(a.server.Client.ZAdd(ctx, m.queueKey, redis.Z{Score: 1, Member: "dead"}).Err())
 	admitted := make(chan error, 1)
 	go func() {
 		h, err := other.Lock(ctx)
@@ -306,7 +306,7 @@ func clusterReplicas(w *clustered) {
 	for _, name := range w.names(l) {
 		w.ok(w.must(l.Mutex(name).Lock(ctx)).Unlock(ctx))
 	}
-	w.ok(l.rdb.(*redis.ClusterClient).ForEachMaster(ctx, flushScripts))
+	w.ok(l.server.Client.(*redis.ClusterClient).ForEachMaster(ctx, flushScripts))
 	m := l.Mutex(w.name)
 	w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	masters, err := w.cluster.Masters(ctx)
@@ -324,7 +324,7 @@ func clusterReplicas(w *clustered) {
 	if _, err := m.Lock(ctx); !errors.Is(err, ErrNotReplicated) {
 		w.t.Errorf("without replicas: %v", err)
 	}
-	w.soon("it is cancelled", func() bool { return l.rdb.Exists(ctx, m.state).Val() == 0 })
+	w.soon("it is cancelled", func() bool { return l.server.Client.Exists(ctx, m.stateKey).Val() == 0 })
 	for _, node := range replicas {
 		w.ok(node.Resume())
 	}

@@ -13,6 +13,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // What the test suites of well-known lock libraries assert, for every kind of lock, against a real Redis.
@@ -328,11 +331,11 @@ func TestTenThousandCyclesOverDistinctNames(t *testing.T) {
 	}
 	all.Wait()
 	for _, key := range rdb.Keys(w.ctx(), "*").Val() {
-		if !strings.HasSuffix(key, "}:"+roleClock) {
+		if !strings.HasSuffix(key, "}:"+keys.Clock) {
 			t.Errorf("left behind: %s", key)
 		}
 	}
-	if n := rdb.DBSize(w.ctx()).Val(); n > buckets {
+	if n := rdb.DBSize(w.ctx()).Val(); n > keys.Buckets {
 		t.Errorf("%d keys", n)
 	}
 }
@@ -375,7 +378,7 @@ func TestFiveThousandContendedAcquisitions(t *testing.T) {
 	}
 	w.soon("nobody subscribes", func() bool { return len(rdb.PubSubChannels(w.ctx(), "*").Val()) == 0 })
 	for _, key := range rdb.Keys(w.ctx(), "*").Val() {
-		if !strings.HasSuffix(key, "}:"+roleClock) {
+		if !strings.HasSuffix(key, "}:"+keys.Clock) {
 			t.Errorf("left behind: %s", key)
 		}
 	}
@@ -446,8 +449,8 @@ func verbOf(line string) string {
 	if strings.Contains(line, " lua]") {
 		return ""
 	}
-	for verb, script := range map[string]*script{"acquire": acquireScript, "release": releaseScript, "handover": handoverScript} {
-		if strings.Contains(command, script.hash.(string)) {
+	for verb, script := range map[string]*scripts.Script{"acquire": scripts.Acquire, "release": scripts.Release, "handoff": scripts.Handoff} {
+		if strings.Contains(command, script.Hash.(string)) {
 			return verb
 		}
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // deadlines are those of the holds of a process, the next one first, with one timer for all: most holds end long
-// before their deadline, and then it costs nothing. It is used under Locks.mu.
+// before their deadline, and then it costs nothing. Guarded by Locks.mu.
 type deadlines struct {
 	holds []*Hold
 	timer *time.Timer
@@ -42,29 +42,29 @@ func (d *deadlines) Pop() any {
 	return h
 }
 
-// watchDeadline notes a hold's deadline. l.mu is held.
-func (l *Locks) watchDeadline(h *Hold) {
+// addDeadlineLocked notes a hold's deadline.
+func (l *Locks) addDeadlineLocked(h *Hold) {
 	heap.Push(&l.deadlines, h)
-	l.armDeadlines()
+	l.armDeadlinesLocked()
 }
 
-// moveDeadline notes that a hold's deadline has changed. l.mu is held.
-func (l *Locks) moveDeadline(h *Hold) {
+// moveDeadlineLocked notes that a hold's deadline has changed.
+func (l *Locks) moveDeadlineLocked(h *Hold) {
 	if h.rank >= 0 {
 		heap.Fix(&l.deadlines, h.rank)
-		l.armDeadlines()
+		l.armDeadlinesLocked()
 	}
 }
 
-// forgetDeadline forgets a hold. l.mu is held.
-func (l *Locks) forgetDeadline(h *Hold) {
+// removeDeadlineLocked forgets a hold.
+func (l *Locks) removeDeadlineLocked(h *Hold) {
 	if h.rank >= 0 {
 		heap.Remove(&l.deadlines, h.rank)
 	}
 }
 
-// armDeadlines sees to it that the timer fires for the next one. It may fire sooner, in vain. l.mu is held.
-func (l *Locks) armDeadlines() {
+// armDeadlinesLocked sees to it that the timer fires for the next one. It may fire sooner, in vain.
+func (l *Locks) armDeadlinesLocked() {
 	d := &l.deadlines
 	if len(d.holds) == 0 || !d.next.IsZero() && !d.holds[0].deadline.Before(d.next) {
 		return
@@ -86,7 +86,7 @@ func (l *Locks) meetDeadlines() {
 		over = append(over, heap.Pop(d).(*Hold))
 	}
 	d.next = time.Time{}
-	l.armDeadlines()
+	l.armDeadlinesLocked()
 	l.mu.Unlock()
 	l.lose(over)
 }

@@ -11,8 +11,8 @@
 //
 // A process is one Locks. An owner is who holds locks; it travels in contexts, and exclusion is between
 // owners. A hold is one successful Lock; an owner can have several of one lock. A grant is what they
-// share: one time that the lock goes from free to held, with one token. A bid is a re-entry that is under way.
-// An attempt is one talk of a process to the server; attempts are numbered, and the number grows. A tenure is
+// share: one time that the lock goes from free to held, with one token. A re-entry is a re-entry that is under way.
+// An attempt is one talk of a process to the server; attempts are numbered, and the number grows. A lease is
 // one time that a process has a lock at the server; it can pass through several owners, each with a grant of
 // its own.
 //
@@ -52,28 +52,28 @@
 //
 // acquire takes locks of one slot in order and stops at the first that it cannot have, where it puts the
 // process in the queue. release tells the server how often the holder has a lock from now on, frees it at
-// zero and wakes the next; it also cancels attempts, leaves queues and declines reservations. handover
+// zero and wakes the next; it also cancels attempts, leaves queues and declines reservations. handoff
 // passes a lock from one holder to the next of the same process, or to a process that waits. renew puts
 // an expiry off. token gives the holder a higher token; inspect and force are for people. A script that
 // raises would read differently on miniredis: they return codes.
 //
 // What is said of a lock names the grant and not the owner. So nothing that comes late, or is said twice, can
 // touch what the owner gets after that: an unlock of a hold that has lapsed, the end of a re-entry that came
-// too late, a handover to an owner that asks by itself. A server that remembers an older time knows grants of
+// too late, a handoff to an owner that asks by itself. A server that remembers an older time knows grants of
 // then, and takes nobody for one of those.
 //
 // Counts are absolute, and carry the number of their attempt. The server applies a count if the number is
 // above the last one. A count is read, with the longest lease of what it counts, in the same moment in which it
-// gets its number; and it counts the bids as well as the holds. So a later number is a later truth, a lock is
+// gets its number; and it counts the re-entries as well as the holds. So a later number is a later truth, a lock is
 // not said to be free while a re-entry may still become a hold, and nobody waits for the talk of another
-// goroutine of the same owner. A bid that is overtaken by a later word is made again. All else follows from
+// goroutine of the same owner. A re-entry that is overtaken by a later word is made again. All else follows from
 // this: repeating is harmless, and an uncertain outcome is settled by saying once more, with a new number,
 // what we hold.
 //
 // # Waiting
 //
 // Callers of one process stand in a line for each lock. While one of them has the lock, the others need
-// not ask: who unlocks hands it over, see below. Else the head tries; if the lock is busy, the same
+// not ask: who unlocks hands it off, see below. Else the head tries; if the lock is busy, the same
 // script puts the process in the queue, so a release cannot fall in between. A release takes the first
 // process off the queue, reserves the lock for it for a moment and tells it; if no one listens to its
 // channel it is dead, and the next one is taken. Because of the reservation, who releases and comes back
@@ -84,31 +84,31 @@
 // # Inside a process
 //
 // Who takes a lock for which others of its process wait, takes it in the name of the process, and with it
-// up to 64 tokens. Unlock then gives the lock to the first in line, with the next token and without a trip, as
+// up to 64 tokens. Unlock then gives the lock to the first in line, with the next token and without a round trip, as
 // long as the last script was sent less than 1 ms ago and nothing shorter was said since: the lease has hardly
-// begun, so the next one's is as good as a fresh one. Else the handover script does it, with new tokens and a
+// begun, so the next one's is as good as a fresh one. Else the handoff script does it, with new tokens and a
 // new lease; if only one waits, in that owner's name.
 //
 // Tokens in reserve are those that the server's time has left out since the bucket's last one, and none where it
-// knows no last one. So no number of handovers brings tokens ahead of the time, and a server that has forgotten
+// knows no last one. So no number of handoffs brings tokens ahead of the time, and a server that has forgotten
 // all is above them at once.
 //
 //	            unlock: tokens left, script < 1 ms ago               +--------+
 //	        +------------------------------------------------------> |        |
-//	+-------+----+    unlock: handover -> token                      |  next  |
+//	+-------+----+    unlock: handoff -> token                      |  next  |
 //	| one owner  | ------------------------------------------------> |  owner |
-//	+-------+----+    unlock: handover -> others come first          +--------+
+//	+-------+----+    unlock: handoff -> others come first          +--------+
 //	        +--------------> reserved for the process at the head of the queue, ours at its end
 //
-// Others get their turn: after 16 scripts, or 2 ms, the handover script looks whether a process queues,
+// Others get their turn: after 16 scripts, or 2 ms, the handoff script looks whether a process queues,
 // and if so reserves the lock for it and puts ours at the end of the queue.
 //
-// A re-entry counts under the name that the server knows. While one is under way the lock is not handed over. A
+// A re-entry counts under the name that the server knows. While one is under way the lock is not handed off. A
 // waiter with another lease is not handed the lock, for its life at the server would be wrong; nor is it handed on
 // without a script where a release has cut that life. It is released, and the waiter takes it. Who leaves the line just
-// when it is handed the lock gives it back like any hold. When the answer to a handover is lost, the server
+// when it is handed the lock gives it back like any hold. When the answer to a handoff is lost, the server
 // may know either of two holders: it is told that neither has the lock, and the line asks anew. A copy of a
-// handover that comes late finds its holder gone, or a later attempt: it changes nothing.
+// handoff that comes late finds its holder gone, or a later attempt: it changes nothing.
 //
 // # Failures
 //
@@ -134,17 +134,17 @@
 // The holder stops, or cannot reach the server. A hold trusts itself until the start of the attempt (or of
 // the renewal) + lease - 1% - 2 ms on its own monotonic clock, which is before the server can give the lock
 // away; then its context ends with ErrLost. The watchdog renews every third of the lease, 250 locks in a
-// trip, and after a failure ten times as often; where a trip gets no answer at all it spends no time on the rest of
+// round trip, and after a failure ten times as often; where a round trip gets no answer at all it spends no time on the rest of
 // that node's. What still runs then is for the fencing token to stop. The margin of 1% and 2 ms is for clocks
 // that run at different speeds and for a timer that is a little late. It cannot be for a process without
 // processor time: that hears of its loss when it runs again, which may be after the next one's grant. With a lease of
 // 10 ms on a busy machine this is the rule; with one of 30 s it takes a pause of 300 ms at the wrong moment.
 //
-// A release is overtaken by a renewal, or a renewal by a release or a handover. A release that leaves holds brings
+// A release is overtaken by a renewal, or a renewal by a release or a handoff. A release that leaves holds brings
 // the expiry no nearer than the longest lease of those that are left, so no renewal before it is undone. A
 // renewal names the grant and has a number too: one that comes after a release with a higher number would keep
 // the lock for longer than anybody needs, changes nothing, and is sent again for those who are left. One that comes
-// after a handover finds nobody of that name, and nobody relies on it any more.
+// after a handoff finds nobody of that name, and nobody relies on it any more.
 //
 // A late copy takes a lock again, under the name of a grant that the server had lost meanwhile. Re-entries and
 // renewals name the token as well, so the holder hears of the loss.
@@ -161,7 +161,7 @@
 //
 // Scripts are flushed. They are sent by their text again, in pipelines as well.
 //
-// Memory is full. An acquire is refused with the server's error and cancelled; renewals, heartbeats, handovers and
+// Memory is full. An acquire is refused with the server's error and cancelled; renewals, heartbeats, handoffs and
 // releases work: a script that may write first something that needs no memory is given what it needs.
 // What is said of memory holds where the server does not make room by evicting locks: CheckServer tells.
 //
@@ -176,7 +176,7 @@
 //
 // A cluster spreads locks over its nodes, and a message reaches the subscription wherever it is. But PUBLISH
 // counts the listeners of one node only, so there a process is never taken for dead: one that died in a queue
-// costs the others a poll. Renewals, heartbeats and what the janitor does go to each node in a trip of their own,
+// costs the others a poll. Renewals, heartbeats and what the cleaner does go to each node in a round trip of their own,
 // and to one that does not answer in no second one, so that a node which stands still costs no lock and no waiter
 // of another.
 //
@@ -190,7 +190,7 @@
 // what it has while it waits for the next, so waits go forward only, and cannot form a circle. If its owner
 // holds a later lock already, it does not wait at all. What it took is renewed while it waits, also when
 // the hold will have a fixed lease; that begins anew for all parts when the last one is taken. Parts are given back
-// all at once, and by the janitor where the call has failed, so that neither takes longer than one trip may.
+// all at once, and by the cleaner where the call has failed, so that neither takes longer than one round trip may.
 //
 // A RedLock is one lock on n independent servers, of which a quorum, q = n/2 + 1, must agree. It is the Mutex of
 // its name on each of them, and has no state of its own: a part of the hold is a hold of that Mutex, with its own
@@ -219,7 +219,7 @@
 // as long as f < k + q - n. So run nodes with appendfsync always, or let one that crashed come back only after
 // the longest lease.
 //
-// # What is not promised
+// # What is not reserved
 //
 // Exclusion without fencing: a server that forgets, a clock that jumps or a process that stops between
 // its last check and its write break it. No lock service can do better; compare tokens where you write.

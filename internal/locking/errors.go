@@ -3,10 +3,14 @@ package locking
 import (
 	"context"
 	"errors"
+	"fmt"
+
+	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
 )
 
 var (
-	// ErrBusy says that somebody else holds the lock, or that it is promised to somebody who waits:
+	// ErrBusy says that somebody else holds the lock, or that it is reserved to somebody who waits:
 	// TryLock found it so, or Wait ran out, or a MultiLock would have had to wait backwards. Where a
 	// context ended the wait, its error is joined.
 	ErrBusy = errors.New("locking: the lock is busy")
@@ -23,13 +27,13 @@ var (
 
 	// ErrNoAnswer says that the server did not answer in time. What was asked for is not granted: an
 	// acquisition that may still arrive is cancelled, a release is repeated for as long as it matters.
-	ErrNoAnswer = errors.New("locking: no answer from the server in time")
+	ErrNoAnswer = scripts.ErrNoAnswer
 
 	// ErrNotReplicated says that too few replicas have confirmed an acquisition in time. It is cancelled.
-	ErrNotReplicated = errors.New("locking: not confirmed by enough replicas")
+	ErrNotReplicated = server.ErrNotReplicated
 
 	// ErrEviction says that the server may throw locks away when its memory is full.
-	ErrEviction = errors.New("locking: the server may evict locks")
+	ErrEviction = server.ErrEviction
 
 	// ErrUpgrade refuses the writing side of a lock to an owner who reads: it would wait for itself, and two
 	// who tried for each other. Unlock the reading side first.
@@ -47,4 +51,9 @@ func ended(ctx context.Context, doing error) error {
 		return errors.Join(doing, cause)
 	}
 	return errors.Join(doing, ctx.Err(), cause)
+}
+
+// failed wraps what went wrong at the server.
+func failed(verb, name string, err error) error {
+	return fmt.Errorf("locking: %s %q: %w", verb, name, err)
 }

@@ -157,7 +157,7 @@ func ExampleMultiLock() {
 	defer stop()
 	ctx := context.Background()
 
-	group := locking.Group("sku-1") // one slot: all of them in one trip
+	group := locking.Group("sku-1") // one slot: all of them in one round trip
 	hold, err := locking.MultiLock(
 		locks.Mutex("sku-1/7", group),
 		locks.Mutex("sku-1/3", group),

@@ -1,5 +1,7 @@
 package locking
 
+import "inventory/internal/locking/internal/keys"
+
 // A FairMutex is a Mutex that is strictly first come, first served: whoever waits, in whatever process, gets
 // the lock in the order in which the server has heard of them. Every waiter shows at least once a second
 // that it lives. One that dies is passed over after 3 s, and nobody else ever is: a free lock waits for
@@ -8,5 +10,5 @@ type FairMutex struct{ *fifo }
 
 // FairMutex returns the first-come lock of a name, which may be any bytes but none.
 func (l *Locks) FairMutex(name string, opts ...MutexOption) *FairMutex {
-	return &FairMutex{l.fifoAt(KindFair, roleFair, name, opts)}
+	return &FairMutex{l.fifoAt(KindFair, keys.Fair, name, opts)}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sides runs a test with a FairMutex and with the writing side of an RWMutex, which promise the same.
+// sides runs a test with a FairMutex and with the writing side of an RWMutex, which reservation the same.
 func sides(t *testing.T, test func(w *world, of func(l *Locks) *fifo)) {
 	t.Helper()
 	t.Parallel()
@@ -116,12 +116,12 @@ func TestFifoCycle(t *testing.T) {
 		f := of(w.locks())
 		for range 3 {
 			h := w.must(f.Lock(ctx))
-			state, err := rdb.HGetAll(ctx, f.state).Result()
+			state, err := rdb.HGetAll(ctx, f.stateKey).Result()
 			w.ok(err)
 			if state[h.holder()] != "1" || state["token"] != fmt.Sprint(h.Token()) || len(state) != 3 {
 				t.Errorf("state %v of owner %s", state, h.Owner())
 			}
-			if ttl := rdb.PTTL(ctx, f.state).Val(); ttl < 29*time.Second || ttl > 30*time.Second {
+			if ttl := rdb.PTTL(ctx, f.stateKey).Val(); ttl < 29*time.Second || ttl > 30*time.Second {
 				t.Errorf("the lock lives for %s", ttl)
 			}
 			w.ok(h.Unlock(ctx))
@@ -183,7 +183,7 @@ func TestFifoParallelReentry(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if count := rdb.HGet(ctx, f.state, outer.holder()).Val(); count != "1" {
+		if count := rdb.HGet(ctx, f.stateKey, outer.holder()).Val(); count != "1" {
 			t.Errorf("count %s", count)
 		}
 		w.ok(outer.Unlock(ctx))
@@ -327,7 +327,7 @@ func TestFifoTryLockDoesNotQueue(t *testing.T) {
 
 // byRole returns the keys of a lock for the desk.
 func (f *fifo) byRole() map[string]string {
-	keys := map[string]string{"clock": f.place.clock(), "tombstone": f.tombstone(1 << 60).(string)}
+	keys := map[string]string{"clock": f.bucket.Clock(), "tombstone": f.tombstone(1 << 60).(string)}
 	for i, role := range []string{"state", "readers", "counts", "writing", "reading", "beats", "pulse"} {
 		keys[role] = f.keys[i]
 	}
@@ -402,7 +402,7 @@ func TestFifoHoldersThatNeverUnlock(t *testing.T) {
 			})
 			w.soon("it queues", func() bool { return w.waiting(rdb, f) == int64(i)+1 })
 		}
-		w.ok(rdb.PExpire(ctx, first.lock.state, lease).Err()) // all queue; now its lease may run out
+		w.ok(rdb.PExpire(ctx, first.lock.stateKey, lease).Err()) // all queue; now its lease may run out
 		start := time.Now()
 		wg.Wait()
 		if took := time.Since(start); took > (1+8)*lease+4*time.Second {
@@ -428,7 +428,7 @@ func TestFifoAbandonedWaiters(t *testing.T) {
 		order := w.line(rdb, []*fifo{of(w.locks())}, w.unlocks)
 		w.ok(h.Unlock(ctx))
 		order()
-		if took := time.Since(died); took < 2*time.Second || took > beatLife+5*time.Second {
+		if took := time.Since(died); took < 2*time.Second || took > waiterLife+5*time.Second {
 			t.Errorf("it entered after %s", took)
 		}
 		w.left(rdb, f)
@@ -457,7 +457,7 @@ func TestFifoDeadlinesDoNotDrift(t *testing.T) {
 		d.queued("write", "dead")
 		order := w.line(rdb, []*fifo{of(w.locks()), f}, w.unlocks)
 		beat := rdb.ZScore(ctx, f.keys[5], "P:dead").Val()
-		if left := time.Until(time.UnixMilli(int64(beat))); left > beatLife {
+		if left := time.Until(time.UnixMilli(int64(beat))); left > waiterLife {
 			t.Errorf("a deadline is %s away", left)
 		}
 		w.ok(h.Unlock(ctx))
@@ -643,7 +643,7 @@ func TestFifoServerPause(t *testing.T) {
 	h := w.must(w.locks().FairMutex(w.name).Lock(ctx))
 	order := w.line(rdb, line, w.unlocks)
 	w.ok(server.Pause())
-	time.Sleep(beatLife + 2*time.Second) // what is tested is that this time passes
+	time.Sleep(waiterLife + 2*time.Second) // what is tested is that this time passes
 	w.ok(server.Resume())
 	w.ok(h.Unlock(ctx))
 	if got := order(); !slices.Equal(got, inOrder(len(line))) {
@@ -668,7 +668,7 @@ func TestFifoCommands(t *testing.T) {
 		before := count()
 		w.ok(w.must(f.Lock(ctx)).Unlock(ctx))
 		if n := count() - before; n != 2 {
-			t.Errorf("a cycle of %s takes %d commands", f.state, n)
+			t.Errorf("a cycle of %s takes %d commands", f.stateKey, n)
 		}
 	}
 
@@ -710,13 +710,13 @@ func TestHeartBesideASilentServer(t *testing.T) {
 	l.mu.Lock()
 	for i := range 4 * batch {
 		f := l.FairMutex(fmt.Sprint(w.name, i)).fifo
-		l.tickets.add(&ticket{number: fmt.Sprint(i), fifo: f, queued: true, waiter: waiter{who: &owner{}}})
+		l.tickets.addLocked(&ticket{number: fmt.Sprint(i), fifo: f, queued: true, waiter: waiter{owner: &owner{}}})
 	}
 	l.mu.Unlock()
 	w.ok(server.Pause())
 	start := time.Now()
-	l.heart.beat()
-	if took := time.Since(start); took > beatBound+beatBound/2 {
+	l.heartbeat.beat()
+	if took := time.Since(start); took > heartbeatBound+heartbeatBound/2 {
 		t.Errorf("it took %s", took)
 	}
 	w.ok(server.Resume())

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/scripts"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -60,13 +62,13 @@ func (p *tap) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 }
 
 // on makes the tap do something with the calls of one script.
-func (p *tap) on(script *script, does func(cmd redis.Cmder, next func() error) error) {
+func (p *tap) on(script *scripts.Script, does func(cmd redis.Cmder, next func() error) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.does = nil
 	if script != nil {
 		p.does = func(cmd redis.Cmder, next func() error) error {
-			if args := cmd.Args(); len(args) > 1 && args[1] == script.hash {
+			if args := cmd.Args(); len(args) > 1 && args[1] == script.Hash {
 				return does(cmd, next)
 			}
 			return next()
@@ -87,7 +89,7 @@ var errLost = &net.OpError{Op: "read", Err: errors.New("the answer was lost")}
 // written makes the library believe what is true of a command that was lost after it had gone out.
 func written(cmd redis.Cmder) {
 	for _, arg := range cmd.Args() {
-		if a, ok := arg.(*attempt); ok {
+		if a, ok := arg.(*scripts.Attempt); ok {
 			_, _ = a.MarshalBinary()
 		}
 	}
@@ -109,7 +111,7 @@ func TestGhostOfACancelledAcquire(t *testing.T) {
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the scripts are known now
 		for _, arrives := range []bool{false, true} {
 			var ghost []any
-			tap.on(acquireScript, func(cmd redis.Cmder, next func() error) error {
+			tap.on(scripts.Acquire, func(cmd redis.Cmder, next func() error) error {
 				written(cmd)
 				ghost = cmd.Args()
 				if arrives {
@@ -123,11 +125,11 @@ func TestGhostOfACancelledAcquire(t *testing.T) {
 			}
 			tap.on(nil, nil)
 			w.soon("it is cancelled", func() bool { return w.exists(rdb, ghostTomb(ghost)) == 1 })
-			if w.exists(rdb, m.state) != 0 {
+			if w.exists(rdb, m.stateKey) != 0 {
 				t.Error("the cancelled attempt holds the lock")
 			}
 			w.late(rdb, ghost)
-			if w.exists(rdb, m.state, m.queue) != 0 {
+			if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
 				t.Error("the late copy holds the lock")
 			}
 			if ttl := rdb.PTTL(ctx, ghostTomb(ghost)).Val(); ttl < 58*time.Second {
@@ -147,7 +149,7 @@ func TestGhostOfAReleasedAcquire(t *testing.T) {
 		m := l.Mutex(w.name)
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 		var ghost []any
-		tap.on(acquireScript, func(cmd redis.Cmder, next func() error) error {
+		tap.on(scripts.Acquire, func(cmd redis.Cmder, next func() error) error {
 			written(cmd) // once, and then again by the client
 			ghost = cmd.Args()
 			return next()
@@ -160,7 +162,7 @@ func TestGhostOfAReleasedAcquire(t *testing.T) {
 		w.ok(h.Unlock(ctx))
 		for _, args := range [][]any{first, ghost} {
 			w.late(rdb, args)
-			if w.exists(rdb, m.state) != 0 {
+			if w.exists(rdb, m.stateKey) != 0 {
 				t.Fatal("a late copy holds the lock")
 			}
 		}
@@ -168,12 +170,12 @@ func TestGhostOfAReleasedAcquire(t *testing.T) {
 }
 
 // tapArgs returns the calls of a script that a tap has seen.
-func tapArgs(p *tap, script *script) [][]any {
+func tapArgs(p *tap, script *scripts.Script) [][]any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var calls [][]any
 	for _, args := range p.seen {
-		if len(args) > 1 && args[1] == script.hash {
+		if len(args) > 1 && args[1] == script.Hash {
 			calls = append(calls, args)
 		}
 	}
@@ -187,7 +189,7 @@ func TestNoTombstoneWithoutAGhost(t *testing.T) {
 	for range 10 {
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	}
-	if keys := rdb.Keys(ctx, "*").Val(); !slices.Equal(keys, []string{m.place.clock()}) {
+	if keys := rdb.Keys(ctx, "*").Val(); !slices.Equal(keys, []string{m.bucket.Clock()}) {
 		t.Errorf("left behind: %q", keys)
 	}
 }
@@ -203,7 +205,7 @@ func TestReplayedScripts(t *testing.T) {
 			return next() // the second answer is the one that is heard
 		}
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
-		tap.on(acquireScript, twice)
+		tap.on(scripts.Acquire, twice)
 		outer := w.must(m.Lock(ctx))
 		inner := w.must(m.Lock(outer.Context()))
 		if inner.Token() != outer.Token() {
@@ -211,17 +213,17 @@ func TestReplayedScripts(t *testing.T) {
 		}
 		count := func(want string) {
 			t.Helper()
-			if got := rdb.HGet(ctx, m.state, outer.holder()).Val(); got != want {
+			if got := rdb.HGet(ctx, m.stateKey, outer.holder()).Val(); got != want {
 				t.Errorf("count %q, want %q", got, want)
 			}
 		}
 		count("2")
-		acquires := tapArgs(tap, acquireScript)
+		acquires := tapArgs(tap, scripts.Acquire)
 		for _, args := range acquires[len(acquires)-2:] {
 			w.late(rdb, args)
 			count("2")
 		}
-		tap.on(releaseScript, twice)
+		tap.on(scripts.Release, twice)
 		w.ok(inner.Unlock(ctx))
 		count("1")
 		for _, args := range acquires[len(acquires)-2:] {
@@ -232,10 +234,10 @@ func TestReplayedScripts(t *testing.T) {
 		count("")
 		tap.on(nil, nil)
 		again := w.must(m.Lock(ctx))
-		for _, args := range tapArgs(tap, releaseScript) {
+		for _, args := range tapArgs(tap, scripts.Release) {
 			w.late(rdb, args)
 		}
-		if got := rdb.HGet(ctx, m.state, again.holder()).Val(); got != "1" {
+		if got := rdb.HGet(ctx, m.stateKey, again.holder()).Val(); got != "1" {
 			t.Errorf("an old release has changed the count to %q", got)
 		}
 		w.ok(again.Unlock(ctx))
@@ -250,7 +252,7 @@ func TestReleaseTwiceAfterTheDeadline(t *testing.T) {
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx)) // the scripts are known now
-		tap.on(releaseScript, func(cmd redis.Cmder, next func() error) error {
+		tap.on(scripts.Release, func(cmd redis.Cmder, next func() error) error {
 			written(cmd)
 			w.ok(next())
 			return next()
@@ -274,10 +276,10 @@ func TestLateReleaseOfTheSameOwner(t *testing.T) {
 		m := l.Mutex(w.name)
 		w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 		h := w.must(m.Lock(ctx))
-		for _, args := range tapArgs(tap, releaseScript) {
+		for _, args := range tapArgs(tap, scripts.Release) {
 			w.late(rdb, args)
 		}
-		if w.exists(rdb, m.state) != 1 {
+		if w.exists(rdb, m.stateKey) != 1 {
 			t.Error("the lock is free")
 		}
 		w.ok(h.Unlock(ctx))
@@ -290,7 +292,7 @@ func TestUnconfirmedReleaseIsRepeated(t *testing.T) {
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
 		h := w.must(m.Lock(ctx))
-		tap.on(releaseScript, func(cmd redis.Cmder, _ func() error) error {
+		tap.on(scripts.Release, func(cmd redis.Cmder, _ func() error) error {
 			written(cmd)
 			cmd.SetErr(errLost)
 			return errLost
@@ -302,7 +304,7 @@ func TestUnconfirmedReleaseIsRepeated(t *testing.T) {
 			t.Error("the loss was not told")
 		}
 		w.ok(h.Unlock(ctx))
-		w.soon("it is released", func() bool { return w.exists(rdb, m.state) == 0 })
+		w.soon("it is released", func() bool { return w.exists(rdb, m.stateKey) == 0 })
 	})
 }
 
@@ -490,7 +492,7 @@ func TestPausedServer(t *testing.T) {
 			}
 			w.ok(server.Resume())
 			rdb := w.client()
-			w.soon("the late acquisitions are cancelled", func() bool { return w.exists(rdb, free.state) == 0 })
+			w.soon("the late acquisitions are cancelled", func() bool { return w.exists(rdb, free.stateKey) == 0 })
 			w.ok(w.must(free.Lock(ctx)).Unlock(ctx))
 		})
 	}
@@ -558,18 +560,18 @@ func TestLateRenewal(t *testing.T) {
 		h := w.must(m.Lock(ctx, Lease(5*time.Second)))
 		renew := func(of *Hold, lease, want int64) {
 			t.Helper()
-			call := append(renewScript.newCall(1, 4), m.state, of.holder(), l.attempt().number, lease, of.Token())
-			if held, err := l.eval(ctx, renewScript, &attempt{}, call); held != want || err != nil {
+			call := scripts.Renew.NewCall(1, 4).With(m.stateKey, of.holder(), l.attempt().Number, lease, of.Token())
+			if held, err := l.server.Run(ctx, time.Now().Add(patience), nil, call, &scripts.Attempt{}); held != want || err != nil {
 				t.Errorf("renewal of token %d: %v (%v)", of.Token(), held, err)
 			}
 		}
-		renew(old, 2000, renewalGone)
-		renew(h, 2000, renewalDone)
-		if left := rdb.PTTL(ctx, m.state).Val(); left < 3*time.Second {
+		renew(old, 2000, scripts.RenewalGone)
+		renew(h, 2000, scripts.RenewalDone)
+		if left := rdb.PTTL(ctx, m.stateKey).Val(); left < 3*time.Second {
 			t.Errorf("a renewal has brought the expiry nearer: %s", left)
 		}
-		renew(old, 3600_000, renewalGone)
-		if left := rdb.PTTL(ctx, m.state).Val(); left > 5*time.Second {
+		renew(old, 3600_000, scripts.RenewalGone)
+		if left := rdb.PTTL(ctx, m.stateKey).Val(); left > 5*time.Second {
 			t.Errorf("a late renewal has extended the lock to %s", left)
 		}
 		w.ok(h.Unlock(ctx))
@@ -618,7 +620,7 @@ func TestReentryOfAForgottenLock(t *testing.T) {
 		for one, a := range map[Locker]*lock{mutex: &mutex.lock, fair: &fair.lock} {
 			owner := WithOwner(ctx)
 			outer := w.must(one.Lock(owner))
-			w.ok(rdb.Del(ctx, a.state).Err())
+			w.ok(rdb.Del(ctx, a.stateKey).Err())
 			inner := w.must(one.Lock(owner))
 			if inner.Token() <= outer.Token() || a.Count(owner) != 1 {
 				t.Errorf("token %d inside of %d, count %d", inner.Token(), outer.Token(), a.Count(owner))
@@ -637,61 +639,61 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		h := w.must(m.Lock(ctx))
-		before := rdb.HGetAll(ctx, m.state).Val()
-		w.ok(rdb.PExpire(ctx, m.state, 10*time.Second).Err())
-		run := func(s *script, keys []string, args ...any) any {
+		before := rdb.HGetAll(ctx, m.stateKey).Val()
+		w.ok(rdb.PExpire(ctx, m.stateKey, 10*time.Second).Err())
+		run := func(s *scripts.Script, keys []string, args ...any) any {
 			t.Helper()
-			answer, err := rdb.Eval(ctx, s.source.(string), keys, args...).Result()
+			answer, err := rdb.Eval(ctx, s.Source.(string), keys, args...).Result()
 			w.ok(err)
 			return answer
 		}
 		seq, err := strconv.Atoi(before["seq"])
 		w.ok(err)
-		if got := run(renewScript, []string{m.state}, "P:else", seq+1, 60000, 0); got != int64(renewalGone) {
+		if got := run(scripts.Renew, []string{m.stateKey}, "P:else", seq+1, 60000, 0); got != int64(scripts.RenewalGone) {
 			t.Errorf("a stranger renews: %v", got)
 		}
-		if got := run(renewScript, []string{m.state}, h.Owner()+":0", seq+1, 60000, 0); got != int64(renewalGone) {
+		if got := run(scripts.Renew, []string{m.stateKey}, h.Owner()+":0", seq+1, 60000, 0); got != int64(scripts.RenewalGone) {
 			t.Errorf("an old grant renews: %v", got)
 		}
-		if got := run(renewScript, []string{m.state}, h.holder(), seq+1, 60000, 1); got != int64(renewalGone) {
+		if got := run(scripts.Renew, []string{m.stateKey}, h.holder(), seq+1, 60000, 1); got != int64(scripts.RenewalGone) {
 			t.Errorf("a lost grant renews what a late copy took: %v", got)
 		}
-		if got := run(renewScript, []string{m.state}, h.holder(), seq-1, 60000, before["token"]); got != int64(renewalOutdated) {
+		if got := run(scripts.Renew, []string{m.stateKey}, h.holder(), seq-1, 60000, before["token"]); got != int64(scripts.RenewalOutdated) {
 			t.Errorf("an outdated renewal: %v", got)
 		}
-		acquire := []string{m.place.clock(), m.tombstone(1).(string), m.state, m.queue}
-		if got := run(acquireScript, acquire, seq+1, 60000, h.Owner()+":0", placeNone, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+		acquire := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
+		if got := run(scripts.Acquire, acquire, seq+1, 60000, h.Owner()+":0", scripts.QueueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(scripts.Gone), int64(0)}) {
 			t.Errorf("an old hold is re-entered: %v", got)
 		}
-		if got := run(acquireScript, acquire, seq+1, 60000, h.holder(), placeNone, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+		if got := run(scripts.Acquire, acquire, seq+1, 60000, h.holder(), scripts.QueueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(scripts.Gone), int64(0)}) {
 			t.Errorf("a lost hold re-enters what a late copy took: %v", got)
 		}
-		if got := run(acquireScript, acquire, seq+1, 60000, "P:else", placeQueue, 0, 2, before["token"]); !reflect.DeepEqual(got, []any{int64(codeGone), int64(0)}) {
+		if got := run(scripts.Acquire, acquire, seq+1, 60000, "P:else", scripts.QueueEnter, 0, 2, before["token"]); !reflect.DeepEqual(got, []any{int64(scripts.Gone), int64(0)}) {
 			t.Errorf("a stranger's hold is re-entered: %v", got)
 		}
-		handover := []string{m.place.clock(), m.state, m.queue}
-		if got := run(handoverScript, handover, "P", seq+1, 60000, "P:else", "P:next", 0, yieldNever); got != int64(handoverNotOurs) {
+		handover := []string{m.bucket.Clock(), m.stateKey, m.queueKey}
+		if got := run(scripts.Handoff, handover, "P", seq+1, 60000, "P:else", "P:next", 0, scripts.YieldNever); got != int64(scripts.HandoffNotOurs) {
 			t.Errorf("a stranger hands over: %v", got)
 		}
-		if got := run(handoverScript, handover, "P", seq, 60000, h.holder(), "P:next", 0, yieldNever); got != int64(handoverOutdated) {
+		if got := run(scripts.Handoff, handover, "P", seq, 60000, h.holder(), "P:next", 0, scripts.YieldNever); got != int64(scripts.HandoffOutdated) {
 			t.Errorf("an outdated handover: %v", got)
 		}
-		if got := run(tokenScript, []string{m.place.clock(), m.state}, "P", 0, "P:else", 1); got != int64(0) {
+		if got := run(scripts.Token, []string{m.bucket.Clock(), m.stateKey}, "P", 0, "P:else", 1); got != int64(0) {
 			t.Errorf("a stranger raises the token: %v", got)
 		}
-		if after := rdb.HGetAll(ctx, m.state).Val(); !maps.Equal(before, after) {
+		if after := rdb.HGetAll(ctx, m.stateKey).Val(); !maps.Equal(before, after) {
 			t.Errorf("the state went from %v to %v", before, after)
 		}
-		if ttl := rdb.PTTL(ctx, m.state).Val(); ttl > 10*time.Second {
+		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl > 10*time.Second {
 			t.Errorf("the lock lives for %s", ttl)
 		}
-		if w.exists(rdb, m.queue) != 0 {
+		if w.exists(rdb, m.queueKey) != 0 {
 			t.Error("somebody queues")
 		}
 	})
 }
 
-// Behind its tombstone an attempt neither queues for a lock nor takes it, not even one that is promised to its process.
+// Behind its tombstone an attempt neither queues for a lock nor takes it, not even one that is reserved to its process.
 func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -700,17 +702,17 @@ func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 		w.ok(rdb.Set(ctx, tomb, 1, time.Minute).Err())
 		for what, state := range map[string][]any{"free": nil, "held": {"Q:a", 1, "seq", 1, "token", 1}, "promised": {"claim", "P"}} {
 			if state != nil {
-				w.ok(rdb.HSet(ctx, m.state, state...).Err())
+				w.ok(rdb.HSet(ctx, m.stateKey, state...).Err())
 			}
-			before := rdb.HGetAll(ctx, m.state).Val()
-			answer, err := rdb.Eval(ctx, acquireScript.source.(string), []string{m.place.clock(), tomb, m.state, m.queue}, 1, 60000, "P:a", placeQueue).Slice()
-			if err != nil || answer[0] != int64(codeCancelled) {
+			before := rdb.HGetAll(ctx, m.stateKey).Val()
+			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), []string{m.bucket.Clock(), tomb, m.stateKey, m.queueKey}, 1, 60000, "P:a", scripts.QueueEnter).Slice()
+			if err != nil || answer[0] != int64(scripts.Cancelled) {
 				t.Errorf("%s: %v (%v)", what, answer, err)
 			}
-			if after := rdb.HGetAll(ctx, m.state).Val(); !maps.Equal(before, after) || w.exists(rdb, m.queue) != 0 {
+			if after := rdb.HGetAll(ctx, m.stateKey).Val(); !maps.Equal(before, after) || w.exists(rdb, m.queueKey) != 0 {
 				t.Errorf("%s: the state went from %v to %v", what, before, after)
 			}
-			w.ok(rdb.Del(ctx, m.state).Err())
+			w.ok(rdb.Del(ctx, m.stateKey).Err())
 		}
 	})
 }
@@ -718,7 +720,7 @@ func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 // A hesitant client is about to write a command when its caller gives up, and writes it all the same.
 type hesitant struct {
 	*tap
-	script *script
+	script *scripts.Script
 	ready  chan struct{} // it is about to
 	goes   chan struct{} // closed: now
 	wrote  chan error
@@ -726,7 +728,7 @@ type hesitant struct {
 
 func (h *hesitant) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if args := cmd.Args(); len(args) < 2 || args[1] != h.script.hash {
+		if args := cmd.Args(); len(args) < 2 || args[1] != h.script.Hash {
 			return next(ctx, cmd)
 		}
 		close(h.ready)
@@ -741,10 +743,10 @@ func (h *hesitant) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func TestAttemptIsGivenUpBeforeItIsSent(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
-		slow, h := w.client(), &hesitant{&tap{}, acquireScript, make(chan struct{}), make(chan struct{}), make(chan error, 1)}
+		slow, h := w.client(), &hesitant{&tap{}, scripts.Acquire, make(chan struct{}), make(chan struct{}), make(chan error, 1)}
 		slow.AddHook(h)
 		m := w.locksOn(slow).Mutex(w.name)
-		w.ok(rdb.ScriptLoad(w.ctx(), acquireScript.source.(string)).Err())
+		w.ok(rdb.ScriptLoad(w.ctx(), scripts.Acquire.Source.(string)).Err())
 		ctx, cancel := context.WithCancel(w.ctx())
 		failed := make(chan error, 1)
 		go func() {
@@ -760,7 +762,7 @@ func TestAttemptIsGivenUpBeforeItIsSent(t *testing.T) {
 		if err := <-h.wrote; !errors.Is(err, ErrNoAnswer) {
 			t.Errorf("it was sent: %v", err)
 		}
-		if w.exists(rdb, m.state) != 0 {
+		if w.exists(rdb, m.stateKey) != 0 {
 			t.Error("it holds the lock")
 		}
 	})

@@ -3,23 +3,20 @@ package locking
 import (
 	"context"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
 
-// The sides of a first-come lock, as its scripts know them.
-const (
-	sideWrite = "write"
-	sideRead  = "read"
-)
-
-// A fifo is one side of a first-come lock. Each side has its own address, so that the books keep them
+// A fifo is one side of a first-come lock. Each side has its own address, so that the registry keep them
 // apart: the writing side is the lock's state, the reading side its readers.
 type fifo struct {
 	lock
-	side   string
-	wakes  string   // the key that names the lock in wake-ups
-	other  string   // the state of the other side; empty where there is none
-	counts string   // the key of what the readers have
-	keys   []string // as fifo.lua wants them, after the tombstone
+	side      string
+	wakeKey   string   // the key that names the lock in wake-ups
+	otherKey  string   // the state of the other side; empty where there is none
+	countsKey string   // the key of what the readers have
+	keys      []string // as fifo.lua wants them, after the tombstone
 }
 
 // fifoAt returns a side of the first-come lock of a name.
@@ -28,20 +25,20 @@ func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	where, to := placeOf(o.group, name), tailOf(o.group, name)
-	f := &fifo{side: sideWrite, wakes: where.key(role, to)}
-	for _, part := range []string{"", roleReaders, roleCounts, roleWriting, roleReading, roleBeats, rolePulse} {
-		f.keys = append(f.keys, where.key(role+part, to))
+	where, to := keys.BucketOf(o.group, name), keys.TailOf(o.group, name)
+	f := &fifo{side: scripts.Write, wakeKey: where.Key(role, to)}
+	for _, part := range []string{"", keys.Readers, keys.Counts, keys.Writing, keys.Reading, keys.Heartbeats, keys.Pulse} {
+		f.keys = append(f.keys, where.Key(role+part, to))
 	}
-	f.counts = where.key(role+roleCounts, to)
-	f.lock = l.lockAt(fifoKind{f, is}, where, to, role, role+roleWriting)
+	f.countsKey = where.Key(role+keys.Counts, to)
+	f.lock = l.lockAt(fifoKind{f, is}, where, to, role, role+keys.Writing)
 	switch is {
 	case KindWrite:
-		f.other = where.key(role+roleReaders, to)
+		f.otherKey = where.Key(role+keys.Readers, to)
 	case KindRead:
-		f.side = sideRead
-		f.other, f.state = f.state, where.key(role+roleReaders, to)
-		f.queue = where.key(role+roleReading, to)
+		f.side = scripts.Read
+		f.otherKey, f.stateKey = f.stateKey, where.Key(role+keys.Readers, to)
+		f.queueKey = where.Key(role+keys.Reading, to)
 		f.order += "\x00r" // after the writing side of the same lock, and before every other lock
 	}
 	return f
@@ -52,36 +49,36 @@ func (f *fifo) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return f.acquire(ctx, false, opts)
 }
 
-// TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but promised
+// TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but reserved
 // to somebody who waits.
 func (f *fifo) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return f.acquire(ctx, true, opts)
 }
 
-// beside returns the holder that the server knows an owner by on the other side, or nothing. l.mu is held.
-func (f *fifo) beside(who *owner) any {
-	if g := f.locks.grantOf(f.other, who); g != nil {
-		return g.tenure.id
+// otherSideLocked returns the holder that the server knows an owner by on the other side, or nothing.
+func (f *fifo) otherSideLocked(who *owner) any {
+	if g := f.locks.grantOfLocked(f.otherKey, who); g != nil {
+		return g.lease.id
 	}
 	return ""
 }
 
-// keysOf returns the keys of a script. Where it needs no tombstone, the clock stands for it.
-func (f *fifo) keysOf(tombstone string) []string { return append([]string{tombstone}, f.keys...) }
-
-// newCall begins the call of a script about this side. The attempt to cancel is 0 for none.
-func (f *fifo) newCall(s *script, cancels int64, args int) scriptCall {
-	call := append(s.newCall(1+len(f.keys), 1+args), f.tombstone(cancels))
-	for _, key := range f.keys {
-		call = append(call, key)
-	}
-	return call
+// newCall begins the call of a script about this side. The attempt to cancel is 0 for none; the clock stands for its
+// tombstone then.
+func (f *fifo) newCall(s *scripts.Script, cancels int64, args int) scripts.Call {
+	return f.withKeys(s.NewCall(1+len(f.keys), 1+args), cancels)
 }
 
 // newMintingCall is newCall for a script that mints tokens.
-func (f *fifo) newMintingCall(s *script, cancels int64, args int) scriptCall {
-	call := append(f.newCall(s, cancels, args), f.place.clock())
-	call[2] = len(f.keys) + 2
+func (f *fifo) newMintingCall(s *scripts.Script, cancels int64, args int) scripts.Call {
+	return f.withKeys(s.NewCall(2+len(f.keys), args), cancels).With(f.bucket.Clock())
+}
+
+func (f *fifo) withKeys(call scripts.Call, cancels int64) scripts.Call {
+	call = call.With(f.tombstone(cancels))
+	for _, key := range f.keys {
+		call = call.With(key)
+	}
 	return call
 }
 
@@ -94,50 +91,44 @@ type fifoKind struct {
 
 func (k fifoKind) name() Kind { return k.is }
 
-func (k fifoKind) renewal(g *grant, lease time.Duration) errand {
-	if k.side == sideWrite {
+func (k fifoKind) renewal(g *grant, lease time.Duration) scripts.Call {
+	if k.side == scripts.Write {
 		return renewing(g, lease)
 	}
-	call := append(fifoRenewScript.newCall(2, 4), k.state, k.counts, g.tenure.id, k.locks.numbers.Add(1),
-		lease.Milliseconds(), g.tenure.first)
-	return errand{script: fifoRenewScript, call: call}
+	return scripts.FifoRenew.NewCall(2, 4).With(k.stateKey, k.countsKey, g.lease.id, k.locks.numbers.Add(1),
+		lease.Milliseconds(), g.lease.first)
 }
 
-func (k fifoKind) raising(g *grant, n int64) errand {
-	call := k.newMintingCall(fifoTokenScript, 0, 6)
-	return errand{script: fifoTokenScript, call: append(call, k.locks.boxed, "0", k.side, g.tenure.id, n, k.beside(g.who))}
+func (k fifoKind) raising(g *grant, n int64) scripts.Call {
+	return k.newMintingCall(scripts.FifoToken, 0, 6).With(k.locks.boxed, "0", k.side, g.lease.id, n, k.otherSideLocked(g.owner))
 }
 
-// settling has the ticket of a waiter that leaves as the place of the row.
-func (k fifoKind) settling(s *settlement) errand {
-	number, r := any(0), s.rows[0]
-	if s.attempt != nil {
-		number = s.attempt
-	}
-	leaves := r.place
-	if leaves == placeStay {
+// settling has the ticket of a waiter that leaves as what the row does about the queue.
+func (k fifoKind) settling(s *settlement) scripts.Call {
+	r := s.rows[0]
+	leaves := r.queue
+	if leaves == scripts.QueueStay {
 		leaves = ""
 	}
-	call := k.newCall(fifoReleaseScript, s.tombstone, 8)
-	return errand{script: fifoReleaseScript, call: append(call, k.locks.boxed, number, k.side, r.id, r.count,
-		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds())}
+	return k.newCall(scripts.FifoRelease, s.tombstone, 8).With(k.locks.boxed, s.number(), k.side, r.id, r.count,
+		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds())
 }
 
-func (k fifoKind) take(c *call, run []*part) error {
+func (k fifoKind) take(acq *acquisition, run []*part) error {
 	l := k.locks
 	if err := l.enter(); err != nil {
 		return err
 	}
 	defer l.calls.Done()
-	v := &visit{locks: l, fifo: k.fifo, call: c, part: run[0]}
+	v := &visit{locks: l, fifo: k.fifo, call: acq, part: run[0]}
 	err := v.seek()
-	if err == nil && c.ctx.Err() != nil { // granted too late: who has gone is not admitted
-		err = ended(c.ctx, nil)
+	if err == nil && acq.ctx.Err() != nil { // granted too late: who has gone is not admitted
+		err = ended(acq.ctx, nil)
 	}
 	v.leave()
 	if err != nil {
 		l.giveUp(v.part.holds)
-		l.observer.Failed(k.is, time.Since(c.start), c.reasonOf(err))
+		l.observer.Failed(k.is, time.Since(acq.start), acq.reasonOf(err))
 	}
 	return err
 }

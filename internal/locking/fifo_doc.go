@@ -80,7 +80,7 @@
 // ticket. A release, and whoever leaves the queue, wakes those who may enter now: the first writer, or the
 // readers before it. 100 are woken at once; then each one that enters wakes one more.
 //
-// Once a second a process shows for all its tickets that they live, in one trip, and asks in the same script
+// Once a second a process shows for all its tickets that they live, in one round trip, and asks in the same script
 // whose turn it is: so a wake-up that got lost costs a second. The answer tells as well when the lease of
 // the holder ends, and then the process asks at once. Where it is told that a ticket has no place, as after a
 // FLUSHALL, its caller queues again.

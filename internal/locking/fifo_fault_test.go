@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/scripts"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -27,13 +29,13 @@ func everySide(t *testing.T, test func(w *world, of func(l *Locks) *fifo)) {
 	}
 }
 
-// counted returns how often an owner holds a side by the server's books.
+// counted returns how often an owner holds a side by the server's lock states.
 func (w *world) counted(rdb *redis.Client, f *fifo, h *Hold) string {
 	w.t.Helper()
 	s, err := f.Inspect(w.ctx())
 	w.ok(err)
 	for _, holder := range s.Holders {
-		if holder.Owner == h.Owner() && holder.Read == (f.side == sideRead) {
+		if holder.Owner == h.Owner() && holder.Read == (f.side == scripts.Read) {
 			return string(rune('0' + holder.Count))
 		}
 	}
@@ -48,7 +50,7 @@ func TestFifoGhostOfACancelledAcquire(t *testing.T) {
 		w.ok(w.must(f.Lock(ctx)).Unlock(ctx)) // the scripts are known now
 		for _, arrives := range []bool{false, true} {
 			var ghost []any
-			tap.on(fifoAcquireScript, func(cmd redis.Cmder, next func() error) error {
+			tap.on(scripts.FifoAcquire, func(cmd redis.Cmder, next func() error) error {
 				written(cmd)
 				ghost = cmd.Args()
 				if arrives {
@@ -78,7 +80,7 @@ func TestFifoGhostOfAReleasedAcquire(t *testing.T) {
 		l, tap := w.tapped()
 		f := of(l)
 		w.ok(w.must(f.Lock(ctx)).Unlock(ctx))
-		tap.on(fifoAcquireScript, func(cmd redis.Cmder, next func() error) error {
+		tap.on(scripts.FifoAcquire, func(cmd redis.Cmder, next func() error) error {
 			written(cmd) // once, and then again by the client
 			return next()
 		})
@@ -87,7 +89,7 @@ func TestFifoGhostOfAReleasedAcquire(t *testing.T) {
 		tap.on(nil, nil)
 		w.ok(inner.Unlock(ctx))
 		w.ok(h.Unlock(ctx))
-		copies := tapArgs(tap, fifoAcquireScript)
+		copies := tapArgs(tap, scripts.FifoAcquire)
 		for _, args := range copies[len(copies)-2:] {
 			w.late(rdb, args)
 			w.left(rdb, f)
@@ -106,7 +108,7 @@ func TestFifoReplayedScripts(t *testing.T) {
 			return next() // the second answer is the one that is heard
 		}
 		w.ok(w.must(f.Lock(ctx)).Unlock(ctx))
-		tap.on(fifoAcquireScript, twice)
+		tap.on(scripts.FifoAcquire, twice)
 		outer := w.must(f.Lock(ctx))
 		inner := w.must(f.Lock(outer.Context()))
 		count := func(want string) {
@@ -116,7 +118,7 @@ func TestFifoReplayedScripts(t *testing.T) {
 			}
 		}
 		count("2")
-		acquires := tapArgs(tap, fifoAcquireScript)
+		acquires := tapArgs(tap, scripts.FifoAcquire)
 		again := func(want string) {
 			t.Helper()
 			for _, args := range acquires[len(acquires)-2:] {
@@ -125,7 +127,7 @@ func TestFifoReplayedScripts(t *testing.T) {
 			}
 		}
 		again("2")
-		tap.on(fifoReleaseScript, twice)
+		tap.on(scripts.FifoRelease, twice)
 		w.ok(inner.Unlock(ctx))
 		count("1")
 		again("1")
@@ -133,7 +135,7 @@ func TestFifoReplayedScripts(t *testing.T) {
 		count("")
 		tap.on(nil, nil)
 		next := w.must(f.Lock(ctx)) // of the same owner: old releases must not free what it has locked since
-		for _, args := range tapArgs(tap, fifoReleaseScript) {
+		for _, args := range tapArgs(tap, scripts.FifoRelease) {
 			w.late(rdb, args)
 		}
 		count("1")
@@ -147,7 +149,7 @@ func TestFifoUnconfirmedReleaseIsRepeated(t *testing.T) {
 		l, tap := w.tapped()
 		f := of(l)
 		h := w.must(f.Lock(ctx))
-		tap.on(fifoReleaseScript, func(cmd redis.Cmder, _ func() error) error {
+		tap.on(scripts.FifoRelease, func(cmd redis.Cmder, _ func() error) error {
 			written(cmd)
 			cmd.SetErr(errLost)
 			return errLost
@@ -169,7 +171,7 @@ func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		holder := w.locks().RWMutex(w.name).Writer().fifo
 		f := of(w.locks())
-		if f.wakes != holder.wakes {
+		if f.wakeKey != holder.wakeKey {
 			holder = of(w.locks())
 		}
 		h := w.must(holder.Lock(ctx))
@@ -177,7 +179,7 @@ func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 		f = of(l)
 		lost := make(chan []any, 2)
 		var losing atomic.Bool
-		tap.on(fifoAcquireScript, func(cmd redis.Cmder, next func() error) error {
+		tap.on(scripts.FifoAcquire, func(cmd redis.Cmder, next func() error) error {
 			err := next()
 			if !losing.Load() {
 				return err
@@ -303,7 +305,7 @@ func TestFifoForceUnlock(t *testing.T) {
 		h := w.must(f.Lock(ctx))
 		inner := w.must(f.Lock(h.Context()))
 		waits := other
-		if f.side == sideRead {
+		if f.side == scripts.Read {
 			waits = other.locks.RWMutex(w.name).writer
 		}
 		order := w.line(rdb, []*fifo{waits}, func(_ int, next *Hold) {
@@ -391,7 +393,7 @@ func TestFifoTokenAbove(t *testing.T) {
 		f := of(w.locks())
 		h := w.must(f.Lock(ctx))
 		other := (*Hold)(nil)
-		if f.side == sideRead {
+		if f.side == scripts.Read {
 			other = w.must(of(w.locks()).Lock(ctx))
 		}
 		first := h.Token()
@@ -440,13 +442,13 @@ func TestRWReadersAreRenewedUnderTheirOwnTokens(t *testing.T) {
 		}
 		soon := float64(time.Now().Add(10 * time.Second).UnixMilli())
 		for _, h := range holds {
-			w.ok(rdb.ZAddXX(ctx, m.reader.state, redis.Z{Score: soon, Member: h.holder()}).Err())
+			w.ok(rdb.ZAddXX(ctx, m.reader.stateKey, redis.Z{Score: soon, Member: h.holder()}).Err())
 		}
 		if !l.renew(l.due(), patience) {
 			t.Error("no answer")
 		}
 		for _, h := range holds {
-			if expiry := rdb.ZScore(ctx, m.reader.state, h.holder()).Val(); expiry <= soon {
+			if expiry := rdb.ZScore(ctx, m.reader.stateKey, h.holder()).Val(); expiry <= soon {
 				t.Errorf("the reader with token %d expires at %.0f, which was to be put off from %.0f", h.Token(), expiry, soon)
 			}
 			w.ok(h.Context().Err())

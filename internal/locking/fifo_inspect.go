@@ -5,17 +5,20 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // Inspect asks the server who holds the lock and how many wait: of both sides, where it has two.
 func (f *fifo) Inspect(ctx context.Context) (State, error) {
-	answer, err := f.ask(ctx, "inspect", fifoInspectScript, f.keysOf(f.place.clock()))
+	answer, err := f.ask(ctx, "inspect", f.newCall(scripts.FifoInspect, 0, 0))
 	if err != nil {
 		return State{}, err
 	}
 	list, ok := answer.([]any)
 	if !ok || len(list) < 3 || len(list)%4 != 3 {
-		return State{}, failed("inspect", f.name, strange(answer))
+		return State{}, failed("inspect", f.name, scripts.Strange(answer))
 	}
 	texts := make([]string, len(list))
 	for i, item := range list {
@@ -44,12 +47,12 @@ func readState(texts []string) (State, error) {
 		if err != nil {
 			return State{}, err
 		}
-		h := Holder{Owner: ownerOf(rest[1]), Count: count, Read: rest[0] == sideRead, Remaining: time.Duration(left) * time.Millisecond}
+		h := Holder{Owner: keys.OwnerOf(rest[1]), Count: count, Read: rest[0] == scripts.Read, Remaining: time.Duration(left) * time.Millisecond}
 		s.Holders = append(s.Holders, h)
 		s.Remaining = max(s.Remaining, h.Remaining)
 	}
 	if s.Held() {
-		s.Token, err = tokenOf(texts[2])
+		s.Token, err = scripts.ReadToken(texts[2])
 	} else {
 		s.Reserved = texts[1] == "1"
 	}
@@ -60,16 +63,5 @@ func readState(texts []string) (State, error) {
 // all readers, or the writer. The holders learn of the loss at their next renewal, or when they unlock; until
 // then their work and the next holder's can overlap, and only the fencing token tells them apart.
 func (f *fifo) ForceUnlock(ctx context.Context) (bool, error) {
-	answer, err := f.ask(ctx, "force", fifoForceScript, f.keysOf(f.place.clock()), f.side)
-	if err != nil {
-		return false, err
-	}
-	freed, ok := answer.(int64)
-	if !ok {
-		return false, failed("force", f.name, strange(answer))
-	}
-	if freed == 1 {
-		f.locks.loseAll(&f.lock)
-	}
-	return freed == 1, nil
+	return f.force(ctx, f.newCall(scripts.FifoForce, 0, 1).With(f.side))
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/scripts"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -25,9 +27,9 @@ func (w *world) desk() *desk {
 	return d
 }
 
-func (d *desk) run(script *script, args ...any) []int64 {
+func (d *desk) run(script *scripts.Script, args ...any) []int64 {
 	d.t.Helper()
-	answer, err := d.rdb.Eval(d.ctx(), script.source.(string), d.list(), args...).Result()
+	answer, err := d.rdb.Eval(d.ctx(), script.Source.(string), d.list(), args...).Result()
 	d.ok(err)
 	switch answer := answer.(type) {
 	case int64:
@@ -35,13 +37,13 @@ func (d *desk) run(script *script, args ...any) []int64 {
 	case string:
 		var tokens []int64
 		for text := range strings.FieldsSeq(answer) {
-			token, err := tokenOf(text)
+			token, err := scripts.ReadToken(text)
 			d.ok(err)
 			tokens = append(tokens, token)
 		}
 		return tokens
 	}
-	numbers, err := integers(answer, 1)
+	numbers, err := scripts.ReadIntegers(answer, 1)
 	d.ok(err)
 	return numbers
 }
@@ -84,9 +86,9 @@ func (d *desk) acquire(w wish) (code, pause, token int64) {
 	if w.queue {
 		place = "q"
 	}
-	n := d.run(fifoAcquireScript, "P", w.attempt, w.side, "P:"+w.who, w.lease.Milliseconds(), w.count, w.token, w.who, place, "P:"+w.who)
+	n := d.run(scripts.FifoAcquire, "P", w.attempt, w.side, "P:"+w.who, w.lease.Milliseconds(), w.count, w.token, w.who, place, "P:"+w.who)
 	if len(n) == 1 {
-		return codeTaken, 0, n[0]
+		return scripts.Taken, 0, n[0]
 	}
 	return n[0], n[1], 0
 }
@@ -95,7 +97,7 @@ func (d *desk) acquire(w wish) (code, pause, token int64) {
 func (d *desk) taken(side, who string) int64 {
 	d.t.Helper()
 	code, _, token := d.acquire(wish{side: side, who: who})
-	if code != codeTaken {
+	if code != scripts.Taken {
 		d.t.Fatalf("%s gets code %d to %s", who, code, side)
 	}
 	return token
@@ -104,7 +106,7 @@ func (d *desk) taken(side, who string) int64 {
 func (d *desk) queued(side, who string) int64 {
 	d.t.Helper()
 	code, pause, _ := d.acquire(wish{side: side, who: who, queue: true})
-	if code != codeBusy {
+	if code != scripts.Busy {
 		d.t.Fatalf("%s gets code %d to %s", who, code, side)
 	}
 	return pause
@@ -113,7 +115,7 @@ func (d *desk) queued(side, who string) int64 {
 func (d *desk) busy(side, who string) int64 {
 	d.t.Helper()
 	code, pause, _ := d.acquire(wish{side: side, who: who})
-	if code != codeBusy {
+	if code != scripts.Busy {
 		d.t.Fatalf("%s gets code %d to %s", who, code, side)
 	}
 	return pause
@@ -122,16 +124,16 @@ func (d *desk) busy(side, who string) int64 {
 func (d *desk) release(side, who string, count int) int64 {
 	d.t.Helper()
 	d.attempts++
-	return d.run(fifoReleaseScript, "P", d.attempts, side, "P:"+who, count, 60000, "", 0)[0]
+	return d.run(scripts.FifoRelease, "P", d.attempts, side, "P:"+who, count, 60000, "", 0)[0]
 }
 
 func (d *desk) renew(side, who string, number, ms, token int64) int64 {
 	d.t.Helper()
-	script, keys := renewScript, []string{d.keys["state"]}
-	if side == sideRead {
-		script, keys = fifoRenewScript, []string{d.keys["readers"], d.keys["counts"]}
+	script, keys := scripts.Renew, []string{d.keys["state"]}
+	if side == scripts.Read {
+		script, keys = scripts.FifoRenew, []string{d.keys["readers"], d.keys["counts"]}
 	}
-	answer, err := d.rdb.Eval(d.ctx(), script.source.(string), keys, "P:"+who, number, ms, token).Int64()
+	answer, err := d.rdb.Eval(d.ctx(), script.Source.(string), keys, "P:"+who, number, ms, token).Int64()
 	d.ok(err)
 	return answer
 }
@@ -139,14 +141,14 @@ func (d *desk) renew(side, who string, number, ms, token int64) int64 {
 // beat brings the heartbeats of waiters, and returns who had better look.
 func (d *desk) beat(who ...any) []string {
 	d.t.Helper()
-	answer, err := d.rdb.Eval(d.ctx(), fifoBeatScript.source.(string), d.list(), append([]any{"P"}, who...)...).StringSlice()
+	answer, err := d.rdb.Eval(d.ctx(), scripts.FifoHeartbeat.Source.(string), d.list(), append([]any{"P"}, who...)...).StringSlice()
 	d.ok(err)
 	return answer[1:]
 }
 
 func (d *desk) leave(who string) {
 	d.t.Helper()
-	d.run(fifoReleaseScript, "P", 0, "write", "", 0, 0, who, 0)
+	d.run(scripts.FifoRelease, "P", 0, "write", "", 0, 0, who, 0)
 }
 
 // wakes returns whom a step wakes, in order.
@@ -228,10 +230,10 @@ func TestFifoScriptExcludes(t *testing.T) {
 			holder, other string
 			code          int64
 		}{
-			{"write", "write", codeBusy},
-			{"write", "read", codeBusy},
-			{"read", "write", codeBusy},
-			{"read", "read", codeTaken},
+			{"write", "write", scripts.Busy},
+			{"write", "read", scripts.Busy},
+			{"read", "write", scripts.Busy},
+			{"read", "read", scripts.Taken},
 		} {
 			d.taken(beside.holder, "a")
 			if code, _, _ := d.acquire(wish{side: beside.other, who: "b"}); code != beside.code {
@@ -475,7 +477,7 @@ func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
 		}
 		d.acquire(wish{side: "read", who: "crashed", lease: 10 * time.Second})
 		before := d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:crashed").Val()
-		if d.renew("read", "short", 100, 30000, 0) != renewalDone || life() < 29*time.Second {
+		if d.renew("read", "short", 100, 30000, 0) != scripts.RenewalDone || life() < 29*time.Second {
 			t.Error("a reader is not renewed")
 		}
 		if d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:crashed").Val() != before {
@@ -483,7 +485,7 @@ func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
 		}
 		past := float64(time.Now().Add(-time.Second).UnixMilli())
 		d.ok(d.rdb.ZAdd(d.ctx(), d.keys["readers"], redis.Z{Score: past, Member: "P:crashed"}).Err())
-		for who, want := range map[string]int64{"crashed": renewalGone, "short": renewalDone} {
+		for who, want := range map[string]int64{"crashed": scripts.RenewalGone, "short": scripts.RenewalDone} {
 			if got := d.renew("read", who, 100, 1000, 0); got != want {
 				t.Errorf("renewal of %s: %d", who, got)
 			}
@@ -534,7 +536,7 @@ func TestFifoScriptUpgrade(t *testing.T) {
 		d := w.desk()
 		d.taken("read", "a")
 		for _, queue := range []bool{false, true} {
-			if code, _, _ := d.acquire(wish{side: "write", who: "a", queue: queue}); code != codeUpgrade {
+			if code, _, _ := d.acquire(wish{side: "write", who: "a", queue: queue}); code != scripts.Upgrade {
 				t.Errorf("code %d", code)
 			}
 		}
@@ -553,39 +555,39 @@ func TestFifoScriptReplays(t *testing.T) {
 			_, _, token := d.acquire(first)
 			again := wish{side: side, who: "a", attempt: 12, count: 2, token: token}
 			for _, try := range []wish{first, again, again} {
-				if code, _, got := d.acquire(try); code != codeTaken || got != token {
+				if code, _, got := d.acquire(try); code != scripts.Taken || got != token {
 					t.Errorf("%s: code %d, token %d", side, code, got)
 				}
 			}
-			if code, _, _ := d.acquire(first); code != codeCancelled {
+			if code, _, _ := d.acquire(first); code != scripts.Cancelled {
 				t.Errorf("%s: an outdated attempt gets code %d", side, code)
 			}
 			d.attempts = 12
-			d.run(fifoReleaseScript, "P", 13, side, "P:a", 1, 5000, "", 0)
-			for attempt, want := range map[int]int64{12: releasedOutdated, 13: releasedOutdated} {
-				if got := d.run(fifoReleaseScript, "P", attempt, side, "P:a", 0, 1, "", 0)[0]; got != want {
+			d.run(scripts.FifoRelease, "P", 13, side, "P:a", 1, 5000, "", 0)
+			for attempt, want := range map[int]int64{12: scripts.ReleasedOutdated, 13: scripts.ReleasedOutdated} {
+				if got := d.run(scripts.FifoRelease, "P", attempt, side, "P:a", 0, 1, "", 0)[0]; got != want {
 					t.Errorf("%s: release %d: %d", side, attempt, got)
 				}
 			}
 			d.attempts = 13
 			for _, other := range []wish{{side: side, who: "other", token: token}, {side: side, who: "a", token: token + 1}} {
-				if code, _, _ := d.acquire(other); code != codeGone {
+				if code, _, _ := d.acquire(other); code != scripts.Gone {
 					t.Errorf("%s: code %d for another hold", side, code)
 				}
 			}
-			if d.release(side, "a", 0) != releasedDone || d.release(side, "a", 0) != releasedNotOurs {
+			if d.release(side, "a", 0) != scripts.ReleasedDone || d.release(side, "a", 0) != scripts.ReleasedNotOurs {
 				t.Errorf("%s: a release does not know what it did", side)
 			}
-			if code, _, _ := d.acquire(wish{side: side, who: "a", token: token}); code != codeGone {
+			if code, _, _ := d.acquire(wish{side: side, who: "a", token: token}); code != scripts.Gone {
 				t.Errorf("%s: code %d for a hold that is gone", side, code)
 			}
 			d.taken("read", "b")
-			if code, _, _ := d.acquire(wish{side: side, who: "a", token: token}); code != codeGone {
+			if code, _, _ := d.acquire(wish{side: side, who: "a", token: token}); code != scripts.Gone {
 				t.Errorf("%s: code %d for a hold that is gone while others read", side, code)
 			}
 			d.release("read", "b", 0)
-			d.run(fifoReleaseScript, "P", 20, side, "P:a", 0, 0, "", 60000)
-			if code, _, _ := d.acquire(wish{side: side, who: "a", queue: true}); code != codeCancelled {
+			d.run(scripts.FifoRelease, "P", 20, side, "P:a", 0, 0, "", 60000)
+			if code, _, _ := d.acquire(wish{side: side, who: "a", queue: true}); code != scripts.Cancelled {
 				t.Errorf("%s: code %d behind a tombstone", side, code)
 			}
 			d.ok(d.rdb.Del(d.ctx(), d.keys["tombstone"]).Err())
@@ -598,7 +600,7 @@ func TestFifoScriptForceTouchesItsOwnSide(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
 		for _, side := range []string{"write", "read"} {
-			if d.run(fifoForceScript, side)[0] != 0 {
+			if d.run(scripts.FifoForce, side)[0] != 0 {
 				t.Error("nothing was held")
 			}
 		}
@@ -606,15 +608,15 @@ func TestFifoScriptForceTouchesItsOwnSide(t *testing.T) {
 		d.taken("read", "a")
 		d.queued("read", "r")
 		d.queued("write", "w")
-		if d.run(fifoForceScript, "read")[0] != 1 || d.release("write", "a", 1) != 1 {
+		if d.run(scripts.FifoForce, "read")[0] != 1 || d.release("write", "a", 1) != 1 {
 			t.Error("the writer is gone")
 		}
 		d.taken("read", "a")
-		d.expectWoken("r", func() { d.run(fifoForceScript, "write") })
+		d.expectWoken("r", func() { d.run(scripts.FifoForce, "write") })
 		if d.release("read", "a", 1) != 1 || d.release("write", "a", 0) != 0 {
 			t.Error("the reader is gone, or the writer is not")
 		}
-		d.expectWoken("r", func() { d.run(fifoForceScript, "read") })
+		d.expectWoken("r", func() { d.run(scripts.FifoForce, "read") })
 		d.taken("read", "r")
 	})
 }
@@ -641,8 +643,8 @@ func TestFifoScriptEveryKeyExpires(t *testing.T) {
 		d.queued("read", "r")
 		d.queued("write", "w")
 		d.beat("r")
-		d.run(fifoReleaseScript, "P", 0, "write", "P:a", 0, 0, "", 60000)
-		d.run(fifoTokenScript, "P", 0, "write", "P:a", time.Now().Add(time.Hour).UnixMicro())
+		d.run(scripts.FifoRelease, "P", 0, "write", "P:a", 0, 0, "", 60000)
+		d.run(scripts.FifoToken, "P", 0, "write", "P:a", time.Now().Add(time.Hour).UnixMicro())
 		for role, key := range d.keys {
 			if life := d.rdb.PTTL(d.ctx(), key).Val(); life <= 0 {
 				t.Errorf("%s lives for %s", role, life)
@@ -674,13 +676,13 @@ func TestFifoScriptsNameTheirHolder(t *testing.T) {
 				do   func() int64
 				want int64
 			}{
-				{"a stranger renews", func() int64 { return d.renew(side, "b", 100, 60000, token) }, renewalGone},
-				{"a late copy's hold is renewed", func() int64 { return d.renew(side, "a", 100, 60000, token-1) }, renewalGone},
-				{"a renewal is outdated", func() int64 { return d.renew(side, "a", 0, 60000, token) }, renewalOutdated},
-				{"a renewal is shorter", func() int64 { return d.renew(side, "a", 100, 1000, token) }, renewalDone},
-				{"a stranger releases", func() int64 { return d.release(side, "b", 0) }, releasedNotOurs},
-				{"a stranger raises the token", func() int64 { return d.run(fifoTokenScript, "P", 0, side, "P:b", token)[0] }, 0},
-				{"a release leaves a longer lease", func() int64 { return d.release(side, "a", 1) }, releasedDone},
+				{"a stranger renews", func() int64 { return d.renew(side, "b", 100, 60000, token) }, scripts.RenewalGone},
+				{"a late copy's hold is renewed", func() int64 { return d.renew(side, "a", 100, 60000, token-1) }, scripts.RenewalGone},
+				{"a renewal is outdated", func() int64 { return d.renew(side, "a", 0, 60000, token) }, scripts.RenewalOutdated},
+				{"a renewal is shorter", func() int64 { return d.renew(side, "a", 100, 1000, token) }, scripts.RenewalDone},
+				{"a stranger releases", func() int64 { return d.release(side, "b", 0) }, scripts.ReleasedNotOurs},
+				{"a stranger raises the token", func() int64 { return d.run(scripts.FifoToken, "P", 0, side, "P:b", token)[0] }, 0},
+				{"a release leaves a longer lease", func() int64 { return d.release(side, "a", 1) }, scripts.ReleasedDone},
 			} {
 				if got := step.do(); got != step.want {
 					t.Errorf("%s: %s: %d", side, step.what, got)
@@ -701,18 +703,18 @@ func TestFifoScriptTokensOfAPhase(t *testing.T) {
 		d := w.desk()
 		first := d.taken("read", "a")
 		d.taken("read", "b")
-		raised := d.run(fifoTokenScript, "P", 0, "read", "P:b", first)[0]
+		raised := d.run(scripts.FifoToken, "P", 0, "read", "P:b", first)[0]
 		if raised <= first {
 			t.Errorf("token %d above %d", raised, first)
 		}
-		if token := d.run(fifoTokenScript, "P", 0, "read", "P:a", 0)[0]; token != first {
+		if token := d.run(scripts.FifoToken, "P", 0, "read", "P:a", 0)[0]; token != first {
 			t.Errorf("a has %d, and came with %d", token, first)
 		}
 		if token := d.taken("read", "c"); token != raised {
 			t.Errorf("c comes with %d, and not with %d", token, raised)
 		}
 		for range 2 {
-			if code, _, token := d.acquire(wish{side: "read", who: "a", count: 2, token: first}); code != codeTaken || token != first {
+			if code, _, token := d.acquire(wish{side: "read", who: "a", count: 2, token: first}); code != scripts.Taken || token != first {
 				t.Errorf("a re-enters with %d (code %d), and came with %d", token, code, first)
 			}
 		}

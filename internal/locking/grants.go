@@ -9,7 +9,7 @@ import (
 // fewGrants is up to how many a list is faster than a map.
 const fewGrants = 8
 
-// A grantSet are the grants of one book, one for each owner. Most have one; a lock with many readers in one process has
+// A grantSet are the grants of one lock state, one for each owner. Most have one; a lock with many readers in one process has
 // thousands.
 type grantSet struct {
 	few  []*grant          // all, up to fewGrants of them
@@ -26,7 +26,7 @@ func (gs *grantSet) of(who *owner) *grant {
 		return gs.many[who]
 	}
 	for _, g := range gs.few {
-		if g.who == who {
+		if g.owner == who {
 			return g
 		}
 	}
@@ -37,16 +37,16 @@ func (gs *grantSet) of(who *owner) *grant {
 func (gs *grantSet) add(g *grant) {
 	switch {
 	case gs.many != nil:
-		gs.many[g.who] = g
+		gs.many[g.owner] = g
 	case len(gs.few) < fewGrants:
 		if gs.few == nil {
 			gs.few = gs.first[:0]
 		}
 		gs.few = append(gs.few, g)
 	default:
-		gs.many = map[*owner]*grant{g.who: g}
+		gs.many = map[*owner]*grant{g.owner: g}
 		for _, other := range gs.few {
-			gs.many[other.who] = other
+			gs.many[other.owner] = other
 		}
 		gs.few = nil
 	}
@@ -54,8 +54,8 @@ func (gs *grantSet) add(g *grant) {
 
 // remove takes a grant out if it is there.
 func (gs *grantSet) remove(g *grant) {
-	if gs.many[g.who] == g {
-		delete(gs.many, g.who)
+	if gs.many[g.owner] == g {
+		delete(gs.many, g.owner)
 	}
 	if i := slices.Index(gs.few, g); i >= 0 {
 		gs.few = slices.Delete(gs.few, i, i+1)

@@ -147,7 +147,7 @@ func (w *world) alternate(a, b *Mutex, turns int) {
 
 // waits tells whether the process of a mutex stands in the queue of the server.
 func (w *world) waits(m *Mutex) bool {
-	_, err := m.locks.rdb.ZScore(w.ctx(), m.queue, m.locks.process).Result()
+	_, err := m.locks.server.Client.ZScore(w.ctx(), m.queueKey, m.locks.process).Result()
 	return err == nil
 }
 

@@ -11,7 +11,7 @@ type Hold struct {
 	base   context.Context // what the call began with, of which ctx is made
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	who    *owner
+	owner  *owner
 
 	// Of a single lock.
 	locks    *Locks
@@ -32,39 +32,39 @@ type Hold struct {
 	red   *redHold // of a RedLock
 }
 
-// newHold notes a hold in the books. l.mu is held.
-func (l *Locks) newHold(c *call, p *part, g *grant, deadline time.Time) *Hold {
+// newHoldLocked notes a hold in the registry.
+func (l *Locks) newHoldLocked(acq *acquisition, p *part, g *grant, deadline time.Time) *Hold {
 	h := &Hold{
-		who:      c.who,
+		owner:    acq.owner,
 		locks:    l,
 		lock:     p.lock,
 		grant:    g,
-		lease:    c.leaseOr(l.lease),
-		fixed:    c.fixed,
+		lease:    acq.leaseOr(l.lease),
+		fixed:    acq.fixed,
 		deadline: deadline,
 		since:    time.Now(),
-		base:     c.ctx,
+		base:     acq.ctx,
 	}
 	if p.spared != nil {
 		h.ctx, h.cancel = outlive(h.base, p.spared)
 	} else {
 		h.ctx, h.cancel = context.WithCancelCause(h.base)
 	}
-	l.watchDeadline(h)
+	l.addDeadlineLocked(h)
 	if g.holds == nil {
 		g.holds = g.firstHold[:0]
 	}
 	g.holds = append(g.holds, h)
-	c.who.took(p.lock.order)
-	l.observer.Acquired(p.lock.kind.name(), h.since.Sub(c.start), c.paused)
+	acq.owner.addHold(p.lock.order)
+	l.observer.Acquired(p.lock.kind.name(), h.since.Sub(acq.start), acq.waitedForOthers)
 	return h
 }
 
-// extend puts the deadline off. l.mu is held.
-func (h *Hold) extend(deadline time.Time) {
+// extendLocked puts the deadline off.
+func (h *Hold) extendLocked(deadline time.Time) {
 	if deadline.After(h.deadline) {
 		h.deadline = deadline
-		h.locks.moveDeadline(h)
+		h.locks.moveDeadlineLocked(h)
 	}
 }
 
@@ -142,7 +142,7 @@ func (h *Hold) Count() int {
 func (h *Hold) Owner() string {
 	switch {
 	case h.lock != nil:
-		return h.locks.process + ":" + h.who.id
+		return h.locks.process + ":" + h.owner.id
 	case len(h.parts) > 0:
 		return h.parts[0].Owner()
 	default:
@@ -180,6 +180,6 @@ func (l *Locks) abandon(h *Hold) {
 	if !h.lost {
 		l.observer.Released(h.lock.kind.name(), time.Since(h.since))
 	}
-	l.drop(h)
-	l.closeGrant(h.grant)
+	l.dropLocked(h)
+	l.closeGrantLocked(h.grant)
 }

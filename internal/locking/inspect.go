@@ -6,13 +6,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A State is what the server says of a lock at one instant. It is for people and tests: when it is read, it
 // is past already.
 type State struct {
 	Holders   []Holder      // who holds the lock; several for a lock with readers
-	Reserved  bool          // it is free, and promised for a moment to somebody who waits
+	Reserved  bool          // it is free, and reserved for a moment to somebody who waits
 	Token     int64         // the fencing token that the holder began with; 0 where nobody holds it
 	Remaining time.Duration // until the lock would be free if nobody did anything
 	Waiting   int           // how many queue: processes for a Mutex, waiters for the other kinds
@@ -31,13 +34,13 @@ func (s State) Held() bool { return len(s.Holders) > 0 }
 
 // Inspect asks the server who holds the lock and how many wait.
 func (m *Mutex) Inspect(ctx context.Context) (State, error) {
-	answer, err := m.ask(ctx, "inspect", inspectScript, []string{m.state, m.queue})
+	answer, err := m.ask(ctx, "inspect", scripts.Inspect.NewCall(2, 0).With(m.stateKey, m.queueKey))
 	if err != nil {
 		return State{}, err
 	}
 	list, ok := answer.([]any)
 	if !ok || len(list) < 2 {
-		return State{}, failed("inspect", m.name, strange(answer))
+		return State{}, failed("inspect", m.name, scripts.Strange(answer))
 	}
 	ttl, _ := list[0].(int64)
 	waiting, _ := list[1].(int64)
@@ -56,12 +59,12 @@ func (s *State) read(field, value string) error {
 	case field == "claim":
 		s.Reserved = true
 	case field == "token":
-		token, err := tokenOf(value)
+		token, err := scripts.ReadToken(value)
 		s.Token = token
 		return err
 	case strings.Contains(field, ":"):
 		count, err := strconv.Atoi(value)
-		s.Holders = append(s.Holders, Holder{Owner: ownerOf(field), Count: count, Remaining: s.Remaining})
+		s.Holders = append(s.Holders, Holder{Owner: keys.OwnerOf(field), Count: count, Remaining: s.Remaining})
 		return err
 	}
 	return nil
@@ -71,22 +74,11 @@ func (s *State) read(field, value string) error {
 // learns of the loss at its next renewal, or when it unlocks; until then its work and the next holder's can
 // overlap, and only the fencing token tells them apart.
 func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
-	answer, err := m.ask(ctx, "force", forceScript, []string{m.state, m.queue})
-	if err != nil {
-		return false, err
-	}
-	freed, ok := answer.(int64)
-	if !ok {
-		return false, failed("force", m.name, strange(answer))
-	}
-	if freed == 1 {
-		m.locks.loseAll(&m.lock)
-	}
-	return freed == 1, nil
+	return m.force(ctx, scripts.Force.NewCall(2, 0).With(m.stateKey, m.queueKey))
 }
 
 // ask runs a script that belongs to no attempt.
-func (a *lock) ask(ctx context.Context, verb string, script *script, keys []string, args ...any) (any, error) {
+func (a *lock) ask(ctx context.Context, verb string, call scripts.Call) (any, error) {
 	if a.name == "" {
 		return nil, ErrEmptyName
 	}
@@ -95,24 +87,35 @@ func (a *lock) ask(ctx context.Context, verb string, script *script, keys []stri
 		return nil, err
 	}
 	defer l.calls.Done()
-	call := script.newCall(len(keys), len(args))
-	for _, key := range keys {
-		call = append(call, key)
-	}
-	call = append(call, args...)
-	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, errand{script: script, call: call}, &attempt{})
+	answer, err := l.server.Run(ctx, time.Now().Add(releaseBound), l.closing, call, &scripts.Attempt{})
 	if err != nil {
 		return nil, failed(verb, a.name, err)
 	}
 	return answer, nil
 }
 
+// force runs a script that takes a lock from whoever holds it, and tells whether anybody did.
+func (a *lock) force(ctx context.Context, call scripts.Call) (bool, error) {
+	answer, err := a.ask(ctx, "force", call)
+	if err != nil {
+		return false, err
+	}
+	freed, ok := answer.(int64)
+	if !ok {
+		return false, failed("force", a.name, scripts.Strange(answer))
+	}
+	if freed == 1 {
+		a.locks.loseAll(a)
+	}
+	return freed == 1, nil
+}
+
 // loseAll ends whatever this process holds of a lock.
 func (l *Locks) loseAll(a *lock) {
 	var holds []*Hold
 	l.mu.Lock()
-	if b := l.books[a.state]; b != nil {
-		for g := range b.grants.all() {
+	if st := l.states[a.stateKey]; st != nil {
+		for g := range st.grants.all() {
 			g.gone = true
 			holds = append(holds, g.holds...)
 		}

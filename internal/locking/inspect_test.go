@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/scripts"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -88,7 +90,7 @@ func TestRenewalWhileTheTokenRises(t *testing.T) {
 		h := w.must(l.Mutex(w.name).Lock(ctx))
 		_, err := h.TokenAbove(ctx, h.Token()) // the scripts are known now
 		w.ok(err)
-		tap.on(tokenScript, func(_ redis.Cmder, next func() error) error {
+		tap.on(scripts.Token, func(_ redis.Cmder, next func() error) error {
 			err := next()
 			if !l.renew(l.due(), time.Second) {
 				t.Error("the hold is not renewed meanwhile")
@@ -136,7 +138,7 @@ func TestTokenAbove(t *testing.T) {
 		if next.Token() <= raised {
 			t.Errorf("token %d after %d", next.Token(), raised)
 		}
-		w.ok(w.client().Del(ctx, m.state).Err())
+		w.ok(w.client().Del(ctx, m.stateKey).Err())
 		if _, err := next.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) || !errors.Is(context.Cause(next.Context()), ErrLost) {
 			t.Errorf("after the loss: %v, and the hold ended with %v", err, context.Cause(next.Context()))
 		}

@@ -4,70 +4,56 @@ import (
 	"context"
 	"strconv"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A lock is the address of one lock, of any kind.
 type lock struct {
-	locks *Locks
-	kind  kind
-	name  string
-	place place
-	state string // the key of its state, which also names it in wake-ups
-	queue string
-	order string // where it stands in the order of all locks
+	locks    *Locks
+	kind     kind
+	name     string
+	bucket   keys.Bucket
+	stateKey string // the key of its state, which also names it in wake-ups
+	queueKey string
+	order    string // where it stands in the order of all locks
 
-	args  [3]any // clock, state and queue, as scripts take them
-	tombs string // how the keys begin that cancel attempts
+	args       [3]any // clock, state and queue, as scripts take them
+	tombstones string // how the keys begin that cancel attempts
 }
 
-// A kind of lock is what its scripts say. The books, the watchdog and the janitor know no more of it.
+// A kind of lock is what its scripts say. The registry, the watchdog and the cleaner know no more of it.
 type kind interface {
 	// name is what an Observer is told.
 	name() Kind
 
 	// take waits for locks that are in order, of one place and of equal kinds, and each named once.
-	take(c *call, run []*part) error
+	take(acq *acquisition, run []*part) error
 
 	// renewal puts the expiry of a grant off.
-	renewal(g *grant, lease time.Duration) errand
+	renewal(g *grant, lease time.Duration) scripts.Call
 
 	// settling tells the server what a settlement says.
-	settling(s *settlement) errand
+	settling(s *settlement) scripts.Call
 
 	// raising asks for a token above n.
-	raising(g *grant, n int64) errand
+	raising(g *grant, n int64) scripts.Call
 }
 
-// An errand is one run of a script.
-type errand struct {
-	script *script
-	call   scriptCall
-	eval   func(*Locks, context.Context, *script, *attempt, scriptCall) (any, error) // nil: Locks.eval
-}
-
-// key is the first key, which says where the script must run.
-func (e errand) key() string { return e.call[firstKey].(string) }
-
-func (e *errand) run(ctx context.Context, l *Locks, try *attempt) (any, error) {
-	if e.eval != nil {
-		return e.eval(l, ctx, e.script, try, e.call)
-	}
-	return l.eval(ctx, e.script, try, e.call)
-}
-
-func (l *Locks) lockAt(k kind, where place, to tail, stateRole, queueRole string) lock {
-	name, _ := to.name()
+func (l *Locks) lockAt(k kind, where keys.Bucket, to keys.Tail, stateRole, queueRole string) lock {
+	name, _ := to.Name()
 	a := lock{
-		locks: l,
-		kind:  k,
-		name:  name,
-		place: where,
-		state: where.key(stateRole, to),
-		queue: where.key(queueRole, to),
+		locks:    l,
+		kind:     k,
+		name:     name,
+		bucket:   where,
+		stateKey: where.Key(stateRole, to),
+		queueKey: where.Key(queueRole, to),
 	}
-	a.order = a.state + "\x00" + l.address
-	a.args = [3]any{where.clock(), a.state, a.queue}
-	a.tombs = where.tombstones(l.process)
+	a.order = a.stateKey + "\x00" + l.address
+	a.args = [3]any{where.Clock(), a.stateKey, a.queueKey}
+	a.tombstones = where.Tombstones(l.process)
 	return a
 }
 
@@ -76,7 +62,7 @@ func (a *lock) self() *lock { return a }
 
 // acquire is Lock and TryLock.
 func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
-	c, err := newCall(ctx, try, opts)
+	acq, err := newAcquisition(ctx, try, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +70,7 @@ func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold,
 		return nil, ErrEmptyName
 	}
 	p := &part{lock: a, times: 1}
-	if err := a.kind.take(c, []*part{p}); err != nil {
+	if err := a.kind.take(acq, []*part{p}); err != nil {
 		return nil, err
 	}
 	return p.holds[0], nil
@@ -101,7 +87,7 @@ func (a *lock) Count(ctx context.Context) int {
 	}
 	a.locks.mu.Lock()
 	defer a.locks.mu.Unlock()
-	if g := a.locks.grantOf(a.state, who); g != nil {
+	if g := a.locks.grantOfLocked(a.stateKey, who); g != nil {
 		return len(g.holds)
 	}
 	return 0
@@ -113,5 +99,5 @@ func (a *lock) tombstone(number int64) any {
 	if number == 0 {
 		return a.args[0]
 	}
-	return a.tombs + strconv.FormatInt(number, 10)
+	return a.tombstones + strconv.FormatInt(number, 10)
 }

@@ -1,46 +1,46 @@
 package locking
 
 import (
+	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
+	"inventory/internal/locking/internal/subscription"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // Locks is one process's way to the locks on one Redis: its identity, its watchdog, its subscription and
-// its books. Make one per server and process, and share it. It is safe for concurrent use.
+// its lock states. Make one per server and process, and share it. It is safe for concurrent use.
 type Locks struct {
-	rdb      redis.UniversalClient
-	inPlace  bool          // the client keeps deadlines: commands need no goroutine of their own
+	server   *server.Server
 	boxed    any           // process, as scripts take it
 	leaseArg any           // lease in milliseconds, as scripts take it
 	process  string        // names this process in the states, queues and channels
 	lease    time.Duration // of holds that the watchdog renews
 	observer Observer
 	address  string       // of the server, for an order of locks that everybody shares
-	counts   bool         // PUBLISH tells of everybody who listens
 	numbers  atomic.Int64 // the last attempt
 	releases atomic.Int64 // how many are under way
 
-	replicas replicas // that confirm what is acquired
-
-	janitor      *janitor
-	subscription *subscription
-	heart        *heart
+	cleaner      *cleaner
+	subscription *subscription.Subscription
+	subscribed   sync.Once // it begins with the first wait
+	heartbeat    *heartbeat
 
 	closing chan struct{}  // closed: waiting ends
 	stop    chan struct{}  // closed: the loops end
 	calls   sync.WaitGroup // of Lock, TryLock and Unlock
-	loops   sync.WaitGroup // the watchdog, the janitor, the subscription
-	trips   sync.WaitGroup // commands under way
+	loops   sync.WaitGroup // the watchdog, the cleaner, the subscription
 
 	mu      sync.Mutex
 	closed  bool
-	books   map[string]*book // by state key
+	states  map[string]*lockState // by state key
 	tickets *tickets
 
 	deadlines deadlines
@@ -54,21 +54,20 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		return nil, fmt.Errorf("%w: no client", ErrInvalid)
 	}
 	l := &Locks{
-		rdb:      rdb,
+		server:   server.New(rdb),
 		process:  newID(),
 		lease:    defaultWatchdogLease,
 		observer: nobody{},
-		address:  address(rdb),
 		closing:  make(chan struct{}),
 		stop:     make(chan struct{}),
-		books:    make(map[string]*book),
+		states:   make(map[string]*lockState),
 	}
 	l.boxed = l.process
-	l.inPlace, l.counts = keepsDeadlines(rdb), countsListeners(rdb)
-	l.janitor = newJanitor(l)
+	l.address = l.server.Address()
+	l.cleaner = newCleaner(l)
 	l.tickets = newTickets()
-	l.heart = newHeart(l)
-	l.subscription = newSubscription(l)
+	l.heartbeat = newHeartbeat(l)
+	l.subscription = subscription.New(l.server, keys.WakeChannel(l.process), l.woken, l.wakeHeads)
 	for _, opt := range opts {
 		if err := opt(l); err != nil {
 			return nil, err
@@ -76,7 +75,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	}
 	l.leaseArg = l.lease.Milliseconds()
 	l.loops.Go(l.watch)
-	l.loops.Go(l.janitor.run)
+	l.loops.Go(l.cleaner.run)
 	return l, nil
 }
 
@@ -91,12 +90,12 @@ func (l *Locks) Close() error {
 	if first {
 		close(l.closing)
 	}
-	l.calls.Wait() // they may still need the janitor
+	l.calls.Wait() // they may still need the cleaner
 	if first {
 		close(l.stop)
 	}
 	l.loops.Wait()
-	l.trips.Wait()
+	l.server.Wait()
 	return nil
 }
 
@@ -111,21 +110,21 @@ func (l *Locks) enter() error {
 	return nil
 }
 
-// attempt returns a new attempt. For each tenant they are made by whoever has its turn, so a later one
+// attempt returns a new attempt. For each owner they are made by whoever has its turn, so a later one
 // is told by its number.
-func (l *Locks) attempt() *attempt { return &attempt{number: l.numbers.Add(1)} }
+func (l *Locks) attempt() *scripts.Attempt { return &scripts.Attempt{Number: l.numbers.Add(1)} }
 
-// address names the server of a client: a cluster by the addresses that the client begins with, so everybody
-// should name the same. Clients that are told by Sentinel where the server is do not show which one they mean.
-func address(rdb redis.UniversalClient) string {
-	switch rdb := rdb.(type) {
-	case *redis.Client:
-		return fmt.Sprintf("%s/%d", rdb.Options().Addr, rdb.Options().DB)
-	case *redis.ClusterClient:
-		seeds := slices.Clone(rdb.Options().Addrs)
-		slices.Sort(seeds)
-		return strings.Join(seeds, ",")
-	default:
-		return ""
+// CheckServer asks the server, or each master of a cluster, whether it may throw locks away when its memory is
+// full, and returns ErrEviction if so. Locks have expiries, so every policy but noeviction can take them. Nobody
+// calls it by itself; a start is a good time. Any other error says that it could not be told: miniredis and
+// some services do not show their policy.
+func (l *Locks) CheckServer(ctx context.Context) error {
+	if err := l.enter(); err != nil {
+		return err
 	}
+	defer l.calls.Done()
+	if err := l.server.CheckMemory(ctx, time.Now().Add(releaseBound), l.closing); err != nil {
+		return fmt.Errorf("locking: check the server: %w", err)
+	}
+	return nil
 }

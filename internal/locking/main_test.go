@@ -199,7 +199,7 @@ func (h *Hold) holder() string {
 	}
 	h.locks.mu.Lock()
 	defer h.locks.mu.Unlock()
-	return h.grant.tenure.id.(string)
+	return h.grant.lease.id.(string)
 }
 
 // exists counts which of the keys exist.
@@ -213,7 +213,7 @@ func (w *world) exists(rdb *redis.Client, keys ...string) int64 {
 // queued returns how many processes wait at the server.
 func (w *world) queued(rdb *redis.Client, m *Mutex) int64 {
 	w.t.Helper()
-	n, err := rdb.ZCard(w.ctx(), m.queue).Result()
+	n, err := rdb.ZCard(w.ctx(), m.queueKey).Result()
 	w.ok(err)
 	return n
 }

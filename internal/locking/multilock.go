@@ -13,11 +13,11 @@ import (
 // MultiLock is several locks as one, all or nothing. It takes them in one order for everybody, so that
 // two of them cannot wait for each other, and never waits backwards: if the owner already holds a lock
 // that comes after one that is busy, it gives back what it took and returns ErrBusy. Locks that share a
-// group are taken and released in one trip as long as nobody is in the way. A lock may be named twice,
+// group are taken and released in one round trip as long as nobody is in the way. A lock may be named twice,
 // and a part may be a MultiLock itself, or any Locker, which is then taken as a unit.
 //
 // Wait bounds the whole, Lease is that of every part, and counts from when the last one was taken: where the parts
-// are not taken in one trip, another one begins it for all. The hold's Token is 0: each part has its own. When one part is lost, the whole is lost.
+// are not taken in one round trip, another one begins it for all. The hold's Token is 0: each part has its own. When one part is lost, the whole is lost.
 func MultiLock(parts ...Locker) *Multi { return &Multi{parts: slices.Clone(parts)} }
 
 // A Multi is several locks as one. MultiLock makes it.
@@ -96,7 +96,7 @@ func (m *Multi) steps(steps []*step) ([]*step, error) {
 
 // is tells whether a part is of this lock, through the same Locks.
 func (p *part) is(a *lock) bool {
-	return p != nil && p.lock.locks == a.locks && p.lock.state == a.state
+	return p != nil && p.lock.locks == a.locks && p.lock.stateKey == a.stateKey
 }
 
 func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
@@ -106,29 +106,29 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	}
 	steps := slices.Clone(made)
 	slices.SortStableFunc(steps, func(a, b *step) int { return strings.Compare(a.order, b.order) })
-	c, err := newCall(ctx, try, opts)
+	acq, err := newAcquisition(ctx, try, opts)
 	if err != nil {
 		return nil, err
 	}
-	c.ordered = true
+	acq.ordered = true
 	for left := steps; len(left) > 0 && err == nil; {
 		if left[0].other != nil {
-			err = c.takeOther(left[0])
+			err = acq.takeOther(left[0])
 			left = left[1:]
 			continue
 		}
 		run := runOf(left)
-		err = run[0].lock.kind.take(c, run)
+		err = run[0].lock.kind.take(acq, run)
 		left = left[len(run):]
 	}
 	if err == nil {
-		err = c.complete()
+		err = acq.complete()
 	}
 	if err != nil {
-		giveUpAll(c.ctx, c.taken)
+		giveUpAll(acq.ctx, acq.taken)
 		return nil, err
 	}
-	return m.hold(c, made), nil
+	return m.hold(acq, made), nil
 }
 
 // runOf returns the parts that can be taken together with the first step.
@@ -136,7 +136,7 @@ func runOf(steps []*step) []*part {
 	var run []*part
 	first := steps[0].part.lock
 	for _, s := range steps {
-		if s.part == nil || s.part.lock.locks != first.locks || s.part.lock.kind != first.kind || s.part.lock.place != first.place {
+		if s.part == nil || s.part.lock.locks != first.locks || s.part.lock.kind != first.kind || s.part.lock.bucket != first.bucket {
 			break
 		}
 		run = append(run, s.part)
@@ -145,59 +145,59 @@ func runOf(steps []*step) []*part {
 }
 
 // takeOther takes a lock of which we know no more than that it is a Locker.
-func (c *call) takeOther(s *step) (err error) {
-	if c.ctx.Err() != nil {
-		return ended(c.ctx, nil)
+func (acq *acquisition) takeOther(s *step) (err error) {
+	if acq.ctx.Err() != nil {
+		return ended(acq.ctx, nil)
 	}
 	var opts []LockOption
-	if c.fixed {
-		opts = append(opts, Lease(c.lease))
+	if acq.fixed {
+		opts = append(opts, Lease(acq.lease))
 	}
-	if c.try || c.who.holdsAfter(s.order) {
-		s.hold, err = s.other.TryLock(c.ctx, opts...)
+	if acq.try || acq.owner.holdsAfter(s.order) {
+		s.hold, err = s.other.TryLock(acq.ctx, opts...)
 	} else {
-		if !c.until.IsZero() {
-			opts = append(opts, Wait(max(time.Until(c.until), 0)))
+		if !acq.until.IsZero() {
+			opts = append(opts, Wait(max(time.Until(acq.until), 0)))
 		}
-		c.paused = true
-		stop := c.keepOn()
-		s.hold, err = s.other.Lock(c.ctx, opts...)
+		acq.waitedForOthers = true
+		stop := acq.keepOn()
+		s.hold, err = s.other.Lock(acq.ctx, opts...)
 		stop()
 	}
 	if err == nil {
-		c.taken = append(c.taken, s.hold)
-		c.last = time.Now()
+		acq.taken = append(acq.taken, s.hold)
+		acq.lastBegan = time.Now()
 	}
 	return err
 }
 
 // complete makes sure, after the last part was taken, that the first is still there; and lets a fixed
 // lease count from now where it may have begun long ago.
-func (c *call) complete() error {
-	for tries := 1; c.fixed && c.last.After(c.kept); tries++ {
-		if err := c.keep(); err != nil {
+func (acq *acquisition) complete() error {
+	for tries := 1; acq.fixed && acq.lastBegan.After(acq.renewedAt); tries++ {
+		if err := acq.keep(); err != nil {
 			return err
 		}
-		if c.keptAll() {
+		if acq.keptAll() {
 			break
 		}
-		if tries == keepTries || c.ctx.Err() != nil {
-			return errors.Join(failed("renew the parts of", "a MultiLock", ErrNoAnswer), c.ctx.Err())
+		if tries == keepTries || acq.ctx.Err() != nil {
+			return errors.Join(failed("renew the parts of", "a MultiLock", ErrNoAnswer), acq.ctx.Err())
 		}
 	}
-	if c.ctx.Err() != nil {
-		return ended(c.ctx, nil)
+	if acq.ctx.Err() != nil {
+		return ended(acq.ctx, nil)
 	}
-	return c.intact()
+	return acq.intact()
 }
 
 // keepTries is how often the leases of all parts are begun anew before a MultiLock gives up.
 const keepTries = 3
 
 // keptAll tells whether all leases began with the last try to keep them, or later: of a RedLock on a quorum.
-func (c *call) keptAll() bool {
-	least := time.Until(c.began.Add(trust(c.lease)))
-	for _, h := range c.taken {
+func (acq *acquisition) keptAll() bool {
+	least := time.Until(acq.renewalTried.Add(trust(acq.lease)))
+	for _, h := range acq.taken {
 		if (h.locks != nil || h.red != nil) && h.Remaining() < least-time.Millisecond {
 			return false
 		}
@@ -206,8 +206,8 @@ func (c *call) keptAll() bool {
 }
 
 // intact returns ErrLost when something that the call has taken is lost already.
-func (c *call) intact() error {
-	for _, h := range c.taken {
+func (acq *acquisition) intact() error {
+	for _, h := range acq.taken {
 		if h.Context().Err() != nil {
 			return errors.Join(fmt.Errorf("locking: a part of a MultiLock ended before the last was taken: %w", ErrLost),
 				context.Cause(h.Context()))
@@ -218,18 +218,18 @@ func (c *call) intact() error {
 
 // keepOn is keep, again and again until stop is called, for as long as another Locker is waited for. That
 // something was lost is found out in the end.
-func (c *call) keepOn() (stop func()) {
-	if !c.fixed || len(c.taken) == 0 {
+func (acq *acquisition) keepOn() (stop func()) {
+	if !acq.fixed || len(acq.taken) == 0 {
 		return func() {}
 	}
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
-			alarm := time.NewTimer(time.Until(c.kept.Add(c.lease / 3)))
+			alarm := time.NewTimer(time.Until(acq.renewedAt.Add(acq.lease / 3)))
 			select {
 			case <-alarm.C:
-				_ = c.keep()
+				_ = acq.keep()
 			case <-quit:
 				alarm.Stop()
 				return
@@ -244,11 +244,11 @@ func (c *call) keepOn() (stop func()) {
 
 // keep begins the fixed leases of what the call has taken anew. A failure is not the end: each hold has
 // its own deadline.
-func (c *call) keep() error {
+func (acq *acquisition) keep() error {
 	start := time.Now()
-	c.began = start
-	bound := min(c.lease/3, janitorBound) // of a trip: who waits may be gone by then
-	singles := singlesOf(c.taken)
+	acq.renewalTried = start
+	bound := min(acq.lease/3, cleanerBound) // of a round trip: who waits may be gone by then
+	singles := singlesOf(acq.taken)
 	grants := make(map[*Locks][]*grant)
 	for _, h := range singles {
 		if !slices.Contains(grants[h.locks], h.grant) {
@@ -258,15 +258,15 @@ func (c *call) keep() error {
 	whole := true
 	for l, mine := range grants {
 		for chunk := range slices.Chunk(mine, batch) {
-			_, kept := l.renewSome(chunk, c.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) })
+			_, kept := l.renewSome(chunk, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) })
 			whole = whole && kept
 		}
 	}
-	c.kept = start
+	acq.renewedAt = start
 	if !whole {
-		c.kept = start.Add(-c.lease / 4) // again after a twelfth of the lease
+		acq.renewedAt = start.Add(-acq.lease / 4) // again after a twelfth of the lease
 	}
-	return c.intact()
+	return acq.intact()
 }
 
 // singlesOf returns the holds of single locks that these holds consist of.
@@ -283,12 +283,12 @@ func singlesOf(holds []*Hold) []*Hold {
 
 // hold makes the hold of a MultiLock from what was taken: the parts in the order of the arguments. steps
 // are in the order in which they were made.
-func (m *Multi) hold(c *call, steps []*step) *Hold {
-	h := &Hold{who: c.who, whole: &whole{}, base: c.ctx}
-	h.ctx, h.cancel = context.WithCancelCause(c.ctx)
-	h.parts = m.assemble(c, steps)
+func (m *Multi) hold(acq *acquisition, steps []*step) *Hold {
+	h := &Hold{owner: acq.owner, whole: &whole{}, base: acq.ctx}
+	h.ctx, h.cancel = context.WithCancelCause(acq.ctx)
+	h.parts = m.assemble(acq, steps)
 	mine := leavesOf(h.parts)
-	h.whole.leaves = slices.DeleteFunc(slices.Clone(c.taken), func(taken *Hold) bool { return !mine[taken] })
+	h.whole.leaves = slices.DeleteFunc(slices.Clone(acq.taken), func(taken *Hold) bool { return !mine[taken] })
 	h.whole.hold = h
 	for _, part := range h.parts {
 		h.whole.stops = append(h.whole.stops, context.AfterFunc(part.Context(), func() {
@@ -304,12 +304,12 @@ func (m *Multi) hold(c *call, steps []*step) *Hold {
 }
 
 // assemble returns the hold of each part. Those of other Lockers come in the order of the steps.
-func (m *Multi) assemble(c *call, steps []*step) []*Hold {
+func (m *Multi) assemble(acq *acquisition, steps []*step) []*Hold {
 	holds := make([]*Hold, len(m.parts))
 	for i, p := range m.parts {
 		switch p := p.(type) {
 		case *Multi:
-			holds[i] = p.hold(c, steps)
+			holds[i] = p.hold(acq, steps)
 		case single:
 			mine := steps[slices.IndexFunc(steps, func(s *step) bool { return s.part.is(p.self()) })]
 			holds[i] = mine.part.holds[mine.given]
@@ -363,7 +363,7 @@ func (w *whole) unlock(ctx context.Context) error {
 	return unlockAll(ctx, w.leaves)
 }
 
-// unlockAll gives holds back, all at once, and in one trip where they share a place.
+// unlockAll gives holds back, all at once, and in one round trip where they share a place.
 func unlockAll(ctx context.Context, holds []*Hold) error {
 	groups := sharing(holds)
 	errs := make([]error, len(groups))
@@ -399,7 +399,7 @@ func giveUpAll(ctx context.Context, holds []*Hold) {
 	all.Wait()
 }
 
-// sharing splits holds into groups of which each can be released in one trip.
+// sharing splits holds into groups of which each can be released in one round trip.
 func sharing(holds []*Hold) [][]*Hold {
 	var groups [][]*Hold
 	for len(holds) > 0 {
@@ -412,7 +412,7 @@ func sharing(holds []*Hold) [][]*Hold {
 	return groups
 }
 
-// shares tells whether two holds can be released in one trip.
+// shares tells whether two holds can be released in one round trip.
 func (h *Hold) shares(other *Hold) bool {
-	return other.locks == h.locks && h.lock.kind == other.lock.kind && h.lock.place == other.lock.place && h.who == other.who
+	return other.locks == h.locks && h.lock.kind == other.lock.kind && h.lock.bucket == other.lock.bucket && h.owner == other.owner
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/scripts"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -43,10 +45,10 @@ func TestMultiLock(t *testing.T) {
 				t.Errorf("token %d, %d parts", h.Token(), len(h.Parts()))
 			}
 			for i, part := range h.Parts() {
-				if token := rdb.HGet(ctx, parts[i].state, "token").Val(); token != fmt.Sprint(part.Token()) {
+				if token := rdb.HGet(ctx, parts[i].stateKey, "token").Val(); token != fmt.Sprint(part.Token()) {
 					t.Errorf("part %d has token %d, the server says %s", i, part.Token(), token)
 				}
-				if rdb.HGet(ctx, parts[i].state, h.holder()).Val() != "1" {
+				if rdb.HGet(ctx, parts[i].stateKey, h.holder()).Val() != "1" {
 					t.Errorf("part %d is not held", i)
 				}
 			}
@@ -56,13 +58,13 @@ func TestMultiLock(t *testing.T) {
 			w.ok(h.Unlock(ctx))
 			w.ok(h.Unlock(ctx))
 			for _, m := range parts {
-				if w.exists(rdb, m.state, m.queue) != 0 {
+				if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
 					t.Errorf("%s is left", m.name)
 				}
 			}
 		}
 		// The first round may have sent each script twice, by its hash and by its text.
-		if n, m := len(tapArgs(tap, acquireScript)), len(tapArgs(tap, releaseScript)); n != 2 || m != 2 {
+		if n, m := len(tapArgs(tap, scripts.Acquire)), len(tapArgs(tap, scripts.Release)); n != 2 || m != 2 {
 			t.Errorf("%d acquisitions and %d releases for 2 cycles", n, m)
 		}
 	})
@@ -87,10 +89,10 @@ func TestMultiLockRollsBack(t *testing.T) {
 			}
 			for j, other := range append(parts, far) {
 				if i != j { // long before its lease is over
-					w.soon(fmt.Sprintf("part %d is given back when %d is busy", j, i), func() bool { return w.exists(rdb, other.state) == 0 })
+					w.soon(fmt.Sprintf("part %d is given back when %d is busy", j, i), func() bool { return w.exists(rdb, other.stateKey) == 0 })
 				}
 			}
-			w.soon("no queue is left", func() bool { return w.exists(rdb, m.queue) == 0 })
+			w.soon("no queue is left", func() bool { return w.exists(rdb, m.queueKey) == 0 })
 			w.ok(blocker.Unlock(ctx))
 		}
 	})
@@ -102,7 +104,7 @@ func TestMultiLockRollsBackOnErrors(t *testing.T) {
 		l, tap := w.tapped()
 		parts := []Locker{l.Mutex(w.name + "a"), l.Mutex(w.name + "b"), l.Mutex(w.name + "c")}
 		n := 0
-		tap.on(acquireScript, func(cmd redis.Cmder, next func() error) error {
+		tap.on(scripts.Acquire, func(cmd redis.Cmder, next func() error) error {
 			if n++; n < 3 {
 				return next()
 			}
@@ -115,7 +117,7 @@ func TestMultiLockRollsBackOnErrors(t *testing.T) {
 			t.Error("an error was a grant")
 		}
 		w.soon("nothing is left", func() bool {
-			return w.exists(rdb, parts[0].(*Mutex).state, parts[1].(*Mutex).state, parts[2].(*Mutex).state) == 0
+			return w.exists(rdb, parts[0].(*Mutex).stateKey, parts[1].(*Mutex).stateKey, parts[2].(*Mutex).stateKey) == 0
 		})
 	})
 }
@@ -167,7 +169,7 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 		if took := time.Since(start); took > pollInterval/2 {
 			t.Errorf("it has waited for %s", took)
 		}
-		if w.exists(rdb, parts[2].state) != 0 || rdb.HGet(ctx, parts[7].state, h.holder()).Val() != "1" {
+		if w.exists(rdb, parts[2].stateKey) != 0 || rdb.HGet(ctx, parts[7].stateKey, h.holder()).Val() != "1" {
 			t.Error("the roll-back is not right")
 		}
 		w.ok(h.Unlock(ctx))
@@ -216,22 +218,22 @@ func TestMultiLockOfTheSame(t *testing.T) {
 		l := w.locks()
 		m, other := l.Mutex(w.name), l.Mutex(w.name)
 		h := w.must(MultiLock(m, other, m).Lock(ctx))
-		if n := rdb.HGet(ctx, m.state, h.holder()).Val(); n != "3" {
+		if n := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); n != "3" {
 			t.Errorf("count %q", n)
 		}
 		inner := w.must(MultiLock(m, m).Lock(h.Context()))
-		if n := rdb.HGet(ctx, m.state, h.holder()).Val(); n != "5" {
+		if n := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); n != "5" {
 			t.Errorf("count %q", n)
 		}
 		if inner.Parts()[1].Token() != h.Parts()[0].Token() {
 			t.Error("re-entry has another token")
 		}
 		w.ok(inner.Unlock(ctx))
-		if n := rdb.HGet(ctx, m.state, h.holder()).Val(); n != "3" {
+		if n := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); n != "3" {
 			t.Errorf("count %q", n)
 		}
 		w.ok(h.Unlock(ctx))
-		if w.exists(rdb, m.state) != 0 {
+		if w.exists(rdb, m.stateKey) != 0 {
 			t.Error("it is still held")
 		}
 	})
@@ -251,16 +253,16 @@ func TestMultiLockOfLockers(t *testing.T) {
 		h := w.must(MultiLock(MultiLock(b, a), foreign{Locker: c}, foreign{Locker: d}).Lock(ctx, Lease(5*time.Second)))
 		inner := h.Parts()[0]
 		for i, want := range map[*Hold]*Mutex{inner.Parts()[0]: b, inner.Parts()[1]: a, h.Parts()[1]: c, h.Parts()[2]: d} {
-			if token := rdb.HGet(ctx, want.state, "token").Val(); token != fmt.Sprint(i.Token()) {
+			if token := rdb.HGet(ctx, want.stateKey, "token").Val(); token != fmt.Sprint(i.Token()) {
 				t.Errorf("%s has token %s, its part %d", want.name, token, i.Token())
 			}
-			if ttl := rdb.PTTL(ctx, want.state).Val(); ttl > 5*time.Second || ttl < 4*time.Second {
+			if ttl := rdb.PTTL(ctx, want.stateKey).Val(); ttl > 5*time.Second || ttl < 4*time.Second {
 				t.Errorf("%s lives for %s", want.name, ttl)
 			}
 		}
 		w.ok(inner.Context().Err())
 		w.ok(h.Unlock(ctx))
-		if w.exists(rdb, a.state, b.state, c.state, d.state) != 0 || inner.Context().Err() == nil {
+		if w.exists(rdb, a.stateKey, b.stateKey, c.stateKey, d.stateKey) != 0 || inner.Context().Err() == nil {
 			t.Error("something is left")
 		}
 		for _, bad := range []Locker{MultiLock(), MultiLock(nil), MultiLock(a, nil)} {
@@ -277,7 +279,7 @@ func TestLostPartLosesTheWhole(t *testing.T) {
 		l := w.locks()
 		parts := w.segments(l, 3)
 		h := w.must(MultiLock(lockers(parts)...).Lock(ctx))
-		w.ok(rdb.Del(ctx, parts[1].state).Err())
+		w.ok(rdb.Del(ctx, parts[1].stateKey).Err())
 		if !l.renew(l.due(), patience) { // which tells the loss
 			t.Error("no answer")
 		}
@@ -288,7 +290,7 @@ func TestLostPartLosesTheWhole(t *testing.T) {
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
 			t.Errorf("unlock: %v", err)
 		}
-		if w.exists(rdb, parts[0].state, parts[2].state) != 0 {
+		if w.exists(rdb, parts[0].stateKey, parts[2].stateKey) != 0 {
 			t.Error("the others are still held")
 		}
 	})
@@ -310,7 +312,7 @@ func TestMultiLockKeepsItsLeaseWhileItWaits(t *testing.T) {
 			}
 			done <- h
 		}()
-		w.soon("the first is taken", func() bool { return w.exists(rdb, parts[0].state) == 1 })
+		w.soon("the first is taken", func() bool { return w.exists(rdb, parts[0].stateKey) == 1 })
 		if _, err := w.locks().Mutex(parts[0].name, Group(w.name)).Lock(ctx, Wait(3*lease)); !errors.Is(err, ErrBusy) {
 			t.Errorf("the first part is not kept: %v", err)
 		}
@@ -319,7 +321,7 @@ func TestMultiLockKeepsItsLeaseWhileItWaits(t *testing.T) {
 		if h == nil {
 			return
 		}
-		if left := rdb.PTTL(ctx, parts[0].state).Val(); left < lease/2 {
+		if left := rdb.PTTL(ctx, parts[0].stateKey).Val(); left < lease/2 {
 			t.Errorf("the first part has %s left", left)
 		}
 		<-h.Context().Done() // nothing renews it any more

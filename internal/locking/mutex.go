@@ -2,8 +2,10 @@ package locking
 
 import (
 	"context"
-	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A Locker is a lock of any kind, or several as one.
@@ -22,7 +24,7 @@ type Locker interface {
 
 // A Mutex excludes owners from each other. It is reentrant: an owner that holds it gets it again, with
 // the same token, and must unlock each hold. It has no state; all Mutexes of one name and group are the
-// same lock. Callers of one process get it in the order in which they came. Between processes it promises
+// same lock. Callers of one process get it in the order in which they came. Between processes it reservations
 // no order beyond this: a process that waits gets its turn.
 type Mutex struct{ lock }
 
@@ -32,24 +34,20 @@ func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	return l.mutexAt(placeOf(o.group, name), tailOf(o.group, name))
+	return l.mutexAt(keys.BucketOf(o.group, name), keys.TailOf(o.group, name))
 }
 
-func (l *Locks) mutexAt(where place, to tail) *Mutex {
-	return &Mutex{l.lockAt(mutexKind{}, where, to, roleMutex, roleMutexQueue)}
+func (l *Locks) mutexAt(where keys.Bucket, to keys.Tail) *Mutex {
+	return &Mutex{l.lockAt(mutexKind{}, where, to, keys.Mutex, keys.MutexQueue)}
 }
 
 // mutexOf returns the mutex of a state key.
 func (l *Locks) mutexOf(state string) (*Mutex, bool) {
-	bucket, rest, _ := strings.Cut(state, "}:")
-	to, ok := strings.CutPrefix(rest, roleMutex)
+	where, to, ok := keys.ParseMutex(state)
 	if !ok {
 		return nil, false
 	}
-	if _, ok := tail(to).name(); !ok {
-		return nil, false
-	}
-	return l.mutexAt(place(bucket+"}:"), tail(to)), true
+	return l.mutexAt(where, to), true
 }
 
 // Lock implements Locker.
@@ -58,7 +56,7 @@ func (m *Mutex) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 }
 
 // TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but
-// promised to somebody who waits.
+// reserved to somebody who waits.
 func (m *Mutex) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return m.acquire(ctx, true, opts)
 }
@@ -68,55 +66,50 @@ type mutexKind struct{}
 
 func (mutexKind) name() Kind { return KindMutex }
 
-func (mutexKind) take(c *call, run []*part) error { return run[0].lock.locks.take(c, run) }
+func (mutexKind) take(acq *acquisition, run []*part) error { return run[0].lock.locks.take(acq, run) }
 
-func (mutexKind) renewal(g *grant, lease time.Duration) errand {
-	return renewing(g, lease)
-}
+func (mutexKind) renewal(g *grant, lease time.Duration) scripts.Call { return renewing(g, lease) }
 
 // renewing puts off the expiry of a state that has one holder. It names no other key, for while a slot moves a key that
 // does not exist has the script refused.
-func renewing(g *grant, lease time.Duration) errand {
-	call := append(renewScript.newCall(1, 4), g.lock.state, g.tenure.id, g.lock.locks.numbers.Add(1), lease.Milliseconds(), g.tenure.first)
-	return errand{script: renewScript, call: call}
+func renewing(g *grant, lease time.Duration) scripts.Call {
+	return scripts.Renew.NewCall(1, 4).With(g.lock.stateKey, g.lease.id, g.lock.locks.numbers.Add(1), lease.Milliseconds(), g.lease.first)
 }
 
-func (mutexKind) raising(g *grant, n int64) errand {
-	return errand{script: tokenScript, call: append(tokenScript.newCall(2, 4), g.lock.place.clock(), g.lock.state, g.lock.locks.boxed, "0", g.tenure.id, n)}
+func (mutexKind) raising(g *grant, n int64) scripts.Call {
+	return scripts.Token.NewCall(2, 4).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lock.locks.boxed, "0", g.lease.id, n)
 }
 
 // leveling asks for a token that is not below one of another server.
-func leveling(g *grant, token int64) errand {
-	return errand{script: levelScript, call: append(levelScript.newCall(2, 2), g.lock.place.clock(), g.lock.state, g.tenure.id, token)}
+func leveling(g *grant, token int64) scripts.Call {
+	return scripts.Level.NewCall(2, 2).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, token)
 }
 
-func (mutexKind) settling(s *settlement) errand {
-	keys := 2 * len(s.locks)
+func (mutexKind) settling(s *settlement) scripts.Call {
+	count := 2 * len(s.locks)
 	if s.tombstone != 0 {
-		keys++
+		count++
 	}
-	call := releaseScript.newCall(keys, 2+4*len(s.locks))
+	call := scripts.Release.NewCall(count, 2+4*len(s.locks))
 	for _, a := range s.locks {
-		call = append(call, a.args[1:]...)
+		call = call.With(a.args[1:]...)
 	}
 	if s.tombstone != 0 {
-		call = append(call, s.locks[0].tombstone(s.tombstone))
+		call = call.With(s.locks[0].tombstone(s.tombstone))
 	}
-	number := any(0)
-	if s.attempt != nil {
-		number = s.attempt
-	}
-	call = append(call, number)
+	call = call.With(s.number())
 	for _, r := range s.rows {
 		if r.id == nil { // nobody's: the queue is what it is about
 			r.id = s.locks[0].locks.process + ":"
 		}
-		call = append(call, r.id, r.count, r.longest.Milliseconds(), r.place)
+		call = call.With(r.id)
+		if len(s.rows) == 1 && r.count == 0 && r.queue == scripts.QueueStay && s.tombstone == 0 {
+			return call // the script takes the rest for granted
+		}
+		call = call.With(r.count, r.longest.Milliseconds(), r.queue)
 	}
 	if s.tombstone != 0 {
-		call = append(call, s.tombstoneFor.Milliseconds())
-	} else if r := s.rows[0]; len(s.rows) == 1 && r.count == 0 && r.place == placeStay {
-		call = call[:len(call)-3] // what the script takes for granted
+		call = call.With(s.tombstoneFor.Milliseconds())
 	}
-	return errand{script: releaseScript, call: call}
+	return call
 }

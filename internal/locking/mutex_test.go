@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
+
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 )
@@ -18,19 +21,19 @@ func TestMutexCycle(t *testing.T) {
 		m := w.locks().Mutex(w.name)
 		for range 3 {
 			h := w.must(m.Lock(ctx))
-			state, err := rdb.HGetAll(ctx, m.state).Result()
+			state, err := rdb.HGetAll(ctx, m.stateKey).Result()
 			w.ok(err)
 			if state[h.holder()] != "1" || len(state) != 3 || state["seq"] == "" || state["token"] == "" {
 				t.Errorf("state %v of owner %s", state, h.Owner())
 			}
-			ttl, err := rdb.PTTL(ctx, m.state).Result()
+			ttl, err := rdb.PTTL(ctx, m.stateKey).Result()
 			w.ok(err)
 			if ttl < 29*time.Second || ttl > 30*time.Second {
 				t.Errorf("the lock lives for %s", ttl)
 			}
 			w.ok(h.Unlock(ctx))
 			w.ok(h.Unlock(ctx)) // once more does nothing
-			if w.exists(rdb, m.state, m.queue) != 0 {
+			if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
 				t.Error("the release left something")
 			}
 			if !errors.Is(h.Context().Err(), context.Canceled) {
@@ -54,7 +57,7 @@ func TestReentry(t *testing.T) {
 			count string
 			next  func() error
 		}{{"2", func() error { return inner.Unlock(ctx) }}, {"1", func() error { return outer.Unlock(ctx) }}, {"", nil}} {
-			count, err := rdb.HGet(ctx, m.state, outer.holder()).Result()
+			count, err := rdb.HGet(ctx, m.stateKey, outer.holder()).Result()
 			if count != step.count || err != nil && !errors.Is(err, redis.Nil) {
 				t.Errorf("count %q, want %q (%v)", count, step.count, err)
 			}
@@ -104,7 +107,7 @@ func TestExclusion(t *testing.T) {
 		}
 		probe := w.locks().Mutex(w.name)
 		rdb := w.client()
-		w.soon("nothing is left", func() bool { return w.exists(rdb, probe.state, probe.queue) == 0 })
+		w.soon("nothing is left", func() bool { return w.exists(rdb, probe.stateKey, probe.queueKey) == 0 })
 	})
 }
 
@@ -213,7 +216,7 @@ func TestReentryKeepsEachDeadline(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		left := func() time.Duration {
-			ttl, err := rdb.PTTL(ctx, m.state).Result()
+			ttl, err := rdb.PTTL(ctx, m.stateKey).Result()
 			w.ok(err)
 			return ttl
 		}
@@ -260,11 +263,11 @@ func TestParallelReentry(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if count, err := rdb.HGet(ctx, m.state, outer.holder()).Int(); count != 1 || err != nil {
+		if count, err := rdb.HGet(ctx, m.stateKey, outer.holder()).Int(); count != 1 || err != nil {
 			t.Errorf("count %d (%v)", count, err)
 		}
 		w.ok(outer.Unlock(ctx))
-		if w.exists(rdb, m.state) != 0 {
+		if w.exists(rdb, m.stateKey) != 0 {
 			t.Error("the lock is not free")
 		}
 	})
@@ -280,7 +283,7 @@ func TestWaitingSiblingsEnterTogether(t *testing.T) {
 		line := func() int {
 			m.locks.mu.Lock()
 			defer m.locks.mu.Unlock()
-			if waiting := m.locks.books[m.state]; waiting != nil {
+			if waiting := m.locks.states[m.stateKey]; waiting != nil {
 				return len(waiting.waiters)
 			}
 			return 0
@@ -332,12 +335,12 @@ func TestCancelledWaiterIsNeverAdmitted(t *testing.T) {
 		if !errors.Is(err, ErrBusy) && !errors.Is(err, ErrNoAnswer) {
 			t.Errorf("error %v", err)
 		}
-		w.soon("the queue is empty", func() bool { return w.exists(rdb, m.queue) == 0 })
+		w.soon("the queue is empty", func() bool { return w.exists(rdb, m.queueKey) == 0 })
 		w.ok(h.Unlock(ctx))
 		if _, err := m.Lock(waiting); !errors.Is(err, context.Canceled) {
 			t.Errorf("with a dead context: %v", err)
 		}
-		if w.exists(rdb, m.state) != 0 {
+		if w.exists(rdb, m.stateKey) != 0 {
 			t.Error("something is left")
 		}
 	})
@@ -348,10 +351,10 @@ func TestGrantThatComesTooLate(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
 		l, tap := w.tapped()
-		for script, one := range map[*script]interface {
+		for script, one := range map[*scripts.Script]interface {
 			Locker
 			single
-		}{acquireScript: l.Mutex(w.name), fifoAcquireScript: l.FairMutex(w.name)} {
+		}{scripts.Acquire: l.Mutex(w.name), scripts.FifoAcquire: l.FairMutex(w.name)} {
 			w.ok(w.must(one.Lock(w.ctx())).Unlock(w.ctx())) // the script is known now
 			ctx, cancel := context.WithCancel(w.ctx())
 			var mu sync.Mutex
@@ -375,7 +378,7 @@ func TestGrantThatComesTooLate(t *testing.T) {
 				t.Error("it was not granted at all")
 			}
 			mu.Unlock()
-			w.soon("the lock is free", func() bool { return w.exists(rdb, one.self().state) == 0 })
+			w.soon("the lock is free", func() bool { return w.exists(rdb, one.self().stateKey) == 0 })
 		}
 	})
 }
@@ -388,10 +391,10 @@ func TestAnswerThatComesTooLate(t *testing.T) {
 		rdbSlow, tap := w.client(func(o *redis.Options) { o.ContextTimeoutEnabled = true }), &tap{}
 		rdbSlow.AddHook(tap)
 		l := w.locksOn(rdbSlow)
-		for script, one := range map[*script]interface {
+		for script, one := range map[*scripts.Script]interface {
 			Locker
 			single
-		}{acquireScript: l.Mutex(w.name), fifoAcquireScript: l.FairMutex(w.name)} {
+		}{scripts.Acquire: l.Mutex(w.name), scripts.FifoAcquire: l.FairMutex(w.name)} {
 			w.ok(w.must(one.Lock(ctx)).Unlock(ctx)) // the script is known now
 			tap.on(script, func(_ redis.Cmder, next func() error) error {
 				err := next()
@@ -401,7 +404,7 @@ func TestAnswerThatComesTooLate(t *testing.T) {
 			if h, err := one.Lock(ctx, Lease(lease)); h != nil || !errors.Is(err, ErrNoAnswer) {
 				t.Errorf("%s: admitted: %v", one.self().kind.name(), err)
 			}
-			w.soon("nothing is left", func() bool { return w.exists(rdb, one.self().state) == 0 })
+			w.soon("nothing is left", func() bool { return w.exists(rdb, one.self().stateKey) == 0 })
 		}
 	})
 }
@@ -417,7 +420,7 @@ func TestWaitRunsOut(t *testing.T) {
 				t.Errorf("wait of %s: %v after %s", wait, err, took)
 			}
 		}
-		w.soon("the queue is empty", func() bool { return w.exists(rdb, m.queue) == 0 })
+		w.soon("the queue is empty", func() bool { return w.exists(rdb, m.queueKey) == 0 })
 	})
 }
 
@@ -459,7 +462,7 @@ func TestQueueSkipsTheDead(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
 		h := w.must(m.Lock(ctx))
-		w.ok(rdb.ZAdd(ctx, m.queue, redis.Z{Score: 1, Member: "DEAD"}, redis.Z{Score: 2, Member: "DEADTOO"}).Err())
+		w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: 1, Member: "DEAD"}, redis.Z{Score: 2, Member: "DEADTOO"}).Err())
 		admitted := make(chan time.Time, 1)
 		go func() {
 			if _, err := other.Lock(ctx); err != nil {
@@ -470,13 +473,13 @@ func TestQueueSkipsTheDead(t *testing.T) {
 		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 3 })
 		w.ok(h.Unlock(ctx))
 		<-admitted
-		if w.exists(rdb, m.queue) != 0 {
+		if w.exists(rdb, m.queueKey) != 0 {
 			t.Error("the dead still queue")
 		}
 	})
 }
 
-// A promise that nobody waits for any more goes to the next one.
+// A reservation that nobody waits for any more goes to the next one.
 func TestUnwantedPromiseIsPassedOn(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -486,17 +489,17 @@ func TestUnwantedPromiseIsPassedOn(t *testing.T) {
 		if !errors.Is(err, ErrBusy) {
 			t.Fatal(err)
 		}
-		w.soon("it listens, and has left", func() bool { return m.locks.subscription.listening() && w.exists(rdb, m.queue) == 0 })
+		w.soon("it listens, and has left", func() bool { return m.locks.subscription.Connected() && w.exists(rdb, m.queueKey) == 0 })
 		// As if the release had come just before m's process left.
-		w.ok(rdb.Del(ctx, m.state).Err())
-		w.ok(rdb.HSet(ctx, m.state, "claim", m.locks.process).Err())
+		w.ok(rdb.Del(ctx, m.stateKey).Err())
+		w.ok(rdb.HSet(ctx, m.stateKey, "claim", m.locks.process).Err())
 		admitted := make(chan error, 1)
 		go func() {
 			_, err := other.Lock(ctx)
 			admitted <- err
 		}()
 		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
-		if n := rdb.Publish(ctx, wakeChannel(m.locks.process), m.state).Val(); n != 1 {
+		if n := rdb.Publish(ctx, keys.WakeChannel(m.locks.process), m.stateKey).Val(); n != 1 {
 			t.Fatalf("%d listen", n)
 		}
 		w.ok(<-admitted)
@@ -520,14 +523,14 @@ func TestTokensGrow(t *testing.T) {
 		next()
 		next()
 		ahead := time.Now().Add(time.Hour).UnixMicro() // the server's clock has stepped back since
-		w.ok(rdb.Set(ctx, m.place.clock(), ahead, 0).Err())
+		w.ok(rdb.Set(ctx, m.bucket.Clock(), ahead, 0).Err())
 		last = ahead
 		next()
 		next()
-		if ttl := rdb.TTL(ctx, m.place.clock()).Val(); ttl < 29*24*time.Hour {
+		if ttl := rdb.TTL(ctx, m.bucket.Clock()).Val(); ttl < 29*24*time.Hour {
 			t.Errorf("the clock lives for %s", ttl)
 		}
-		w.ok(rdb.Del(ctx, m.place.clock()).Err()) // forgotten
+		w.ok(rdb.Del(ctx, m.bucket.Clock()).Err()) // forgotten
 		last = time.Now().Add(-time.Minute).UnixMicro()
 		next()
 	})
@@ -554,36 +557,36 @@ func TestTokensGrowWithinAMicrosecond(t *testing.T) {
 	}
 }
 
-// What is promised to a process, that process gets and no other one. It does not queue any more then.
+// What is reserved to a process, that process gets and no other one. It does not queue any more then.
 func TestPromiseIsKept(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
-		w.ok(rdb.HSet(ctx, m.state, "claim", "P").Err())
-		w.ok(rdb.ZAdd(ctx, m.queue, redis.Z{Score: 1, Member: "P"}).Err())
-		keys := []string{m.place.clock(), m.tombstone(1).(string), m.state, m.queue}
+		w.ok(rdb.HSet(ctx, m.stateKey, "claim", "P").Err())
+		w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: 1, Member: "P"}).Err())
+		keys := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
 		for i, process := range []string{"Q", "P"} {
-			answer, err := rdb.Eval(ctx, acquireScript.source.(string), keys, i+1, 60000, process+":a", placeQueued, 0).Result()
+			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), keys, i+1, 60000, process+":a", scripts.QueueMayBeIn, 0).Result()
 			w.ok(err)
 			if _, granted := answer.(string); granted != (process == "P") {
 				t.Errorf("%s is answered %v", process, answer)
 			}
 		}
-		if order := rdb.ZRange(ctx, m.queue, 0, -1).Val(); !slices.Equal(order, []string{"Q"}) {
+		if order := rdb.ZRange(ctx, m.queueKey, 0, -1).Val(); !slices.Equal(order, []string{"Q"}) {
 			t.Errorf("the queue is %v", order)
 		}
 	})
 }
 
-// A process declines what is promised to it, and not what is promised to another.
+// A process declines what is reserved to it, and not what is reserved to another.
 func TestPromiseToAnotherIsNotDeclined(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		for process, left := range map[string]int64{"Q": 1, "P": 0} {
-			w.ok(rdb.HSet(ctx, m.state, "claim", "P").Err())
-			w.ok(rdb.Eval(ctx, releaseScript.source.(string), []string{m.state, m.queue}, 0, process+":", 0, 0, placePass).Err())
-			if w.exists(rdb, m.state) != left {
+			w.ok(rdb.HSet(ctx, m.stateKey, "claim", "P").Err())
+			w.ok(rdb.Eval(ctx, scripts.Release.Source.(string), []string{m.stateKey, m.queueKey}, 0, process+":", 0, 0, scripts.QueueDecline).Err())
+			if w.exists(rdb, m.stateKey) != left {
 				t.Errorf("%s has declined it: %t", process, left == 1)
 			}
 		}
@@ -597,12 +600,12 @@ func TestQueueKeepsItsOrder(t *testing.T) {
 		m := w.locks().Mutex(w.name)
 		w.must(m.Lock(ctx))
 		ahead := float64(time.Now().Add(time.Hour).UnixMicro())
-		w.ok(rdb.ZAdd(ctx, m.queue, redis.Z{Score: ahead, Member: "P"}).Err())
-		keys := []string{m.place.clock(), m.tombstone(1).(string), m.state, m.queue}
+		w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: ahead, Member: "P"}).Err())
+		keys := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
 		for i, process := range []string{"Q", "R", "Q"} {
-			w.ok(rdb.Eval(ctx, acquireScript.source.(string), keys, i+1, 60000, process+":a", placeQueue).Err())
+			w.ok(rdb.Eval(ctx, scripts.Acquire.Source.(string), keys, i+1, 60000, process+":a", scripts.QueueEnter).Err())
 		}
-		if order := rdb.ZRange(ctx, m.queue, 0, -1).Val(); !slices.Equal(order, []string{"P", "Q", "R"}) {
+		if order := rdb.ZRange(ctx, m.queueKey, 0, -1).Val(); !slices.Equal(order, []string{"P", "Q", "R"}) {
 			t.Errorf("the queue is %v", order)
 		}
 	})
@@ -619,7 +622,7 @@ func TestReleaseIsNoRenewal(t *testing.T) {
 		}{l.Mutex(w.name), l.FairMutex(w.name)} {
 			outer := w.must(one.Lock(ctx))
 			inner := w.must(one.Lock(outer.Context()))
-			state := one.self().state
+			state := one.self().stateKey
 			w.ok(rdb.PExpire(ctx, state, 10*time.Second).Err())
 			w.ok(inner.Unlock(ctx))
 			if ttl := rdb.PTTL(ctx, state).Val(); ttl > 10*time.Second {
@@ -634,7 +637,7 @@ func TestReleaseIsNoRenewal(t *testing.T) {
 func TestRenewalBeforeAHold(t *testing.T) {
 	each(t, func(w *world) {
 		h := w.must(w.locks().Mutex(w.name).Lock(w.ctx()))
-		h.locks.renewed(h.grant, time.Now().Add(time.Second), (*Hold).wantsRenewal)
+		h.locks.renewed(h.grant, time.Now().Add(time.Second), (*Hold).wantsRenewalLocked)
 		if left := h.Remaining(); left < 20*time.Second {
 			t.Errorf("%s left", left)
 		}
@@ -685,7 +688,7 @@ func TestEveryKeyExpires(t *testing.T) {
 	ahead, err := h.TokenAbove(ctx, time.Now().Add(time.Hour).UnixMicro())
 	w.ok(err)
 	all()
-	w.ok(rdb.Eval(ctx, levelScript.source.(string), []string{m.place.clock(), m.state}, h.holder(), ahead+1).Err())
+	w.ok(rdb.Eval(ctx, scripts.Level.Source.(string), []string{m.bucket.Clock(), m.stateKey}, h.holder(), ahead+1).Err())
 	all()
 	w.ok(h.Unlock(ctx))
 	all()
@@ -713,11 +716,11 @@ func TestCloseEndsWaiting(t *testing.T) {
 		if _, err := m.TryLock(ctx); !errors.Is(err, ErrClosed) {
 			t.Errorf("afterwards: %v", err)
 		}
-		if w.exists(rdb, m.queue) != 0 {
+		if w.exists(rdb, m.queueKey) != 0 {
 			t.Error("it still queues")
 		}
 		w.soon("the server has noticed that it no longer listens", func() bool {
-			return rdb.PubSubNumSub(ctx, wakeChannel(l.process)).Val()[wakeChannel(l.process)] == 0
+			return rdb.PubSubNumSub(ctx, keys.WakeChannel(l.process)).Val()[keys.WakeChannel(l.process)] == 0
 		})
 		w.ok(h.Unlock(ctx))
 	})

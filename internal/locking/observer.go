@@ -23,7 +23,7 @@ type Observer interface {
 	// Lost is told of each hold that ended before it was unlocked.
 	Lost(kind Kind, held time.Duration)
 
-	// Renewed is told of each trip of the watchdog: how many locks it was about, and whether the server
+	// Renewed is told of each round trip of the watchdog: how many locks it was about, and whether the server
 	// answered for all of them.
 	Renewed(locks int, took time.Duration, answered bool)
 }
@@ -77,11 +77,11 @@ func (nobody) Lost(Kind, time.Duration) {}
 func (nobody) Renewed(int, time.Duration, bool) {}
 
 // reasonOf tells why a call has failed.
-func (c *call) reasonOf(err error) Reason {
+func (acq *acquisition) reasonOf(err error) Reason {
 	switch {
 	case errors.Is(err, ErrClosed):
 		return ReasonClosed
-	case c.ctx.Err() != nil:
+	case acq.ctx.Err() != nil:
 		return ReasonEnded
 	case errors.Is(err, ErrBusy):
 		return ReasonBusy

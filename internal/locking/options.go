@@ -10,7 +10,7 @@ const (
 	// that a crash does not stop the others for long.
 	defaultWatchdogLease = 30 * time.Second
 
-	// minLease keeps a lease longer than a trip to the server and its own safety margin.
+	// minLease keeps a lease longer than a round trip to the server and its own safety margin.
 	minLease = 10 * time.Millisecond
 
 	// maxLease stays below the life of the bucket's clock, and far away from overflows.
@@ -29,13 +29,31 @@ func WatchdogLease(d time.Duration) Option {
 	}
 }
 
+// WaitReplicas makes an acquisition count only when that many replicas have confirmed it within a timeout, so
+// that the lock lives on when one of them takes the server's place. If fewer do, it is cancelled and the error
+// is ErrNotReplicated. Every acquisition by a script waits for it, also in vain: it costs a round trip from the
+// server to its replicas. Re-entries, renewals, releases and what is handed off inside a process do not
+// wait: the replicas know already whose lock it is, though perhaps a shorter lease.
+//
+// It makes a loss rarer and not impossible: nothing forces a failover to choose a replica that has confirmed.
+// It needs a client of one server, of Sentinel or of a Cluster, for WAIT tells of its own connection only; and
+// the timeout must be shorter than the client's ReadTimeout. On miniredis nothing is ever confirmed.
+func WaitReplicas(count int, timeout time.Duration) Option {
+	return func(l *Locks) error {
+		if err := l.server.WaitReplicas(count, timeout); err != nil {
+			return fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		return nil
+	}
+}
+
 // A MutexOption configures a lock.
 type MutexOption func(*mutexOptions)
 
 type mutexOptions struct{ group string }
 
 // Group places the lock in the slot of a group, beside all others of that group: a MultiLock over them
-// takes them in one trip. The group is part of the lock's address: everybody must name the same one, and one
+// takes them in one round trip. The group is part of the lock's address: everybody must name the same one, and one
 // name in two groups, or in none, is another lock.
 func Group(name string) MutexOption { return func(o *mutexOptions) { o.group = name } }
 

@@ -24,7 +24,7 @@ func (h *Hold) end(why error) { h.cancel(&end{h, why}) }
 // has tells whether a hold is one of the lock with a state key, or has such a part.
 func (h *Hold) has(l *Locks, state string) bool {
 	if h.lock != nil {
-		return h.locks == l && h.lock.state == state
+		return h.locks == l && h.lock.stateKey == state
 	}
 	for _, part := range h.parts {
 		if part.has(l, state) {

@@ -19,7 +19,7 @@ type owner struct {
 	mu   sync.Mutex
 	held []string // the order of each hold, in no order themselves; one entry per hold
 
-	reds redTenants
+	reds redOwners
 }
 
 // WithOwner returns a context with an owner: the one that ctx carries already, else a fresh one. Set it
@@ -74,15 +74,15 @@ func newID() string {
 	return base32.StdEncoding.EncodeToString(bits[:])
 }
 
-// took notes a hold.
-func (o *owner) took(order string) {
+// addHold notes a hold.
+func (o *owner) addHold(order string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.held = append(o.held, order)
 }
 
-// gave forgets a hold.
-func (o *owner) gave(order string) {
+// removeHold forgets a hold.
+func (o *owner) removeHold(order string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if i := slices.Index(o.held, order); i >= 0 {

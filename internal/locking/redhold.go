@@ -6,19 +6,22 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"inventory/internal/locking/internal/quorum"
+	"inventory/internal/locking/internal/scripts"
 )
 
-// redTenants is what an owner does with RedLocks.
-type redTenants struct {
+// redOwners is what an owner does with RedLocks.
+type redOwners struct {
 	mu sync.Mutex
-	at map[string]*redTenant
+	at map[string]*redOwner
 
 	again bool // the owner has had a RedLock: a minority of its nodes may not know that this is over
 }
 
-// A redTenant is one owner at one RedLock of this process, while anything is going on between the two.
-type redTenant struct {
-	owner *redTenants
+// A redOwner is one owner at one RedLock of this process, while anything is going on between the two.
+type redOwner struct {
+	all   *redOwners
 	key   string
 	turn  chan struct{} // holds one element while an attempt is under way: an owner makes one at a time
 	users int
@@ -33,45 +36,45 @@ type redGrant struct {
 
 // redHold is what the hold of a RedLock consists of.
 type redHold struct {
-	red    *Red
-	tenant *redTenant
-	grant  *redGrant
-	whole  *Hold
-	stops  []func() bool
+	red   *Red
+	owner *redOwner
+	grant *redGrant
+	whole *Hold
+	stops []func() bool
 
-	unlocked bool // under redTenants.mu
+	unlocked bool // under redOwners.mu
 }
 
-// tenant returns what an owner does with one RedLock; its user gives it back with retire.
-func (o *redTenants) tenant(key string) *redTenant {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	t := o.at[key]
-	if t == nil {
-		t = &redTenant{owner: o, key: key, turn: make(chan struct{}, 1)}
-		if o.at == nil {
-			o.at = make(map[string]*redTenant)
+// owner returns what an owner does with one RedLock; its user gives it back with retire.
+func (all *redOwners) of(key string) *redOwner {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	o := all.at[key]
+	if o == nil {
+		o = &redOwner{all: all, key: key, turn: make(chan struct{}, 1)}
+		if all.at == nil {
+			all.at = make(map[string]*redOwner)
 		}
-		o.at[key] = t
+		all.at[key] = o
 	}
-	t.users++
-	return t
+	o.users++
+	return o
 }
 
-// retire ends one use of a tenant.
-func (o *redTenants) retire(t *redTenant) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	t.users--
-	if t.users == 0 && t.live() == 0 {
-		delete(o.at, t.key)
+// retire ends one use of a owner.
+func (all *redOwners) retire(o *redOwner) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	o.users--
+	if o.users == 0 && o.liveLocked() == 0 {
+		delete(all.at, o.key)
 	}
 }
 
 // begin takes the owner's turn.
-func (t *redTenant) begin(ctx context.Context) error {
+func (o *redOwner) begin(ctx context.Context) error {
 	select {
-	case t.turn <- struct{}{}:
+	case o.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ended(ctx, nil)
@@ -79,33 +82,33 @@ func (t *redTenant) begin(ctx context.Context) error {
 }
 
 // end gives the turn back.
-func (t *redTenant) end() { <-t.turn }
+func (o *redOwner) end() { <-o.turn }
 
-// live counts the owner's holds. redTenants.mu is held.
-func (t *redTenant) live() int {
-	if t.grant == nil {
+// liveLocked counts the owner's holds. .
+func (o *redOwner) liveLocked() int {
+	if o.grant == nil {
 		return 0
 	}
-	t.grant.holds = slices.DeleteFunc(t.grant.holds, func(r *redHold) bool { return r.remaining() == 0 })
-	return len(t.grant.holds)
+	o.grant.holds = slices.DeleteFunc(o.grant.holds, func(r *redHold) bool { return r.remaining() == 0 })
+	return len(o.grant.holds)
 }
 
 // token returns the token of what the owner holds, if it does.
-func (t *redTenant) token() (token int64, held bool) {
-	t.owner.mu.Lock()
-	defer t.owner.mu.Unlock()
-	if t.live() == 0 {
+func (o *redOwner) token() (token int64, held bool) {
+	o.all.mu.Lock()
+	defer o.all.mu.Unlock()
+	if o.liveLocked() == 0 {
 		return 0, false
 	}
-	return t.grant.number, true
+	return o.grant.number, true
 }
 
 // fresh returns the token of a new grant, which is above that of any earlier one. A node that the owner has held
 // before, or still holds by what it has heard, repeats the token of then.
-func (t *redTenant) fresh(parts []*Hold) int64 {
-	t.owner.mu.Lock()
-	again := t.owner.again
-	t.owner.mu.Unlock()
+func (o *redOwner) fresh(parts []*Hold) int64 {
+	o.all.mu.Lock()
+	again := o.all.again
+	o.all.mu.Unlock()
 	token := int64(0)
 	for _, part := range parts {
 		mine := part.Token()
@@ -125,25 +128,25 @@ func (r *Red) Count(ctx context.Context) int {
 	}
 	who.reds.mu.Lock()
 	defer who.reds.mu.Unlock()
-	if t := who.reds.at[r.key]; t != nil {
-		return t.live()
+	if o := who.reds.at[r.key]; o != nil {
+		return o.liveLocked()
 	}
 	return 0
 }
 
 // grant makes a hold. The candidate has its owner's turn.
 func (b *candidate) grant(parts []*Hold, token int64) *Hold {
-	r := &redHold{red: b.red, tenant: b.tenant}
-	h := &Hold{ctx: b.ctx, cancel: b.cancel, who: b.call.who, parts: parts, red: r}
+	r := &redHold{red: b.red, owner: b.owner}
+	h := &Hold{ctx: b.ctx, cancel: b.cancel, owner: b.call.owner, parts: parts, red: r}
 	r.whole = h
-	b.call.who.reds.mu.Lock()
-	b.call.who.reds.again = true
-	if b.tenant.live() == 0 {
-		b.tenant.grant = &redGrant{number: token}
+	b.call.owner.reds.mu.Lock()
+	b.call.owner.reds.again = true
+	if b.owner.liveLocked() == 0 {
+		b.owner.grant = &redGrant{number: token}
 	}
-	r.grant = b.tenant.grant
+	r.grant = b.owner.grant
 	r.grant.holds = append(r.grant.holds, r)
-	b.call.who.reds.mu.Unlock()
+	b.call.owner.reds.mu.Unlock()
 	for _, part := range parts {
 		r.stops = append(r.stops, context.AfterFunc(part.Context(), r.partEnded))
 	}
@@ -170,42 +173,33 @@ func (r *redHold) remaining() time.Duration {
 	for i, part := range r.whole.parts {
 		left[i] = part.Remaining()
 	}
-	return nth(left, r.red.quorum())
-}
-
-// nth returns the value that n of them reach, or zero.
-func nth[T int | time.Duration](values []T, n int) T {
-	if len(values) < n {
-		return 0
-	}
-	slices.Sort(values)
-	return values[len(values)-n]
+	return quorum.Nth(left, r.red.quorum())
 }
 
 func (r *redHold) token() int64 {
-	r.tenant.owner.mu.Lock()
-	defer r.tenant.owner.mu.Unlock()
+	r.owner.all.mu.Lock()
+	defer r.owner.all.mu.Unlock()
 	return r.grant.number
 }
 
 func (r *redHold) count() int {
-	r.tenant.owner.mu.Lock()
-	defer r.tenant.owner.mu.Unlock()
-	if r.tenant.grant != r.grant {
+	r.owner.all.mu.Lock()
+	defer r.owner.all.mu.Unlock()
+	if r.owner.grant != r.grant {
 		return 0
 	}
-	return r.tenant.live()
+	return r.owner.liveLocked()
 }
 
 // unlock gives all parts back, at once. The lock is free for others when all nodes are but a minority.
 func (r *redHold) unlock(ctx context.Context) error {
-	o := r.tenant.owner
-	o.mu.Lock()
+	all := r.owner.all
+	all.mu.Lock()
 	first := !r.unlocked
 	r.unlocked = true
 	lost := r.remaining() == 0
 	r.grant.holds = slices.DeleteFunc(r.grant.holds, func(other *redHold) bool { return other == r })
-	o.mu.Unlock()
+	all.mu.Unlock()
 	if !first {
 		return nil
 	}
@@ -218,15 +212,15 @@ func (r *redHold) unlock(ctx context.Context) error {
 	failed, gone := 0, 0
 	var errs []error
 	for i, reply := range replies {
-		if errors.Is(reply.err, ErrClosed) {
+		if errors.Is(reply.Err, ErrClosed) {
 			_ = parts[i].Unlock(ctx) // only notes that it is over
 		}
-		if errors.Is(reply.err, ErrLost) {
+		if errors.Is(reply.Err, ErrLost) {
 			gone++
 		}
-		if reply.err != nil {
+		if reply.Err != nil {
 			failed++
-			errs = append(errs, reply.err)
+			errs = append(errs, reply.Err)
 		}
 	}
 	switch {
@@ -241,10 +235,10 @@ func (r *redHold) unlock(ctx context.Context) error {
 
 // tokenAbove is Hold.TokenAbove: a quorum of the nodes must carry the new token.
 func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
-	if err := r.tenant.begin(ctx); err != nil {
+	if err := r.owner.begin(ctx); err != nil {
 		return 0, err
 	}
-	defer r.tenant.end()
+	defer r.owner.end()
 	if token := r.token(); token > n || r.remaining() == 0 {
 		if r.remaining() == 0 {
 			return 0, ErrLost
@@ -253,14 +247,14 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	}
 	parts := r.whole.parts
 	replies := askAll(locksOf(parts), r.red.quorum(), releaseBound, func(i int, _ <-chan struct{}) (int64, error) {
-		return parts[i].raise(ctx, func() errand { return parts[i].lock.kind.raising(parts[i].grant, n) })
+		return parts[i].raise(ctx, func() scripts.Call { return parts[i].lock.kind.raising(parts[i].grant, n) })
 	}, nil)
 	var raised []*Hold
 	token := n
 	for i, reply := range replies {
-		if reply.err == nil {
+		if reply.Err == nil {
 			raised = append(raised, parts[i])
-			token = max(token, reply.value)
+			token = max(token, reply.Value)
 		}
 	}
 	if len(raised) < r.red.quorum() {
@@ -269,8 +263,8 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	if _, _, err := r.red.level(ctx, releaseBound, raised, token); err != nil {
 		return 0, err
 	}
-	r.tenant.owner.mu.Lock()
-	defer r.tenant.owner.mu.Unlock()
+	r.owner.all.mu.Lock()
+	defer r.owner.all.mu.Unlock()
 	r.grant.number = token
 	return token, nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/quorum"
 )
 
 // Inspect asks all nodes, and tells what a quorum of them agrees on. A grant is known by its token, which it has
@@ -17,8 +19,8 @@ func (r *Red) Inspect(ctx context.Context) (State, error) {
 	replies := askAll(r.locks, r.quorum(), nodeBound, func(i int, _ <-chan struct{}) (State, error) { return r.nodes[i].Inspect(ctx) }, nil)
 	var states []State
 	for _, reply := range replies {
-		if reply.err == nil {
-			states = append(states, reply.value)
+		if reply.Err == nil {
+			states = append(states, reply.Value)
 		}
 	}
 	if len(states) < r.quorum() {
@@ -62,7 +64,7 @@ func (r *Red) holder(mine []Holder) Holder {
 	for _, m := range mine {
 		counts, left = append(counts, m.Count), append(left, m.Remaining)
 	}
-	h.Count, h.Remaining = nth(counts, r.quorum()), nth(left, r.quorum())
+	h.Count, h.Remaining = quorum.Nth(counts, r.quorum()), quorum.Nth(left, r.quorum())
 	return h
 }
 
@@ -76,12 +78,12 @@ func (r *Red) ForceUnlock(ctx context.Context) (bool, error) {
 	answered, freed := 0, false
 	var errs []error
 	for _, reply := range replies {
-		if reply.err != nil {
-			errs = append(errs, reply.err)
+		if reply.Err != nil {
+			errs = append(errs, reply.Err)
 			continue
 		}
 		answered++
-		freed = freed || reply.value
+		freed = freed || reply.Value
 	}
 	if answered < r.quorum() {
 		return freed, errors.Join(errs...)

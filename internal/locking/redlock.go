@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/quorum"
 )
 
 // How tokens grow, and what it takes.
@@ -38,7 +40,7 @@ import (
 
 const (
 	// nodeShare is which part of the lease a node's answer may take, and nodeBound how long at most. What a
-	// trip gets at least is grace.
+	// round trip gets at least is grace.
 	nodeShare = 8
 	nodeBound = 250 * time.Millisecond
 
@@ -70,7 +72,7 @@ type Red struct {
 // comment). The hold lives while a quorum of its Parts does; each of them counts its lease from its own beginning.
 // Wait, Lease and contexts mean what they mean for a Mutex. A node has an eighth of the lease to answer, from
 // 50 to 250 ms. Where less than a quorum answers, Lock asks twice more, and returns an error that is not ErrBusy.
-// Between those who wait it promises no order.
+// Between those who wait it reservations no order.
 func RedLock(name string, nodes ...*Locks) *Red {
 	r := &Red{name: name, locks: slices.Clone(nodes)}
 	if r.err = checkNodes(name, nodes); r.err != nil {
@@ -123,7 +125,7 @@ func (r *Red) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 }
 
 // quorum is how many nodes must agree.
-func (r *Red) quorum() int { return len(r.nodes)/2 + 1 }
+func (r *Red) quorum() int { return quorum.Of(len(r.nodes)) }
 
 // spare is how many nodes may fail.
 func (r *Red) spare() int { return len(r.nodes) - r.quorum() }
@@ -131,10 +133,10 @@ func (r *Red) spare() int { return len(r.nodes) - r.quorum() }
 // A candidate is one Lock or TryLock of a RedLock.
 type candidate struct {
 	red    *Red
-	call   *call
+	call   *acquisition
 	ctx    context.Context // of the hold to be, and of its parts
 	cancel context.CancelCauseFunc
-	tenant *redTenant
+	owner  *redOwner
 	limit  time.Duration   // of a node's answer
 	asked  []chan struct{} // holds one element while the node has not answered the last question
 }
@@ -143,23 +145,23 @@ func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, err
 	if r.err != nil {
 		return nil, r.err
 	}
-	c, err := newCall(ctx, try, opts)
+	acq, err := newAcquisition(ctx, try, opts)
 	if err != nil {
 		return nil, err
 	}
-	lease := c.leaseOr(maxLease)
+	lease := acq.leaseOr(maxLease)
 	for _, l := range r.locks {
-		lease = min(lease, c.leaseOr(l.lease))
+		lease = min(lease, acq.leaseOr(l.lease))
 	}
 	b := &candidate{
-		red: r, call: c, tenant: c.who.reds.tenant(r.key),
+		red: r, call: acq, owner: acq.owner.reds.of(r.key),
 		limit: max(min(lease/nodeShare, nodeBound), grace),
 		asked: make([]chan struct{}, len(r.nodes)),
 	}
 	for i := range b.asked {
 		b.asked[i] = make(chan struct{}, 1)
 	}
-	defer c.who.reds.retire(b.tenant)
+	defer acq.owner.reds.retire(b.owner)
 	b.renew()
 	h, err := b.run()
 	if err != nil {
@@ -175,7 +177,7 @@ func (b *candidate) renew() { b.ctx, b.cancel = context.WithCancelCause(b.call.c
 // run makes attempts until one succeeds, or none can, or the wait runs out.
 func (b *candidate) run() (*Hold, error) {
 	pause := firstPause
-	var woken *wakening
+	var woken *firstNode
 	var waiting error
 	silent := 0
 	for {
@@ -188,7 +190,7 @@ func (b *candidate) run() (*Hold, error) {
 			return h, nil
 		case b.call.ctx.Err() != nil:
 			return nil, ended(b.call.ctx, waiting)
-		case b.call.try || silent >= silences || b.call.waited(time.Now()):
+		case b.call.try || silent >= silences || b.call.waitIsOver(time.Now()):
 			return nil, err
 		}
 		woken = b.await(busy, pause)
@@ -199,12 +201,12 @@ func (b *candidate) run() (*Hold, error) {
 }
 
 // A wakening is what a candidate got while it waited: the lock of one node.
-type wakening struct {
+type firstNode struct {
 	node int
 	hold *Hold
 }
 
-func (w *wakening) holds() []*Hold {
+func (w *firstNode) holds() []*Hold {
 	if w == nil {
 		return nil
 	}
@@ -214,7 +216,7 @@ func (w *wakening) holds() []*Hold {
 // await waits until another attempt makes sense. Where all was somebody else's, it waits in the line of a busy
 // node, whose release wakes it and gives it that node's lock. Else, of several that have got some nodes each,
 // one must come first: by chance.
-func (b *candidate) await(busy int, pause time.Duration) *wakening {
+func (b *candidate) await(busy int, pause time.Duration) *firstNode {
 	pause = pause/2 + rand.N(pause/2)
 	if !b.call.until.IsZero() {
 		pause = min(pause, max(time.Until(b.call.until), 0))
@@ -223,7 +225,7 @@ func (b *candidate) await(busy int, pause time.Duration) *wakening {
 	if busy >= 0 {
 		h, err := b.red.nodes[busy].Lock(b.ctx, b.options(pause)...)
 		if err == nil {
-			return &wakening{busy, h}
+			return &firstNode{busy, h}
 		}
 		pause -= time.Since(start) // what went wrong there, the next attempt tells
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/servertest"
 )
 
@@ -126,7 +127,7 @@ func (f *fleet) states(r *Red) []map[string]string {
 	f.t.Helper()
 	all := make([]map[string]string, len(f.addrs))
 	for i := range all {
-		state, err := f.node(i).HGetAll(f.ctx(), r.nodes[i].state).Result()
+		state, err := f.node(i).HGetAll(f.ctx(), r.nodes[i].stateKey).Result()
 		f.ok(err)
 		all[i] = state
 	}
@@ -138,7 +139,7 @@ func (f *fleet) free(r *Red, nodes ...int) {
 	f.t.Helper()
 	for _, i := range nodes {
 		rdb, m := f.node(i), r.nodes[i]
-		f.soon(fmt.Sprintf("nothing is left on server %d", i), func() bool { return f.exists(rdb, m.state, m.queue) == 0 })
+		f.soon(fmt.Sprintf("nothing is left on server %d", i), func() bool { return f.exists(rdb, m.stateKey, m.queueKey) == 0 })
 	}
 }
 
@@ -150,7 +151,7 @@ func (f *fleet) pause(i int) {
 }
 
 // slow makes a server do everything that much later.
-func (p *tap) slow(script *script, d time.Duration) {
+func (p *tap) slow(script *scripts.Script, d time.Duration) {
 	p.on(script, func(_ redis.Cmder, next func() error) error {
 		time.Sleep(d)
 		return next()
@@ -397,7 +398,7 @@ func TestRedLockCountsWhatAnswersTake(t *testing.T) {
 	ctx := f.ctx()
 	r, taps := f.tappedReds()
 	for _, p := range taps[1:] {
-		p.slow(acquireScript, 80*time.Millisecond)
+		p.slow(scripts.Acquire, 80*time.Millisecond)
 	}
 	h := f.enter(ctx, r, Lease(10*time.Second))
 	if left := h.Remaining(); left > trust(10*time.Second)-80*time.Millisecond {
@@ -405,7 +406,7 @@ func TestRedLockCountsWhatAnswersTake(t *testing.T) {
 	}
 	f.ok(h.Unlock(ctx))
 	for _, p := range taps {
-		p.slow(levelScript, 45*time.Millisecond)
+		p.slow(scripts.Level, 45*time.Millisecond)
 	}
 	if h, err := r.Lock(ctx, Lease(40*time.Millisecond)); err == nil {
 		t.Errorf("granted with %s left, although its lease has run out", h.Remaining())
@@ -419,7 +420,7 @@ func TestRedLockGivesLateNodesBack(t *testing.T) {
 	ctx := f.ctx()
 	r, taps := f.tappedReds()
 	arrives := make(chan struct{})
-	taps[1].on(acquireScript, func(_ redis.Cmder, next func() error) error {
+	taps[1].on(scripts.Acquire, func(_ redis.Cmder, next func() error) error {
 		<-arrives
 		return next()
 	})
@@ -428,7 +429,7 @@ func TestRedLockGivesLateNodesBack(t *testing.T) {
 		t.Errorf("%d parts", len(h.Parts()))
 	}
 	close(arrives)
-	f.soon("the late one has been granted", func() bool { return len(tapArgs(taps[1], acquireScript)) > 0 })
+	f.soon("the late one has been granted", func() bool { return len(tapArgs(taps[1], scripts.Acquire)) > 0 })
 	f.free(r, 1)
 	f.ok(h.Context().Err())
 	f.ok(h.Unlock(ctx))
@@ -448,7 +449,7 @@ func TestRedLockOfLostAnswers(t *testing.T) {
 		cmd.SetErr(errLost)
 		return errLost
 	}
-	for _, script := range []*script{acquireScript, levelScript} {
+	for _, script := range []*scripts.Script{scripts.Acquire, scripts.Level} {
 		f.ok(f.enterAll(ctx, r, 3).Unlock(ctx)) // the scripts are known now
 		for _, p := range taps {
 			p.on(script, lose)
@@ -461,7 +462,7 @@ func TestRedLockOfLostAnswers(t *testing.T) {
 			p.on(nil, nil)
 		}
 		h := f.enter(ctx, r)
-		if n := len(h.Parts()); n < 2 || script == acquireScript && n != 2 {
+		if n := len(h.Parts()); n < 2 || script == scripts.Acquire && n != 2 {
 			t.Errorf("%d parts", n)
 		}
 		f.ok(h.Unlock(ctx))
@@ -474,10 +475,10 @@ func TestRedLockLosesItsQuorum(t *testing.T) {
 	f := fleetOf(t, 3)
 	ctx, r := f.ctx(), f.red(WatchdogLease(time.Second))
 	h := f.enterAll(ctx, r, 3)
-	f.ok(f.node(1).Del(ctx, r.nodes[1].state).Err())
+	f.ok(f.node(1).Del(ctx, r.nodes[1].stateKey).Err())
 	<-h.Parts()[1].Context().Done()
 	f.ok(h.Context().Err()) // a quorum is left
-	f.ok(f.node(0).Del(ctx, r.nodes[0].state).Err())
+	f.ok(f.node(0).Del(ctx, r.nodes[0].stateKey).Err())
 	<-h.Context().Done()
 	if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) || h.Remaining() != 0 || r.Count(h.Context()) != 0 {
 		t.Errorf("cause %v, %s left", cause, h.Remaining())
@@ -749,12 +750,12 @@ func TestRedLockTellsBusyFromDown(t *testing.T) {
 		return errLost
 	}
 	busy := f.must(elsewhere[0].Mutex(f.name).Lock(ctx))
-	taps[1].on(acquireScript, down)
+	taps[1].on(scripts.Acquire, down)
 	if _, err := r.TryLock(ctx); !errors.Is(err, ErrBusy) || !errors.Is(err, errLost) {
 		t.Errorf("one is free, one busy, one down: %v", err)
 	}
 	f.free(r, 1, 2)
-	taps[2].on(acquireScript, down)
+	taps[2].on(scripts.Acquire, down)
 	if _, err := r.Lock(ctx); errors.Is(err, ErrBusy) || !errors.Is(err, errLost) {
 		t.Errorf("one is busy, two down: %v", err)
 	}

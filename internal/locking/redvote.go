@@ -4,140 +4,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
+
+	"inventory/internal/locking/internal/quorum"
+	"inventory/internal/locking/internal/scripts"
 )
 
-// straggle is how long a node is waited for, at least, when the result no longer depends on it: each node more
-// lets one more of them forget. While a node is silent it is what every acquisition costs.
-const straggle = 10 * time.Millisecond
-
-// A reply is what one node said, or ErrNoAnswer.
-type reply[T any] struct {
-	value T
-	err   error
-}
-
-// askAll asks the owners all at once, each in a goroutine that its Close waits for. It returns when all have
-// answered, or when limit has passed; or when it is decided whether need of them agree, and the others have had a
-// moment. When it returns, quit is closed, and what is granted after that goes to late, if that is not nil.
-func askAll[T any](owners []*Locks, need int, limit time.Duration, ask func(i int, quit <-chan struct{}) (T, error), late func(T)) []reply[T] {
-	b := newBallot[T](len(owners), need)
-	for i, l := range owners {
-		if err := l.enter(); err != nil {
-			b.cast(i, reply[T]{err: err})
-			continue
-		}
-		go func() {
-			defer l.calls.Done()
-			value, err := ask(i, b.quit)
-			if !b.cast(i, reply[T]{value, err}) && err == nil && late != nil {
-				late(value)
-			}
-		}()
-	}
-	b.count(limit)
-	return b.replies
-}
-
-// A ballot collects replies until it is over.
-type ballot[T any] struct {
-	need  int
-	votes chan vote[T]
-	quit  chan struct{}
-
-	mu   sync.Mutex
-	over bool
-
-	replies             []reply[T]
-	agreed, busy, other int
-}
-
-type vote[T any] struct {
-	from int
-	reply[T]
-}
-
-func newBallot[T any](n, need int) *ballot[T] {
-	b := &ballot[T]{need: need, votes: make(chan vote[T], n), quit: make(chan struct{}), replies: make([]reply[T], n)}
-	for i := range b.replies {
-		b.replies[i].err = ErrNoAnswer
-	}
-	return b
-}
-
-// cast hands a reply in, and tells whether it came in time.
-func (b *ballot[T]) cast(from int, r reply[T]) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.over {
-		b.votes <- vote[T]{from, r}
-	}
-	return !b.over
-}
-
-// count waits for the replies.
-func (b *ballot[T]) count(limit time.Duration) {
-	start := time.Now()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	for hurry, timely := false, true; timely && b.agreed+b.busy+b.other < len(b.replies); {
-		if !hurry && b.decided() {
-			hurry = true
-			took := time.Since(start)
-			timer.Reset(min(max(2*took, straggle), limit-took))
-		}
-		select {
-		case v := <-b.votes:
-			b.hear(v)
-		case <-timer.C:
-			timely = false
-		}
-	}
-	b.mu.Lock()
-	b.over = true
-	b.mu.Unlock()
-	close(b.quit)
-	for len(b.votes) > 0 {
-		b.hear(<-b.votes)
-	}
-}
-
-func (b *ballot[T]) hear(v vote[T]) {
-	b.replies[v.from] = v.reply
-	switch {
-	case v.err == nil:
-		b.agreed++
-	case errors.Is(v.err, ErrBusy):
-		b.busy++
-	default:
-		b.other++
-	}
-}
-
-// decided tells whether enough have agreed, or not enough can, or enough have answered one way or the other. In
-// that last case some might still agree, but who has got some nodes and not enough must not keep them while
-// others are silent: two who do that are in each other's way for ever.
-func (b *ballot[T]) decided() bool {
-	return b.agreed+b.busy >= b.need || len(b.replies)-b.busy-b.other < b.need
+// askAll asks the owners all at once. Close of each waits for it. What is granted too late goes to late, if that is not
+// nil.
+func askAll[T any](owners []*Locks, need int, limit time.Duration, ask func(i int, quit <-chan struct{}) (T, error), late func(T)) []quorum.Reply[T] {
+	return quorum.Poll[T]{
+		Nodes: len(owners), Need: need, Limit: limit, Busy: ErrBusy, Ask: ask, Late: late,
+		Enter: func(i int) (func(), error) { return owners[i].calls.Done, owners[i].enter() },
+	}.Run()
 }
 
 // attempt asks for the lock once, on all nodes. Where it got nothing it tells the first node that was busy, else
 // a negative number.
-func (b *candidate) attempt(woken *wakening) (h *Hold, busy int, err error) {
-	if err := b.tenant.begin(b.ctx); err != nil {
+func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
+	if err := b.owner.begin(b.ctx); err != nil {
 		b.giveBack(woken.holds())
 		return nil, -1, err
 	}
-	defer b.tenant.end()
+	defer b.owner.end()
 	parts, busy, err := b.take(woken)
 	if err != nil {
 		b.giveBack(parts)
 		return nil, busy, err
 	}
-	token, held := b.tenant.token()
+	token, held := b.owner.token()
 	if !held {
-		token = b.tenant.fresh(parts)
+		token = b.owner.fresh(parts)
 	}
 	carriers, err := b.level(parts, token)
 	if err != nil {
@@ -159,7 +56,7 @@ func (b *candidate) attempt(woken *wakening) (h *Hold, busy int, err error) {
 }
 
 // take takes the lock on a quorum of nodes at least, and as many more as answer in time.
-func (b *candidate) take(woken *wakening) (parts []*Hold, busy int, err error) {
+func (b *candidate) take(woken *firstNode) (parts []*Hold, busy int, err error) {
 	wait := b.limit
 	if !b.call.until.IsZero() {
 		wait = min(wait, max(time.Until(b.call.until), grace))
@@ -180,9 +77,9 @@ func (b *candidate) take(woken *wakening) (parts []*Hold, busy int, err error) {
 	busy = -1
 	for i, r := range replies {
 		switch {
-		case r.err == nil:
-			parts = append(parts, r.value)
-		case busy < 0 && errors.Is(r.err, ErrBusy):
+		case r.Err == nil:
+			parts = append(parts, r.Value)
+		case busy < 0 && errors.Is(r.Err, ErrBusy):
 			busy = i
 		}
 	}
@@ -197,14 +94,14 @@ func (b *candidate) take(woken *wakening) (parts []*Hold, busy int, err error) {
 
 // refusal tells why there is no quorum: ErrBusy where enough nodes have answered, and else only what is wrong
 // with the others.
-func refusal[T any](r *Red, verb string, replies []reply[T]) error {
+func refusal[T any](r *Red, verb string, replies []quorum.Reply[T]) error {
 	answered := 0
 	var errs []error
 	for i, reply := range replies {
-		if reply.err == nil || errors.Is(reply.err, ErrBusy) {
+		if reply.Err == nil || errors.Is(reply.Err, ErrBusy) {
 			answered++
 		} else {
-			errs = append(errs, fmt.Errorf("node %d: %w", i, reply.err))
+			errs = append(errs, fmt.Errorf("node %d: %w", i, reply.Err))
 		}
 	}
 	if answered >= r.quorum() {
@@ -229,10 +126,10 @@ func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, tok
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		return parts[i].raise(ctx, func() errand { return leveling(parts[i].grant, token) })
+		return parts[i].raise(ctx, func() scripts.Call { return leveling(parts[i].grant, token) })
 	}, nil)
 	for i, reply := range replies {
-		if reply.err == nil {
+		if reply.Err == nil {
 			carriers = append(carriers, parts[i])
 		} else {
 			others = append(others, parts[i])
@@ -247,7 +144,7 @@ func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, tok
 // carries tells whether the server knows the hold's lock by this token or a higher one.
 func (h *Hold) carries(token int64) bool {
 	h.locks.mu.Lock()
-	known := h.grant.tenure.first
+	known := h.grant.lease.first
 	h.locks.mu.Unlock()
 	return known >= token
 }
@@ -256,7 +153,7 @@ func (h *Hold) carries(token int64) bool {
 func (b *candidate) giveBack(parts []*Hold) { release(parts, len(parts), b.limit) }
 
 // release gives parts back, all at once. It waits until need of them are, but not for long.
-func release(parts []*Hold, need int, limit time.Duration) []reply[struct{}] {
+func release(parts []*Hold, need int, limit time.Duration) []quorum.Reply[struct{}] {
 	return askAll(locksOf(parts), need, limit, func(i int, _ <-chan struct{}) (struct{}, error) {
 		return struct{}{}, parts[i].giveBack()
 	}, nil)

@@ -5,30 +5,25 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-)
+	"inventory/internal/locking/internal/scripts"
 
-// How a release stands to the queue, as release.lua knows it.
-const (
-	placeStay  = "n" // leave it alone
-	placePass  = "c" // give up what was promised to us
-	placeLeave = "l" // the same, and leave the queue
+	"github.com/redis/go-redis/v9"
 )
 
 // A settlement tells the server how often holders have some locks of one place and kind.
 type settlement struct {
 	locks        []*lock
-	rows         []row    // for each lock
-	grants       []*grant // that the rows are about, where they are about some
-	attempt      *attempt // nil where no count is settled
-	tombstone    int64    // the attempt to cancel
+	rows         []row            // for each lock
+	grants       []*grant         // that the rows are about, where they are about some
+	attempt      *scripts.Attempt // nil where no count is settled
+	tombstone    int64            // the attempt to cancel
 	tombstoneFor time.Duration
 
-	until time.Time     // the janitor repeats it until then; zero: it tries once
-	tried func()        // the janitor calls it after its first try
-	done  chan struct{} // the janitor closes it after its first try
+	until time.Time     // the cleaner repeats it until then; zero: it tries once
+	tried func()        // the cleaner calls it after its first try
+	done  chan struct{} // the cleaner closes it after its first try
 
-	home chan *redis.Cmd // receives the server's answer; nil where nobody waits for it
+	answer chan *redis.Cmd // receives the server's answer; nil where nobody waits for it
 
 	firstLock  [1]*lock // where the slices begin
 	firstRow   [1]row
@@ -39,7 +34,15 @@ type row struct {
 	id      any // of the holder, a string
 	count   int
 	longest time.Duration
-	place   string
+	queue   string
+}
+
+// number is the attempt as scripts take it: 0 where no count is settled.
+func (s *settlement) number() any {
+	if s.attempt == nil {
+		return 0
+	}
+	return s.attempt
 }
 
 // unlock is release for a caller that Close does not know of yet.
@@ -54,7 +57,7 @@ func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 	return l.release(ctx, holds)
 }
 
-// release gives holds of one owner and one place back, in one trip. Holds that have been unlocked before
+// release gives holds of one owner and one place back, in one round trip. Holds that have been unlocked before
 // are passed over. It returns ErrLost where one was no longer ours.
 func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	if holds = l.unlockOnce(holds); len(holds) == 0 {
@@ -65,7 +68,7 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	}
 	ctx, until := context.WithoutCancel(ctx), time.Now().Add(releaseBound)
 	if len(holds) == 1 {
-		if done, err := l.pass(ctx, until, holds[0]); done {
+		if done, err := l.handOff(ctx, until, holds[0]); done {
 			return err
 		}
 	}
@@ -76,7 +79,7 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 		return failed("release", holds[0].lock.name, err)
 	}
 	for i, result := range results {
-		if result == releasedNotOurs && l.refused(s, i, holds) {
+		if result == scripts.ReleasedNotOurs && l.refused(s, i, holds) {
 			lost = true
 		}
 	}
@@ -86,7 +89,11 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	return nil
 }
 
-// fewReleases is up to how many releases have a trip each. Of more, the janitor brings many in one: thousands would
+// releaseBound is how long a release may keep its caller. What has not been confirmed by then is
+// repeated in the background.
+const releaseBound = 3 * time.Second
+
+// fewReleases is up to how many releases have a round trip each. Of more, the cleaner brings many in one: thousands would
 // wait for a connection for longer than a release may take.
 const fewReleases = 128
 
@@ -96,39 +103,39 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]
 	if l.releases.Add(1) > fewReleases {
 		return l.deliverWithOthers(until, s)
 	}
-	errand := s.locks[0].kind.settling(s)
-	errand.eval = (*Locks).evalPatiently
-	answer, err := l.trip(ctx, until, nil, errand, s.attempt)
+	call := s.locks[0].kind.settling(s)
+	call.Patient = true
+	answer, err := l.server.Run(ctx, until, nil, call, s.attempt)
 	if err == nil {
 		var results []int64
-		if results, err = integers(answer, len(s.locks)); err == nil {
+		if results, err = scripts.ReadIntegers(answer, len(s.locks)); err == nil {
 			return results, nil
 		}
 	}
-	l.janitor.add(s)
+	l.cleaner.add(s)
 	return nil, err
 }
 
-// deliverWithOthers is deliver by the janitor.
+// deliverWithOthers is deliver by the cleaner.
 func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, error) {
 	alarm := time.NewTimer(time.Until(until))
 	defer alarm.Stop()
 	home := make(chan *redis.Cmd, 1)
-	s.home = home
-	l.janitor.add(s)
+	s.answer = home
+	l.cleaner.add(s)
 	select {
 	case came := <-home:
 		answer, err := came.Result()
 		if err != nil {
 			return nil, err
 		}
-		return integers(answer, len(s.locks))
+		return scripts.ReadIntegers(answer, len(s.locks))
 	case <-alarm.C:
 		return nil, ErrNoAnswer
 	}
 }
 
-// giveUp is release for who has no time to wait for the server's word: the janitor tells it.
+// giveUp is release for who has no time to wait for the server's word: the cleaner tells it.
 func (l *Locks) giveUp(holds []*Hold) {
 	if holds = l.unlockOnce(holds); len(holds) == 0 {
 		return
@@ -138,7 +145,7 @@ func (l *Locks) giveUp(holds []*Hold) {
 	}
 	s, _ := l.settle(holds)
 	s.tried = func() { l.closeGrants(s) }
-	l.janitor.briefly(s)
+	l.cleaner.briefly(s)
 }
 
 // closeGrants lets those in line try for the locks that have been given back.
@@ -146,7 +153,7 @@ func (l *Locks) closeGrants(s *settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, g := range s.grants {
-		l.closeGrant(g)
+		l.closeGrantLocked(g)
 	}
 }
 
@@ -168,7 +175,7 @@ func (l *Locks) unlockOnce(holds []*Hold) []*Hold {
 	return mine
 }
 
-// settle takes holds out of the books and returns what the server must be told, and whether a hold was lost
+// settle takes holds out of the registry and returns what the server must be told, and whether a hold was lost
 // already. A lost hold is told as well: the server may keep its lock a little longer than we trust it.
 func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	l.mu.Lock()
@@ -181,7 +188,7 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 			l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
 		}
 		lost = lost || h.lost
-		l.drop(h)
+		l.dropLocked(h)
 		if !slices.Contains(s.grants, h.grant) {
 			s.grants = append(s.grants, h.grant)
 		}
@@ -189,21 +196,21 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	var ghosts []int64
 	life := time.Duration(0)
 	for _, g := range s.grants {
-		s.locks, s.rows = append(s.locks, g.lock), append(s.rows, g.row())
-		life = max(life, g.tenure.life)
-		if ghost := g.tenure.ghost; ghost != 0 && !slices.Contains(ghosts, ghost) {
+		s.locks, s.rows = append(s.locks, g.lock), append(s.rows, g.rowLocked())
+		life = max(life, g.lease.longest)
+		if ghost := g.lease.resent; ghost != 0 && !slices.Contains(ghosts, ghost) {
 			ghosts = append(ghosts, ghost)
 		}
 	}
 	s.until = now.Add(life)
-	l.bury(s, ghosts, 2*life)
+	l.addTombstones(s, ghosts, 2*life)
 	return s, lost
 }
 
-// bury has tombstones written for attempts that took what is being released, where the client has sent
+// addTombstones has tombstones written for attempts that took what is being released, where the client has sent
 // them more than once: a copy could arrive later than the release. The first comes with the release.
 // Without a copy no tombstone is written, for it would cost every release a key.
-func (l *Locks) bury(s *settlement, ghosts []int64, life time.Duration) {
+func (l *Locks) addTombstones(s *settlement, ghosts []int64, life time.Duration) {
 	for _, ghost := range ghosts {
 		if ghost == 0 {
 			continue
@@ -212,8 +219,8 @@ func (l *Locks) bury(s *settlement, ghosts []int64, life time.Duration) {
 			s.tombstone, s.tombstoneFor = ghost, life
 			continue
 		}
-		l.janitor.add(&settlement{
-			locks: s.locks[:1], rows: []row{{place: placeStay}},
+		l.cleaner.add(&settlement{
+			locks: s.locks[:1], rows: []row{{queue: scripts.QueueStay}},
 			tombstone: ghost, tombstoneFor: life, until: time.Now().Add(life),
 		})
 	}
@@ -225,7 +232,7 @@ func (l *Locks) bury(s *settlement, ghosts []int64, life time.Duration) {
 func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
 	g := s.grants[i]
 	l.mu.Lock()
-	ended := s.attempt.sent.Load() > 1 || s.rows[i].count > 0 && (g.said == 0 || g.passed)
+	ended := s.attempt.Resent() || s.rows[i].count > 0 && (g.told == 0 || g.handedOff)
 	for _, h := range holds {
 		if h.grant == g && !time.Now().Before(h.deadline) {
 			ended = false

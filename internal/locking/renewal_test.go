@@ -46,7 +46,7 @@ func TestRenewalsBesideHandovers(t *testing.T) {
 		var keys []string
 		for i := range idle {
 			h := w.must(l.Mutex(fmt.Sprint("idle", i), Group(w.name)).Lock(ctx))
-			keys = append(keys, h.lock.state)
+			keys = append(keys, h.lock.stateKey)
 		}
 		pipe := rdb.Pipeline()
 		for _, key := range keys {
@@ -83,7 +83,7 @@ func TestRenewalsBesideARefusal(t *testing.T) {
 		var keys []string
 		for i := range batch + 50 {
 			h := w.must(l.Mutex(fmt.Sprint(i), Group(w.name)).Lock(ctx))
-			keys = append(keys, h.lock.state)
+			keys = append(keys, h.lock.stateKey)
 		}
 		strange := keys[:20]
 		for _, key := range strange {
@@ -105,7 +105,7 @@ func TestRenewalsBesideARefusal(t *testing.T) {
 	})
 }
 
-// Without memory every kind of lock is renewed, handed over and given back, and who waits is not dropped.
+// Without memory every kind of lock is renewed, handed off and given back, and who waits is not dropped.
 func TestMemoryIsFullForEveryKind(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)

@@ -1,6 +1,10 @@
 package locking
 
-import "context"
+import (
+	"context"
+
+	"inventory/internal/locking/internal/keys"
+)
 
 // An RWMutex is held by one writer or by any number of readers. Both wait in one queue, first come, first
 // served as in a FairMutex: a reader waits behind a writer that came earlier, and readers who stand at the
@@ -20,8 +24,8 @@ type RWMutex struct{ writer, reader *fifo }
 // RWMutex returns the read-write lock of a name, which may be any bytes but none.
 func (l *Locks) RWMutex(name string, opts ...MutexOption) *RWMutex {
 	return &RWMutex{
-		writer: l.fifoAt(KindWrite, roleReadWrite, name, opts),
-		reader: l.fifoAt(KindRead, roleReadWrite, name, opts),
+		writer: l.fifoAt(KindWrite, keys.ReadWrite, name, opts),
+		reader: l.fifoAt(KindRead, keys.ReadWrite, name, opts),
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"inventory/internal/locking/internal/scripts"
 )
 
 func TestRWReadersShareAndWritersDoNot(t *testing.T) {
@@ -287,7 +289,7 @@ func TestRWShorterInnerLease(t *testing.T) {
 			inner := w.must(side.Lock(outer.Context(), Lease(short)))
 			<-inner.Context().Done()
 			w.ok(outer.Context().Err())
-			if ttl := rdb.PTTL(ctx, side.state).Val(); ttl < 25*time.Second {
+			if ttl := rdb.PTTL(ctx, side.stateKey).Val(); ttl < 25*time.Second {
 				t.Errorf("a shorter lease has shortened the lock to %s", ttl)
 			}
 			if err := inner.Unlock(ctx); !errors.Is(err, ErrLost) {
@@ -295,7 +297,7 @@ func TestRWShorterInnerLease(t *testing.T) {
 			}
 			long := w.must(side.Lock(outer.Context(), Lease(time.Hour)))
 			w.ok(long.Unlock(ctx))
-			if ttl := rdb.PTTL(ctx, side.state).Val(); ttl > time.Minute {
+			if ttl := rdb.PTTL(ctx, side.stateKey).Val(); ttl > time.Minute {
 				t.Errorf("the longer lease outlives its hold: %s", ttl)
 			}
 			w.ok(outer.Unlock(ctx))
@@ -316,7 +318,7 @@ func TestRWLapsedWriterAdmitsAllReaders(t *testing.T) {
 			inside.Wait()
 			w.unlocks(0, h)
 		})
-		w.ok(rdb.PExpire(ctx, m.writer.state, lease).Err()) // all queue; now its lease may run out
+		w.ok(rdb.PExpire(ctx, m.writer.stateKey, lease).Err()) // all queue; now its lease may run out
 		start := time.Now()
 		wait()
 		if took := time.Since(start); took < lease-50*time.Millisecond || took > lease+3*pollInterval {
@@ -417,7 +419,7 @@ func TestRWAsPartsOfAMultiLock(t *testing.T) {
 		h := w.must(all.Lock(ctx))
 		for i, lock := range []*lock{&b.reader.lock, &fair.lock, &a.writer.lock, &plain.lock, &a.reader.lock, &fair.lock} {
 			if h.Parts()[i].lock != lock {
-				t.Errorf("part %d is of %s", i, h.Parts()[i].lock.state)
+				t.Errorf("part %d is of %s", i, h.Parts()[i].lock.stateKey)
 			}
 		}
 		if fair.Count(h.Context()) != 2 || a.Writer().Count(h.Context()) != 1 || a.Reader().Count(h.Context()) != 1 {
@@ -477,11 +479,11 @@ func TestRWTenThousandReaders(t *testing.T) {
 		for i := range n {
 			d.attempts++
 			who := fmt.Sprint("P:", i)
-			pipe.EvalSha(ctx, fifoAcquireScript.hash.(string), d.list(), "P", d.attempts, "read", who, 60000, 1, "", "", "n")
+			pipe.EvalSha(ctx, scripts.FifoAcquire.Hash.(string), d.list(), "P", d.attempts, "read", who, 60000, 1, "", "", "n")
 		}
 		_, err := pipe.Exec(ctx)
 		w.ok(err)
-		if got := rdb.ZCard(ctx, m.reader.state).Val(); got != int64(n) {
+		if got := rdb.ZCard(ctx, m.reader.stateKey).Val(); got != int64(n) {
 			t.Fatalf("%d readers", got)
 		}
 	}
@@ -536,7 +538,7 @@ func TestRWRandomReaders(t *testing.T) {
 	})
 }
 
-// Thousands of readers unlock at once: it takes few trips, for a trip each would wait for a connection too long.
+// Thousands of readers unlock at once: it takes few round trips, for a round trip each would wait for a connection too long.
 func TestRWThousandsUnlockAtOnce(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
@@ -547,7 +549,7 @@ func TestRWThousandsUnlockAtOnce(t *testing.T) {
 	for range many {
 		holds = append(holds, w.must(reader.Lock(w.ctx())))
 	}
-	trips := func() int { return len(tapArgs(tap, fifoReleaseScript)) }
+	trips := func() int { return len(tapArgs(tap, scripts.FifoRelease)) }
 	before := trips()
 	var all sync.WaitGroup
 	for _, h := range holds {

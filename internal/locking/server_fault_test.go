@@ -17,6 +17,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/servertest"
 )
 
@@ -164,7 +166,7 @@ func TestSubscriptionToADeadHost(t *testing.T) {
 		o.ReadTimeout, o.MaxRetries, o.PoolSize = 500*time.Millisecond, -1, 1
 	}
 	a, b := w.locksOn(w.client(moving)).Mutex(w.name), w.locksOn(w.client(moving)).Mutex(w.name)
-	a.locks.subscription.silence, b.locks.subscription.silence = 200*time.Millisecond, 200*time.Millisecond
+	a.locks.subscription.Silence, b.locks.subscription.Silence = 200*time.Millisecond, 200*time.Millisecond
 	w.alternate(a, b, 2)
 	place.Store(successor)
 	w.ok(old.Pause())
@@ -176,7 +178,7 @@ func TestSubscriptionToADeadHost(t *testing.T) {
 	}
 	rdb := w.client(moving)
 	w.soon("both listen again", func() bool {
-		return len(rdb.PubSubChannels(w.ctx(), wakeChannel("*")).Val()) == 2
+		return len(rdb.PubSubChannels(w.ctx(), keys.WakeChannel("*")).Val()) == 2
 	})
 	w.alternate(a, b, 8)
 }
@@ -200,7 +202,7 @@ func TestMemoryIsFull(t *testing.T) {
 	w.ok(single.Unlock(ctx))
 	w.ok(inner.Unlock(ctx))
 	w.ok(outer.Unlock(ctx))
-	if n := w.exists(rdb, outer.lock.state, single.lock.state); n != 0 {
+	if n := w.exists(rdb, outer.lock.stateKey, single.lock.stateKey); n != 0 {
 		t.Errorf("%d locks are left", n)
 	}
 	w.ok(rdb.ConfigSet(ctx, "maxmemory", "0").Err())
@@ -240,7 +242,7 @@ func TestWaitReplicas(t *testing.T) {
 	if took := time.Since(start); took < timeout {
 		t.Errorf("waited %s for the replica", took)
 	}
-	w.soon("it is cancelled", func() bool { return w.exists(rdb, m.state) == 0 })
+	w.soon("it is cancelled", func() bool { return w.exists(rdb, m.stateKey) == 0 })
 	if _, err := l.Mutex(w.name+"m").Lock(ctx, Wait(timeout/4)); err == nil {
 		t.Error("granted although nobody has confirmed it")
 	}
@@ -279,12 +281,17 @@ func TestWaitReplicasOfACopy(t *testing.T) {
 	w.ok(w.must(m.Lock(ctx)).Unlock(ctx))
 	try := l.attempt()
 	id := l.process + ":copy"
-	call := append(acquireScript.newCall(4, 7), m.place.clock(), m.tombstone(try.number), m.state, m.queue,
-		try, 1000, id, placeNone, 0, 1, "")
-	if _, err := l.evalReplicated(ctx, acquireScript, try, call); err != nil {
+	call := scripts.Acquire.NewCall(4, 7).With(m.bucket.Clock(), m.tombstone(try.Number), m.stateKey, m.queueKey,
+		try, 1000, id, scripts.QueueIgnore, 0, 1, "")
+	call.Replicated = true
+	run := func() error {
+		_, err := l.server.Run(ctx, time.Now().Add(patience), nil, call, try)
+		return err
+	}
+	if err := run(); err != nil {
 		t.Errorf("sent once: %v", err)
 	}
-	if _, err := l.evalReplicated(ctx, acquireScript, try, call); !errors.Is(err, ErrNotReplicated) {
+	if err := run(); !errors.Is(err, ErrNotReplicated) {
 		t.Errorf("sent twice: %v", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
 )
 
 // A server comes back with a snapshot of a time when an owner held the lock. The owner has given it back since, and
@@ -75,7 +77,7 @@ func TestTokenAboveOfAWriterWhoReads(t *testing.T) {
 func TestGroupIsPartOfTheAddress(t *testing.T) {
 	each(t, func(w *world) {
 		l := w.locks()
-		if placeOf("tenant-6", w.name) != placeOf("tenant-20", w.name) {
+		if keys.BucketOf("tenant-6", w.name) != keys.BucketOf("tenant-20", w.name) {
 			t.Fatal("they are not in one bucket")
 		}
 		for _, of := range []func(opts ...MutexOption) Locker{

@@ -1,144 +1,28 @@
 package locking
 
-import (
-	"context"
-	"errors"
-	"net"
-	"sync"
-	"sync/atomic"
-	"time"
+import "time"
 
-	"github.com/redis/go-redis/v9"
-)
-
-// subscribeBound is how long a waiter waits for the subscription to stand before it polls without.
-const subscribeBound = 250 * time.Millisecond
-
-// silence is how long a subscription hears nothing before it asks whether anybody is there, and then how long
-// it waits for the answer.
-const silence = 3 * time.Second
-
-// subscription listens for this process's wake-ups, on one connection and one channel. It begins with the
-// first wait. While it is broken nobody queues, for a process that does not listen would be taken for
-// dead; waiters poll until it stands again.
-type subscription struct {
-	locks   *Locks
-	once    sync.Once
-	first   sync.Once
-	stands  atomic.Bool
-	silence time.Duration
-	changed chan struct{} // closed when it first stands
-}
-
-func newSubscription(l *Locks) *subscription {
-	return &subscription{locks: l, silence: silence, changed: make(chan struct{})}
-}
-
-// listening tells whether a wake-up would be heard.
-func (s *subscription) listening() bool { return s.stands.Load() }
-
-// start begins to listen when that has not been done, and waits for it. It returns true when the caller
-// should look at its lock once more: it has looked before the wake-ups could be heard.
-func (s *subscription) start(c *call) bool {
+// subscribe begins to listen for wake-ups when that has not been done, and waits for it. It returns true when the caller
+// should look at its lock once more: it has looked before the wake-ups could be received.
+func (l *Locks) subscribe(acq *acquisition) bool {
 	select {
-	case <-s.changed:
+	case <-l.subscription.Ready():
 		return false
 	default:
 	}
-	s.once.Do(func() { s.locks.loops.Go(s.listen) })
+	l.subscribed.Do(func() { l.loops.Go(func() { l.subscription.Listen(l.stop) }) })
 	limit := subscribeBound
-	if !c.until.IsZero() {
-		limit = min(limit, time.Until(c.until))
+	if !acq.until.IsZero() {
+		limit = min(limit, time.Until(acq.until))
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
-	case <-s.changed:
+	case <-l.subscription.Ready():
 		return true
 	case <-timer.C:
-	case <-c.ctx.Done():
-	case <-s.locks.closing:
+	case <-acq.ctx.Done():
+	case <-l.closing:
 	}
 	return false
-}
-
-// listen receives until stop, over a new connection whenever the other side has fallen silent.
-func (s *subscription) listen() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	s.locks.loops.Go(func() { // ends the read that hear is in
-		<-s.locks.stop
-		cancel()
-	})
-	for ctx.Err() == nil {
-		s.hear(ctx)
-	}
-}
-
-// hear receives until ctx ends, or nobody answers any more. After an error the client reconnects and subscribes
-// again by itself. But a host that is gone says nothing: so who hears nothing for a while asks.
-func (s *subscription) hear(ctx context.Context) {
-	l := s.locks
-	sub := l.rdb.Subscribe(ctx)
-	closed := make(chan struct{})
-	ended := context.AfterFunc(ctx, func() {
-		_ = sub.Close()
-		close(closed)
-	})
-	defer func() {
-		if !ended() {
-			<-closed
-		}
-		_ = sub.Close()
-		s.stands.Store(false)
-	}()
-	_ = sub.Subscribe(ctx, wakeChannel(l.process)) // a failure shows when we receive, which tries again
-	asked := false
-	for pause := janitorPause; ; {
-		message, err := sub.ReceiveTimeout(ctx, s.silence)
-		if ctx.Err() != nil {
-			return
-		}
-		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
-			if asked {
-				l.noticeError(err)
-				return
-			}
-			asked = true
-			if err = sub.Ping(ctx); err == nil {
-				continue
-			}
-		}
-		asked = false
-		switch message := message.(type) {
-		case *redis.Subscription:
-			pause = janitorPause
-			s.stand()
-		case *redis.Message:
-			l.woken(message.Payload)
-		}
-		if err != nil {
-			l.noticeError(err)
-			s.stands.Store(false)
-			s.rest(pause)
-			pause = min(2*pause, janitorPauseMax)
-		}
-	}
-}
-
-// stand notes that wake-ups are heard from now on.
-func (s *subscription) stand() {
-	s.stands.Store(true)
-	s.first.Do(func() { close(s.changed) })
-	s.locks.wakeHeads() // what was published in between has been missed
-}
-
-// rest waits between two tries to connect.
-func (s *subscription) rest(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.locks.stop:
-	}
 }

@@ -10,7 +10,7 @@ type ticket struct {
 	queued bool // it may stand in the queue
 }
 
-// The tickets of this process. They are used under Locks.mu.
+// The tickets of this process. Guarded by Locks.mu.
 type tickets struct {
 	all    map[string]*ticket
 	owners map[*owner][]*ticket
@@ -20,40 +20,40 @@ func newTickets() *tickets {
 	return &tickets{all: make(map[string]*ticket), owners: make(map[*owner][]*ticket)}
 }
 
-// add notes a ticket.
-func (s *tickets) add(t *ticket) {
+// addLocked notes a ticket.
+func (s *tickets) addLocked(t *ticket) {
 	s.all[t.number] = t
-	s.owners[t.waiter.who] = append(s.owners[t.waiter.who], t)
+	s.owners[t.waiter.owner] = append(s.owners[t.waiter.owner], t)
 }
 
-// drop forgets a ticket.
-func (s *tickets) drop(t *ticket) {
+// dropLocked forgets a ticket.
+func (s *tickets) dropLocked(t *ticket) {
 	delete(s.all, t.number)
-	others := slices.DeleteFunc(s.owners[t.waiter.who], func(other *ticket) bool { return other == t })
+	others := slices.DeleteFunc(s.owners[t.waiter.owner], func(other *ticket) bool { return other == t })
 	if len(others) == 0 {
-		delete(s.owners, t.waiter.who)
+		delete(s.owners, t.waiter.owner)
 	} else {
-		s.owners[t.waiter.who] = others
+		s.owners[t.waiter.owner] = others
 	}
 }
 
-// wake lets one waiter look again. One that has gone leaves the queue as well, and so wakes the next.
-func (s *tickets) wake(number string) {
+// wakeLocked lets one waiter look again. One that has gone leaves the queue as well, and so wakes the next.
+func (s *tickets) wakeLocked(number string) {
 	if t := s.all[number]; t != nil {
-		t.waiter.wake()
+		t.waiter.wakeLocked()
 	}
 }
 
-// wakeAll lets everybody look again.
-func (s *tickets) wakeAll() {
+// wakeAllLocked lets everybody look again.
+func (s *tickets) wakeAllLocked() {
 	for _, t := range s.all {
-		t.waiter.wake()
+		t.waiter.wakeLocked()
 	}
 }
 
-// wakeOwner lets those look again who belong to an owner.
-func (s *tickets) wakeOwner(who *owner) {
+// wakeOwnerLocked lets those look again who belong to an owner.
+func (s *tickets) wakeOwnerLocked(who *owner) {
 	for _, t := range s.owners[who] {
-		t.waiter.wake()
+		t.waiter.wakeLocked()
 	}
 }

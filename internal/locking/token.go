@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"inventory/internal/locking/internal/scripts"
 )
 
 // maxToken bounds tokens: scripts count in doubles, which are exact up to here.
@@ -23,11 +25,11 @@ func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
 	if h.red != nil {
 		return h.red.tokenAbove(ctx, n)
 	}
-	return h.raise(ctx, func() errand { return h.lock.kind.raising(h.grant, n) })
+	return h.raise(ctx, func() scripts.Call { return h.lock.kind.raising(h.grant, n) })
 }
 
-// raise has the server give the hold another token, by an errand that is made under Locks.mu.
-func (h *Hold) raise(ctx context.Context, prepare func() errand) (int64, error) {
+// raise has the server give the hold another token, by an script call that is made under Locks.mu.
+func (h *Hold) raise(ctx context.Context, prepare func() scripts.Call) (int64, error) {
 	l := h.locks
 	if err := l.enter(); err != nil {
 		return 0, err
@@ -39,17 +41,17 @@ func (h *Hold) raise(ctx context.Context, prepare func() errand) (int64, error) 
 		return 0, ErrLost
 	}
 	raised := []*grant{h.grant}
-	if f, ok := h.lock.kind.(fifoKind); ok && f.side == sideWrite {
-		if reader := l.grantOf(f.other, h.who); reader != nil { // it must not stay below
+	if f, ok := h.lock.kind.(fifoKind); ok && f.side == scripts.Write {
+		if reader := l.grantOfLocked(f.otherKey, h.owner); reader != nil { // it must not stay below
 			raised = append(raised, reader)
 		}
 	}
 	for _, g := range raised {
-		g.tenure.rises()
+		g.lease.raiseBeginsLocked()
 	}
-	errand := prepare()
+	call := prepare()
 	l.mu.Unlock()
-	answer, err := l.trip(ctx, time.Now().Add(releaseBound), l.closing, errand, &attempt{})
+	answer, err := l.server.Run(ctx, time.Now().Add(releaseBound), l.closing, call, &scripts.Attempt{})
 	tokens, err := raisedTokens(answer, err)
 	l.mu.Lock()
 	for i, g := range raised {
@@ -58,8 +60,8 @@ func (h *Hold) raise(ctx context.Context, prepare func() errand) (int64, error) 
 			token = tokens[i]
 		}
 		g.token = max(g.token, token)
-		if !g.passed { // else the tenure is another's
-			g.tenure.risen(token)
+		if !g.handedOff { // else the lease is another's
+			g.lease.raiseEndsLocked(token)
 		}
 	}
 	token := h.grant.token
@@ -85,36 +87,36 @@ func raisedTokens(answer any, err error) ([]int64, error) {
 	}
 	var tokens []int64
 	for word := range strings.FieldsSeq(text) {
-		token, err := tokenOf(word)
+		token, err := scripts.ReadToken(word)
 		if err != nil {
 			return nil, err
 		}
 		tokens = append(tokens, token)
 	}
 	if len(tokens) == 0 {
-		return nil, strange(answer)
+		return nil, scripts.Strange(answer)
 	}
 	return tokens, nil
 }
 
-// rises notes that the token is about to rise. Those in reserve may be below it from now on, and while the server is on
-// its way there nobody knows which it has. l.mu is held.
-func (t *tenure) rises() {
-	t.next, t.last = 0, -1
-	t.first = 0
-	t.raises++
+// raiseBeginsLocked notes that the token is about to rise. Those in reserve may be below it from now on, and while the server is on
+// its way there nobody knows which it has.
+func (ls *lease) raiseBeginsLocked() {
+	ls.next, ls.last = 0, -1
+	ls.first = 0
+	ls.raising++
 }
 
-// outrun tells whether a token that the server was asked by is no longer the one that it has, or may not be: that it
-// knows no such grant says nothing then. 0 was asked for any. l.mu is held.
-func (t *tenure) outrun(token int64) bool { return token != 0 && token != t.first }
+// outrunLocked tells whether a token that the server was asked by is no longer the one that it has, or may not be: that it
+// knows no such grant says nothing then. 0 was asked for any.
+func (ls *lease) outrunLocked(token int64) bool { return token != 0 && token != ls.first }
 
-// risen notes what has become of it: 0 where that is not known. l.mu is held.
-func (t *tenure) risen(token int64) {
-	t.raises--
-	t.unraised = t.unraised || token == 0
-	t.raised = max(t.raised, token)
-	if t.raises == 0 && !t.unraised {
-		t.first = t.raised
+// raiseEndsLocked notes what has become of it: 0 where that is not known.
+func (ls *lease) raiseEndsLocked(token int64) {
+	ls.raising--
+	ls.unsure = ls.unsure || token == 0
+	ls.raised = max(ls.raised, token)
+	if ls.raising == 0 && !ls.unsure {
+		ls.first = ls.raised
 	}
 }

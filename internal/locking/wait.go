@@ -6,10 +6,10 @@ import "time"
 const pollInterval = time.Second
 
 // awaitSibling waits for another call of the same owner, within the bounds of a call.
-func (l *Locks) awaitSibling(c *call, over <-chan struct{}) error {
+func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
 	var bound <-chan time.Time
-	if !c.until.IsZero() {
-		alarm := time.NewTimer(time.Until(c.until.Add(grace)))
+	if !acq.until.IsZero() {
+		alarm := time.NewTimer(time.Until(acq.until.Add(grace)))
 		defer alarm.Stop()
 		bound = alarm.C
 	}
@@ -18,8 +18,8 @@ func (l *Locks) awaitSibling(c *call, over <-chan struct{}) error {
 		return nil
 	case <-bound:
 		return ErrNoAnswer // it is the server that keeps the sibling
-	case <-c.ctx.Done():
-		return ended(c.ctx, nil)
+	case <-acq.ctx.Done():
+		return ended(acq.ctx, nil)
 	case <-l.closing:
 		return ErrClosed
 	}
@@ -28,20 +28,20 @@ func (l *Locks) awaitSibling(c *call, over <-chan struct{}) error {
 // await waits until it makes sense to look at a lock again: after a wake-up, after pause (the lock expires
 // then; 0: when it is time to poll), or when it is our turn in the line. It sees to it
 // that what the call has taken already does not expire meanwhile.
-func (l *Locks) await(c *call, p *part, pause time.Duration) error {
-	c.paused = true
+func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
+	acq.waitedForOthers = true
 	now := time.Now()
 	limit := pause
 	if pause == 0 {
 		limit = pollInterval
 	}
 	bound := func(d time.Duration) { limit = max(min(limit, d), time.Nanosecond) }
-	if !c.until.IsZero() {
-		bound(c.until.Sub(now))
+	if !acq.until.IsZero() {
+		bound(acq.until.Sub(now))
 	}
-	keeps := c.fixed && len(c.taken) > 0
+	keeps := acq.fixed && len(acq.taken) > 0
 	if keeps {
-		bound(c.kept.Add(c.lease / 3).Sub(now))
+		bound(acq.renewedAt.Add(acq.lease / 3).Sub(now))
 	}
 	alarm := time.NewTimer(limit)
 	defer alarm.Stop()
@@ -53,16 +53,19 @@ func (l *Locks) await(c *call, p *part, pause time.Duration) error {
 	select {
 	case <-ready:
 	case <-alarm.C:
-	case <-c.ctx.Done():
-		return ended(c.ctx, ErrBusy)
+	case <-acq.ctx.Done():
+		return ended(acq.ctx, ErrBusy)
 	case <-l.closing:
 		return ErrClosed
 	}
-	if c.waited(time.Now()) {
+	if acq.waitIsOver(time.Now()) {
 		return ErrBusy
 	}
-	if keeps && !time.Now().Before(c.kept.Add(c.lease/3)) {
-		return c.keep()
+	if keeps && !time.Now().Before(acq.renewedAt.Add(acq.lease/3)) {
+		return acq.keep()
 	}
 	return nil
 }
+
+// subscribeBound is how long a waiter waits for the subscription to stand before it polls without.
+const subscribeBound = 250 * time.Millisecond

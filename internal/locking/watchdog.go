@@ -1,13 +1,12 @@
 package locking
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
 )
 
 // watch renews what this process holds, every third of the lease, until stop. After a failure it tries
@@ -39,9 +38,9 @@ func (l *Locks) due() []*grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var due []*grant
-	for _, b := range l.books {
-		for g := range b.grants.all() {
-			if slices.ContainsFunc(g.holds, (*Hold).wantsRenewal) {
+	for _, st := range l.states {
+		for g := range st.grants.all() {
+			if slices.ContainsFunc(g.holds, (*Hold).wantsRenewalLocked) {
 				due = append(due, g)
 			}
 		}
@@ -49,16 +48,16 @@ func (l *Locks) due() []*grant {
 	return due
 }
 
-// wantsRenewal tells whether the watchdog renews a hold. l.mu is held.
-func (h *Hold) wantsRenewal() bool { return !h.fixed && !h.outlived }
+// wantsRenewalLocked tells whether the watchdog renews a hold.
+func (h *Hold) wantsRenewalLocked() bool { return !h.fixed && !h.outlived }
 
 // renew puts off the expiry of grants by the watchdog's lease, and tells whether the server answered for
 // all of them.
 func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 	var failed atomic.Bool
-	together(byNode(l, due, func(g *grant) string { return g.lock.state }), func(due []*grant) {
+	server.EachNode(l.server, due, func(g *grant) string { return g.lock.stateKey }, func(due []*grant) {
 		for chunk := range slices.Chunk(due, batch) {
-			heard, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewal)
+			heard, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewalLocked)
 			if !whole {
 				failed.Store(true)
 			}
@@ -70,28 +69,21 @@ func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 	return !failed.Load()
 }
 
-// What a renewal answers.
-const (
-	renewalGone     = 0
-	renewalDone     = 1
-	renewalOutdated = 2
-)
-
-// renewSome renews grants in one trip, for the holds that want it. It tells whether the server answered at all, and
+// renewSome renews grants in one round trip, for the holds that want it. It tells whether the server answered at all, and
 // whether it did for all of them.
 func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) (heard, whole bool) {
 	start := time.Now()
-	errands, tokens := l.renewals(grants, lease)
-	answers := l.pipeline(start.Add(bound), errands)
+	calls, tokens := l.renewals(grants, lease)
+	answers := l.server.RunAll(start.Add(bound), calls)
 	whole = true
 	for i, answer := range answers {
 		said, err := answer.Int64()
-		heard = heard || isHeard(err)
+		heard = heard || server.IsAnswer(err)
 		switch {
-		case err != nil || said == renewalOutdated: // a later word about the grant came first
+		case err != nil || said == scripts.RenewalOutdated: // a later word about the grant came first
 			whole = false
-		case said == renewalGone:
-			whole = l.refuted(grants[i], tokens[i]) && whole
+		case said == scripts.RenewalGone:
+			whole = l.denied(grants[i], tokens[i]) && whole
 		default:
 			l.renewed(grants[i], start.Add(trust(lease)), wants)
 		}
@@ -100,22 +92,16 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 	return heard, whole
 }
 
-// isHeard tells whether the server has answered, if only to refuse.
-func isHeard(err error) bool {
-	refused := redis.Error(nil)
-	return err == nil || errors.As(err, &refused)
-}
-
 // renewals returns what the server is asked, and by which tokens. Of a grant that has ended meanwhile it is asked too: that changes nothing,
 // for no other has had its name.
-func (l *Locks) renewals(grants []*grant, lease time.Duration) (errands []errand, tokens []int64) {
+func (l *Locks) renewals(grants []*grant, lease time.Duration) (calls []scripts.Call, tokens []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	errands, tokens = make([]errand, len(grants)), make([]int64, len(grants))
+	calls, tokens = make([]scripts.Call, len(grants)), make([]int64, len(grants))
 	for i, g := range grants {
-		errands[i], tokens[i] = g.lock.kind.renewal(g, lease), g.tenure.first
+		calls[i], tokens[i] = g.lock.kind.renewal(g, lease), g.lease.first
 	}
-	return errands, tokens
+	return calls, tokens
 }
 
 // renewed puts off the deadlines of the holds of a grant.
@@ -124,35 +110,8 @@ func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
 	defer l.mu.Unlock()
 	for _, h := range g.holds {
 		if wants(h) {
-			h.extend(deadline)
+			h.extendLocked(deadline)
 			h.outlived = h.ctx.Err() != nil
 		}
 	}
-}
-
-// pipeline runs many errands, in one bounded trip for each node. Every answer has its own error.
-func (l *Locks) pipeline(until time.Time, errands []errand) []*redis.Cmd {
-	answers := make([]*redis.Cmd, len(errands))
-	all := make([]int, len(errands))
-	for i := range errands {
-		all[i] = i
-	}
-	together(byNode(l, all, func(i int) string { return errands[i].key() }), func(some []int) {
-		mine := make([]errand, len(some))
-		for i, which := range some {
-			mine[i] = errands[which]
-		}
-		came, err := bounded(l, context.Background(), until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
-			return l.evalAll(ctx, mine), nil
-		})
-		for i, which := range some {
-			if err == nil {
-				answers[which] = came[i]
-			} else {
-				answers[which] = &redis.Cmd{}
-				answers[which].SetErr(err)
-			}
-		}
-	})
-	return answers
 }

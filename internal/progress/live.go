@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Live shows how a run of a known length gets on: a bar with a line of text on a terminal, and elsewhere a line every few
-// seconds. It is for one goroutine.
+// Live shows the progress of a run of a known length: a bar with a line of text on a terminal, and elsewhere a line
+// every few seconds. It is for one goroutine.
 type Live struct {
 	to    io.Writer
 	total time.Duration
@@ -19,7 +19,7 @@ type Live struct {
 	told  time.Duration            // when the last line was printed
 }
 
-// every is how far lines are apart where there is no terminal.
+// every is the time between lines if there is no terminal.
 const every = 5 * time.Second
 
 // NewLive starts to show a run that will take total.
@@ -32,7 +32,7 @@ func NewLive(to io.Writer, total time.Duration) *Live {
 	return l
 }
 
-// Tell shows what is known after done of the total. What a broken terminal or pipe says is no reason to end a run.
+// Tell shows a text after done of the total. Errors of a broken terminal or pipe do not end a run.
 func (l *Live) Tell(done time.Duration, text string) {
 	done = min(max(done, 0), l.total)
 	left := (l.total - done).Round(time.Second)
@@ -48,7 +48,7 @@ func (l *Live) Tell(done time.Duration, text string) {
 	_, _ = fmt.Fprintf(l.to, "%3.0f%%, %v left: %s\n", 100*float64(done)/float64(l.total), left, text)
 }
 
-// Finish clears the bar, also when not all is done.
+// Finish clears the bar, even if not all is done.
 func (l *Live) Finish() {
 	if l.bar != nil {
 		_ = l.bar.Finish()

@@ -23,7 +23,7 @@ type Progress struct {
 	done int
 }
 
-// lines is how many lines are printed where there is no terminal.
+// lines is how many lines are printed if there is no terminal.
 const lines = 10
 
 // New starts to show the progress of total things.
@@ -37,7 +37,7 @@ func New(to io.Writer, what string, total int) *Progress {
 	return p
 }
 
-// Add counts one more thing done. What a broken terminal or pipe says is no reason to end a run.
+// Add counts one more thing done. Errors of a broken terminal or pipe do not end a run.
 func (p *Progress) Add() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *Progress) Add() {
 	}
 }
 
-// Finish clears the bar, also when not all is done.
+// Finish clears the bar, even if not all is done.
 func (p *Progress) Finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

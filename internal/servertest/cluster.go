@@ -121,8 +121,7 @@ func (c *Cluster) Slot(ctx context.Context, key string) (int, error) {
 	return strconv.Atoi(slot)
 }
 
-// Failover has the replica of a slot's master promoted in an orderly way, and
-// returns when everybody knows.
+// Failover promotes the replica of a slot's master in an orderly way, and returns when everybody knows.
 func (c *Cluster) Failover(ctx context.Context, slot int) error {
 	before, err := c.shard(ctx, slot)
 	if err != nil {

@@ -201,8 +201,7 @@ func (p *Postgres) initialize(ctx context.Context) error {
 		return fmt.Errorf("making a PostgreSQL cluster: %w", err)
 	}
 	defer log.Close()
-	// The C locale is there on every machine. Nothing may lean on the order of
-	// another one: ids are COLLATE "C".
+	// The C locale is there on every machine. Nothing may depend on the order of another one: ids are COLLATE "C".
 	command := p.asAccount(exec.Command(filepath.Join(p.programs, "initdb"),
 		"--pgdata", p.dataFolder(), "--username", postgresUser, "--auth", "trust",
 		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions"))

@@ -104,8 +104,7 @@ func (p *process) kill() error {
 	return waitGone(children)
 }
 
-// frozenChildren stops the program, so that it starts no further children, and
-// lists those it has.
+// frozenChildren stops the program, so that it starts no more children, and lists those that it has.
 func (p *process) frozenChildren() ([]processEntry, error) {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return nil, fmt.Errorf("stopping process %d: %w", p.pid(), err)

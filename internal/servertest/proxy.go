@@ -87,8 +87,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// join carries what a client and the server say to each other, until one of them
-// closes.
+// join carries the bytes between a client and the server, until one of them closes.
 func (p *Proxy) join(client net.Conn) {
 	server, err := net.Dial("tcp", p.server)
 	if err != nil {

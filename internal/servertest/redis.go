@@ -26,8 +26,8 @@ func StartRedis(ctx context.Context, arguments ...string) (*Redis, error) {
 	})
 }
 
-// startProgram starts redis-server. The arguments are asked for when the folder
-// and the port are known, which change until a port is found free.
+// startProgram starts redis-server. It asks for the arguments once it knows the folder and the port, which change until
+// a free port is found.
 func startProgram(ctx context.Context, name string, arguments func(r *Redis) []string) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {

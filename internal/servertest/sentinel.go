@@ -15,26 +15,24 @@ import (
 const (
 	// sentinelCount is how many sentinels watch.
 	sentinelCount = 3
-	// sentinelDown is how long the first one waits for a master that does not
-	// answer, in milliseconds; each further one waits as much longer. So they do
-	// not all stand for election at once: after a split vote the next election is
-	// seconds away. One is enough to start it, and two must vote.
+	// sentinelDown is how long the first sentinel waits for a master that does not answer, in milliseconds; each
+	// further one waits that much longer. So they do not all stand for election at once: after a split vote the next
+	// election is seconds away. One is enough to start it, and two must vote.
 	sentinelDown = 500
 	// sentinelMaster is the name that they know the master by.
 	sentinelMaster = "inventory"
 )
 
-// sentinelPace makes sentinels quicker than anybody wants them in production, and
-// lets a pause of the whole machine stop their work for a second and not for
-// thirty. A replica is promoted only if it has answered INFO within three of its
-// periods, or five pings when the master is gone; it is then asked every second.
+// sentinelPace makes sentinels faster than anybody wants in production. A pause of the whole machine stops their work
+// for a second, not for thirty. A replica is promoted only if it has answered INFO within three of its periods, or five
+// pings when the master is gone; it is then asked every second.
 var sentinelPace = []any{
 	"SENTINEL", "DEBUG", "INFO-PERIOD", 400, "PING-PERIOD", 300, "ASK-PERIOD", 100, "PUBLISH-PERIOD", 500,
 	"TILT-PERIOD", 1000,
 }
 
-// Sentinel is a master, its replicas and three sentinels that promote a replica
-// when the master is gone for half a second.
+// Sentinel is a master, its replicas, and three sentinels that promote a replica when the master is gone for half a
+// second.
 type Sentinel struct{ nodes, sentinels fleet }
 
 // StartSentinel starts a master with that many replicas, and their sentinels.
@@ -118,8 +116,7 @@ func (s *Sentinel) masterOf(ctx context.Context, sentinel *Redis) (*Redis, error
 	return s.nodes.at(net.JoinHostPort(fmt.Sprint(address[0]), fmt.Sprint(address[1])))
 }
 
-// Failover has a replica promoted while the master runs, and returns when
-// everybody follows it.
+// Failover promotes a replica while the master runs, and returns when everybody follows it.
 func (s *Sentinel) Failover(ctx context.Context) error {
 	old, err := s.Master(ctx)
 	if err != nil {

@@ -171,8 +171,7 @@ func (s *server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// ask asks once. It gives up when the server ends, for a stranger on its port
-// might never answer.
+// ask asks once. It gives up when the server ends, because a stranger on its port might never answer.
 func (s *server) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, replyTimeout)
 	answered, watched := make(chan struct{}), make(chan struct{})
@@ -222,8 +221,8 @@ func (s *server) signal(sig syscall.Signal) error {
 // logPath is where the server's output goes.
 func (s *server) logPath() string { return filepath.Join(s.folder.path, logName) }
 
-// logSince returns the server's output from a position on. It goes into an
-// error that exists already, so a log that cannot be read is only empty.
+// logSince returns the server's output from a position on. It goes into an error that exists already, so an unreadable
+// log counts as empty.
 func (s *server) logSince(position int64) []byte {
 	text, err := os.ReadFile(s.logPath())
 	if err != nil || int64(len(text)) < position {

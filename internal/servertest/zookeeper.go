@@ -23,8 +23,8 @@ var ErrNoZooKeeper = errors.New("ZooKeeper is not installed (apt-get install zoo
 // zooKeeperTick is in milliseconds. A session lasts two ticks at least.
 const zooKeeperTick = 250
 
-// zooKeeperReply bounds one question to a starting server, which may forget
-// whom it has accepted too early.
+// zooKeeperReply bounds one question to a starting server, which may forget a connection that it has accepted too
+// early.
 const zooKeeperReply = 500 * time.Millisecond
 
 // zooKeeperJars are those of Debian's package; the first names all it needs

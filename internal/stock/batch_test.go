@@ -141,8 +141,8 @@ func TestPlanMergeConservesUnitsAndNeedsNoSecondMerge(t *testing.T) {
 			}
 			fullest = max(fullest, level)
 		}
-		if left := sumOf(plan.Segments); left+sold != sumOf(segments) {
-			t.Fatalf("%d left and %d sold of %d", left, sold, sumOf(segments))
+		if left := Sum(plan.Segments); left+sold != Sum(segments) {
+			t.Fatalf("%d left and %d sold of %d", left, sold, Sum(segments))
 		} else if fullest < largest && fullest != left {
 			t.Fatalf("%v left: no segment can fill an order of %d, and they were not gathered", plan.Segments, largest)
 		}
@@ -178,7 +178,7 @@ func TestSpread(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		units, n := rapid.Int64Range(0, MaxStock).Draw(t, "units"), rapid.IntRange(1, MaxSegments).Draw(t, "segments")
 		spread := Spread(units, n)
-		if sumOf(spread) != units || len(spread) != n || slices.Max(spread)-slices.Min(spread) > 1 {
+		if Sum(spread) != units || len(spread) != n || slices.Max(spread)-slices.Min(spread) > 1 {
 			t.Fatalf("%d over %d: %v", units, n, spread)
 		}
 	})

@@ -44,11 +44,11 @@ type Deduction struct {
 	Quantity  int64 // units it holds, or held last
 	Status    DeductionStatus
 	ExpiresAt time.Time // of a reservation, also when it has ended
-	Parts     []Part    // what each segment gave, ascending; only [Service.Deduction] fills it
+	Parts     []Part    // what each segment gave, ascending; only [Store.Deduction] fills it
 }
 
-// due tells whether it is a reservation whose time has come: whoever meets it ends it.
-func (d Deduction) due(at time.Time) bool {
+// Due tells whether it is a reservation whose time has come: whoever meets it ends it.
+func (d Deduction) Due(at time.Time) bool {
 	return d.Status == StatusReserved && !at.Before(d.ExpiresAt)
 }
 
@@ -72,8 +72,8 @@ type Part struct {
 	Quantity int64
 }
 
-// answers tells whether d is the deduction that o asks for, so that o is a replay.
-func (d Deduction) answers(o Order) bool {
+// Answers tells whether d is the deduction that o asks for, so that o is a replay.
+func (d Deduction) Answers(o Order) bool {
 	asked := o.kept()
 	asked.OrderID = d.OrderID // by which it was found, perhaps under another key
 	return d.Order == asked
@@ -87,7 +87,8 @@ const (
 
 const maxIDBytes = 128
 
-func (o Order) check() error {
+// Check holds an order to what is allowed.
+func (o Order) Check() error {
 	if err := checkOrderID(o.OrderID); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func checkReserve(d time.Duration) error {
 	if d == 0 || CheckReserve(d) {
 		return nil
 	}
-	return invalid("reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
+	return Invalid("reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
 }
 
 // CheckReserve tells whether a reservation can last so long.
@@ -121,7 +122,7 @@ func CheckReserve(d time.Duration) bool {
 
 func checkQuantity(q int64) error {
 	if q < 1 || q > MaxQuantity {
-		return invalid("quantity", "must be 1 to %d", MaxQuantity)
+		return Invalid("quantity", "must be 1 to %d", MaxQuantity)
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ func TestReplayComparesEveryField(t *testing.T) {
 		default:
 			t.Fatalf("give field %s of an order a value here", reflect.TypeFor[Order]().Field(i).Name)
 		}
-		if name := reflect.TypeFor[Order]().Field(i).Name; d.answers(o) != aside[name] {
-			t.Errorf("field %s: an order with another value is a replay: %v", name, d.answers(o))
+		if name := reflect.TypeFor[Order]().Field(i).Name; d.Answers(o) != aside[name] {
+			t.Errorf("field %s: an order with another value is a replay: %v", name, d.Answers(o))
 		}
 	}
 }

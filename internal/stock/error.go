@@ -29,7 +29,7 @@ const (
 // ErrNotWritable says that a database can be read, and takes no writes.
 var ErrNotWritable = errors.New("the database takes no writes")
 
-// Error is what every method of [Service] returns when it does not succeed: a code for programs, a message for
+// Error is what selling returns when it does not succeed: a code for programs, a message for
 // people, and the cause, which is for logs alone because it may hold internals.
 type Error struct {
 	Code      Code
@@ -106,12 +106,13 @@ func UnknownDeduction(sku, key string) *Error {
 	return &Error{Code: CodeUnknownDeduction, Message: fmt.Sprintf("SKU %q has no deduction with order id %q", sku, orderID)}
 }
 
-func invalid(field, format string, args ...any) *Error {
+// Invalid is the error of a request whose field has a value that is not allowed.
+func Invalid(field, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidRequest, Field: field, Message: field + " " + fmt.Sprintf(format, args...)}
 }
 
-// unavailable wraps an error of the store or a context: what was asked may or may not have happened.
-func unavailable(err error, doing string) error {
+// Unavailable wraps an error of the store or a context: what was asked may or may not have happened.
+func Unavailable(err error, doing string) error {
 	var e *Error
 	if errors.As(err, &e) {
 		return err
@@ -147,9 +148,27 @@ func BuyerLimited(sku string, limit int64) *Error {
 	return &Error{Code: CodeBuyerLimit, SKU: sku, Message: fmt.Sprintf("a buyer may have %d of SKU %q at most", limit, sku)}
 }
 
+// Shortage is the error of asking a SKU for more than it has available.
+func Shortage(sku string, available int64) *Error {
+	if available == 0 {
+		return SoldOutError(sku)
+	}
+	return &Error{
+		Code:      CodeInsufficientStock,
+		SKU:       sku,
+		Message:   fmt.Sprintf("SKU %q has %d left, fewer than asked for", sku, available),
+		Available: available,
+	}
+}
+
+// SoldOutError is the error of asking a SKU of which nothing is left.
+func SoldOutError(sku string) *Error {
+	return &Error{Code: CodeSoldOut, SKU: sku, Message: fmt.Sprintf("SKU %q is sold out", sku)}
+}
+
 // TooFew is the error of taking away more units than the segments hold.
 func TooFew(sku string, segments []int64) *Error {
-	available := sumOf(segments)
+	available := Sum(segments)
 	return &Error{
 		Code: CodeInsufficientStock, SKU: sku, Available: available,
 		Message: fmt.Sprintf("SKU %q has %d available, fewer than are to be taken away", sku, available),

@@ -1,12 +1,5 @@
 package stock
 
-import (
-	"context"
-	"errors"
-
-	"inventory/internal/locking"
-)
-
 // Fence is the proof of a lock: its fencing token, and its owner to tell equal tokens apart, which two masters
 // can mint around a failover. The zero Fence is a write without a lock: it checks no token and leaves the row's.
 type Fence struct {
@@ -17,55 +10,4 @@ type Fence struct {
 // Passes tells whether a row that has seen the fence row lets f write.
 func (f Fence) Passes(row Fence) bool {
 	return f.Token == 0 || row.Token < f.Token || row == f
-}
-
-// fenceOf is the fence of a hold, the zero Fence without one.
-func fenceOf(hold *locking.Hold) Fence {
-	if hold == nil || hold.Context().Err() != nil { // a lost lock proves nothing
-		return Fence{}
-	}
-	return Fence{Token: hold.Token(), Owner: hold.Owner()}
-}
-
-func fencesOf(holds map[int]*locking.Hold) map[int]Fence {
-	fences := make(map[int]Fence, len(holds))
-	for segment, hold := range holds {
-		fences[segment] = fenceOf(hold)
-	}
-	return fences
-}
-
-// writeFenced writes under the fences of the holds, one for each segment that is locked. A row that refuses its fence
-// has seen a later holder, or a Redis that was ahead of this one: then it writes once more, with tokens above the
-// rows', which only who still holds the locks gets. Else somebody has held a lock since, and the guard alone decides.
-func (l *lane) writeFenced(ctx context.Context, holds map[int]*locking.Hold, write func(map[int]Fence) error) error {
-	err := write(fencesOf(holds))
-	var refused *FencedError
-	if !errors.As(err, &refused) {
-		return err
-	}
-	l.service.observer.FencedOut()
-	if l.heal(ctx, holds, refused) {
-		if err = write(fencesOf(holds)); !errors.Is(err, ErrFenced) {
-			return err
-		}
-	}
-	l.unlock()
-	return write(nil)
-}
-
-// heal gets tokens above those of the rows that refused, within lockWait. It reports false where a hold is not ours
-// any more, or Redis does not answer.
-func (l *lane) heal(ctx context.Context, holds map[int]*locking.Hold, refused *FencedError) bool {
-	if !l.service.breaker.closed() {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	for segment, token := range refused.Tokens {
-		if _, err := holds[segment].TokenAbove(ctx, token); err != nil {
-			return false
-		}
-	}
-	return true
 }

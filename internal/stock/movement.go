@@ -35,9 +35,9 @@ func (m Movement) CheckReplay(there Movement) error {
 
 const maxReasonBytes = 500
 
-// check holds a movement to what its kind allows.
-func (m Movement) check() error {
-	if err := checkSKU(m.SKU); err != nil {
+// Check holds a movement to what its kind allows.
+func (m Movement) Check() error {
+	if err := CheckSKU(m.SKU); err != nil {
 		return err
 	}
 	if err := checkText("ref", m.Ref, maxIDBytes); err != nil {
@@ -51,15 +51,15 @@ func (m Movement) check() error {
 	switch m.Kind {
 	case Resegmented:
 		if m.Segments < 1 || m.Segments > MaxSegments {
-			return invalid("segments", "must be 1 to %d", MaxSegments)
+			return Invalid("segments", "must be 1 to %d", MaxSegments)
 		}
 		return nil
 	case Adjusted:
 		if m.Quantity == 0 || m.Quantity < -MaxQuantity || m.Quantity > MaxQuantity {
-			return invalid("quantity", "must be -%d to %d, and not 0", MaxQuantity, MaxQuantity)
+			return Invalid("quantity", "must be -%d to %d, and not 0", MaxQuantity, MaxQuantity)
 		}
 		if m.Reason == "" {
-			return invalid("reason", "must be given")
+			return Invalid("reason", "must be given")
 		}
 		return nil
 	default:
@@ -118,7 +118,7 @@ func layOut(segments []Segment, levels []int64, n int) []Segment {
 // TakeAway plans how units leave the segments: of each as evenly as it goes, none below zero. It returns the change of each,
 // and false where there are not as many.
 func TakeAway(segments []int64, units int64) (changes []int64, ok bool) {
-	if units > sumOf(segments) {
+	if units > Sum(segments) {
 		return nil, false
 	}
 	changes = make([]int64, len(segments))

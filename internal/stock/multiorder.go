@@ -30,12 +30,12 @@ type Line struct {
 	Quantity int64
 }
 
-// check holds an order to what is allowed.
-func (o MultiOrder) check() error {
+// Check holds an order to what is allowed.
+func (o MultiOrder) Check() error {
 	if len(o.Lines) == 0 || len(o.Lines) > MaxLines {
-		return invalid("lines", "must be 1 to %d", MaxLines)
+		return Invalid("lines", "must be 1 to %d", MaxLines)
 	}
-	if err := o.of(Line{Quantity: 1}).check(); err != nil {
+	if err := o.Of(Line{Quantity: 1}).Check(); err != nil {
 		return err
 	}
 	seen := make(map[string]bool, len(o.Lines))
@@ -49,11 +49,11 @@ func (o MultiOrder) check() error {
 }
 
 func (l Line) check(again bool) error {
-	if err := checkSKU(l.SKU); err != nil {
+	if err := CheckSKU(l.SKU); err != nil {
 		return err
 	}
 	if again {
-		return invalid("sku", "must not be there twice")
+		return Invalid("sku", "must not be there twice")
 	}
 	return checkQuantity(l.Quantity)
 }
@@ -68,12 +68,13 @@ func inLine(i int, err error) error {
 	return &Error{Code: e.Code, Field: name + e.Field, Message: name + e.Message}
 }
 
-// of is a line as an order of its SKU.
-func (o MultiOrder) of(line Line) Order {
+// Of is a line as an order of its SKU.
+func (o MultiOrder) Of(line Line) Order {
 	return Order{OrderID: o.OrderID, BuyerID: o.BuyerID, Own: o.Own, Quantity: line.Quantity, ReserveFor: o.ReserveFor, CallerMax: o.CallerMax}
 }
 
-func (o MultiOrder) skus() []string {
+// SKUs are those of the lines, in their order.
+func (o MultiOrder) SKUs() []string {
 	skus := make([]string, len(o.Lines))
 	for i, line := range o.Lines {
 		skus[i] = line.SKU
@@ -81,8 +82,8 @@ func (o MultiOrder) skus() []string {
 	return skus
 }
 
-// sorted returns the order with its lines ascending by SKU, the order in which everybody locks them.
-func (o MultiOrder) sorted() MultiOrder {
+// Sorted returns the order with its lines ascending by SKU, the order in which everybody locks them.
+func (o MultiOrder) Sorted() MultiOrder {
 	o.Lines = slices.Clone(o.Lines)
 	slices.SortFunc(o.Lines, func(a, b Line) int { return strings.Compare(a.SKU, b.SKU) })
 	return o
@@ -135,7 +136,7 @@ func (p Placement) Replay(there *PlacedOrder) ([]Deduction, error) {
 func (p Placement) Place(deduct func(Batch) (BatchResult, error), merge func(Merge) (MergeResult, error)) ([]Deduction, error) {
 	taken := make([]Deduction, len(p.Lines))
 	for i, line := range p.Lines {
-		sku, orders := p.Order.Lines[i].SKU, []Order{p.Order.of(p.Order.Lines[i])}
+		sku, orders := p.Order.Lines[i].SKU, []Order{p.Order.Of(p.Order.Lines[i])}
 		var outcomes []Outcome
 		var stale error // why a refusal may not be true, because of what has expired
 		if line.Segment < 0 {

@@ -16,8 +16,8 @@ import "strings"
 // keySeparator stands between a namespace and an order id: a control character, of which [Order] allows none in either.
 const keySeparator = "\x1f"
 
-// orderKey is the key of an order id.
-func orderKey(namespace, orderID string) string {
+// OrderKey is the key of an order id.
+func OrderKey(namespace, orderID string) string {
 	if namespace == "" {
 		return orderID
 	}
@@ -33,10 +33,10 @@ func SplitOrderKey(key string) (namespace, orderID string) {
 	return namespace, orderID
 }
 
-// namespace is whose order id an order has.
-func namespace(own bool, buyerID string) string {
-	if own {
-		return buyerID
+// Key is what stores keep as the id of an order: its own in the shop's namespace, or one in its buyer's.
+func (o Order) Key() string {
+	if o.Own {
+		return OrderKey(o.BuyerID, o.OrderID)
 	}
-	return ""
+	return o.OrderID
 }

@@ -91,7 +91,7 @@ func PlanSettlement(s Settlement, there map[string]Deduction, at time.Time, segm
 		}
 		after, back := before, []Part(nil)
 		var err error
-		if before.due(at) {
+		if before.Due(at) {
 			after.Status, back = StatusExpired, before.Parts
 			_, _, err = request.on(after)
 		} else {
@@ -106,6 +106,17 @@ func PlanSettlement(s Settlement, there map[string]Deduction, at time.Time, segm
 }
 
 func byOrderID(a, b Deduction) int { return strings.Compare(a.OrderID, b.OrderID) }
+
+// Check holds a request to what is allowed.
+func (w SettleRequest) Check() error {
+	if err := checkKnownText("order_id", w.OrderID, maxIDBytes); err != nil {
+		return err
+	}
+	if w.Quantity == 0 {
+		return nil
+	}
+	return checkQuantity(w.Quantity)
+}
 
 // MayReturn tells whether units may come back by the request itself. By a commit of all they do only where the reservation
 // has expired.
@@ -147,7 +158,7 @@ func (w SettleRequest) on(d Deduction) (after Deduction, back []Part, err error)
 	case d.Status != StatusReserved:
 		return d, nil, &Error{Code: CodeNotReserved, Message: "the deduction is " + string(d.Status) + ": there is nothing to commit"}
 	case w.Quantity > d.Quantity:
-		return d, nil, invalid("quantity", "must be 1 to %d, which is what is reserved", d.Quantity)
+		return d, nil, Invalid("quantity", "must be 1 to %d, which is what is reserved", d.Quantity)
 	}
 	d.Status = StatusCommitted
 	if w.Quantity != 0 {

@@ -54,7 +54,7 @@ func TestPlanSettlementConserves(t *testing.T) {
 				continue
 			}
 			changed := slices.IndexFunc(plan.Changed, func(d Deduction) bool { return d.OrderID == wish.OrderID })
-			if before.due(at) { // it is ended, whatever was wished
+			if before.Due(at) { // it is ended, whatever was wished
 				if changed < 0 || plan.Changed[changed].Status != StatusExpired || (err == nil && after.Status != StatusExpired) {
 					t.Fatalf("wish %+v on %+v, whose time has come: %+v, %v", wish, before, after, err)
 				}
@@ -116,7 +116,7 @@ func TestTakeAway(t *testing.T) {
 		segments := rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 8).Draw(t, "segments")
 		units := rapid.Int64Range(0, 40).Draw(t, "units")
 		changes, ok := TakeAway(segments, units)
-		if ok != (units <= sumOf(segments)) {
+		if ok != (units <= Sum(segments)) {
 			t.Fatalf("%d of %v: %t", units, segments, ok)
 		}
 		if !ok {
@@ -127,7 +127,7 @@ func TestTakeAway(t *testing.T) {
 				t.Fatalf("%d of %v: %v", units, segments, changes)
 			}
 		}
-		if sumOf(changes) != -units {
+		if Sum(changes) != -units {
 			t.Fatalf("%d of %v: %v", units, segments, changes)
 		}
 	})

@@ -40,14 +40,16 @@ type Status struct {
 
 const maxSKUBytes = 64
 
+// CheckSKU holds a SKU to letters that mean nothing elsewhere.
+//
 // SKUs enter Redis keys and paths, so they keep to letters that mean nothing there; "." and ".." are steps in a path. Every
 // request is checked: a regular expression would cost a loser as much as all the rest.
-func checkSKU(sku string) error {
+func CheckSKU(sku string) error {
 	if sku == "." || sku == ".." {
-		return invalid("sku", `must not be "." or ".."`)
+		return Invalid("sku", `must not be "." or ".."`)
 	}
 	if sku == "" || len(sku) > maxSKUBytes || strings.ContainsFunc(sku, notInSKU) {
-		return invalid("sku", "must be 1 to %d characters of A-Z a-z 0-9 . _ -", maxSKUBytes)
+		return Invalid("sku", "must be 1 to %d characters of A-Z a-z 0-9 . _ -", maxSKUBytes)
 	}
 	return nil
 }
@@ -61,15 +63,16 @@ func notInSKU(r rune) bool {
 	}
 }
 
-func (n NewSKU) check() error {
-	if err := checkSKU(n.SKU); err != nil {
+// Check holds a new SKU to what is allowed.
+func (n NewSKU) Check() error {
+	if err := CheckSKU(n.SKU); err != nil {
 		return err
 	}
 	if n.Stock < 0 || n.Stock > MaxStock {
-		return invalid("stock", "must be 0 to %d", MaxStock)
+		return Invalid("stock", "must be 0 to %d", MaxStock)
 	}
 	if n.Segments < 1 || n.Segments > MaxSegments {
-		return invalid("segments", "must be 1 to %d", MaxSegments)
+		return Invalid("segments", "must be 1 to %d", MaxSegments)
 	}
 	if n.Name != "" {
 		if err := checkText("name", n.Name, maxNameBytes); err != nil {
@@ -81,21 +84,21 @@ func (n NewSKU) check() error {
 
 func (t Terms) check() error {
 	if t.PerBuyerLimit < 0 || t.PerBuyerLimit > MaxStock {
-		return invalid("per_buyer_limit", "must be 1 to %d", MaxStock)
+		return Invalid("per_buyer_limit", "must be 1 to %d", MaxStock)
 	}
 	if t.MaxQuantity < 0 || t.MaxQuantity > MaxQuantity {
-		return invalid("max_quantity", "must be 1 to %d", MaxQuantity)
+		return Invalid("max_quantity", "must be 1 to %d", MaxQuantity)
 	}
 	if t.MaxReserveFor != 0 && !CheckReserve(t.MaxReserveFor) {
-		return invalid("max_reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
+		return Invalid("max_reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
 	}
 	for field, at := range map[string]time.Time{"sale_starts_at": t.SaleStartsAt, "sale_ends_at": t.SaleEndsAt} {
 		if !at.IsZero() && (at.Year() < firstYear || at.Year() > lastYear) {
-			return invalid(field, "must be in the years %d to %d", firstYear, lastYear)
+			return Invalid(field, "must be in the years %d to %d", firstYear, lastYear)
 		}
 	}
 	if !t.SaleEndsAt.IsZero() && !t.SaleStartsAt.Before(t.SaleEndsAt) {
-		return invalid("sale_ends_at", "must be later than sale_starts_at")
+		return Invalid("sale_ends_at", "must be later than sale_starts_at")
 	}
 	return nil
 }
@@ -125,4 +128,12 @@ func Spread(units int64, n int) []int64 {
 		}
 	}
 	return out
+}
+
+// Sum is how many units segments hold together.
+func Sum(levels []int64) (sum int64) {
+	for _, level := range levels {
+		sum += level
+	}
+	return sum
 }

@@ -16,10 +16,10 @@ func checkText(field, text string, most int) error {
 		return err
 	}
 	if strings.ContainsFunc(text, isInvisible) {
-		return invalid(field, "must not contain invisible characters")
+		return Invalid(field, "must not contain invisible characters")
 	}
 	if strings.TrimSpace(text) != text {
-		return invalid(field, "must not begin or end with a blank")
+		return Invalid(field, "must not begin or end with a blank")
 	}
 	return nil
 }
@@ -27,13 +27,16 @@ func checkText(field, text string, most int) error {
 // checkKnownText holds a text that is looked up to 1..most bytes of UTF-8 without control characters.
 func checkKnownText(field, text string, most int) error {
 	if text == "" || len(text) > most || !utf8.ValidString(text) {
-		return invalid(field, "must be 1 to %d bytes of UTF-8", most)
+		return Invalid(field, "must be 1 to %d bytes of UTF-8", most)
 	}
 	if strings.ContainsFunc(text, unicode.IsControl) {
-		return invalid(field, "must not contain control characters")
+		return Invalid(field, "must not contain control characters")
 	}
 	return nil
 }
+
+// CheckKnownID holds the id of an order or a buyer that is looked up to what ids can be.
+func CheckKnownID(field, id string) error { return checkKnownText(field, id, maxIDBytes) }
 
 // checkOrderID holds the id of a new order to a text that can be part of a path. Clients and proxies take "." and ".." for
 // steps in it, however they are escaped, and so would lead from one order to another route.
@@ -46,7 +49,7 @@ func checkOrderID(id string) error {
 	}
 	for step := range strings.FieldsFuncSeq(id, isSlash) {
 		if step == "." || step == ".." {
-			return invalid("order_id", `must not be "." or "..", nor have them between slashes`)
+			return Invalid("order_id", `must not be "." or "..", nor have them between slashes`)
 		}
 	}
 	return nil

@@ -12,15 +12,15 @@ type waiter struct {
 	turn   chan struct{} // closed when it is there
 }
 
-// line is those who wait of one caller, first come first served.
+// line is one caller's waiters, first come, first served.
 type line struct {
 	caller  string
 	waiting []*waiter
-	mark    int64 // what its first will have had after its turn, as far as callers compare
+	mark    int64 // what the caller will have had after its first waiter's turn, in the scale that compares callers
 	at      int   // in the heap
 }
 
-// remove takes one out of a line, whose mark is up to the one before the first that stays.
+// remove takes one out of a line. The line's mark is that of the waiter before the first one that stays.
 func (t *Turns) remove(l *line, at int) {
 	t.waiting--
 	l.waiting = slices.Delete(l.waiting, at, at+1)
@@ -35,7 +35,7 @@ func (t *Turns) remove(l *line, at int) {
 	}
 }
 
-// marked is a heap of lines, the lowest mark on top; of equals the one that has waited longer.
+// marked is a heap of lines, the lowest mark on top; of equal ones, the line that has waited longer.
 type marked []*line
 
 // Len implements [heap.Interface].

@@ -1,8 +1,9 @@
 // Package turns lets many callers share a few places, each in its turn.
 //
-// Who asks for much waits behind those who ask for little: the next place is for the caller who, with what it waits for,
-// will have had the least. So a caller with a thousand requests, or with one as heavy as a thousand, slows itself down
-// and nobody else. This is self-clocked fair queueing (Golestani 1994), and keeps nothing of callers who do not wait.
+// Callers that ask for much wait behind those that ask for little: the next place goes to the caller that will have had
+// the least, including what it waits for. So a caller with a thousand requests, or with one as heavy as a thousand,
+// slows down only itself. This is self-clocked fair queueing (Golestani 1994). It keeps nothing about callers that do
+// not wait.
 package turns
 
 import (
@@ -21,15 +22,15 @@ var (
 
 // Config says how places are shared.
 type Config struct {
-	Places   int           // that are used at a time
+	Places   int           // in use at a time
 	Waiting  int           // at most, of all callers together
-	Patience time.Duration // of one who waits
-	// Rest is for how long a place stays empty after a turn of a weight, which took so long; at most for Patience. Nil is
-	// not at all.
+	Patience time.Duration // how long a caller waits
+	// Rest is how long a place stays empty after a turn of this weight that took so long, at most Patience. Nil: not at
+	// all.
 	Rest func(weight int, took time.Duration) time.Duration
 }
 
-// Turns are the places, and those who wait for them. They are safe for concurrent use.
+// Turns are the places, and the callers that wait for them. They are safe for concurrent use.
 type Turns struct {
 	Config
 
@@ -37,7 +38,7 @@ type Turns struct {
 	free    int
 	waiting int
 	served  int64            // the mark of the turn that was given last
-	count   int64            // of turns that were asked for
+	count   int64            // of the turns that were asked for
 	lines   map[string]*line // of the callers who wait
 	first   marked           // the same lines, those with the lowest mark first
 }
@@ -47,8 +48,8 @@ func New(c Config) *Turns {
 	return &Turns{Config: c, free: c.Places, lines: make(map[string]*line)}
 }
 
-// Enter waits for a turn of a caller, in which it asks for so much. Who gets none is told ErrFull, ErrLate, or why ctx
-// ended. A caller may have as many waiting as there is room for others: so there is always room for another caller.
+// Enter waits for a turn of a caller, which asks for so much. Its error is ErrFull, ErrLate, or why ctx ended. One
+// caller may have at most as many requests waiting as there is room left: so there is always room for another caller.
 func (t *Turns) Enter(ctx context.Context, caller string, weight int) (leave func(), err error) {
 	w := t.ask(caller, int64(weight))
 	if w == nil {
@@ -70,7 +71,7 @@ func (t *Turns) Enter(ctx context.Context, caller string, weight int) (leave fun
 	return nil, err
 }
 
-// ask gives a turn, or a place in the caller's line; nil where that is too long.
+// ask gives a turn, or a position in the caller's line; nil if the line is too long.
 func (t *Turns) ask(caller string, weight int64) *waiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,7 +100,7 @@ func (t *Turns) ask(caller string, weight int64) *waiter {
 	return w
 }
 
-// leaver returns what ends a turn that has just begun.
+// leaver returns the function that ends a turn, which begins now.
 func (t *Turns) leaver(weight int) func() {
 	start := time.Now()
 	return func() {
@@ -129,7 +130,7 @@ func (t *Turns) release() {
 	t.remove(l, 0)
 }
 
-// withdraw takes back a turn that was asked for, and reports false where it has been given.
+// withdraw cancels a request for a turn, and reports false if the turn has been given.
 func (t *Turns) withdraw(caller string, w *waiter) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

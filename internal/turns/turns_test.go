@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A crowd asks for turns, one after the other, and writes down who had one.
+// A crowd asks for turns, one after the other, and records who had one.
 type crowd struct {
 	*testing.T
 	turns *turns.Turns
@@ -48,7 +48,7 @@ func newCrowd(t *testing.T, config turns.Config) *crowd {
 	return &crowd{T: t, turns: turns.New(config)}
 }
 
-// In a bubble of synctest a sleep waits for nothing but its turn.
+// In a bubble of synctest a sleep costs no time.
 func TestTheHeavyWaitBehindTheLight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, turns.Config{})
@@ -59,7 +59,7 @@ func TestTheHeavyWaitBehindTheLight(t *testing.T) {
 			c.ask("light", 1, time.Second)
 		}
 		c.wg.Wait()
-		// The first one found nobody. The second comes when the light one has had as much.
+		// The first one found nobody. The second comes once the light caller has had as much.
 		want := "heavy " + strings.Repeat("light ", 9) + "heavy " + strings.Repeat("light ", 3) + "heavy"
 		if got := strings.Join(c.had, " "); got != want {
 			t.Errorf("turns: %s\nwant:  %s", got, want)
@@ -80,12 +80,13 @@ func TestEqualsTakeTurns(t *testing.T) {
 	})
 }
 
-// Whoever comes anew for each turn has no better place than who stays.
+// A caller that comes anew for each turn has no better position than one that stays.
 func TestNewCallersDoNotOvertakeForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, turns.Config{})
 		c.ask("first", 1, time.Second)
 		c.ask("stays", 10, time.Second)
+		time.Sleep(time.Second / 2) // nobody comes in the very instant in which a turn ends
 		for i := range 30 {
 			c.ask(fmt.Sprint("new", i), 1, time.Second)
 			time.Sleep(time.Second)

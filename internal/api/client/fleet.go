@@ -13,9 +13,9 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Fleet is a client of several processes that serve the same stock. It spreads requests over them, and sends one
-// that got no final answer (no connection, a time-out, 503) again, to the next process: every request may be
-// sent twice. It is safe for concurrent use.
+// Fleet is a client of several processes that serve the same stock. It spreads requests over them. A request without a
+// final answer (no connection, a time-out, 503) is sent again, to the next process: every request may be sent twice. It
+// is safe for concurrent use.
 type Fleet struct {
 	clients  []*ClientWithResponses
 	next     atomic.Uint64
@@ -23,7 +23,7 @@ type Fleet struct {
 }
 
 // NewFleet returns a client of the processes at the base URLs. A request is tried again for at most patience.
-// connections is how many requests will be under way at once. Among the options may be [WithKey].
+// connections is how many requests may be under way at once. Among the options may be [WithKey].
 func NewFleet(urls []string, connections int, patience time.Duration, options ...ClientOption) (*Fleet, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("no URL of a service")
@@ -49,11 +49,11 @@ func NewFleet(urls []string, connections int, patience time.Duration, options ..
 	return f, nil
 }
 
-// answerTimeout is how long one process is waited for. It answers sooner, or not at all.
+// answerTimeout is how long the fleet waits for one process. It answers sooner, or not at all.
 const answerTimeout = 20 * time.Second
 
-// WithDeadline has a client say until when it waits for what it asks: as long as the context of a request, and no longer than
-// patience. What reaches a process later is not carried out.
+// WithDeadline makes a client send until when it waits: until its request's context ends, and no longer than patience.
+// A process does not carry out what reaches it later.
 func WithDeadline(patience time.Duration) ClientOption {
 	return WithRequestEditorFn(func(ctx context.Context, r *http.Request) error {
 		deadline := time.Now().Add(patience)
@@ -65,7 +65,7 @@ func WithDeadline(patience time.Duration) ClientOption {
 	})
 }
 
-// WithKey has a client show an API key or a token; "" is none.
+// WithKey makes a client show an API key or a token; "" is none.
 func WithKey(key string) ClientOption {
 	return WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 		if key != "" {
@@ -75,7 +75,7 @@ func WithKey(key string) ClientOption {
 	})
 }
 
-// Close gives idle connections back.
+// Close closes idle connections.
 func (f *Fleet) Close() {
 	for _, c := range f.clients {
 		if client, ok := c.ClientInterface.(*Client); ok {
@@ -179,8 +179,8 @@ func (f *Fleet) Restock(ctx context.Context, sku string, body Restock) (Answer[R
 	})
 }
 
-// again asks one process after the other until an answer is final or patience is over. When only 503s came, the
-// last one is returned as the answer.
+// again asks one process after the other until an answer is final or patience is over. If only 503s came, the last one
+// is the answer.
 func again[T any](ctx context.Context, f *Fleet, ask func(*ClientWithResponses) (Answer[T], error)) (Answer[T], error) {
 	var last Answer[T]
 	ask503 := errors.New("not available")

@@ -14,7 +14,7 @@ type Frame struct {
 	ID, Name, Data string
 }
 
-// Frames reads the body of [Client.WatchEvents] until it ends, which is no error, or breaks. Comments are passed over.
+// Frames reads the body of [Client.WatchEvents] until it ends, which is no error, or breaks. Comments are skipped.
 func Frames(body io.Reader) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		var f Frame

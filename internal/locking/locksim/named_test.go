@@ -289,7 +289,7 @@ func TestAnswerLostToTheHandover(t *testing.T) {
 				time.Sleep(5 * latency) // they stand in the line
 				lost := 0
 				w.On(func(q *locksim.Request, f *locksim.Fate) {
-					if q.Client == c && q.Verb == "handover" && lost < 2 {
+					if q.Client == c && q.Verb == "handoff" && lost < 2 {
 						lost++
 						f.Lost, f.Mute, f.CutAfter = !arrives, arrives, 2*latency
 					}
@@ -297,7 +297,7 @@ func TestAnswerLostToTheHandover(t *testing.T) {
 				_ = grip.Unlock(first.Ctx)
 				all.Wait()
 				if lost == 0 {
-					t.Error("no handover took place")
+					t.Error("no handoff took place")
 				}
 			}
 		})

@@ -13,13 +13,13 @@ import (
 	"inventory/internal/locking/locksim"
 )
 
-// slow lets scripts take long: acquisitions, releases, the answers to handovers, and what raises tokens.
+// slow lets scripts take long: acquisitions, releases, the answers to handoffs, and what raises tokens.
 func slow(w *locksim.World) {
 	w.On(func(q *locksim.Request, f *locksim.Fate) {
 		switch {
 		case q.Verb == "acquire":
 			f.Delay = 100 * time.Millisecond
-		case q.Verb == "handover":
+		case q.Verb == "handoff":
 			f.Reply = 200 * time.Millisecond
 		case q.Verb != "renew" && strings.HasPrefix(strings.ToLower(q.Words[0][0]), "eval"):
 			f.Delay = 60 * time.Millisecond

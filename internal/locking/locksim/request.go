@@ -42,7 +42,7 @@ type verbs struct {
 	names map[string]string
 }
 
-var verbLine = regexp.MustCompile(`(?m)^-- (fifo_)?(acquire|release|renew|handover|cancel|force|inspect|raise|level)\b`)
+var verbLine = regexp.MustCompile(`(?m)^-- (fifo_)?(acquire|release|renew|handoff|cancel|force|inspect|raise|level)\b`)
 
 // of returns the verb of a command.
 func (v *verbs) of(words []string) string {

@@ -134,12 +134,12 @@ func TestLeaseIsHandedOnAsItIs(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		ok(t, grip.Unlock(a.Ctx)) // by a script, which brings tokens
 		grip = <-next
-		scripts := c.Sent("handover")
+		scripts := c.Sent("handoff")
 		time.Sleep(500 * time.Microsecond)
 		left := grip.Hold.Remaining()
 		ok(t, grip.Unlock(a.Ctx))
 		grip = <-next
-		if c.Sent("handover") != scripts {
+		if c.Sent("handoff") != scripts {
 			t.Fatal("it took a script")
 		}
 		if now := grip.Hold.Remaining(); now != left {
@@ -160,7 +160,7 @@ func TestHandedOverLeaseCountsFromTheQuestion(t *testing.T) {
 		next := queueUp(t, c, 1)
 		time.Sleep(5 * time.Millisecond)
 		w.On(func(q *locksim.Request, f *locksim.Fate) {
-			if q.Verb == "handover" {
+			if q.Verb == "handoff" {
 				f.Reply = time.Second
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/selling"
 )
 
 // through returns a database's URL through a proxy, and the proxy.
@@ -38,7 +39,7 @@ func through(t *testing.T, databaseURL string) (string, *servertest.Proxy) {
 }
 
 // behindProxy returns a service on a store behind a proxy.
-func behindProxy(t *testing.T) (*stock.Service, *servertest.Proxy) {
+func behindProxy(t *testing.T) (*selling.Service, *servertest.Proxy) {
 	t.Helper()
 	direct, drop, err := server.CreateDatabase(t.Context(), "")
 	if err != nil {
@@ -50,7 +51,7 @@ func behindProxy(t *testing.T) (*stock.Service, *servertest.Proxy) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := stock.NewService(stock.Config{Store: store})
+	service := selling.NewService(selling.Config{Store: store})
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		if err := errors.Join(service.Close(ctx), store.Close(), drop(ctx)); err != nil {

@@ -11,12 +11,13 @@ import (
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/selling"
 )
 
 // twoProcesses are services on one database: the network may hold what the first one sends.
 type twoProcesses struct {
 	*testing.T
-	first, second *stock.Service
+	first, second *selling.Service
 	network       *servertest.Proxy
 	url           string
 }
@@ -34,12 +35,12 @@ func openTwo(t *testing.T, within time.Duration) *twoProcesses {
 	proxied, network := through(t, direct)
 	w := &twoProcesses{T: t, network: network, url: direct}
 	var closers []func(context.Context) error
-	for url, service := range map[string]**stock.Service{proxied: &w.first, direct: &w.second} {
+	for url, service := range map[string]**selling.Service{proxied: &w.first, direct: &w.second} {
 		store, err := postgres.Open(t.Context(), url, 4)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := stock.NewService(stock.Config{Store: store, AnswerWithin: within})
+		s := selling.NewService(selling.Config{Store: store, AnswerWithin: within})
 		*service = s
 		closers = append(closers, func(ctx context.Context) error { return errors.Join(s.Close(ctx), store.Close()) })
 	}
@@ -73,23 +74,23 @@ func reserveFor(id string) time.Duration {
 }
 
 // attempts are what the first process may be doing when the network holds it.
-func (w *twoProcesses) attempts() map[string]func(s *stock.Service) error {
-	deduct := func(quantity int64) func(s *stock.Service) error {
-		return func(s *stock.Service) error {
+func (w *twoProcesses) attempts() map[string]func(s *selling.Service) error {
+	deduct := func(quantity int64) func(s *selling.Service) error {
+		return func(s *selling.Service) error {
 			_, _, err := s.Deduct(w.Context(), "a", stock.Order{OrderID: "late", Quantity: quantity})
 			return err
 		}
 	}
-	settle := func(request stock.SettleRequest) func(s *stock.Service) error {
-		return func(s *stock.Service) error {
-			_, err := s.Settle(w.Context(), "a", request)
+	settle := func(wish stock.SettleRequest) func(s *selling.Service) error {
+		return func(s *selling.Service) error {
+			_, err := s.Settle(w.Context(), "a", wish)
 			return err
 		}
 	}
-	return map[string]func(s *stock.Service) error{
+	return map[string]func(s *selling.Service) error{
 		"deduction": deduct(1),
 		"merge":     deduct(2),
-		"order": func(s *stock.Service) error {
+		"order": func(s *selling.Service) error {
 			_, _, err := s.Order(w.Context(), stock.MultiOrder{OrderID: "late", Lines: []stock.Line{{SKU: "a", Quantity: 1}}})
 			return err
 		},
@@ -148,7 +149,7 @@ func TestARefusalIsFinal(t *testing.T) {
 }
 
 // refusedBeside sells the rest, has the attempt refused, and restocks.
-func (w *twoProcesses) refusedBeside(attempt func(*stock.Service) error) {
+func (w *twoProcesses) refusedBeside(attempt func(*selling.Service) error) {
 	w.Helper()
 	if _, _, err := w.second.Deduct(w.Context(), "a", stock.Order{OrderID: "other", Quantity: 2}); err != nil {
 		w.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
 	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/selling"
 )
 
 // withStandby returns a store on a server of its own, and what stalls the standby that its commits wait for.
@@ -55,7 +56,7 @@ func withStandby(t *testing.T) (store *postgres.Store, stall func(stalled bool))
 func TestAStalledStandby(t *testing.T) {
 	t.Parallel()
 	store, stall := withStandby(t)
-	service := stock.NewService(stock.Config{Store: store})
+	service := selling.NewService(selling.Config{Store: store})
 	defer func() {
 		if err := service.Close(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

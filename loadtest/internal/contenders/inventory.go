@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"inventory/internal/app"
-	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 	"inventory/loadtest/internal/crowd"
 )
 
@@ -46,7 +46,7 @@ func inventoryOn(name string, config func(m *market) (app.Config, error)) design
 	}}
 }
 
-func (m *market) serviceShop(service *stock.Service) shop {
+func (m *market) serviceShop(service *selling.Service) shop {
 	return shop{
 		prepare: func(ctx context.Context, sku string) error {
 			_, _, err := service.CreateSKU(ctx, hot(sku, m.world.scale.Segments))

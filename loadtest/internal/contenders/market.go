@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/app"
-	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 const (
@@ -24,7 +24,7 @@ type market struct {
 	databaseURL string
 	pool        *pgxpool.Pool // of the peers
 	redis       *redis.Client // of the peers
-	service     *stock.Service
+	service     *selling.Service
 }
 
 // openMarket opens what all designs share.
@@ -53,7 +53,7 @@ func openMarket(ctx context.Context, w *world) (m *market, err error) {
 }
 
 // start starts the service as the product does, with its metrics.
-func (m *market) start(ctx context.Context, config app.Config) (*stock.Service, error) {
+func (m *market) start(ctx context.Context, config app.Config) (*selling.Service, error) {
 	service, err := app.Start(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("start the service: %w", err)

@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 // Through sells through a service.
-func Through(service *stock.Service) Seller {
+func Through(service *selling.Service) Seller {
 	return func(ctx context.Context, o Order) (Outcome, error) {
 		_, _, err := service.Deduct(ctx, o.SKU, stock.Order{OrderID: o.ID, Quantity: 1})
 		switch stock.CodeOf(err) {

@@ -9,6 +9,7 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 // phase is a time in which orders come at a rate, whatever becomes of those before.
@@ -46,7 +47,7 @@ const (
 
 // offer sends each order when its time has come, and waits for all answers. It returns those of the orders that were sent,
 // which are fewer where ctx ends.
-func offer(ctx context.Context, service *stock.Service, sku string, at []time.Duration) []reply {
+func offer(ctx context.Context, service *selling.Service, sku string, at []time.Duration) []reply {
 	replies := make([]reply, len(at))
 	ids := make([]string, len(at))
 	for i := range ids {

@@ -9,6 +9,7 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/servers"
 )
@@ -39,7 +40,7 @@ func Names() []string { return []string{matrixCase, stoppedCase, overloadCase} }
 type shop struct {
 	Config
 	databaseURL string
-	service     *stock.Service // makes SKUs, and sells in the overload
+	service     *selling.Service // makes SKUs, and sells in the overload
 	told        books.Ledger
 }
 

@@ -1,0 +1,213 @@
+package locking
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
+)
+
+const (
+	// localFor is for how long after a script the lock may pass inside the process without another: the
+	// reserved tokens are as good as new, and the lease has hardly begun.
+	localFor = time.Millisecond
+
+	// turnScripts and turnFor bound what a process keeps for its own while others wait: so many scripts,
+	// or so long, whichever comes first.
+	turnScripts = 16
+	turnFor     = 2 * time.Millisecond
+)
+
+// A handoff is an unlock that gives the lock to the next in line of this process.
+type handoffCall struct {
+	lock    *lock
+	lease   *lease
+	start   time.Time
+	attempt *scripts.Attempt
+	to      any // a string: as whom the server will know the holder
+	next    *waiter
+	named   bool // it is the only one; else tokens are reserved for those after it
+	yield   any  // how, one of scripts.YieldNever ...
+}
+
+// handOff unlocks a hold by handing its lock off. It returns false where that cannot be done: the owner still
+// holds the lock, or nobody waits for it here, or not in a way that fits. The caller has the owner's turn.
+func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done bool, err error) {
+	l.mu.Lock()
+	next := l.successorLocked(h)
+	if next == nil {
+		l.mu.Unlock()
+		return false, nil
+	}
+	l.dropLocked(h)
+	h.grant.handedOff = true
+	now := time.Now()
+	l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
+	ls := h.grant.lease
+	if ls.next <= ls.last && !ls.shortened && now.Sub(ls.begun) < localFor {
+		l.handOffLocked(h.lock, next, ls, ls.next, ls.begun.Add(trust(ls.duration)))
+		ls.next++
+		l.mu.Unlock()
+		return true, nil
+	}
+	st := l.states[h.lock.stateKey]
+	st.handingOff, st.wakePending = true, false
+	ho := l.newHandoffLocked(h.lock, ls, next, now)
+	l.mu.Unlock()
+	return true, l.handOffByScript(ctx, until, ho)
+}
+
+// successor returns who gets the lock of a hold next: the first in line, if the owner gives up its last hold and
+// the lease is what that caller asked for.
+func (l *Locks) successorLocked(h *Hold) *waiter {
+	g := h.grant
+	if g.countLocked() != 1 || len(g.holds) != 1 || !time.Now().Before(h.deadline) { // a lost hold is among none, or past its deadline
+		return nil
+	}
+	st := l.states[h.lock.stateKey]
+	if st == nil || st.lease != g.lease || len(st.waiters) == 0 {
+		return nil
+	}
+	if next := st.waiters[0]; !next.asking && next.part.times == 1 && next.lease == st.lease.duration {
+		return next
+	}
+	return nil
+}
+
+// handOffLocked hands the lock to a waiter, who is out of the line then.
+func (l *Locks) handOffLocked(a *lock, to *waiter, ls *lease, token int64, trusted time.Time) {
+	st := l.states[a.stateKey]
+	st.waiters = slices.Delete(st.waiters, 0, 1)
+	to.handoff = &handoff{lease: ls, token: token, trusted: trusted}
+	to.wakeLocked()
+}
+
+// newHandoffLocked prepares a round trip.
+func (l *Locks) newHandoffLocked(a *lock, ls *lease, next *waiter, now time.Time) *handoffCall {
+	ho := &handoffCall{lock: a, lease: ls, start: now, attempt: l.attempt(), next: next}
+	if ho.named = len(l.states[a.stateKey].waiters) == 1; ho.named {
+		ho.to = keys.Holder(l.process, next.owner.id, ho.attempt.Number)
+	} else {
+		ho.to = keys.SharedHolder(l.process, ho.attempt.Number)
+	}
+	ho.yield = scripts.YieldNever
+	if ls.handoffs+1 >= turnScripts || now.Sub(ls.turnBegun) >= turnFor {
+		ho.yield = scripts.YieldAndLook
+		if l.subscription.Connected() {
+			ho.yield = scripts.YieldAndQueue
+		}
+	}
+	return ho
+}
+
+// handOffByScript hands the lock off by a round trip.
+func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handoffCall) error {
+	spare := 0
+	if !ho.named {
+		spare = scripts.Reserve - 1
+	}
+	call := scripts.Handoff.NewCall(3, 7).With(ho.lock.bucket.Clock(), ho.lock.stateKey, ho.lock.queueKey,
+		l.boxed, ho.attempt, ho.lease.duration.Milliseconds(), ho.lease.id, ho.to, spare, ho.yield)
+	call.Patient = true
+	answer, err := l.server.Run(ctx, until, nil, call, ho.attempt)
+	if err == nil {
+		if text, ok := answer.(string); ok {
+			var token, more int64
+			if token, more, err = scripts.ReadTokens(text); err == nil {
+				return l.handedOff(ho, token, more)
+			}
+		} else if code, ok := answer.(int64); ok && code >= scripts.HandoffNotOurs && code <= scripts.HandoffOutdated {
+			return l.notHandedOff(ho, code)
+		} else {
+			err = scripts.Strange(answer)
+		}
+	}
+	// Whoever holds it now by the server's lock states, nobody does by ours.
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.disownLocked(ho.lock, ho.lease, ho.lease.id, ho.to)
+	return failed("hand over", ho.lock.name, err)
+}
+
+// handedOff gives the lock, which the server knows as the next holder's, to the first in line.
+func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ls := ho.lease
+	ls.id, ls.first = ho.to, token
+	ls.next, ls.last = token+1, token+spare
+	ls.longest, ls.shortened = ls.duration, false
+	ls.raising, ls.raised, ls.unsure = 0, 0, false
+	ls.begun = ho.start
+	ls.handoffs++
+	if ho.yield != scripts.YieldNever { // others had their chance, and nobody was there
+		ls.handoffs, ls.turnBegun = 0, ho.start
+	}
+	st := l.states[ho.lock.stateKey]
+	st.handingOff = false
+	if len(st.waiters) > 0 && st.lease == ls {
+		if next := st.waiters[0]; !next.asking && next.part.times == 1 && next.lease == ls.duration && (!ho.named || next == ho.next) {
+			l.handOffLocked(ho.lock, next, ls, token, ho.start.Add(trust(ls.duration)))
+			return nil
+		}
+	}
+	l.disownLocked(ho.lock, ls, ls.id) // whom it was meant for has gone
+	return nil
+}
+
+// notHandedOff deals with a lock that went elsewhere.
+func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	resent := ho.attempt.Resent()
+	if ho.yield == scripts.YieldAndQueue && (code == scripts.HandoffYielded || resent) { // the first copy may have queued
+		l.keepPositionLocked(ho.lock)
+	}
+	if code == scripts.HandoffYielded && ho.yield == scripts.YieldAndQueue {
+		st := l.states[ho.lock.stateKey]
+		st.lease, st.handingOff = nil, false // nobody need look: we are in the queue
+		if st.wakePending {                  // or were, and have been reserved the lock before we heard of the queue
+			st.wakeHeadLocked()
+		}
+		l.tidyLocked(ho.lock)
+		return nil
+	}
+	trusted := time.Now().Before(ho.lease.begun.Add(trust(ho.lease.duration)))
+	l.endLeaseLocked(ho.lock, ho.lease)
+	switch {
+	case code == scripts.HandoffYielded:
+		return nil
+	case resent && trusted:
+		return nil // the first copy has done it, and the lock has gone on since
+	case code == scripts.HandoffOutdated:
+		return fmt.Errorf("locking: hand over %q: outdated", ho.lock.name)
+	default:
+		return ErrLost
+	}
+}
+
+// keepPositionLocked leaves the place in the server's queue to the line, or gives it up where nobody waits any more.
+func (l *Locks) keepPositionLocked(a *lock) {
+	if st := l.states[a.stateKey]; len(st.waiters) > 0 {
+		st.queued = true
+		return
+	}
+	l.cleaner.add(&settlement{locks: []*lock{a}, rows: []row{{queue: scripts.QueueLeave}}})
+}
+
+// disownLocked has the server told that none of these ids hold the lock, and ends the lease.
+func (l *Locks) disownLocked(a *lock, ls *lease, ids ...any) {
+	s := &settlement{attempt: l.attempt(), until: time.Now().Add(ls.longest)}
+	for i, id := range ids {
+		if i == 0 || id != ids[0] {
+			s.locks = append(s.locks, a)
+			s.rows = append(s.rows, row{id: id, queue: scripts.QueueStay})
+		}
+	}
+	l.addTombstones(s, []int64{ls.resent}, 2*ls.duration)
+	l.cleaner.add(s)
+	l.endLeaseLocked(a, ls)
+}

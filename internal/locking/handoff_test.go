@@ -1,0 +1,640 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// inLine returns how many callers of a process wait for a lock.
+func inLine(m *Mutex) int {
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	if st := m.locks.states[m.stateKey]; st != nil {
+		return len(st.waiters)
+	}
+	return 0
+}
+
+// A successor is a caller that waits in line, and the hold that it gets.
+type heir struct {
+	hold chan *Hold
+	err  chan error
+}
+
+// lineUp lets n callers wait behind a hold, one after the other.
+func (w *world) lineUp(m *Mutex, n int, opts ...LockOption) []heir {
+	w.t.Helper()
+	heirs := make([]heir, n)
+	before := inLine(m)
+	for i := range heirs {
+		heirs[i] = heir{make(chan *Hold, 1), make(chan error, 1)}
+		ctx := w.ctx()
+		go func() {
+			h, err := m.Lock(ctx, opts...)
+			heirs[i].hold <- h
+			heirs[i].err <- err
+		}()
+		w.soon("it waits", func() bool { return inLine(m) == before+i+1 })
+	}
+	return heirs
+}
+
+// Inside a process the lock passes in the order of the line, under growing tokens, with few commands.
+func TestHandover(t *testing.T) {
+	each(t, func(w *world) {
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		first := w.must(m.Lock(w.ctx()))
+		heirs := w.lineUp(m, 40)
+		last := first.Token()
+		w.ok(first.Unlock(w.ctx()))
+		for i, heir := range heirs {
+			h := w.must(<-heir.hold, <-heir.err)
+			if h.Token() <= last {
+				t.Fatalf("heir %d has token %d after %d", i, h.Token(), last)
+			}
+			last = h.Token()
+			if i < len(heirs)-1 {
+				select {
+				case <-heirs[i+1].hold:
+					t.Fatal("two hold the lock")
+				default:
+				}
+			}
+			w.ok(h.Unlock(w.ctx()))
+		}
+		if n := len(tapArgs(tap, scripts.Acquire)); n != 1 {
+			t.Errorf("%d acquisitions at the server", n)
+		}
+		if n := len(tapArgs(tap, scripts.Release)); n != 1 {
+			t.Errorf("%d releases at the server", n)
+		}
+	})
+}
+
+// Tokens that a script reserves are minted by none, and not from the future: they are those that the time has left out.
+func TestReservedTokensAreBooked(t *testing.T) {
+	each(t, func(w *world) {
+		rdb := w.client()
+		m := w.locks().Mutex(w.name, Group(w.name))
+		clock := w.name + " clock" // other tests may have the bucket too
+		last, attempt := int64(0), 0
+		hand := func() (token, spare int64) {
+			t.Helper()
+			attempt++
+			text, err := rdb.Eval(w.ctx(), scripts.Handoff.Source.(string), []string{clock, m.stateKey, m.queueKey},
+				"P", attempt+1, 60000, fmt.Sprint("P:", attempt-1), fmt.Sprint("P:", attempt), scripts.Reserve-1, scripts.YieldNever).Text()
+			w.ok(err)
+			token, spare, err = scripts.ReadTokens(text)
+			w.ok(err)
+			if token <= last {
+				t.Errorf("token %d after %d", token, last)
+			}
+			last = token + spare
+			if booked, err := rdb.Get(w.ctx(), clock).Int64(); err != nil || booked != last {
+				t.Errorf("%d are reserved after %d, and the clock is %d (%v)", spare, token, booked, err)
+			}
+			if now := rdb.Time(w.ctx()).Val().UnixMicro(); last > now && spare > 0 {
+				t.Errorf("token %d is reserved, and it is only %d", last, now)
+			}
+			return token, spare
+		}
+		w.ok(rdb.HSet(w.ctx(), m.stateKey, "P:0", 1, "seq", 1, "token", 1).Err())
+		if _, spare := hand(); spare != 0 {
+			t.Errorf("%d tokens are taken from a time that the server may have forgotten", spare)
+		}
+		w.soon("time passes", func() bool { return rdb.Time(w.ctx()).Val().UnixMicro() > last+2*scripts.Reserve })
+		if _, spare := hand(); spare != scripts.Reserve-1 {
+			t.Errorf("%d tokens are reserved", spare)
+		}
+		for ahead := range int64(60) { // the last one was just now
+			last = rdb.Time(w.ctx()).Val().UnixMicro() + 10*ahead
+			w.ok(rdb.Set(w.ctx(), clock, last, time.Minute).Err())
+			hand()
+		}
+		last = time.Now().Add(time.Hour).UnixMicro() // the server's clock has stepped back since
+		w.ok(rdb.Set(w.ctx(), clock, last, time.Minute).Err())
+		for range 3 {
+			if token, spare := hand(); spare != 0 || token != last {
+				t.Errorf("token %d and %d more", token, spare)
+			}
+		}
+	})
+}
+
+// While several wait, the server knows the process as the holder, and counts its re-entries.
+func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 3)
+		w.ok(first.Unlock(ctx))
+		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		state := rdb.HGetAll(ctx, m.stateKey).Val()
+		nameless := slices.IndexFunc(keysOf(state), func(f string) bool { return strings.HasPrefix(f, m.locks.process+":*") })
+		if len(state) != 3 || nameless < 0 {
+			t.Fatalf("state %v", state)
+		}
+		holder := keysOf(state)[nameless]
+		inner := w.must(m.Lock(h.Context()))
+		if inner.Token() != h.Token() {
+			t.Errorf("token %d inside of %d", inner.Token(), h.Token())
+		}
+		if state := rdb.HGetAll(ctx, m.stateKey).Val(); len(state) != 3 || state[holder] != "2" {
+			t.Errorf("state %v of %s", state, holder)
+		}
+		if n := h.Count(); n != 2 || m.Count(h.Context()) != 2 || m.Count(ctx) != 0 {
+			t.Errorf("count %d", n)
+		}
+		w.ok(inner.Unlock(ctx))
+		w.ok(h.Unlock(ctx))
+		for _, heir := range heirs[1:] {
+			next := w.must(<-heir.hold, <-heir.err)
+			if next.Token() <= h.Token() {
+				t.Errorf("token %d after %d", next.Token(), h.Token())
+			}
+			w.ok(next.Unlock(ctx))
+		}
+		if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
+			t.Error("something is left")
+		}
+	})
+}
+
+func keysOf(fields map[string]string) []string { return slices.Sorted(maps.Keys(fields)) }
+
+// A process that never stops wanting the lock lets others have it.
+func TestHandoverYields(t *testing.T) {
+	each(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.ctx())
+		busy, lone := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+		var crowd sync.WaitGroup
+		for range 8 {
+			crowd.Go(func() {
+				for {
+					h, err := busy.Lock(ctx)
+					if err != nil {
+						return
+					}
+					_ = h.Unlock(ctx)
+				}
+			})
+		}
+		for range 20 {
+			start := time.Now()
+			w.ok(w.must(lone.Lock(w.ctx())).Unlock(w.ctx()))
+			if took := time.Since(start); took > pollInterval/2 {
+				t.Errorf("the lone caller waited for %s", took)
+			}
+		}
+		cancel()
+		crowd.Wait()
+	})
+}
+
+// A handoff that yields, and a forced unlock, reservation the lock to the process that queues first, and tell it.
+func TestHandoverYieldsToTheFirst(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		clock := m.bucket.Clock()
+		for _, step := range []struct {
+			script *scripts.Script
+			keys   []string
+			args   []any
+			queue  string
+		}{
+			{scripts.Handoff, []string{clock, m.stateKey, m.queueKey}, []any{"P", 2, 60000, "P:a", "P:b", 0, scripts.YieldAndQueue}, "[R P]"},
+			{scripts.Force, []string{m.stateKey, m.queueKey}, nil, "[R]"},
+		} {
+			first := "Q" + w.name // somebody listens to its channel
+			sub := rdb.Subscribe(ctx, keys.WakeChannel(first))
+			_, err := sub.Receive(ctx)
+			w.ok(err)
+			w.ok(rdb.Del(ctx, m.stateKey, m.queueKey).Err())
+			w.ok(rdb.HSet(ctx, m.stateKey, "P:a", 1, "seq", 1, "token", 1).Err())
+			w.ok(rdb.ZAdd(ctx, m.queueKey, redis.Z{Score: 1, Member: first}, redis.Z{Score: 2, Member: "R"}).Err())
+			tx := rdb.TxPipeline() // a reservation does not last for long
+			tx.Eval(ctx, step.script.Source.(string), step.keys, step.args...)
+			state, ttl, queue := tx.HGetAll(ctx, m.stateKey), tx.PTTL(ctx, m.stateKey), tx.ZRange(ctx, m.queueKey, 0, -1)
+			_, err = tx.Exec(ctx)
+			w.ok(err)
+			if len(state.Val()) != 1 || state.Val()["claim"] != first || ttl.Val() <= 0 || ttl.Val() > time.Second {
+				t.Errorf("the state is %v, for %s", state.Val(), ttl.Val())
+			}
+			if order := fmt.Sprint(queue.Val()); order != step.queue {
+				t.Errorf("the queue is %s, want %s", order, step.queue)
+			}
+			if message, err := sub.ReceiveMessage(ctx); err != nil || message.Payload != m.stateKey {
+				t.Errorf("it is told %v (%v)", message, err)
+			}
+			w.ok(sub.Close())
+		}
+	})
+}
+
+// A waiter with a lease of its own gets that lease, and not what is left of somebody else's.
+func TestHandoverKeepsLeases(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		heirs := append(w.lineUp(m, 1), w.lineUp(m, 1, Lease(time.Minute))...)
+		heirs = append(heirs, w.lineUp(m, 1)...)
+		w.ok(first.Unlock(ctx))
+		w.ok(w.must(<-heirs[0].hold, <-heirs[0].err).Unlock(ctx)) // it had tokens in reserve
+		h := w.must(<-heirs[1].hold, <-heirs[1].err)
+		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl < 55*time.Second {
+			t.Errorf("the lock lives for %s", ttl)
+		}
+		if left := h.Remaining(); left < 55*time.Second || left > time.Minute {
+			t.Errorf("the hold has %s left", left)
+		}
+		w.ok(h.Unlock(ctx))
+		w.ok(w.must(<-heirs[2].hold, <-heirs[2].err).Unlock(ctx))
+	})
+}
+
+// Reserved tokens are for a moment: a waiter that comes after a long hold gets a lease of its own.
+func TestHandoverAfterALongHold(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 3)
+		w.ok(first.Unlock(ctx))
+		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		before := len(tapArgs(tap, scripts.Handoff))
+		w.soon("it has held it for long", func() bool { return time.Since(h.grant.lease.begun) > localFor })
+		w.ok(h.Unlock(ctx))
+		next := w.must(<-heirs[1].hold, <-heirs[1].err)
+		if n := len(tapArgs(tap, scripts.Handoff)) - before; n != 1 {
+			t.Errorf("handed over by %d scripts", n)
+		}
+		w.ok(next.Unlock(ctx))
+		w.ok(w.must(<-heirs[2].hold, <-heirs[2].err).Unlock(ctx))
+	})
+}
+
+// A hold whose time is over hands nothing on, also where nobody has noticed yet; nor does one that was lost.
+func TestNoHeirOfALostHold(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		m := w.locks().Mutex(w.name)
+		outer := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 1)
+		lapsed := w.must(m.Lock(outer.Context(), Lease(100*time.Millisecond)))
+		<-lapsed.Context().Done()
+		heir := func(h *Hold) *waiter {
+			m.locks.mu.Lock()
+			defer m.locks.mu.Unlock()
+			return m.locks.successorLocked(h)
+		}
+		if heir(lapsed) != nil {
+			t.Error("the one that has lapsed has an heir")
+		}
+		w.soon("the other one has one", func() bool { return heir(outer) != nil })
+		m.locks.mu.Lock()
+		deadline := outer.deadline
+		outer.deadline = time.Now()
+		m.locks.mu.Unlock()
+		if heir(outer) != nil {
+			t.Error("a hold whose time is over has an heir")
+		}
+		m.locks.mu.Lock()
+		outer.deadline = deadline
+		m.locks.mu.Unlock()
+		m.locks.loseGrant(outer.grant)
+		if heir(outer) != nil {
+			t.Error("a hold that was lost has an heir")
+		}
+		_ = outer.Unlock(ctx)
+		w.ok(w.must(<-heirs[0].hold, <-heirs[0].err).Unlock(ctx))
+	})
+}
+
+// Who asks the server just now may get the lock there, and is not handed it; nor is who wants it twice.
+func TestNoHeirOnATrip(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, addr: shared, name: t.Name()}
+	m := w.locks().Mutex(w.name)
+	asking := &waiter{part: &part{times: 1}, asking: true}
+	held := &lease{}
+	h := &Hold{lock: &m.lock, deadline: time.Now().Add(time.Minute)}
+	h.grant = &grant{lease: held, holds: []*Hold{h}}
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	st := m.locks.stateOfLocked(&m.lock)
+	st.waiters, st.lease = []*waiter{asking}, held
+	if m.locks.successorLocked(h) != nil {
+		t.Error("it is the heir")
+	}
+	if asking.asking = false; m.locks.successorLocked(h) != asking {
+		t.Error("it is not, when it is back")
+	}
+	if asking.part.times = 2; m.locks.successorLocked(h) != nil {
+		t.Error("who wants two holds is the heir of one")
+	}
+	st.waiters, st.lease = nil, nil
+}
+
+// A caller that wants the lock twice has it twice at the server too.
+func TestHandoverCounts(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		got := make(chan *Hold, 1)
+		go func() { got <- w.must(MultiLock(m, m).Lock(ctx)) }()
+		w.soon("it waits", func() bool { return inLine(m) == 1 })
+		w.ok(first.Unlock(ctx))
+		h := <-got
+		if count := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); count != "2" {
+			t.Errorf("the server counts %q", count)
+		}
+		w.ok(h.Unlock(ctx))
+	})
+}
+
+// A handoff by a script begins a lease.
+func TestHandoverBeginsALease(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 1)
+		w.ok(rdb.PExpire(ctx, m.stateKey, 10*time.Second).Err()) // it has been held for a while
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
+		w.ok(first.Unlock(ctx))
+		next := w.must(<-heirs[0].hold, <-heirs[0].err)
+		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl < next.Remaining() {
+			t.Errorf("the lock lives for %s, and the next one has %s", ttl, next.Remaining())
+		}
+		w.ok(next.Unlock(ctx))
+	})
+}
+
+// A lock that is lost on its way to the next owner does not arrive.
+func TestGiftThatIsLost(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, addr: shared, name: t.Name()}
+	m := w.locks().Mutex(w.name)
+	acq, err := newAcquisition(w.ctx(), false, nil)
+	w.ok(err)
+	p := &part{lock: &m.lock, times: 1}
+	p.waiter = &waiter{handoff: &handoff{lease: &lease{}, token: 1, trusted: time.Now().Add(time.Minute)}}
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	if m.locks.acceptLocked(acq, p) || m.locks.grantOfLocked(m.stateKey, acq.owner) != nil || len(p.holds) != 0 {
+		t.Error("it has arrived")
+	}
+}
+
+// A lock that was handed off when its lease could still be relied on, and is taken up when it cannot, is given back.
+func TestGiftThatComesTooLate(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		h := w.must(m.Lock(ctx))
+		acq, err := newAcquisition(ctx, false, nil)
+		w.ok(err)
+		p := &part{lock: &m.lock, times: 1}
+		p.waiter = &waiter{handoff: &handoff{lease: h.grant.lease, token: h.Token(), trusted: time.Now()}}
+		m.locks.mu.Lock()
+		if m.locks.acceptLocked(acq, p) || m.locks.grantOfLocked(m.stateKey, acq.owner) != nil || len(p.holds) != 0 {
+			t.Error("it has arrived")
+		}
+		m.locks.mu.Unlock()
+		w.soon("the lock is free", func() bool { return w.exists(rdb, m.stateKey) == 0 })
+	})
+}
+
+// The answer to a handoff is lost, and the server has done it or not: the next one gets the lock soon, and a
+// late copy changes nothing.
+func TestHandoverWithoutAnAnswer(t *testing.T) {
+	each(t, func(w *world) {
+		for _, waiting := range []int{1, 3} {
+			for _, arrives := range []bool{true, false} {
+				rdb, ctx := w.client(), w.ctx()
+				l, tap := w.tapped()
+				m := l.Mutex(w.name)
+				w.ok(rdb.ScriptLoad(ctx, scripts.Handoff.Source.(string)).Err())
+				first := w.must(m.Lock(ctx))
+				heirs := w.lineUp(m, waiting)
+				var copyOf []any
+				var once sync.Once
+				tap.on(scripts.Handoff, func(cmd redis.Cmder, next func() error) error {
+					lost := false
+					once.Do(func() {
+						lost = true
+						written(cmd)
+						copyOf = cmd.Args()
+						if arrives {
+							w.ok(next())
+						}
+						cmd.SetErr(errLost)
+					})
+					if lost {
+						return errLost
+					}
+					return next()
+				})
+				w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
+				if err := first.Unlock(ctx); !errors.Is(err, errLost) {
+					t.Errorf("unlock: %v", err)
+				}
+				last := first.Token()
+				for i, heir := range heirs {
+					h := w.must(<-heir.hold, <-heir.err)
+					if h.Token() <= last {
+						t.Errorf("token %d after %d", h.Token(), last)
+					}
+					last = h.Token()
+					if i == 0 {
+						before := rdb.HGetAll(ctx, m.stateKey).Val()
+						w.late(rdb, copyOf)
+						if after := rdb.HGetAll(ctx, m.stateKey).Val(); after["token"] != before["token"] || len(after) != len(before) {
+							t.Errorf("a late copy makes %v of %v", after, before)
+						}
+					}
+					w.ok(h.Unlock(ctx))
+				}
+				w.late(rdb, copyOf)
+				if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
+					t.Error("something is left")
+				}
+			}
+		}
+	})
+}
+
+// The client sends a handoff twice: the next holder has the token that the server knows.
+func TestHandoverTwice(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		w.ok(rdb.ScriptLoad(ctx, scripts.Handoff.Source.(string)).Err())
+		first := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 2)
+		tap.on(scripts.Handoff, func(cmd redis.Cmder, next func() error) error {
+			written(cmd)
+			w.ok(next())
+			return next()
+		})
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
+		w.ok(first.Unlock(ctx))
+		tap.on(nil, nil)
+		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		token, err := rdb.HGet(ctx, m.stateKey, "token").Int64()
+		w.ok(err)
+		if token != h.Token() {
+			t.Errorf("token %d, and %d at the server", h.Token(), token)
+		}
+		w.ok(h.Unlock(ctx))
+		w.ok(w.must(<-heirs[1].hold, <-heirs[1].err).Unlock(ctx))
+		if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
+			t.Error("something is left")
+		}
+	})
+}
+
+// Whom the lock is meant for leaves while it is handed off: the lock is free, and nobody has it.
+func TestHeirLeavesMeanwhile(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		leaving, leave := context.WithCancel(ctx)
+		left := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(leaving)
+			left <- err
+		}()
+		w.soon("it waits", func() bool { return inLine(m) == 1 })
+		tap.on(scripts.Handoff, func(_ redis.Cmder, next func() error) error {
+			leave()
+			if err := <-left; !errors.Is(err, context.Canceled) {
+				t.Errorf("who leaves gets %v", err)
+			}
+			return next()
+		})
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
+		w.ok(first.Unlock(ctx))
+		w.soon("the lock is free", func() bool { return w.exists(rdb, m.stateKey, m.queueKey) == 0 })
+		w.ok(w.must(m.TryLock(ctx)).Unlock(ctx))
+	})
+}
+
+// The next in line after whom a lock was meant for by name gets it under its own name: the server would take the other
+// one for the holder who comes back.
+func TestHeirIsNotTakenForAnother(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l, tap := w.tapped()
+		m := l.Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		leaving, leave := context.WithCancel(ctx)
+		left := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(leaving)
+			left <- err
+		}()
+		w.soon("it waits", func() bool { return inLine(m) == 1 })
+		var heirs []heir
+		tap.on(scripts.Handoff, func(_ redis.Cmder, next func() error) error {
+			leave()
+			if err := <-left; !errors.Is(err, context.Canceled) {
+				t.Errorf("who leaves gets %v", err)
+			}
+			heirs = w.lineUp(m, 1)
+			return next()
+		})
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
+		w.ok(first.Unlock(ctx))
+		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		if state := rdb.HGetAll(ctx, m.stateKey).Val(); state[h.holder()] != "1" || len(state) != 3 {
+			t.Errorf("%s holds it, and the state is %v", h.holder(), state)
+		}
+		w.ok(h.Unlock(ctx))
+	})
+}
+
+// A holder whose lock the server has forgotten hears it at the handoff, and the next one gets the lock.
+func TestHandoverOfALostLock(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m := w.locks().Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 1)
+		w.ok(rdb.Del(ctx, m.stateKey).Err())
+		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
+		if err := first.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+		w.ok(w.must(<-heirs[0].hold, <-heirs[0].err).Unlock(ctx))
+	})
+}
+
+// TestAPromiseThatOvertakesTheYield: the process that a handoff yields to may release the lock, and have us woken up,
+// before we hear that we yielded. That wake-up is the only one.
+func TestAPromiseThatOvertakesTheYield(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, addr: shared, name: t.Name()}
+	l := w.locks()
+	m := l.Mutex(w.name)
+	head, yielding := &waiter{}, &lease{}
+	l.mu.Lock()
+	st := l.stateOfLocked(&m.lock)
+	st.waiters, st.lease, st.handingOff = []*waiter{head}, yielding, true
+	l.mu.Unlock()
+
+	l.woken(m.stateKey)
+	head.woken = false // it has looked, and may not ask while the lock is handed off
+	w.ok(l.notHandedOff(&handoffCall{lock: &m.lock, lease: yielding, attempt: l.attempt(), yield: scripts.YieldAndQueue}, scripts.HandoffYielded))
+	if !head.woken {
+		t.Error("nobody looks, and the lock is free")
+	}
+}
+
+// A process that has never waited for a server does not listen yet. When it yields it must not queue, where
+// nobody could wake it.
+func TestYieldBeforeListening(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
+		first := w.must(m.Lock(ctx))
+		heirs := w.lineUp(m, 2)
+		admitted := make(chan *Hold, 1)
+		go func() { admitted <- w.must(other.Lock(ctx)) }()
+		w.soon("the other queues", func() bool { return w.queued(rdb, m) == 1 })
+		w.soon("its turn comes", func() bool { return time.Since(first.grant.lease.turnBegun) > turnFor })
+		if m.locks.subscription.Connected() {
+			t.Fatal("it listens already")
+		}
+		w.ok(first.Unlock(ctx))
+		w.ok((<-admitted).Unlock(ctx))
+		start := time.Now()
+		for _, heir := range heirs {
+			w.ok(w.must(<-heir.hold, <-heir.err).Unlock(ctx))
+		}
+		if took := time.Since(start); took > pollInterval*3/4 {
+			t.Errorf("the first ones to come back had to poll: %s", took)
+		}
+	})
+}

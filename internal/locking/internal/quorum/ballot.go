@@ -1,0 +1,92 @@
+package quorum
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"inventory/internal/locking/internal/scripts"
+)
+
+// A ballot collects replies until it is over.
+type ballot[T any] struct {
+	need      int
+	busyError error
+	votes     chan vote[T]
+	quit      chan struct{}
+
+	mu   sync.Mutex
+	over bool
+
+	replies             []Reply[T]
+	agreed, busy, other int
+}
+
+type vote[T any] struct {
+	from int
+	Reply[T]
+}
+
+func newBallot[T any](n, need int, busy error) *ballot[T] {
+	b := &ballot[T]{need: need, busyError: busy, votes: make(chan vote[T], n), quit: make(chan struct{}), replies: make([]Reply[T], n)}
+	for i := range b.replies {
+		b.replies[i].Err = scripts.ErrNoAnswer
+	}
+	return b
+}
+
+// cast hands a reply in, and tells whether it came in time.
+func (b *ballot[T]) cast(from int, r Reply[T]) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over {
+		b.votes <- vote[T]{from, r}
+	}
+	return !b.over
+}
+
+// count waits for the replies.
+func (b *ballot[T]) count(limit time.Duration) {
+	start := time.Now()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for hurry, timely := false, true; timely && b.agreed+b.busy+b.other < len(b.replies); {
+		if !hurry && b.decided() {
+			hurry = true
+			took := time.Since(start)
+			timer.Reset(min(max(2*took, straggle), limit-took))
+		}
+		select {
+		case v := <-b.votes:
+			b.tally(v)
+		case <-timer.C:
+			timely = false
+		}
+	}
+	b.mu.Lock()
+	b.over = true
+	b.mu.Unlock()
+	close(b.quit)
+	for len(b.votes) > 0 {
+		b.tally(<-b.votes)
+	}
+}
+
+func (b *ballot[T]) tally(v vote[T]) {
+	b.replies[v.from] = v.Reply
+	switch {
+	case v.Err == nil:
+		b.agreed++
+	case errors.Is(v.Err, b.busyError):
+		b.busy++
+	default:
+		b.other++
+	}
+}
+
+// decided tells whether enough have agreed, or not enough can, or enough have answered one way or the other. In
+// that last case some might still agree, but who has got some nodes and not enough must not keep them while
+// others are silent: two who do that are in each other's way for ever.
+func (b *ballot[T]) decided() bool {
+	return b.agreed+b.busy >= b.need || len(b.replies)-b.busy-b.other < b.need
+}

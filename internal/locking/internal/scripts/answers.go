@@ -1,0 +1,150 @@
+package scripts
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What acquire.lua and fifo_acquire.lua answer.
+const (
+	Taken     = 0 // all of them
+	Busy      = 1 // up to the first that is somebody else's
+	Gone      = 2 // up to the first that is no longer ours to re-enter
+	Cancelled = 3 // this attempt may not take anything any more
+	Upgrade   = 4 // the owner reads, and wants to write
+)
+
+// What release.lua and fifo_release.lua answer for each lock.
+const (
+	ReleasedNotOurs  = 0
+	ReleasedDone     = 1
+	ReleasedOutdated = 2
+)
+
+// What handoff.lua answers in place of a token.
+const (
+	HandoffNotOurs  = 0
+	HandoffYielded  = 1
+	HandoffOutdated = 2
+)
+
+// What renew.lua and fifo_renew.lua answer.
+const (
+	RenewalGone     = 0
+	RenewalDone     = 1
+	RenewalOutdated = 2
+)
+
+// What acquire.lua does about the queue.
+const (
+	QueueIgnore  = "n"
+	QueueEnter   = "q"
+	QueueMayBeIn = "Q" // enter; we may be in it already
+)
+
+// What release.lua does about the queue.
+const (
+	QueueStay    = "n" // leave it alone
+	QueueDecline = "c" // give up what was reserved for us
+	QueueLeave   = "l" // the same, and leave the queue
+)
+
+// Whether handoff.lua yields to other processes that wait. A process that does not listen must not queue, for
+// nobody could wake it, and it would be taken for dead.
+const (
+	YieldNever    = "n"
+	YieldAndLook  = "y"
+	YieldAndQueue = "q"
+)
+
+// The sides of a first-come lock.
+const (
+	Write = "write"
+	Read  = "read"
+)
+
+// Reserve is how many tokens a process keeps at most when it takes a lock for which more than one of its owners waits.
+const Reserve = 64
+
+// An Acquired is what acquire.lua answered.
+type Acquired struct {
+	Code   int64
+	Busy   time.Duration // how long the first lock that is busy will be so at most
+	Tokens []string
+}
+
+// ReadAcquire reads the answer to an acquisition of n locks. A lock that is busy for longer is said to be so for longest.
+func ReadAcquire(answer any, n int, longest time.Duration) (Acquired, error) {
+	if token, ok := answer.(string); ok && n == 1 {
+		return Acquired{Tokens: []string{token}}, nil
+	}
+	list, ok := answer.([]any)
+	if !ok || len(list) < 2 || len(list) > n+2 {
+		return Acquired{}, Strange(answer)
+	}
+	code, isCode := list[0].(int64)
+	busy, isBusy := list[1].(int64)
+	if !isCode || !isBusy || code < Taken || code > Upgrade || (code == Taken) != (len(list) == n+2) {
+		return Acquired{}, Strange(answer)
+	}
+	a := Acquired{Code: code, Busy: min(time.Duration(min(max(busy, 0), longest.Milliseconds())+1)*time.Millisecond, longest)}
+	for _, item := range list[2:] {
+		token, ok := item.(string)
+		if !ok {
+			return Acquired{}, Strange(answer)
+		}
+		a.Tokens = append(a.Tokens, token)
+	}
+	return a, nil
+}
+
+// ReadTokens reads a token, and how many after it are reserved: what a script that grants answers.
+func ReadTokens(text string) (token, spare int64, err error) {
+	first, rest, more := strings.Cut(text, " ")
+	if token, err = ReadToken(first); err != nil || !more {
+		return token, 0, err
+	}
+	if spare, err = strconv.ParseInt(rest, 10, 64); err != nil || spare < 0 || spare >= Reserve {
+		return 0, 0, Strange(text)
+	}
+	return token, spare, nil
+}
+
+// ReadToken reads a token.
+func ReadToken(text string) (int64, error) {
+	token, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || token <= 0 {
+		return 0, Strange(text)
+	}
+	return token, nil
+}
+
+// Strange is the error about an answer that no script of ours gives.
+func Strange(answer any) error {
+	return fmt.Errorf("locking: the server answers %v to a script", answer)
+}
+
+// ReadIntegers reads an answer that must be an array of at least n integers.
+func ReadIntegers(answer any, n int) ([]int64, error) {
+	list, ok := answer.([]any)
+	if !ok || len(list) < n {
+		return nil, Strange(answer)
+	}
+	numbers := make([]int64, len(list))
+	for i, item := range list {
+		if numbers[i], ok = item.(int64); !ok {
+			return nil, Strange(answer)
+		}
+	}
+	return numbers, nil
+}
+
+// Grants tells whether an answer to an acquisition has a token in it: it is one, or the list of code and
+// time goes on.
+func Grants(answer any) bool {
+	_, token := answer.(string)
+	list, _ := answer.([]any)
+	return token || len(list) > 2
+}

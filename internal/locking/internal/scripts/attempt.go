@@ -1,0 +1,45 @@
+package scripts
+
+import (
+	"errors"
+	"strconv"
+	"sync/atomic"
+)
+
+// ErrNoAnswer says that the server did not answer in time.
+var ErrNoAnswer = errors.New("locking: no answer from the server in time")
+
+// An Attempt is the number of one call, which grows with every one of the process, as a
+// script argument that counts how often the client puts it on the wire. We cannot forbid a client to
+// send a script again, but so we know: sent 0 times, nothing can have happened; sent once and answered,
+// no copy of it is still under way; sent more often, a copy may arrive at any time.
+type Attempt struct {
+	Number int64
+	sent   atomic.Int32
+}
+
+// Sent tells whether the attempt was sent.
+func (a *Attempt) Sent() bool { return a.sent.Load() > 0 }
+
+// Resent tells whether the attempt was sent more than once.
+func (a *Attempt) Resent() bool { return a.sent.Load() > 1 }
+
+// NotDone notes that a copy that was sent once has been refused before it did anything.
+func (a *Attempt) NotDone() { a.sent.CompareAndSwap(1, 0) }
+
+// GiveUp tells whether the attempt has never been sent, and never will be.
+func (a *Attempt) GiveUp() bool { return a.sent.CompareAndSwap(0, -1) }
+
+// MarshalBinary is called by the client each time it writes the argument.
+func (a *Attempt) MarshalBinary() ([]byte, error) {
+	for {
+		sent := a.sent.Load()
+		if sent < 0 {
+			return nil, ErrNoAnswer // nobody waits for one any more
+		}
+		if a.sent.CompareAndSwap(sent, sent+1) {
+			break
+		}
+	}
+	return strconv.AppendInt(nil, a.Number, 10), nil
+}

@@ -1,0 +1,101 @@
+-- What the scripts of first-come locks, FairMutex and RWMutex, have in common. A FairMutex is the writing side of such
+-- a lock: nobody reads it.
+--
+-- KEYS  1 tombstone of an attempt (the clock where none is meant),
+--       2 state     hash: the writer -> count, seq, token             lives as long as the lease
+--       3 readers   zset: reader -> expiry in ms                      as long as the longest of them
+--       4 counts    hash: reader -> "count seq token", token (of the phase)   the same
+--       5 writing   zset: waiting writer -> score                     1 min
+--       6 reading   zset: waiting reader -> score                     1 min
+--       7 beats     zset: waiter -> deadline in ms                    1 min
+--       8 pulse     string: "when the lock was talked about last,
+--                           from when on the dead are dropped"        1 min
+--
+-- Both queues draw their scores from one sequence, so they are one queue of which the first writer can be
+-- found without looking at the readers. A free lock is the head's: nobody passes a waiter that lives.
+local call = redis.call
+local tombstone, state, readers, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local writing, reading, beats, pulse = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+
+local time = call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+
+local waiter_life = 3000   -- a waiter that has not been heard of for so long is dead
+local quiet = 2000       -- where nobody was heard for so long it was the server that slept ...
+local respite = 3000     -- ... and all get this time to be heard again
+local queue_life = 60000
+local some = 100         -- how many waiters or readers a script deals with at most
+
+local function digits(number) return string.format('%.0f', number) end
+
+-- read_until returns when the last reader's time is over, or nil where nobody reads. Others whose time is
+-- over are forgotten, some with each call.
+local function read_until()
+  local last = call('ZREVRANGE', readers, 0, 0, 'WITHSCORES')[2]
+  if not last then return nil end
+  if tonumber(last) <= now then
+    call('UNLINK', readers, counts)
+    return nil
+  end
+  local over = call('ZRANGEBYSCORE', readers, '-inf', now, 'LIMIT', 0, some)
+  if #over > 0 then
+    call('ZREM', readers, unpack(over))
+    call('HDEL', counts, unpack(over))
+  end
+  return tonumber(last)
+end
+
+-- drop_dead drops waiters whose deadline has passed, and tells whether there were any, and from when on it may.
+-- If the lock has not been talked about for a while, either the server stood still or nobody waits any
+-- more; the living get time to tell. The time of the talk is the one that its script has read: the server
+-- may have stood still in the middle of it. A deadline too far away was set before the clock stepped back.
+local function drop_dead()
+  local talk, from = string.match(call('GET', pulse) or '', '^(%d+) (%d+)$')
+  if not talk or now - talk > quiet or tonumber(from) > now + respite then from = now + respite end
+  from = tonumber(from)
+  redis.pcall('SET', pulse, digits(now) .. ' ' .. digits(from), 'PX', queue_life) -- else it is only unfair
+  for _, waiter in ipairs(call('ZRANGEBYSCORE', beats, '(' .. now + waiter_life, '+inf', 'LIMIT', 0, some)) do
+    call('ZADD', beats, now + waiter_life, waiter)
+  end
+  if now < from then return false, from end
+  local dead = call('ZRANGEBYSCORE', beats, '-inf', now, 'LIMIT', 0, some)
+  if #dead == 0 then return false, from end
+  for _, key in ipairs({writing, reading, beats}) do call('ZREM', key, unpack(dead)) end
+  return true, from
+end
+
+-- parts returns the process and the ticket of a waiter.
+local function parts(waiter) return string.match(waiter, '^(.*):(.*)$') end
+
+-- tell wakes a waiter: its process listens, and knows its ticket. Who does not hear it polls.
+local function tell(waiter)
+  local process, ticket = parts(waiter)
+  redis.pcall('PUBLISH', 'lk:wake:' .. process, ticket .. ' ' .. state)
+end
+
+-- before returns the end of the range of scores of those readers who wait for no writer that waits.
+local function before(writer) return writer[2] and '(' .. writer[2] or '+inf' end
+
+-- entitled returns those who may enter now: the readers up to the first writer, or the first writer.
+local function entitled()
+  if call('EXISTS', state) == 1 then return {} end
+  local writer = call('ZRANGE', writing, 0, 0, 'WITHSCORES')
+  local first = call('ZRANGEBYSCORE', reading, '-inf', before(writer), 'LIMIT', 0, some)
+  if #first == 0 and writer[1] and not read_until() then return {writer[1]} end
+  return first
+end
+
+-- suspect tells whether a waiter must be dead or its deadline wrong, and the deadline.
+local function suspect(waiter)
+  local deadline = tonumber(call('ZSCORE', beats, waiter) or 0)
+  return deadline <= now or deadline > now + waiter_life, deadline
+end
+
+-- wake tells those who may enter now. An empty queue leaves nothing behind.
+local function wake()
+  local first = entitled()
+  if first[1] and suspect(first[1]) and drop_dead() then first = entitled() end
+  for _, waiter in ipairs(first) do tell(waiter) end
+  if #first == 0 and call('EXISTS', writing, reading) == 0 then call('DEL', beats, pulse) end
+end

@@ -1,0 +1,36 @@
+-- fifo_heartbeat shows that waiters of a process live, and tells which of them had better look at the lock.
+--
+-- KEYS  see fifo.lua; there is no tombstone
+-- ARGV  1 process, then the tickets of its waiters
+-- Returns when to beat again at the latest, in ms: when the lock expires, or soon where somebody is about
+-- to enter. Then the tickets of those that may enter, and of those that do not stand in the queue any more.
+
+-- include fifo.lua
+
+local look = {'1000'}
+-- First, for a script that has written is given memory.
+for _, key in ipairs({writing, reading, beats}) do call('PEXPIRE', key, queue_life) end
+for i = 2, #ARGV do
+  local waiter = ARGV[1] .. ':' .. ARGV[i]
+  if call('ZSCORE', beats, waiter) then
+    call('ZADD', beats, now + waiter_life, waiter)
+  else
+    look[#look + 1] = ARGV[i]
+  end
+end
+if call('EXISTS', beats) == 0 then return look end
+
+if drop_dead() then wake() end
+local first = entitled()
+for _, waiter in ipairs(first) do
+  local process, ticket = parts(waiter)
+  if process == ARGV[1] then look[#look + 1] = ticket end
+end
+if first[1] then
+  look[1] = '100'
+elseif call('EXISTS', state) == 1 then
+  look[1] = digits(call('PTTL', state))
+else
+  look[1] = digits((read_until() or now) - now)
+end
+return look

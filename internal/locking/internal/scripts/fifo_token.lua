@@ -1,0 +1,51 @@
+-- fifo_token gives the holder of one side a token above a given number. Other readers keep theirs; who comes
+-- later has the new one. A writer that reads as well stays below its own readers: they get a new token too.
+--
+-- KEYS  see fifo.lua, and 9 clock of the bucket; there is no tombstone
+-- ARGV  1 process, 2 attempt (unused), 3 side ('write', 'read'), 4 id of the holder, 5 the number,
+--       6 id of the same owner on the other side ('' for none)
+-- Returns the token, and that of the writer as a reader after a space; or 0 when the side is not the holder's.
+--
+-- Running it twice changes things once: the second run finds a token that is high enough.
+
+-- include fifo.lua
+-- include mint.lua
+
+local side, id, above = ARGV[3], ARGV[4], tonumber(ARGV[5])
+
+-- raised returns a token above that one, or its own where that is high enough.
+local function raised(token)
+  if tonumber(token) > above then return token end
+  local fresh = mint(KEYS[9], '0')
+  if tonumber(fresh) <= above then
+    fresh = digits(above + 1)
+    call('SET', KEYS[9], fresh, 'EX', '2592000')
+  end
+  return fresh
+end
+
+if side == 'write' then
+  local held = call('HMGET', state, id, 'token')
+  if not held[1] then return 0 end
+  local token = raised(held[2])
+  call('HSET', state, 'token', token)
+  local phase = call('HGET', counts, 'token')
+  if phase and tonumber(phase) <= tonumber(token) then
+    phase = mint(KEYS[9], '0')
+    call('HSET', counts, 'token', phase)
+  end
+  local record = phase and ARGV[6] and call('HGET', counts, ARGV[6])
+  if not record then return token end
+  local count, seq, own = string.match(record, '(.*) (.*) (.*)')
+  if tonumber(own) <= tonumber(token) then
+    own = phase
+    call('HSET', counts, ARGV[6], count .. ' ' .. seq .. ' ' .. own)
+  end
+  return token .. ' ' .. own
+end
+if tonumber(call('ZSCORE', readers, id) or 0) <= now then return 0 end
+local count, seq, own = string.match(call('HGET', counts, id), '(.*) (.*) (.*)')
+local token = raised(own)
+call('HSET', counts, id, count .. ' ' .. seq .. ' ' .. token)
+if tonumber(token) > tonumber(call('HGET', counts, 'token')) then call('HSET', counts, 'token', token) end
+return token

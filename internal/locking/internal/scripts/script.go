@@ -1,0 +1,100 @@
+// Package scripts has the Lua scripts that change locks at the server, and says how they are called and what they
+// answer. A script stands in a file of its name; a line "-- include FILE" in it is replaced by that file.
+package scripts
+
+import (
+	"embed"
+	"regexp"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+// The scripts of a Mutex.
+var (
+	Acquire = load("acquire.lua")
+	Handoff = load("handoff.lua")
+	Release = load("release.lua")
+	Renew   = load("renew.lua")
+	Token   = load("token.lua")
+	Level   = load("level.lua")
+	Inspect = load("inspect.lua")
+	Force   = load("force.lua")
+)
+
+// The scripts of first-come locks.
+var (
+	FifoAcquire   = load("fifo_acquire.lua")
+	FifoHeartbeat = load("fifo_heartbeat.lua")
+	FifoRelease   = load("fifo_release.lua")
+	FifoRenew     = load("fifo_renew.lua")
+	FifoToken     = load("fifo_token.lua")
+	FifoInspect   = load("fifo_inspect.lua")
+	FifoForce     = load("fifo_force.lua")
+)
+
+// A Script knows the words that its calls begin with, in the form that the client wants, which are strings. There are
+// two texts of it: for servers where PUBLISH counts everybody who listens, and for others.
+type Script struct {
+	Source, Hash any
+	Uncounted    *Script
+}
+
+var (
+	include = regexp.MustCompile(`(?m)^-- include (\S+)$`)
+	counted = regexp.MustCompile(`(?m)^local counted = true$`)
+)
+
+func load(name string) *Script {
+	source := include.ReplaceAllStringFunc(read(name), func(line string) string {
+		return read(include.FindStringSubmatch(line)[1])
+	})
+	s := newScript(source)
+	s.Uncounted = newScript(counted.ReplaceAllString(source, "local counted = false"))
+	return s
+}
+
+func newScript(source string) *Script {
+	return &Script{Source: source, Hash: redis.NewScript(source).Hash()}
+}
+
+func read(name string) string {
+	source, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // the file is part of the program
+	}
+	return string(source)
+}
+
+// firstKey is where a command has its first key.
+const firstKey = 3
+
+// A Call is a script with its keys and arguments.
+type Call struct {
+	Script  *Script
+	Command []any // that runs it by its hash
+
+	Patient    bool // try again while the slot moves to another node
+	Replicated bool // what it grants must be confirmed by replicas
+}
+
+// NewCall begins a call with that many keys, and room for so many arguments.
+func (s *Script) NewCall(keys, args int) Call {
+	return Call{Script: s, Command: append(make([]any, 0, firstKey+keys+args), "evalsha", s.Hash, keys)}
+}
+
+// With returns the call with more keys or arguments.
+func (c Call) With(words ...any) Call {
+	c.Command = append(c.Command, words...)
+	return c
+}
+
+// Key is the first key, which says where the script must run.
+func (c Call) Key() string { return c.Command[firstKey].(string) }
+
+// InFull returns the command with the text of a script in place of its hash.
+func (c Call) InFull(s *Script) []any {
+	return append([]any{"eval", s.Source}, c.Command[2:]...)
+}

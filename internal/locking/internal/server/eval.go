@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/scripts"
+)
+
+// eval runs a call as it wants to be run.
+func (s *Server) eval(ctx context.Context, call scripts.Call, attempt *scripts.Attempt) (any, error) {
+	if call.Replicated && s.replicas.count > 0 {
+		return s.evalReplicated(ctx, call, attempt)
+	}
+	for {
+		answer, err := s.evalOnce(ctx, call, attempt)
+		if !call.Patient || !IsMoving(err) || !rest(ctx) {
+			return answer, err
+		}
+	}
+}
+
+// evalOnce runs a script by its hash, and by its text where the server does not know it (any more).
+func (s *Server) evalOnce(ctx context.Context, call scripts.Call, attempt *scripts.Attempt) (any, error) {
+	script := s.variant(call)
+	answer, err := s.Client.Do(ctx, call.Command...).Result()
+	if isNoScript(err) {
+		attempt.NotDone()
+		answer, err = s.Client.Do(ctx, call.InFull(script)...).Result()
+	}
+	s.NoticeError(err)
+	return answer, err
+}
+
+// variant returns the script for this kind of server, and makes the call run it.
+func (s *Server) variant(call scripts.Call) *scripts.Script {
+	if s.counted {
+		return call.Script
+	}
+	call.Command[1] = call.Script.Uncounted.Hash
+	return call.Script.Uncounted
+}
+
+func isNoScript(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") }
+
+// RunAll runs many calls, in one bounded round trip for each node. Every answer has its own error.
+func (s *Server) RunAll(until time.Time, calls []scripts.Call) []*redis.Cmd {
+	answers := make([]*redis.Cmd, len(calls))
+	all := make([]int, len(calls))
+	for i := range calls {
+		all[i] = i
+	}
+	EachNode(s, all, func(i int) string { return calls[i].Key() }, func(some []int) {
+		mine := make([]scripts.Call, len(some))
+		for i, which := range some {
+			mine[i] = calls[which]
+		}
+		came, err := Bounded(context.Background(), s, until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
+			return s.pipeline(ctx, mine), nil
+		})
+		for i, which := range some {
+			if err == nil {
+				answers[which] = came[i]
+			} else {
+				answers[which] = &redis.Cmd{}
+				answers[which].SetErr(err)
+			}
+		}
+	})
+	return answers
+}
+
+// pipeline runs many calls in one round trip. Where the server does not know a script, all are repeated
+// once with the scripts in full, for they bear that; what is not answered then has its own error.
+func (s *Server) pipeline(ctx context.Context, calls []scripts.Call) []*redis.Cmd {
+	answers, unknown := s.pipelineOnce(ctx, calls, false)
+	if unknown {
+		answers, _ = s.pipelineOnce(ctx, calls, true)
+	}
+	return answers
+}
+
+// pipelineOnce is pipeline without a second try. In full, every call brings its script, for each may go to another
+// node.
+func (s *Server) pipelineOnce(ctx context.Context, calls []scripts.Call, full bool) (answers []*redis.Cmd, unknown bool) {
+	answers = make([]*redis.Cmd, len(calls))
+	pipe := s.Client.Pipeline()
+	for i, c := range calls {
+		script, command := s.variant(c), c.Command
+		if full {
+			command = c.InFull(script)
+		}
+		answers[i] = pipe.Do(ctx, command...)
+	}
+	_, _ = pipe.Exec(ctx) // every command has its own error
+	for _, answer := range answers {
+		unknown = unknown || isNoScript(answer.Err())
+		s.NoticeError(answer.Err())
+	}
+	return answers, unknown
+}

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/scripts"
+)
+
+// ErrNotReplicated says that too few replicas have confirmed an acquisition in time.
+var ErrNotReplicated = errors.New("locking: not confirmed by enough replicas")
+
+// replicas says how many of them must confirm an acquisition, and in what time; 0 for none.
+type replicas struct {
+	count   int
+	timeout time.Duration
+}
+
+// WaitReplicas makes calls that must be replicated wait for so many replicas. It tells why that cannot be done.
+func (s *Server) WaitReplicas(count int, timeout time.Duration) error {
+	var patience time.Duration
+	switch rdb := s.Client.(type) {
+	case *redis.Client:
+		patience = rdb.Options().ReadTimeout
+	case *redis.ClusterClient:
+		patience = rdb.Options().ReadTimeout
+	default:
+		return fmt.Errorf("WaitReplicas with a %T, which does not keep to one connection", rdb)
+	}
+	if count < 1 || timeout < time.Millisecond || patience > 0 && timeout >= patience {
+		return fmt.Errorf("waiting %s for %d replicas with a ReadTimeout of %s", timeout, count, patience)
+	}
+	s.replicas = replicas{count, timeout}
+	return nil
+}
+
+// evalReplicated is eval for a script that grants something new: it returns ErrNotReplicated unless enough
+// replicas have confirmed the grant. The outcome is as uncertain then as after any other error.
+func (s *Server) evalReplicated(ctx context.Context, call scripts.Call, attempt *scripts.Attempt) (any, error) {
+	script := s.variant(call)
+	answer, confirmed, err := s.evalAndWait(ctx, attempt, call.Key(), call.Command)
+	if isNoScript(err) {
+		attempt.NotDone()
+		answer, confirmed, err = s.evalAndWait(ctx, attempt, call.Key(), call.InFull(script))
+	}
+	s.NoticeError(err)
+	// A copy that was sent over another connection has found its work done, and its WAIT tells nothing.
+	if err == nil && scripts.Grants(answer) && (confirmed < int64(s.replicas.count) || attempt.Resent()) {
+		err = fmt.Errorf("%w: %d of %d", ErrNotReplicated, confirmed, s.replicas.count)
+	}
+	return answer, err
+}
+
+// evalAndWait runs a script and WAIT on one connection: on a cluster, of the node that has the first key. There
+// we talk to nodes ourselves, so it is on us to find the right one when the slot has moved.
+func (s *Server) evalAndWait(ctx context.Context, attempt *scripts.Attempt, key string, command []any) (answer any, confirmed int64, err error) {
+	cluster, ok := s.Client.(*redis.ClusterClient)
+	if !ok {
+		return s.pipeAndWait(ctx, s.Client.Pipeline(), command)
+	}
+	for {
+		node, err := cluster.MasterForKey(ctx, key)
+		if err != nil {
+			return nil, 0, err
+		}
+		answer, confirmed, err = s.pipeAndWait(ctx, node.Pipeline(), command)
+		if _, moved := redis.IsMovedError(err); !moved || !rest(ctx) {
+			return answer, confirmed, err
+		}
+		attempt.NotDone()
+		cluster.ReloadState(ctx)
+	}
+}
+
+func (s *Server) pipeAndWait(ctx context.Context, pipe redis.Pipeliner, command []any) (answer any, confirmed int64, err error) {
+	ran := pipe.Do(ctx, command...)
+	waited := pipe.Do(ctx, "wait", s.replicas.count, s.replicas.timeout.Milliseconds())
+	_, _ = pipe.Exec(ctx) // each has its own error
+	if answer, err = ran.Result(); err != nil {
+		return nil, 0, err
+	}
+	if confirmed, err = waited.Int64(); err != nil && scripts.Grants(answer) {
+		return nil, 0, errors.Join(ErrNotReplicated, err)
+	}
+	return answer, confirmed, nil
+}

@@ -1,0 +1,133 @@
+// Package server brings calls of scripts to a Redis server, to several at once in one round trip, and to the nodes of
+// a cluster.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/scripts"
+)
+
+// A Server is where the locks are: one server, or the nodes of a cluster.
+type Server struct {
+	Client redis.UniversalClient
+
+	inPlace  bool // the client keeps deadlines: commands need no goroutine of their own
+	counted  bool // PUBLISH tells of everybody who listens
+	replicas replicas
+	running  sync.WaitGroup // commands under way
+}
+
+// New returns the server of a client.
+func New(rdb redis.UniversalClient) *Server {
+	return &Server{Client: rdb, inPlace: keepsDeadlines(rdb), counted: countsListeners(rdb)}
+}
+
+// Wait waits for the commands that were left behind.
+func (s *Server) Wait() { s.running.Wait() }
+
+// keepsDeadlines tells whether the client lets the deadline of a context interrupt a read from the server.
+// By default go-redis does not, and the client is not ours to change. A cluster's client rests and goes on to other
+// nodes without a look at the deadline.
+func keepsDeadlines(rdb redis.UniversalClient) bool {
+	one, ok := rdb.(*redis.Client)
+	return ok && one.Options().ContextTimeoutEnabled
+}
+
+// countsListeners tells whether PUBLISH answers with everybody who listens. On a cluster it counts the
+// listeners of one node, and any client but that of a single server may spread what it does over several.
+func countsListeners(rdb redis.UniversalClient) bool {
+	_, one := rdb.(*redis.Client)
+	return one
+}
+
+// Address names the server: a cluster by the addresses that the client begins with, so everybody
+// should name the same. Clients that are told by Sentinel where the server is do not show which one they mean.
+func (s *Server) Address() string {
+	switch rdb := s.Client.(type) {
+	case *redis.Client:
+		return fmt.Sprintf("%s/%d", rdb.Options().Addr, rdb.Options().DB)
+	case *redis.ClusterClient:
+		seeds := slices.Clone(rdb.Options().Addrs)
+		slices.Sort(seeds)
+		return strings.Join(seeds, ",")
+	default:
+		return ""
+	}
+}
+
+// Run runs a call for no longer than ctx allows and until says, and returns its answer or scripts.ErrNoAnswer. The
+// attempt is among its arguments.
+//
+// A client that keeps deadlines runs it right here, which is faster. It learns of a deadline at once, and of a
+// mere cancellation when its own time-out for reads has passed.
+//
+// Only call it from work that Close waits for.
+func (s *Server) Run(ctx context.Context, until time.Time, quit <-chan struct{}, call scripts.Call, attempt *scripts.Attempt) (any, error) {
+	if !s.inPlace {
+		return s.runAside(ctx, until, quit, call, attempt)
+	}
+	limited := &limit{Context: ctx, until: until}
+	defer limited.close()
+	answer, err := s.eval(limited, call, attempt)
+	return answer, noAnswer(limited, err)
+}
+
+func (s *Server) runAside(ctx context.Context, until time.Time, quit <-chan struct{}, call scripts.Call, attempt *scripts.Attempt) (any, error) {
+	return Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) { return s.eval(ctx, call, attempt) })
+}
+
+// noAnswer tells a time-out from other errors. Whose end it was, the caller tells.
+func noAnswer(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() || ctx.Err() != nil {
+		return scripts.ErrNoAnswer
+	}
+	return err
+}
+
+// Bounded runs a command for no longer than ctx allows and until says, for a client that may not keep
+// deadlines. The command has a goroutine of its own, and is left behind when ctx ends or quit is closed. It
+// ends by the client's own time-outs then, its answer is dropped, and Wait waits for it.
+func Bounded[T any](ctx context.Context, s *Server, until time.Time, quit <-chan struct{}, command func(context.Context) (T, error)) (answer T, err error) {
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	type outcome struct {
+		answer T
+		err    error
+	}
+	done := make(chan outcome, 1)
+	s.running.Go(func() {
+		answer, err := command(ctx)
+		done <- outcome{answer, err}
+	})
+	select {
+	case came := <-done:
+		return came.answer, noAnswer(ctx, came.err)
+	case <-ctx.Done():
+	case <-quit:
+	}
+	select {
+	case came := <-done: // both at once: what is answered is answered
+		return came.answer, noAnswer(ctx, came.err)
+	default:
+		return answer, scripts.ErrNoAnswer
+	}
+}
+
+// IsAnswer tells whether the server has answered, if only to refuse.
+func IsAnswer(err error) bool {
+	refused := redis.Error(nil)
+	return err == nil || errors.As(err, &refused)
+}

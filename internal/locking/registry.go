@@ -1,0 +1,279 @@
+package locking
+
+import (
+	"slices"
+	"time"
+
+	"inventory/internal/locking/internal/scripts"
+)
+
+// The registry say what this process holds, and who waits in it for what. They are kept under Locks.mu.
+
+// A lock state is what this process knows of one lock, while anything goes on there.
+type lockState struct {
+	grants      grantSet
+	lease       *lease    // this process holds the lock; it may pass between owners
+	handingOff  bool      // the holder is handing it off by a round trip
+	wakePending bool      // somebody was to look while that went on
+	waiters     []*waiter // first come, first served
+	queued      bool      // the process may be in the server's queue, or may have its reservation
+	visits      []*visit  // that ask just now
+
+	firstWaiter [1]*waiter // where waiters begins: most lock states are small
+}
+
+// A grant is one time that an owner has a lock, from free to held to free. It has one token, and a name of its own at
+// the server, its lease's: what is said of one grant cannot touch another, not even of the same owner.
+//
+// What the server is told of it is a number of holds, and for how long it must live: those of its holds and of the
+// re-entries to more. Both are read and numbered under Locks.mu, so a later number is a later truth. Nothing is said with
+// an older one, and none frees the lock while a re-entry may become a hold.
+type grant struct {
+	lock      *lock
+	owner     *owner
+	token     int64
+	holds     []*Hold
+	reentries []*reentry
+	told      int  // how many of both the server was told last
+	gone      bool // the server has it no longer
+	handedOff bool // its lease has gone on to the next owner
+	lease     *lease
+
+	firstHold [1]*Hold // where the slice begins
+}
+
+// A re-entry is a re-entry on its way to the server.
+type reentry struct {
+	grant *grant
+	times int
+	lease time.Duration
+}
+
+// A lease is one time that this process has a lock at the server. It begins with a script and can pass
+// through several owners, which get a grant each.
+type lease struct {
+	id        any   // of the holder, a string, as the server knows it: no other lease has had it, or will
+	first     int64 // its token, as the server has it: the first one of those that came with the last script; 0 in doubt
+	duration  time.Duration
+	longest   time.Duration // the longest lease that the server was told of
+	shortened bool          // the server was told of a shorter one since the last script that began a lease
+	resent    int64         // the attempt that took it, where a copy of that may still arrive; else 0
+
+	raising int   // how many calls are about to give it a higher token
+	raised  int64 // the highest that it was given so
+	unsure  bool  // one of them had no answer
+
+	next, last int64     // tokens in reserve
+	begun      time.Time // when the last script was sent
+	handoffs   int       // since other processes had the chance to get the lock
+	turnBegun  time.Time // when they had it
+}
+
+// stateOfLocked returns the lock state of a lock.
+func (l *Locks) stateOfLocked(a *lock) *lockState {
+	st := l.states[a.stateKey]
+	if st == nil {
+		st = &lockState{}
+		st.waiters = st.firstWaiter[:0]
+		l.states[a.stateKey] = st
+	}
+	return st
+}
+
+// tidyLocked forgets a lock state with nothing in it.
+func (l *Locks) tidyLocked(a *lock) {
+	if st := l.states[a.stateKey]; st != nil && st.grants.len() == 0 && len(st.waiters) == 0 && len(st.visits) == 0 && st.lease == nil {
+		delete(l.states, a.stateKey)
+	}
+}
+
+// grantOfLocked returns what an owner has of the lock with a state key, or nil.
+func (l *Locks) grantOfLocked(state string, who *owner) *grant {
+	if st := l.states[state]; st != nil {
+		return st.grants.of(who)
+	}
+	return nil
+}
+
+// countLocked is how many holds the server must know of.
+func (g *grant) countLocked() int {
+	n := len(g.holds)
+	for _, c := range g.reentries {
+		n += c.times
+	}
+	return n
+}
+
+// longestLocked is the longest lease of those: no longer need the lock live from now on. What they have left of it does
+// not count, for a renewal may overtake whoever tells the server.
+func (g *grant) longestLocked() time.Duration {
+	longest := time.Millisecond
+	for _, h := range g.holds {
+		longest = max(longest, h.lease)
+	}
+	for _, c := range g.reentries {
+		longest = max(longest, c.lease)
+	}
+	return longest
+}
+
+// rowLocked is what a release tells the server of the grant from now on.
+func (g *grant) rowLocked() row {
+	r := row{id: g.lease.id, count: g.countLocked(), longest: g.longestLocked(), queue: scripts.QueueStay}
+	g.told = r.count
+	g.lease.shortened = g.lease.shortened || r.longest < g.lease.duration
+	return r
+}
+
+// re-entry lets a call take part in what its owner holds of the lock already, if it does: a grant that only re-entries keep may
+// come to nothing.
+func (l *Locks) reenterLocked(acq *acquisition, p *part) bool {
+	g := l.grantOfLocked(p.lock.stateKey, acq.owner)
+	if g == nil || len(g.holds) == 0 {
+		return false
+	}
+	p.reentry = &reentry{grant: g, times: p.times, lease: acq.leaseOr(l.lease)}
+	g.reentries = append(g.reentries, p.reentry)
+	g.lease.longest = max(g.lease.longest, p.reentry.lease)
+	return true
+}
+
+// endReentryLocked ends the re-entry of a part, if it has one, and returns its grant.
+func (p *part) endReentryLocked() *grant {
+	if p.reentry == nil {
+		return nil
+	}
+	g := p.reentry.grant
+	g.reentries = slices.DeleteFunc(g.reentries, func(c *reentry) bool { return c == p.reentry })
+	p.reentry = nil
+	return g
+}
+
+// withdrawLocked ends a re-entry that has come to nothing. Where the server may count it, it is told.
+func (l *Locks) withdrawLocked(p *part) {
+	g := p.endReentryLocked()
+	if g == nil || g.gone {
+		return
+	}
+	if g.countLocked() != g.told {
+		l.cleaner.add(&settlement{
+			locks: []*lock{g.lock}, attempt: l.attempt(), rows: []row{g.rowLocked()}, until: time.Now().Add(g.lease.longest),
+		})
+	}
+	l.closeGrantLocked(g)
+}
+
+// closeGrantLocked ends a grant of which nothing is left, and with it the lease.
+func (l *Locks) closeGrantLocked(g *grant) {
+	if l.forgetLocked(g) && !g.handedOff {
+		l.endLeaseLocked(g.lock, g.lease)
+	}
+}
+
+// forgetLocked takes a grant out of the registry if nothing is left of it, and tells whether it did.
+func (l *Locks) forgetLocked(g *grant) bool {
+	if !g.gone && g.countLocked() > 0 {
+		return false
+	}
+	if st := l.states[g.lock.stateKey]; st != nil {
+		st.grants.remove(g)
+		l.tidyLocked(g.lock)
+	}
+	return true
+}
+
+// admitLocked makes as many holds as the part wants: of the grant that it re-entries, or of a new one. A grant that its owner
+// had until now cannot be there any more. It returns what the caller must lose when it has given l.mu back.
+func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*Hold) {
+	st := l.stateOfLocked(p.lock)
+	g := p.endReentryLocked()
+	if g == nil {
+		if old := st.grants.of(acq.owner); old != nil {
+			old.gone = true
+			over = slices.Clone(old.holds)
+			st.grants.remove(old)
+		}
+		g = &grant{lock: p.lock, owner: acq.owner, token: ls.first, lease: ls, told: p.times}
+		st.grants.add(g)
+	}
+	g.token = max(g.token, ls.first)
+	l.holdAllLocked(acq, p, g, trusted)
+	if g.gone { // the server has lost it since
+		return append(over, p.holds...)
+	}
+	return over
+}
+
+// holdAllLocked makes the holds.
+func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.Time) {
+	for range p.times {
+		h := l.newHoldLocked(acq, p, g, trusted)
+		p.holds = append(p.holds, h)
+		acq.taken = append(acq.taken, h)
+	}
+}
+
+// dropLocked takes a hold out of the registry. It tells whether it was there.
+func (l *Locks) dropLocked(h *Hold) bool {
+	g := h.grant
+	i := slices.Index(g.holds, h)
+	if i < 0 {
+		return false
+	}
+	g.holds = slices.Delete(g.holds, i, i+1)
+	l.forgetLocked(g)
+	l.removeDeadlineLocked(h)
+	h.owner.removeHold(h.lock.order)
+	return true
+}
+
+// lose ends holds that are no longer ours, and says so in their contexts.
+func (l *Locks) lose(holds []*Hold) {
+	l.mu.Lock()
+	var lost []*Hold
+	for _, h := range slices.Clone(holds) { // drop shortens the slice of a grant
+		if l.dropLocked(h) {
+			h.lost = true
+			lost = append(lost, h)
+			l.observer.Lost(h.lock.kind.name(), time.Since(h.since))
+			l.closeGrantLocked(h.grant)
+		}
+	}
+	l.mu.Unlock()
+	for _, h := range lost {
+		h.end(ErrLost)
+	}
+}
+
+// denied deals with the server's word that it knows no grant by this token. It tells whether the grant is lost by that:
+// it is not where the token has risen since, or is rising.
+func (l *Locks) denied(g *grant, token int64) bool {
+	l.mu.Lock()
+	outrun := g.lease.outrunLocked(token)
+	l.mu.Unlock()
+	if !outrun {
+		l.loseGrant(g)
+	}
+	return !outrun
+}
+
+// loseGrant is lose for all holds of a grant that the server has no longer.
+func (l *Locks) loseGrant(g *grant) {
+	l.mu.Lock()
+	g.gone = true
+	holds := slices.Clone(g.holds)
+	l.closeGrantLocked(g)
+	l.mu.Unlock()
+	l.lose(holds)
+}
+
+// endLeaseLocked notes that this process has a lock no longer, and lets the first in line try.
+func (l *Locks) endLeaseLocked(a *lock, ls *lease) {
+	st := l.states[a.stateKey]
+	if st == nil || st.lease != ls {
+		return
+	}
+	st.lease, st.handingOff = nil, false
+	st.wakeHeadLocked()
+	l.tidyLocked(a)
+}

@@ -1,0 +1,237 @@
+package locking
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
+)
+
+// Callers of this process wait for a lock in a line, first come first served. Only its head talks to the
+// server, so the process stands in the server's queue once however many wait here. The place there belongs
+// to the line: who comes to the head inherits it, and a reservation made to it. While the process holds the
+// lock itself nobody needs to ask: the holder hands it off.
+
+// A waiter is a caller in a line. Guarded by Locks.mu.
+type waiter struct {
+	part    *part
+	owner   *owner
+	lease   time.Duration
+	asking  bool          // it is on a round trip, and cannot be handed the lock meanwhile
+	handoff *handoff      // what it was handed; it is not in the line any more
+	woken   bool          // look again
+	ready   chan struct{} // receives the same while the caller waits; nil before it does
+}
+
+// A handoff is a lock on its way from one owner of this process to the next.
+type handoff struct {
+	lease   *lease
+	token   int64
+	trusted time.Time
+}
+
+func (w *waiter) wakeLocked() {
+	w.woken = true
+	select {
+	case w.ready <- struct{}{}:
+	default: // it is not waiting, or it will look anyway
+	}
+}
+
+// What a caller may do next about a lock.
+type turn int
+
+const (
+	turnToWait turn = iota // it waits in the line
+	turnToAsk              // it is at the head, or its owner holds the lock already
+	turnToHold             // the lock was handed to it
+)
+
+// takeTurn puts the caller into the line of a part where that is needed, and tells what it may do.
+func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.waiter != nil && p.waiter.handoff != nil && l.acceptLocked(acq, p) {
+		return turnToHold
+	} // else it came too late, and the caller waits in line anew
+	if l.reenterLocked(acq, p) {
+		l.leaveLineLocked(p)
+		return turnToAsk
+	}
+	st := l.stateOfLocked(p.lock)
+	l.joinLocked(acq, p, st)
+	p.waiter.woken = false // it looks now; what comes from now on is news
+	if st.waiters[0] != p.waiter || st.handingOff {
+		return turnToWait
+	}
+	now := time.Now()
+	if st.lease != nil && !acq.try && now.Before(p.nextAsk) {
+		return turnToWait
+	}
+	p.nextAsk = now.Add(pollInterval)
+	p.waiter.asking = true
+	return turnToAsk
+}
+
+// joinLocked puts the caller at the end of the line if it does not stand there.
+func (l *Locks) joinLocked(acq *acquisition, p *part, st *lockState) {
+	if p.waiter != nil {
+		return
+	}
+	p.waiter = &p.firstWaiter
+	*p.waiter = waiter{part: p, owner: acq.owner, lease: acq.leaseOr(l.lease)}
+	if st.lease != nil {
+		p.nextAsk = time.Now().Add(pollInterval) // the holder hands it off; to poll is for when it cannot
+	}
+	st.waiters = append(st.waiters, p.waiter)
+}
+
+// joinHead is join for a part that comes after the first of a run: only who is at the head at once stays.
+func (l *Locks) joinHead(acq *acquisition, p *part) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reenterLocked(acq, p) {
+		return true
+	}
+	st := l.stateOfLocked(p.lock)
+	if p.waiter == nil && (len(st.waiters) > 0 || st.lease != nil) {
+		return false
+	}
+	l.joinLocked(acq, p, st)
+	if st.waiters[0] != p.waiter || p.waiter.handoff != nil || st.lease != nil {
+		return false
+	}
+	p.waiter.asking = true
+	return true
+}
+
+// acceptLocked makes a hold of what the caller was handed.
+func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
+	handed := p.waiter.handoff
+	p.waiter = nil
+	st := l.stateOfLocked(p.lock)
+	if st.lease != handed.lease {
+		return false // lost on the way
+	}
+	if !time.Now().Before(handed.trusted) {
+		l.disownLocked(p.lock, handed.lease, handed.lease.id)
+		return false
+	}
+	g := &grant{lock: p.lock, owner: acq.owner, token: handed.token, lease: handed.lease, told: 1}
+	st.grants.add(g)
+	l.holdAllLocked(acq, p, g, handed.trusted)
+	l.wakeOwnerLocked(st, acq.owner)
+	return true
+}
+
+// wakeUp returns what tells a waiter to look again. A wake-up that came before is not lost.
+func (l *Locks) wakeUp(w *waiter) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.ready == nil {
+		w.ready = make(chan struct{}, 1)
+	}
+	if w.woken {
+		w.wakeLocked()
+	}
+	return w.ready
+}
+
+// leave takes the caller out of the line of a part. Who leaves an empty line behind gives up the place in
+// the server's queue, and stays at the head until that is done: else it could take away the place of the
+// next one. It returns what to wait for, or nil.
+func (l *Locks) leave(p *part) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leaveLineLocked(p)
+}
+
+// leaveLineLocked is leave.
+func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
+	w := p.waiter
+	if w == nil || w.handoff != nil {
+		return nil
+	}
+	p.waiter = nil
+	st := l.states[p.lock.stateKey]
+	if !st.queued || len(st.waiters) > 1 {
+		l.removeLocked(p.lock, w)
+		return nil
+	}
+	st.queued = false
+	gone := *w // the part may be used again before the cleaner is done
+	gone.asking = true
+	st.waiters[0] = &gone
+	return l.cleaner.add(&settlement{
+		locks: []*lock{p.lock},
+		rows:  []row{{queue: scripts.QueueLeave}},
+		tried: func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.removeLocked(p.lock, &gone)
+		},
+	})
+}
+
+// removeLocked takes a waiter out of a line and calls the next head.
+func (l *Locks) removeLocked(a *lock, w *waiter) {
+	st := l.states[a.stateKey]
+	i := slices.Index(st.waiters, w)
+	st.waiters = slices.Delete(st.waiters, i, i+1)
+	if i == 0 {
+		st.wakeHeadLocked()
+	}
+	l.tidyLocked(a)
+}
+
+// wakeHeadLocked lets the first in line look again. While the lock is handed off it may not: it is called once
+// more after that.
+func (st *lockState) wakeHeadLocked() {
+	st.wakePending = st.handingOff
+	if len(st.waiters) > 0 {
+		st.waiters[0].wakeLocked()
+	}
+}
+
+// woken passes a wake-up on: to the ticket that it names before a space and the state key, or to the head
+// of the line of a lock. If nobody waits any more, the lock is reserved to us in vain, and the reservation is
+// given back.
+func (l *Locks) woken(payload string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !strings.HasPrefix(payload, keys.Prefix) {
+		ticket, _, _ := strings.Cut(payload, " ")
+		l.tickets.wakeLocked(ticket)
+		return
+	}
+	state := payload
+	if st := l.states[state]; st != nil && len(st.waiters) > 0 {
+		st.wakeHeadLocked()
+		return
+	}
+	if m, ok := l.mutexOf(state); ok {
+		l.cleaner.add(&settlement{locks: []*lock{&m.lock}, rows: []row{{queue: scripts.QueueDecline}}})
+	}
+}
+
+// wakeHeads makes the head of every line and every ticket look again: wake-ups may have been missed.
+func (l *Locks) wakeHeads() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, st := range l.states {
+		st.wakeHeadLocked()
+	}
+	l.tickets.wakeAllLocked()
+}
+
+// wakeOwnerLocked lets those in the line look again who belong to an owner that has just got the lock: they need
+// not wait for it.
+func (l *Locks) wakeOwnerLocked(st *lockState, who *owner) {
+	for _, w := range st.waiters {
+		if w.owner == who {
+			w.wakeLocked()
+		}
+	}
+}

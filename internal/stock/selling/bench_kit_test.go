@@ -1,0 +1,275 @@
+package selling_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking"
+	"inventory/internal/servertest"
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/selling"
+	"inventory/internal/stock/sqlite"
+	"inventory/internal/stock/stocktest"
+	"inventory/migrations"
+)
+
+const sku = "hot"
+
+// world is a database and a Redis that several services share, as several processes would.
+type world struct {
+	*testing.T
+	store    stock.Store
+	url      string // of the PostgreSQL database
+	redisURL string // "" runs without locks
+	clock    *clock // of its services; nil is the system's
+}
+
+// clock is a clock that stands still until it is moved.
+type clock struct{ micros atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.micros.Store(time.Now().UnixMicro())
+	return c
+}
+
+func (c *clock) now() time.Time { return time.UnixMicro(c.micros.Load()).UTC() }
+
+func (c *clock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
+
+// embedded is the world of one process: SQLite and miniredis.
+func embedded(t *testing.T) *world {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), stocktest.SQLiteFile(t))
+	server := miniredis.NewMiniRedis()
+	server.ClockTTL(true)
+	if err != nil || server.Start() != nil {
+		t.Fatalf("start: %v", err)
+	}
+	t.Cleanup(server.Close)
+	closeStore(t, store)
+	return &world{T: t, store: store, redisURL: "redis://" + server.Addr()}
+}
+
+// real is a world of PostgreSQL and Redis.
+func real(t *testing.T) *world {
+	t.Helper()
+	return realOn(t, postgresServer, postgresTemplate)
+}
+
+// realOn is on a copy of a template with the schema.
+func realOn(t *testing.T, server *servertest.Postgres, template string) *world {
+	t.Helper()
+	url, drop, err := server.CreateDatabase(t.Context(), template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := drop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	store, err := postgres.Open(t.Context(), url, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, store)
+	return &world{T: t, store: store, url: url, redisURL: redisServer.URL()}
+}
+
+// reopen gives the world itself new connections; its services keep theirs.
+func (w *world) reopen() {
+	w.Helper()
+	store, err := postgres.Open(w.Context(), w.url, 8)
+	if err != nil {
+		w.Fatal(err)
+	}
+	closeStore(w.T, store)
+	w.store = store
+}
+
+// migrated returns a new database of the server, with the schema.
+func migrated(ctx context.Context, server *servertest.Postgres) (url string, err error) {
+	url, _, err = server.CreateDatabase(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	m, err := migrations.OpenPostgres(url)
+	if err != nil {
+		return "", err
+	}
+	return url, errors.Join(m.Up(), m.Close())
+}
+
+func closeStore(t *testing.T, store stock.Store) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// eachWorld runs a test in both worlds, with locks and without.
+func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
+		for _, locked := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, locks %t", name, locked), func(t *testing.T) {
+				t.Parallel()
+				w := open(t)
+				if !locked {
+					w.redisURL = ""
+				}
+				test(t, w)
+				w.audit()
+			})
+		}
+	}
+}
+
+// start returns one process of the world: a service with a Redis client and locks of its own.
+func (w *world) start(observer selling.Observer) *selling.Service {
+	w.Helper()
+	return w.startOn(w.store, observer)
+}
+
+func (w *world) startOn(store stock.Store, observer selling.Observer) *selling.Service {
+	w.Helper()
+	// A machine that is busy otherwise is no reason to refuse.
+	config := selling.Config{Store: store, Observer: observer, AnswerWithin: time.Minute}
+	if w.clock != nil {
+		config.Clock = w.clock.now
+	}
+	if w.redisURL != "" {
+		options, err := redis.ParseURL(w.redisURL)
+		if err != nil {
+			w.Fatal(err)
+		}
+		options.MaxRetries, options.DialerRetries = -1, 1
+		options.ReadTimeout = 250 * time.Millisecond
+		options.ContextTimeoutEnabled = true
+		client := redis.NewClient(options)
+		locks, err := locking.New(client, locking.WatchdogLease(5*time.Second))
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.Cleanup(func() {
+			if err := locks.Close(); err != nil {
+				w.Error(err)
+			}
+			if err := client.Close(); err != nil {
+				w.Error(err)
+			}
+		})
+		config.Lock = func(sku string, segment int) locking.Locker { return w.lock(locks, sku, segment) }
+	}
+	service := selling.NewService(config)
+	w.Cleanup(func() {
+		if err := service.Close(context.WithoutCancel(w.Context())); err != nil {
+			w.Error(err)
+		}
+	})
+	return service
+}
+
+// lock is the lock of a segment. The test's name keeps tests on one Redis apart.
+func (w *world) lock(locks *locking.Locks, sku string, segment int) locking.Locker {
+	return locks.Mutex(w.Name()+sku+"/"+strconv.Itoa(segment), locking.Group(w.Name()+sku))
+}
+
+func (w *world) create(s *selling.Service, units int64, segments int) {
+	w.Helper()
+	w.createOn(s, units, segments, stock.Terms{})
+}
+
+// createOn creates the SKU on terms.
+func (w *world) createOn(s *selling.Service, units int64, segments int, terms stock.Terms) {
+	w.Helper()
+	if _, _, err := s.CreateSKU(w.Context(), stock.NewSKU{SKU: sku, Stock: units, Segments: segments, Terms: terms}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// audit checks I1 and I3 on the rows.
+func (w *world) audit() stock.Balance {
+	w.Helper()
+	audit, err := w.store.Audit(context.WithoutCancel(w.Context()), "")
+	if err != nil || !audit.OK() || len(audit.SKUs) != 1 {
+		w.Fatalf("audit: %+v, %v", audit, err)
+	}
+	return audit.SKUs[0]
+}
+
+// counts is an observer that counts.
+type counts struct {
+	selling.NoObserver
+	batches, lockless, merged, mergesLocked, fencedOut, fromMemory, guard, opened, closed atomic.Int64
+}
+
+func (c *counts) BatchWritten(_ int, _ time.Duration, locked bool) {
+	c.batches.Add(1)
+	if !locked {
+		c.lockless.Add(1)
+	}
+}
+
+func (c *counts) MergeWritten(_, merged int, _ time.Duration, locked bool) {
+	c.merged.Add(int64(merged))
+	if locked {
+		c.mergesLocked.Add(1)
+	}
+}
+
+func (c *counts) LocksFail(fail bool) {
+	if fail {
+		c.opened.Add(1)
+	} else {
+		c.closed.Add(1)
+	}
+}
+
+func (c *counts) FencedOut()              { c.fencedOut.Add(1) }
+func (c *counts) GuardFired()             { c.guard.Add(1) }
+func (c *counts) SoldOutFromCache(n int) { c.fromMemory.Add(int64(n)) }
+
+// tally is what buyers were told.
+type tally struct {
+	sync.Mutex
+	accepted, units, soldOut, insufficient int64
+	smallestRefused                        int64
+	errors                                 []error
+}
+
+func (b *tally) add(o stock.Order, created bool, err error) {
+	b.Lock()
+	defer b.Unlock()
+	switch code := stock.CodeOf(err); code {
+	case "":
+		if created {
+			b.accepted++
+			b.units += o.Quantity
+		}
+		return
+	case stock.CodeSoldOut:
+		b.soldOut++
+	case stock.CodeInsufficientStock:
+		b.insufficient++
+	default:
+		b.errors = append(b.errors, err)
+		return
+	}
+	if b.smallestRefused == 0 || o.Quantity < b.smallestRefused {
+		b.smallestRefused = o.Quantity
+	}
+}

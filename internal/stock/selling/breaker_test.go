@@ -1,0 +1,258 @@
+package selling_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking"
+	"inventory/internal/servertest"
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+)
+
+// answers is every lock of a Redis that answers as it is told: it counts who asks.
+type answers struct {
+	asked atomic.Int64
+	mu    sync.Mutex
+	hangs time.Duration
+	err   error
+}
+
+func (a *answers) from(hangs time.Duration, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hangs, a.err = hangs, err
+}
+
+func (a *answers) Name() string { return "stub" }
+
+func (a *answers) Lock(ctx context.Context, _ ...locking.LockOption) (*locking.Hold, error) {
+	return a.TryLock(ctx)
+}
+
+func (a *answers) TryLock(context.Context, ...locking.LockOption) (*locking.Hold, error) {
+	a.asked.Add(1)
+	a.mu.Lock()
+	hangs, err := a.hangs, a.err
+	a.mu.Unlock()
+	time.Sleep(hangs) // in virtual time
+	if err != nil {
+		return nil, err
+	}
+	return &locking.Hold{}, nil
+}
+
+// endless is a store of one segment that never runs short, and answers at once.
+type endless struct{ stock.Store }
+
+// Watch hears nothing until ctx ends.
+func (endless) Watch(ctx context.Context, _ func(), _ func(sku string)) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (endless) Views(_ context.Context, skus ...string) (map[string]stock.View, error) {
+	views := make(map[string]stock.View)
+	for _, sku := range skus {
+		views[sku] = stock.View{Layout: 1, Segments: []int64{1 << 30}}
+	}
+	return views, nil
+}
+
+// Now is the clock of the process.
+func (endless) Now() time.Time { return time.Now() }
+
+// Expired tells of none.
+func (endless) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
+
+func (endless) Deduct(_ context.Context, b stock.Batch) (stock.BatchResult, error) {
+	result := stock.BatchResult{Available: 1 << 30}
+	for _, o := range b.Orders {
+		result.Outcomes = append(result.Outcomes, stock.AcceptedOutcome(b.SKU, o, b.At))
+	}
+	return result, nil
+}
+
+// breaking runs a test in virtual time, with a service whose locks answer as told. buy returns how long an order took.
+func breaking(t *testing.T, test func(a *answers, seen *counts, buy func(sku string) time.Duration)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		a, seen := &answers{}, &counts{}
+		s := selling.NewService(selling.Config{
+			Store: endless{}, Observer: seen, Lock: func(string, int) locking.Locker { return a },
+		})
+		test(a, seen, func(sku string) time.Duration {
+			start := time.Now()
+			if _, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "a", Quantity: 1}); err != nil {
+				t.Error(err)
+			}
+			return time.Since(start)
+		})
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestFailingLocksAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"no answer": fmt.Errorf("lock: %w", locking.ErrNoAnswer),
+		"refused":   errors.New("LOADING Redis is loading the dataset in memory"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			breaking(t, func(a *answers, seen *counts, buy func(string) time.Duration) {
+				a.from(100*time.Millisecond, err)
+				for range 3 {
+					buy(sku)
+				}
+				if seen.opened.Load() != 1 {
+					t.Errorf("opened %d times after three failures, want 1", seen.opened.Load())
+				}
+				for range 50 {
+					if took := buy(sku); took > 0 {
+						t.Fatalf("an order waited %v for Redis", took)
+					}
+				}
+				if asked := a.asked.Load(); asked != 3 {
+					t.Errorf("asked for %d locks, want 3", asked)
+				}
+			})
+		})
+	}
+}
+
+// TestOneLaneProbes: of many lanes one asks whether locks work again, and none waits for the answer.
+func TestOneLaneProbes(t *testing.T) {
+	t.Parallel()
+	breaking(t, func(a *answers, seen *counts, buy func(string) time.Duration) {
+		a.from(100*time.Millisecond, locking.ErrNoAnswer)
+		for range 3 {
+			buy(sku)
+		}
+		for range 2 { // the probe fails twice
+			time.Sleep(1050 * time.Millisecond)
+			before := a.asked.Load()
+			var lanes sync.WaitGroup
+			for n := range 20 {
+				lanes.Go(func() {
+					if took := buy(fmt.Sprint("sku-", n)); took > 0 {
+						t.Errorf("an order waited %v for Redis", took)
+					}
+				})
+			}
+			lanes.Wait()
+			synctest.Wait()
+			if probes := a.asked.Load() - before; probes != 1 {
+				t.Errorf("%d lanes probed, want 1", probes)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		a.from(0, nil)
+		time.Sleep(1050 * time.Millisecond)
+		buy(sku)
+		synctest.Wait()
+		asked := a.asked.Load()
+		buy(sku)
+		if a.asked.Load() == asked || seen.closed.Load() != 1 || seen.opened.Load() != 1 {
+			t.Errorf("locks are not used again: opened %d, closed %d", seen.opened.Load(), seen.closed.Load())
+		}
+	})
+}
+
+func TestBusyLocksDoNotTrip(t *testing.T) {
+	t.Parallel()
+	breaking(t, func(a *answers, seen *counts, buy func(string) time.Duration) {
+		for _, err := range []error{locking.ErrBusy, fmt.Errorf("merge: %w", locking.ErrLost)} {
+			a.from(0, err)
+			for range 20 {
+				buy(sku)
+			}
+		}
+		if seen.opened.Load() > 0 {
+			t.Error("the breaker opened")
+		}
+	})
+}
+
+// TestLocksComeBack takes Redis away and gives it back: meanwhile nobody waits for it, and afterwards locks are used
+// again without anybody's doing.
+func TestLocksComeBack(t *testing.T) {
+	restart := func(s *servertest.Redis) error { return s.Restart(context.Background()) }
+	for name, c := range map[string]struct{ away, back func(*servertest.Redis) error }{
+		"killed":  {(*servertest.Redis).Kill, restart},
+		"stopped": {(*servertest.Redis).Pause, (*servertest.Redis).Resume},
+		"full":    {maxMemory("1"), maxMemory("0")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, err := servertest.StartRedis(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := server.Stop(); err != nil {
+					t.Error(err)
+				}
+			})
+			w, seen := real(t), &counts{}
+			w.redisURL = server.URL()
+			s := w.start(seen)
+			w.create(s, 100_000, 4)
+			orders := 0
+			buy := func() { orders++; w.deduct(s, fmt.Sprint(orders), 1) }
+			buyUntil := func(what string, reached func() bool) {
+				t.Helper()
+				for end := time.Now().Add(10 * time.Second); !reached(); buy() {
+					if time.Now().After(end) {
+						t.Fatal("in vain: " + what)
+					}
+				}
+			}
+			buy()
+			if err := c.away(server); err != nil {
+				t.Fatal(err)
+			}
+			buyUntil("the breaker opens", func() bool { return seen.opened.Load() == 1 })
+			start := time.Now()
+			for range 100 {
+				buy()
+			}
+			// Waiting for Redis, they would take ten seconds.
+			if took := time.Since(start); took > 3*time.Second {
+				t.Errorf("100 orders took %v without Redis", took)
+			}
+			if err := c.back(server); err != nil {
+				t.Fatal(err)
+			}
+			start = time.Now()
+			buyUntil("the breaker closes", func() bool { return seen.closed.Load() == 1 })
+			locked := seen.batches.Load() - seen.lockless.Load()
+			buyUntil("a batch is locked", func() bool { return seen.batches.Load()-seen.lockless.Load() > locked })
+			if took := time.Since(start); took > 4*time.Second { // about two, on a machine that is not busy
+				t.Errorf("locks came back after %v", took)
+			}
+			if b := w.audit(); b.Committed != int64(orders) {
+				t.Errorf("sold %d of %d", b.Committed, orders)
+			}
+		})
+	}
+}
+
+// maxMemory makes a server refuse what needs memory, or not.
+func maxMemory(bytes string) func(*servertest.Redis) error {
+	return func(server *servertest.Redis) error {
+		client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+		defer client.Close()
+		return client.ConfigSet(context.Background(), "maxmemory", bytes).Err()
+	}
+}

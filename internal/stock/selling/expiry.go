@@ -1,0 +1,76 @@
+package selling
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// Nobody has to wait for the sweep: an order that needs units of expired reservations takes them itself. It is for those
+// that nobody asks for.
+const (
+	sweepEvery = time.Second
+	sweptSKUs  = 64 // in one sweep, at most
+)
+
+// sweep gives back the units of expired reservations, until the service closes.
+func (s *Service) sweepExpired() {
+	for {
+		select {
+		case <-time.After(sweepEvery/2 + rand.N(sweepEvery)): // processes take turns
+		case <-s.background.Done():
+			return
+		}
+		if err := s.sweepOnce(s.background); err != nil && s.background.Err() == nil {
+			s.log.Warn("expired reservations not swept; orders that need their units take them all the same", "error", err)
+		}
+	}
+}
+
+func (s *Service) sweepOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	skus, err := s.store.Expired(ctx, s.at(), sweptSKUs)
+	if err != nil {
+		return err
+	}
+	for _, sku := range skus {
+		if _, err := s.expire(ctx, sku); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expire gives back the units of a SKU's expired reservations, and tells of how many. One caller of each SKU does so at a
+// time, for all who ask meanwhile.
+func (s *Service) expire(ctx context.Context, sku string) (reservations int, err error) {
+	did, err, _ := s.expiring.Do(sku, func() (any, error) { return s.store.Expire(ctx, sku, s.at()) })
+	reservations, _ = did.(int)
+	if reservations > 0 {
+		s.noteExpired(sku, reservations)
+		s.onRestock(sku)
+	}
+	if err != nil {
+		return reservations, stock.Unavailable(err, "give back expired reservations")
+	}
+	return reservations, nil
+}
+
+// current is a deduction as it may be told: a reservation whose time has come is ended first, so that nobody is told what
+// a commit undoes that was under way.
+func (s *Service) tellable(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
+	if !d.Due(s.now()) {
+		return d, nil
+	}
+	return s.settleKey(ctx, d.SKU, stock.SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
+}
+
+func (s *Service) noteExpired(sku string, reservations int) {
+	if reservations > 0 {
+		s.observer.ReservationsExpired(reservations)
+		s.events.Publish(stock.Event{Kind: stock.EventBackInStock, SKU: sku, At: s.now()})
+	}
+}

@@ -1,0 +1,178 @@
+package selling_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking"
+	"inventory/internal/stock"
+)
+
+// ahead is a token that a Redis whose clock is an hour ahead would mint now.
+func ahead() int64 { return time.Now().Add(time.Hour).UnixMicro() }
+
+// raise sells one unit of each segment under a token, as another holder would have done.
+func (w *world) raise(token int64, segments int) {
+	w.Helper()
+	for segment := range segments {
+		_, err := w.store.Deduct(w.Context(), stock.Batch{
+			SKU: sku, Layout: 1, Segment: segment, Fence: stock.Fence{Token: token, Owner: "another"},
+			Orders: []stock.Order{{OrderID: fmt.Sprint("raise-", token, "-", segment), Quantity: 1}},
+		})
+		if err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// token returns the token that a segment's row has seen: it is told to who comes with an old one.
+func (w *world) token(segment int) int64 {
+	w.Helper()
+	_, err := w.store.Deduct(w.Context(), stock.Batch{
+		SKU: sku, Layout: 1, Segment: segment, Fence: stock.Fence{Token: 1, Owner: "late"},
+		Orders: []stock.Order{{OrderID: "late", Quantity: 1}},
+	})
+	var refused *stock.FencedError
+	if !errors.As(err, &refused) {
+		w.Fatalf("token 1: %v, want a FencedError", err)
+	}
+	return refused.Tokens[segment]
+}
+
+// eachLocked runs a test in both worlds, with locks.
+func eachLocked(t *testing.T, test func(w *world)) {
+	t.Helper()
+	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := open(t)
+			test(w)
+			w.audit()
+		})
+	}
+}
+
+// TestFenceFromTheFutureIsHealed: the rows have seen tokens that Redis will not mint for an hour. The first batch asks
+// for one above them, and from then on all is as usual.
+func TestFenceFromTheFutureIsHealed(t *testing.T) {
+	eachLocked(t, func(w *world) {
+		seen := &counts{}
+		s := w.start(seen)
+		w.create(s, 1000, 1)
+		token := ahead()
+		w.raise(token, 1)
+		for n := range 5 {
+			w.deduct(s, fmt.Sprint(n), 1)
+			if seen.lockless.Load() > 0 {
+				w.Fatalf("batch %d was written without a lock", n)
+			}
+			now := w.token(0)
+			if now <= token && n == 0 || now < token {
+				w.Fatalf("batch %d: the token went from %d to %d", n, token, now)
+			}
+			token = now
+		}
+		if seen.fencedOut.Load() != 1 {
+			w.Errorf("fenced out %d times, want 1", seen.fencedOut.Load())
+		}
+		// The next holder's tokens are above the healed one.
+		other := &counts{}
+		w.deduct(w.start(other), "other", 1)
+		if other.lockless.Load()+other.fencedOut.Load() > 0 || w.token(0) <= token {
+			w.Errorf("the next holder: %d batches without a lock, fenced out %d times, token %d after %d",
+				other.lockless.Load(), other.fencedOut.Load(), w.token(0), token)
+		}
+	})
+}
+
+func TestMergeIsHealed(t *testing.T) {
+	eachLocked(t, func(w *world) {
+		seen := &counts{}
+		s := w.start(seen)
+		w.create(s, 44, 4)
+		token := ahead()
+		w.raise(token, 4)
+		w.deduct(s, "large", 25)
+		if seen.mergesLocked.Load() != 1 || seen.fencedOut.Load() != 1 {
+			w.Errorf("%d merges under locks, fenced out %d times; want 1 and 1", seen.mergesLocked.Load(), seen.fencedOut.Load())
+		}
+		d, err := s.Deduction(w.Context(), sku, "large", "")
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, part := range d.Parts {
+			if now := w.token(part.Segment); now <= token {
+				w.Errorf("segment %d: token %d after %d", part.Segment, now, token)
+			}
+		}
+	})
+}
+
+// TestLateHolderDoesNotHeal: a lane trusts its lock when its batch sets out. It does not know yet that the lock was
+// taken from it, and that the next holder has written.
+func TestLateHolderDoesNotHeal(t *testing.T) {
+	eachLocked(t, func(w *world) {
+		seen := &counts{}
+		slow := &slowStore{Store: w.store, entered: make(chan struct{}), proceed: make(chan struct{})}
+		s := w.startOn(slow, seen)
+		w.create(s, 1000, 1)
+		answer := make(chan error, 1)
+		go func() {
+			_, _, err := s.Deduct(w.Context(), sku, stock.Order{OrderID: "late", Quantity: 1})
+			answer <- err
+		}()
+		<-slow.entered
+		next := w.takeOver(0)
+		_, err := w.store.Deduct(w.Context(), stock.Batch{
+			SKU: sku, Layout: 1, Fence: next, Orders: []stock.Order{{OrderID: "next", Quantity: 1}},
+		})
+		if err != nil {
+			w.Fatal(err)
+		}
+		slow.proceed <- struct{}{} // refused
+		<-slow.entered
+		slow.proceed <- struct{}{} // under the guard alone
+		if err := <-answer; err != nil {
+			w.Error(err)
+		}
+		if seen.fencedOut.Load() != 1 || seen.lockless.Load() != 1 || w.token(0) != next.Token {
+			w.Errorf("fenced out %d times, %d batches without a lock, token %d; want 1, 1 and %d",
+				seen.fencedOut.Load(), seen.lockless.Load(), w.token(0), next.Token)
+		}
+	})
+}
+
+// takeOver frees the lock of a segment, as the end of a lease would, and takes it until the test ends.
+func (w *world) takeOver(segment int) stock.Fence {
+	w.Helper()
+	options, err := redis.ParseURL(w.redisURL)
+	if err != nil {
+		w.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	locks, err := locking.New(client)
+	if err != nil {
+		w.Fatal(err)
+	}
+	lock := w.lock(locks, sku, segment)
+	freed, err := lock.(*locking.Mutex).ForceUnlock(w.Context())
+	if err != nil || !freed {
+		w.Fatalf("freed %t, %v", freed, err)
+	}
+	hold, err := lock.Lock(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		err := errors.Join(hold.Unlock(context.WithoutCancel(w.Context())), locks.Close(), client.Close())
+		if err != nil {
+			w.Error(err)
+		}
+	})
+	return stock.Fence{Token: hold.Token(), Owner: hold.Owner()}
+}

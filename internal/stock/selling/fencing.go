@@ -1,0 +1,60 @@
+package selling
+
+import (
+	"context"
+	"errors"
+
+	"inventory/internal/locking"
+	"inventory/internal/stock"
+)
+
+// fenceOf is the fence of a hold, the zero Fence without one.
+func fenceOf(hold *locking.Hold) stock.Fence {
+	if hold == nil || hold.Context().Err() != nil { // a lost lock proves nothing
+		return stock.Fence{}
+	}
+	return stock.Fence{Token: hold.Token(), Owner: hold.Owner()}
+}
+
+func fencesOf(holds map[int]*locking.Hold) map[int]stock.Fence {
+	fences := make(map[int]stock.Fence, len(holds))
+	for segment, hold := range holds {
+		fences[segment] = fenceOf(hold)
+	}
+	return fences
+}
+
+// writeFenced writes under the fences of the holds, one for each segment that is locked. A row that refuses its fence
+// has seen a later holder, or a Redis that was ahead of this one: then it writes once more, with tokens above the
+// rows', which only who still holds the locks gets. Else somebody has held a lock since, and the guard alone decides.
+func (w *worker) writeFenced(ctx context.Context, holds map[int]*locking.Hold, write func(map[int]stock.Fence) error) error {
+	err := write(fencesOf(holds))
+	var refused *stock.FencedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	w.service.observer.FencedOut()
+	if w.heal(ctx, holds, refused) {
+		if err = write(fencesOf(holds)); !errors.Is(err, stock.ErrFenced) {
+			return err
+		}
+	}
+	w.unlock()
+	return write(nil)
+}
+
+// heal gets tokens above those of the rows that refused, within lockWait. It reports false where a hold is not ours
+// any more, or Redis does not answer.
+func (w *worker) heal(ctx context.Context, holds map[int]*locking.Hold, refused *stock.FencedError) bool {
+	if !w.service.breaker.closed() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	for segment, token := range refused.Tokens {
+		if _, err := holds[segment].TokenAbove(ctx, token); err != nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,192 @@
+package selling
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// pushed puts requests into a queue.
+func pushed(t *testing.T, q *queue, requests ...*request) {
+	t.Helper()
+	for _, r := range requests {
+		if _, err := q.push(r, queueLimit); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// told is what a request was answered; the test fails if it was not.
+func told(t *testing.T, r *request) answer {
+	t.Helper()
+	select {
+	case a := <-r.answer:
+		return a
+	default:
+		t.Fatalf("order %s has no answer", r.order.OrderID)
+		return answer{}
+	}
+}
+
+// emptied fails if a queue counts anything.
+func emptied(t *testing.T, q *queue) {
+	t.Helper()
+	if q.length() != 0 || len(q.byID) != 0 || q.behind != 0 || q.buyers != nil {
+		t.Errorf("an empty queue counts %d waiting, %v, %d behind, buyers %v", q.length(), q.byID, q.behind, q.buyers)
+	}
+}
+
+func TestQueueHoldsOneOfAnOrderID(t *testing.T) {
+	q := newQueue()
+	first, again := ask(t.Context(), "a"), ask(t.Context(), "a")
+	first.order.BuyerID, again.order.BuyerID = "b", "b"
+	pushed(t, q, first, ask(t.Context(), "c"), again)
+	if batch := q.pop(1, 10, time.Hour); ids(batch) != "ac" {
+		t.Fatalf("got %q", ids(batch))
+	}
+	emptied(t, q)
+	first.replyOutcome(stock.Outcome{Kind: stock.Accepted, Deduction: stock.Deduction{Order: stock.Order{OrderID: "a"}, Quantity: 1}})
+	if a := told(t, first); !a.created || a.err != nil {
+		t.Errorf("the first was told %+v", a)
+	}
+	if a := told(t, again); a.created || a.err != nil || a.deduction.OrderID != "a" {
+		t.Errorf("the second was told %+v", a)
+	}
+}
+
+func TestWhoAsksTheSameIsRefusedAlike(t *testing.T) {
+	q := newQueue()
+	first, again := ask(t.Context(), "a"), ask(t.Context(), "a")
+	pushed(t, q, first, again)
+	q.pop(1, 10, time.Hour)
+	first.refuse(stock.SoldOutError("sku"))
+	for _, r := range []*request{first, again} {
+		if a := told(t, r); stock.CodeOf(a.err) != stock.CodeSoldOut {
+			t.Errorf("told %+v", a)
+		}
+	}
+}
+
+// The order of an id that was refused may be tried with another content. The one that was accepted may not; the store says so.
+func TestWhoAsksForSomethingElseIsDecidedApart(t *testing.T) {
+	q := newQueue()
+	first, other, wish := ask(t.Context(), "a"), ask(t.Context(), "a"), ask(t.Context(), "a")
+	other.order.Quantity = 2
+	wish.wish.Cancel = true
+	pushed(t, q, first, other, wish)
+	for _, r := range []*request{first, other, wish} {
+		if batch := q.pop(1, 10, time.Hour); len(batch) != 1 || batch[0] != r {
+			t.Fatalf("got %v", batch)
+		}
+		r.refuse(stock.SoldOutError("sku"))
+		told(t, r)
+	}
+	emptied(t, q)
+}
+
+// Whoever is first may go: the next one takes its place, and those behind it stay there.
+func TestTheNextTakesThePlaceOfWhoHasGone(t *testing.T) {
+	q := newQueue()
+	gone, cancel := context.WithCancel(t.Context())
+	late := ask(t.Context(), "a")
+	late.queued = time.Now().Add(-time.Minute)
+	first, also := ask(gone, "a"), ask(gone, "a")
+	next, last := ask(t.Context(), "a"), ask(t.Context(), "a")
+	for _, r := range []*request{first, also, next, last, late} {
+		r.order.BuyerID = "b"
+	}
+	pushed(t, q, first, late, also, next, last)
+	cancel()
+	if batch := q.pop(1, 10, 30*time.Second); len(batch) != 1 || batch[0] != next {
+		t.Fatalf("got %v", batch)
+	}
+	emptied(t, q)
+	next.refuse(stock.SoldOutError("sku"))
+	for r, want := range map[*request]stock.Code{
+		first: stock.CodeUnavailable, late: stock.CodeOverloaded, also: stock.CodeUnavailable, next: stock.CodeSoldOut, last: stock.CodeSoldOut,
+	} {
+		if a := told(t, r); stock.CodeOf(a.err) != want {
+			t.Errorf("told %v, want %s", a.err, want)
+		}
+	}
+	pushed(t, q, ask(t.Context(), "a"))
+}
+
+func TestAllWhoJoinedMayHaveGone(t *testing.T) {
+	q := newQueue()
+	gone, cancel := context.WithCancel(t.Context())
+	requests := []*request{ask(gone, "a"), ask(gone, "a"), ask(gone, "a")}
+	pushed(t, q, requests...)
+	cancel()
+	if batch := q.pop(1, 10, time.Hour); len(batch) != 0 {
+		t.Fatalf("got %v", batch)
+	}
+	for _, r := range requests {
+		if a := told(t, r); !errors.Is(a.err, context.Canceled) {
+			t.Errorf("told %v", a.err)
+		}
+	}
+	emptied(t, q)
+}
+
+func TestNobodyFillsAQueueAlone(t *testing.T) {
+	q := newQueue()
+	of := func(buyer, id string) *request {
+		r := ask(t.Context(), id)
+		r.order.BuyerID = buyer
+		return r
+	}
+	for i := range longQueue - mostOfBuyer/2 {
+		pushed(t, q, of("buyer-"+strconv.Itoa(i), "of buyer-"+strconv.Itoa(i)))
+	}
+	for i := range mostOfBuyer / 2 { // before and after the queue is long
+		pushed(t, q, of("greedy", strconv.Itoa(i)), of("greedy", strconv.Itoa(i)))
+	}
+	if _, err := q.push(of("greedy", "more"), queueLimit); stock.CodeOf(err) != stock.CodeOverloaded {
+		t.Errorf("one buyer's request too many: %v", err)
+	}
+	pushed(t, q, of("modest", "of modest"))
+	if want := longQueue + 1; q.length() != want {
+		t.Errorf("%d wait, want %d", q.length(), want)
+	}
+	for q.length() > 0 {
+		for _, r := range q.pop(1, 10, time.Hour) {
+			r.refuse(stock.SoldOutError("sku"))
+		}
+	}
+	emptied(t, q)
+	pushed(t, q, of("greedy", "more"))
+}
+
+func TestOneOrderIDIsAskedForSoOften(t *testing.T) {
+	q := newQueue()
+	for range mostJoined + 1 {
+		pushed(t, q, ask(t.Context(), "same"))
+	}
+	if _, err := q.push(ask(t.Context(), "same"), queueLimit); stock.CodeOf(err) != stock.CodeOverloaded {
+		t.Errorf("got %v", err)
+	}
+	pushed(t, q, ask(t.Context(), "another"))
+	if q.length() != 2 {
+		t.Errorf("%d wait", q.length())
+	}
+}
+
+// A crowd that is refused at once takes those along who have joined it.
+func TestWhoIsTakenTakesThoseWhoJoinedAlong(t *testing.T) {
+	q := newQueue()
+	first, again := ask(t.Context(), "a"), ask(t.Context(), "a")
+	pushed(t, q, first, ask(t.Context(), "b"), again)
+	if crowd := q.drain(func(r *request) bool { return r.order.OrderID == "a" }); ids(crowd) != "a" {
+		t.Fatalf("got %q", ids(crowd))
+	}
+	refuseAll([]*request{first}, stock.SoldOutError("sku"))
+	told(t, again)
+	if q.length() != 1 {
+		t.Errorf("%d wait", q.length())
+	}
+}

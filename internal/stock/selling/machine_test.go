@@ -1,0 +1,284 @@
+package selling_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+)
+
+// TestMachine holds the whole service to a model in memory: any sequence of creates, deductions, reservations, commits,
+// cancels, orders of several SKUs, restocks, adjustments, resegments and passing time, each sent to one of several
+// processes, ends as the model says, and after every step the rows are what the model holds.
+func TestMachine(t *testing.T) {
+	for name, c := range map[string]struct {
+		open      func(*testing.T) *world
+		processes int
+		locked    bool
+	}{
+		"embedded":               {embedded, 1, true}, // a SQLite file belongs to one process
+		"real, three processes":  {real, 3, true},
+		"real, guard alone, two": {real, 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := c.open(t)
+			w.clock = newClock()
+			if !c.locked {
+				w.redisURL = ""
+			}
+			services := make([]*selling.Service, c.processes)
+			for i := range services {
+				services[i] = w.start(nil)
+			}
+			round, failed := 0, false
+			rapid.Check(t, func(t *rapid.T) {
+				if round++; round > mostRounds() && !failed {
+					return
+				}
+				done := false
+				defer func() { failed = failed || !done }() // from then on it is run again and again, to find a shorter sequence
+				m := &machine{
+					world: w, services: services, prefix: fmt.Sprintf("round-%d-", round),
+					model: model{skus: make(map[string]*modelSKU), orders: make(map[string]stock.MultiOrder)},
+				}
+				t.Repeat(rapid.StateMachineActions(m))
+				done = true
+			})
+		})
+	}
+}
+
+// mostRounds bounds the sequences of one run. Each checks all rows after every step, which takes its time; with
+// -rapid.checks there are as many as that says.
+func mostRounds() int {
+	switch checks := flag.Lookup("rapid.checks"); {
+	case checks.Value.String() != checks.DefValue:
+		return math.MaxInt
+	case testing.Short():
+		return 3
+	default:
+		return 20
+	}
+}
+
+// machine is a model beside the services that should behave like it. Each round has SKUs and order ids of its own.
+type machine struct {
+	world    *world
+	services []*selling.Service
+	prefix   string
+	model    model
+}
+
+func (m *machine) service(t *rapid.T) *selling.Service {
+	return m.services[rapid.IntRange(0, len(m.services)-1).Draw(t, "process")]
+}
+
+func (m *machine) sku(t *rapid.T) string {
+	return m.prefix + rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "sku")
+}
+
+func (m *machine) id(t *rapid.T) string {
+	return m.prefix + fmt.Sprint(rapid.IntRange(0, 15).Draw(t, "id"))
+}
+
+func (m *machine) buyer(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "buyer")
+}
+
+func (m *machine) reserve(t *rapid.T) time.Duration {
+	return rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Minute}).Draw(t, "reserve for")
+}
+
+// expect calls a service until it ends as it may. A refusal may be as old as a second: what another process has changed
+// meanwhile is heard of by then.
+func (m *machine) expect(t *rapid.T, what string, codes []stock.Code, call func(context.Context) error) bool {
+	deadline := time.Now().Add(3 * time.Second)
+	for {
+		ctx, cancel := context.WithTimeout(m.world.Context(), 20*time.Second)
+		err := call(ctx)
+		cancel()
+		code := stock.CodeOf(err)
+		if slices.Contains(codes, code) {
+			return code == ""
+		}
+		mayBeOld := code == stock.CodeSoldOut || code == stock.CodeInsufficientStock
+		if !mayBeOld || time.Now().After(deadline) {
+			t.Fatalf("%s: %v, want one of %q", what, err, codes)
+		}
+	}
+}
+
+func (m *machine) sameDeduction(t *rapid.T, what string, got stock.Deduction, want *stock.Deduction) {
+	got.Parts = nil
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", *want) {
+		t.Fatalf("%s:\ngot  %+v\nwant %+v", what, got, *want)
+	}
+}
+
+func (m *machine) Create(t *rapid.T) {
+	now := m.world.clock.now()
+	n := stock.NewSKU{
+		SKU: m.sku(t), Stock: rapid.Int64Range(0, 12).Draw(t, "stock"), Segments: rapid.IntRange(1, 5).Draw(t, "segments"),
+		Terms: stock.Terms{
+			PerBuyerLimit: rapid.SampledFrom([]int64{0, 3}).Draw(t, "limit"),
+			MaxQuantity:   rapid.SampledFrom([]int64{0, 4}).Draw(t, "largest"),
+		},
+	}
+	if rapid.IntRange(0, 3).Draw(t, "window") == 0 {
+		n.SaleStartsAt, n.SaleEndsAt = now.Add(time.Second), now.Add(2*time.Minute)
+	}
+	s, codes := m.service(t), m.model.create(n)
+	m.expect(t, fmt.Sprintf("create %+v", n), codes, func(ctx context.Context) error {
+		_, _, err := s.CreateSKU(ctx, n)
+		return err
+	})
+}
+
+func (m *machine) Deduct(t *rapid.T) {
+	o := stock.Order{OrderID: m.id(t), BuyerID: m.buyer(t), Quantity: rapid.Int64Range(1, 6).Draw(t, "quantity"), ReserveFor: m.reserve(t)}
+	sku, s := m.sku(t), m.service(t)
+	want, codes := m.model.deduct(sku, o, m.world.clock.now())
+	what := fmt.Sprintf("deduct %s %+v", sku, o)
+	var got stock.Deduction
+	if m.expect(t, what, codes, func(ctx context.Context) (err error) {
+		got, _, err = s.Deduct(ctx, sku, o)
+		return err
+	}) {
+		m.sameDeduction(t, what, got, want)
+	}
+}
+
+func (m *machine) Settle(t *rapid.T) {
+	wish := stock.SettleRequest{OrderID: m.id(t), BuyerID: m.buyer(t), Cancel: rapid.Bool().Draw(t, "cancel")}
+	if !wish.Cancel {
+		wish.Quantity = rapid.Int64Range(0, 4).Draw(t, "quantity")
+	}
+	sku, s := m.sku(t), m.service(t)
+	want, codes := m.model.settle(sku, wish)
+	what := fmt.Sprintf("settle %s %+v", sku, wish)
+	var got stock.Deduction
+	if m.expect(t, what, codes, func(ctx context.Context) (err error) {
+		got, err = s.Settle(ctx, sku, wish)
+		return err
+	}) {
+		m.sameDeduction(t, what, got, want)
+	}
+}
+
+func (m *machine) Order(t *rapid.T) {
+	o := stock.MultiOrder{OrderID: m.id(t), BuyerID: m.buyer(t), ReserveFor: m.reserve(t)}
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 3, rapid.ID[string]).Draw(t, "skus") {
+		o.Lines = append(o.Lines, stock.Line{SKU: m.prefix + name, Quantity: rapid.Int64Range(1, 4).Draw(t, "quantity")})
+	}
+	s := m.service(t)
+	want, codes := m.model.order(o, m.world.clock.now())
+	what := fmt.Sprintf("order %+v", o)
+	var got []stock.Deduction
+	if m.expect(t, what, codes, func(ctx context.Context) (err error) {
+		got, _, err = s.Order(ctx, o)
+		return err
+	}) {
+		if len(got) != len(want) {
+			t.Fatalf("%s: %d lines", what, len(got))
+		}
+		for i := range got {
+			m.sameDeduction(t, what, got[i], want[i])
+		}
+	}
+}
+
+func (m *machine) Move(t *rapid.T) {
+	v := stock.Movement{
+		SKU: m.sku(t), Ref: m.prefix + fmt.Sprint(rapid.IntRange(0, 30).Draw(t, "ref")), Reason: "a reason",
+		Kind: rapid.SampledFrom([]stock.MovementKind{stock.Restocked, stock.Adjusted, stock.Resegmented}).Draw(t, "kind"),
+	}
+	switch v.Kind {
+	case stock.Resegmented:
+		v.Segments = rapid.IntRange(1, 7).Draw(t, "segments")
+	case stock.Adjusted:
+		v.Quantity = rapid.SampledFrom([]int64{-5, -1, 2}).Draw(t, "units")
+	default:
+		v.Quantity = rapid.Int64Range(1, 5).Draw(t, "units")
+	}
+	s, codes := m.service(t), m.model.move(v)
+	m.expect(t, fmt.Sprintf("move %+v", v), codes, func(ctx context.Context) error {
+		_, err := s.Move(ctx, v)
+		return err
+	})
+}
+
+func (m *machine) Wait(t *rapid.T) {
+	m.world.clock.advance(rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Minute}).Draw(t, "for"))
+	m.model.expire(m.world.clock.now())
+}
+
+// Check compares everything there is.
+func (m *machine) Check(t *rapid.T) {
+	ctx := m.world.Context()
+	s := m.services[0]
+	for sku, want := range m.model.skus {
+		audit, err := s.Audit(ctx, sku)
+		if err != nil || !audit.OK() {
+			t.Fatalf("audit of %s: %+v, %v", sku, audit, err)
+		}
+		got, err := s.SKU(ctx, sku)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var reserved, committed int64
+		var ids []string
+		for id, d := range want.deductions {
+			switch d.Status {
+			case stock.StatusReserved:
+				reserved += d.Quantity
+			case stock.StatusCommitted:
+				committed += d.Quantity
+			}
+			ids = append(ids, id)
+		}
+		m.checkDeductions(t, sku, ids)
+		figures := fmt.Sprint(got.Stock, got.Available, got.Reserved, got.Committed, len(got.Segments), got.Layout, got.Terms)
+		if expected := fmt.Sprint(want.put, want.available, reserved, committed, want.segments, want.layout, want.created.Terms); figures != expected {
+			t.Fatalf("%s: stock, available, reserved, committed, segments, layout, terms\ngot  %s\nwant %s", sku, figures, expected)
+		}
+		m.checkLedger(t, sku, want)
+	}
+}
+
+// checkDeductions compares all of them, and reads one with its parts.
+func (m *machine) checkDeductions(t *rapid.T, sku string, ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	rows, err := m.world.store.Deductions(m.world.Context(), sku, ids)
+	if err != nil || len(rows) != len(ids) {
+		t.Fatalf("%d rows of %s, %v, want %d", len(rows), sku, err, len(ids))
+	}
+	want := m.model.skus[sku].deductions
+	for id, row := range rows {
+		m.sameDeduction(t, "row "+id, row, want[id])
+	}
+	slices.Sort(ids)
+	id := rapid.SampledFrom(ids).Draw(t, "read")
+	read, err := m.service(t).Deduction(m.world.Context(), sku, id, "")
+	if err != nil || sumOfParts(read) != want[id].Quantity {
+		t.Fatalf("read %s of %s: %+v, %v", id, sku, read, err)
+	}
+	m.sameDeduction(t, "read "+id, read, want[id])
+}
+
+func (m *machine) checkLedger(t *rapid.T, sku string, want *modelSKU) {
+	ledger, err := m.services[0].Movements(m.world.Context(), sku, stock.Position{}, selling.MaxPage)
+	if err != nil || !slices.EqualFunc(ledger, want.movements, func(got, want stock.Movement) bool { return got.CheckReplay(want) == nil }) {
+		t.Fatalf("ledger of %s: %v\ngot  %+v\nwant %+v", sku, err, ledger, want.movements)
+	}
+}

@@ -1,0 +1,221 @@
+package selling
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"inventory/internal/locking"
+	"inventory/internal/stock"
+)
+
+// placements is how often an order of several SKUs is placed anew because somebody else was faster.
+const placements = 8
+
+// Order takes all lines of an order of several SKUs, or nothing. Created is false when the very order was accepted before;
+// its lines are then as they are now. Refusals name the SKU and are not stored. CodeOrderIDReused means that the order id
+// belongs to another order, or to a deduction of one of the SKUs.
+//
+// It takes each line from one segment, under a MultiLock over the SKUs, and where no single one holds enough, from all
+// segments together. Everybody locks in the same order, so it does not matter in which order the lines came.
+func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
+	if err := order.Check(); err != nil {
+		return nil, false, err
+	}
+	leave, err := s.placing.enter(ctx, order)
+	if err != nil {
+		return nil, false, err
+	}
+	defer leave()
+	writing, done, err := s.uninterrupted(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer done()
+	sorted := order.Sorted()
+	if order.Own {
+		lines, sorted.OrderID, err = s.shopOrder(writing, sorted)
+	}
+	if lines == nil && err == nil {
+		lines, created, err = s.place(ctx, writing, sorted)
+	}
+	if err != nil {
+		return nil, false, stock.Unavailable(err, "write order")
+	}
+	for i, d := range lines {
+		if lines[i], err = s.tellable(ctx, d); err != nil {
+			return nil, false, err
+		}
+		lines[i].OrderID = order.OrderID
+	}
+	return inOrderOf(order, lines), created, nil
+}
+
+// former returns the lines of an order that the shop made for a buyer under one of the buyer's own ids, or where there is
+// none, the key of that id.
+func (s *Service) shopOrder(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, key string, err error) {
+	lines, _, err = s.store.Order(ctx, stock.Placement{
+		Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines)), KnownOnly: true, OfBuyer: true,
+	})
+	if stock.CodeOf(err) == stock.CodeUnknownDeduction {
+		return nil, stock.OrderKey(order.BuyerID, order.OrderID), nil
+	}
+	return lines, order.OrderID, err
+}
+
+// place writes an order whose lines are sorted, as long as its caller waits for it.
+func (s *Service) place(caller, ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
+	whole := true // whether one segment is to fill a line
+	for range placements {
+		placement, views, refusal, err := s.lookupTerms(ctx, order)
+		if err != nil {
+			return nil, false, err
+		}
+		if refusal == nil {
+			refusal, err = s.refuseOrder(ctx, placement, views)
+		}
+		placement.KnownOnly = refusal != nil
+		switch {
+		case errors.Is(err, stock.ErrLayout):
+			continue
+		case err != nil:
+			return nil, false, err
+		case refusal == nil && whole:
+			choose(&placement, views)
+		}
+		if err := caller.Err(); err != nil {
+			return nil, false, err
+		}
+		lines, created, err = s.writeOrder(ctx, placement)
+		switch {
+		case errors.Is(err, stock.ErrSpread):
+			whole = false
+		case errors.Is(err, stock.ErrStale):
+			if err := s.expireAll(ctx, order); err != nil {
+				return nil, false, err
+			}
+		case refusal != nil && stock.CodeOf(err) == stock.CodeUnknownDeduction:
+			return nil, false, refusal
+		case !errors.Is(err, stock.ErrLayout):
+			return lines, created, err
+		}
+	}
+	return nil, false, stock.ErrLayout
+}
+
+// look reads the order's SKUs and holds it to their terms. Where these refuse it, it is placed only to find out whether it
+// was accepted before.
+func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p stock.Placement, views map[string]stock.View, refusal, err error) {
+	p = stock.Placement{Order: order, At: s.at(), Lines: make([]stock.PlacedLine, len(order.Lines))}
+	views, err = s.store.Views(ctx, order.SKUs()...)
+	if err != nil {
+		return p, nil, nil, err
+	}
+	for i, line := range order.Lines {
+		view, ok := views[line.SKU]
+		if !ok {
+			return p, nil, nil, stock.UnknownSKU(line.SKU)
+		}
+		window := view.Terms.SaleWindow()
+		p.Lines[i] = stock.PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: window, Segment: noSegment}
+		if err := view.Terms.Allow(line.SKU, order.Of(line)); err != nil {
+			return p, nil, nil, err
+		}
+		if refusal == nil {
+			refusal = s.refusesNow(view.Terms, line.SKU, order.Of(line))
+		}
+	}
+	p.KnownOnly = refusal != nil
+	return p, views, refusal, nil
+}
+
+// choose finds a segment for each line that holds enough, any of them, so that orders spread.
+func choose(p *stock.Placement, views map[string]stock.View) {
+	for i, line := range p.Order.Lines {
+		segments := views[line.SKU].Segments
+		first := rand.IntN(len(segments))
+		for n := range segments {
+			segment := (first + n) % len(segments)
+			if segments[segment] >= line.Quantity {
+				p.Lines[i].Segment = segment
+				break
+			}
+		}
+	}
+}
+
+// write locks the segments of a placement and writes it.
+func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []stock.Deduction, created bool, err error) {
+	hold := s.lockParts(ctx, partsOf(p))
+	if hold != nil {
+		defer s.giveBack(hold)
+	}
+	fencePlacement(p, hold)
+	start := time.Now()
+	lines, created, err = s.store.Order(ctx, p)
+	if errors.Is(err, stock.ErrFenced) { // somebody has held a lock since: the guard alone decides
+		s.observer.FencedOut()
+		fencePlacement(p, nil)
+		lines, created, err = s.store.Order(ctx, p)
+	}
+	if err != nil {
+		s.noteGuard(p.Order.Lines[0].SKU, err)
+		return nil, false, err
+	}
+	s.observer.OrderWritten(len(lines), time.Since(start), hold != nil)
+	for _, d := range lines {
+		if created {
+			s.soldOut.invalidate(d.SKU)
+			s.events.Publish(stock.Event{Kind: stock.EventSale, SKU: d.SKU, Orders: 1, Units: d.Quantity, At: s.now()})
+		}
+	}
+	return lines, created, nil
+}
+
+// expireAll gives back what has expired of all SKUs of an order.
+func (s *Service) expireAll(ctx context.Context, order stock.MultiOrder) error {
+	for _, line := range order.Lines {
+		if _, err := s.expire(ctx, line.SKU); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partsOf are the locks that a placement needs.
+func partsOf(p stock.Placement) (parts []part) {
+	for i, line := range p.Lines {
+		if line.Segment != noSegment {
+			parts = append(parts, part{sku: p.Order.Lines[i].SKU, segment: line.Segment})
+		}
+	}
+	return parts
+}
+
+// fencePlacement sets the tokens of the locks that are held, which are those of partsOf.
+func fencePlacement(p stock.Placement, hold *locking.Hold) {
+	var holds []*locking.Hold
+	if hold != nil {
+		holds = hold.Parts()
+	}
+	for i, line := range p.Lines {
+		p.Lines[i].Fence = stock.Fence{}
+		if line.Segment != noSegment && len(holds) > 0 {
+			p.Lines[i].Fence, holds = fenceOf(holds[0]), holds[1:]
+		}
+	}
+}
+
+// inOrderOf returns deductions in the order in which the lines came.
+func inOrderOf(order stock.MultiOrder, lines []stock.Deduction) []stock.Deduction {
+	bySKU := make(map[string]stock.Deduction, len(lines))
+	for _, d := range lines {
+		bySKU[d.SKU] = d
+	}
+	out := make([]stock.Deduction, len(order.Lines))
+	for i, line := range order.Lines {
+		out[i] = bySKU[line.SKU]
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+package selling
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/turns"
+)
+
+// Orders of several SKUs are of sizes as different as a basket and a year's supply. A line costs the same in each, so an
+// order takes as long as it has lines, and has the rows of all of them locked until its end. Hence each size has places
+// of its own, the larger the fewer, and the larger leave room for what is sold beside them.
+const (
+	smallOrder  = 10  // lines; the places of these are as many as a SKU has lanes
+	mediumOrder = 100 // lines; these have half as many places, and use them half of the time at most
+	// The others, up to MaxLines, have one place, and use it a quarter of the time at most.
+	mediumRest = 1
+	largeRest  = 3
+)
+
+// placing is where orders of several SKUs wait until they may be placed, and for whom they leave room.
+type placing struct {
+	service              *Service
+	small, medium, large *turns.Turns
+	last                 *atomic.Int64 // when a small order came, in nanoseconds
+}
+
+func (s *Service) newPlacing() placing {
+	p := placing{service: s, last: new(atomic.Int64)}
+	config := turns.Config{Places: s.mostWorkers, Waiting: queueLimit, Patience: turnWait}
+	p.small = turns.New(config)
+	config.Places, config.Rest = max(1, s.mostWorkers/2), p.rest(mediumRest)
+	p.medium = turns.New(config)
+	config.Places, config.Rest = 1, p.rest(largeRest)
+	p.large = turns.New(config)
+	return p
+}
+
+// rest leaves the time to those who are quick to serve, where there are any, for so many times as long as it was taken.
+func (p placing) rest(times int) func(int, time.Duration) time.Duration {
+	return func(_ int, took time.Duration) time.Duration {
+		if !p.others() {
+			return 0
+		}
+		return time.Duration(times) * took
+	}
+}
+
+// enter waits for the turn of an order.
+func (p placing) enter(ctx context.Context, order stock.MultiOrder) (leave func(), err error) {
+	lines := len(order.Lines)
+	size := p.large
+	switch {
+	case lines <= smallOrder:
+		size = p.small
+		p.last.Store(time.Now().UnixNano())
+	case lines <= mediumOrder:
+		size = p.medium
+	}
+	leave, err = size.Enter(ctx, order.Caller, lines)
+	switch {
+	case errors.Is(err, turns.ErrFull), errors.Is(err, turns.ErrLate):
+		return nil, p.service.overloaded
+	case err != nil:
+		return nil, stock.Unavailable(err, "wait to place the order")
+	default:
+		return leave, nil
+	}
+}
+
+// others tells whether somebody buys who is quick to serve.
+func (p placing) others() bool {
+	p.service.workers.RLock()
+	defer p.service.workers.RUnlock()
+	return len(p.service.workers.sellers) > 0 || time.Since(time.Unix(0, p.last.Load())) < workerIdle
+}

@@ -1,0 +1,87 @@
+package selling_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock"
+)
+
+// batchesStore holds the first batch back until it is let go, and notes how large each is.
+type batchesStore struct {
+	stock.Store
+	first   sync.Once
+	entered chan struct{}
+	gate    chan struct{}
+	mu      sync.Mutex
+	sizes   []int
+}
+
+func (s *batchesStore) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
+	s.first.Do(func() {
+		close(s.entered)
+		<-s.gate
+	})
+	s.mu.Lock()
+	s.sizes = append(s.sizes, len(batch.Orders))
+	s.mu.Unlock()
+	return s.Store.Deduct(ctx, batch)
+}
+
+// TestPoisonedOrderStandsAlone has the database refuse one order of a batch of 64, and later one of a merge.
+func TestPoisonedOrderStandsAlone(t *testing.T) {
+	const orders = 64
+	w := real(t)
+	conn, err := pgx.Connect(t.Context(), w.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if _, err := conn.Exec(t.Context(), "ALTER TABLE deductions ADD CHECK (order_id NOT LIKE 'poison%')"); err != nil {
+		t.Fatal(err)
+	}
+	store := &batchesStore{Store: w.store, entered: make(chan struct{}), gate: make(chan struct{})}
+	s := w.startOn(store, nil)
+	w.create(s, 2*(orders+1)+9, 2)
+
+	var wg sync.WaitGroup
+	buy := func(id string, quantity int64) {
+		wg.Go(func() {
+			_, created, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: id, Quantity: quantity})
+			switch poisoned := id[0] == 'p'; {
+			case poisoned && stock.CodeOf(err) != stock.CodeUnavailable:
+				t.Errorf("%s was told %v", id, err)
+			case !poisoned && (err != nil || !created):
+				t.Errorf("%s: %v", id, err)
+			}
+		})
+	}
+	buy("first", 1)
+	<-store.entered
+	for i := range orders - 1 {
+		buy(fmt.Sprint("o", i), 1)
+	}
+	buy("poison", 1)
+	for s.Waiting() < orders {
+		runtime.Gosched() // the lane stands at the gate, so they add up to one batch
+	}
+	close(store.gate)
+	wg.Wait()
+	// The first, all at once, and the way down to the one of 64: twice six halves.
+	if len(store.sizes) != 2+12 || store.sizes[1] != orders {
+		t.Errorf("the batches had %v orders", store.sizes)
+	}
+
+	buy("poison of a merge", 70)
+	wg.Wait()
+	buy("merge", 70) // neither segment has as much
+	wg.Wait()
+	if b := w.audit(); b.Committed != orders+70 {
+		t.Errorf("%d units were sold, want %d", b.Committed, orders+70)
+	}
+}

@@ -1,0 +1,158 @@
+package selling
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+func ask(ctx context.Context, id string) *request {
+	now := time.Now()
+	return &request{
+		ctx: ctx, order: stock.Order{OrderID: id, Quantity: 1}, queued: now, deadline: now.Add(time.Hour), answer: make(chan answer, 1),
+	}
+}
+
+func ids(batch []*request) (list string) {
+	for _, r := range batch {
+		list += r.order.OrderID
+	}
+	return list
+}
+
+func TestQueueHandsOutBatchesInOrder(t *testing.T) {
+	q := newQueue()
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		if _, err := q.push(ask(t.Context(), id), 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []string{"abc", "de", ""} {
+		if got := ids(q.pop(1, 3, time.Hour)); got != want {
+			t.Errorf("batch %d: got %q, want %q", i, got, want)
+		}
+	}
+}
+
+func TestQueueDoesNotStartWhatNobodyWaitsFor(t *testing.T) {
+	q := newQueue()
+	gone, cancel := context.WithCancel(t.Context())
+	r := ask(gone, "a")
+	for _, r := range []*request{r, ask(t.Context(), "b")} {
+		if _, err := q.push(r, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	if got := ids(q.pop(1, 10, time.Hour)); got != "b" {
+		t.Fatalf("got %q, want b", got)
+	}
+	if a := <-r.answer; !errors.Is(a.err, context.Canceled) || stock.CodeOf(a.err) != stock.CodeUnavailable {
+		t.Fatalf("the caller was told %v", a.err)
+	}
+}
+
+func TestQueueDoesNotStartWhatHasWaitedTooLong(t *testing.T) {
+	q := newQueue()
+	r := ask(t.Context(), "a")
+	r.queued = time.Now().Add(-time.Minute)
+	for _, r := range []*request{r, ask(t.Context(), "b")} {
+		if _, err := q.push(r, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := ids(q.pop(1, 10, 30*time.Second)); got != "b" {
+		t.Fatalf("got %q, want b", got)
+	}
+	if a := <-r.answer; stock.CodeOf(a.err) != stock.CodeOverloaded {
+		t.Fatalf("the caller was told %v", a.err)
+	}
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	q := newQueue()
+	for _, id := range []string{"a", "b"} {
+		if _, err := q.push(ask(t.Context(), id), 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := q.push(ask(t.Context(), "c"), 2); stock.CodeOf(err) != stock.CodeOverloaded {
+		t.Fatalf("got %v, want %s", err, stock.CodeOverloaded)
+	}
+}
+
+// TestAFullQueueRefusesWithoutWaiting: under overload nearly everybody is refused, and must not stand in the way of those
+// who are let in.
+func TestAFullQueueRefusesWithoutWaiting(t *testing.T) {
+	q := newQueue()
+	if _, err := q.push(ask(t.Context(), "a"), 1); err != nil {
+		t.Fatal(err)
+	}
+	q.mu.Lock() // as others do
+	_, err := q.push(ask(t.Context(), "b"), 1)
+	q.mu.Unlock()
+	if stock.CodeOf(err) != stock.CodeOverloaded {
+		t.Fatalf("got %v, want %s", err, stock.CodeOverloaded)
+	}
+	if q.pop(1, 1, time.Hour); q.length() != 0 {
+		t.Fatalf("%d wait in an empty queue", q.length())
+	}
+	if _, err := q.push(ask(t.Context(), "b"), 1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLongQueuesAreWrittenInLargerBatches(t *testing.T) {
+	for waiting, want := range map[int]int{0: batchLimit, 512: batchLimit, queueLimit: queueLimit / batchParts} {
+		if got := batchSize(waiting); got != want {
+			t.Errorf("of %d waiting: %d instead of %d", waiting, got, want)
+		}
+	}
+}
+
+func TestQueueRetiresOnlyWhenEmpty(t *testing.T) {
+	q := newQueue()
+	if _, err := q.push(ask(t.Context(), "a"), 2); err != nil {
+		t.Fatal(err)
+	}
+	if q.retire() {
+		t.Fatal("retired with a request in it")
+	}
+	q.pop(1, 1, time.Hour)
+	if !q.retire() {
+		t.Fatal("did not retire")
+	}
+	if _, err := q.push(ask(t.Context(), "a"), 2); !errors.Is(err, errRetired) {
+		t.Fatalf("got %v, want errRetired", err)
+	}
+}
+
+// A push may stand still after its order is in the queue, until the lane has answered it and Close has returned.
+func TestNoLaneBesideAfterClose(t *testing.T) {
+	s := NewService(Config{Store: idle{}})
+	seller := newSeller(s, "a")
+	seller.segments.Store(2)
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range backlog + 1 {
+		if err := seller.push(ask(t.Context(), strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := seller.extra.Load(); n != 0 {
+		t.Fatalf("%d lanes run after Close", n)
+	}
+}
+
+// idle is a store that nobody tells anything.
+type idle struct{ stock.Store }
+
+func (idle) Watch(ctx context.Context, _ func(), _ func(sku string)) error {
+	<-ctx.Done()
+	return nil
+}

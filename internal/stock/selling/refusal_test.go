@@ -1,0 +1,70 @@
+package selling_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// placings counts the orders of several SKUs that a store is asked to take.
+type placings struct {
+	stock.Store
+	n atomic.Int64
+}
+
+func (p *placings) Order(ctx context.Context, placement stock.Placement) ([]stock.Deduction, bool, error) {
+	if !placement.KnownOnly {
+		p.n.Add(1)
+	}
+	return p.Store.Order(ctx, placement)
+}
+
+// TestWhatALookRefusesIsNotTried: nobody locks and writes the lines of an order of which one cannot be had.
+func TestWhatALookRefusesIsNotTried(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := open(t)
+			w.clock = newClock()
+			store := &placings{Store: w.store}
+			s := w.startOn(store, nil)
+			create := func(name string, units int64, terms stock.Terms) {
+				t.Helper()
+				if _, _, err := s.CreateSKU(t.Context(), stock.NewSKU{SKU: name, Stock: units, Segments: 3, Terms: terms}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			create("a", 100, stock.Terms{})
+			create("few", 2, stock.Terms{})
+			create("limited", 100, stock.Terms{PerBuyerLimit: 2})
+			order := func(id, last string, quantity int64) error {
+				_, _, err := s.Order(t.Context(), stock.MultiOrder{
+					OrderID: id, BuyerID: "b", ReserveFor: time.Minute,
+					Lines: []stock.Line{{SKU: "a", Quantity: 1}, {SKU: last, Quantity: quantity}},
+				})
+				return err
+			}
+			wants := func(id, last string, quantity int64, want stock.Code, tried int64) {
+				t.Helper()
+				before := store.n.Load()
+				if code := stock.CodeOf(order(id, last, quantity)); code != want || store.n.Load()-before != tried {
+					t.Errorf("order %s: %q after %d attempts, want %q after %d", id, code, store.n.Load()-before, want, tried)
+				}
+			}
+			wants("1", "few", 3, stock.CodeInsufficientStock, 0)
+			wants("2", "few", 2, "", 1)
+			wants("3", "few", 1, stock.CodeSoldOut, 0)
+			wants("2", "few", 2, "", 0) // as it was
+			wants("2", "few", 1, stock.CodeOrderIDReused, 0)
+			wants("4", "limited", 2, "", 1)
+			wants("5", "limited", 1, stock.CodeBuyerLimit, 0)
+			wants("4", "limited", 2, "", 0)
+			w.clock.advance(time.Minute)
+			wants("6", "few", 2, "", 1) // of what has just expired
+			wants("7", "limited", 2, "", 1)
+		})
+	}
+}

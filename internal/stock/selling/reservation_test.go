@@ -1,0 +1,391 @@
+package selling_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+)
+
+// processes returns services of a world: one where the database belongs to one process.
+func (w *world) processes(n int) []*selling.Service {
+	w.Helper()
+	if w.url == "" {
+		n = 1
+	}
+	services := make([]*selling.Service, n)
+	for i := range services {
+		store := w.store
+		if i > 0 {
+			store = w.another()
+		}
+		services[i] = w.startOn(store, nil)
+	}
+	return services
+}
+
+func (w *world) ask(s *selling.Service, o stock.Order) (stock.Deduction, error) {
+	w.Helper()
+	d, _, err := s.Deduct(w.Context(), sku, o)
+	return d, err
+}
+
+// mustTake deducts and returns the deduction.
+func (w *world) mustTake(s *selling.Service, o stock.Order) stock.Deduction {
+	w.Helper()
+	d, err := w.ask(s, o)
+	if err != nil {
+		w.Fatalf("%+v: %v", o, err)
+	}
+	return d
+}
+
+func (w *world) refused(s *selling.Service, o stock.Order, want stock.Code) {
+	w.Helper()
+	if _, err := w.ask(s, o); stock.CodeOf(err) != want {
+		w.Fatalf("%+v: %v, want %s", o, err, want)
+	}
+}
+
+func TestReservationEndsOnce(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.clock = newClock()
+		s := w.start(nil)
+		w.create(s, 10, 2)
+		order := stock.Order{OrderID: "a", BuyerID: "b", Quantity: 7, ReserveFor: time.Minute} // of both segments
+		d := w.mustTake(s, order)
+		if d.Status != stock.StatusReserved || !d.ExpiresAt.Equal(w.clock.now().Add(time.Minute)) {
+			t.Fatalf("reserved as %+v", d)
+		}
+		other := order
+		other.ReserveFor = 2 * time.Minute
+		w.refused(s, other, stock.CodeOrderIDReused)
+		for _, wish := range []stock.SettleRequest{{OrderID: "a", BuyerID: "thief"}, {OrderID: "none"}, {OrderID: "a", BuyerID: "thief", Cancel: true}} {
+			if _, err := s.Settle(t.Context(), sku, wish); stock.CodeOf(err) != stock.CodeUnknownDeduction {
+				t.Fatalf("%+v: %v", wish, err)
+			}
+		}
+		for range 2 { // the second changes nothing
+			if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", BuyerID: "b", Quantity: 6}); err != nil || d.Status != stock.StatusCommitted || d.Quantity != 6 {
+				t.Fatalf("committed as %+v, %v", d, err)
+			}
+		}
+		if again := w.mustTake(s, order); again.Status != stock.StatusCommitted || again.Quantity != 6 {
+			t.Fatalf("the order again: %+v", again)
+		}
+		if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Quantity: 5}); stock.CodeOf(err) != stock.CodeNotReserved {
+			t.Fatalf("committed with another quantity: %v", err)
+		}
+		read, err := s.Deduction(t.Context(), sku, "a", "b")
+		if err != nil || sumOfParts(read) != 6 {
+			t.Fatalf("read as %+v, %v", read, err)
+		}
+		if _, err := s.Deduction(t.Context(), sku, "a", "thief"); stock.CodeOf(err) != stock.CodeUnknownDeduction {
+			t.Fatalf("another buyer read it: %v", err)
+		}
+		for range 2 {
+			if d, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: "a", Cancel: true}); err != nil || d.Status != stock.StatusCancelled {
+				t.Fatalf("returned as %+v, %v", d, err)
+			}
+		}
+		if b := w.audit(); b.Available != 10 {
+			t.Fatalf("%d units are back, want 10", b.Available)
+		}
+	})
+}
+
+func sumOfParts(d stock.Deduction) (units int64) {
+	for _, p := range d.Parts {
+		units += p.Quantity
+	}
+	return units
+}
+
+// TestExpiredUnitsAreSoldAtOnce: all is reserved and the SKU is known to be sold out; at the instant at which that ends, the
+// next order gets the units, in every process, and no sweep has run. What has expired cannot be committed.
+func TestExpiredUnitsAreSoldAtOnce(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.clock = newClock()
+		services := w.processes(3)
+		w.create(services[0], 6, 3)
+		for n, s := range services {
+			for round := range 3 {
+				reserved := fmt.Sprintf("reserved-%d-%d", n, round)
+				w.mustTake(s, stock.Order{OrderID: reserved, Quantity: 6, ReserveFor: time.Minute})
+				for _, other := range services {
+					w.refused(other, stock.Order{OrderID: "loser", Quantity: 1}, stock.CodeSoldOut)
+				}
+				w.clock.advance(time.Minute - time.Microsecond)
+				w.refused(s, stock.Order{OrderID: "loser", Quantity: 1}, stock.CodeSoldOut)
+				w.clock.advance(time.Microsecond)
+				if status, err := s.SKU(t.Context(), sku); err != nil || status.Available != 6 || status.Reserved != 0 {
+					t.Fatalf("after the expiry: %+v, %v", status, err)
+				}
+				buyer := services[(n+round)%len(services)]
+				w.mustTake(buyer, stock.Order{OrderID: "next of " + reserved, Quantity: 6, ReserveFor: time.Second})
+				if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: reserved}); stock.CodeOf(err) != stock.CodeNotReserved {
+					t.Fatalf("committed after its time: %v", err)
+				}
+				w.clock.advance(time.Second)
+			}
+		}
+	})
+}
+
+// TestCommitAndExpiryHaveOneWinner lets a commit race the buyer who wants the units of the reservation that expires.
+func TestCommitAndExpiryHaveOneWinner(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.clock = newClock()
+		services := w.processes(2)
+		w.create(services[0], 1, 2)
+		won := map[bool]int{}
+		for round := range 30 {
+			id, next := fmt.Sprintf("reserved-%d", round), fmt.Sprintf("next-%d", round)
+			w.mustTake(services[0], stock.Order{OrderID: id, Quantity: 1, ReserveFor: time.Minute})
+			var committed, bought error
+			var wg sync.WaitGroup
+			wg.Go(func() { _, committed = services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id}) })
+			wg.Go(func() {
+				w.clock.advance(time.Minute)
+				_, bought = w.ask(services[len(services)-1], stock.Order{OrderID: next, Quantity: 1})
+			})
+			wg.Wait()
+			// What the other process knows may be of before the last cancel, for a moment.
+			for committed != nil && stock.CodeOf(bought) == stock.CodeSoldOut {
+				_, bought = w.ask(services[len(services)-1], stock.Order{OrderID: next, Quantity: 1})
+			}
+			winner := next
+			switch {
+			case committed == nil && stock.CodeOf(bought) == stock.CodeSoldOut:
+				winner = id
+			case stock.CodeOf(committed) != stock.CodeNotReserved || bought != nil:
+				t.Fatalf("round %d: commit: %v, next buyer: %v", round, committed, bought)
+			}
+			won[winner == id]++
+			if _, err := services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: winner, Cancel: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Logf("commits won %d times, the next buyer %d times", won[true], won[false])
+	})
+}
+
+// TestSweep: units come back although nobody asks.
+func TestSweep(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.clock = newClock()
+		s := w.start(nil)
+		w.create(s, 9, 3)
+		w.mustTake(s, stock.Order{OrderID: "a", Quantity: 9, ReserveFor: time.Minute})
+		w.clock.advance(time.Minute)
+		for pace := time.Tick(10 * time.Millisecond); ; <-pace {
+			views, err := w.store.Views(t.Context(), sku)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var units int64
+			for _, available := range views[sku].Segments {
+				units += available
+			}
+			if units == 9 {
+				return
+			}
+		}
+	})
+}
+
+// TestBuyerLimit: a hundred orders at once of one buyer who may have three units, over three processes; then again after
+// some were cancelled and some have expired.
+func TestBuyerLimit(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.clock = newClock()
+		services := w.processes(3)
+		n := stock.NewSKU{SKU: sku, Stock: 1000, Segments: 10, Terms: stock.Terms{PerBuyerLimit: 3}}
+		if _, _, err := services[0].CreateSKU(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		for round := range 4 {
+			accepted := w.storm(services, round)
+			if len(accepted) != 3 {
+				t.Fatalf("round %d: %d orders were accepted, want 3", round, len(accepted))
+			}
+			w.refused(services[0], stock.Order{OrderID: "no buyer", Quantity: 1}, stock.CodeInvalidRequest)
+			if round%2 == 0 {
+				w.clock.advance(time.Minute) // all three expire
+				continue
+			}
+			for _, id := range accepted {
+				if _, err := services[round%len(services)].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Cancel: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// storm sends a hundred orders of one buyer and some of others, and returns those of the one that were accepted.
+func (w *world) storm(services []*selling.Service, round int) (accepted []string) {
+	w.Helper()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for n := range 100 {
+		s := services[n%len(services)]
+		wg.Go(func() {
+			id := fmt.Sprintf("greedy-%d-%d", round, n)
+			_, err := w.ask(s, stock.Order{OrderID: id, BuyerID: "greedy", Quantity: 1, ReserveFor: time.Minute})
+			if code := stock.CodeOf(err); code != "" && code != stock.CodeBuyerLimit {
+				w.Errorf("%s: %v", id, err)
+			}
+			if err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				accepted = append(accepted, id)
+			}
+		})
+		wg.Go(func() {
+			name := fmt.Sprintf("modest-%d-%d", round, n)
+			if _, err := w.ask(s, stock.Order{OrderID: name, BuyerID: name, Quantity: 1}); err != nil {
+				w.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	wg.Wait()
+	return accepted
+}
+
+func TestTerms(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.clock = newClock()
+		s := w.start(nil)
+		begins := w.clock.now().Add(time.Minute)
+		n := stock.NewSKU{SKU: sku, Stock: 10, Segments: 2, Terms: stock.Terms{
+			SaleStartsAt: begins, SaleEndsAt: begins.Add(time.Minute), MaxQuantity: 4, MaxReserveFor: 90*time.Second + time.Microsecond,
+		}}
+		for _, first := range []bool{true, false} {
+			status, created, err := s.CreateSKU(t.Context(), n)
+			if err != nil || created != first || status.Terms != n.Terms {
+				t.Fatalf("created %t: %+v, %v", created, status, err)
+			}
+		}
+		other := n
+		other.MaxQuantity = 5
+		if _, _, err := s.CreateSKU(t.Context(), other); stock.CodeOf(err) != stock.CodeSKUExists {
+			t.Fatalf("created with other terms: %v", err)
+		}
+		other = n
+		other.MaxReserveFor = time.Minute
+		if _, _, err := s.CreateSKU(t.Context(), other); stock.CodeOf(err) != stock.CodeSKUExists {
+			t.Fatalf("created with another longest reservation: %v", err)
+		}
+		order := stock.Order{OrderID: "a", Quantity: 4}
+		w.refused(s, order, stock.CodeSaleClosed)
+		w.clock.advance(time.Minute - time.Microsecond)
+		w.refused(s, order, stock.CodeSaleClosed)
+		w.clock.advance(time.Microsecond)
+		w.mustTake(s, order)
+		w.refused(s, stock.Order{OrderID: "b", Quantity: 5}, stock.CodeInvalidRequest)
+		w.refused(s, stock.Order{OrderID: "b", Quantity: 1, ReserveFor: 2 * time.Minute}, stock.CodeInvalidRequest)
+		w.clock.advance(time.Minute - time.Microsecond)
+		w.mustTake(s, stock.Order{OrderID: "c", Quantity: 1})
+		w.clock.advance(time.Microsecond)
+		w.refused(s, stock.Order{OrderID: "d", Quantity: 1}, stock.CodeSaleClosed)
+		w.mustTake(s, order) // a winner's retry
+	})
+}
+
+// TestResegmentUnderLoad gives a SKU other segments while it is sold, reserved, returned and restocked.
+func TestResegmentUnderLoad(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		pauses := &pauses{}
+		services := w.processes(2)
+		services = append(services, w.startOn(w.store, pauses))
+		if w.url == "" {
+			services = services[1:]
+		}
+		w.create(services[0], 100_000, 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for n := range 16 {
+			wg.Go(func() { w.busy(ctx, services[n%len(services)], n) })
+		}
+		last := services[len(services)-1]
+		for round, segments := range []int{64, 1, 10, 3, 64, 1} {
+			m := stock.Movement{Kind: stock.Resegmented, SKU: sku, Ref: fmt.Sprint(round), Segments: segments, Reason: "load"}
+			for _, first := range []bool{true, false} {
+				if created, err := last.Move(t.Context(), m); err != nil || created != first {
+					t.Errorf("to %d segments: %t, %v", segments, created, err)
+				}
+			}
+			if status, err := last.SKU(t.Context(), sku); err != nil || len(status.Segments) != segments {
+				t.Errorf("%d segments: %v, want %d", len(status.Segments), err, segments)
+			}
+		}
+		cancel()
+		wg.Wait()
+		w.mustTake(last, stock.Order{OrderID: "after all", Quantity: 1})
+		t.Logf("longest pause %s", pauses.longest())
+	})
+}
+
+// patiently calls until the answer is not that too much is going on: machines that run tests have other work.
+func patiently(call func() error) error {
+	for {
+		if err := call(); stock.CodeOf(err) != stock.CodeOverloaded {
+			return err
+		}
+	}
+}
+
+// busy buys, reserves, settles and returns until ctx ends.
+func (w *world) busy(ctx context.Context, s *selling.Service, n int) {
+	for round := 0; ctx.Err() == nil; round++ {
+		o := stock.Order{OrderID: fmt.Sprintf("busy-%d-%d", n, round), Quantity: int64(round%5) + 1}
+		if round%3 == 0 {
+			o.ReserveFor = time.Minute
+		}
+		if err := patiently(func() error {
+			_, err := w.ask(s, o)
+			return err
+		}); err != nil {
+			w.Errorf("%+v: %v", o, err)
+			return
+		}
+		if round%3 == 1 {
+			continue
+		}
+		wish := stock.SettleRequest{OrderID: o.OrderID, Cancel: round%2 == 0}
+		if err := patiently(func() error {
+			_, err := s.Settle(w.Context(), sku, wish)
+			return err
+		}); err != nil {
+			w.Errorf("%+v: %v", wish, err)
+			return
+		}
+	}
+}
+
+// pauses keeps for how long lanes were kept out.
+type pauses struct {
+	selling.NoObserver
+	mu  sync.Mutex
+	all []time.Duration
+}
+
+func (p *pauses) Resegmented(pause time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, pause)
+}
+
+func (p *pauses) longest() (longest time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, pause := range p.all {
+		longest = max(longest, pause)
+	}
+	return longest
+}

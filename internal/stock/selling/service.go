@@ -1,0 +1,384 @@
+package selling
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"inventory/internal/locking"
+	"inventory/internal/stock"
+)
+
+// Config holds what a [Service] is made of.
+type Config struct {
+	Store stock.Store
+	// Lock returns the lock of one segment. The locks of a SKU's segments should share a group, so that a merge
+	// takes them in one trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
+	// slower under contention, never wrong.
+	Lock  func(sku string, segment int) locking.Locker
+	Workers int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
+	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
+	MaxReserveFor time.Duration
+	Observer      Observer     // nil: none
+	Events        stock.Events // nil: none
+	// AnswerWithin is how long after it was read something may be written for a request, unless its context ends before; 0
+	// is DefaultAnswerWithin.
+	AnswerWithin time.Duration
+	// Clock, for tests, is what sale windows and reservations are timed by; nil is the store's.
+	Clock  func() time.Time
+	Logger *slog.Logger // nil: none
+}
+
+// Service sells stock. It is safe for concurrent use.
+type Service struct {
+	store      stock.Store
+	lock       func(sku string, segment int) locking.Locker
+	observer   Observer
+	events     stock.Events
+	clock      func() time.Time // nil: the store's
+	log        *slog.Logger
+	mostWorkers  int
+	maxReserve time.Duration
+	// answerWithin is how long something may be written for a request.
+	answerWithin time.Duration
+	expiring     singleflight.Group // by SKU: what has expired is given back
+	reads        chan struct{}      // holds as many as there are callers who read
+
+	base   context.Context // of the lanes' work; outlives the callers, ends when a Close is out of patience
+	cancel context.CancelFunc
+	stop   chan struct{} // closed by Close: lanes finish their queues and end
+	// beside is of what runs beside the lanes, and ends when Close begins.
+	background    context.Context
+	endBackground context.CancelFunc
+	soldOut  *soldOutCache
+	// noticesFail is whether other processes' restocks go unheard.
+	notificationsFail bool
+	breaker     breaker   // between the lanes and the locks
+	requests    sync.Pool // of *request
+	overloaded  error     // shared by all who find a queue full
+	placing     placing   // of orders of several SKUs
+	workers       struct {
+		sync.RWMutex
+		sellers   map[string]*seller
+		settlers  map[string]*settler
+		stopped bool
+		running sync.WaitGroup // also of what runs beside the lanes
+	}
+}
+
+// NewService returns a service that runs until Close.
+func NewService(c Config) *Service {
+	s := &Service{
+		store: c.Store, lock: c.Lock, observer: c.Observer, events: c.Events, clock: c.Clock, log: c.Logger, stop: make(chan struct{}),
+	}
+	if s.mostWorkers = c.Workers; s.mostWorkers == 0 {
+		s.mostWorkers = defaultWorkers
+	}
+	if s.maxReserve = c.MaxReserveFor; s.maxReserve == 0 {
+		s.maxReserve = stock.MaxReserve
+	}
+	if s.observer == nil {
+		s.observer = NoObserver{}
+	}
+	if s.events == nil {
+		s.events = stock.NoEvents{}
+	}
+	if s.answerWithin = c.AnswerWithin; s.answerWithin == 0 {
+		s.answerWithin = DefaultAnswerWithin
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.placing = s.newPlacing()
+	s.base, s.cancel = context.WithCancel(context.Background())
+	s.background, s.endBackground = context.WithCancel(s.base)
+	s.breaker.circuit = s.newCircuit()
+	s.workers.sellers = make(map[string]*seller)
+	s.workers.settlers = make(map[string]*settler)
+	s.overloaded = overloaded()
+	s.reads = make(chan struct{}, mostReads)
+	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
+	s.soldOut = newSoldOutCache()
+	s.workers.running.Go(s.watch)
+	s.workers.running.Go(s.sweepExpired)
+	return s
+}
+
+// Close refuses new deductions, finishes those in the queues, gives all locks back, and returns. When ctx ends
+// first, what is left is abandoned and answered as unavailable.
+func (s *Service) Close(ctx context.Context) error {
+	s.workers.Lock()
+	if !s.workers.stopped {
+		s.workers.stopped = true
+		close(s.stop)
+		s.endBackground()
+	}
+	s.workers.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.workers.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		s.cancel()
+		return nil
+	case <-ctx.Done():
+		s.cancel()
+		<-done
+		return context.Cause(ctx)
+	}
+}
+
+// CreateSKU adds a SKU. Created is false when the same SKU was there already.
+func (s *Service) CreateSKU(ctx context.Context, sku stock.NewSKU) (status stock.Status, created bool, err error) {
+	if err := sku.Check(); err != nil {
+		return stock.Status{}, false, err
+	}
+	writing, done, err := s.uninterrupted(ctx)
+	if err != nil {
+		return stock.Status{}, false, err
+	}
+	defer done()
+	if created, err = s.store.CreateSKU(writing, sku, s.at()); err != nil {
+		return stock.Status{}, false, stock.Unavailable(err, "create SKU")
+	}
+	status, err = s.SKU(ctx, sku.SKU)
+	return status, created, err
+}
+
+// SKU returns a SKU's totals and segments.
+func (s *Service) SKU(ctx context.Context, sku string) (stock.Status, error) {
+	if err := stock.CheckSKU(sku); err != nil {
+		return stock.Status{}, err
+	}
+	done, err := s.reading(ctx)
+	if err != nil {
+		return stock.Status{}, err
+	}
+	defer done()
+	status, err := s.store.Status(ctx, sku, s.at())
+	if err == nil && status.Stale {
+		// What could not be given back is told as reserved, which it is.
+		if _, err := s.expire(ctx, sku); err != nil {
+			s.log.Debug("expired reservations not given back before a read", "sku", sku, "error", err)
+		}
+		status, err = s.store.Status(ctx, sku, s.at())
+	}
+	if err != nil {
+		return stock.Status{}, stock.Unavailable(err, "read SKU")
+	}
+	return status, nil
+}
+
+// Deduct takes stock for an order. Created is false when the same order was accepted before.
+//
+// Refusals are CodeSoldOut, CodeInsufficientStock, CodeBuyerLimit and CodeSaleClosed; they are not stored, so the order may
+// be tried again. CodeInvalidRequest is also for what the SKU's terms do not allow. CodeOrderIDReused means that the order id belongs to an order of other content. After CodeUnavailable the same
+// call tells what happened. ctx bounds the wait; an order whose write has begun when ctx ends may be accepted.
+func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d stock.Deduction, created bool, err error) {
+	if err := stock.CheckSKU(sku); err != nil {
+		return stock.Deduction{}, false, err
+	}
+	if err := order.Check(); err != nil {
+		return stock.Deduction{}, false, err
+	}
+	orderID := order.OrderID
+	order.OrderID = order.Key()
+	known := s.soldOut.entry(sku)
+	if err := known.refuse(order.OrderID); err != nil && !(order.Own && known.has(orderID)) {
+		s.observer.SoldOutFromCache(1)
+		return stock.Deduction{}, false, err
+	}
+	r, err := s.enqueue(ctx, sku, order)
+	if err != nil {
+		return stock.Deduction{}, false, err
+	}
+	select {
+	case answer := <-r.answer:
+		s.used(r)
+		if answer.err != nil {
+			return stock.Deduction{}, false, answer.err
+		}
+		d, err := s.tellable(ctx, answer.deduction)
+		d.OrderID = orderID
+		return d, answer.created && d.Status != stock.StatusExpired, err
+	case <-ctx.Done():
+		return stock.Deduction{}, false, stock.Unavailable(context.Cause(ctx), "wait for the lane")
+	}
+}
+
+// Deduction returns the deduction of an order id as it is now, with what each segment gave: that of the shop, or where buyerID
+// is not "", of the buyer's own order of that id, or else of the shop's for that buyer.
+func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (stock.Deduction, error) {
+	if err := stock.CheckSKU(sku); err != nil {
+		return stock.Deduction{}, err
+	}
+	if err := stock.CheckKnownID("order_id", orderID); err != nil {
+		return stock.Deduction{}, err
+	}
+	d, err := s.readDeduction(ctx, sku, orderID, buyerID)
+	if err != nil {
+		return stock.Deduction{}, stock.Unavailable(err, "read deduction")
+	}
+	if buyerID != "" && buyerID != d.BuyerID {
+		return stock.Deduction{}, stock.UnknownDeduction(sku, orderID)
+	}
+	parts := d.Parts
+	d, err = s.tellable(ctx, d)
+	d.OrderID, d.Parts = orderID, parts
+	return d, err
+}
+
+func (s *Service) readDeduction(ctx context.Context, sku, orderID, buyerID string) (stock.Deduction, error) {
+	done, err := s.reading(ctx)
+	if err != nil {
+		return stock.Deduction{}, err
+	}
+	defer done()
+	key, err := s.keyOf(ctx, sku, orderID, buyerID)
+	if err != nil {
+		return stock.Deduction{}, err
+	}
+	return s.store.Deduction(ctx, sku, key)
+}
+
+// keyOf finds the key that an order id of a SKU has: for a buyer, that of their own order where there is one.
+func (s *Service) keyOf(ctx context.Context, sku, orderID, buyerID string) (key string, err error) {
+	if buyerID == "" {
+		return orderID, nil
+	}
+	if err := stock.CheckKnownID("buyer_id", buyerID); err != nil {
+		return "", err
+	}
+	own := stock.OrderKey(buyerID, orderID)
+	known, err := s.store.Deductions(ctx, sku, []string{own})
+	if err != nil {
+		return "", stock.Unavailable(err, "look up the order id")
+	}
+	if _, ok := known[own]; ok {
+		return own, nil
+	}
+	return orderID, nil
+}
+
+// Audit recomputes the balance of a SKU from its rows, of all SKUs if it is "".
+func (s *Service) Audit(ctx context.Context, sku string) (stock.Audit, error) {
+	if sku != "" {
+		if err := stock.CheckSKU(sku); err != nil {
+			return stock.Audit{}, err
+		}
+	}
+	done, err := s.reading(ctx)
+	if err != nil {
+		return stock.Audit{}, err
+	}
+	defer done()
+	audit, err := s.store.Audit(ctx, sku)
+	switch {
+	case err != nil:
+		return stock.Audit{}, stock.Unavailable(err, "audit")
+	case sku != "" && len(audit.SKUs) == 0:
+		return stock.Audit{}, stock.UnknownSKU(sku)
+	default:
+		return audit, nil
+	}
+}
+
+// enqueue puts an order into the queue of its SKU's seller, and starts one where there is none.
+func (s *Service) enqueue(ctx context.Context, sku string, order stock.Order) (*request, error) {
+	for {
+		seller, err := s.seller(sku)
+		if err != nil {
+			return nil, err
+		}
+		if seller.queue.length() >= queueLimit { // refused before anything is done for it: under overload nearly all are
+			return nil, s.overloaded
+		}
+		r := s.newRequest(ctx, order)
+		switch err := seller.push(r); {
+		case errors.Is(err, errRetired):
+			continue // it ended between our finding it and our pushing: start another
+		case err != nil:
+			s.used(r)
+			return nil, err
+		default:
+			return r, nil
+		}
+	}
+}
+
+// Waiting is how many orders stand in the queues of all lanes.
+func (s *Service) Waiting() int {
+	s.workers.RLock()
+	defer s.workers.RUnlock()
+	waiting := 0
+	for _, seller := range s.workers.sellers {
+		waiting += seller.queue.length()
+	}
+	return waiting
+}
+
+func (s *Service) seller(sku string) (*seller, error) {
+	s.workers.RLock()
+	known, stopped := s.workers.sellers[sku], s.workers.stopped
+	s.workers.RUnlock()
+	if known != nil && !stopped {
+		return known, nil
+	}
+	s.workers.Lock()
+	defer s.workers.Unlock()
+	if s.workers.stopped {
+		return nil, &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
+	}
+	if known := s.workers.sellers[sku]; known != nil {
+		return known, nil
+	}
+	known = newSeller(s, sku)
+	s.workers.sellers[sku] = known
+	s.workers.running.Go(known.newWorker().run)
+	return known, nil
+}
+
+// startBeside starts a lane beside a seller's first, but not once the service stops: the order that asks for it may have
+// been answered meanwhile, the first lane have ended, and Close no longer wait for anybody.
+func (s *Service) startExtra(seller *seller) {
+	s.workers.RLock()
+	defer s.workers.RUnlock()
+	if s.workers.stopped {
+		seller.extra.Add(-1)
+		return
+	}
+	s.workers.running.Go(seller.newWorker().runExtra)
+}
+
+// retire takes a seller out of the service unless a request has come in. Afterwards push refuses.
+func (s *Service) retire(seller *seller) bool {
+	s.workers.Lock()
+	defer s.workers.Unlock()
+	if !seller.queue.retire() {
+		return false
+	}
+	delete(s.workers.sellers, seller.sku)
+	return true
+}
+
+// at is the instant by which a write decides: zero, which is the store's clock, but where a test has one of its own.
+func (s *Service) at() time.Time {
+	if s.clock == nil {
+		return time.Time{}
+	}
+	return s.now()
+}
+
+// now is about the instant by which a write would decide: UTC, and no finer than what both stores keep.
+func (s *Service) now() time.Time {
+	if s.clock == nil {
+		return s.store.Now()
+	}
+	return s.clock().UTC().Truncate(time.Microsecond)
+}

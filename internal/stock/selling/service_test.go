@@ -1,0 +1,372 @@
+package selling_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+)
+
+// sell lets buyers at the services, all at once, each with an order of its own of 1 to most units.
+func sell(t *testing.T, services []*selling.Service, buyers int, most int64) *tally {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	told := &tally{}
+	var wg sync.WaitGroup
+	for n := range buyers {
+		o := stock.Order{OrderID: fmt.Sprintf("order-%05d", n), BuyerID: fmt.Sprint("buyer-", n), Quantity: random.Int64N(most) + 1}
+		service := services[n%len(services)]
+		wg.Go(func() {
+			_, created, err := service.Deduct(t.Context(), sku, o)
+			told.add(o, created, err)
+		})
+	}
+	wg.Wait()
+	return told
+}
+
+// checkSale compares what buyers were told with the rows.
+func (w *world) checkSale(told *tally) {
+	w.Helper()
+	if len(told.errors) > 0 {
+		w.Fatalf("%d buyers got no answer, the first: %v", len(told.errors), told.errors[0])
+	}
+	balance := w.audit()
+	if balance.Committed != told.units {
+		w.Errorf("buyers were told of %d units, the rows hold %d", told.units, balance.Committed)
+	}
+	if told.smallestRefused > 0 && balance.Available >= told.smallestRefused {
+		w.Errorf("stranded: %d units are left, and an order of %d was refused", balance.Available, told.smallestRefused)
+	}
+}
+
+func TestSellsOutExactly(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		s := w.start(nil)
+		w.create(s, 997, 7)
+		told := sell(t, []*selling.Service{s}, 1500, 1)
+		w.checkSale(told)
+		if told.accepted != 997 || told.soldOut != 503 {
+			t.Errorf("accepted %d, sold out %d; want 997 and 503", told.accepted, told.soldOut)
+		}
+	})
+}
+
+func TestMixedQuantitiesStrandNothing(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		s := w.start(nil)
+		w.create(s, 500, 8)
+		w.checkSale(sell(t, []*selling.Service{s}, 400, 5))
+	})
+}
+
+func TestSeveralProcessesSellOutExactly(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		services := []*selling.Service{w.start(nil), w.start(nil), w.start(nil)}
+		w.create(services[0], 900, 4)
+		w.checkSale(sell(t, services, 700, 3))
+	})
+}
+
+func TestMoreProcessesThanSegments(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		services := []*selling.Service{w.start(nil), w.start(nil), w.start(nil)}
+		w.create(services[0], 300, 1)
+		told := sell(t, services, 400, 1)
+		w.checkSale(told)
+		if told.accepted != 300 {
+			t.Errorf("accepted %d, want 300", told.accepted)
+		}
+	})
+}
+
+func TestOneRequestFiftyTimes(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		services := []*selling.Service{w.start(nil), w.start(nil)}
+		w.create(services[0], 100, 5)
+		o := stock.Order{OrderID: "same", BuyerID: "b", Quantity: 2}
+		told := &tally{}
+		var wg sync.WaitGroup
+		for n := range 50 {
+			wg.Go(func() {
+				d, created, err := services[n%2].Deduct(t.Context(), sku, o)
+				if err == nil && (d.OrderID != "same" || d.Quantity != 2 || d.BuyerID != "b") {
+					err = fmt.Errorf("answered with %+v", d)
+				}
+				told.add(o, created, err)
+			})
+		}
+		wg.Wait()
+		w.checkSale(told)
+		if told.accepted != 1 {
+			t.Errorf("accepted %d times", told.accepted)
+		}
+	})
+}
+
+func TestOrderIDReusedForAnotherOrder(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		s := w.start(nil)
+		w.create(s, 10, 2)
+		if _, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "a", BuyerID: "b", Quantity: 1}); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []stock.Order{
+			{OrderID: "a", BuyerID: "b", Quantity: 2},
+			{OrderID: "a", BuyerID: "c", Quantity: 1},
+			{OrderID: "a", Quantity: 1},
+		} {
+			if _, _, err := s.Deduct(t.Context(), sku, o); stock.CodeOf(err) != stock.CodeOrderIDReused {
+				t.Errorf("%+v: got %v", o, err)
+			}
+		}
+	})
+}
+
+func TestOrderLargerThanASegmentMerges(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		seen := &counts{}
+		s := w.start(seen)
+		w.create(s, 100, 10)
+		if _, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "a", Quantity: 35}); err != nil {
+			t.Fatal(err)
+		}
+		d, err := s.Deduction(t.Context(), sku, "a", "")
+		if err != nil || len(d.Parts) != 4 {
+			t.Fatalf("deduction %+v, %v", d, err)
+		}
+		if seen.merged.Load() != 1 || w.audit().Merges != 1 {
+			t.Errorf("merged: observed %d, in the rows %d, want 1", seen.merged.Load(), w.audit().Merges)
+		}
+		_, _, err = s.Deduct(t.Context(), sku, stock.Order{OrderID: "b", Quantity: 66})
+		var e *stock.Error
+		if !errors.As(err, &e) || e.Code != stock.CodeInsufficientStock || e.Available != 65 {
+			t.Errorf("66 of 65: got %v", err)
+		}
+		if _, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "c", Quantity: 65}); err != nil {
+			t.Errorf("65 of 65: got %v", err)
+		}
+	})
+}
+
+func TestWinnersRetryAfterSoldOut(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		seen := &counts{}
+		s := w.start(seen)
+		w.create(s, 2, 2)
+		winner := stock.Order{OrderID: "winner", Quantity: 2}
+		if _, created, err := s.Deduct(t.Context(), sku, winner); err != nil || !created {
+			t.Fatalf("created %v, %v", created, err)
+		}
+		for n := range 5 {
+			o := stock.Order{OrderID: fmt.Sprint(n), Quantity: 1}
+			if _, _, err := s.Deduct(t.Context(), sku, o); stock.CodeOf(err) != stock.CodeSoldOut {
+				t.Fatalf("loser %d: %v", n, err)
+			}
+			if d, created, err := s.Deduct(t.Context(), sku, winner); err != nil || created || d.Quantity != 2 {
+				t.Fatalf("winner's retry: %+v, %v, %v", d, created, err)
+			}
+		}
+		if seen.fromMemory.Load() == 0 {
+			t.Error("no refusal came from memory")
+		}
+		// A refusal is not stored: after a restock the same order ids are accepted, at once.
+		if created, err := s.Move(t.Context(), stock.Movement{Kind: stock.Restocked, SKU: sku, Ref: "r", Quantity: 1}); err != nil || !created {
+			t.Fatalf("restock: %v, %v", created, err)
+		}
+		if _, created, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "0", Quantity: 1}); err != nil || !created {
+			t.Fatalf("after the restock: %v, %v", created, err)
+		}
+	})
+}
+
+// TestOneUnitIsNotSoldOut: who asks for more than the last unit is told of it, and it can still be bought.
+func TestOneUnitIsNotSoldOut(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		s := w.start(nil)
+		w.create(s, 3, 2)
+		w.deduct(s, "a", 2)
+		for n := range 3 {
+			_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: fmt.Sprint("two-", n), Quantity: 2})
+			var e *stock.Error
+			if !errors.As(err, &e) || e.Code != stock.CodeInsufficientStock || e.Available != 1 {
+				t.Errorf("2 of 1: %v", err)
+			}
+		}
+		w.deduct(s, "last", 1)
+		w.checkSale(&tally{units: 3})
+	})
+}
+
+// TestFencedOutLaneGoesOn raises the fence of every row above any token, as a Redis whose clock was ahead would
+// have done.
+func TestFencedOutLaneGoesOn(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := open(t)
+			seen := &counts{}
+			s := w.start(seen)
+			w.create(s, 40, 2)
+			for segment := range 2 {
+				_, err := w.store.Deduct(t.Context(), stock.Batch{
+					SKU: sku, Layout: 1, Segment: segment, Fence: stock.Fence{Token: 1 << 60, Owner: "the future"},
+					Orders: []stock.Order{{OrderID: fmt.Sprint("first", segment), Quantity: 1}},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			told := sell(t, []*selling.Service{s}, 60, 1)
+			told.units += 2 // the two of the future
+			w.checkSale(told)
+			if told.accepted != 38 || seen.fencedOut.Load() == 0 {
+				t.Errorf("accepted %d, fenced out %d times", told.accepted, seen.fencedOut.Load())
+			}
+		})
+	}
+}
+
+func TestUnknownSKU(t *testing.T) {
+	w := embedded(t)
+	s := w.start(nil)
+	o := stock.Order{OrderID: "a", Quantity: 1}
+	if _, _, err := s.Deduct(t.Context(), "nope", o); stock.CodeOf(err) != stock.CodeUnknownSKU {
+		t.Fatalf("got %v", err)
+	}
+	// It is not remembered as unknown.
+	w.create(s, 1, 1)
+	if _, created, err := s.Deduct(t.Context(), sku, o); err != nil || !created {
+		t.Fatalf("got %v, %v", created, err)
+	}
+}
+
+func TestCloseFinishesAndGivesLocksBack(t *testing.T) {
+	w := embedded(t)
+	slow := &slowStore{Store: w.store, entered: make(chan struct{}), proceed: make(chan struct{})}
+	s := w.startOn(slow, nil)
+	w.create(s, 100, 2)
+	answer := make(chan error, 1)
+	go func() {
+		_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "in flight", Quantity: 1})
+		answer <- err
+	}()
+	<-slow.entered
+	if locks := w.locks(); len(locks) != 1 {
+		t.Errorf("locks in mid-batch: %v", locks)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close(t.Context()) }()
+	slow.proceed <- struct{}{}
+	if err := errors.Join(<-answer, <-closed); err != nil {
+		t.Error(err)
+	}
+	_, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: "late", Quantity: 1})
+	if stock.CodeOf(err) != stock.CodeUnavailable {
+		t.Errorf("after Close: got %v", err)
+	}
+	if locks := w.locks(); len(locks) > 0 {
+		t.Errorf("locks left: %v", locks)
+	}
+}
+
+// locks returns the keys of the locks that are held.
+func (w *world) locks() []string {
+	w.Helper()
+	options, err := redis.ParseURL(w.redisURL)
+	if err != nil {
+		w.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	defer client.Close()
+	keys, err := client.Keys(w.Context(), "lk:*:m[0-9:]*").Result()
+	if err != nil {
+		w.Fatal(err)
+	}
+	return keys
+}
+
+// slowStore holds batches back until it is told to go on.
+type slowStore struct {
+	stock.Store
+	entered chan struct{}
+	proceed chan struct{}
+}
+
+func (s *slowStore) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
+	s.entered <- struct{}{}
+	<-s.proceed
+	return s.Store.Deduct(ctx, batch)
+}
+
+func TestCallerWhoLeavesDoesNotUndoAWriteUnderWay(t *testing.T) {
+	w := embedded(t)
+	slow := &slowStore{Store: w.store, entered: make(chan struct{}), proceed: make(chan struct{})}
+	s := w.startOn(slow, nil)
+	w.create(s, 10, 1)
+	ctx, leave := context.WithCancel(t.Context())
+	answer := make(chan error, 1)
+	o := stock.Order{OrderID: "a", Quantity: 1}
+	go func() {
+		_, _, err := s.Deduct(ctx, sku, o)
+		answer <- err
+	}()
+	<-slow.entered
+	leave()
+	if err := <-answer; stock.CodeOf(err) != stock.CodeUnavailable || !errors.Is(err, context.Canceled) {
+		t.Errorf("the caller was told %v", err)
+	}
+	slow.proceed <- struct{}{}
+	// Asking again tells what happened.
+	go func() { <-slow.entered; slow.proceed <- struct{}{} }()
+	if d, created, err := s.Deduct(t.Context(), sku, o); err != nil || created || d.Quantity != 1 {
+		t.Errorf("asked again: %+v, %v, %v", d, created, err)
+	}
+}
+
+// brokenStore fails writes without saying what became of them.
+type brokenStore struct {
+	stock.Store
+	err error
+}
+
+func (s *brokenStore) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
+	if _, err := s.Store.Deduct(ctx, batch); err != nil {
+		return stock.BatchResult{}, err
+	}
+	err := s.err
+	s.err = nil
+	if err != nil {
+		return stock.BatchResult{}, err
+	}
+	return s.Store.Deduct(ctx, batch)
+}
+
+func TestReplyLostAfterCommit(t *testing.T) {
+	w := embedded(t)
+	seen := &counts{}
+	s := w.startOn(&brokenStore{Store: w.store, err: fmt.Errorf("%w: connection reset", stock.ErrGuard)}, seen)
+	w.create(s, 10, 1)
+	o := stock.Order{OrderID: "a", Quantity: 1}
+	if _, _, err := s.Deduct(t.Context(), sku, o); stock.CodeOf(err) != stock.CodeUnavailable {
+		t.Fatalf("got %v", err)
+	}
+	if _, created, err := s.Deduct(t.Context(), sku, o); err != nil || created {
+		t.Fatalf("the retry: created %v, %v", created, err)
+	}
+	if seen.guard.Load() != 1 {
+		t.Errorf("guard fired %d times, want 1", seen.guard.Load())
+	}
+	if b := w.audit(); b.Committed != 1 {
+		t.Errorf("committed %d, want 1", b.Committed)
+	}
+}

@@ -1,0 +1,163 @@
+package selling
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// settler commits and cancels deductions of one SKU in this process: a queue, and a goroutine that settles all that has
+// queued in one write. It needs no lock: a commit changes no segment, and what comes back is added to rows relatively.
+type settler struct {
+	service *Service
+	sku     string
+	queue   *queue
+}
+
+// Settle commits or cancels a deduction, and returns it as it is then. What has happened already is no error, so a wish may
+// be sent again. CodeNotReserved is for committing what is cancelled or has expired, or is committed with another
+// quantity. Where the wish names a buyer, another's deduction is unknown.
+func (s *Service) Settle(ctx context.Context, sku string, wish stock.SettleRequest) (stock.Deduction, error) {
+	if err := stock.CheckSKU(sku); err != nil {
+		return stock.Deduction{}, err
+	}
+	if err := wish.Check(); err != nil {
+		return stock.Deduction{}, err
+	}
+	orderID := wish.OrderID
+	key, err := s.keyOf(ctx, sku, orderID, wish.BuyerID)
+	if err != nil {
+		return stock.Deduction{}, err
+	}
+	wish.OrderID = key
+	d, err := s.settleKey(ctx, sku, wish)
+	if err != nil {
+		return stock.Deduction{}, err
+	}
+	d.OrderID = orderID
+	return d, nil
+}
+
+// settle settles the deduction of a key.
+func (s *Service) settleKey(ctx context.Context, sku string, wish stock.SettleRequest) (stock.Deduction, error) {
+	r := s.newRequest(ctx, stock.Order{OrderID: wish.OrderID, BuyerID: wish.BuyerID})
+	r.wish = wish
+	for {
+		settler, err := s.settler(sku)
+		if err == nil {
+			_, err = settler.queue.push(r, queueLimit)
+		}
+		if errors.Is(err, errRetired) {
+			continue
+		}
+		if err != nil {
+			s.used(r)
+			return stock.Deduction{}, err
+		}
+		break
+	}
+	select {
+	case answer := <-r.answer:
+		s.used(r)
+		return answer.deduction, answer.err
+	case <-ctx.Done():
+		return stock.Deduction{}, stock.Unavailable(context.Cause(ctx), "wait for the settler")
+	}
+}
+
+func (s *Service) settler(sku string) (*settler, error) {
+	s.workers.Lock()
+	defer s.workers.Unlock()
+	if s.workers.stopped {
+		return nil, &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
+	}
+	known := s.workers.settlers[sku]
+	if known == nil {
+		known = &settler{service: s, sku: sku, queue: newQueue()}
+		s.workers.settlers[sku] = known
+		s.workers.running.Go(known.run)
+	}
+	return known, nil
+}
+
+// run settles until nobody has asked for a while, or the service stops.
+func (t *settler) run() {
+	for {
+		if batch := t.queue.pop(1, batchLimit, turnWait); len(batch) > 0 {
+			t.serve(batch)
+			continue
+		}
+		if t.service.within(workerIdle, t.queue.arrived) {
+			continue
+		}
+		if t.retire() {
+			return
+		}
+	}
+}
+
+// retire takes the settler out of the service unless a request has come in.
+func (t *settler) retire() bool {
+	s := t.service
+	s.workers.Lock()
+	defer s.workers.Unlock()
+	if !t.queue.retire() {
+		return false
+	}
+	delete(s.workers.settlers, t.sku)
+	return true
+}
+
+func (t *settler) serve(batch []*request) {
+	ctx, cancel := context.WithDeadline(t.service.base, lastDeadline(batch))
+	defer cancel()
+	var err error
+	for len(batch) > 0 && err == nil {
+		if batch, err = isolate(batch, func(requests []*request) ([]*request, error) { return t.write(ctx, requests) }); err == nil {
+			err = context.Cause(ctx)
+		}
+	}
+	refuseAll(batch, stock.Unavailable(err, "settle"))
+}
+
+// write settles requests in one transaction, and answers them. It returns those that were together with one that came too
+// late.
+func (t *settler) write(ctx context.Context, requests []*request) ([]*request, error) {
+	if requests = stillWaiting(requests); len(requests) == 0 {
+		return nil, nil
+	}
+	s := t.service
+	settlement := stock.Settlement{SKU: t.sku, Deadline: firstDeadline(requests), At: s.at(), Requests: make([]stock.SettleRequest, len(requests))}
+	returning := false
+	for i, r := range requests {
+		settlement.Requests[i] = r.wish
+		returning = returning || r.wish.Cancel || r.wish.ExpireOnly || r.wish.Quantity > 0
+	}
+	start := time.Now()
+	results, err := s.store.Settle(ctx, settlement)
+	if returning {
+		s.onRestock(t.sku) // also after an error: the units may be back
+	}
+	if errors.Is(err, stock.ErrLate) {
+		return requests, nil
+	}
+	if err != nil {
+		s.noteGuard(t.sku, err)
+		return requests, err
+	}
+	s.observer.SettlementWritten(len(requests), time.Since(start))
+	back := stock.Event{Kind: stock.EventBackInStock, SKU: t.sku, At: s.now()}
+	for i, r := range requests {
+		back.Units += results[i].Returned
+		r.reply(answer{deduction: results[i].Deduction, err: results[i].Err})
+	}
+	if back.Units > 0 {
+		if !returning { // a reservation that was to be committed had expired
+			s.onRestock(t.sku)
+		}
+		s.events.Publish(back)
+	}
+	return nil, nil
+}

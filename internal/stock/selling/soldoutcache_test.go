@@ -1,0 +1,129 @@
+package selling
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// soldOutStore is a store of one SKU that has sold out.
+type soldOutStore struct {
+	stock.Store
+	accepted int
+}
+
+func (s soldOutStore) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
+
+func (s soldOutStore) Watch(context.Context, func(), func(string)) error { return nil }
+
+func (s soldOutStore) SoldOut(_ context.Context, _ string, limit int, accepted func([]byte)) (stock.SoldOutState, error) {
+	var id []byte
+	for n := range min(limit, s.accepted) {
+		id = strconv.AppendInt(append(id[:0], "order-"...), int64(n), 10)
+		accepted(id)
+	}
+	return stock.SoldOutState{SoldOut: true, Versions: []int64{1, 2, 3}}, nil
+}
+
+// remembering returns a service that knows that a SKU has sold out to so many.
+func remembering(t testing.TB, accepted int) *Service {
+	t.Helper()
+	s := NewService(Config{Store: soldOutStore{accepted: accepted}})
+	t.Cleanup(func() {
+		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	s.cacheSoldOut("hot")
+	for !s.soldOut.entry("hot").valid() {
+		if t.Context().Err() != nil {
+			t.Fatal("nothing is remembered")
+		}
+	}
+	return s
+}
+
+func TestIDSetMissesNone(t *testing.T) {
+	set := newIDSet()
+	for n := range 10_000 {
+		set.add([]byte(strconv.Itoa(n)))
+	}
+	set.index()
+	for n := range 20_000 {
+		if got, want := set.has(strconv.Itoa(n)), n < 10_000; got != want {
+			t.Errorf("%d: %v", n, got)
+		}
+	}
+}
+
+func TestForgottenMemoryStaysForgotten(t *testing.T) {
+	s := remembering(t, 1)
+	m := s.soldOut.entry("hot")
+	s.onRestock("hot")
+	now := time.Now()
+	m.confirmed.Store(&now) // by a check that was under way
+	if m.valid() {
+		t.Error("it lives")
+	}
+}
+
+func TestMemoryHasABound(t *testing.T) {
+	s := remembering(t, 10)
+	s.soldOut.count(cacheLimit - 19) // nine are left
+	s.cacheSoldOut("other")
+	m := s.soldOut.entry("other")
+	<-m.ctx.Done() // it found no room, and rests
+	if m.accepted != nil || m.valid() {
+		t.Error("it holds ids without room for them")
+	}
+	if !s.soldOut.entry("hot").valid() {
+		t.Error("it took the room of another")
+	}
+	s.soldOut.count(-1)
+	s.cacheSoldOut("third")
+	for m := s.soldOut.entry("third"); !m.valid(); {
+		if m.ctx.Err() != nil {
+			t.Fatal("ten found no room for ten")
+		}
+	}
+	if room := s.soldOut.room(); room != 0 {
+		t.Errorf("room for %d more", room)
+	}
+}
+
+// BenchmarkRefusal is what a loser costs, of a SKU that a million orders have bought.
+func BenchmarkRefusal(b *testing.B) {
+	s := remembering(b, 1_000_000)
+	orders := make([]stock.Order, 1<<12)
+	for n := range orders {
+		orders[n] = stock.Order{OrderID: fmt.Sprintf("loser-%d", n), BuyerID: "b", Quantity: 1}
+	}
+	refusal := s.soldOut.entry("hot").refusal
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		if _, _, err := s.Deduct(b.Context(), "hot", orders[n%len(orders)]); err != refusal { //nolint:errorlint // the very one
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkIDSet looks ids up among a million.
+func BenchmarkIDSet(b *testing.B) {
+	set := newIDSet()
+	for n := range 1_000_000 {
+		set.add([]byte(strconv.Itoa(n)))
+	}
+	set.index()
+	ids := make([]string, 1<<12)
+	for n := range ids {
+		ids[n] = strconv.Itoa(n * 499)
+	}
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		set.has(ids[n%len(ids)])
+	}
+}

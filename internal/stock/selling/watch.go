@@ -1,0 +1,71 @@
+package selling
+
+import (
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// How long the service waits before it listens again, once notices have failed.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = 2 * time.Second
+)
+
+// watch forgets what other processes' restocks have ended, until the service closes. While notices fail, what is
+// remembered ends by the clock alone.
+func (s *Service) watch() {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = firstPause, longestPause
+	listening := func() {
+		pause.Reset()
+		s.onMissedRestocks() // a notice may have been missed
+		s.noteNotifications(nil)
+	}
+	for {
+		err := s.store.Watch(s.background, listening, s.onRestock)
+		if err == nil || s.background.Err() != nil {
+			return
+		}
+		s.noteNotifications(err)
+		select {
+		case <-time.After(pause.NextBackOff()):
+		case <-s.background.Done():
+			return
+		}
+	}
+}
+
+// noteNotices tells when notices begin to fail and when they work again. Only watch calls it.
+func (s *Service) noteNotifications(err error) {
+	failing := err != nil
+	if failing == s.notificationsFail {
+		return
+	}
+	s.notificationsFail = failing
+	s.observer.NotificationsFail(failing)
+	if failing {
+		s.log.Warn("notices of restocks fail; sold out may last a second longer than it is true", "error", err)
+	} else {
+		s.log.Info("notices of restocks work again")
+	}
+}
+
+// forget makes the SKU's lanes read the segments anew, and ends what is remembered: there may be more than that.
+func (s *Service) onRestock(sku string) {
+	s.workers.RLock()
+	if seller := s.workers.sellers[sku]; seller != nil {
+		seller.notifications.Add(1)
+	}
+	s.workers.RUnlock()
+	s.soldOut.invalidate(sku)
+}
+
+func (s *Service) onMissedRestocks() {
+	s.workers.RLock()
+	for _, seller := range s.workers.sellers {
+		seller.notifications.Add(1)
+	}
+	s.workers.RUnlock()
+	s.soldOut.invalidateAll()
+}

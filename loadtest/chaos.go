@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"inventory/internal/cli"
+	"inventory/loadtest/internal/chaos"
+	"inventory/loadtest/internal/report"
+)
+
+type chaosCommand struct {
+	Seed   uint64        `help:"Decides the faults and what is asked for; each further round has the next. 0 draws one. Default: ${default}." default:"0" placeholder:"NUMBER"`
+	Rounds int           `help:"Rounds at most, 1 to 100000. Default: ${default}." default:"8" placeholder:"NUMBER"`
+	Length time.Duration `help:"How long load is sent in a round, 2s to 1h. Default: ${default}." default:"15s" placeholder:"DURATION"`
+	For    time.Duration `help:"No round begins later than this. Default: none does not." placeholder:"DURATION"`
+	Lock   string        `help:"Kind of lock of the segments: reentrant, fair or none. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
+	Quick  bool          `help:"One round of 8 seconds. Default: off."`
+	reportFlags
+}
+
+// Help is what --help and list tell beside the flags.
+func (c *chaosCommand) Help() string {
+	return about{
+		Shows: "whether each promise of the service holds while processes, PostgreSQL, Redis and the network between them fail: nothing " +
+			"oversold, lost or taken twice, refusals that are true and final, and how soon the sale goes on after each kind of fault.",
+		Full: "three minutes; --rounds and --for say otherwise", Quick: "under 20 seconds",
+		Needs: "the programs of PostgreSQL and Redis (scripts/install-servers finds them), of which it starts its own.",
+	}.String()
+}
+
+const mostChaosRounds = 100_000
+
+// Validate tells kong which flag is wrong.
+func (c *chaosCommand) Validate() error {
+	switch {
+	case c.Rounds < 1 || c.Rounds > mostChaosRounds:
+		return fmt.Errorf("--rounds must be 1 to %d", mostChaosRounds)
+	case c.Length < 2*time.Second || c.Length > time.Hour:
+		return errors.New("--length must be 2s to 1h")
+	case c.For < 0:
+		return errors.New("--for must not be below zero")
+	}
+	return nil
+}
+
+// Run plays and tells.
+func (c *chaosCommand) Run(ctx context.Context, s cli.Streams) error {
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return c.measure(ctx, s) })
+}
+
+func (c *chaosCommand) measure(ctx context.Context, s cli.Streams) (report.Document, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return report.Document{}, fmt.Errorf("find the program, which other processes run too: %w", err)
+	}
+	config := chaos.Config{
+		Seed: c.Seed, Rounds: c.Rounds, Length: c.Length, For: c.For, Lock: c.Lock,
+		Command: []string{program, "chaos-worker"}, Progress: s.Err,
+	}
+	if config.Seed == 0 {
+		config.Seed = 1 + rand.Uint64N(1<<32) // short enough to be typed
+	}
+	if c.Quick {
+		config.Rounds, config.Length = 1, 8*time.Second
+	}
+	result, err := chaos.Run(ctx, config)
+	if result.Started.IsZero() {
+		return report.Document{}, err
+	}
+	document, wrong := result.Document()
+	return document, errors.Join(err, wrong, result.Err())
+}
+
+// chaosWorkerCommand is the service under load, in a process of its own: the lab starts it.
+type chaosWorkerCommand struct{}
+
+// Run does what standard input says.
+func (*chaosWorkerCommand) Run(ctx context.Context, s cli.Streams) error {
+	return chaos.Serve(ctx, os.Stdin, s)
+}

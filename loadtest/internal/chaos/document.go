@@ -1,0 +1,168 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/report"
+)
+
+// Result is what came of a run.
+type Result struct {
+	Config      Config
+	Started     time.Time
+	Elapsed     time.Duration
+	Environment report.Environment
+	Rounds      []Round
+	Interrupted bool
+}
+
+// Round is what came of a round.
+type Round struct {
+	Seed       uint64              `json:"seed"`
+	Operations int                 `json:"operations"`
+	Attempts   int                 `json:"attempts"`
+	Accepted   int64               `json:"accepted"`
+	Rate       []float64           `json:"accepted_per_second"` // in each tenth of a second since it began
+	Faults     []Happened          `json:"faults"`
+	Violations []history.Violation `json:"-"`
+	Broken     []string            `json:"violations"`
+}
+
+// Happened is a fault that has happened, in seconds since the round began.
+type Happened struct {
+	Kind string  `json:"kind"`
+	What string  `json:"what"`
+	From float64 `json:"from_seconds"`
+	To   float64 `json:"to_seconds"`
+	// Recovery is how long after its end half of what was sold before was sold again; -1: not in this round.
+	Recovery float64 `json:"recovery_seconds"`
+}
+
+// Err names the rounds in which a promise was broken.
+func (r Result) Err() error {
+	var errs []error
+	for _, round := range r.Rounds {
+		if n := len(round.Violations); n > 0 {
+			errs = append(errs, fmt.Errorf("seed %d: %d promises broken", round.Seed, n))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Document is the result as it is told.
+func (r Result) Document() (report.Document, error) {
+	d := report.Document{
+		Scenario: "chaos", Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Interrupted, Seed: r.Config.Seed,
+		Environment: r.Environment, Summary: r.summary(), AuditOK: r.Err() == nil,
+	}
+	for _, round := range r.Rounds {
+		for _, broken := range round.Broken {
+			d.Wrong = append(d.Wrong, fmt.Sprintf("seed %d: %s", round.Seed, broken))
+		}
+		if len(round.Violations) > 0 {
+			d.Wrong = append(d.Wrong, fmt.Sprintf("play it again: go run ./loadtest chaos --seed %d --rounds 1 --length %s --lock %s",
+				round.Seed, r.Config.Length, r.Config.Lock))
+		}
+	}
+	if len(r.Rounds) > 0 {
+		d.Sections = []report.Section{r.roundsSection(), r.recoverySection(), r.courseSection()}
+	}
+	rounds := r.Rounds
+	if rounds == nil {
+		rounds = []Round{}
+	}
+	return d, d.SetOwn(map[string]any{"rounds": rounds})
+}
+
+func (r Result) summary() []string {
+	var operations, faults, broken int
+	for _, round := range r.Rounds {
+		operations, faults, broken = operations+round.Operations, faults+len(round.Faults), broken+len(round.Violations)
+	}
+	verdict := "No promise was broken."
+	if broken > 0 {
+		verdict = fmt.Sprintf("%d promises were broken.", broken)
+	}
+	return []string{
+		verdict,
+		fmt.Sprintf("%d callers did %s operations on %d processes in %d rounds, amid %d faults.",
+			callers, report.Number(float64(operations)), processes, len(r.Rounds), faults),
+	}
+}
+
+func (r Result) roundsSection() report.Section {
+	table := report.Table{Columns: []string{"seed", "operations", "attempts", "accepted", "faults", "broken promises"}}
+	broken := 0
+	for _, round := range r.Rounds {
+		table.Rows = append(table.Rows, []string{
+			fmt.Sprint(round.Seed), report.Number(float64(round.Operations)), report.Number(float64(round.Attempts)),
+			report.Number(float64(round.Accepted)), fmt.Sprint(len(round.Faults)), fmt.Sprint(len(round.Violations)),
+		})
+		broken += len(round.Violations)
+	}
+	return report.Section{
+		Name: "rounds", Table: &table,
+		Targets: []report.Target{report.AtMost("broken promises", float64(broken), 0)},
+	}
+}
+
+// recoverySection tells by kind of fault how soon the sale went on.
+func (r Result) recoverySection() report.Section {
+	times, unknown := make(map[string][]float64), make(map[string]int)
+	var kinds []string
+	for _, round := range r.Rounds {
+		for _, f := range round.Faults {
+			if !slices.Contains(kinds, f.Kind) {
+				kinds = append(kinds, f.Kind)
+			}
+			if f.Recovery < 0 {
+				unknown[f.Kind]++
+				continue
+			}
+			times[f.Kind] = append(times[f.Kind], f.Recovery)
+		}
+	}
+	slices.Sort(kinds)
+	table := report.Table{Columns: []string{"fault", "times", "median s", "longest s", "round over before"}}
+	for _, kind := range kinds {
+		row := []string{kind, fmt.Sprint(len(times[kind]) + unknown[kind]), "-", "-", fmt.Sprint(unknown[kind])}
+		if all := times[kind]; len(all) > 0 {
+			row[2], row[3] = fmt.Sprintf("%.1f", compare.Median(all)), fmt.Sprintf("%.1f", slices.Max(all))
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return report.Section{
+		Name: "recovery", Table: &table,
+		Notes: []string{"From the end of a fault until half of what was sold before was sold again, in steps of a tenth of a second."},
+	}
+}
+
+// mostPlots bounds the rounds that are drawn: those in which a promise was broken, and the last ones.
+const mostPlots = 6
+
+// courseSection draws what was sold in time, and the faults.
+func (r Result) courseSection() report.Section {
+	drawn := slices.Clone(r.Rounds)
+	slices.SortStableFunc(drawn, func(a, b Round) int { return min(1, len(b.Violations)) - min(1, len(a.Violations)) })
+	section := report.Section{Name: "course"}
+	for _, round := range drawn[:min(mostPlots, len(drawn))] {
+		line := report.Series{Name: "accepted"}
+		for i, rate := range round.Rate {
+			line.X, line.Y = append(line.X, float64(i+1)*sampleEvery.Seconds()), append(line.Y, rate)
+		}
+		plot := report.Plot{
+			Name: fmt.Sprint("round-", round.Seed), Title: fmt.Sprintf("Seed %d: orders accepted a second, and faults", round.Seed), Kind: report.Lines,
+			X: report.Axis{Label: "seconds"}, Y: report.Axis{Label: "accepted a second"}, Series: []report.Series{line},
+		}
+		for _, f := range round.Faults {
+			plot.Marks = append(plot.Marks, report.Mark{X: f.From, Label: f.What}, report.Mark{X: f.To, Label: "over"})
+		}
+		section.Plots = append(section.Plots, plot)
+	}
+	return section
+}

@@ -1,0 +1,49 @@
+package chaos
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"inventory/internal/app"
+	"inventory/internal/cli"
+)
+
+// Job is what a process is told to do.
+type Job struct {
+	DatabaseURL string `json:"database_url"`
+	RedisURL    string `json:"redis_url"`
+	Lock        string `json:"lock"`
+}
+
+// Up is what a process says when it serves, or cannot.
+type Up struct {
+	URL   string `json:"url"`
+	Error string `json:"error"`
+}
+
+// Serve is the service in a process that was started for a run. It reads its job, tells where it is, and serves until
+// nobody talks to it any more.
+func Serve(ctx context.Context, in io.Reader, s cli.Streams) error {
+	ctx = context.WithoutCancel(ctx)
+	lines := bufio.NewScanner(in)
+	if !lines.Scan() {
+		return errors.New("there is no job")
+	}
+	var j Job
+	if err := json.Unmarshal(lines.Bytes(), &j); err != nil {
+		return fmt.Errorf("read the job: %w", err)
+	}
+	say := json.NewEncoder(s.Out)
+	service, err := app.Start(ctx, app.Config{DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, DrainTimeout: 5 * time.Second})
+	if err != nil {
+		return say.Encode(Up{Error: err.Error()})
+	}
+	err = say.Encode(Up{URL: service.URL()})
+	lines.Scan() // until nobody talks any more
+	return errors.Join(err, service.Close(ctx))
+}

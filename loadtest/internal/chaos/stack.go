@@ -1,0 +1,177 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"inventory/internal/servertest"
+	"inventory/loadtest/internal/worker"
+)
+
+const (
+	processLimit = 24 * time.Hour
+	startWithin  = 30 * time.Second
+)
+
+// stack is the whole service: a PostgreSQL, a Redis, and processes that reach them over wires of their own.
+type stack struct {
+	postgres  *servertest.Postgres
+	redis     *servertest.Redis
+	processes [processes]*process
+	database  string // URL without a wire
+	closers   []func() error
+}
+
+// process is one process of the service.
+type process struct {
+	command  []string
+	job      Job
+	postgres *wire
+	redis    *wire
+	worker   *worker.Process // nil: it does not run
+	url      atomic.Pointer[string]
+}
+
+// openStack starts everything. On an error it has stopped what it had started.
+func openStack(ctx context.Context, command []string, lock string) (s *stack, err error) {
+	s = &stack{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if s.postgres, err = servertest.StartPostgres(ctx, servertest.Durable()); err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, s.postgres.Stop)
+	if s.redis, err = servertest.StartRedis(ctx); err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, s.redis.Stop)
+	if s.database, _, err = s.postgres.CreateDatabase(ctx, ""); err != nil {
+		return nil, err
+	}
+	for i := range s.processes {
+		if s.processes[i], err = s.openProcess(ctx, i, command, lock); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *stack) openProcess(ctx context.Context, i int, command []string, lock string) (*process, error) {
+	database, err := url.Parse(s.database)
+	if err != nil {
+		return nil, fmt.Errorf("read the address of PostgreSQL: %w", err)
+	}
+	p := &process{command: command}
+	if p.postgres, err = newWire(ctx, fmt.Sprint("postgres-", i), database.Host); err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, p.postgres.close)
+	if p.redis, err = newWire(ctx, fmt.Sprint("redis-", i), s.redis.Addr()); err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, p.redis.close)
+	database.Host = p.postgres.address()
+	p.job = Job{DatabaseURL: database.String(), RedisURL: "redis://" + p.redis.address() + "/0", Lock: lock}
+	s.closers = append(s.closers, p.kill)
+	return p, p.start(ctx)
+}
+
+// start starts a process that does not run, again and again while its servers are away.
+func (p *process) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for {
+		err := p.tryStart(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func (p *process) tryStart(ctx context.Context) (err error) {
+	if p.worker, err = worker.Start(context.WithoutCancel(ctx), p.command, p.job, processLimit); err != nil {
+		return err
+	}
+	said, err := p.worker.Hear()
+	var up Up
+	if err == nil {
+		err = json.Unmarshal([]byte(said), &up)
+	}
+	if err == nil && up.Error != "" {
+		err = errors.New(up.Error)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("start a process: %w", err), p.kill())
+	}
+	p.url.Store(&up.URL)
+	return nil
+}
+
+// kill ends a process as a crash does.
+func (p *process) kill() error {
+	if p.worker == nil {
+		return nil
+	}
+	running := p.worker
+	p.worker = nil
+	return running.Kill()
+}
+
+// end has a process end as an operator does.
+func (p *process) end() error {
+	running := p.worker
+	p.worker = nil
+	return running.End()
+}
+
+// ready waits until all processes say that they are.
+func (s *stack) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for i, p := range s.processes {
+		for !p.isReady(ctx) {
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("process %d is not ready: %w", i, ctx.Err())
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+// isReady asks for a SKU that is not there, which needs the database.
+func (p *process) isReady(ctx context.Context) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, *p.url.Load()+"/v1/skus/none", nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusNotFound
+}
+
+func (s *stack) close() error {
+	var errs []error
+	for i := range s.closers {
+		errs = append(errs, s.closers[len(s.closers)-1-i]())
+	}
+	return errors.Join(errs...)
+}

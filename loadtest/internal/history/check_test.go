@@ -1,0 +1,182 @@
+package history
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// world is a small history without a fault, and its rows: what a test changes in it is what the checker has to name.
+type world struct {
+	operations []Operation
+	rows       Rows
+}
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// at is an instant, in milliseconds since the start.
+func at(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+
+// tried is an attempt that took 10 ms, without a deadline.
+func tried(ms int, a Answer) Attempt { return Attempt{Sent: at(ms), Ended: at(ms + 10), Answer: a} }
+
+func accept(state string, quantity int64) Answer {
+	return Answer{Status: 201, State: state, Quantity: quantity}
+}
+
+func refuse(code string) Answer { return Answer{Status: 409, Code: code} }
+
+// a good history: "a" has 10 units, of which o1 takes 4 after an attempt without an answer; o2 reserves 3 for a second, and
+// expires; o3 is an order of a and b; o4 is refused. A restock brings 5.
+func good() *world {
+	w := &world{}
+	w.operations = []Operation{
+		{Kind: Deduct, ID: "o1", Buyer: "ann", Lines: []Line{{"a", 4}}, Attempts: []Attempt{
+			{Sent: at(0), Ended: at(600), Deadline: at(600)}, tried(700, accept(committed, 4)),
+		}},
+		{Kind: Deduct, ID: "o2", Buyer: "bob", Lines: []Line{{"a", 3}}, ReserveFor: time.Second, Attempts: []Attempt{
+			tried(800, Answer{Status: 201, State: reserved, Quantity: 3, Expires: at(1805)}),
+		}},
+		{Kind: Read, ID: "o2", Lines: []Line{{SKU: "a"}}, Attempts: []Attempt{tried(2000, Answer{Status: 200, State: expired, Quantity: 3})}},
+		{Kind: Order, ID: "o3", Buyer: "ann", Lines: []Line{{"a", 1}, {"b", 2}}, Attempts: []Attempt{tried(2100, Answer{Status: 201})}},
+		{Kind: Deduct, ID: "o4", Buyer: "carl", Lines: []Line{{"a", 9}}, Attempts: []Attempt{tried(2200, refuse("insufficient_stock"))}},
+		{Kind: Restock, ID: "r1", Lines: []Line{{"a", 5}}, Attempts: []Attempt{tried(9000, Answer{Status: 201})}},
+	}
+	w.rows = Rows{
+		Deductions: []Deduction{
+			{SKU: "a", ID: "o1", Buyer: "ann", Asked: 4, Quantity: 4, State: committed, Created: at(705)},
+			{SKU: "a", ID: "o2", Buyer: "bob", Asked: 3, Quantity: 3, State: expired, Created: at(805), Expires: at(1805)},
+			{SKU: "a", ID: "o3", Buyer: "ann", Asked: 1, Quantity: 1, State: committed, Created: at(2105)},
+			{SKU: "b", ID: "o3", Buyer: "ann", Asked: 2, Quantity: 2, State: committed, Created: at(2105)},
+		},
+		Movements: []Movement{{"a", "r1", 5}},
+		SKUs:      []SKU{{Name: "a", Initial: 10, Available: 10, Sold: 10, BuyerLimit: 5}, {Name: "b", Initial: 10, Available: 8, Sold: 8}},
+	}
+	return w
+}
+
+func (w *world) check() []Violation {
+	return Check(w.operations, w.rows, Promise{AnswerWithin: 2 * time.Second, Staleness: time.Second})
+}
+
+func TestGoodHistory(t *testing.T) {
+	t.Parallel()
+	if broken := good().check(); len(broken) > 0 {
+		t.Errorf("complaints about nothing: %v", broken)
+	}
+}
+
+// Each complaint, by its name and for what it is about. A service that does this is caught.
+func TestComplaints(t *testing.T) {
+	t.Parallel()
+	for about, c := range map[string]struct {
+		spoil func(w *world)
+		name  string
+	}{
+		"a row is gone":            {func(w *world) { w.rows.Deductions = w.rows.Deductions[1:] }, "lost"},
+		"a read finds nothing":     {func(w *world) { w.operations[2].Attempts[0].Answer = Answer{Status: 404, Code: "unknown_deduction"} }, "lost"},
+		"a row has other units":    {func(w *world) { w.rows.Deductions[0].Asked = 5 }, "different"},
+		"a row is another buyer's": {func(w *world) { w.rows.Deductions[0].Buyer = "eve" }, "different"},
+		"a reservation is shorter": {func(w *world) { w.rows.Deductions[1].Expires = at(1700) }, "different"},
+		"a replay is other units": {func(w *world) {
+			o := &w.operations[0]
+			o.Attempts = append(o.Attempts, tried(900, Answer{Status: 200, State: committed, Quantity: 3}))
+		}, "different"},
+		"refused, and written": {func(w *world) { w.operations[0].Attempts[1].Answer = refuse("sold_out") }, "not final"},
+		"accepted, then refused": {func(w *world) {
+			o := &w.operations[0]
+			o.Attempts = append(o.Attempts, tried(4000, refuse("buyer_limit")))
+		}, "not final"},
+		"written after the deadline": {func(w *world) {
+			w.operations[0].Attempts = w.operations[0].Attempts[:1]
+		}, "late"},
+		"written long after": {func(w *world) { w.rows.Deductions[3].Created = at(4200) }, "late"},
+		"nobody's row": {func(w *world) {
+			w.rows.Deductions = append(w.rows.Deductions, Deduction{SKU: "b", ID: "o9", State: committed, Quantity: 1})
+		}, "from nowhere"},
+		"refused beside stock": {func(w *world) { w.operations[4].Lines[0].Quantity = 2 }, "false refusal"},
+		"refused after a restock": {func(w *world) {
+			w.operations[4].Attempts[0] = tried(11_000, refuse("sold_out"))
+			w.operations[4].Lines[0].Quantity = 6
+		}, "false refusal"},
+		"units are lost":          {func(w *world) { w.rows.SKUs[0].Difference = 1 }, "oversold"},
+		"units below none":        {func(w *world) { w.rows.SKUs[1].Available, w.rows.SKUs[1].Sold = -1, -1 }, "oversold"},
+		"half an order":           {func(w *world) { w.rows.Deductions = w.rows.Deductions[:3] }, "half"},
+		"above the limit":         {func(w *world) { w.rows.Deductions[1].Buyer, w.rows.Deductions[1].State = "ann", reserved }, "buyer limit"},
+		"expired, then committed": {func(w *world) { w.rows.Deductions[1].State = committed }, "undone"},
+		"cancelled, then committed": {func(w *world) {
+			w.operations = append(w.operations,
+				Operation{Kind: Cancel, ID: "o1", Lines: []Line{{SKU: "a"}}, Attempts: []Attempt{tried(3000, Answer{Status: 200, State: cancelled})}},
+				Operation{Kind: Read, ID: "o1", Lines: []Line{{SKU: "a"}}, Attempts: []Attempt{tried(3100, Answer{Status: 200, State: committed})}})
+			w.rows.Deductions[0].State = cancelled
+		}, "undone"},
+		"expired before its time":  {func(w *world) { w.operations[2].Attempts[0] = tried(1000, Answer{Status: 200, State: expired}) }, "too early"},
+		"a restock is not there":   {func(w *world) { w.rows.Movements = nil }, "ledger"},
+		"a restock is there twice": {func(w *world) { w.rows.Movements = append(w.rows.Movements, w.rows.Movements[0]) }, "ledger"},
+		"units nobody can buy":     {func(w *world) { w.rows.SKUs[1].Sold = 0 }, "stranded"},
+	} {
+		t.Run(about, func(t *testing.T) {
+			t.Parallel()
+			w := good()
+			c.spoil(w)
+			if broken := w.check(); !slices.ContainsFunc(broken, func(v Violation) bool { return v.Name == c.name }) {
+				t.Errorf("want %q, got %v", c.name, broken)
+			}
+		})
+	}
+}
+
+// What a service may do is no reason to complain.
+func TestNoComplaints(t *testing.T) {
+	t.Parallel()
+	for about, change := range map[string]func(w *world){
+		"a refusal while another attempt may still be carried out": func(w *world) {
+			o := &w.operations[0]
+			o.Attempts[1] = Attempt{Sent: at(100), Ended: at(110), Answer: refuse("sale_closed")}
+			w.rows.Deductions[0].Created = at(500)
+		},
+		"an attempt without an answer that was carried out": func(w *world) {
+			w.operations[0].Attempts = []Attempt{{Sent: at(0), Ended: at(800)}}
+		},
+		"a refusal soon after a restock": func(w *world) {
+			w.operations[4].Attempts[0] = tried(9500, refuse("sold_out"))
+			w.operations[4].Lines[0].Quantity = 6
+		},
+		"a replay under the same id by another operation": func(w *world) {
+			again := w.operations[0]
+			again.Attempts = []Attempt{tried(5000, Answer{Status: 200, State: committed, Quantity: 4})}
+			w.operations = append(w.operations, again)
+		},
+		"who was refused asks again, and there is stock": func(w *world) {
+			o := &w.operations[0]
+			o.Attempts = []Attempt{tried(0, refuse("buyer_limit")), o.Attempts[1]}
+		},
+		"a busy service": func(w *world) {
+			w.operations[4].Attempts = []Attempt{tried(2200, Answer{Status: 503, Code: "overloaded"})}
+		},
+	} {
+		t.Run(about, func(t *testing.T) {
+			t.Parallel()
+			w := good()
+			change(w)
+			if broken := w.check(); len(broken) > 0 {
+				t.Errorf("complaints: %v", broken)
+			}
+		})
+	}
+}
+
+// A complaint shows the operation with its attempts.
+func TestComplaintsShowTheirOperation(t *testing.T) {
+	t.Parallel()
+	w := good()
+	w.rows.Deductions = w.rows.Deductions[1:]
+	text := fmt.Sprint(w.check()[0])
+	for _, want := range []string{"lost", `deduct "o1"`, "03:04:05.000", "deadline after 600ms", "201"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: no %s", text, want)
+		}
+	}
+}
