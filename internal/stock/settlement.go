@@ -27,17 +27,6 @@ type SettleRequest struct {
 	KeepCommitted bool
 }
 
-// Check holds a request to what is allowed.
-func (w SettleRequest) Check() error {
-	if err := checkKnownText("order_id", w.OrderID, maxIDBytes); err != nil {
-		return err
-	}
-	if w.Quantity == 0 {
-		return nil
-	}
-	return checkQuantity(w.Quantity)
-}
-
 // Settled is what became of a request: the deduction as it is now, or a *[Error].
 type Settled struct {
 	Deduction Deduction
@@ -117,6 +106,17 @@ func PlanSettlement(s Settlement, there map[string]Deduction, at time.Time, segm
 }
 
 func byOrderID(a, b Deduction) int { return strings.Compare(a.OrderID, b.OrderID) }
+
+// Check holds a request to what is allowed.
+func (w SettleRequest) Check() error {
+	if err := checkKnownText("order_id", w.OrderID, maxIDBytes); err != nil {
+		return err
+	}
+	if w.Quantity == 0 {
+		return nil
+	}
+	return checkQuantity(w.Quantity)
+}
 
 // MayReturn tells whether units may come back by the request itself. By a commit of all they do only where the reservation
 // has expired.

@@ -32,7 +32,7 @@ type Terms struct {
 	SaleEndsAt    time.Time     // the first instant at which it no longer is; zero: never
 	PerBuyerLimit int64         // units that one buyer may hold, live reservations included; 0: any number
 	MaxQuantity   int64         // units of one order; 0: the package's MaxQuantity
-	MaxReserveFor time.Duration // of a reservation; 0: the service's, see [Config]
+	MaxReserveFor time.Duration // of a reservation; 0: the service's
 }
 
 // SaleWindow is when a SKU is sold.
