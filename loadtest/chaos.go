@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -20,6 +21,7 @@ type chaosCommand struct {
 	For    time.Duration `help:"No round begins later than this. Default: none does not." placeholder:"DURATION"`
 	Lock   string        `help:"Kind of lock of the segments: reentrant, fair or none. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
 	Quick  bool          `help:"One round of 8 seconds. Default: off."`
+	Logs   bool          `help:"Show the errors that processes log. Default: off."`
 	reportFlags
 }
 
@@ -60,7 +62,10 @@ func (c *chaosCommand) measure(ctx context.Context, s cli.Streams) (report.Docum
 	}
 	config := chaos.Config{
 		Seed: c.Seed, Rounds: c.Rounds, Length: c.Length, For: c.For, Lock: c.Lock,
-		Command: []string{program, "chaos-worker"}, Progress: s.Err,
+		Command: []string{program, "chaos-worker"}, Progress: s.Err, Logs: io.Discard,
+	}
+	if c.Logs {
+		config.Logs = s.Err
 	}
 	if config.Seed == 0 {
 		config.Seed = 1 + rand.Uint64N(1<<32) // short enough to be typed

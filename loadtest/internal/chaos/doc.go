@@ -23,6 +23,7 @@ type Config struct {
 	Lock     string        // kind of lock of the segments
 	Command  []string      // that starts a process, see [Serve]
 	Progress io.Writer
+	Logs     io.Writer // what processes say of errors
 }
 
 // The measure of a run.

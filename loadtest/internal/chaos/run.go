@@ -14,7 +14,7 @@ import (
 // Run plays rounds. What they found, the result tells; an error is of the lab's, or that ctx has ended.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	result = Result{Config: c, Started: time.Now()}
-	s, err := openStack(ctx, c.Command, c.Lock)
+	s, err := openStack(ctx, c)
 	if err != nil {
 		return result, err
 	}
