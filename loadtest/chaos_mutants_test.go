@@ -21,10 +21,12 @@ type edit struct {
 
 // mutants are services that break a promise, by what guards it. Chaos complains in its first rounds.
 var mutants = map[string]struct {
+	flags []string // under which the guard is what is left
 	edits []edit
 	says  []string // one of these
 }{
 	"without the stock condition and its CHECK": {
+		flags: []string{"--lock=none"},
 		edits: []edit{
 			{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`WHERE available >= \$8::bigint`), "WHERE true"},
 			{"../migrations/postgres/0002_*.up.sql", regexp.MustCompile(` CHECK \(available >= 0\)`), ""},
@@ -41,6 +43,7 @@ var mutants = map[string]struct {
 		says: []string{"twice", "audit"},
 	},
 	"with the fence open": {
+		flags: []string{"--fault=Redis emptied"},
 		edits: []edit{{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`\(\$3::bigint = 0 OR fence < \$3 OR \(fence = \$3 AND fence_owner = \$4\)\)`), "true"}},
 		says:  []string{"fence"},
 	},
@@ -51,7 +54,7 @@ func TestMutantsAreCaught(t *testing.T) {
 	for name, m := range mutants {
 		t.Run(name, func(t *testing.T) {
 			mutant := buildMutant(t, m.edits)
-			out, err := exec.CommandContext(t.Context(), mutant, "chaos", "--seed=1", "--rounds=4", "--length=12s").CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), mutant, append([]string{"chaos", "--seed=1", "--rounds=4", "--length=12s"}, m.flags...)...).CombinedOutput()
 			if err == nil {
 				t.Fatalf("nobody complains\n%s", out)
 			}

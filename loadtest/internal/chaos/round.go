@@ -56,12 +56,12 @@ func newRound(s *stack, seed uint64) *round {
 }
 
 // play plays a round, and holds what callers saw against the rows.
-func (r *round) play(ctx context.Context, length time.Duration) (result Round, err error) {
+func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKind) (result Round, err error) {
 	if err := r.create(ctx); err != nil {
 		return Round{}, err
 	}
 	random := rand.New(rand.NewPCG(r.seed, 0)) //nolint:gosec // it is to be played again
-	faults := schedule(random, faultKinds(), length)
+	faults := schedule(random, kinds, length)
 	r.began = time.Now()
 	working, stop := context.WithTimeout(ctx, length)
 	defer stop()
