@@ -42,6 +42,7 @@ func TestChaosWithWrongFlags(t *testing.T) {
 		"--length": {"--length=1s"},
 		"--for":    {"--for=-1s"},
 		"--lock":   {"--lock=redlock"},
+		"no fault": {"--fault=rain"},
 	} {
 		got := runWith(t.Context(), append([]string{"chaos"}, args...)...)
 		got.wantOneLine(t, flag)

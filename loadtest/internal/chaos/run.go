@@ -16,7 +16,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	result = Result{Config: c, Started: time.Now()}
 	kinds, err := chosen(c.Faults)
 	if err != nil {
-		return result, err
+		return Result{}, err
 	}
 	s, err := openStack(ctx, c)
 	if err != nil {
