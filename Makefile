@@ -31,6 +31,9 @@ CHECKS     ?= 500
 # How long requests that are made of the document are sent.
 APITIME    ?= 10m
 
+# How long chaos is played.
+CHAOSTIME  ?= 20m
+
 .PHONY: help
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -149,10 +152,16 @@ fuzz-api: servers ## Send requests made of the document, right and wrong, for AP
 machine: servers ## Hold the whole service to its model by CHECKS random sequences
 	$(GO) test $(RACE) -count 1 -timeout 0 -run '^TestMachine$$' ./internal/stock/selling -rapid.checks=$(CHECKS)
 
+# A broken promise prints its seed, and --seed plays it again. Which faults come when is the same then; what callers meet is not.
+.PHONY: chaos
+chaos: servers ## Sell amid faults for CHAOSTIME, and see that services without their guards are caught
+	$(GO) run ./loadtest chaos --rounds 100000 --for $(CHAOSTIME)
+	$(GO) test -count 1 -timeout 30m -tags mutants -run '^TestMutantsAreCaught$$' ./loadtest
+
 .PHONY: long
-long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine
+long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine, chaos
 	$(MAKE) fuzz FUZZTIME=1m
-	$(MAKE) fuzz-api simulate machine
+	$(MAKE) fuzz-api simulate machine chaos
 
 .PHONY: clean
 clean: ## Remove what was built

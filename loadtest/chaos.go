@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -19,7 +20,9 @@ type chaosCommand struct {
 	Length time.Duration `help:"How long load is sent in a round, 2s to 1h. Default: ${default}." default:"15s" placeholder:"DURATION"`
 	For    time.Duration `help:"No round begins later than this. Default: none does not." placeholder:"DURATION"`
 	Lock   string        `help:"Kind of lock of the segments: reentrant, fair or none. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
+	Faults []string      `name:"fault" sep:";" help:"Only the kinds of faults of these names, as reports tell them, separated by semicolons. Default: all." placeholder:"NAME"`
 	Quick  bool          `help:"One round of 8 seconds. Default: off."`
+	Logs   bool          `help:"Show the errors that processes log. Default: off."`
 	reportFlags
 }
 
@@ -59,8 +62,11 @@ func (c *chaosCommand) measure(ctx context.Context, s cli.Streams) (report.Docum
 		return report.Document{}, fmt.Errorf("find the program, which other processes run too: %w", err)
 	}
 	config := chaos.Config{
-		Seed: c.Seed, Rounds: c.Rounds, Length: c.Length, For: c.For, Lock: c.Lock,
-		Command: []string{program, "chaos-worker"}, Progress: s.Err,
+		Seed: c.Seed, Rounds: c.Rounds, Length: c.Length, For: c.For, Lock: c.Lock, Faults: c.Faults,
+		Command: []string{program, "chaos-worker"}, Progress: s.Err, Logs: io.Discard,
+	}
+	if c.Logs {
+		config.Logs = s.Err
 	}
 	if config.Seed == 0 {
 		config.Seed = 1 + rand.Uint64N(1<<32) // short enough to be typed

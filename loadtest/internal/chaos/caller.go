@@ -20,6 +20,7 @@ import (
 const (
 	patience    = 600 * time.Millisecond // of a caller with one attempt
 	mostTries   = 40                     // of one operation: longer than any fault lasts
+	lastTries   = 10                     // of one operation when no fault is left
 	answerBound = 2 * time.Second        // after which nothing is written for a request, as the service promises
 )
 
@@ -45,7 +46,11 @@ func (c *caller) ask(ctx context.Context, o history.Operation, method, path stri
 	}
 	process := c.IntN(processes)
 	tellsDeadline := c.IntN(3) > 0
-	for range mostTries {
+	tries := mostTries
+	if ctx.Err() != nil || c.number == callers {
+		tries = lastTries
+	}
+	for range tries {
 		a := c.try(process, tellsDeadline, method, path, text)
 		o.Attempts = append(o.Attempts, a)
 		switch {

@@ -21,8 +21,10 @@ type Config struct {
 	Length   time.Duration // of a round
 	For      time.Duration // no round begins after this; 0: as long as it takes
 	Lock     string        // kind of lock of the segments
+	Faults   []string      // names of the kinds of faults; none: all
 	Command  []string      // that starts a process, see [Serve]
 	Progress io.Writer
+	Logs     io.Writer // what processes say of errors
 }
 
 // The measure of a run.

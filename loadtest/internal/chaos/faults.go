@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -119,6 +120,22 @@ func faultKinds() []faultKind {
 	}
 	kinds = append(kinds, ofWire("Redis", func(p *process) *wire { return p.redis })...)
 	return append(kinds, ofWire("PostgreSQL", func(p *process) *wire { return p.postgres })...)
+}
+
+// chosen are the kinds of faults with these names, or all.
+func chosen(names []string) (kinds []faultKind, err error) {
+	all := faultKinds()
+	if len(names) == 0 {
+		return all, nil
+	}
+	for _, name := range names {
+		at := slices.IndexFunc(all, func(k faultKind) bool { return k.name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("there is no fault %q", name)
+		}
+		kinds = append(kinds, all[at])
+	}
+	return kinds, nil
 }
 
 func emptyRedis(ctx context.Context, s *stack, _ []*process) error {

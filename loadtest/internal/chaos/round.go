@@ -56,12 +56,12 @@ func newRound(s *stack, seed uint64) *round {
 }
 
 // play plays a round, and holds what callers saw against the rows.
-func (r *round) play(ctx context.Context, length time.Duration) (result Round, err error) {
+func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKind) (result Round, err error) {
 	if err := r.create(ctx); err != nil {
 		return Round{}, err
 	}
 	random := rand.New(rand.NewPCG(r.seed, 0)) //nolint:gosec // it is to be played again
-	faults := schedule(random, faultKinds(), length)
+	faults := schedule(random, kinds, length)
 	r.began = time.Now()
 	working, stop := context.WithTimeout(ctx, length)
 	defer stop()
@@ -196,10 +196,7 @@ func (r *round) rows(ctx context.Context, operations *[]history.Operation) (rows
 		if b.SKU != r.hot && b.SKU != r.reserved && b.SKU != r.limited && !slices.Contains(r.many, b.SKU) {
 			continue
 		}
-		s := history.SKU{Name: b.SKU, Initial: b.Initial, Available: b.Available, Sold: b.Available, Difference: b.Difference()}
-		for _, v := range b.Violations {
-			return rows, fmt.Errorf("audit of SKU %q: %s", b.SKU, v)
-		}
+		s := history.SKU{Name: b.SKU, Initial: b.Initial, Available: b.Available, Sold: b.Available, Difference: b.Difference(), Audit: b.Violations}
 		switch {
 		case b.SKU == r.limited:
 			s.BuyerLimit = buyerLimit
@@ -217,7 +214,7 @@ func (r *round) rows(ctx context.Context, operations *[]history.Operation) (rows
 		return rows, fmt.Errorf("connect: %w", err)
 	}
 	defer conn.Close(ctx)
-	return rows, errors.Join(r.readDeductions(ctx, conn, &rows), r.readMovements(ctx, conn, &rows))
+	return rows, errors.Join(r.readDeductions(ctx, conn, &rows), r.readMovements(ctx, conn, &rows), r.readFences(ctx, conn, &rows))
 }
 
 func (r *round) readDeductions(ctx context.Context, conn *pgx.Conn, rows *history.Rows) error {
@@ -246,6 +243,16 @@ func (r *round) readMovements(ctx context.Context, conn *pgx.Conn, rows *history
 	rows.Movements, err = pgx.CollectRows(found, pgx.RowToStructByPos[history.Movement])
 	if err != nil {
 		return fmt.Errorf("read the ledger: %w", err)
+	}
+	return nil
+}
+
+func (r *round) readFences(ctx context.Context, conn *pgx.Conn, rows *history.Rows) error {
+	for i := range rows.SKUs {
+		s := &rows.SKUs[i]
+		if err := conn.QueryRow(ctx, `SELECT count(*) FROM chaos_fences WHERE sku_id = $1`, s.Name).Scan(&s.FencesFell); err != nil {
+			return fmt.Errorf("read what became of fences: %w", err)
+		}
 	}
 	return nil
 }

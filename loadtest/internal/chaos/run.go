@@ -14,7 +14,11 @@ import (
 // Run plays rounds. What they found, the result tells; an error is of the lab's, or that ctx has ended.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	result = Result{Config: c, Started: time.Now()}
-	s, err := openStack(ctx, c.Command, c.Lock)
+	kinds, err := chosen(c.Faults)
+	if err != nil {
+		return Result{}, err
+	}
+	s, err := openStack(ctx, c)
 	if err != nil {
 		return result, err
 	}
@@ -26,7 +30,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		if c.For > 0 && time.Since(result.Started) > c.For {
 			break
 		}
-		round, err := newRound(s, c.Seed+uint64(i)).play(ctx, c.Length) //nolint:gosec // no round has a number below zero
+		round, err := newRound(s, c.Seed+uint64(i)).play(ctx, c.Length, kinds) //nolint:gosec // no round has a number below zero
 		result.Elapsed = time.Since(result.Started)
 		if ctx.Err() != nil {
 			result.Interrupted = true

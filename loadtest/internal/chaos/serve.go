@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"inventory/internal/app"
@@ -26,6 +27,9 @@ type Up struct {
 	Error string `json:"error"`
 }
 
+// drainTimeout bounds the end of a process that is told to end.
+const drainTimeout = 5 * time.Second
+
 // Serve is the service in a process that was started for a run. It reads its job, tells where it is, and serves until
 // nobody talks to it any more.
 func Serve(ctx context.Context, in io.Reader, s cli.Streams) error {
@@ -39,7 +43,10 @@ func Serve(ctx context.Context, in io.Reader, s cli.Streams) error {
 		return fmt.Errorf("read the job: %w", err)
 	}
 	say := json.NewEncoder(s.Out)
-	service, err := app.Start(ctx, app.Config{DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, DrainTimeout: 5 * time.Second})
+	service, err := app.Start(ctx, app.Config{
+		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, DrainTimeout: drainTimeout,
+		Logger: slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelError})),
+	})
 	if err != nil {
 		return say.Encode(Up{Error: err.Error()})
 	}

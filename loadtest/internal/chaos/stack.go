@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"sync/atomic"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/servertest"
 	"inventory/loadtest/internal/worker"
@@ -31,6 +34,7 @@ type stack struct {
 // process is one process of the service.
 type process struct {
 	command  []string
+	logs     io.Writer
 	job      Job
 	postgres *wire
 	redis    *wire
@@ -39,7 +43,7 @@ type process struct {
 }
 
 // openStack starts everything. On an error it has stopped what it had started.
-func openStack(ctx context.Context, command []string, lock string) (s *stack, err error) {
+func openStack(ctx context.Context, c Config) (s *stack, err error) {
 	s = &stack{}
 	defer func() {
 		if err != nil {
@@ -58,19 +62,41 @@ func openStack(ctx context.Context, command []string, lock string) (s *stack, er
 		return nil, err
 	}
 	for i := range s.processes {
-		if s.processes[i], err = s.openProcess(ctx, i, command, lock); err != nil {
+		if s.processes[i], err = s.openProcess(ctx, i, c); err != nil {
 			return nil, err
 		}
 	}
-	return s, nil
+	return s, s.watchFences(ctx)
 }
 
-func (s *stack) openProcess(ctx context.Context, i int, command []string, lock string) (*process, error) {
+// fences writes down each row of stock that was written under an older token than the one before.
+const fences = `
+CREATE TABLE chaos_fences (sku_id text, segment integer, before bigint, after bigint);
+CREATE FUNCTION chaos_note_fence() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO chaos_fences VALUES (NEW.sku_id, NEW.segment, OLD.fence, NEW.fence);
+	RETURN NULL;
+END $$;
+CREATE TRIGGER chaos_fences AFTER UPDATE ON stock_segments FOR EACH ROW WHEN (NEW.fence < OLD.fence) EXECUTE FUNCTION chaos_note_fence()`
+
+func (s *stack) watchFences(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.database)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, fences); err != nil {
+		return fmt.Errorf("watch fences: %w", err)
+	}
+	return nil
+}
+
+func (s *stack) openProcess(ctx context.Context, i int, c Config) (*process, error) {
 	database, err := url.Parse(s.database)
 	if err != nil {
 		return nil, fmt.Errorf("read the address of PostgreSQL: %w", err)
 	}
-	p := &process{command: command}
+	p := &process{command: c.Command, logs: c.Logs}
 	if p.postgres, err = newWire(ctx, fmt.Sprint("postgres-", i), database.Host); err != nil {
 		return nil, err
 	}
@@ -80,7 +106,7 @@ func (s *stack) openProcess(ctx context.Context, i int, command []string, lock s
 	}
 	s.closers = append(s.closers, p.redis.close)
 	database.Host = p.postgres.address()
-	p.job = Job{DatabaseURL: database.String(), RedisURL: "redis://" + p.redis.address() + "/0", Lock: lock}
+	p.job = Job{DatabaseURL: database.String(), RedisURL: "redis://" + p.redis.address() + "/0", Lock: c.Lock}
 	s.closers = append(s.closers, p.kill)
 	return p, p.start(ctx)
 }
@@ -103,7 +129,7 @@ func (p *process) start(ctx context.Context) error {
 }
 
 func (p *process) tryStart(ctx context.Context) (err error) {
-	if p.worker, err = worker.Start(context.WithoutCancel(ctx), p.command, p.job, processLimit); err != nil {
+	if p.worker, err = worker.StartLogging(context.WithoutCancel(ctx), p.command, p.job, processLimit, p.logs); err != nil {
 		return err
 	}
 	said, err := p.worker.Hear()

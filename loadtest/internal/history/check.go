@@ -27,7 +27,11 @@ func Check(operations []Operation, rows Rows, promise Promise) []Violation {
 		rows: make(map[key]Deduction), askers: make(map[key]*Operation), about: make(map[key][]*Operation),
 	}
 	for _, row := range rows.Deductions {
-		c.rows[key{row.SKU, row.ID}] = row
+		k := key{row.SKU, row.ID}
+		if _, there := c.rows[k]; there {
+			c.complain(nil, "twice", "SKU %q has order %q more than once", row.SKU, row.ID)
+		}
+		c.rows[k] = row
 	}
 	for i := range operations {
 		o := &operations[i]

@@ -115,6 +115,9 @@ func TestComplaints(t *testing.T) {
 		"expired before its time":  {func(w *world) { w.operations[2].Attempts[0] = tried(1000, Answer{Status: 200, State: expired}) }, "too early"},
 		"a restock is not there":   {func(w *world) { w.rows.Movements = nil }, "ledger"},
 		"a restock is there twice": {func(w *world) { w.rows.Movements = append(w.rows.Movements, w.rows.Movements[0]) }, "ledger"},
+		"an order has two rows":    {func(w *world) { w.rows.Deductions = append(w.rows.Deductions, w.rows.Deductions[0]) }, "twice"},
+		"a token went back":        {func(w *world) { w.rows.SKUs[0].FencesFell = 1 }, "fence"},
+		"the audit complains":      {func(w *world) { w.rows.SKUs[0].Audit = []string{"parts do not add up"} }, "audit"},
 		"units nobody can buy":     {func(w *world) { w.rows.SKUs[1].Sold = 0 }, "stranded"},
 	} {
 		t.Run(about, func(t *testing.T) {

@@ -17,6 +17,9 @@
 //	too early       a reservation was told expired before its time
 //	ledger          a change of stock was accepted and is not in the ledger, or is there twice
 //	stranded        units are left that one order of them all cannot buy
+//	twice           an order has two rows
+//	fence           a row was written under an older token than the one before
+//	audit           the service's own audit finds something else
 package history
 
 import (
@@ -137,6 +140,8 @@ type SKU struct {
 	Difference int64 // of what there should be and is, as the audit tells it
 	BuyerLimit int64 // 0: none
 	Sold       int64 // units of one last order of all that was left, which a caller tried in the end
+	FencesFell int64 // how often a row of its stock was written under an older token than the one before
+	Audit      []string
 }
 
 // Promise is what the service promises in time.

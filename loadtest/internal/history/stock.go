@@ -8,6 +8,12 @@ func (c *checker) stock(rows Rows) {
 		if s.Difference != 0 || s.Available < 0 {
 			c.complain(nil, "oversold", "SKU %q has %d units, %d too many", s.Name, s.Available, s.Difference)
 		}
+		if s.FencesFell > 0 {
+			c.complain(nil, "fence", "rows of SKU %q were written %d times under an older token", s.Name, s.FencesFell)
+		}
+		for _, found := range s.Audit {
+			c.complain(nil, "audit", "%s", found)
+		}
 		if s.Sold != s.Available {
 			c.complain(nil, "stranded", "SKU %q has %d units left, and an order of all got %d", s.Name, s.Available, s.Sold)
 		}

@@ -1,0 +1,121 @@
+//go:build mutants
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// edit is a change of a source file: what is found is replaced. It has to be there.
+type edit struct {
+	files string // a pattern of paths
+	find  *regexp.Regexp
+	with  string
+}
+
+// mutants are services that break a promise, by what guards it. Chaos complains in its first rounds.
+var mutants = map[string]struct {
+	flags []string // under which the guard is what is left
+	edits []edit
+	says  []string // one of these
+}{
+	"without the stock condition and its CHECK": {
+		flags: []string{"--lock=none"},
+		edits: []edit{
+			{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`WHERE available >= \$8::bigint`), "WHERE true"},
+			{"../migrations/postgres/0002_*.up.sql", regexp.MustCompile(` CHECK \(available >= 0\)`), ""},
+		},
+		says: []string{"oversold", "audit"},
+	},
+	"without the order id's key": {
+		edits: []edit{
+			{"../migrations/postgres/0003_*.up.sql", regexp.MustCompile(`PRIMARY KEY \(sku_id, order_id\)`), "PRIMARY KEY (sku_id, order_id, created_at)"},
+			{"../migrations/postgres/0004_*.up.sql", regexp.MustCompile(`,\s+FOREIGN KEY \(sku_id, order_id\) REFERENCES deductions \(sku_id, order_id\)`), ""},
+			{"../internal/stock/postgres/*.sql", regexp.MustCompile(`ON CONFLICT \(sku_id, order_id\) DO NOTHING`), ""},
+			{"../internal/stock/postgres/*.go", regexp.MustCompile(`ON CONFLICT \(sku_id, order_id\) DO NOTHING`), ""},
+		},
+		says: []string{"twice", "audit"},
+	},
+	"with the fence open": {
+		flags: []string{"--fault=Redis emptied"},
+		edits: []edit{{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`\(\$3::bigint = 0 OR fence < \$3 OR \(fence = \$3 AND fence_owner = \$4\)\)`), "true"}},
+		says:  []string{"fence"},
+	},
+}
+
+// TestMutantsAreCaught builds services without one of their guards, and plays chaos with each.
+func TestMutantsAreCaught(t *testing.T) {
+	for name, m := range mutants {
+		t.Run(name, func(t *testing.T) {
+			mutant := buildMutant(t, m.edits)
+			out, err := exec.CommandContext(t.Context(), mutant, append([]string{"chaos", "--seed=1", "--rounds=4", "--length=12s"}, m.flags...)...).CombinedOutput()
+			if err == nil {
+				t.Fatalf("nobody complains\n%s", out)
+			}
+			for _, says := range m.says {
+				if strings.Contains(string(out), says+": ") {
+					return
+				}
+			}
+			t.Errorf("want one of %q, got:\n%s", m.says, out)
+		})
+	}
+}
+
+// buildMutant builds the lab with some of its sources changed. The sources themselves stay as they are.
+func buildMutant(t *testing.T, edits []edit) (program string) {
+	t.Helper()
+	folder := t.TempDir()
+	replace := make(map[string]string)
+	for _, e := range edits {
+		files, err := filepath.Glob(e.files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, file := range files {
+			path, err := filepath.Abs(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source := path
+			if changed := replace[path]; changed != "" {
+				source = changed
+			}
+			text, err := os.ReadFile(source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !e.find.Match(text) {
+				continue
+			}
+			found = true
+			replace[path] = filepath.Join(folder, strings.ReplaceAll(path, "/", "_"))
+			if err := os.WriteFile(replace[path], e.find.ReplaceAllLiteral(text, []byte(e.with)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !found {
+			t.Fatalf("no file of %s has %s", e.files, e.find)
+		}
+	}
+	overlay := filepath.Join(folder, "overlay.json")
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program = filepath.Join(folder, "mutant")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestChaosStartsItself runs a short round as a person does: it starts itself as the processes, and breaks them.
+func TestChaosStartsItself(t *testing.T) {
+	t.Parallel()
+	result := filepath.Join(t.TempDir(), "result.json")
+	out, err := exec.CommandContext(t.Context(), program, "chaos", "--quick", "--json", result).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Scenario string `json:"scenario"`
+		Seed     uint64 `json:"seed"`
+		AuditOK  bool   `json:"audit_ok"`
+		Rounds   []struct {
+			Accepted int64 `json:"accepted"`
+			Faults   []any `json:"faults"`
+		} `json:"rounds"`
+	}
+	err = json.Unmarshal(text, &got)
+	if err != nil || got.Scenario != "chaos" || got.Seed == 0 || !got.AuditOK || len(got.Rounds) != 1 || got.Rounds[0].Accepted == 0 || len(got.Rounds[0].Faults) == 0 {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestChaosWithWrongFlags(t *testing.T) {
+	t.Parallel()
+	for flag, args := range map[string][]string{
+		"--rounds": {"--rounds=0"},
+		"--length": {"--length=1s"},
+		"--for":    {"--for=-1s"},
+		"--lock":   {"--lock=redlock"},
+		"no fault": {"--fault=rain"},
+	} {
+		got := runWith(t.Context(), append([]string{"chaos"}, args...)...)
+		got.wantOneLine(t, flag)
+	}
+}
