@@ -635,6 +635,32 @@ func TestReleaseIsNoRenewal(t *testing.T) {
 	})
 }
 
+// A hold that nothing renews is left what it had, whatever a re-entry has added meanwhile: the server would keep its owner
+// out for the rest.
+func TestReleaseLeavesWhatIsLeft(t *testing.T) {
+	each(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		l := w.locks()
+		for _, one := range []interface {
+			Locker
+			single
+		}{l.Mutex(w.name), l.FairMutex(w.name)} {
+			outer := w.must(one.Lock(ctx, Lease(10*time.Second)))
+			l.mu.Lock()
+			outer.deadline = time.Now().Add(4 * time.Second) // as if time had passed
+			l.moveDeadlineLocked(outer)
+			l.mu.Unlock()
+			w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))
+			life, err := rdb.PTTL(ctx, one.self().stateKey).Result()
+			w.ok(err)
+			if left := outer.Remaining(); life < left || life > 5*time.Second {
+				t.Errorf("%s lives for %s, of which %s are left", one.Name(), life, left)
+			}
+			w.ok(outer.Unlock(ctx))
+		}
+	})
+}
+
 // A renewal that was sent before a hold was granted does not shorten it.
 func TestRenewalBeforeAHold(t *testing.T) {
 	each(t, func(w *world) {

@@ -104,17 +104,25 @@ func (g *grant) countLocked() int {
 	return n
 }
 
-// longestLocked is the longest lease of those: no longer need the lock live from now on. What they have left of it does
-// not count, for a renewal may overtake whoever tells the server.
+// longestLocked is for how long the lock must live from now on. A hold that is renewed needs its whole lease, for a renewal
+// may overtake whoever tells the server; one that is renewed no more needs what is left of it.
 func (g *grant) longestLocked() time.Duration {
 	longest := time.Millisecond
 	for _, h := range g.holds {
-		longest = max(longest, h.lease)
+		longest = max(longest, h.lifeLocked())
 	}
 	for _, c := range g.reentries {
 		longest = max(longest, c.lease)
 	}
 	return longest
+}
+
+// lifeLocked is how long the server must keep the lock for a hold from now on.
+func (h *Hold) lifeLocked() time.Duration {
+	if h.wantsRenewalLocked() {
+		return h.lease
+	}
+	return min(h.lease, leaseFor(time.Until(h.deadline)))
 }
 
 // rowLocked is what a release tells the server of the grant from now on.
