@@ -338,7 +338,7 @@ func TestTermKeepsItsTimeOut(t *testing.T) {
 		_, err := c.fleet.Deduct(ctx, c.sku, client.NewDeduction{OrderID: "a", Quantity: 1})
 		answered <- err
 	}()
-	for !strings.Contains(p.get("/debug/pprof/goroutine?debug=2"), "stock.(*Service).Deduct(") {
+	for !strings.Contains(p.get("/debug/pprof/goroutine?debug=2"), "selling.(*Service).Deduct(") {
 		if t.Context().Err() != nil {
 			t.Fatal("the order has not arrived")
 		}

@@ -62,6 +62,14 @@ func (s brokenStore) Movements(context.Context, string, stock.Position, int) ([]
 	return nil, s.err
 }
 
+// Move panics for a restock, as the methods do that it does not have.
+func (s brokenStore) Move(_ context.Context, m stock.Movement) (bool, error) {
+	if m.Kind == stock.Restocked {
+		panic(canary)
+	}
+	return false, s.err
+}
+
 func (s brokenStore) Expire(context.Context, string, time.Time) (int, error) {
 	return 0, s.err
 }

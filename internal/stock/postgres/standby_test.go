@@ -3,9 +3,12 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
@@ -24,7 +27,15 @@ func withStandby(t *testing.T) (store *postgres.Store, stall func(stalled bool))
 	if store, err = postgres.Open(t.Context(), server.URL(), 0); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := pgx.Connect(t.Context(), server.URL())
+	config, err := pgx.ParseConfig(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited := false // the last commit, for the standby
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
+		waited = waited || strings.Contains(n.Message, "synchronous replication")
+	}
+	conn, err := pgx.ConnectConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +53,13 @@ func withStandby(t *testing.T) (store *postgres.Store, stall func(stalled bool))
 				t.Fatal(err)
 			}
 		}
-		for got := "?"; got != standbys; { // the server reads its settings when it comes to it
-			if err := conn.QueryRow(t.Context(), "SHOW synchronous_standby_names").Scan(&got); err != nil {
+		// Each process of the server reads its settings when it comes to it. Commits wait once one has been cut off while it waited.
+		for again := true; again; again = waited != stalled && t.Context().Err() == nil {
+			waited = false
+			cut := time.AfterFunc(20*time.Millisecond, func() { _ = conn.PgConn().CancelRequest(t.Context()) }) // the next round tries again
+			_, err := conn.Exec(t.Context(), "SELECT pg_logical_emit_message(true, 'probe', '')")
+			cut.Stop()
+			if canceled := (*pgconn.PgError)(nil); err != nil && (!errors.As(err, &canceled) || canceled.Code != "57014") {
 				t.Fatal(err)
 			}
 		}
