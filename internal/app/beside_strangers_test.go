@@ -141,20 +141,20 @@ func TestListenersLeaveOthersTheirStream(t *testing.T) {
 	greedy := g.token(t, "greedy")
 	taken := 0
 	for range 300 {
-		if response := g.listen(t, greedy); response.StatusCode == http.StatusOK {
-			go io.Copy(io.Discard, response.Body) //nolint:errcheck // until the test closes it
+		if status, stream := g.listen(t, greedy); status == http.StatusOK {
+			go io.Copy(io.Discard, stream) //nolint:errcheck // until the test closes it
 			taken++
 		}
 	}
 	t.Logf("the greedy one has %d streams", taken)
 	for who := range 50 {
-		response := g.listen(t, g.token(t, fmt.Sprint("listener-", who)))
-		if response.StatusCode != http.StatusOK {
-			t.Fatalf("listener %d was told %d", who, response.StatusCode)
+		status, stream := g.listen(t, g.token(t, fmt.Sprint("listener-", who)))
+		if status != http.StatusOK {
+			t.Fatalf("listener %d was told %d", who, status)
 		}
 		if who == 0 {
 			heard := make(chan error, 1)
-			go func() { heard <- hearsOf(response.Body, "event: sale") }()
+			go func() { heard <- hearsOf(stream, "event: sale") }()
 			defer func() {
 				if err := <-heard; err != nil {
 					t.Error("a listener heard of no sale:", err)
@@ -172,7 +172,7 @@ func TestListenersLeaveOthersTheirStream(t *testing.T) {
 }
 
 // listen opens a stream of events, which the test closes.
-func (g *guarded) listen(t *testing.T, token string) *http.Response {
+func (g *guarded) listen(t *testing.T, token string) (status int, stream io.Reader) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.URL()+"/v1/events", http.NoBody)
 	if err != nil {
@@ -184,7 +184,7 @@ func (g *guarded) listen(t *testing.T, token string) *http.Response {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { response.Body.Close() })
-	return response
+	return response.StatusCode, response.Body
 }
 
 // hearsOf reads a stream until it has a text.
