@@ -25,7 +25,7 @@ type Locker interface {
 
 // A Mutex excludes owners from each other. It is reentrant: an owner that holds it gets it again, with
 // the same token, and must unlock each hold. It has no state; all Mutexes of one name and group are the
-// same lock. Callers of one process get it in the order in which they came. Between processes it reservations
+// same lock. Callers of one process get it in the order in which they came. Between processes it promises
 // no order beyond this: a process that waits gets its turn.
 type Mutex struct{ lock }
 

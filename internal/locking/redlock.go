@@ -35,7 +35,7 @@ type Red struct {
 // PROTOCOL.md). The hold lives while a quorum of its Parts does; each of them counts its lease from its own beginning.
 // Wait, Lease and contexts mean what they mean for a Mutex. A node has an eighth of the lease to answer, from
 // 50 to 250 ms. Where less than a quorum answers, Lock asks twice more, and returns an error that is not ErrBusy.
-// Between those who wait it reservations no order.
+// Between those who wait it promises no order.
 func RedLock(name string, nodes ...*Locks) *Red {
 	r := &Red{name: name, locks: slices.Clone(nodes)}
 	if r.err = checkNodes(name, nodes); r.err != nil {
