@@ -8,16 +8,17 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/keyexpiry"
 	"inventory/internal/locking"
 )
 
 // embedded returns Locks on a Redis inside this process.
 func embedded() (*locking.Locks, func()) {
 	server := miniredis.NewMiniRedis()
-	server.ClockTTL(true)
 	if err := server.Start(); err != nil {
 		panic(err)
 	}
+	expiry := keyexpiry.Start(server)
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
 	locks, err := locking.New(rdb)
 	if err != nil {
@@ -26,6 +27,7 @@ func embedded() (*locking.Locks, func()) {
 	return locks, func() {
 		_ = locks.Close()
 		_ = rdb.Close()
+		expiry()
 		server.Close()
 	}
 }

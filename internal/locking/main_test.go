@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
+	"inventory/internal/keyexpiry"
 	"inventory/internal/servertest"
 )
 
@@ -92,7 +93,7 @@ func each(t *testing.T, test func(w *world)) {
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
 		m := miniredis.RunT(t)
-		m.ClockTTL(true)
+		t.Cleanup(keyexpiry.Start(m))
 		test(&world{t: t, addr: m.Addr(), name: t.Name()})
 	})
 }

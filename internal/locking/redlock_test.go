@@ -12,6 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/keyexpiry"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/servertest"
@@ -627,7 +628,7 @@ func miniFleet(t *testing.T, n int) (*fleet, []*miniredis.Miniredis) {
 	var servers []*miniredis.Miniredis
 	for range n {
 		m := miniredis.RunT(t)
-		m.ClockTTL(true)
+		t.Cleanup(keyexpiry.Start(m))
 		servers, f.addrs = append(servers, m), append(f.addrs, m.Addr())
 	}
 	return f, servers

@@ -13,6 +13,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/keyexpiry"
 	"inventory/internal/locking"
 	"inventory/internal/locking/locksim"
 	"inventory/internal/servertest"
@@ -124,7 +125,7 @@ func TestLinearizable(t *testing.T) {
 		t.Run(kind+" on miniredis", func(t *testing.T) {
 			t.Parallel()
 			server := miniredis.RunT(t)
-			server.ClockTTL(true)
+			t.Cleanup(keyexpiry.Start(server))
 			linearizable(t, server.Addr(), open)
 		})
 	}

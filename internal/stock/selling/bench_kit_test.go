@@ -13,6 +13,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/keyexpiry"
 	"inventory/internal/locking"
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
@@ -52,11 +53,11 @@ func embedded(t *testing.T) *world {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), stocktest.SQLiteFile(t))
 	server := miniredis.NewMiniRedis()
-	server.ClockTTL(true)
 	if err != nil || server.Start() != nil {
 		t.Fatalf("start: %v", err)
 	}
 	t.Cleanup(server.Close)
+	t.Cleanup(keyexpiry.Start(server))
 	closeStore(t, store)
 	return &world{T: t, store: store, redisURL: "redis://" + server.Addr()}
 }
