@@ -72,6 +72,8 @@ type load struct {
 	callers []*caller
 	send    func(ctx context.Context, c *caller, who, n int) (status int)
 	sent    atomic.Int64
+	share   float64       // of the rate of those whom it is beside; 0: as fast as it can
+	every   time.Duration // a request begins, by that; 0 likewise
 }
 
 func newLoad(t *testing.T, a *app.App, callers int, send func(ctx context.Context, c *caller, who, n int) int) *load {
@@ -86,10 +88,23 @@ func newLoad(t *testing.T, a *app.App, callers int, send func(ctx context.Contex
 func (l *load) run(ctx context.Context) map[int]int {
 	var mu sync.Mutex
 	told := make(map[int]int)
+	turn := func() bool { return ctx.Err() == nil }
+	if l.every > 0 {
+		ticker := time.NewTicker(l.every)
+		defer ticker.Stop()
+		turn = func() bool {
+			select {
+			case <-ticker.C:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		}
+	}
 	var wg sync.WaitGroup
 	for who, c := range l.callers {
 		wg.Go(func() {
-			for ctx.Err() == nil {
+			for turn() {
 				status := l.send(ctx, c, who, int(l.sent.Add(1)))
 				mu.Lock()
 				told[status]++
@@ -135,6 +150,9 @@ func (l *load) beside(others *load) (kept float64) {
 	ratios := make([]float64, besideRounds)
 	for i := range ratios {
 		alone := window(nil)
+		if others.share > 0 {
+			others.every = time.Duration(float64(besideWindow) / (others.share * float64(max(alone, 1))))
+		}
 		if beside := window(others); alone > 0 {
 			ratios[i] = float64(beside) / float64(alone)
 		}

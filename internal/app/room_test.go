@@ -11,15 +11,33 @@ import (
 	"time"
 )
 
+// testRoom is a room that tells whenever one of its connections has become idle, a moment after its answer.
+type testRoom struct {
+	*room
+	becameIdle chan struct{}
+}
+
+// answered waits for the answer of the only caller who waits for one, until its connection is idle.
+func (r testRoom) answered(c caller) {
+	c.Helper()
+	c.answered()
+	<-r.becameIdle
+}
+
 // openRoom serves a handler in a room of two, and returns its address.
-func openRoom(t *testing.T, handler http.HandlerFunc) (r *room, address string) {
+func openRoom(t *testing.T, handler http.HandlerFunc) (r testRoom, address string) {
 	t.Helper()
 	plain, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = newRoom(plain, 2)
-	server := &http.Server{Handler: handler, ConnState: r.note, ReadHeaderTimeout: time.Minute}
+	r = testRoom{newRoom(plain, 2), make(chan struct{}, 10)}
+	note := func(conn net.Conn, state http.ConnState) {
+		if r.note(conn, state); state == http.StateIdle {
+			r.becameIdle <- struct{}{}
+		}
+	}
+	server := &http.Server{Handler: handler, ConnState: note, ReadHeaderTimeout: time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(wires{r}) }()
 	t.Cleanup(func() {
@@ -86,25 +104,25 @@ func (c caller) closed() {
 // been answered.
 func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
-	_, address := openRoom(t, func(http.ResponseWriter, *http.Request) {})
+	r, address := openRoom(t, func(http.ResponseWriter, *http.Request) {})
 	silent, slow := call(t, address), call(t, address)
 	slow.send(request[:10])
 	first := call(t, address)
 	first.send(request)
-	first.answered()
+	r.answered(first)
 	silent.closed()
 	second := call(t, address)
 	second.send(request)
-	second.answered()
+	r.answered(second)
 	slow.closed()
 	first.send(request) // so second is idle for longest
-	first.answered()
+	r.answered(first)
 	third := call(t, address)
 	third.send(request)
-	third.answered()
+	r.answered(third)
 	second.closed()
 	first.send(request)
-	first.answered()
+	r.answered(first)
 }
 
 // TestBusyConnectionsStay: a connection that is being answered is not closed, and a new caller waits until one of them
