@@ -99,7 +99,7 @@ type Pool struct {
 	Waited time.Duration // by those calls together
 }
 
-// View is a SKU as a lane has to know it.
+// View is what a worker, or an order of several SKUs, has to know of a SKU.
 type View struct {
 	Terms    Terms
 	Layout   int64
