@@ -138,3 +138,9 @@ func TakeAway(segments []int64, units int64) (changes []int64, ok bool) {
 	}
 	return changes, true
 }
+
+// Position is a place in a SKU's ledger: behind the movement of that time and ref.
+type Position struct {
+	At  time.Time
+	Ref string
+}
