@@ -21,7 +21,7 @@ type Batch struct {
 	Deadline time.Time
 	At       time.Time // zero: the store's clock
 	Orders   []Order
-	// ExpectKnown says that some of the orders may well be known. Nothing hangs on it but how fast the store is.
+	// ExpectKnown says that some of the orders are likely to be known. It only makes the store faster.
 	ExpectKnown bool
 }
 
@@ -30,8 +30,8 @@ type BatchResult struct {
 	Outcomes  []Outcome
 	Available int64
 	At        time.Time // the instant by which it was decided
-	// Stale is set where an outcome is Limited although reservations of the SKU have expired whose units are not back: they
-	// may be the buyer's.
+	// Stale is set where an outcome is Limited although reservations of the SKU have expired whose units are not back:
+	// they may be the buyer's.
 	Stale bool
 }
 
@@ -43,7 +43,8 @@ type BatchPlan struct {
 	Reserved int64 // of them, those that are reserved
 }
 
-// PlanBatch decides a batch from the row of its segment; the zero row is one that is not there. first is of [Unique].
+// PlanBatch decides a batch from the row of its segment; the zero row means that there is none. first comes from
+// [Unique].
 func PlanBatch(b Batch, first []int, row Segment, facts Facts) (plan BatchPlan, err error) {
 	switch {
 	case row.Layout != b.Layout:
@@ -73,9 +74,9 @@ func (p *BatchPlan) Replay(i int, known Deduction) {
 	p.Outcomes[i] = Outcome{Kind: Known, Deduction: known}
 }
 
-// Unique splits a batch for a store: the indexes of the first order of each id, ascending by id, which is the
-// order in which every transaction inserts, so that two of them never wait for each other; and for each later
-// order with a used id the index of the first.
+// Unique splits a batch for a store. first has the index of the first order of each id, ascending by id: every
+// transaction inserts in that order, so that two of them never wait for each other. repeats has, for each later order
+// with such an id, the index of the first.
 func Unique(orders []Order) (first []int, repeats map[int]int) {
 	first = make([]int, len(orders))
 	for i := range first {
@@ -97,7 +98,7 @@ func Unique(orders []Order) (first []int, repeats map[int]int) {
 	return kept, repeats
 }
 
-// Repeat fills in the outcomes of the repeats from those of the firsts: what was accepted a moment ago is known.
+// Repeat copies the outcome of the first order of an id to its repeats: what was accepted a moment ago is known.
 func Repeat(outcomes []Outcome, repeats map[int]int) {
 	for i, first := range repeats {
 		outcomes[i] = outcomes[first]

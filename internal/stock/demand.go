@@ -10,7 +10,7 @@ type Demand struct {
 	// Closed says that the SKU is not sold at the instant of the decision.
 	Closed bool
 	Limit  int64            // per buyer; 0: none
-	Taken  map[string]int64 // by each buyer of the orders, where there is a limit; it is kept up to date
+	Taken  map[string]int64 // units of each buyer of the orders, if there is a limit; Admit keeps it up to date
 }
 
 func (f Facts) demand(sku string, orders []Order, limit int64, window SaleWindow) Demand {

@@ -27,8 +27,8 @@ type MergeResult struct {
 	Merged   int
 	At       time.Time // the instant by which it was decided
 	Expired  int       // reservations whose units came back first
-	// Stale is set where more reservations have expired than one transaction gives back: what is [Short] or [Limited] may
-	// not be so once they are back.
+	// Stale is set where more reservations have expired than one transaction gives back: what is [Short] or [Limited]
+	// may not be so once they are back.
 	Stale      bool
 	NextExpiry time.Time // the earliest expiry of a reservation that is live afterwards; zero: there is none
 }
@@ -51,7 +51,7 @@ type MergePlan struct {
 // whoever asks for units waits for it.
 const ExpireLimit = 2000
 
-// Plan decides a merge from the rows of all segments, which hold levels by now. first is of [Unique].
+// Plan decides a merge from the rows of all segments, which hold levels by now. first comes from [Unique].
 func (m Merge) Plan(first []int, segments []Segment, levels []int64, facts Facts) (plan MergePlan, result MergeResult, err error) {
 	if err := m.check(segments); err != nil {
 		return plan, result, err

@@ -11,8 +11,8 @@ import (
 // MaxLines bounds an order of several SKUs.
 const MaxLines = 1000
 
-// MultiOrder is an order of several SKUs: all of it, or nothing. Its order id is global, and each line is a deduction of
-// its SKU under that id as well.
+// MultiOrder is an order of several SKUs: all of it, or nothing. Its order id is global, and each line is a deduction
+// of its SKU under that id as well.
 type MultiOrder struct {
 	OrderID    string
 	BuyerID    string // may be empty where no SKU has a buyer limit

@@ -12,8 +12,8 @@ type Order struct {
 	Own        bool   // the order id is one of the buyer's own, and not the shop's
 	Quantity   int64
 	ReserveFor time.Duration // 0: committed at once; else MinReserve to MaxReserve, in whole microseconds
-	// CallerMax is how many units its caller may ask for where the SKU has no MaxQuantity of its own; 0: the package's. It is no
-	// part of what was asked: a replay may have another one.
+	// CallerMax is how many units its caller may ask for if the SKU has no MaxQuantity of its own; 0: the package's. It
+	// is no part of what was asked: a replay may have another one.
 	CallerMax int64
 }
 
@@ -25,7 +25,7 @@ const (
 
 const maxIDBytes = 128
 
-// Check holds an order to what is allowed.
+// Check tells whether an order is allowed.
 func (o Order) Check() error {
 	if err := checkOrderID(o.OrderID); err != nil {
 		return err
@@ -65,14 +65,14 @@ func checkQuantity(q int64) error {
 	return nil
 }
 
-// kept is an order as a deduction keeps it: what its caller may do, and whose id it is, is no part of what was asked.
+// kept is an order as a deduction keeps it: what its caller may do, and whose id it is, are no part of what was asked.
 func (o Order) kept() Order {
 	o.Own, o.CallerMax = false, 0
 	return o
 }
 
-// KeptText is a text that stores keep of an order as it is: in a column that is null where the text is empty, and that has
-// the name of the request's field.
+// KeptText is a text of an order that stores keep as it is. Its column has the name of the request's field, and is null
+// if the text is empty.
 type KeptText struct {
 	Column string
 	Get    func(Order) string

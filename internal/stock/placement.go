@@ -9,7 +9,7 @@ type Placement struct {
 	Lines []PlacedLine // as many as Order.Lines
 	// KnownOnly takes nothing: CodeUnknownDeduction if the very order is not there already.
 	KnownOnly bool
-	// OfBuyer has another buyer's order be unknown.
+	// OfBuyer makes another buyer's order unknown.
 	OfBuyer bool
 }
 
@@ -18,7 +18,7 @@ type PlacedLine struct {
 	Layout     int64 // of the SKU, as far as is known
 	Limit      int64 // per buyer; 0: none
 	SaleWindow SaleWindow
-	Segment    int   // the one that fills it, or -1: all of them together, as in a merge
+	Segment    int   // the one that fills the line, or -1: all of them together, as in a merge
 	Fence      Fence // of that segment
 }
 
@@ -29,7 +29,7 @@ type PlacedOrder struct {
 	Lines      []Deduction
 }
 
-// Replay answers a placement whose order was not inserted from the one that is there; nil: there is none.
+// Replay answers a placement whose order was not inserted, from the order that is there; nil means that there is none.
 func (p Placement) Replay(there *PlacedOrder) ([]Deduction, error) {
 	order := p.Order
 	if there == nil || (p.OfBuyer && there.BuyerID != order.BuyerID) {
@@ -45,7 +45,8 @@ func (p Placement) Replay(there *PlacedOrder) ([]Deduction, error) {
 	return there.Lines, nil
 }
 
-// Place takes the lines of a new order one after another, each as a batch from its segment or as a merge from all of them.
+// Place takes the lines of a new order one after another, each as a batch from its segment or as a merge from all of
+// them.
 func (p Placement) Place(deduct func(Batch) (BatchResult, error), merge func(Merge) (MergeResult, error)) ([]Deduction, error) {
 	taken := make([]Deduction, len(p.Lines))
 	for i, line := range p.Lines {

@@ -24,8 +24,8 @@ func (r Returns) Units() (units int64) {
 	return units
 }
 
-// add returns parts of a deduction to the segments that gave them. Where the layout has changed since, and such a segment
-// is gone, another one gets them.
+// add returns parts of a deduction to the segments that gave them. Where the layout has changed since, and such a
+// segment is gone, another one gets them.
 func (r Returns) add(d Deduction, parts []Part, segments int) {
 	for _, p := range parts {
 		r.Segments[p.Segment%segments] += p.Quantity

@@ -21,8 +21,8 @@ type SettleRequest struct {
 	ExpireOnly bool   // neither: only end it if its time has come
 	Cancel     bool   // else commit
 	Quantity   int64  // units to commit, the others are given back; 0: all
-	// KeepCommitted has CodeForbidden answer a cancel of what is committed. It is decided by the locked row, for a commit may
-	// come between a look and the write.
+	// KeepCommitted has CodeForbidden answer a cancel of what is committed. It is decided by the locked row, for a
+	// commit may come between a look and the write.
 	KeepCommitted bool
 }
 
@@ -44,9 +44,10 @@ type SettlementPlan struct {
 	Kept int64 // units of reservations that are committed
 }
 
-// PlanSettlement decides each request from the deductions, which have their parts, the instant of the decision and the number
-// of segments. A request for what has happened already changes nothing and is answered with what is there. A reservation whose
-// time has come is ended by whatever request meets it, so that nobody is told that it has expired before a row says so.
+// PlanSettlement decides each request from the deductions with their parts, the instant of the decision and the number
+// of segments. A request for what has happened already changes nothing and is answered with what is there. Any request
+// that meets a reservation whose time has come ends it, so that nobody is told that it has expired before a row says
+// so.
 func PlanSettlement(s Settlement, there map[string]Deduction, at time.Time, segments int) SettlementPlan {
 	plan := SettlementPlan{Results: make([]Settled, len(s.Requests)), Returns: newReturns()}
 	for i, request := range s.Requests {
@@ -84,8 +85,8 @@ func (w SettleRequest) Check() error {
 	return checkQuantity(w.Quantity)
 }
 
-// MayReturn tells whether units may come back by the request itself. By a commit of all they do only where the reservation
-// has expired.
+// MayReturn tells whether units may come back by the request itself. By a commit of all they do only where the
+// reservation has expired.
 func (w SettleRequest) MayReturn() bool { return w.Cancel || w.ExpireOnly || w.Quantity > 0 }
 
 // settle notes what a request makes of a deduction, and how it is answered.

@@ -42,8 +42,8 @@ const maxSKUBytes = 64
 
 // CheckSKU holds a SKU to letters that mean nothing elsewhere.
 //
-// SKUs enter Redis keys and paths, so they keep to letters that mean nothing there; "." and ".." are steps in a path. Every
-// request is checked: a regular expression would cost a loser as much as all the rest.
+// SKUs enter Redis keys and paths, so they keep to letters that mean nothing there; "." and ".." are steps in a path.
+// Every request is checked: a regular expression would cost a loser as much as all the rest.
 func CheckSKU(sku string) error {
 	if sku == "." || sku == ".." {
 		return Invalid("sku", `must not be "." or ".."`)
@@ -85,7 +85,8 @@ func (n NewSKU) Check() error {
 // Both stores keep these years to the microsecond.
 const firstYear, lastYear = 1970, 2999
 
-// CheckReplay returns [SKUExists] where the SKU that is there already has other properties. Both stores keep microseconds.
+// CheckReplay returns [SKUExists] where the SKU that is there already has other properties. Both stores keep
+// microseconds.
 func (n NewSKU) CheckReplay(there NewSKU) error {
 	for _, at := range []*time.Time{&n.SaleStartsAt, &n.SaleEndsAt} {
 		*at = at.UTC().Truncate(time.Microsecond)
@@ -122,7 +123,7 @@ type View struct {
 	Terms    Terms
 	Layout   int64
 	Segments []int64 // available units
-	// NextExpiry is the earliest expiry of a reservation that is not settled: from then on there may be more units than the
-	// segments hold. Zero: there is none.
+	// NextExpiry is the earliest expiry of a reservation that is not settled: from then on there may be more units than
+	// the segments hold. Zero: there is none.
 	NextExpiry time.Time
 }

@@ -8,8 +8,8 @@ import (
 // Store keeps the rows. Every write is one transaction, relative and conditional, so that processes with and
 // without locks may write at the same time: the guard is here, not in the locks.
 //
-// Rows are locked in one order by every method: the order's own row; then SKU by SKU, ascending, its segments, its buyers and
-// its deductions, each ascending.
+// Rows are locked in one order by every method: the order's own row; then SKU by SKU, ascending, its segments, its
+// buyers and its deductions, each ascending.
 //
 // Every transaction that changes what a segment holds, or inserts a deduction, raises the version of a segment's row.
 // So equal versions of all segments, read at two instants, prove that nothing happened in between. The versions of new
@@ -34,8 +34,8 @@ type Store interface {
 	CreateSKU(ctx context.Context, sku NewSKU, at time.Time) (created bool, err error)
 	// Status reads a SKU in one snapshot. What it costs does not depend on how much has been sold or reserved.
 	Status(ctx context.Context, sku string, at time.Time) (Status, error)
-	// Views reads what each segment of each SKU holds and on which terms it is sold, without any lock. A SKU that does not
-	// exist is missing in the result.
+	// Views reads what each segment of each SKU holds and on which terms it is sold, without any lock. A SKU that does
+	// not exist is missing in the result.
 	Views(ctx context.Context, skus ...string) (map[string]View, error)
 	// BuyerUnits reads how many units a buyer is counted with in each of the SKUs that count them, without any lock.
 	BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error)
@@ -46,14 +46,14 @@ type Store interface {
 	// decides, the units of reservations that have expired come back.
 	Merge(ctx context.Context, merge Merge) (MergeResult, error)
 	// Order takes all lines of an order, or nothing. It returns the deductions in the order of the lines, without their
-	// parts, and reports false if the very order was there already. CodeOrderIDReused is for an id that belongs to another
-	// order, or to a deduction of one of its SKUs. CodeSoldOut, CodeInsufficientStock and CodeBuyerLimit name the SKU, and are
-	// final where all segments were asked.
+	// parts, and reports false if the very order was there already. CodeOrderIDReused is for an id that belongs to
+	// another order, or to a deduction of one of its SKUs. CodeSoldOut, CodeInsufficientStock and CodeBuyerLimit name
+	// the SKU, and are final where all segments were asked.
 	Order(ctx context.Context, placement Placement) (lines []Deduction, created bool, err error)
 	// Settle commits and cancels deductions. It carries out what [PlanSettlement] says.
 	Settle(ctx context.Context, settlement Settlement) ([]Settled, error)
-	// Expire gives back the units of the reservations of a SKU that have expired, and tells how many reservations. Where
-	// there are very many, it does so in several transactions.
+	// Expire gives back the units of the reservations of a SKU that have expired, and tells how many reservations.
+	// Where there are very many, it does so in several transactions.
 	Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error)
 	// Expired returns SKUs with reservations that have expired and hold units still, at most limit.
 	Expired(ctx context.Context, at time.Time, limit int) (skus []string, err error)
@@ -70,12 +70,14 @@ type Store interface {
 	// Move changes the segments as [PlanMovement] says, and adds a row to the ledger. It reports false if this very
 	// movement was there already.
 	Move(ctx context.Context, m Movement) (created bool, err error)
-	// Movements reads the ledger of a SKU, the oldest first, from behind a movement on; the zero Position is before all.
+	// Movements reads the ledger of a SKU, the oldest first, from behind a movement on; the zero Position is before
+	// all.
 	Movements(ctx context.Context, sku string, after Position, limit int) ([]Movement, error)
 
 	// Watch calls restocked for every SKU to which units come back or are added, whichever process does it, soon after
-	// the commit; deductions and merges aside. It calls listening once it hears them all; those of before it has missed.
-	// It returns nil at once if no other process can write, and else the error that ended it, at the latest when ctx ends.
+	// the commit, except by deductions and merges. It calls listening once it receives all of that; what came before is
+	// missed. It returns nil at once if no other process can write, and else the error that ended it, at the latest
+	// when ctx ends.
 	Watch(ctx context.Context, listening func(), restocked func(sku string)) error
 	// Audit recomputes the balance of a SKU from the rows, of all SKUs if it is "", in one snapshot.
 	Audit(ctx context.Context, sku string) (Audit, error)

@@ -74,8 +74,9 @@ func (t Terms) Allow(sku string, o Order) error {
 	}
 }
 
-// Exceeds returns the refusal of an order that asks for more than its caller, or a service that lets reservations last so
-// long, may have of a SKU that does not say. Another process may have other bounds: the very order may have been accepted.
+// Exceeds returns the refusal of an order that asks for more than its caller may have, or for a longer reservation than
+// the service allows, if the SKU does not say. Another process may have other bounds, and may have accepted the very
+// order.
 func (t Terms) Exceeds(sku string, o Order, maxReserve time.Duration) error {
 	switch {
 	case t.MaxReserveFor == 0 && o.ReserveFor > maxReserve:
