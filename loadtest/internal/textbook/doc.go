@@ -47,6 +47,7 @@ func All() []Known {
 		{AdvisoryName, AdvisoryFlaw},
 		{PooledName, PooledFlaw},
 		{SequentialName, SequentialFlaw},
+		{DocumentName, DocumentFlaw},
 	}
 }
 
