@@ -51,12 +51,27 @@ func All() []Known {
 	}
 }
 
+// grace is how long an attempt may go on when its caller has gone: one that is cut off may still take the lock, and
+// nobody would give that back.
+const grace = time.Second
+
 // again tries every so often, until try returns something else than ErrBusy or ctx ends.
 func again(ctx context.Context, every time.Duration, try func(context.Context) (Hold, error)) (Hold, error) {
+	attempts, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-attempts.Done():
+		}
+	})()
 	timer := time.NewTimer(every)
 	defer timer.Stop()
 	for {
-		hold, err := try(ctx)
+		hold, err := try(attempts)
 		if !errors.Is(err, ErrBusy) {
 			return hold, err
 		}
