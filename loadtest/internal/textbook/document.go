@@ -23,6 +23,8 @@ const (
 // Its flaws: the caller's clock says when a hold ends, and that of the next one whether it has ended: where they differ by
 // more than a lease, nobody is kept out. A holder that was stopped for longer than its lease goes on as if it had the
 // lock, beside the next one, and without a fencing token nobody stops its writes.
+//
+// FerretDB 1 finds and writes in two steps: callers who find the same expired document at once all get the lock.
 type Document struct {
 	Locks *mongo.Collection
 	Name  string
