@@ -104,8 +104,8 @@ func (g *grant) countLocked() int {
 	return n
 }
 
-// longestLocked is for how long the lock must live from now on. A hold that is renewed needs its whole lease, for a renewal
-// may overtake whoever tells the server; one that is renewed no more needs what is left of it.
+// longestLocked is for how long the lock must live from now on. A hold that is renewed, or kept by a MultiLock, needs its
+// whole lease, for a renewal may overtake whoever tells the server; any other needs what is left of it.
 func (g *grant) longestLocked() time.Duration {
 	longest := time.Millisecond
 	for _, h := range g.holds {
@@ -119,7 +119,7 @@ func (g *grant) longestLocked() time.Duration {
 
 // lifeLocked is how long the server must keep the lock for a hold from now on.
 func (h *Hold) lifeLocked() time.Duration {
-	if h.wantsRenewalLocked() {
+	if h.wantsRenewalLocked() || h.kept {
 		return h.lease
 	}
 	return min(h.lease, leaseFor(time.Until(h.deadline)))
