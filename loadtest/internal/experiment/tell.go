@@ -3,14 +3,21 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"inventory/loadtest/internal/report"
 )
 
 // String is the figure with its interval.
-func (e Estimate) String() string {
-	return fmt.Sprintf("%s (%s to %s)", report.Number(e.Value), report.Number(e.Low), report.Number(e.High))
+func (e Estimate) String() string { return report.Number(e.Value) + e.Interval() }
+
+// Interval is the interval behind a figure, and nothing where there were too few rounds.
+func (e Estimate) Interval() string {
+	if math.IsNaN(e.Low) {
+		return ""
+	}
+	return fmt.Sprintf(" (%s to %s)", report.Number(e.Low), report.Number(e.High))
 }
 
 // Section tells the case: its contenders, and what came of its targets.
