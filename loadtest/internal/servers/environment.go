@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
+	"github.com/shirou/gopsutil/v4/disk"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"inventory/loadtest/internal/report"
@@ -36,6 +37,40 @@ func (u URLs) Durable(ctx context.Context) (report.Environment, error) {
 		err = fmt.Errorf("PostgreSQL has fsync %s and synchronous_commit %s; both must be on", e.Fsync, e.SyncCommit)
 	}
 	return e, err
+}
+
+// Durable is that of all servers, with the file system of a PostgreSQL that was started here: the one of the server knows
+// nothing of what lies below its folder.
+func (s *Servers) Durable(ctx context.Context) (report.Environment, error) {
+	e, err := s.URLs.Durable(ctx)
+	if err != nil || s.PostmasterPID == 0 {
+		return e, err
+	}
+	folder, err := dataFolder(ctx, s.DatabaseURL)
+	if err != nil {
+		return e, err
+	}
+	usage, err := disk.UsageWithContext(ctx, folder)
+	if err != nil {
+		return e, fmt.Errorf("look at the file system of %s: %w", folder, err)
+	}
+	e.FileSystem = usage.Fstype
+	return e, nil
+}
+
+// dataFolder is where a PostgreSQL says that its files are.
+func dataFolder(ctx context.Context, databaseURL string) (folder string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	connection, err := pgx.Connect(ctx, databaseURL)
+	if err != nil {
+		return "", fmt.Errorf("reach PostgreSQL: %w", err)
+	}
+	err = connection.QueryRow(ctx, "SHOW data_directory").Scan(&folder)
+	if err := errors.Join(err, connection.Close(ctx)); err != nil {
+		return "", fmt.Errorf("ask PostgreSQL for its folder: %w", err)
+	}
+	return folder, nil
 }
 
 // settings are asked of PostgreSQL. In: nothing. Out: the version, and what makes commits durable.
