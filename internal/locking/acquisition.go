@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// An acquisition is one Lock or TryLock: of a Mutex, or of a MultiLock with all its parts. It is used by one goroutine.
+// An acquisition is one Lock or TryLock: of a single lock, or of a MultiLock with all its parts. One goroutine uses it.
 type acquisition struct {
-	ctx   context.Context // carries who
+	ctx   context.Context // carries the owner
 	owner *owner
 	try   bool
 	start time.Time
@@ -18,10 +18,10 @@ type acquisition struct {
 
 	ordered         bool // never wait backwards
 	taken           []*Hold
-	renewedAt       time.Time // when the leases of taken began, at the earliest
-	lastBegan       time.Time // when that of the last one did
-	renewalTried    time.Time // when it was last tried to begin all of them anew
-	waitedForOthers bool      // it has waited
+	renewedAt       time.Time // the earliest at which a lease of taken began
+	lastBegan       time.Time // when the lease of the last one began
+	renewalTried    time.Time // when the last try to begin all of them anew was made
+	waitedForOthers bool      // somebody else was in the way
 }
 
 func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisition, error) {
@@ -54,12 +54,12 @@ func (acq *acquisition) noteStart(start time.Time) {
 type part struct {
 	lock    *lock
 	times   int
-	reentry *reentry  // to the grant that the owner has already; nil where it has none
-	waiter  *waiter   // in the local line; nil where the owner holds the lock already
-	nextAsk time.Time // when to look at the server although this process holds the lock
+	reentry *reentry  // into the grant that the owner already has; nil if it has none
+	waiter  *waiter   // in the line of this process; nil if the owner already holds the lock
+	nextAsk time.Time // when to ask the server although this process holds the lock
 	holds   []*Hold
 
-	spared func(*Hold) bool // whose end does not end its holds, though their contexts come from that
+	spared func(*Hold) bool // holds whose end does not end these, though their contexts are made from those
 
 	firstWaiter waiter // what waiter points at
 }

@@ -16,7 +16,7 @@ import (
 	"inventory/internal/locking/internal/policy"
 )
 
-// sides runs a test with a FairMutex and with the writing side of an RWMutex, which reservation the same.
+// sides runs a test with a FairMutex and with the writing side of an RWMutex, which promise the same.
 func sides(t *testing.T, test func(w *world, of func(l *Locks) *fifo)) {
 	t.Helper()
 	t.Parallel()
