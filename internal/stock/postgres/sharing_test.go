@@ -143,7 +143,9 @@ func (s *sharers) together(batches ...stock.Batch) []chan answer {
 	letGo := s.store.HoldWriter()
 	answers := make([]chan answer, len(batches))
 	for n, batch := range batches {
-		answers[n] = s.deduct(s.Context(), batch)
+		ctx, cancel := context.WithTimeout(s.Context(), time.Duration(n+1)*time.Minute)
+		s.Cleanup(cancel)
+		answers[n] = s.deduct(ctx, batch)
 	}
 	letGo(len(batches))
 	return answers
@@ -238,6 +240,11 @@ func TestBatchesShareAStatement(t *testing.T) {
 	}
 	s.wrote(1, 0)
 	s.holds(want)
+	for sku, reserved := range map[string]int64{"a": 1, "b": 0, "c": 0, "d": 1} {
+		if status, err := s.store.Status(t.Context(), sku, time.Time{}); err != nil || status.Reserved != reserved {
+			t.Errorf("%s: %d reserved, %v, want %d", sku, status.Reserved, err, reserved)
+		}
+	}
 }
 
 // TestABatchThatMeetsNobodyGoesAtOnce: so do a large one, and one of a SKU that counts its buyers.
@@ -465,8 +472,10 @@ func TestACallerWhoLeavesAloneLeaves(t *testing.T) {
 	during, leaveDuring := context.WithCancel(t.Context())
 	defer leaveDuring()
 	gone := s.deduct(before, one("a", "o"))
+	s.store.Waits(1)
 	stays := []chan answer{s.deduct(t.Context(), one("b", "slow")), s.deduct(t.Context(), one("c", "o"))}
-	leaves := s.deduct(during, one("d", "o"))
+	s.store.Waits(3)
+	leaves := s.deduct(during, one("d", "o")) // the last
 	s.store.Waits(4)
 	leaveBefore()
 	if a := s.soon(gone); !errors.Is(a.err, context.Canceled) {
