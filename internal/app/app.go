@@ -161,7 +161,10 @@ func redisName(c Config) string {
 func (a *App) openService(ctx context.Context, observer selling.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
 	config := selling.Config{
 		Store: a.store, Workers: a.workers, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
-		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger,
+		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger, BatchLimit: a.config.BatchLimit,
+	}
+	if a.config.Workers != 0 {
+		config.Workers = a.config.Workers
 	}
 	if a.config.Lock != LockNone {
 		if redis, err = a.openRedis(ctx); err != nil {

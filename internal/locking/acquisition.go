@@ -13,6 +13,7 @@ type acquisition struct {
 	start time.Time
 	lease time.Duration // of the holds
 	fixed bool          // nothing renews them
+	kept  bool          // but a MultiLock that has not taken all its parts yet
 	until time.Time     // when the wait runs out; zero for never
 
 	ordered         bool // never wait backwards
@@ -28,7 +29,7 @@ func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisit
 	if err != nil {
 		return nil, err
 	}
-	acq := &acquisition{try: try, lease: o.lease, fixed: o.lease > 0, start: time.Now()}
+	acq := &acquisition{try: try, lease: o.lease, fixed: o.lease > 0, kept: o.kept, start: time.Now()}
 	acq.ctx, acq.owner = withOwner(ctx)
 	if o.waitBound {
 		acq.until = acq.start.Add(o.wait)

@@ -22,6 +22,7 @@ type Hold struct {
 	fixed    bool
 	deadline time.Time // until when the hold can be relied on; under Locks.mu
 	rank     int       // in Locks.deadlines
+	kept     bool      // a MultiLock takes other parts: its fixed lease may begin anew until then; under Locks.mu
 	outlived bool      // renewed once more after its context had ended; under Locks.mu
 	lost     bool      // under Locks.mu
 	unlocked bool      // Unlock has been called; under Locks.mu
@@ -41,6 +42,7 @@ func (l *Locks) newHoldLocked(acq *acquisition, p *part, g *grant, deadline time
 		grant:    g,
 		lease:    acq.leaseOr(l.lease),
 		fixed:    acq.fixed,
+		kept:     acq.kept,
 		deadline: deadline,
 		since:    time.Now(),
 		base:     acq.ctx,

@@ -114,6 +114,8 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		return nil, err
 	}
 	acq.ordered = true
+	inner := acq.kept // of another MultiLock, which keeps it on
+	acq.kept = acq.fixed
 	for left := steps; len(left) > 0 && err == nil; {
 		if left[0].other != nil {
 			err = acq.takeOther(left[0])
@@ -131,7 +133,19 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		giveUpAll(acq.ctx, acq.taken)
 		return nil, err
 	}
+	if acq.kept && !inner {
+		endKeeping(acq.taken)
+	}
 	return m.hold(acq, made), nil
+}
+
+// endKeeping notes that nothing begins the fixed leases of holds anew any more.
+func endKeeping(holds []*Hold) {
+	for _, h := range singlesOf(holds) {
+		h.locks.mu.Lock()
+		h.kept = false
+		h.locks.mu.Unlock()
+	}
 }
 
 // runOf returns the parts that can be taken together with the first step.
@@ -154,7 +168,7 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 	}
 	var opts []LockOption
 	if acq.fixed {
-		opts = append(opts, Lease(acq.lease))
+		opts = append(opts, Lease(acq.lease), kept)
 	}
 	if acq.try || acq.owner.holdsAfter(s.order) {
 		s.hold, err = s.other.TryLock(acq.ctx, opts...)

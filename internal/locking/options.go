@@ -64,6 +64,7 @@ type lockOptions struct {
 	wait      time.Duration
 	waitBound bool
 	lease     time.Duration // 0: the watchdog's
+	kept      bool
 	err       error
 }
 
@@ -89,6 +90,9 @@ func Lease(d time.Duration) LockOption {
 		}
 	}
 }
+
+// kept is for the parts of a MultiLock whose leases are fixed: they begin anew while it takes the others.
+func kept(o *lockOptions) { o.kept = true }
 
 func checkLease(d time.Duration) error {
 	if d < minLease || d > maxLease {

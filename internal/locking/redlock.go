@@ -202,8 +202,12 @@ func (b *candidate) await(busy int, pause time.Duration) *firstNode {
 
 // options are those of the lock on a node.
 func (b *candidate) options(wait time.Duration) []LockOption {
+	opts := []LockOption{Wait(wait)}
 	if b.call.fixed {
-		return []LockOption{Wait(wait), Lease(b.call.lease)}
+		opts = append(opts, Lease(b.call.lease))
 	}
-	return []LockOption{Wait(wait)}
+	if b.call.kept {
+		opts = append(opts, kept)
+	}
+	return opts
 }

@@ -105,8 +105,8 @@ func (g *grant) countLocked() int {
 	return n
 }
 
-// longestLocked is for how long the lock must live from now on. A hold that is renewed needs its whole lease: a renewal
-// may overtake the release that says so. One that is no longer renewed needs what is left of its lease.
+// longestLocked is for how long the lock must live from now on. A hold that is renewed, or kept by a MultiLock, needs its
+// whole lease: a renewal may overtake the release that says so. Any other hold needs what is left of its lease.
 func (g *grant) longestLocked() time.Duration {
 	longest := time.Millisecond
 	for _, h := range g.holds {
@@ -120,7 +120,7 @@ func (g *grant) longestLocked() time.Duration {
 
 // lifeLocked is how long the server must keep the lock for a hold from now on.
 func (h *Hold) lifeLocked() time.Duration {
-	if h.wantsRenewalLocked() {
+	if h.wantsRenewalLocked() || h.kept {
 		return h.lease
 	}
 	return min(h.lease, leaseFor(time.Until(h.deadline)))

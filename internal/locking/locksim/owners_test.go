@@ -222,6 +222,42 @@ func TestRenewalAfterTheRelease(t *testing.T) {
 	}
 }
 
+// A hold is unlocked while a MultiLock of its owner begins the leases of its parts anew: what the release leaves on the
+// server is not less than that.
+func TestReleaseBesideARenewalOfAMultiLock(t *testing.T) {
+	for _, part := range []string{"a", "fair:a", "write:a"} {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c, rival := once(w), once(w).Actor()
+			a := c.Actor()
+			busy := must(t, rival, rival.Ctx, locksim.Acquisition{Names: []string{"b"}, Lease: 10 * time.Second})
+			outer := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{part}})
+			soon(t, lease, "the script is known", func() bool { return c.Sent(renewOf(part)) > 0 })
+			var complete, renewed atomic.Bool
+			w.On(func(q *locksim.Request, f *locksim.Fate) {
+				if q.Client == c && q.Verb == renewOf(part) && complete.Load() {
+					renewed.Store(true)
+					f.Reply = 40 * time.Millisecond
+				}
+			})
+			var all sync.WaitGroup
+			all.Go(func() {
+				both := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{part, "b"}, Lease: time.Second})
+				<-both.Hold.Context().Done() // nobody unlocks it
+				_ = both.Unlock(a.Ctx)       // it was lost
+			})
+			time.Sleep(600 * time.Millisecond)
+			complete.Store(true)
+			ok(t, busy.Unlock(rival.Ctx))
+			soon(t, time.Second, "the leases begin anew", renewed.Load)
+			time.Sleep(10 * time.Millisecond) // the server has it
+			ok(t, outer.Unlock(a.Ctx))
+			next := must(t, rival, rival.Ctx, locksim.Acquisition{Names: []string{part}, Wait: 10 * time.Second})
+			ok(t, next.Unlock(rival.Ctx))
+			all.Wait()
+		})
+	}
+}
+
 // A re-entry under way keeps the lock when the last hold is unlocked, and comes to nothing: the server is told.
 func TestReentryThatComesToNothing(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {

@@ -89,3 +89,28 @@ func TestExtraWorkers(t *testing.T) {
 		})
 	}
 }
+
+// TestABatchHasALimit writes one order at a time, in as many places at once as ever.
+func TestABatchHasALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hall{levels: []int64{9, 9, 9, 9}, gate: make(chan struct{})}
+		s := selling.NewService(selling.Config{Store: store, Workers: 3, BatchLimit: 1})
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				if _, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: fmt.Sprint("o", i), Quantity: 1}); err != nil {
+					t.Errorf("order %d: %v", i, err)
+				}
+			})
+			synctest.Wait()
+		}
+		if writes, orders := store.inside.Load(), store.orders.Load(); writes != 3 || orders != 3 {
+			t.Errorf("%d writes of %d orders side by side", writes, orders)
+		}
+		close(store.gate)
+		wg.Wait()
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
