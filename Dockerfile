@@ -2,10 +2,10 @@
 # stage needs nothing of the first but the one file; Alpine gives it a shell for
 # whoever looks inside, and wget for the health check.
 #
-# The images are of exact versions. To build from what you have looked at, give
-# their digests: --build-arg BASE_IMAGE=alpine@sha256:…
-ARG GO_IMAGE=golang:1.26.8-alpine
-ARG BASE_IMAGE=alpine:3.21.3
+# The images are named by digest, for a tag can be moved; the tag beside it is for
+# the reader. To build from others: --build-arg BASE_IMAGE=alpine@sha256:…
+ARG GO_IMAGE=golang:1.26.8-alpine@sha256:8ac98ca534ac3f51e1f420a1dd2c15e74c75cfa0f23f3ad27eb5d7236c349a0c
+ARG BASE_IMAGE=alpine:3.21.3@sha256:a8560b36e8b8210634f77d9f7f9efd7ffa463e380b75e2e74aff4511df3ef88c
 
 FROM ${GO_IMAGE} AS build
 WORKDIR /source

@@ -3,6 +3,7 @@ package app
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -23,8 +24,8 @@ func TestEmbeddedRedisHasNoPort(t *testing.T) {
 		t.Errorf("it listens on %v", at)
 	}
 	value := strings.Repeat("x", 8<<10)
-	pipe := r.client.Pipeline()
-	for range 1000 { // scripts in full for the locks of a whole SKU are as much, and their answers as short
+	pipe := r.client.WithTimeout(time.Minute).Pipeline() // a busy machine is slow; what blocks itself never answers
+	for range 1000 {                                     // scripts in full for the locks of a whole SKU are as much, and their answers as short
 		pipe.Set(t.Context(), "key", value, 0)
 	}
 	answers, err := pipe.Exec(t.Context())

@@ -1,6 +1,7 @@
 package flashsale
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,7 +21,7 @@ func (s *sale) wrong() error {
 		c := r.account.counts
 		failed += c[openloop.Refused] + c[openloop.Failed] + c[openloop.Unreached] + c[openloop.Unknown]
 		if first == nil {
-			first = r.result.FirstError
+			first = cmp.Or(r.result.FirstError, r.result.FirstRefusal)
 		}
 	}
 	if failed > 0 {

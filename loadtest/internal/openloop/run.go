@@ -26,12 +26,13 @@ type Reply struct {
 
 // Result is what became of a load.
 type Result struct {
-	Start      time.Time
-	At         []time.Duration
-	Replies    []Reply
-	Elapsed    time.Duration    // to the last answer
-	Codes      map[string]int64 // of the problems by which requests were refused or failed otherwise
-	FirstError error            // of the first request that failed, was not sent for want of a connection, or is unknown
+	Start        time.Time
+	At           []time.Duration
+	Replies      []Reply
+	Elapsed      time.Duration    // to the last answer
+	Codes        map[string]int64 // of the problems by which requests were refused or failed otherwise
+	FirstError   error            // of the first request that failed, was not sent for want of a connection, or is unknown
+	FirstRefusal error            // of the first that was Refused
 }
 
 // run is a load under way.
@@ -41,9 +42,9 @@ type run struct {
 	next    atomic.Int64 // the next request that nobody has taken
 	replies []Reply      // each written by who has taken the request
 
-	mu         sync.Mutex
-	codes      map[string]int64
-	firstError error
+	mu                       sync.Mutex
+	codes                    map[string]int64
+	firstError, firstRefusal error
 }
 
 // Run sends a load and waits until every request is over. When ctx ends nothing more is sent, and what is under way is
@@ -56,7 +57,8 @@ func (s *Sender) Run(ctx context.Context, l Load) Result {
 	}
 	all.Wait()
 	return Result{
-		Start: l.Start, At: l.At, Replies: r.replies, Elapsed: r.since(), Codes: r.codes, FirstError: r.firstError,
+		Start: l.Start, At: l.At, Replies: r.replies, Elapsed: r.since(), Codes: r.codes,
+		FirstError: r.firstError, FirstRefusal: r.firstRefusal,
 	}
 }
 
@@ -113,27 +115,30 @@ func (r *run) send(ctx context.Context, l line, i int, request Request) Reply {
 	case err == nil:
 		var code string
 		reply.Outcome, code = outcomeOf(a.status, a.body)
-		if reply.Outcome == Refused || reply.Outcome == Failed {
-			r.note(code, a.problem())
+		switch reply.Outcome {
+		case Refused:
+			r.note(code, &r.firstRefusal, a.problem())
+		case Failed:
+			r.note(code, &r.firstError, a.problem())
 		}
 	case gone:
 		reply.Outcome = Unknown
-		r.note("", err)
+		r.note("", &r.firstError, err)
 	default:
 		reply.Sent, reply.Outcome = 0, Unreached
-		r.note("", err)
+		r.note("", &r.firstError, err)
 	}
 	return reply
 }
 
-// note keeps what an outcome alone does not tell.
-func (r *run) note(code string, err error) {
+// note keeps what an outcome alone does not tell: its code, and the first error of its kind.
+func (r *run) note(code string, first *error, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if code != "" {
 		r.codes[code]++
 	}
-	if r.firstError == nil {
-		r.firstError = err
+	if *first == nil {
+		*first = err
 	}
 }

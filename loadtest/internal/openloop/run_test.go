@@ -126,6 +126,19 @@ func TestWhatIsNotHeardIsUnknown(t *testing.T) {
 	})
 }
 
+// TestARefusalIsNoFault: the first error is that of what failed, also where a refusal came before it.
+func TestARefusalIsNoFault(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		r := play(t.Context(), []time.Duration{ms, 2 * ms}, time.Second,
+			&slow{takes: always(5 * ms), status: http.StatusNotFound}, &slow{takes: always(9 * ms), err: broken})
+		if r.All()[Refused] != 1 || !errors.Is(r.FirstError, broken) || r.FirstRefusal == nil || errors.Is(r.FirstRefusal, broken) {
+			t.Errorf("%v, first %v, refused %v", r.All(), r.FirstError, r.FirstRefusal)
+		}
+	})
+}
+
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	r := Result{

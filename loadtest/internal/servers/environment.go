@@ -10,8 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 	"github.com/shirou/gopsutil/v4/disk"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/textbook"
 )
 
 // askTimeout bounds what a server may take to tell what it is.
@@ -21,6 +23,9 @@ const askTimeout = 10 * time.Second
 func (u URLs) Environment(ctx context.Context) (report.Environment, error) {
 	e := Machine(ctx)
 	err := errors.Join(AskPostgreSQL(ctx, u.DatabaseURL, &e), AskRedis(ctx, u.RedisURL, &e))
+	if u.MongoDBURL != "" {
+		err = errors.Join(err, askMongoDB(ctx, u.MongoDBURL, &e))
+	}
 	return e, err
 }
 
@@ -104,5 +109,29 @@ func AskRedis(ctx context.Context, redisURL string, e *report.Environment) error
 	}
 	_, version, _ := strings.Cut(text, "redis_version:")
 	e.Redis, _, _ = strings.Cut(version, "\r\n")
+	return nil
+}
+
+// askMongoDB adds which server speaks MongoDB's protocol. FerretDB tells its own version beside the one that it stands in for.
+func askMongoDB(ctx context.Context, mongoDBURL string, e *report.Environment) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	locks, disconnect, err := textbook.ConnectMongoDB(ctx, mongoDBURL)
+	if err != nil {
+		return err
+	}
+	var told struct {
+		Version  string `bson:"version"`
+		FerretDB string `bson:"ferretdbVersion"`
+	}
+	err = locks.Database().RunCommand(ctx, bson.M{"buildInfo": 1}).Decode(&told)
+	if err := errors.Join(err, disconnect()); err != nil {
+		return fmt.Errorf("ask MongoDB for its version: %w", err)
+	}
+	name := "MongoDB " + told.Version
+	if told.FerretDB != "" {
+		name = "FerretDB " + told.FerretDB + " in the place of MongoDB"
+	}
+	e.Measurement = append(e.Measurement, name)
 	return nil
 }

@@ -1,6 +1,7 @@
 // Package textbook has locks as textbooks and tutorials teach them, one in each file. Each has a flaw, which its comment
 // names and `go run ./loadtest locks --break` shows. They are written as well as their recipes allow, to be measured and
-// broken beside the locks of internal/locking; nobody should use them for anything else.
+// broken beside the locks of internal/locking; nobody should use them for anything else. Some need Redis or PostgreSQL, and
+// those of ZooKeeper and MongoDB a server that is not everywhere.
 //
 // A lock has many callers, in one process or in several: Lock and TryLock may be called at the same time, and a Hold
 // belongs to whoever got it.
@@ -47,15 +48,31 @@ func All() []Known {
 		{AdvisoryName, AdvisoryFlaw},
 		{PooledName, PooledFlaw},
 		{SequentialName, SequentialFlaw},
+		{DocumentName, DocumentFlaw},
 	}
 }
 
+// grace is how long an attempt may go on when its caller has gone: one that is cut off may still take the lock, and
+// nobody would give that back.
+const grace = time.Second
+
 // again tries every so often, until try returns something else than ErrBusy or ctx ends.
 func again(ctx context.Context, every time.Duration, try func(context.Context) (Hold, error)) (Hold, error) {
+	attempts, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-attempts.Done():
+		}
+	})()
 	timer := time.NewTimer(every)
 	defer timer.Stop()
 	for {
-		hold, err := try(ctx)
+		hold, err := try(attempts)
 		if !errors.Is(err, ErrBusy) {
 			return hold, err
 		}
