@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"inventory/internal/app"
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/contenders"
 	"inventory/loadtest/internal/report"
@@ -58,6 +59,7 @@ func (c *contendersCommand) measure(ctx context.Context, s cli.Streams) (report.
 	case c.Quick:
 		config.Scale = contenders.Quick()
 	}
+	app.SpendMemory(nil) // contenders inside this process collect garbage as the service does
 	result, err := contenders.Run(ctx, config)
 	if result.Started.IsZero() {
 		return report.Document{}, err

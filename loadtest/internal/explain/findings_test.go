@@ -101,7 +101,7 @@ func TestAnEffectIsThatOfItsFactorAlone(t *testing.T) {
 		t.Fatalf("%d cells", len(all))
 	}
 	seen := map[string]bool{}
-	for f := range factors() {
+	for f := range factorCount {
 		c := effect(f, everywhere())
 		for _, pair := range c.Pairs {
 			seen[pair[0]], seen[pair[1]] = true, true
