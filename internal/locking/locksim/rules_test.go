@@ -175,6 +175,33 @@ func TestHandedOffLeaseCountsFromTheQuestion(t *testing.T) {
 	})
 }
 
+// An acquire brings tokens for those who wait here, but its answer takes long: the lease is too old to pass inside the
+// process without a script.
+func TestOldLeaseIsHandedOnByAScript(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		c, other := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1})
+		warm(t, c, other)
+		b := other.Actor()
+		rival := must(t, b, b.Ctx, alone)
+		next := queueUp(t, c, 3)
+		time.Sleep(10 * latency) // the first of them listens
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Client == c && q.Verb == "acquire" {
+				f.Reply = time.Second
+			}
+		})
+		ok(t, rival.Unlock(b.Ctx))
+		grip := <-next
+		handoffs := c.Sent("handoff")
+		ok(t, grip.Unlock(b.Ctx))
+		ok(t, (<-next).Unlock(b.Ctx))
+		if c.Sent("handoff") == handoffs {
+			t.Error("it passes on without a script")
+		}
+		ok(t, (<-next).Unlock(b.Ctx))
+	})
+}
+
 // What a process gives out of its reserve, the server does not mint again, also when its clock has stepped back since;
 // and where nothing was reserved, nothing is given out.
 func TestReservedTokensAreNotMintedAgain(t *testing.T) {
