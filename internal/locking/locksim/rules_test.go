@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,20 +179,22 @@ func TestHandedOffLeaseCountsFromTheQuestion(t *testing.T) {
 // An acquire brings tokens for those who wait here, but its answer takes long: the lease is too old to pass inside the
 // process without a script.
 func TestOldLeaseIsHandedOnByAScript(t *testing.T) {
-	scripted(t, func(t *testing.T, w *locksim.World) {
-		c, other := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1})
+	swift(t, func(t *testing.T, w *locksim.World) {
+		c, other := once(w), once(w)
 		warm(t, c, other)
 		b := other.Actor()
 		rival := must(t, b, b.Ctx, alone)
 		next := queueUp(t, c, 3)
-		time.Sleep(10 * latency) // the first of them listens
+		time.Sleep(10 * time.Millisecond) // the first of them listens
+		var slowed atomic.Bool
 		w.On(func(q *locksim.Request, f *locksim.Fate) {
-			if q.Client == c && q.Verb == "acquire" {
-				f.Reply = time.Second
+			if q.Client == c && q.Verb == "acquire" && !slowed.Swap(true) {
+				f.Reply = lease / 2
 			}
 		})
 		ok(t, rival.Unlock(b.Ctx))
 		grip := <-next
+		time.Sleep(100 * time.Microsecond) // the next one has asked in vain
 		handoffs := c.Sent("handoff")
 		ok(t, grip.Unlock(b.Ctx))
 		ok(t, (<-next).Unlock(b.Ctx))
