@@ -28,7 +28,7 @@ var mutants = map[string]struct {
 	"without the stock condition and its CHECK": {
 		flags: []string{"--lock=none"},
 		edits: []edit{
-			{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`WHERE available >= \$8::bigint`), "WHERE true"},
+			{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`WHERE available >= \$8::bigint`), "WHERE $8::bigint IS NOT NULL"},
 			{"../migrations/postgres/0002_*.up.sql", regexp.MustCompile(` CHECK \(available >= 0\)`), ""},
 		},
 		says: []string{"oversold", "audit"},
@@ -43,8 +43,8 @@ var mutants = map[string]struct {
 		says: []string{"twice", "audit"},
 	},
 	"with the fence open": {
-		flags: []string{"--fault=Redis emptied"},
-		edits: []edit{{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`\(\$3::bigint = 0 OR fence < \$3 OR \(fence = \$3 AND fence_owner = \$4\)\)`), "true"}},
+		flags: []string{"--fault=Redis emptied while PostgreSQL is slow"},
+		edits: []edit{{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`\(\$3::bigint = 0 OR fence < \$3 OR \(fence = \$3 AND fence_owner = \$4\)\)`), "$3::bigint IS NOT NULL"}},
 		says:  []string{"fence"},
 	},
 }

@@ -57,6 +57,14 @@ func TestNoReportTellsASecret(t *testing.T) {
 			[]string{"locks", "--redis-url=redis://:" + secret + "@host:1/2", "--database-url=postgres://me:" + secret + "@host/db?password=" + secret},
 			[]report.Flag{{Name: "redis-url", Value: "redis://host:1/2"}, {Name: "database-url", Value: "postgres://host/db"}},
 		},
+		"MongoDB": {
+			[]string{"locks", "--mongodb-url=mongodb://me:" + secret + "@host:1/?authSource=" + secret},
+			[]report.Flag{{Name: "mongodb-url", Value: "mongodb://host:1/"}},
+		},
+		"MongoDB's replicas": {
+			[]string{"locks", "--mongodb-url=mongodb://me:" + secret + "@a:1,b:2/"},
+			[]report.Flag{{Name: "mongodb-url", Value: "mongodb://a:1,b:2/"}},
+		},
 		"several": {
 			[]string{"replay", "--redis-url=redis://:" + secret + "@a:1,redis://:" + secret + "@b:2/0"},
 			[]report.Flag{{Name: "redis-url", Value: "redis://a:1,redis://b:2/0"}},

@@ -46,7 +46,7 @@ func (*listCommand) Run(parsed *kong.Context, s cli.Streams) error {
 			tools = append(tools, leaf)
 			continue
 		}
-		if err := explain(s.Out, leaf); err != nil {
+		if err := describe(s.Out, leaf); err != nil {
 			return fmt.Errorf("print the list: %w", err)
 		}
 	}
@@ -60,8 +60,8 @@ func (*listCommand) Run(parsed *kong.Context, s cli.Streams) error {
 	return nil
 }
 
-// explain prints what a scenario tells of itself.
-func explain(to io.Writer, scenario *kong.Node) error {
+// describe prints what a scenario tells of itself.
+func describe(to io.Writer, scenario *kong.Node) error {
 	text := fmt.Sprintf("%s\n  %s\n", scenario.Name, scenario.Help)
 	for line := range strings.Lines(scenario.Detail) {
 		if line = strings.TrimSpace(line); line != "" {

@@ -22,6 +22,7 @@ type locksCommand struct {
 	Case        []string `help:"Only the cases of these names, or with --break the faults, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 	RedisURL    string   `help:"The Redis of the locks: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
 	DatabaseURL string   `help:"The PostgreSQL of advisory locks: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: one started for this run." placeholder:"URL"`
+	MongoDBURL  string   `name:"mongodb-url" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod or ferretdb is on PATH." placeholder:"URL"`
 }
 
 // Help is what --help and list tell beside the flags.
@@ -30,7 +31,7 @@ func (c *locksCommand) Help() string {
 		Shows: "cycles a second, waits, fairness and commands of each kind of lock, beside bsm/redislock, redsync and the locks of textbooks; " +
 			"with --break, what becomes of each of them when its holder dies, stands still, or loses its network.",
 		Full: "about twelve minutes", Quick: "40 seconds, or with --break 20",
-		Needs: needsServers + " ZooKeeper too where it is installed.", Cases: lockbench.Names(),
+		Needs: needsServers + " ZooKeeper and MongoDB too where they are installed.", Cases: lockbench.Names(),
 	}.String() + "\n\nFaults of --break: " + strings.Join(breaks.Names(), "; ") + "."
 }
 
@@ -67,9 +68,13 @@ func (c *locksCommand) measure(ctx context.Context, s cli.Streams) (report.Docum
 	return document, errors.Join(err, wrong, result.Err())
 }
 
+func (c *locksCommand) urls() servers.URLs {
+	return servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL, MongoDBURL: c.MongoDBURL}
+}
+
 func (c *locksCommand) config(s cli.Streams) lockbench.Config {
 	config := lockbench.Config{
-		URLs:  servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
+		URLs:  c.urls(),
 		Scale: lockbench.Full(), Cases: c.Case,
 		Progress: func(name string) { _, _ = fmt.Fprintf(s.Err, "measuring: %s\n", name) },
 	}

@@ -75,12 +75,14 @@ func TestLocksWithWrongFlags(t *testing.T) {
 		args []string
 		says string
 	}{
-		"case":      {[]string{"--case=one;two"}, `there is no case "one"`},
-		"Redis URL": {[]string{"--case=one caller", "--redis-url=http://me:secret@h", "--database-url=postgres://h"}, "redis URL"},
-		"no Redis":  {[]string{"--redis-url=redis://me:secret@" + nobody, "--database-url=postgres://h"}, "reach Redis"},
-		"result":    {[]string{"--json=none/there.json"}, "--json"},
-		"fault":     {[]string{"--break", "--case=one caller"}, `there is no fault "one caller"`},
-		"unbroken":  {[]string{"--break", "--redis-url=redis://me:secret@" + nobody, "--database-url=postgres://h"}, "reach"},
+		"case":        {[]string{"--case=one;two"}, `there is no case "one"`},
+		"Redis URL":   {[]string{"--case=one caller", "--redis-url=http://me:secret@h", "--database-url=postgres://h"}, "redis URL"},
+		"no Redis":    {[]string{"--redis-url=redis://me:secret@" + nobody, "--database-url=postgres://h"}, "reach Redis"},
+		"MongoDB URL": {[]string{"--case=one caller", "--mongodb-url=http://me:secret@h"}, "MongoDB URL: must be"},
+		"no MongoDB":  {[]string{"--break", "--mongodb-url=mongodb://me:secret@" + nobody}, "reach MongoDB"},
+		"result":      {[]string{"--json=none/there.json"}, "--json"},
+		"fault":       {[]string{"--break", "--case=one caller"}, `there is no fault "one caller"`},
+		"unbroken":    {[]string{"--break", "--redis-url=redis://me:secret@" + nobody, "--database-url=postgres://h"}, "reach"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,7 +9,6 @@ import (
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/breaks"
 	"inventory/loadtest/internal/report"
-	"inventory/loadtest/internal/servers"
 )
 
 // breakAll breaks locks.
@@ -19,7 +18,7 @@ func (c *locksCommand) breakAll(ctx context.Context, s cli.Streams) (report.Docu
 		return report.Document{}, fmt.Errorf("find the program, which other processes run too: %w", err)
 	}
 	result, err := breaks.Run(ctx, breaks.Config{
-		URLs:   servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
+		URLs:   c.urls(),
 		Faults: c.Case, Worker: []string{program, "locks-holder"},
 		Progress: func(fault string) { _, _ = fmt.Fprintf(s.Err, "breaking: the holder %s\n", fault) },
 	})

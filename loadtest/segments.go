@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"inventory/internal/cli"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/segments"
 	"inventory/loadtest/internal/servers"
@@ -47,7 +46,7 @@ func (c *segmentsCommand) measure(ctx context.Context, s cli.Streams) (report.Do
 	config := segments.Config{
 		URLs:  servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
 		Scale: segments.Full(), Cases: c.Case, Lock: c.Lock,
-		Worker:   []string{program, "segments-worker"},
+		Worker:   []string{program, "crowd-worker"},
 		Progress: func(name string) { _, _ = fmt.Fprintf(s.Err, "measuring: %s\n", name) },
 	}
 	switch {
@@ -62,12 +61,4 @@ func (c *segmentsCommand) measure(ctx context.Context, s cli.Streams) (report.Do
 	}
 	document, wrong := result.Document()
 	return document, errors.Join(err, wrong, result.Err())
-}
-
-// segmentsWorkerCommand is a service with a crowd of callers, in a process of its own: the lab starts it.
-type segmentsWorkerCommand struct{}
-
-// Run does what standard input says.
-func (*segmentsWorkerCommand) Run(ctx context.Context) error {
-	return crowd.Work(ctx, os.Stdin, os.Stdout)
 }

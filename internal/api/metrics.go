@@ -245,8 +245,8 @@ func (m *Metrics) NotificationsFail(failing bool) {
 }
 
 // SettlementWritten implements [selling.Observer].
-func (m *Metrics) SettlementWritten(wishes int, took time.Duration) {
-	m.settledOrders.Observe(float64(wishes))
+func (m *Metrics) SettlementWritten(requests int, took time.Duration) {
+	m.settledOrders.Observe(float64(requests))
 	m.settleSeconds.Observe(took.Seconds())
 }
 

@@ -45,7 +45,7 @@ type App struct {
 	service     *selling.Service
 	events      *events.Hub
 	store       stock.Store
-	lanes       int             // see [selling.Config]
+	workers     int             // see [selling.Config]
 	guard       *access.Guard   // nil: nobody is asked for a key
 	limiter     *access.Limiter // nil: none
 	strangers   *access.Limiter // by address; nil: none
@@ -140,7 +140,7 @@ func (a *App) openStore(ctx context.Context) error {
 	if a.traces != nil {
 		store = a.traces.store(store)
 	}
-	a.store, a.lanes = store, d.lanes()
+	a.store, a.workers = store, d.workers()
 	a.onClose(func(context.Context) error { return errors.Join(store.Close(), release()) })
 	a.config.Logger.Info("database is open", "database", d.String(), "redis", redisName(a.config), "lock", a.config.Lock)
 	return nil
@@ -160,8 +160,11 @@ func redisName(c Config) string {
 // openService starts the stock service, with Redis locks if the configuration wants them.
 func (a *App) openService(ctx context.Context, observer selling.Observer, lockObserver locking.Observer) (redis redisServers, err error) {
 	config := selling.Config{
-		Store: a.store, Workers: a.lanes, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
-		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger,
+		Store: a.store, Workers: a.workers, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
+		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger, BatchLimit: a.config.BatchLimit,
+	}
+	if a.config.Workers != 0 {
+		config.Workers = a.config.Workers
 	}
 	if a.config.Lock != LockNone {
 		if redis, err = a.openRedis(ctx); err != nil {

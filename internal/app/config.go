@@ -50,6 +50,8 @@ type Config struct {
 	MaxConnections   int           // of the public listener; 0: 10,000
 	AnswerWithin     time.Duration // how long after it was read something may be written for a request; 0: 2 s
 	DrainTimeout     time.Duration // for requests in flight when the service stops
+	BatchLimit       int           // orders that one write carries out at most; 0: as many as pay
+	Workers          int           // of one SKU at a time, at most; 0: as many as suit the database
 	Logger           *slog.Logger  // nil: none
 }
 

@@ -51,8 +51,8 @@ func (d database) String() string {
 	return "PostgreSQL"
 }
 
-// lanes is how many batches of one SKU the database can write at a time; 0 is many.
-func (d database) lanes() int {
+// workers is how many batches of one SKU the database can write at a time; 0 is many.
+func (d database) workers() int {
 	if d.file != "" {
 		return 1
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	gather        = 50 * time.Millisecond // how long a batch collects events; the first one after a quiet time does not wait
+	batchEvery    = 50 * time.Millisecond // how long a batch collects events; the first one after a quiet time does not wait
 	mostListeners = 256
 	mostOfCaller  = 32
 	forgetProcess = time.Hour // a process silent for so long is taken for gone
@@ -51,7 +51,7 @@ type Hub struct {
 	subscriptions map[*Subscription]struct{}
 	callers       map[string]int // subscriptions of each
 	dismissed     bool
-	heard         map[string]position        // by process
+	positions     map[string]position        // by process
 	changes       map[string]stock.EventKind // by SKU: sold out or back in stock, as its listeners were last told
 }
 
@@ -68,7 +68,7 @@ func NewHub(c Config) *Hub {
 	h := &Hub{
 		process: strings.ToLower(rand.Text()[:12]), most: c.Listeners, published: newPending(),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		subscriptions: make(map[*Subscription]struct{}), callers: make(map[string]int), heard: make(map[string]position), changes: make(map[string]stock.EventKind),
+		subscriptions: make(map[*Subscription]struct{}), callers: make(map[string]int), positions: make(map[string]position), changes: make(map[string]stock.EventKind),
 	}
 	if h.most == 0 {
 		h.most = mostListeners
@@ -80,7 +80,7 @@ func NewHub(c Config) *Hub {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Redis != nil {
-		h.relay = startRelay(c.Redis, c.Channel, h.process, h.hear, c.Logger)
+		h.relay = startRelay(c.Redis, c.Channel, h.process, h.deliver, c.Logger)
 	}
 	h.running.Go(h.run)
 	return h
@@ -182,12 +182,12 @@ func (h *Hub) run() {
 		spare, lost = h.published.take(spare)
 		if b := newBatch(h.process, next, spare, lost); b.Next > b.First {
 			next = b.Next
-			h.hear(b)
+			h.deliver(b)
 			if h.relay != nil {
 				h.relay.send(b)
 			}
 		}
-		rest.Reset(gather)
+		rest.Reset(batchEvery)
 		select {
 		case <-rest.C:
 		case <-h.stop:
@@ -195,11 +195,11 @@ func (h *Hub) run() {
 	}
 }
 
-// hear tells the listeners the events of a process's batch.
-func (h *Hub) hear(b batch) {
+// deliver tells the listeners the events of a process's batch.
+func (h *Hub) deliver(b batch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	before, known := h.heard[b.Process]
+	before, known := h.positions[b.Process]
 	if !known {
 		h.forgetSilent()
 		before.next = b.First
@@ -207,7 +207,7 @@ func (h *Hub) hear(b batch) {
 	if known && b.First < before.next {
 		return // it has come before
 	}
-	h.heard[b.Process] = position{next: b.Next, at: time.Now()}
+	h.positions[b.Process] = position{next: b.Next, at: time.Now()}
 	if len(h.subscriptions) == 0 {
 		return
 	}
@@ -251,9 +251,9 @@ func (h *Hub) tellLoss(lost uint64) {
 }
 
 func (h *Hub) forgetSilent() {
-	for process, p := range h.heard {
+	for process, p := range h.positions {
 		if time.Since(p.at) > forgetProcess && process != h.process {
-			delete(h.heard, process)
+			delete(h.positions, process)
 		}
 	}
 }

@@ -124,7 +124,7 @@ func TestSoldOutIsToldOnChange(t *testing.T) {
 	from := func(process string, e stock.Event) {
 		b := newBatch(process, number[process], []stock.Event{e}, 0)
 		number[process] = b.Next
-		h.hear(b)
+		h.deliver(b)
 	}
 	from("p", soldOut("a")) // nobody is told, so it does not count
 	s := subscribe(t, h, "a")
@@ -163,7 +163,7 @@ func TestNothingIsMissedWithoutAWord(t *testing.T) {
 		}
 		numbers := map[string]uint64{"p": 1, "q": 1}
 		for process := range numbers {
-			h.hear(newBatch(process, 1, nil, 0)) // the first heartbeat
+			h.deliver(newBatch(process, 1, nil, 0)) // the first heartbeat
 		}
 		for range rapid.IntRange(0, 30).Draw(r, "batches") {
 			process := rapid.SampledFrom([]string{"p", "q"}).Draw(r, "process")
@@ -173,14 +173,14 @@ func TestNothingIsMissedWithoutAWord(t *testing.T) {
 			}
 			b := newBatch(process, numbers[process], events, rapid.Uint64Range(0, 3).Draw(r, "lost"))
 			numbers[process] = b.Next
-			for range rapid.SampledFrom([]int{1, 1, 1, 0, 2}).Draw(r, "times heard") {
-				h.hear(b)
+			for range rapid.SampledFrom([]int{1, 1, 1, 0, 2}).Draw(r, "times received") {
+				h.deliver(b)
 			}
 		}
 		published := 0
 		for process, next := range numbers {
-			h.hear(newBatch(process, next, nil, 0)) // the last heartbeat
-			published += int(next) - 1              //nolint:gosec // of tests
+			h.deliver(newBatch(process, next, nil, 0)) // the last heartbeat
+			published += int(next) - 1                 //nolint:gosec // of tests
 		}
 		last := map[string]uint64{}
 		all := s.Take(nil)

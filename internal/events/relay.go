@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	beat         = 5 * time.Second
-	silence      = 3 * beat // our own heartbeats come back too: without any message for so long we are not connected
-	firstPause   = 20 * time.Millisecond
-	longestPause = time.Second
-	maxWaiting   = 64 // batches while Redis is away; older ones are lost
+	heartbeatEvery = 5 * time.Second
+	silence        = 3 * heartbeatEvery // our own heartbeats come back too: without any message for so long we are not connected
+	firstPause     = 20 * time.Millisecond
+	longestPause   = time.Second
+	maxWaiting     = 64 // batches while Redis is away; older ones are lost
 )
 
 // relay carries batches from this process to the others, and back, over a channel of Redis pub/sub. Redis may be slow
@@ -26,7 +26,7 @@ type relay struct {
 	redis   redis.UniversalClient
 	channel string
 	process string
-	hear    func(batch)
+	deliver func(batch)
 	log     *slog.Logger
 
 	wake    chan struct{}
@@ -38,17 +38,17 @@ type relay struct {
 	mu      sync.Mutex
 	waiting []batch
 
-	deaf, mute health
+	receiving, sending health
 }
 
-// startRelay starts a relay that runs until close. hear is called by one goroutine at a time.
-func startRelay(client redis.UniversalClient, channel, process string, hear func(batch), log *slog.Logger) *relay {
+// startRelay starts a relay that runs until close. deliver is called by one goroutine at a time.
+func startRelay(client redis.UniversalClient, channel, process string, deliver func(batch), log *slog.Logger) *relay {
 	r := &relay{
-		redis: client, channel: channel, process: process, hear: hear, log: log,
+		redis: client, channel: channel, process: process, deliver: deliver, log: log,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		deaf: health{what: "hear events of other processes"}, mute: health{what: "tell events to other processes"},
+		receiving: health{what: "receive events of other processes"}, sending: health{what: "send events to other processes"},
 	}
-	r.deaf.failing.Store(true) // until the subscription stands
+	r.receiving.failing.Store(true) // until the subscription stands
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	r.running.Go(func() { r.sendAll(ctx) })
@@ -65,7 +65,7 @@ func (r *relay) close(ctx context.Context) error {
 	return nil
 }
 
-func (r *relay) failing() bool { return r.deaf.failing.Load() || r.mute.failing.Load() }
+func (r *relay) failing() bool { return r.receiving.failing.Load() || r.sending.failing.Load() }
 
 // send queues a batch for the other processes.
 func (r *relay) send(b batch) {
@@ -96,9 +96,9 @@ func (r *relay) next() (b batch, ok bool) {
 // does listen.
 func (r *relay) sendAll(ctx context.Context) {
 	defer r.cancel()
-	ticker := time.NewTicker(beat)
+	ticker := time.NewTicker(heartbeatEvery)
 	defer ticker.Stop()
-	b, more := r.beatAt(1), true
+	b, more := r.heartbeatAt(1), true
 	for more && r.sendOne(ctx, b) {
 		b, more = r.await(ticker.C, b.Next)
 	}
@@ -113,14 +113,14 @@ func (r *relay) await(beats <-chan time.Time, position uint64) (batch, bool) {
 		select {
 		case <-r.wake:
 		case <-beats:
-			return r.beatAt(position), true
+			return r.heartbeatAt(position), true
 		case <-r.stop:
 			return r.next() // one may have come just before
 		}
 	}
 }
 
-func (r *relay) beatAt(position uint64) batch {
+func (r *relay) heartbeatAt(position uint64) batch {
 	return batch{Process: r.process, First: position, Next: position}
 }
 
@@ -137,8 +137,8 @@ func (r *relay) sendOne(ctx context.Context, b batch) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		if !errors.Is(err, errDeaf) { // that has been logged
-			r.mute.note(r.log, err)
+		if !errors.Is(err, errNoSubscription) { // that has been logged
+			r.sending.note(r.log, err)
 		}
 		if err == nil {
 			return true
@@ -151,13 +151,13 @@ func (r *relay) sendOne(ctx context.Context, b batch) bool {
 	}
 }
 
-var errDeaf = errors.New("nobody would hear it")
+var errNoSubscription = errors.New("nobody would receive it")
 
 // publish publishes a batch, unless Redis has just come back. While this process has not subscribed again, others
 // probably have not either, and a message without subscribers is lost.
 func (r *relay) publish(ctx context.Context, text []byte) error {
-	if r.deaf.failing.Load() {
-		return errDeaf
+	if r.receiving.failing.Load() {
+		return errNoSubscription
 	}
 	return r.redis.Publish(ctx, r.channel, text).Err()
 }
@@ -166,11 +166,11 @@ func (r *relay) publish(ctx context.Context, text []byte) error {
 func (r *relay) listen(ctx context.Context) {
 	pause := newPause()
 	for {
-		err := r.hearAll(ctx, pause.Reset)
+		err := r.receiveAll(ctx, pause.Reset)
 		if ctx.Err() != nil {
 			return
 		}
-		r.deaf.note(r.log, err)
+		r.receiving.note(r.log, err)
 		select {
 		case <-time.After(pause.NextBackOff()):
 		case <-ctx.Done():
@@ -179,8 +179,8 @@ func (r *relay) listen(ctx context.Context) {
 	}
 }
 
-// hearAll receives batches of other processes until its connection breaks.
-func (r *relay) hearAll(ctx context.Context, stands func()) error {
+// receiveAll receives batches of other processes until its connection breaks.
+func (r *relay) receiveAll(ctx context.Context, stands func()) error {
 	subscription := r.redis.Subscribe(ctx)
 	closed := make(chan struct{})
 	ended := context.AfterFunc(ctx, func() { // ends the read below
@@ -204,20 +204,20 @@ func (r *relay) hearAll(ctx context.Context, stands func()) error {
 		switch m := message.(type) {
 		case *redis.Subscription:
 			stands()
-			r.deaf.note(r.log, nil)
+			r.receiving.note(r.log, nil)
 		case *redis.Message:
-			r.heard(m.Payload)
+			r.receive(m.Payload)
 		}
 	}
 }
 
-func (r *relay) heard(text string) {
+func (r *relay) receive(text string) {
 	b, err := decode(text)
 	switch {
 	case err != nil:
 		r.log.Debug("a stranger's message among the events", "error", err)
 	case b.Process != r.process:
-		r.hear(b)
+		r.deliver(b)
 	}
 }
 

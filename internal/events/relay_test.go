@@ -11,10 +11,10 @@ import (
 	"inventory/internal/servertest"
 )
 
-// hears waits until hubs receive each other's batches.
-func hears(t *testing.T, hubs ...*Hub) {
+// connected waits until hubs receive each other's batches.
+func connected(t *testing.T, hubs ...*Hub) {
 	t.Helper()
-	until(t, "the hubs hear each other", func() bool {
+	until(t, "the hubs receive from each other", func() bool {
 		for _, h := range hubs {
 			if h.Failing() {
 				return false
@@ -38,11 +38,11 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-func TestProcessesHearEachOther(t *testing.T) {
+func TestProcessesReceiveFromEachOther(t *testing.T) {
 	t.Parallel()
 	a, b := newRelayed(t, server, t.Name()), newRelayed(t, server, t.Name())
 	stranger := newRelayed(t, server, "elsewhere")
-	hears(t, a, b, stranger)
+	connected(t, a, b, stranger)
 	atA, atB, elsewhere := subscribe(t, a, ""), subscribe(t, b, ""), subscribe(t, stranger, "")
 	const n = 500
 	for i := range n {
@@ -61,7 +61,7 @@ func TestProcessesHearEachOther(t *testing.T) {
 		}
 	}
 	if all := elsewhere.Take(nil); len(all) > 0 {
-		t.Errorf("heard on another channel: %+v", all)
+		t.Errorf("received on another channel: %+v", all)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestRedisComesBack(t *testing.T) {
 		}
 	})
 	a, b := newRelayed(t, own, "events"), newRelayed(t, own, "events")
-	hears(t, a, b)
+	connected(t, a, b)
 	s := subscribe(t, b, "")
 	a.Publish(soldOut("before"))
 	listenUntil(t, s, func(all []Told) bool { return len(all) == 1 })
@@ -97,7 +97,7 @@ func TestRedisComesBack(t *testing.T) {
 	if err := own.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hears(t, a, b)
+	connected(t, a, b)
 	a.Publish(soldOut("after"))
 	all := listenUntil(t, s, func(all []Told) bool {
 		told, lost := count(all)
@@ -113,7 +113,7 @@ func TestRedisComesBack(t *testing.T) {
 func TestLossOfTheLastEventsIsNoticed(t *testing.T) {
 	t.Parallel()
 	a := newRelayed(t, server, t.Name())
-	hears(t, a)
+	connected(t, a)
 	s := subscribe(t, a, "")
 	other := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { other.Close() })

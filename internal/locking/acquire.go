@@ -25,11 +25,11 @@ type asker interface {
 	// granted notes a lock that the server has granted.
 	granted(p *part, ls *lease, trusted time.Time)
 
-	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. It returns when to ask
-	// again at the latest, where that lock is busy.
+	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. If that lock is
+	// busy, it returns when to ask again at the latest.
 	stopped(q *question, n int, answer scripts.Acquired) time.Duration
 
-	// unanswered deals with a question whose outcome is uncertain: it returns when to ask again, or what went wrong.
+	// unanswered deals with a question whose outcome is uncertain. It returns when to ask again, or what went wrong.
 	unanswered(q *question, err error) (time.Duration, error)
 
 	// disclaim makes sure that no late copy of a question takes its n-th lock or those after it.
@@ -55,9 +55,10 @@ type question struct {
 	call    scripts.Call
 	run     []*part
 	told    []told  // what the script was told of each part
-	one     [1]told // what told points at where there is one
+	one     [1]told // what told points at if there is one
 }
 
+// told is what a script was told of one part.
 type told struct {
 	id    any   // of the holder, a string
 	token int64 // of the grant that is re-entered, 0 for any
@@ -71,7 +72,7 @@ func (l *Locks) takeRun(acq *acquisition, kind Kind, run []*part, a asker) error
 	}
 	defer l.calls.Done()
 	err := l.seek(acq, a)
-	if err == nil && acq.ctx.Err() != nil { // granted too late: who has gone is not admitted
+	if err == nil && acq.ctx.Err() != nil { // granted too late: the caller has gone, so do not admit it
 		err = ended(acq.ctx, nil)
 	}
 	a.leave()
@@ -102,7 +103,7 @@ func (l *Locks) seek(acq *acquisition, a asker) error {
 		case turnAgain:
 			continue
 		case turnToAsk:
-			if pause, err = l.reach(acq, a); err != nil {
+			if pause, err = l.askOnce(acq, a); err != nil {
 				return err
 			}
 			if p = a.next(); p == nil || pause < 0 {
@@ -124,7 +125,7 @@ func (l *Locks) seek(acq *acquisition, a asker) error {
 	return nil
 }
 
-// check tells why a caller may not go on, and what it was doing.
+// check returns why a caller may not go on, joined with what it was doing.
 func (l *Locks) check(acq *acquisition, doing error) error {
 	if acq.ctx.Err() != nil {
 		return ended(acq.ctx, doing)
@@ -137,17 +138,17 @@ func (l *Locks) check(acq *acquisition, doing error) error {
 	}
 }
 
-// reach asks the server once. Where a lock is missing after that, it returns when to ask again at the latest, negative
-// for at once.
-func (l *Locks) reach(acq *acquisition, a asker) (pause time.Duration, err error) {
+// askOnce asks the server once. If a lock is still missing, it returns when to ask again at the latest; negative is at
+// once.
+func (l *Locks) askOnce(acq *acquisition, a asker) (pause time.Duration, err error) {
 	q := a.ask()
 	defer a.end(q)
 	acq.noteStart(q.start)
 	trusted := q.start.Add(trust(acq.leaseOr(l.lease)))
-	answer, err := l.put(acq, q, trusted)
+	answer, err := l.send(acq, q, trusted)
 	if server.IsMoving(err) && !acq.try { // it may work in a moment
 		if q.attempt.Resent() {
-			a.disclaim(q, 0) // who knows what became of the first copy
+			a.disclaim(q, 0) // the first copy may still arrive
 		}
 		return policy.Migration, nil
 	}
@@ -157,8 +158,8 @@ func (l *Locks) reach(acq *acquisition, a asker) (pause time.Duration, err error
 	return l.applyAnswer(acq, a, q, answer, trusted)
 }
 
-// put brings a question to the server, within the bounds of the acquisition.
-func (l *Locks) put(acq *acquisition, q *question, trusted time.Time) (scripts.Acquired, error) {
+// send sends a question to the server, within the bounds of the acquisition, and reads the answer.
+func (l *Locks) send(acq *acquisition, q *question, trusted time.Time) (scripts.Acquired, error) {
 	ctx := acq.ctx
 	if !acq.until.IsZero() {
 		var cancel context.CancelFunc
@@ -179,7 +180,7 @@ func (l *Locks) put(acq *acquisition, q *question, trusted time.Time) (scripts.A
 	return answer, err
 }
 
-// applyAnswer notes what the server has granted, and finds out what to do about the rest.
+// applyAnswer notes what the server has granted, and decides what to do about the rest.
 func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scripts.Acquired, trusted time.Time) (pause time.Duration, err error) {
 	var few [4]*lease
 	leases, err := q.leases(few[:0], answer, acq.leaseOr(l.lease))
@@ -235,8 +236,8 @@ func (q *question) leases(leases []*lease, answer scripts.Acquired, term time.Du
 }
 
 // cancel makes sure that an attempt whose outcome is uncertain leaves nothing of its n-th lock and those after it,
-// whether it has arrived or will arrive: what it would have taken anew is nobody's, of what it re-enters the server is
-// told what is left, and a late copy meets a tombstone.
+// whether it has arrived or will arrive. What it would have taken anew is given back. Of what it re-enters, the server
+// is told how much is left. A late copy meets a tombstone.
 func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	if n == len(q.run) || q.attempt.GiveUp() {
 		return // it never went out

@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// An acquisition is one Lock or TryLock: of a Mutex, or of a MultiLock with all its parts. It is used by one goroutine.
+// An acquisition is one Lock or TryLock: of a single lock, or of a MultiLock with all its parts. One goroutine uses it.
 type acquisition struct {
-	ctx   context.Context // carries who
+	ctx   context.Context // carries the owner
 	owner *owner
 	try   bool
 	start time.Time
 	lease time.Duration // of the holds
 	fixed bool          // nothing renews them
+	kept  bool          // but a MultiLock that has not taken all its parts yet
 	until time.Time     // when the wait runs out; zero for never
 
 	ordered         bool // never wait backwards
 	taken           []*Hold
-	renewedAt       time.Time // when the leases of taken began, at the earliest
-	lastBegan       time.Time // when that of the last one did
-	renewalTried    time.Time // when it was last tried to begin all of them anew
-	waitedForOthers bool      // it has waited
+	renewedAt       time.Time // the earliest at which a lease of taken began
+	lastBegan       time.Time // when the lease of the last one began
+	renewalTried    time.Time // when the last try to begin all of them anew was made
+	waitedForOthers bool      // somebody else was in the way
 }
 
 func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisition, error) {
@@ -28,7 +29,7 @@ func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisit
 	if err != nil {
 		return nil, err
 	}
-	acq := &acquisition{try: try, lease: o.lease, fixed: o.lease > 0, start: time.Now()}
+	acq := &acquisition{try: try, lease: o.lease, fixed: o.lease > 0, kept: o.kept, start: time.Now()}
 	acq.ctx, acq.owner = withOwner(ctx)
 	if o.waitBound {
 		acq.until = acq.start.Add(o.wait)
@@ -53,12 +54,12 @@ func (acq *acquisition) noteStart(start time.Time) {
 type part struct {
 	lock    *lock
 	times   int
-	reentry *reentry  // to the grant that the owner has already; nil where it has none
-	waiter  *waiter   // in the local line; nil where the owner holds the lock already
-	nextAsk time.Time // when to look at the server although this process holds the lock
+	reentry *reentry  // into the grant that the owner already has; nil if it has none
+	waiter  *waiter   // in the line of this process; nil if the owner already holds the lock
+	nextAsk time.Time // when to ask the server although this process holds the lock
 	holds   []*Hold
 
-	spared func(*Hold) bool // whose end does not end its holds, though their contexts come from that
+	spared func(*Hold) bool // holds whose end does not end these, though their contexts are made from those
 
 	firstWaiter waiter // what waiter points at
 }

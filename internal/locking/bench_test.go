@@ -50,8 +50,8 @@ func BenchmarkMutexCycle(b *testing.B) {
 	})
 }
 
-// BenchmarkCrowd is 64 goroutines of one process that want one lock, without any work under it.
-func BenchmarkCrowd(b *testing.B) {
+// BenchmarkManyCallers is 64 goroutines of one process that want one lock, without any work under it.
+func BenchmarkManyCallers(b *testing.B) {
 	rdb := redis.NewClient(&redis.Options{Addr: shared, ContextTimeoutEnabled: true})
 	defer func() { _ = rdb.Close() }()
 	locks, err := New(rdb)

@@ -10,12 +10,12 @@ import (
 	"inventory/internal/locking/internal/server"
 )
 
-// batch is how many scripts go in one pipelined round trip: more would block the server for too long.
+// batch is how many script calls go in one pipelined round trip: more would block the server for too long.
 const batch = 250
 
-// The cleaner does what nobody waits for: it cancels attempts whose outcome is uncertain, repeats
-// releases that were not confirmed, leaves queues and gives reservations back. Many at a time in one round trip,
-// so that a server that comes back is not met by many at once.
+// The cleaner does what nobody waits for: it cancels attempts whose outcome is uncertain, repeats releases that were
+// not confirmed, leaves queues and gives reservations back. It sends many in one round trip, so that a server that
+// comes back does not get them all at once.
 type cleaner struct {
 	locks *Locks
 	wake  chan struct{}
@@ -100,8 +100,8 @@ func (c *cleaner) sweep() (left bool) {
 	return len(failed) > 0
 }
 
-// doAll does the work for one node, and returns what must be repeated. Where the node does not answer, what is left
-// does not spend a time-out each.
+// doAll does the work for one node, and returns what must be repeated. Once the node does not answer, no further batch
+// spends a time-out on it.
 func (c *cleaner) doAll(work []*settlement) (failed []*settlement) {
 	answered := true
 	for chunk := range slices.Chunk(work, batch) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// deadlines are those of the holds of a process, the next one first, with one timer for all: most holds end long
-// before their deadline, and then it costs nothing. Guarded by Locks.mu.
+// deadlines are those of the holds of a process, the next one first, with one timer for all. Most holds end long before
+// their deadline, which then costs nothing. Guarded by Locks.mu.
 type deadlines struct {
 	holds []*Hold
 	timer *time.Timer

@@ -10,13 +10,13 @@ import (
 )
 
 var (
-	// ErrBusy says that somebody else holds the lock, or that it is reserved to somebody who waits:
-	// TryLock found it so, or Wait ran out, or a MultiLock would have had to wait backwards. Where a
-	// context ended the wait, its error is joined.
+	// ErrBusy says that somebody else holds the lock, or that it is reserved for a waiter: TryLock found it so,
+	// or Wait ran out, or a MultiLock would have had to wait backwards. If a context ended the wait, its error is
+	// joined.
 	ErrBusy = errors.New("locking: the lock is busy")
 
-	// ErrLost says that a hold was no longer ours: its lease ran out on our own clock, or the server
-	// told that the lock is gone or somebody else's. It is the cause of the hold's context then.
+	// ErrLost says that a hold is no longer ours: its lease ran out on our own clock, or the server said that the
+	// lock is gone or somebody else's. Then it is the cause of the hold's context.
 	ErrLost = errors.New("locking: the lock was lost")
 
 	// ErrEmptyName refuses a lock without a name.
@@ -35,8 +35,8 @@ var (
 	// ErrEviction says that the server may throw locks away when its memory is full.
 	ErrEviction = server.ErrEviction
 
-	// ErrUpgrade refuses the writing side of a lock to an owner who reads: it would wait for itself, and two
-	// who tried for each other. Unlock the reading side first.
+	// ErrUpgrade refuses the writing side of a lock to an owner that reads: it would wait for itself, and two that
+	// tried would wait for each other. Unlock the reading side first.
 	ErrUpgrade = errors.New("locking: who reads cannot write")
 
 	// ErrInvalid refuses an option or an argument that makes no sense.

@@ -2,10 +2,10 @@ package locking
 
 import "inventory/internal/locking/internal/keys"
 
-// A FairMutex is a Mutex that is strictly first come, first served: whoever waits, in whatever process, gets
-// the lock in the order in which they came to the server. Every waiter shows at least once a second
-// that it lives. One that dies is passed over after 3 s, and nobody else ever is: a free lock waits for
-// the head of its queue. A FairMutex is another lock than the Mutex of the same name.
+// A FairMutex is a Mutex that is strictly first come, first served: waiters of all processes get the lock in the order
+// in which they came to the server. Every waiter shows at least once a second that it lives. One that dies is passed
+// over after 3 s, and nobody else ever is: a free lock waits for the head of its queue. A FairMutex and a Mutex of the
+// same name are different locks.
 type FairMutex struct{ *fifo }
 
 // FairMutex returns the first-come lock of a name, which may be any bytes but none.

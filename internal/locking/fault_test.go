@@ -701,14 +701,14 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 	})
 }
 
-// Behind its tombstone an attempt neither queues for a lock nor takes it, not even one that is reserved to its process.
+// Behind its tombstone an attempt neither queues for a lock nor takes it, not even one that is reserved for its process.
 func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		tomb := m.tombstone(1).(string)
 		w.ok(rdb.Set(ctx, tomb, 1, time.Minute).Err())
-		for what, state := range map[string][]any{"free": nil, "held": {"Q:a", 1, "seq", 1, "token", 1}, "promised": {"claim", "P"}} {
+		for what, state := range map[string][]any{"free": nil, "held": {"Q:a", 1, "seq", 1, "token", 1}, "reserved": {"claim", "P"}} {
 			if state != nil {
 				w.ok(rdb.HSet(ctx, m.stateKey, state...).Err())
 			}

@@ -9,13 +9,13 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// A fifo is one side of a first-come lock. Each side has its own address, so that the registry keep them
-// apart: the writing side is the lock's state, the reading side its readers.
+// A fifo is one side of a first-come lock. Each side has its own address, so that the registry keeps them apart: the
+// writing side is the lock's state, the reading side its readers.
 type fifo struct {
 	lock
 	side      string
 	wakeKey   string   // the key that names the lock in wake-ups
-	otherKey  string   // the state of the other side; empty where there is none
+	otherKey  string   // the state of the other side; empty if there is none
 	countsKey string   // the key of what the readers have
 	keys      []string // as fifo.lua wants them, after the tombstone
 }
@@ -51,12 +51,12 @@ func (f *fifo) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 }
 
 // TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but reserved
-// to somebody who waits.
+// for a waiter.
 func (f *fifo) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return f.acquire(ctx, true, opts)
 }
 
-// otherSideLocked returns the holder that the server knows an owner by on the other side, or nothing.
+// otherSideLocked returns the id of the holder by which the server knows an owner on the other side, or "".
 func (f *fifo) otherSideLocked(who *owner) any {
 	if g := f.locks.grantOfLocked(f.otherKey, who); g != nil {
 		return g.lease.id
@@ -64,8 +64,8 @@ func (f *fifo) otherSideLocked(who *owner) any {
 	return ""
 }
 
-// newCall begins the call of a script about this side. The attempt to cancel is 0 for none; the clock stands for its
-// tombstone then.
+// newCall begins the call of a script about this side. It cancels an attempt, or 0 for none; then the clock's key
+// stands in place of a tombstone.
 func (f *fifo) newCall(s *scripts.Script, cancels int64, args int) scripts.Call {
 	return f.withKeys(s.NewCall(1+len(f.keys), 1+args), cancels)
 }
@@ -83,8 +83,8 @@ func (f *fifo) withKeys(call scripts.Call, cancels int64) scripts.Call {
 	return call
 }
 
-// fifoKind is what the scripts of a first-come lock say. No two are equal: parts of such locks are taken
-// and given back one at a time.
+// fifoKind is what the scripts of a first-come lock say. No two are equal, so parts of such locks are taken and given
+// back one at a time.
 type fifoKind struct {
 	*fifo
 	is Kind
@@ -104,7 +104,7 @@ func (k fifoKind) raising(g *grant, n int64) scripts.Call {
 	return k.newMintingCall(scripts.FifoToken, 0, 6).With(k.locks.boxed, "0", k.side, g.lease.id, n, k.otherSideLocked(g.owner))
 }
 
-// settling has the ticket of a waiter that leaves as what the row does about the queue.
+// settling passes the ticket of a waiter that leaves in the row's queue action.
 func (k fifoKind) settling(s *settlement) scripts.Call {
 	r := s.rows[0]
 	leaves := r.queue

@@ -23,10 +23,10 @@ type fifoAsker struct {
 	part  *part
 
 	ticket   *ticket       // nil before it waits
-	id       any           // of the holder that it would be, a string; nil before it asks as one
-	over     chan struct{} // closed when it does not ask any more; nil where nobody waits for that
-	silent   time.Time     // since when the server has not answered; zero where it has
-	doubtful bool          // an attempt may have taken the lock under its id, or may still
+	id       any           // of the holder that it would be, a string; nil before it first asks
+	over     chan struct{} // closed when it no longer asks; nil if nobody waits for that
+	silent   time.Time     // since when the server has not answered; zero if it has
+	doubtful bool          // an attempt may have taken the lock under this id, or may still do so
 }
 
 func (f *fifoAsker) next() *part {
@@ -36,8 +36,8 @@ func (f *fifoAsker) next() *part {
 	return f.part
 }
 
-// turn lets the caller ask: for the grant that its owner holds, or for one of its own if no other acquisition of the
-// owner is about to have one. Else it waits for that.
+// turn lets the caller ask: to re-enter the grant that its owner holds, or for a grant of its own. If another
+// acquisition of the owner is already asking for one, it waits for that.
 func (f *fifoAsker) turn() (turn, error) {
 	if over := f.sibling(); over != nil {
 		return turnAgain, f.locks.awaitSibling(f.acq, over)
@@ -82,8 +82,8 @@ func (f *fifoAsker) end(*question) {
 	l.tidyLocked(f.part.lock)
 }
 
-// drawTicket gives a ticket to who may wait. What wakes it from now on is new. It tells the script the number, and what
-// to do about the queue.
+// drawTicket gives the caller a ticket if it may wait. Wake-ups count from now on. It returns the number for the
+// script, and what to do about the queue.
 func (f *fifoAsker) drawTicket() (number, queue string) {
 	l := f.locks
 	if f.acq.try || f.ticket == nil && f.acq.waitIsOver(time.Now()) {
@@ -143,8 +143,8 @@ func (f *fifoAsker) ask() *question {
 	return q
 }
 
-// unanswered lets who is in the queue ask again, for a while: the next answer tells what the lost one would have, and a
-// late copy of this one meets a tombstone. Else the attempt is cancelled.
+// unanswered lets a caller in the queue ask again, for a while: the next answer tells what the lost one would have
+// told, and a late copy of this attempt meets a tombstone. Otherwise the attempt is cancelled.
 func (f *fifoAsker) unanswered(q *question, err error) (time.Duration, error) {
 	l := f.locks
 	refused := redis.Error(nil)
@@ -166,7 +166,8 @@ func (f *fifoAsker) unanswered(q *question, err error) (time.Duration, error) {
 	return 0, failed("acquire", f.part.lock.name, errors.Join(err, over)) // the context, or Close, may be why
 }
 
-// disclaim has a tombstone written for an attempt, which changes nothing else. Of a re-entry it is told what is left.
+// disclaim has a tombstone written for an attempt, and nothing else changed. Of a re-entry, the server is told how much
+// is left.
 func (f *fifoAsker) disclaim(q *question, _ int) {
 	if f.part.reentry != nil {
 		f.locks.cancel(f.acq, q, 0)
@@ -180,7 +181,7 @@ func (f *fifoAsker) disclaim(q *question, _ int) {
 	})
 }
 
-// granted wakes others of the same owner who wait for either side: they need not wait any more.
+// granted also wakes callers of the same owner that wait for either side: they need not wait any more.
 func (f *fifoAsker) granted(p *part, ls *lease, trusted time.Time) {
 	l := f.locks
 	l.mu.Lock()
@@ -188,7 +189,7 @@ func (f *fifoAsker) granted(p *part, ls *lease, trusted time.Time) {
 		f.ticket.queued = false // the script took us out
 	}
 	if ls.id == f.id {
-		f.doubtful = false // what was in doubt is the grant
+		f.doubtful = false // it is what has been granted
 	}
 	p.spared = f.sparedLocked()
 	over := l.admitLocked(f.acq, p, ls, trusted)
@@ -197,8 +198,8 @@ func (f *fifoAsker) granted(p *part, ls *lease, trusted time.Time) {
 	l.lose(over)
 }
 
-// sparedLocked returns whose end does not end the hold: a reader goes on when its owner's writer is unlocked, of whose
-// context its own may be made.
+// sparedLocked returns which holds' end does not end the new hold. A reader goes on when its owner's writer is
+// unlocked, though its context may be made from the writer's.
 func (f *fifoAsker) sparedLocked() func(*Hold) bool {
 	l, side := f.locks, f.fifo
 	if side.side != scripts.Read || l.grantOfLocked(side.otherKey, f.acq.owner) == nil {
@@ -215,8 +216,8 @@ func (f *fifoAsker) stopped(_ *question, _ int, answer scripts.Acquired) time.Du
 	return policy.AfterBusy(answer.Busy, true)
 }
 
-// leave gives up the ticket and the place in the queue, if there is one, and waits a moment for it to be
-// gone. What an attempt may have taken without our knowing is nobody's.
+// leave gives up the ticket and the position in the queue, if there is one, and waits a moment for it to be gone. What
+// an attempt may have taken without our knowing is given back.
 func (f *fifoAsker) leave() {
 	l, t := f.locks, f.ticket
 	if t == nil {

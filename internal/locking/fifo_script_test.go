@@ -65,8 +65,8 @@ func (d *desk) list() []string {
 	return keys
 }
 
-// A wish is what a caller says to fifo_acquire.lua.
-type wish struct {
+// acquireArgs are what a caller says to fifo_acquire.lua.
+type acquireArgs struct {
 	side, who string
 	lease     time.Duration
 	count     int
@@ -75,7 +75,7 @@ type wish struct {
 	attempt   int64
 }
 
-func (d *desk) acquire(w wish) (code, pause, token int64) {
+func (d *desk) acquire(w acquireArgs) (code, pause, token int64) {
 	d.t.Helper()
 	if w.attempt == 0 {
 		d.attempts++
@@ -104,7 +104,7 @@ func (d *desk) acquire(w wish) (code, pause, token int64) {
 // taken is acquire that must succeed, and queued is one that must queue.
 func (d *desk) taken(side, who string) int64 {
 	d.t.Helper()
-	code, _, token := d.acquire(wish{side: side, who: who})
+	code, _, token := d.acquire(acquireArgs{side: side, who: who})
 	if code != scripts.Taken {
 		d.t.Fatalf("%s gets code %d to %s", who, code, side)
 	}
@@ -113,7 +113,7 @@ func (d *desk) taken(side, who string) int64 {
 
 func (d *desk) queued(side, who string) int64 {
 	d.t.Helper()
-	code, pause, _ := d.acquire(wish{side: side, who: who, queue: true})
+	code, pause, _ := d.acquire(acquireArgs{side: side, who: who, queue: true})
 	if code != scripts.Busy {
 		d.t.Fatalf("%s gets code %d to %s", who, code, side)
 	}
@@ -122,7 +122,7 @@ func (d *desk) queued(side, who string) int64 {
 
 func (d *desk) busy(side, who string) int64 {
 	d.t.Helper()
-	code, pause, _ := d.acquire(wish{side: side, who: who})
+	code, pause, _ := d.acquire(acquireArgs{side: side, who: who})
 	if code != scripts.Busy {
 		d.t.Fatalf("%s gets code %d to %s", who, code, side)
 	}
@@ -221,7 +221,7 @@ func (d *desk) nothing() {
 func TestFifoScriptShortLease(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
-		d.acquire(wish{side: "write", who: "a", lease: 900 * time.Millisecond})
+		d.acquire(acquireArgs{side: "write", who: "a", lease: 900 * time.Millisecond})
 		for i, who := range []string{"1", "2", "3"} {
 			if pause := d.queued("write", who); (pause < 1000) != (i == 0) {
 				t.Errorf("%s looks again in %d ms", who, pause)
@@ -244,7 +244,7 @@ func TestFifoScriptExcludes(t *testing.T) {
 			{"read", "read", scripts.Taken},
 		} {
 			d.taken(beside.holder, "a")
-			if code, _, _ := d.acquire(wish{side: beside.other, who: "b"}); code != beside.code {
+			if code, _, _ := d.acquire(acquireArgs{side: beside.other, who: "b"}); code != beside.code {
 				t.Errorf("to %s beside one that may %s: code %d", beside.other, beside.holder, code)
 			}
 			d.release(beside.holder, "a", 0)
@@ -473,8 +473,8 @@ func TestFifoScriptLongRunOfReaders(t *testing.T) {
 func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
-		d.acquire(wish{side: "read", who: "long", lease: 10 * time.Second})
-		d.acquire(wish{side: "read", who: "short", lease: 3 * time.Second})
+		d.acquire(acquireArgs{side: "read", who: "long", lease: 10 * time.Second})
+		d.acquire(acquireArgs{side: "read", who: "short", lease: 3 * time.Second})
 		life := func() time.Duration { return d.rdb.PTTL(d.ctx(), d.keys["counts"]).Val() }
 		if life() < 9*time.Second || d.busy("write", "w") < 9000 {
 			t.Errorf("readers live for %s", life())
@@ -483,7 +483,7 @@ func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
 		if life() > 3*time.Second || d.busy("write", "w") > 3000 {
 			t.Errorf("a reader lives for %s longer than its lease, for another's", life())
 		}
-		d.acquire(wish{side: "read", who: "crashed", lease: 10 * time.Second})
+		d.acquire(acquireArgs{side: "read", who: "crashed", lease: 10 * time.Second})
 		before := d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:crashed").Val()
 		if d.renew("read", "short", 100, 30000, 0) != scripts.RenewalDone || life() < 29*time.Second {
 			t.Error("a reader is not renewed")
@@ -544,7 +544,7 @@ func TestFifoScriptUpgrade(t *testing.T) {
 		d := w.desk()
 		d.taken("read", "a")
 		for _, queue := range []bool{false, true} {
-			if code, _, _ := d.acquire(wish{side: "write", who: "a", queue: queue}); code != scripts.Upgrade {
+			if code, _, _ := d.acquire(acquireArgs{side: "write", who: "a", queue: queue}); code != scripts.Upgrade {
 				t.Errorf("code %d", code)
 			}
 		}
@@ -559,10 +559,10 @@ func TestFifoScriptReplays(t *testing.T) {
 		for _, side := range []string{"write", "read"} {
 			d := w.desk()
 			d.attempts = 10
-			first := wish{side: side, who: "a", attempt: 11}
+			first := acquireArgs{side: side, who: "a", attempt: 11}
 			_, _, token := d.acquire(first)
-			again := wish{side: side, who: "a", attempt: 12, count: 2, token: token}
-			for _, try := range []wish{first, again, again} {
+			again := acquireArgs{side: side, who: "a", attempt: 12, count: 2, token: token}
+			for _, try := range []acquireArgs{first, again, again} {
 				if code, _, got := d.acquire(try); code != scripts.Taken || got != token {
 					t.Errorf("%s: code %d, token %d", side, code, got)
 				}
@@ -578,7 +578,7 @@ func TestFifoScriptReplays(t *testing.T) {
 				}
 			}
 			d.attempts = 13
-			for _, other := range []wish{{side: side, who: "other", token: token}, {side: side, who: "a", token: token + 1}} {
+			for _, other := range []acquireArgs{{side: side, who: "other", token: token}, {side: side, who: "a", token: token + 1}} {
 				if code, _, _ := d.acquire(other); code != scripts.Gone {
 					t.Errorf("%s: code %d for another hold", side, code)
 				}
@@ -586,16 +586,16 @@ func TestFifoScriptReplays(t *testing.T) {
 			if d.release(side, "a", 0) != scripts.ReleasedDone || d.release(side, "a", 0) != scripts.ReleasedNotOurs {
 				t.Errorf("%s: a release does not know what it did", side)
 			}
-			if code, _, _ := d.acquire(wish{side: side, who: "a", token: token}); code != scripts.Gone {
+			if code, _, _ := d.acquire(acquireArgs{side: side, who: "a", token: token}); code != scripts.Gone {
 				t.Errorf("%s: code %d for a hold that is gone", side, code)
 			}
 			d.taken("read", "b")
-			if code, _, _ := d.acquire(wish{side: side, who: "a", token: token}); code != scripts.Gone {
+			if code, _, _ := d.acquire(acquireArgs{side: side, who: "a", token: token}); code != scripts.Gone {
 				t.Errorf("%s: code %d for a hold that is gone while others read", side, code)
 			}
 			d.release("read", "b", 0)
 			d.run(scripts.FifoRelease, "P", 20, side, "P:a", 0, 0, "", 60000)
-			if code, _, _ := d.acquire(wish{side: side, who: "a", queue: true}); code != scripts.Cancelled {
+			if code, _, _ := d.acquire(acquireArgs{side: side, who: "a", queue: true}); code != scripts.Cancelled {
 				t.Errorf("%s: code %d behind a tombstone", side, code)
 			}
 			d.ok(d.rdb.Del(d.ctx(), d.keys["tombstone"]).Err())
@@ -668,7 +668,7 @@ func TestFifoScriptsNameTheirHolder(t *testing.T) {
 	each(t, func(w *world) {
 		for _, side := range []string{"write", "read"} {
 			d := w.desk()
-			_, _, token := d.acquire(wish{side: side, who: "a", lease: 10 * time.Second})
+			_, _, token := d.acquire(acquireArgs{side: side, who: "a", lease: 10 * time.Second})
 			left := func() int64 { // ms for which a holds it
 				d.t.Helper()
 				if side == "write" {
@@ -724,7 +724,7 @@ func TestFifoScriptTokensOfAPhase(t *testing.T) {
 			t.Errorf("c comes with %d, and not with %d", token, raised)
 		}
 		for range 2 {
-			if code, _, token := d.acquire(wish{side: "read", who: "a", count: 2, token: first}); code != scripts.Taken || token != first {
+			if code, _, token := d.acquire(acquireArgs{side: "read", who: "a", count: 2, token: first}); code != scripts.Taken || token != first {
 				t.Errorf("a re-enters with %d (code %d), and came with %d", token, code, first)
 			}
 		}

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// fewGrants is up to how many a list is faster than a map.
+// fewGrants is up to how many grants a list is faster than a map.
 const fewGrants = 8
 
-// A grantSet are the grants of one lock state, one for each owner. Most have one; a lock with many readers in one
+// A grantSet holds the grants of one lock state, one for each owner. Most have one; a lock with many readers in one
 // process has thousands.
 type grantSet struct {
 	few  []*grant          // all, up to fewGrants of them

@@ -58,8 +58,8 @@ func (g *guard) seen() (writes, stale int) {
 	return g.writes, g.stale
 }
 
-// A crowd locks and unlocks, each of its members until it has had its cycles and it is told to stop.
-type crowd struct {
+// Callers lock and unlock, each until it has had its cycles and is told to stop.
+type callers struct {
 	guard    *guard
 	members  sync.WaitGroup
 	stop     chan struct{}
@@ -67,8 +67,8 @@ type crowd struct {
 }
 
 // cycle begins. Errors are counted: the test decides whether there may be any.
-func (w *world) cycle(cycles int, mutexes ...*Mutex) *crowd {
-	c := &crowd{guard: &guard{t: w.t}, stop: make(chan struct{})}
+func (w *world) cycle(cycles int, mutexes ...*Mutex) *callers {
+	c := &callers{guard: &guard{t: w.t}, stop: make(chan struct{})}
 	ctx := w.ctx()
 	for _, m := range mutexes {
 		c.members.Go(func() {
@@ -95,14 +95,14 @@ func (w *world) cycle(cycles int, mutexes ...*Mutex) *crowd {
 }
 
 // await waits for that many further writes.
-func (w *world) await(c *crowd, writes int) {
+func (w *world) await(c *callers, writes int) {
 	w.t.Helper()
 	before, _ := c.guard.seen()
 	w.soon(fmt.Sprintf("%d more writes", writes), func() bool { n, _ := c.guard.seen(); return n >= before+writes })
 }
 
 // end waits until all have had their cycles, and says how it went.
-func (w *world) end(c *crowd) {
+func (w *world) end(c *callers) {
 	w.t.Helper()
 	close(c.stop)
 	c.members.Wait()
@@ -111,7 +111,7 @@ func (w *world) end(c *crowd) {
 }
 
 // exclusive fails the test where two were in at once, or somebody was let in with an old token.
-func (w *world) exclusive(c *crowd) {
+func (w *world) exclusive(c *callers) {
 	w.t.Helper()
 	if _, stale := c.guard.seen(); stale > 0 || c.guard.overlaps.Load() > 0 {
 		w.t.Errorf("%d stale tokens, %d overlaps", stale, c.guard.overlaps.Load())

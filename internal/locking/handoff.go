@@ -16,8 +16,8 @@ const (
 	// reserved tokens are as good as new, and the lease has hardly begun.
 	localFor = time.Millisecond
 
-	// turnScripts and turnFor bound what a process keeps for its own while others wait: so many scripts,
-	// or so long, whichever comes first.
+	// turnScripts and turnFor bound how long a process keeps the lock to itself while others wait: so many script
+	// calls, or so long, whichever comes first.
 	turnScripts = 16
 	turnFor     = 2 * time.Millisecond
 )
@@ -30,12 +30,12 @@ type handoffCall struct {
 	attempt *scripts.Attempt
 	to      any // a string: as whom the server will know the holder
 	next    *waiter
-	named   bool // it is the only one; else tokens are reserved for those after it
-	yield   any  // how, one of scripts.YieldNever ...
+	named   bool // next is the only waiter; else tokens are reserved for those after it
+	yield   any  // to other processes: scripts.YieldNever, YieldAndLook or YieldAndQueue
 }
 
-// handOff unlocks a hold by handing its lock off. It returns false where that cannot be done: the owner still
-// holds the lock, or nobody waits for it here, or not in a way that fits. The caller has the owner's turn.
+// handOff unlocks a hold by handing its lock off. It returns false if that cannot be done: the owner still holds the
+// lock, or nobody waits for it here, or the waiter wants another lease or more than one hold.
 func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done bool, err error) {
 	l.mu.Lock()
 	next := l.successorLocked(h)
@@ -65,7 +65,7 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done boo
 // the lease is what that caller asked for.
 func (l *Locks) successorLocked(h *Hold) *waiter {
 	g := h.grant
-	if g.countLocked() != 1 || len(g.holds) != 1 || !time.Now().Before(h.deadline) { // a lost hold is among none, or past its deadline
+	if g.countLocked() != 1 || len(g.holds) != 1 || !time.Now().Before(h.deadline) { // a lost hold has left g, or is past its deadline
 		return nil
 	}
 	st := l.states[h.lock.stateKey]
@@ -126,7 +126,7 @@ func (l *Locks) handOffByScript(ctx context.Context, until time.Time, ho *handof
 			err = scripts.Strange(answer)
 		}
 	}
-	// Whoever holds it now by the server's lock states, nobody does by ours.
+	// Whoever the server says holds it now: here nobody does.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.disownLocked(ho.lock, ho.lease, ho.lease.id, ho.to)
@@ -144,7 +144,7 @@ func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
 	ls.raising, ls.raised, ls.unsure = 0, 0, false
 	ls.begun = ho.start
 	ls.handoffs++
-	if ho.yield != scripts.YieldNever { // others had their chance, and nobody was there
+	if ho.yield != scripts.YieldNever { // other processes had their chance, and none waited
 		ls.handoffs, ls.turnBegun = 0, ho.start
 	}
 	st := l.states[ho.lock.stateKey]
@@ -155,7 +155,7 @@ func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
 			return nil
 		}
 	}
-	l.disownLocked(ho.lock, ls, ls.id) // whom it was meant for has gone
+	l.disownLocked(ho.lock, ls, ls.id) // the waiter that it was meant for has gone
 	return nil
 }
 
@@ -169,8 +169,8 @@ func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	}
 	if code == scripts.HandoffYielded && ho.yield == scripts.YieldAndQueue {
 		st := l.states[ho.lock.stateKey]
-		st.lease, st.handingOff = nil, false // nobody need look: we are in the queue
-		if st.wakePending {                  // or were, and it was reserved for us before the answer came
+		st.lease, st.handingOff = nil, false // nobody needs to look: we are in the queue
+		if st.wakePending {                  // or were: the lock was reserved for us before the answer came
 			st.wakeHeadLocked()
 		}
 		l.tidyLocked(ho.lock)
@@ -190,7 +190,7 @@ func (l *Locks) notHandedOff(ho *handoffCall, code int64) error {
 	}
 }
 
-// keepPositionLocked leaves the place in the server's queue to the line, or gives it up where nobody waits any more.
+// keepPositionLocked leaves the position in the server's queue to the line, or gives it up if nobody waits any more.
 func (l *Locks) keepPositionLocked(a *lock) {
 	if st := l.states[a.stateKey]; len(st.waiters) > 0 {
 		st.queued = true

@@ -30,27 +30,27 @@ func inLine(m *Mutex) int {
 }
 
 // A successor is a caller that waits in line, and the hold that it gets.
-type heir struct {
+type successor struct {
 	hold chan *Hold
 	err  chan error
 }
 
 // lineUp lets n callers wait behind a hold, one after the other.
-func (w *world) lineUp(m *Mutex, n int, opts ...LockOption) []heir {
+func (w *world) lineUp(m *Mutex, n int, opts ...LockOption) []successor {
 	w.t.Helper()
-	heirs := make([]heir, n)
+	successors := make([]successor, n)
 	before := inLine(m)
-	for i := range heirs {
-		heirs[i] = heir{make(chan *Hold, 1), make(chan error, 1)}
+	for i := range successors {
+		successors[i] = successor{make(chan *Hold, 1), make(chan error, 1)}
 		ctx := w.ctx()
 		go func() {
 			h, err := m.Lock(ctx, opts...)
-			heirs[i].hold <- h
-			heirs[i].err <- err
+			successors[i].hold <- h
+			successors[i].err <- err
 		}()
 		w.soon("it waits", func() bool { return inLine(m) == before+i+1 })
 	}
-	return heirs
+	return successors
 }
 
 // Inside a process the lock passes in the order of the line, under growing tokens, with few commands.
@@ -59,18 +59,18 @@ func TestHandoff(t *testing.T) {
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
 		first := w.must(m.Lock(w.ctx()))
-		heirs := w.lineUp(m, 40)
+		successors := w.lineUp(m, 40)
 		last := first.Token()
 		w.ok(first.Unlock(w.ctx()))
-		for i, heir := range heirs {
-			h := w.must(<-heir.hold, <-heir.err)
+		for i, successor := range successors {
+			h := w.must(<-successor.hold, <-successor.err)
 			if h.Token() <= last {
-				t.Fatalf("heir %d has token %d after %d", i, h.Token(), last)
+				t.Fatalf("successor %d has token %d after %d", i, h.Token(), last)
 			}
 			last = h.Token()
-			if i < len(heirs)-1 {
+			if i < len(successors)-1 {
 				select {
-				case <-heirs[i+1].hold:
+				case <-successors[i+1].hold:
 					t.Fatal("two hold the lock")
 				default:
 				}
@@ -86,8 +86,8 @@ func TestHandoff(t *testing.T) {
 	})
 }
 
-// Tokens that a script reserves are minted by none, and not from the future: they are those that the time has left out.
-func TestReservedTokensAreBooked(t *testing.T) {
+// Tokens that a script reserves are not minted again, and are not from the future: the time has left them out.
+func TestReservedTokensAreMintedOnce(t *testing.T) {
 	each(t, func(w *world) {
 		rdb := w.client()
 		m := w.locks().Mutex(w.name, Group(w.name))
@@ -142,9 +142,9 @@ func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		first := w.must(m.Lock(ctx))
-		heirs := w.lineUp(m, 3)
+		successors := w.lineUp(m, 3)
 		w.ok(first.Unlock(ctx))
-		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		h := w.must(<-successors[0].hold, <-successors[0].err)
 		state := rdb.HGetAll(ctx, m.stateKey).Val()
 		nameless := slices.IndexFunc(keysOf(state), func(f string) bool { return strings.HasPrefix(f, m.locks.process+":*") })
 		if len(state) != 3 || nameless < 0 {
@@ -163,8 +163,8 @@ func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
 		}
 		w.ok(inner.Unlock(ctx))
 		w.ok(h.Unlock(ctx))
-		for _, heir := range heirs[1:] {
-			next := w.must(<-heir.hold, <-heir.err)
+		for _, successor := range successors[1:] {
+			next := w.must(<-successor.hold, <-successor.err)
 			if next.Token() <= h.Token() {
 				t.Errorf("token %d after %d", next.Token(), h.Token())
 			}
@@ -183,9 +183,9 @@ func TestHandoffYields(t *testing.T) {
 	each(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.ctx())
 		busy, lone := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
-		var crowd sync.WaitGroup
+		var callers sync.WaitGroup
 		for range 8 {
-			crowd.Go(func() {
+			callers.Go(func() {
 				for {
 					h, err := busy.Lock(ctx)
 					if err != nil {
@@ -203,11 +203,11 @@ func TestHandoffYields(t *testing.T) {
 			}
 		}
 		cancel()
-		crowd.Wait()
+		callers.Wait()
 	})
 }
 
-// A handoff that yields, and a forced unlock, reservation the lock to the process that queues first, and tell it.
+// A handoff that yields, and a forced unlock, reserve the lock for the process that queues first, and wake it.
 func TestHandoffYieldsToTheFirst(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -254,11 +254,11 @@ func TestHandoffKeepsLeases(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		first := w.must(m.Lock(ctx))
-		heirs := append(w.lineUp(m, 1), w.lineUp(m, 1, Lease(time.Minute))...)
-		heirs = append(heirs, w.lineUp(m, 1)...)
+		successors := append(w.lineUp(m, 1), w.lineUp(m, 1, Lease(time.Minute))...)
+		successors = append(successors, w.lineUp(m, 1)...)
 		w.ok(first.Unlock(ctx))
-		w.ok(w.must(<-heirs[0].hold, <-heirs[0].err).Unlock(ctx)) // it had tokens in reserve
-		h := w.must(<-heirs[1].hold, <-heirs[1].err)
+		w.ok(w.must(<-successors[0].hold, <-successors[0].err).Unlock(ctx)) // it had tokens in reserve
+		h := w.must(<-successors[1].hold, <-successors[1].err)
 		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl < 55*time.Second {
 			t.Errorf("the lock lives for %s", ttl)
 		}
@@ -266,7 +266,7 @@ func TestHandoffKeepsLeases(t *testing.T) {
 			t.Errorf("the hold has %s left", left)
 		}
 		w.ok(h.Unlock(ctx))
-		w.ok(w.must(<-heirs[2].hold, <-heirs[2].err).Unlock(ctx))
+		w.ok(w.must(<-successors[2].hold, <-successors[2].err).Unlock(ctx))
 	})
 }
 
@@ -277,18 +277,18 @@ func TestHandoffAfterALongHold(t *testing.T) {
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
 		first := w.must(m.Lock(ctx))
-		heirs := w.lineUp(m, 3)
+		successors := w.lineUp(m, 3)
 		w.ok(first.Unlock(ctx))
-		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		h := w.must(<-successors[0].hold, <-successors[0].err)
 		before := len(tapArgs(tap, scripts.Handoff))
 		w.soon("it has held it for long", func() bool { return time.Since(h.grant.lease.begun) > localFor })
 		w.ok(h.Unlock(ctx))
-		next := w.must(<-heirs[1].hold, <-heirs[1].err)
+		next := w.must(<-successors[1].hold, <-successors[1].err)
 		if n := len(tapArgs(tap, scripts.Handoff)) - before; n != 1 {
 			t.Errorf("handed over by %d scripts", n)
 		}
 		w.ok(next.Unlock(ctx))
-		w.ok(w.must(<-heirs[2].hold, <-heirs[2].err).Unlock(ctx))
+		w.ok(w.must(<-successors[2].hold, <-successors[2].err).Unlock(ctx))
 	})
 }
 
@@ -298,38 +298,38 @@ func TestNoSuccessorOfALostHold(t *testing.T) {
 		ctx := w.ctx()
 		m := w.locks().Mutex(w.name)
 		outer := w.must(m.Lock(ctx))
-		heirs := w.lineUp(m, 1)
+		successors := w.lineUp(m, 1)
 		lapsed := w.must(m.Lock(outer.Context(), Lease(100*time.Millisecond)))
 		<-lapsed.Context().Done()
-		heir := func(h *Hold) *waiter {
+		successor := func(h *Hold) *waiter {
 			m.locks.mu.Lock()
 			defer m.locks.mu.Unlock()
 			return m.locks.successorLocked(h)
 		}
-		if heir(lapsed) != nil {
-			t.Error("the one that has lapsed has an heir")
+		if successor(lapsed) != nil {
+			t.Error("the one that has lapsed has a successor")
 		}
-		w.soon("the other one has one", func() bool { return heir(outer) != nil })
+		w.soon("the other one has one", func() bool { return successor(outer) != nil })
 		m.locks.mu.Lock()
 		deadline := outer.deadline
 		outer.deadline = time.Now()
 		m.locks.mu.Unlock()
-		if heir(outer) != nil {
-			t.Error("a hold whose time is over has an heir")
+		if successor(outer) != nil {
+			t.Error("a hold whose time is over has a successor")
 		}
 		m.locks.mu.Lock()
 		outer.deadline = deadline
 		m.locks.mu.Unlock()
 		m.locks.loseGrant(outer.grant)
-		if heir(outer) != nil {
-			t.Error("a hold that was lost has an heir")
+		if successor(outer) != nil {
+			t.Error("a hold that was lost has a successor")
 		}
 		_ = outer.Unlock(ctx)
-		w.ok(w.must(<-heirs[0].hold, <-heirs[0].err).Unlock(ctx))
+		w.ok(w.must(<-successors[0].hold, <-successors[0].err).Unlock(ctx))
 	})
 }
 
-// Who asks the server just now may get the lock there, and is not handed it; nor is who wants it twice.
+// A waiter that is asking the server may get the lock there, and is not handed it. Nor is one that wants it twice.
 func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
@@ -343,13 +343,13 @@ func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	st := m.locks.stateOfLocked(&m.lock)
 	st.waiters, st.lease = []*waiter{asking}, held
 	if m.locks.successorLocked(h) != nil {
-		t.Error("it is the heir")
+		t.Error("it is the successor")
 	}
 	if asking.asking = false; m.locks.successorLocked(h) != asking {
 		t.Error("it is not, when it is back")
 	}
 	if asking.part.times = 2; m.locks.successorLocked(h) != nil {
-		t.Error("who wants two holds is the heir of one")
+		t.Error("a waiter that wants two holds is the successor of one hold")
 	}
 	st.waiters, st.lease = nil, nil
 }
@@ -378,11 +378,11 @@ func TestHandoffBeginsALease(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		first := w.must(m.Lock(ctx))
-		heirs := w.lineUp(m, 1)
+		successors := w.lineUp(m, 1)
 		w.ok(rdb.PExpire(ctx, m.stateKey, 10*time.Second).Err()) // it has been held for a while
 		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
 		w.ok(first.Unlock(ctx))
-		next := w.must(<-heirs[0].hold, <-heirs[0].err)
+		next := w.must(<-successors[0].hold, <-successors[0].err)
 		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl < next.Remaining() {
 			t.Errorf("the lock lives for %s, and the next one has %s", ttl, next.Remaining())
 		}
@@ -436,7 +436,7 @@ func TestHandoffWithoutAnAnswer(t *testing.T) {
 				m := l.Mutex(w.name)
 				w.ok(rdb.ScriptLoad(ctx, scripts.Handoff.Source.(string)).Err())
 				first := w.must(m.Lock(ctx))
-				heirs := w.lineUp(m, waiting)
+				successors := w.lineUp(m, waiting)
 				var copyOf []any
 				var once sync.Once
 				tap.on(scripts.Handoff, func(cmd redis.Cmder, next func() error) error {
@@ -460,8 +460,8 @@ func TestHandoffWithoutAnAnswer(t *testing.T) {
 					t.Errorf("unlock: %v", err)
 				}
 				last := first.Token()
-				for i, heir := range heirs {
-					h := w.must(<-heir.hold, <-heir.err)
+				for i, successor := range successors {
+					h := w.must(<-successor.hold, <-successor.err)
 					if h.Token() <= last {
 						t.Errorf("token %d after %d", h.Token(), last)
 					}
@@ -492,7 +492,7 @@ func TestHandoffTwice(t *testing.T) {
 		m := l.Mutex(w.name)
 		w.ok(rdb.ScriptLoad(ctx, scripts.Handoff.Source.(string)).Err())
 		first := w.must(m.Lock(ctx))
-		heirs := w.lineUp(m, 2)
+		successors := w.lineUp(m, 2)
 		tap.on(scripts.Handoff, func(cmd redis.Cmder, next func() error) error {
 			written(cmd)
 			w.ok(next())
@@ -501,21 +501,21 @@ func TestHandoffTwice(t *testing.T) {
 		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
 		w.ok(first.Unlock(ctx))
 		tap.on(nil, nil)
-		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		h := w.must(<-successors[0].hold, <-successors[0].err)
 		token, err := rdb.HGet(ctx, m.stateKey, "token").Int64()
 		w.ok(err)
 		if token != h.Token() {
 			t.Errorf("token %d, and %d at the server", h.Token(), token)
 		}
 		w.ok(h.Unlock(ctx))
-		w.ok(w.must(<-heirs[1].hold, <-heirs[1].err).Unlock(ctx))
+		w.ok(w.must(<-successors[1].hold, <-successors[1].err).Unlock(ctx))
 		if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
 			t.Error("something is left")
 		}
 	})
 }
 
-// Whom the lock is meant for leaves while it is handed off: the lock is free, and nobody has it.
+// The waiter that the lock is meant for leaves while it is handed off: the lock is free, and nobody has it.
 func TestSuccessorLeavesMeanwhile(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -543,8 +543,8 @@ func TestSuccessorLeavesMeanwhile(t *testing.T) {
 	})
 }
 
-// The next in line after whom a lock was meant for by name gets it under its own name: the server would take the other
-// one for the holder who comes back.
+// A lock was handed off to a waiter by name, and the waiter has gone. The next in line gets the lock under its own name:
+// by the other one the server would know it as the holder who comes back.
 func TestSuccessorIsNotTakenForAnother(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -558,18 +558,18 @@ func TestSuccessorIsNotTakenForAnother(t *testing.T) {
 			left <- err
 		}()
 		w.soon("it waits", func() bool { return inLine(m) == 1 })
-		var heirs []heir
+		var successors []successor
 		tap.on(scripts.Handoff, func(_ redis.Cmder, next func() error) error {
 			leave()
 			if err := <-left; !errors.Is(err, context.Canceled) {
 				t.Errorf("who leaves gets %v", err)
 			}
-			heirs = w.lineUp(m, 1)
+			successors = w.lineUp(m, 1)
 			return next()
 		})
 		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
 		w.ok(first.Unlock(ctx))
-		h := w.must(<-heirs[0].hold, <-heirs[0].err)
+		h := w.must(<-successors[0].hold, <-successors[0].err)
 		if state := rdb.HGetAll(ctx, m.stateKey).Val(); state[h.holder()] != "1" || len(state) != 3 {
 			t.Errorf("%s holds it, and the state is %v", h.holder(), state)
 		}
@@ -577,25 +577,25 @@ func TestSuccessorIsNotTakenForAnother(t *testing.T) {
 	})
 }
 
-// A holder whose lock the server has forgotten hears it at the handoff, and the next one gets the lock.
+// A holder whose lock the server has forgotten learns of it at the handoff, and the next one gets the lock.
 func TestHandoffOfALostLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		first := w.must(m.Lock(ctx))
-		heirs := w.lineUp(m, 1)
+		successors := w.lineUp(m, 1)
 		w.ok(rdb.Del(ctx, m.stateKey).Err())
 		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
 		if err := first.Unlock(ctx); !errors.Is(err, ErrLost) {
 			t.Errorf("unlock: %v", err)
 		}
-		w.ok(w.must(<-heirs[0].hold, <-heirs[0].err).Unlock(ctx))
+		w.ok(w.must(<-successors[0].hold, <-successors[0].err).Unlock(ctx))
 	})
 }
 
-// TestAPromiseThatOvertakesTheYield: the process that a handoff yields to may release the lock, and have us woken up,
+// TestAReservationThatOvertakesTheYield: the process that a handoff yields to may release the lock, and have us woken up,
 // before we hear that we yielded. That wake-up is the only one.
-func TestAPromiseThatOvertakesTheYield(t *testing.T) {
+func TestAReservationThatOvertakesTheYield(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	l := w.locks()
@@ -621,7 +621,7 @@ func TestYieldBeforeListening(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
 		first := w.must(m.Lock(ctx))
-		heirs := w.lineUp(m, 2)
+		successors := w.lineUp(m, 2)
 		admitted := make(chan *Hold, 1)
 		go func() { admitted <- w.must(other.Lock(ctx)) }()
 		w.soon("the other queues", func() bool { return w.queued(rdb, m) == 1 })
@@ -632,8 +632,8 @@ func TestYieldBeforeListening(t *testing.T) {
 		w.ok(first.Unlock(ctx))
 		w.ok((<-admitted).Unlock(ctx))
 		start := time.Now()
-		for _, heir := range heirs {
-			w.ok(w.must(<-heir.hold, <-heir.err).Unlock(ctx))
+		for _, successor := range successors {
+			w.ok(w.must(<-successor.hold, <-successor.err).Unlock(ctx))
 		}
 		if took := time.Since(start); took > policy.Poll*3/4 {
 			t.Errorf("the first ones to come back had to poll: %s", took)

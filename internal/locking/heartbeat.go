@@ -12,9 +12,8 @@ import (
 	"inventory/internal/locking/internal/server"
 )
 
-// The heartbeat shows the server every second which callers of this process wait in the queues of first-come
-// locks, all in one round trip, and looks for them whether it is their turn: wake-ups may be lost. It begins to
-// beat with the first wait.
+// The heartbeat shows the server every second which callers of this process wait in the queues of first-come locks, all
+// in one round trip, and asks for them whether it is their turn: wake-ups may be lost. It begins with the first wait.
 type heartbeat struct {
 	locks *Locks
 	once  sync.Once
@@ -68,14 +67,14 @@ func (hb *heartbeat) beat() (waiting bool, next time.Duration) {
 			next = min(next, again)
 			mu.Unlock()
 			if !answered {
-				return // to wait for each batch of a node that stands still would let those at the others die
+				return // waiting for each batch of a node that stands still would let waiters at other nodes die
 			}
 		}
 	})
 	return len(calls) > 0, next
 }
 
-// script calls returns what the server must be told of: of each lock who waits for it, some at a time.
+// calls returns the script calls that tell the server who waits for each lock, a batch of waiters in each.
 func (hb *heartbeat) calls() []scripts.Call {
 	hb.locks.mu.Lock()
 	defer hb.locks.mu.Unlock()
@@ -99,8 +98,8 @@ func (hb *heartbeat) calls() []scripts.Call {
 	return slices.AppendSeq(calls, maps.Values(open))
 }
 
-// beatSome brings heartbeats to the server, and lets those look again for whom it makes sense. It returns when
-// to beat again at the latest: soon, when the server did not answer or somebody has been woken; and whether it answered
+// beatSome sends heartbeats to the server, and wakes those waiters that should look again. It returns when to beat
+// again at the latest (soon, if the server did not answer or somebody has been woken), and whether the server answered
 // at all.
 func (hb *heartbeat) beatSome(calls []scripts.Call) (next time.Duration, answered bool) {
 	l := hb.locks

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A Hold is one successful Lock. It is safe for concurrent use, and does its own part in a reentrant
-// lock: each hold is unlocked by itself and has its own deadline.
+// A Hold is one successful Lock. It is safe for concurrent use. The holds of a reentrant lock are independent: each is
+// unlocked by itself and has its own deadline.
 type Hold struct {
-	base   context.Context // what the call began with, of which ctx is made
+	base   context.Context // of the call; ctx is made from it
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	owner  *owner
@@ -20,8 +20,9 @@ type Hold struct {
 	since    time.Time
 	lease    time.Duration
 	fixed    bool
-	deadline time.Time // until when we trust ourselves; under Locks.mu
+	deadline time.Time // until when the hold can be relied on; under Locks.mu
 	rank     int       // in Locks.deadlines
+	kept     bool      // a MultiLock takes other parts: its fixed lease may begin anew until then; under Locks.mu
 	outlived bool      // renewed once more after its context had ended; under Locks.mu
 	lost     bool      // under Locks.mu
 	unlocked bool      // Unlock has been called; under Locks.mu
@@ -41,6 +42,7 @@ func (l *Locks) newHoldLocked(acq *acquisition, p *part, g *grant, deadline time
 		grant:    g,
 		lease:    acq.leaseOr(l.lease),
 		fixed:    acq.fixed,
+		kept:     acq.kept,
 		deadline: deadline,
 		since:    time.Now(),
 		base:     acq.ctx,
@@ -69,8 +71,8 @@ func (h *Hold) extendLocked(deadline time.Time) {
 }
 
 // Context returns the context of the work under the lock. It carries the owner, so that Lock under it
-// re-enters. It ends with the context that Lock got, with Unlock, and when the lock is lost: then
-// context.Cause is ErrLost.
+// re-enters. It ends with the context that Lock got, with Unlock, and when the lock is lost; then context.Cause is
+// ErrLost.
 func (h *Hold) Context() context.Context {
 	if h.ctx == nil {
 		return context.Background() // a hold that nobody granted
@@ -78,9 +80,9 @@ func (h *Hold) Context() context.Context {
 	return h.ctx
 }
 
-// Token returns the fencing token. It grows with every time the lock goes from free to held and is the
-// same on re-entry. A guard that refuses lower ones is safe from a holder that does not know that it is
-// late. A MultiLock's hold has none, and returns 0; its Parts have.
+// Token returns the fencing token. It grows every time the lock goes from free to held, and is the same on re-entry. A
+// guard that refuses lower ones is safe from a holder that does not know that it is late. A MultiLock's hold has none
+// and returns 0; its Parts have one each.
 func (h *Hold) Token() int64 {
 	if h.red != nil {
 		return h.red.token()
@@ -137,8 +139,8 @@ func (h *Hold) Count() int {
 	return len(h.grant.holds)
 }
 
-// Owner returns the owner: the process, a colon, and who of it. The server's state of the lock adds another colon
-// and the number of the grant. That of a MultiLock or a RedLock is its first part's.
+// Owner returns the owner: the process, a colon, and the owner's own id. The server's state of the lock adds another
+// colon and the number of the grant. That of a MultiLock or a RedLock is its first part's.
 func (h *Hold) Owner() string {
 	switch {
 	case h.lock != nil:
@@ -154,11 +156,10 @@ func (h *Hold) Owner() string {
 // arguments; nil for a Mutex. They are unlocked with the whole.
 func (h *Hold) Parts() []*Hold { return h.parts }
 
-// Unlock gives the hold back. It does not care whether ctx has ended, and takes 3 s at most, whatever other
-// goroutines of the owner do. ErrLost says
-// that the hold was no longer ours; ErrNoAnswer, or what else went wrong, that the release is not
-// confirmed: it is repeated in the background for as long as the lock can exist, and nothing renews the
-// lock any more. Unlocking once more does nothing and returns nil.
+// Unlock gives the hold back. It works also when ctx has ended, and takes 3 s at most, whatever other goroutines of the
+// owner do. ErrLost says that the hold was no longer ours. ErrNoAnswer, or any other error, says that the release is
+// not confirmed: it is repeated in the background for as long as the lock can exist, and nothing renews the lock any
+// more. A second Unlock does nothing and returns nil.
 func (h *Hold) Unlock(ctx context.Context) error {
 	switch {
 	case h.red != nil:

@@ -16,7 +16,7 @@ import (
 // is past already.
 type State struct {
 	Holders   []Holder      // who holds the lock; several for a lock with readers
-	Reserved  bool          // it is free, and reserved for a moment to somebody who waits
+	Reserved  bool          // it is free, and reserved for a waiter for a moment
 	Token     int64         // the fencing token that the holder began with; 0 where nobody holds it
 	Remaining time.Duration // until the lock would be free if nobody did anything
 	Waiting   int           // how many queue: processes for a Mutex, waiters for the other kinds

@@ -28,13 +28,13 @@ type kind interface {
 	// name is what an Observer is told.
 	name() Kind
 
-	// take waits for locks that are in order, of one place and of equal kinds, and each named once.
+	// take waits for locks that are in order, of one bucket and of equal kinds, each named once.
 	take(acq *acquisition, run []*part) error
 
 	// renewal puts the expiry of a grant off.
 	renewal(g *grant, lease time.Duration) scripts.Call
 
-	// settling tells the server what a settlement says.
+	// settling tells the server what is in a settlement.
 	settling(s *settlement) scripts.Call
 
 	// raising asks for a token above n.
@@ -97,8 +97,8 @@ func (a *lock) Count(ctx context.Context) int {
 	return 0
 }
 
-// tombstone returns the key that cancels an attempt. A script must be told some key also where no attempt
-// is meant, which is 0: none is written then.
+// tombstone returns the key that cancels an attempt. Number 0 means no attempt: a script must be given some key all the
+// same, and writes none.
 func (a *lock) tombstone(number int64) any {
 	if number == 0 {
 		return a.args[0]

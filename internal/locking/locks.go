@@ -48,9 +48,9 @@ type Locks struct {
 	deadlines deadlines
 }
 
-// New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The
-// client stays the caller's, who closes it after Close. One with ContextTimeoutEnabled is faster: for any
-// other, every command has a goroutine of its own, so that a context can end the wait for it.
+// New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The client stays
+// the caller's, who closes it after Close. A client with ContextTimeoutEnabled is faster: with any other, every command
+// has a goroutine of its own, so that a context can end the wait for it.
 func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	if rdb == nil {
 		return nil, fmt.Errorf("%w: no client", ErrInvalid)
@@ -112,14 +112,13 @@ func (l *Locks) enter() error {
 	return nil
 }
 
-// attempt returns a new attempt. For each owner they are made by whoever has its turn, so a later one
-// is told by its number.
+// attempt returns a new attempt. Its number is above those of all attempts before it.
 func (l *Locks) attempt() *scripts.Attempt { return &scripts.Attempt{Number: l.numbers.Add(1)} }
 
 // CheckServer asks the server, or each master of a cluster, whether it may throw locks away when its memory is
-// full, and returns ErrEviction if so. Locks have expiries, so every policy but noeviction can take them. Nobody
-// calls it by itself; a start is a good time. Any other error says that it could not be told: miniredis and
-// some services do not show their policy.
+// full, and returns ErrEviction if so. Locks have expiries, so every policy but noeviction can take them. The library
+// does not call it; a program's start is a good time. Any other error says that there was no answer to read: miniredis
+// and some services do not show their policy.
 func (l *Locks) CheckServer(ctx context.Context) error {
 	if err := l.enter(); err != nil {
 		return err

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// An inspectable lock can tell who holds it. All of ours can; another Locker as a part of a MultiLock is passed
-// over if it cannot.
+// An inspectable lock can tell who holds it. All of ours can. A part of a MultiLock that cannot is passed over.
 type inspectable interface {
 	Count(ctx context.Context) int
 	Inspect(ctx context.Context) (State, error)
@@ -24,7 +23,7 @@ func (m *Multi) inspectables() []inspectable {
 	return all
 }
 
-// Count tells how often the owner that ctx carries holds the part that it has least of.
+// Count is how often the owner that ctx carries holds the part that it holds least often.
 func (m *Multi) Count(ctx context.Context) int {
 	parts := m.inspectables()
 	if len(parts) == 0 {
@@ -37,8 +36,8 @@ func (m *Multi) Count(ctx context.Context) int {
 	return least
 }
 
-// Inspect asks for one part after the other. Whoever holds any of them is a holder, with the least that it has of
-// those it holds. There is no token, and Remaining is until all parts would be free.
+// Inspect asks for one part after the other. Whoever holds any of them is a holder, with its smallest count and its
+// shortest Remaining. There is no token. The whole's Remaining is until all parts would be free.
 func (m *Multi) Inspect(ctx context.Context) (State, error) {
 	if _, err := m.steps(nil); err != nil {
 		return State{}, err

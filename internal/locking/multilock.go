@@ -12,15 +12,15 @@ import (
 	"inventory/internal/locking/internal/policy"
 )
 
-// MultiLock is several locks as one, all or nothing. It takes them in one order for everybody, so that
-// two of them cannot wait for each other, and never waits backwards: if the owner already holds a lock
-// that comes after one that is busy, it gives back what it took and returns ErrBusy. Locks that share a
-// group are taken and released in one round trip as long as nobody is in the way. A lock may be named twice,
-// and a part may be a MultiLock itself, or any Locker, which is then taken as a unit.
+// MultiLock is several locks as one, all or nothing. Everybody takes them in the same order, so that two MultiLocks
+// cannot wait for each other. It never waits backwards: if a lock is busy and the owner already holds one that comes
+// after it, it gives back what it took and returns ErrBusy. Locks that share a group are taken and released in one
+// round trip as long as nobody is in the way. A lock may be named twice. A part may be a MultiLock itself, or any
+// Locker, which is then taken as a unit.
 //
-// Wait bounds the whole, Lease is that of every part, and counts from when the last one was taken: where the parts
-// are not taken in one round trip, another one begins it for all. The hold's Token is 0: each part has its own. When
-// one part is lost, the whole is lost.
+// Wait bounds the whole. Lease is that of every part, and counts from when the last one was taken: if the parts are not
+// taken in one round trip, another one begins it anew for all. The hold's Token is 0: each part has its own. When one
+// part is lost, the whole is lost.
 func MultiLock(parts ...Locker) *Multi { return &Multi{parts: slices.Clone(parts)} }
 
 // A Multi is several locks as one. MultiLock makes it.
@@ -114,6 +114,8 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		return nil, err
 	}
 	acq.ordered = true
+	inner := acq.kept // of another MultiLock, which keeps it on
+	acq.kept = acq.fixed
 	for left := steps; len(left) > 0 && err == nil; {
 		if left[0].other != nil {
 			err = acq.takeOther(left[0])
@@ -131,7 +133,19 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 		giveUpAll(acq.ctx, acq.taken)
 		return nil, err
 	}
+	if acq.kept && !inner {
+		endKeeping(acq.taken)
+	}
 	return m.hold(acq, made), nil
+}
+
+// endKeeping notes that nothing begins the fixed leases of holds anew any more.
+func endKeeping(holds []*Hold) {
+	for _, h := range singlesOf(holds) {
+		h.locks.mu.Lock()
+		h.kept = false
+		h.locks.mu.Unlock()
+	}
 }
 
 // runOf returns the parts that can be taken together with the first step.
@@ -147,14 +161,14 @@ func runOf(steps []*step) []*part {
 	return run
 }
 
-// takeOther takes a lock of which we know no more than that it is a Locker.
+// takeOther takes a lock of which we only know that it is a Locker.
 func (acq *acquisition) takeOther(s *step) (err error) {
 	if acq.ctx.Err() != nil {
 		return ended(acq.ctx, nil)
 	}
 	var opts []LockOption
 	if acq.fixed {
-		opts = append(opts, Lease(acq.lease))
+		opts = append(opts, Lease(acq.lease), kept)
 	}
 	if acq.try || acq.owner.holdsAfter(s.order) {
 		s.hold, err = s.other.TryLock(acq.ctx, opts...)
@@ -174,8 +188,8 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 	return err
 }
 
-// complete makes sure, after the last part was taken, that the first is still there; and lets a fixed
-// lease count from now where it may have begun long ago.
+// complete makes sure, after the last part was taken, that the first ones are still there. If a fixed lease may have
+// begun long ago, it lets it count from now.
 func (acq *acquisition) complete() error {
 	for tries := 1; acq.fixed && acq.lastBegan.After(acq.renewedAt); tries++ {
 		if err := acq.keep(); err != nil {
@@ -197,7 +211,7 @@ func (acq *acquisition) complete() error {
 // keepTries is how often the leases of all parts are begun anew before a MultiLock gives up.
 const keepTries = 3
 
-// keptAll tells whether all leases began with the last try to keep them, or later: of a RedLock on a quorum.
+// keptAll tells whether all leases began with the last try to keep them, or later; of a RedLock, those of a quorum.
 func (acq *acquisition) keptAll() bool {
 	least := time.Until(acq.renewalTried.Add(trust(acq.lease)))
 	for _, h := range acq.taken {
@@ -219,8 +233,8 @@ func (acq *acquisition) intact() error {
 	return nil
 }
 
-// keepOn is keep, again and again until stop is called, for as long as another Locker is waited for. That
-// something was lost is found out in the end.
+// keepOn repeats keep until stop is called, while another Locker is waited for. If something is lost, complete finds
+// out.
 func (acq *acquisition) keepOn() (stop func()) {
 	if !acq.fixed || len(acq.taken) == 0 {
 		return func() {}
@@ -250,7 +264,7 @@ func (acq *acquisition) keepOn() (stop func()) {
 func (acq *acquisition) keep() error {
 	start := time.Now()
 	acq.renewalTried = start
-	bound := min(acq.lease/3, policy.CleanerAnswer().First) // of a round trip: who waits may be gone by then
+	bound := min(acq.lease/3, policy.CleanerAnswer().First) // of a round trip: the caller may give up meanwhile
 	singles := singlesOf(acq.taken)
 	grants := make(map[*Locks][]*grant)
 	for _, h := range singles {
@@ -366,7 +380,7 @@ func (w *whole) unlock(ctx context.Context) error {
 	return unlockAll(ctx, w.leaves)
 }
 
-// unlockAll gives holds back, all at once, and in one round trip where they share a place.
+// unlockAll gives holds back, all at once; those that share a bucket in one round trip.
 func unlockAll(ctx context.Context, holds []*Hold) error {
 	groups := sharing(holds)
 	errs := make([]error, len(groups))
@@ -378,7 +392,7 @@ func unlockAll(ctx context.Context, holds []*Hold) error {
 	return errors.Join(errs...)
 }
 
-// unlockGroup is unlockAll for holds that share a place.
+// unlockGroup is unlockAll for holds that share a bucket.
 func unlockGroup(ctx context.Context, group []*Hold) error {
 	if l := group[0].locks; l != nil {
 		return l.unlock(ctx, group)
@@ -386,7 +400,7 @@ func unlockGroup(ctx context.Context, group []*Hold) error {
 	return group[0].Unlock(ctx)
 }
 
-// giveUpAll is unlockAll for a call that has failed and has no time to wait. What goes wrong is repeated.
+// giveUpAll is unlockAll for an acquisition that has failed and has no time to wait. What fails is repeated.
 func giveUpAll(ctx context.Context, holds []*Hold) {
 	var all sync.WaitGroup
 	for _, group := range sharing(holds) {

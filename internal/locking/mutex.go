@@ -14,19 +14,19 @@ type Locker interface {
 	// Name tells which lock it is.
 	Name() string
 
-	// Lock waits for the lock and returns a hold on it, or an error and no hold: ErrBusy when the wait
-	// ran out or ctx ended it (joined with the context's errors), ErrClosed, or what went wrong. An
-	// error is never a grant, and nothing of the attempt is left behind. ctx bounds the hold as well.
+	// Lock waits for the lock and returns a hold on it, or an error and no hold: ErrBusy if the wait ran out or ctx
+	// ended it (joined with the context's errors), ErrClosed, or what went wrong. An error is never a grant, and the
+	// attempt leaves nothing behind. ctx bounds the hold as well.
 	Lock(ctx context.Context, opts ...LockOption) (*Hold, error)
 
 	// TryLock is Lock without waiting: ErrBusy at once.
 	TryLock(ctx context.Context, opts ...LockOption) (*Hold, error)
 }
 
-// A Mutex excludes owners from each other. It is reentrant: an owner that holds it gets it again, with
-// the same token, and must unlock each hold. It has no state; all Mutexes of one name and group are the
-// same lock. Callers of one process get it in the order in which they came. Between processes it promises
-// no order beyond this: a process that waits gets its turn.
+// A Mutex excludes owners from each other. It is reentrant: an owner that holds it gets it again, with the same token,
+// and must unlock each hold. The value has no state: all Mutexes of one name and group are the same lock. Callers of
+// one process get it in the order in which they came. Between processes it promises only that a process that waits gets
+// its turn.
 type Mutex struct{ lock }
 
 // Mutex returns the lock of a name, which may be any bytes but none.
@@ -57,7 +57,7 @@ func (m *Mutex) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 }
 
 // TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but
-// reserved to somebody who waits.
+// reserved for a waiter.
 func (m *Mutex) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
 	return m.acquire(ctx, true, opts)
 }
@@ -74,8 +74,8 @@ func (mutexKind) take(acq *acquisition, run []*part) error {
 
 func (mutexKind) renewal(g *grant, lease time.Duration) scripts.Call { return renewing(g, lease) }
 
-// renewing puts off the expiry of a state that has one holder. It names no other key, for while a slot moves a key that
-// does not exist has the script refused.
+// renewing puts off the expiry of a state that has one holder. It names no other key: while a slot moves, a script with
+// a key that does not exist is refused.
 func renewing(g *grant, lease time.Duration) scripts.Call {
 	return scripts.Renew.NewCall(1, 4).With(g.lock.stateKey, g.lease.id, g.lock.locks.numbers.Add(1), lease.Milliseconds(), g.lease.first)
 }
@@ -103,7 +103,7 @@ func (mutexKind) settling(s *settlement) scripts.Call {
 	}
 	call = call.With(s.number(), policy.ReservationMS)
 	for _, r := range s.rows {
-		if r.id == nil { // nobody's: the queue is what it is about
+		if r.id == nil { // no holder: the row is about the queue
 			r.id = s.locks[0].locks.process + ":"
 		}
 		call = call.With(r.id)

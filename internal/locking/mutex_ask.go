@@ -11,8 +11,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// A mutexAsker asks for mutexes of one slot, which are in order and each named once: one after the other where it must
-// wait, and as many at once as it can have. Callers wait in the line of this process; only its head asks.
+// A mutexAsker asks for mutexes of one slot, which are in order and each named once: as many at once as it can have,
+// and one after the other if it must wait. Callers wait in the line of this process; only its head asks.
 type mutexAsker struct {
 	locks *Locks
 	acq   *acquisition
@@ -31,10 +31,9 @@ func (m *mutexAsker) next() *part {
 
 func (m *mutexAsker) turn() (turn, error) { return m.locks.takeTurn(m.acq, m.run[0]), nil }
 
-// together returns the parts that can be asked for at once: the first, and those after it for
-// which nobody of this process waits, and which none of its owners has. Who waits is not overtaken. The
-// caller waits in the lines of all of them meanwhile, so that a wake-up for the one that turns out busy
-// finds it there.
+// together returns the parts that can be asked for at once: the first, and those after it that nobody of this process
+// waits for or has. So nobody is overtaken. Meanwhile the caller stands in the lines of all of them, so that a wake-up
+// for the one that turns out busy finds it there.
 func (m *mutexAsker) together() []*part {
 	for i, p := range m.run[1:] {
 		if !m.locks.joinHead(m.acq, p) {
@@ -45,7 +44,7 @@ func (m *mutexAsker) together() []*part {
 	return m.run
 }
 
-// ask says of re-entries what is true under the number that the question has.
+// ask makes the question. Counts of re-entries are those at the moment when it gets its number.
 func (m *mutexAsker) ask() *question {
 	l, acq, run := m.locks, m.acq, m.together()
 	listening := l.subscription.Connected()
@@ -104,13 +103,13 @@ func (l *Locks) queueActionLocked(p *part, queue bool) any {
 		return scripts.QueueMayBeIn
 	}
 	if !queue || st.lease != nil {
-		return scripts.QueueIgnore // nobody would receive a wake-up, or nobody waits for it
+		return scripts.QueueIgnore // nobody would receive a wake-up, or need it
 	}
 	st.queued = true
 	return scripts.QueueEnter
 }
 
-// end lets the parts be handed the locks that they wait for, and ends the re-entries that have come to nothing.
+// end lets the waiters be handed their locks again, and ends the re-entries that have come to nothing.
 func (m *mutexAsker) end(q *question) {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()

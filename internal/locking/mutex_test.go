@@ -482,7 +482,7 @@ func TestQueueSkipsTheDead(t *testing.T) {
 }
 
 // A reservation that nobody waits for any more goes to the next one.
-func TestUnwantedPromiseIsPassedOn(t *testing.T) {
+func TestUnwantedReservationIsPassedOn(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
@@ -559,8 +559,8 @@ func TestTokensGrowWithinAMicrosecond(t *testing.T) {
 	}
 }
 
-// What is reserved to a process, that process gets and no other one. It does not queue any more then.
-func TestPromiseIsKept(t *testing.T) {
+// What is reserved for a process, that process gets and no other. It does not queue any more then.
+func TestReservationIsKept(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -580,8 +580,8 @@ func TestPromiseIsKept(t *testing.T) {
 	})
 }
 
-// A process declines what is reserved to it, and not what is reserved to another.
-func TestPromiseToAnotherIsNotDeclined(t *testing.T) {
+// A process declines what is reserved for it, and not what is reserved for another.
+func TestReservationForAnotherIsNotDeclined(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
@@ -635,8 +635,8 @@ func TestReleaseIsNoRenewal(t *testing.T) {
 	})
 }
 
-// A hold that nothing renews is left what it had, whatever a re-entry has added meanwhile: the server would keep its owner
-// out for the rest.
+// A hold that nothing renews is left the rest of its lease and no more, whatever a re-entry has added meanwhile: else the
+// server would keep others out for longer.
 func TestReleaseLeavesWhatIsLeft(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
@@ -792,7 +792,7 @@ func TestOwnerInContext(t *testing.T) {
 		if _, err := m.TryLock(NewOwner(h.Context())); !errors.Is(err, ErrBusy) {
 			t.Errorf("a new owner: %v", err)
 		}
-		// Books of sequence numbers are kept per Locks, so elsewhere the same owner is somebody else.
+		// Attempts are numbered by each Locks, so elsewhere the same owner is somebody else.
 		if _, err := w.locks().Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
 			t.Errorf("through other Locks: %v", err)
 		}

@@ -6,9 +6,9 @@ import (
 )
 
 // An Observer is told what happens to the locks of a process: how long callers wait, how often in vain, how long
-// they hold, what gets lost. Its methods are called in between, and from many goroutines: they must be quick,
-// and must not call back. A MultiLock and a RedLock show as the locks they are made of. The package lockmetrics
-// has one for Prometheus.
+// they hold, what gets lost. Its methods are called while locks are taken and released, by many goroutines: they must
+// be quick, and must not call back. A MultiLock and a RedLock show as the locks they are made of. The package
+// lockmetrics has one for Prometheus.
 type Observer interface {
 	// Acquired is told of each hold, also of one that a MultiLock gives back because it cannot have them all:
 	// after how long, and whether the caller had to wait for somebody else.
@@ -50,7 +50,7 @@ const (
 	ReasonError  Reason = "error"  // the server did not answer, or refused
 )
 
-// Observe has an observer told what happens.
+// Observe sets an observer.
 func Observe(o Observer) Option {
 	return func(l *Locks) error {
 		l.observer = o
@@ -58,7 +58,7 @@ func Observe(o Observer) Option {
 	}
 }
 
-// nobody is the Observer of those who have not named one.
+// nobody is the Observer if none is set.
 type nobody struct{}
 
 // Acquired implements Observer.

@@ -31,13 +31,13 @@ func WatchdogLease(d time.Duration) Option {
 
 // WaitReplicas makes an acquisition count only when that many replicas have confirmed it within a timeout, so
 // that the lock lives on when one of them takes the server's place. If fewer do, it is cancelled and the error
-// is ErrNotReplicated. Every acquisition by a script waits for it, also in vain: it costs a round trip from the
-// server to its replicas. Re-entries, renewals, releases and what is handed off inside a process do not
-// wait: the replicas know already whose lock it is, though perhaps a shorter lease.
+// is ErrNotReplicated. Every acquisition by a script waits for that, which costs a round trip from the server to its
+// replicas. Re-entries, renewals, releases and handoffs inside a process do not wait: the replicas already know whose
+// lock it is, though perhaps with a shorter lease.
 //
-// It makes a loss rarer and not impossible: nothing forces a failover to choose a replica that has confirmed.
-// It needs a client of one server, of Sentinel or of a Cluster, for WAIT tells of its own connection only; and
-// the timeout must be shorter than the client's ReadTimeout. On miniredis nothing is ever confirmed.
+// A loss becomes rarer, not impossible: nothing forces a failover to choose a replica that has confirmed. It needs a
+// client of one server, of Sentinel or of a Cluster, because WAIT tells of its own connection only, and a timeout
+// shorter than the client's ReadTimeout. On miniredis nothing is ever confirmed.
 func WaitReplicas(count int, timeout time.Duration) Option {
 	return func(l *Locks) error {
 		if err := l.server.WaitReplicas(count, timeout); err != nil {
@@ -64,12 +64,13 @@ type lockOptions struct {
 	wait      time.Duration
 	waitBound bool
 	lease     time.Duration // 0: the watchdog's
+	kept      bool
 	err       error
 }
 
-// Wait bounds how long Lock waits, and not the work under the lock, as the context does. When it runs
-// out, Lock returns ErrBusy; or ErrNoAnswer where it is the server that kept us waiting. Wait(0) tries
-// once. TryLock does not wait for the lock, whatever is said here; it bounds the server's answer.
+// Wait bounds how long Lock waits. Unlike the context, it does not bound the work under the lock. When it runs out,
+// Lock returns ErrBusy, or ErrNoAnswer if it was the server that kept us waiting. Wait(0) tries once. TryLock never
+// waits for the lock; there it bounds the server's answer.
 func Wait(d time.Duration) LockOption {
 	return func(o *lockOptions) {
 		o.wait, o.waitBound = d, true
@@ -79,8 +80,8 @@ func Wait(d time.Duration) LockOption {
 	}
 }
 
-// Lease gives the hold a fixed lease, from 10 ms to 7 days: nothing renews it, and when it has run out
-// the hold is lost and the next one may enter.
+// Lease gives the hold a fixed lease, from 10 ms to 7 days: nothing renews it, and when it has run out the hold is
+// lost and the next owner may enter.
 func Lease(d time.Duration) LockOption {
 	return func(o *lockOptions) {
 		o.lease = d
@@ -89,6 +90,9 @@ func Lease(d time.Duration) LockOption {
 		}
 	}
 }
+
+// kept is for the parts of a MultiLock whose leases are fixed: they begin anew while it takes the others.
+func kept(o *lockOptions) { o.kept = true }
 
 func checkLease(d time.Duration) error {
 	if d < minLease || d > maxLease {
@@ -108,11 +112,11 @@ func collect(opts []LockOption) (lockOptions, error) {
 	return *o, o.err
 }
 
-// trust is how long after the start of an attempt its lease can be relied on: less than the lease, for
-// the two clocks may run at slightly different speeds and the end of a context takes a moment to be noticed.
+// trust is how long after the start of an attempt its lease can be relied on. It is less than the lease: the two clocks
+// may run at slightly different speeds, and the end of a context takes a moment to be noticed.
 func trust(lease time.Duration) time.Duration { return lease - lease/100 - 2*time.Millisecond }
 
-// leaseFor is the least lease that is trusted for so long.
+// leaseFor is the shortest lease that is trusted for so long.
 func leaseFor(trusted time.Duration) time.Duration {
 	return (trusted+2*time.Millisecond)*100/99 + time.Millisecond
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// An end is why the context of a hold has ended: context.Canceled by Unlock, or ErrLost. It knows the hold, so that a
-// context made of it can tell that end from any other.
+// An end is why the context of a hold has ended: context.Canceled by Unlock, or ErrLost. It names the hold, so that a
+// context made from the hold's can tell that end from any other.
 type end struct {
 	hold *Hold
 	why  error
@@ -34,8 +34,8 @@ func (h *Hold) has(l *Locks, state string) bool {
 	return false
 }
 
-// outlive returns a context that ends as another one does, except by the end of a hold that it is spared: then it goes
-// on with what the context of that hold was made from. A deadline holds whatever happens.
+// outlive returns a context that ends when another one does, unless that ends because of a hold that is spared. Then it
+// follows the context that the hold's own was made from. A deadline holds in any case.
 func outlive(from context.Context, spared func(*Hold) bool) (context.Context, context.CancelCauseFunc) {
 	base, stop := context.WithoutCancel(from), context.CancelFunc(func() {})
 	if deadline, ok := from.Deadline(); ok {

@@ -17,7 +17,7 @@ type owner struct {
 	id string
 
 	mu   sync.Mutex
-	held []string // the order of each hold, in no order themselves; one entry per hold
+	held []string // for each hold where its lock stands in the order of all locks; unsorted
 
 	reds redOwners
 }
@@ -26,8 +26,8 @@ type owner struct {
 // where a piece of work begins. Everything that runs under it re-enters the locks of that work instead
 // of waiting for itself, and goroutines that share it do not exclude each other.
 //
-// An owner is known to the Locks that granted it something. Through other Locks on the same server the
-// same owner is somebody else, and waits.
+// An owner is known only to the Locks that granted it something. To other Locks on the same server the same owner is
+// somebody else, and waits.
 func WithOwner(ctx context.Context) context.Context {
 	ctx, _ = withOwner(ctx)
 	return ctx
@@ -59,7 +59,7 @@ func newOwner(ctx context.Context) (context.Context, *owner) {
 	return c, &c.owner
 }
 
-// Value returns the owner to who knows its key.
+// Value returns the owner for its key.
 func (c *ownerContext) Value(key any) any {
 	if key == (ownerKey{}) {
 		return &c.owner

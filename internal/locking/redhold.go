@@ -17,10 +17,10 @@ type redOwners struct {
 	mu sync.Mutex
 	at map[string]*redOwner
 
-	again bool // the owner has had a RedLock: a minority of its nodes may not know that this is over
+	again bool // the owner has had a RedLock before: a minority of the nodes may not know that it is over
 }
 
-// A redOwner is one owner at one RedLock of this process, while anything is going on between the two.
+// A redOwner is one owner of one RedLock in this process, while it asks for it or holds it.
 type redOwner struct {
 	all   *redOwners
 	key   string
@@ -62,7 +62,7 @@ func (all *redOwners) of(key string) *redOwner {
 	return o
 }
 
-// retire ends one use of a owner.
+// retire ends one use of an owner.
 func (all *redOwners) retire(o *redOwner) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -85,7 +85,7 @@ func (o *redOwner) begin(ctx context.Context) error {
 // end gives the turn back.
 func (o *redOwner) end() { <-o.turn }
 
-// liveLocked counts the owner's holds. .
+// liveLocked counts the owner's holds that are still good.
 func (o *redOwner) liveLocked() int {
 	if o.grant == nil {
 		return 0
@@ -104,8 +104,8 @@ func (o *redOwner) token() (token int64, held bool) {
 	return o.grant.number, true
 }
 
-// fresh returns the token of a new grant, which is above that of any earlier one. A node that the owner has held
-// before, or still holds by what it was told, repeats the token of then.
+// fresh returns the token of a new grant, which is above that of any earlier one. A node that did not hear of the
+// owner's last release still counts that hold, and repeats its token.
 func (o *redOwner) fresh(parts []*Hold) int64 {
 	o.all.mu.Lock()
 	again := o.all.again
@@ -154,8 +154,8 @@ func (b *candidate) grant(parts []*Hold, token int64) *Hold {
 	return h
 }
 
-// partEnded ends the hold when fewer than a quorum of its parts live. With it end the contexts of those that
-// are left: nothing renews them then.
+// partEnded ends the hold when fewer than a quorum of its parts live. That ends the contexts of the parts that are
+// left, and nothing renews those any more.
 func (r *redHold) partEnded() {
 	live := 0
 	for _, part := range r.whole.parts {
@@ -192,7 +192,7 @@ func (r *redHold) count() int {
 	return r.owner.liveLocked()
 }
 
-// unlock gives all parts back, at once. The lock is free for others when all nodes are but a minority.
+// unlock gives all parts back, at once. The lock is free for others once only a minority of nodes has not confirmed.
 func (r *redHold) unlock(ctx context.Context) error {
 	all := r.owner.all
 	all.mu.Lock()

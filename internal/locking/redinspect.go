@@ -54,7 +54,7 @@ func (r *Red) agreed(states []State) State {
 	return whole
 }
 
-// holder makes one holder of what the nodes say of it. Its name is the first node's that knows it.
+// holder makes one holder of what the nodes say of it. Its name is what the first node says that knows it.
 func (r *Red) holder(mine []Holder) Holder {
 	h := Holder{Owner: mine[0].Owner}
 	if i := slices.IndexFunc(mine, func(h Holder) bool { return !strings.Contains(h.Owner, ":*") }); i >= 0 {

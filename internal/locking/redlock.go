@@ -16,9 +16,9 @@ import (
 // network or the machine stands still does not end a long wait.
 const silences = 3
 
-// A Red is one lock on several independent servers, of which most must agree: it works while a minority of them
-// is down, slow or has forgotten. On each node it is the Mutex of the same name, so it re-enters, is renewed
-// and has deadlines like that one. Everybody must name the same nodes.
+// A Red is one lock on several independent servers, of which most must agree: it works while a minority of them is
+// down, is slow or has forgotten. On each node it is the Mutex of the same name, so it is reentrant, renewed and bound
+// by deadlines like that one. Everybody must name the same nodes.
 type Red struct {
 	name  string
 	nodes []*Mutex
@@ -28,14 +28,14 @@ type Red struct {
 	err   error    // why it can never be locked
 }
 
-// RedLock returns the lock of a name on the servers of these Locks, which must be different servers: an odd number
-// of them, for one more to make it even bears no more that fail.
+// RedLock returns the lock of a name on the servers of these Locks, which must be different servers. Use an odd number:
+// one more server makes no further failure bearable.
 //
 // A hold's Token is the same on all nodes, and grows as long as few enough of them forget (see
 // PROTOCOL.md). The hold lives while a quorum of its Parts does; each of them counts its lease from its own beginning.
-// Wait, Lease and contexts mean what they mean for a Mutex. A node has an eighth of the lease to answer, from
-// 50 to 250 ms. Where less than a quorum answers, Lock asks twice more, and returns an error that is not ErrBusy.
-// Between those who wait it promises no order.
+// Wait, Lease and contexts mean what they mean for a Mutex. A node has an eighth of the lease to answer, from 50 to
+// 250 ms. If less than a quorum answers, Lock asks twice more, and returns an error that is not ErrBusy. It promises no
+// order of waiters.
 func RedLock(name string, nodes ...*Locks) *Red {
 	r := &Red{name: name, locks: slices.Clone(nodes)}
 	if r.err = checkNodes(name, nodes); r.err != nil {
@@ -176,9 +176,9 @@ func (w *firstNode) holds() []*Hold {
 	return []*Hold{w.hold}
 }
 
-// await waits until another attempt makes sense. Where all was somebody else's, it waits in the line of a busy
-// node, whose release wakes it and gives it that node's lock. Else, of several that have got some nodes each,
-// one must come first: by chance.
+// await waits until another attempt makes sense. If all nodes are somebody else's, it waits in the line of a busy node,
+// whose release wakes it and gives it that node's lock. Else several candidates may have some nodes each: a random
+// pause lets one of them come first.
 func (b *candidate) await(busy int, pause time.Duration) *firstNode {
 	if !b.call.until.IsZero() {
 		pause = min(pause, max(time.Until(b.call.until), 0))
@@ -189,7 +189,7 @@ func (b *candidate) await(busy int, pause time.Duration) *firstNode {
 		if err == nil {
 			return &firstNode{busy, h}
 		}
-		pause -= time.Since(start) // what went wrong there, the next attempt tells
+		pause -= time.Since(start) // the next attempt tells what is wrong there
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -202,8 +202,12 @@ func (b *candidate) await(busy int, pause time.Duration) *firstNode {
 
 // options are those of the lock on a node.
 func (b *candidate) options(wait time.Duration) []LockOption {
+	opts := []LockOption{Wait(wait)}
 	if b.call.fixed {
-		return []LockOption{Wait(wait), Lease(b.call.lease)}
+		opts = append(opts, Lease(b.call.lease))
 	}
-	return []LockOption{Wait(wait)}
+	if b.call.kept {
+		opts = append(opts, kept)
+	}
+	return opts
 }

@@ -11,17 +11,16 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// askAll asks the owners all at once. Close of each waits for it. What is granted too late goes to late, if that is not
-// nil.
-func askAll[T any](owners []*Locks, need int, limit time.Duration, ask func(i int, quit <-chan struct{}) (T, error), late func(T)) []quorum.Reply[T] {
+// askAll asks all nodes at once. Close of each waits for it. What is granted too late goes to late, if that is not nil.
+func askAll[T any](nodes []*Locks, need int, limit time.Duration, ask func(i int, quit <-chan struct{}) (T, error), late func(T)) []quorum.Reply[T] {
 	return quorum.Poll[T]{
-		Nodes: len(owners), Need: need, Limit: limit, Busy: ErrBusy, Ask: ask, Late: late,
-		Enter: func(i int) (func(), error) { return owners[i].calls.Done, owners[i].enter() },
+		Nodes: len(nodes), Need: need, Limit: limit, Busy: ErrBusy, Ask: ask, Late: late,
+		Enter: func(i int) (func(), error) { return nodes[i].calls.Done, nodes[i].enter() },
 	}.Run()
 }
 
-// attempt asks for the lock once, on all nodes. Where it got nothing it tells the first node that was busy, else
-// a negative number.
+// attempt asks for the lock once, on all nodes. If it gets nothing, busy is the first node that was busy; else it is
+// negative.
 func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
 	if err := b.owner.begin(b.ctx); err != nil {
 		b.giveBack(woken.holds())
@@ -44,7 +43,7 @@ func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
 	}
 	h = b.grant(carriers, token)
 	switch {
-	case b.call.ctx.Err() != nil: // too late: who has gone is not admitted
+	case b.call.ctx.Err() != nil: // granted too late: the caller has gone, so do not admit it
 		err = ended(b.call.ctx, nil)
 	case h.Remaining() == 0: // the leases of a quorum may have run out on the way
 		err = failed("acquire", b.red.name, ErrNoAnswer)
@@ -62,7 +61,7 @@ func (b *candidate) take(woken *firstNode) (parts []*Hold, busy int, err error) 
 	if !b.call.until.IsZero() {
 		wait = min(wait, max(time.Until(b.call.until), policy.Grace))
 	}
-	ctx := b.ctx // who answers late may ask when the candidate has another
+	ctx := b.ctx // a late question still uses this one when the candidate has another
 	replies := askAll(b.red.locks, b.red.quorum(), wait, func(i int, quit <-chan struct{}) (*Hold, error) {
 		if woken != nil && woken.node == i {
 			return woken.hold, nil
@@ -70,7 +69,7 @@ func (b *candidate) take(woken *firstNode) (parts []*Hold, busy int, err error) 
 		select {
 		case b.asked[i] <- struct{}{}:
 		case <-quit:
-			return nil, ErrNoAnswer // it still owes us the last one
+			return nil, ErrNoAnswer // it has not answered the last question yet
 		}
 		defer func() { <-b.asked[i] }()
 		return b.red.nodes[i].TryLock(ctx, b.options(wait)...)
@@ -93,8 +92,7 @@ func (b *candidate) take(woken *firstNode) (parts []*Hold, busy int, err error) 
 	return parts, busy, refusal(b.red, "acquire", replies)
 }
 
-// refusal tells why there is no quorum: ErrBusy where enough nodes have answered, and else only what is wrong
-// with the others.
+// refusal tells why there is no quorum: ErrBusy if enough nodes have answered, and what is wrong with the others.
 func refusal[T any](r *Red, verb string, replies []quorum.Reply[T]) error {
 	answered := 0
 	var errs []error
@@ -150,7 +148,7 @@ func (h *Hold) carries(token int64) bool {
 	return known >= token
 }
 
-// giveBack gives parts back, and waits for nodes that are slow as long as for any answer.
+// giveBack gives parts back, and waits for slow nodes as long as for any answer.
 func (b *candidate) giveBack(parts []*Hold) { release(parts, len(parts), b.limit) }
 
 // release gives parts back, all at once. It waits until need of them are, but not for long.

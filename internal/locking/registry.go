@@ -7,14 +7,15 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// The registry say what this process holds, and who waits in it for what. They are kept under Locks.mu.
+// The registry is what this process knows of its locks: what it holds, and who waits for what. It is kept under
+// Locks.mu.
 
 // A lockState is what this process knows of one lock, while anything goes on there.
 type lockState struct {
 	grants      grantSet
 	lease       *lease       // this process holds the lock; it may pass between owners
 	handingOff  bool         // the holder is handing it off by a round trip
-	wakePending bool         // somebody was to look while that went on
+	wakePending bool         // a wake-up came while that went on
 	waiters     []*waiter    // first come, first served
 	queued      bool         // the process may be in the server's queue, or may have its reservation
 	asking      []*fifoAsker // just now
@@ -22,20 +23,20 @@ type lockState struct {
 	firstWaiter [1]*waiter // where waiters begins: most lock states are small
 }
 
-// A grant is one time that an owner has a lock, from free to held to free. It has one token, and a name of its own at
-// the server, its lease's: what is said of one grant cannot touch another, not even of the same owner.
+// A grant is one time that an owner has a lock, from free to held to free. It has one token, and an id of its own at
+// the server, that of its lease. So a script call about one grant cannot touch another, not even one of the same owner.
 //
-// What the server is told of it is a number of holds, and for how long it must live: those of its holds and of the
-// re-entries to more. Both are read and numbered under Locks.mu, so a later number is a later truth. Nothing is said with
-// an older one, and none frees the lock while a re-entry may become a hold.
+// The server is told how many holds a grant has, re-entries under way included, and for how long it must live. Both are
+// read and numbered under Locks.mu, so a later number is a later truth. Nothing is said with an older number, and
+// nothing frees the lock while a re-entry may become a hold.
 type grant struct {
 	lock      *lock
 	owner     *owner
 	token     int64
 	holds     []*Hold
 	reentries []*reentry
-	told      int  // how many of both the server was told last
-	gone      bool // the server has it no longer
+	told      int  // how many holds and re-entries the server was last told of
+	gone      bool // the server no longer has it
 	handedOff bool // its lease has gone on to the next owner
 	lease     *lease
 
@@ -49,24 +50,24 @@ type reentry struct {
 	lease time.Duration
 }
 
-// A lease is one time that this process has a lock at the server. It begins with a script and can pass
-// through several owners, which get a grant each.
+// A lease is one time that this process has a lock at the server. It begins with a script call, and can pass from owner
+// to owner, each of which gets a grant.
 type lease struct {
 	id        any   // of the holder, a string, as the server knows it: no other lease has had it, or will
-	first     int64 // its token, as the server has it: the first one of those that came with the last script; 0 in doubt
+	first     int64 // its token, as the server has it: the first of those that the last script call brought; 0 if in doubt
 	duration  time.Duration
 	longest   time.Duration // the longest lease that the server was told of
-	shortened bool          // the server was told of a shorter one since the last script that began a lease
-	resent    int64         // the attempt that took it, where a copy of that may still arrive; else 0
+	shortened bool          // the server was told of a shorter one since the last script call that began a lease
+	resent    int64         // the attempt that took it, if a copy of that may still arrive; else 0
 
 	raising int   // how many calls are about to give it a higher token
-	raised  int64 // the highest that it was given so
+	raised  int64 // the highest that they gave it
 	unsure  bool  // one of them had no answer
 
 	next, last int64     // tokens in reserve
 	begun      time.Time // when the last script was sent
-	handoffs   int       // since other processes had the chance to get the lock
-	turnBegun  time.Time // when they had it
+	handoffs   int       // since other processes last had the chance to get the lock
+	turnBegun  time.Time // when they had that chance
 }
 
 // stateOfLocked returns the lock state of a lock.
@@ -95,7 +96,7 @@ func (l *Locks) grantOfLocked(state string, who *owner) *grant {
 	return nil
 }
 
-// countLocked is how many holds the server must know of.
+// countLocked is how many holds the server must know of, re-entries under way included.
 func (g *grant) countLocked() int {
 	n := len(g.holds)
 	for _, c := range g.reentries {
@@ -104,8 +105,8 @@ func (g *grant) countLocked() int {
 	return n
 }
 
-// longestLocked is for how long the lock must live from now on. A hold that is renewed needs its whole lease, for a renewal
-// may overtake whoever tells the server; one that is renewed no more needs what is left of it.
+// longestLocked is for how long the lock must live from now on. A hold that is renewed, or kept by a MultiLock, needs its
+// whole lease: a renewal may overtake the release that says so. Any other hold needs what is left of its lease.
 func (g *grant) longestLocked() time.Duration {
 	longest := time.Millisecond
 	for _, h := range g.holds {
@@ -119,7 +120,7 @@ func (g *grant) longestLocked() time.Duration {
 
 // lifeLocked is how long the server must keep the lock for a hold from now on.
 func (h *Hold) lifeLocked() time.Duration {
-	if h.wantsRenewalLocked() {
+	if h.wantsRenewalLocked() || h.kept {
 		return h.lease
 	}
 	return min(h.lease, leaseFor(time.Until(h.deadline)))
@@ -133,8 +134,8 @@ func (g *grant) rowLocked() row {
 	return r
 }
 
-// reenterLocked lets a call take part in what its owner holds of the lock already, if it does: a grant that only
-// re-entries keep may come to nothing.
+// reenterLocked lets an acquisition re-enter the grant of its owner, if that has a hold: a grant that only re-entries
+// keep may come to nothing.
 func (l *Locks) reenterLocked(acq *acquisition, p *part) bool {
 	g := l.grantOfLocked(p.lock.stateKey, acq.owner)
 	if g == nil || len(g.holds) == 0 {
@@ -157,7 +158,7 @@ func (p *part) endReentryLocked() *grant {
 	return g
 }
 
-// withdrawLocked ends a re-entry that has come to nothing. Where the server may count it, it is told.
+// withdrawLocked ends a re-entry that has come to nothing. If the server may count it, the server is told.
 func (l *Locks) withdrawLocked(p *part) {
 	g := p.endReentryLocked()
 	if g == nil || g.gone {
@@ -190,8 +191,8 @@ func (l *Locks) forgetLocked(g *grant) bool {
 	return true
 }
 
-// admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. A grant that
-// its owner had until now cannot be there any more. It returns what the caller must lose when it has given l.mu back.
+// admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. A grant that its
+// owner had until now is gone then. It returns the holds that the caller must lose after it has unlocked l.mu.
 func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*Hold) {
 	st := l.stateOfLocked(p.lock)
 	g := p.endReentryLocked()
@@ -239,7 +240,7 @@ func (l *Locks) dropLocked(h *Hold) bool {
 func (l *Locks) lose(holds []*Hold) {
 	l.mu.Lock()
 	var lost []*Hold
-	for _, h := range slices.Clone(holds) { // drop shortens the slice of a grant
+	for _, h := range slices.Clone(holds) { // dropLocked shortens the slice of a grant
 		if l.dropLocked(h) {
 			h.lost = true
 			lost = append(lost, h)
@@ -253,8 +254,8 @@ func (l *Locks) lose(holds []*Hold) {
 	}
 }
 
-// denied deals with the server's word that it knows no grant by this token. It tells whether the grant is lost by that:
-// it is not where the token has risen since, or is rising.
+// denied is called when the server says that it knows no grant with this token. It tells whether the grant is lost: it
+// is not if the token has risen since, or is rising.
 func (l *Locks) denied(g *grant, token int64) bool {
 	l.mu.Lock()
 	outrun := g.lease.outrunLocked(token)
@@ -265,7 +266,7 @@ func (l *Locks) denied(g *grant, token int64) bool {
 	return !outrun
 }
 
-// loseGrant is lose for all holds of a grant that the server has no longer.
+// loseGrant loses all holds of a grant that the server no longer has.
 func (l *Locks) loseGrant(g *grant) {
 	l.mu.Lock()
 	g.gone = true
@@ -275,7 +276,7 @@ func (l *Locks) loseGrant(g *grant) {
 	l.lose(holds)
 }
 
-// endLeaseLocked notes that this process has a lock no longer, and lets the first in line try.
+// endLeaseLocked notes that this process no longer has a lock, and lets the first in line try.
 func (l *Locks) endLeaseLocked(a *lock, ls *lease) {
 	st := l.states[a.stateKey]
 	if st == nil || st.lease != ls {

@@ -12,12 +12,12 @@ import (
 	"inventory/internal/locking/internal/policy"
 )
 
-// A settlement tells the server how often holders have some locks of one place and kind.
+// A settlement tells the server how often holders have some locks of one bucket and kind.
 type settlement struct {
 	locks        []*lock
 	rows         []row            // for each lock
-	grants       []*grant         // that the rows are about, where they are about some
-	attempt      *scripts.Attempt // nil where no count is settled
+	grants       []*grant         // that the rows are about; may be empty
+	attempt      *scripts.Attempt // nil if no count is settled
 	tombstone    int64            // the attempt to cancel
 	tombstoneFor time.Duration
 
@@ -25,13 +25,14 @@ type settlement struct {
 	tried func()        // the cleaner calls it after its first try
 	done  chan struct{} // the cleaner closes it after its first try
 
-	answer chan *redis.Cmd // receives the server's answer; nil where nobody waits for it
+	answer chan *redis.Cmd // receives the server's answer; nil if nobody waits for it
 
 	firstLock  [1]*lock // where the slices begin
 	firstRow   [1]row
 	firstGrant [1]*grant
 }
 
+// A row is what a settlement says of one lock.
 type row struct {
 	id      any // of the holder, a string
 	count   int
@@ -39,7 +40,7 @@ type row struct {
 	queue   string
 }
 
-// number is the attempt as scripts take it: 0 where no count is settled.
+// number is the attempt as scripts take it: 0 if no count is settled.
 func (s *settlement) number() any {
 	if s.attempt == nil {
 		return 0
@@ -47,7 +48,7 @@ func (s *settlement) number() any {
 	return s.attempt
 }
 
-// unlock is release for a caller that Close does not know of yet.
+// unlock is release for a caller that Close does not wait for yet.
 func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 	if err := l.enter(); err != nil {
 		for _, h := range l.unlockOnce(holds) {
@@ -59,8 +60,8 @@ func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 	return l.release(ctx, holds)
 }
 
-// release gives holds of one owner and one place back, in one round trip. Holds that have been unlocked before
-// are passed over. It returns ErrLost where one was no longer ours.
+// release gives back holds of one owner in one bucket, in one round trip. Holds that have been unlocked before are
+// passed over. It returns ErrLost if one was no longer ours.
 func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	if holds = l.unlockOnce(holds); len(holds) == 0 {
 		return nil
@@ -91,11 +92,11 @@ func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	return nil
 }
 
-// fewReleases is up to how many releases have a round trip each. Of more, the cleaner brings many in one: thousands would
-// wait for a connection for longer than a release may take.
+// fewReleases is up to how many releases under way have a round trip each. Beyond that the cleaner sends many in one:
+// thousands would wait for a connection longer than a release may take.
 const fewReleases = 128
 
-// deliver brings a release to the server, and returns what it says of each lock. What fails is repeated.
+// deliver sends a release to the server, and returns what it says of each lock. What fails is repeated.
 func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]int64, error) {
 	defer l.releases.Add(-1)
 	if l.releases.Add(1) > fewReleases {
@@ -114,7 +115,7 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]
 	return nil, err
 }
 
-// deliverWithOthers is deliver by the cleaner.
+// deliverWithOthers lets the cleaner deliver a release.
 func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, error) {
 	alarm := time.NewTimer(time.Until(until))
 	defer alarm.Stop()
@@ -133,7 +134,7 @@ func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, erro
 	}
 }
 
-// giveUp is release for who has no time to wait for the server's word: the cleaner tells it.
+// giveUp is release without waiting for the server's answer: the cleaner sends it.
 func (l *Locks) giveUp(holds []*Hold) {
 	if holds = l.unlockOnce(holds); len(holds) == 0 {
 		return
@@ -173,8 +174,8 @@ func (l *Locks) unlockOnce(holds []*Hold) []*Hold {
 	return mine
 }
 
-// settle takes holds out of the registry and returns what the server must be told, and whether a hold was lost
-// already. A lost hold is told as well: the server may keep its lock a little longer than we trust it.
+// settle takes holds out of the registry. It returns what the server must be told, and whether a hold was lost already.
+// The server is told of a lost hold as well: it may keep the lock a little longer than we trust it.
 func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,9 +206,9 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	return s, lost
 }
 
-// addTombstones has tombstones written for attempts that took what is being released, where the client has sent
-// them more than once: a copy could arrive later than the release. The first comes with the release.
-// Without a copy no tombstone is written, for it would cost every release a key.
+// addTombstones has tombstones written for attempts that took what is being released and that the client has sent more
+// than once: a copy could arrive after the release. The first tombstone goes with the release. Without a copy none is
+// written: it would cost every release a key.
 func (l *Locks) addTombstones(s *settlement, resent []int64, life time.Duration) {
 	for _, number := range resent {
 		if number == 0 {
@@ -224,9 +225,9 @@ func (l *Locks) addTombstones(s *settlement, resent []int64, life time.Duration)
 	}
 }
 
-// refused deals with a grant that the server says it does not know. It tells whether that is a loss. If the
-// client has sent the release more than once, the first copy may have done it; and if another hold of the grant was
-// the last, its release may have come first. Then our own clock says whether the lock was still ours.
+// refused is called when the server says that it does not know a grant. It tells whether that is a loss. If the client
+// has sent the release more than once, the first copy may have done it. If another hold of the grant was the last, its
+// release may have come first. Then our own clock says whether the lock was still ours.
 func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
 	g := s.grants[i]
 	l.mu.Lock()

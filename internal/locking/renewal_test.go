@@ -39,8 +39,8 @@ func TestRenewalsBesideHandoffs(t *testing.T) {
 		for i := range busy {
 			m := l.Mutex(fmt.Sprint("busy", i), Group(w.name))
 			holds = append(holds, w.must(m.Lock(ctx)))
-			for _, heir := range w.lineUp(m, 2) {
-				all.Go(func() { w.ok(w.must(<-heir.hold, <-heir.err).Unlock(ctx)) })
+			for _, successor := range w.lineUp(m, 2) {
+				all.Go(func() { w.ok(w.must(<-successor.hold, <-successor.err).Unlock(ctx)) })
 			}
 		}
 		var keys []string
@@ -120,7 +120,7 @@ func TestMemoryIsFullForEveryKind(t *testing.T) {
 		"write": w.must(rw.Writer().Lock(ctx)),
 		"read":  w.must(l.RWMutex(w.name + "read").Reader().Lock(ctx)),
 	}
-	heirs := w.lineUp(m, 2)
+	successors := w.lineUp(m, 2)
 	time.Sleep(lease / 3) // not for synchronisation: the scripts are known, and the lock has been held for a while
 	w.ok(rdb.ConfigSet(ctx, "maxmemory", "1").Err())
 	time.Sleep(2 * lease) // not for synchronisation: renewals need no memory
@@ -132,7 +132,7 @@ func TestMemoryIsFullForEveryKind(t *testing.T) {
 			t.Errorf("%s: unlock: %v", kind, err)
 		}
 	}
-	for _, heir := range heirs {
-		w.ok(w.must(<-heir.hold, <-heir.err).Unlock(ctx))
+	for _, successor := range successors {
+		w.ok(w.must(<-successor.hold, <-successor.err).Unlock(ctx))
 	}
 }

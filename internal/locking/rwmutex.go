@@ -10,15 +10,15 @@ import (
 // served as in a FairMutex: a reader waits behind a writer that came earlier, and readers at the
 // head together enter together.
 //
-// Both sides are reentrant and count by themselves. A writer may take the reading side as well; when it
-// unlocks the writing side first, it has become a reader, and others who wait to read enter. A reader
-// cannot become a writer: two who tried would wait for each other. It gets ErrUpgrade. Take the reading side
-// under the writer's hold.Context(), under one made of it, also by a MultiLock with the writer among its parts, or under
-// one that carries the same owner: it goes on when the writer is unlocked.
+// Both sides are reentrant and count by themselves. A writer may take the reading side as well. When it then unlocks
+// the writing side first, it has become a reader, and others who wait to read enter. Take the reading side under any
+// context that carries the writer's owner: the writer's hold.Context(), one made from it, or that of a MultiLock with
+// the writer among its parts. It goes on when the writer is unlocked. A reader cannot become a writer, and gets
+// ErrUpgrade: two that tried would wait for each other.
 //
-// Readers have a lease each. One that crashes, unlocks or is renewed does not touch the others'. All who
-// read at the same time have one token, which is above that of the last writer and below that of the next.
-// A guard may check it and must not be raised by it.
+// Each reader has its own lease. One that crashes, unlocks or is renewed does not touch those of the others. All who
+// read at the same time have the same token, which is above that of the last writer and below that of the next. A guard
+// may check it, but must not be raised by it.
 type RWMutex struct{ writer, reader *fifo }
 
 // RWMutex returns the read-write lock of a name, which may be any bytes but none.

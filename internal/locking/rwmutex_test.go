@@ -473,7 +473,7 @@ func TestRWTenThousandReaders(t *testing.T) {
 		w.ok(h.Unlock(ctx))
 		return time.Since(start)
 	}
-	crowd := func(m *RWMutex, n int) {
+	readers := func(m *RWMutex, n int) {
 		unlock(m) // the scripts are known now
 		pipe := rdb.Pipeline()
 		d := &desk{world: w, rdb: rdb, keys: m.reader.byRole()}
@@ -488,8 +488,8 @@ func TestRWTenThousandReaders(t *testing.T) {
 			t.Fatalf("%d readers", got)
 		}
 	}
-	crowd(few, 10)
-	crowd(many, 10000)
+	readers(few, 10)
+	readers(many, 10000)
 	var tookFew, tookMany []time.Duration
 	for range 300 {
 		tookFew, tookMany = append(tookFew, unlock(few)), append(tookMany, unlock(many))
@@ -551,8 +551,8 @@ func TestRWThousandsUnlockAtOnce(t *testing.T) {
 	for range many {
 		holds = append(holds, w.must(reader.Lock(w.ctx())))
 	}
-	trips := func() int { return len(tapArgs(tap, scripts.FifoRelease)) }
-	before := trips()
+	roundTrips := func() int { return len(tapArgs(tap, scripts.FifoRelease)) }
+	before := roundTrips()
 	var all sync.WaitGroup
 	for _, h := range holds {
 		all.Go(func() {
@@ -562,8 +562,8 @@ func TestRWThousandsUnlockAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := trips() - before; n > many/3 {
-		t.Errorf("%d trips of one release each", n)
+	if n := roundTrips() - before; n > many/3 {
+		t.Errorf("%d round trips of one release each", n)
 	}
 	w.left(w.client(), reader.fifo)
 }

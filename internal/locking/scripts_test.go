@@ -51,7 +51,7 @@ func TestMemoryIsFullForEveryScript(t *testing.T) {
 	w.ok(rdb.HSet(ctx, m.stateKey, "P:a", 2, "seq", 1, "token", 1).Err())
 	for _, side := range []string{"write", "read"} {
 		d.taken(side, "a")
-		d.acquire(wish{side: side, who: "a", count: 2, token: 0})
+		d.acquire(acquireArgs{side: side, who: "a", count: 2, token: 0})
 	}
 	d.queued("write", "1")
 	beat := func() float64 { return rdb.ZScore(ctx, d.keys["beats"], "P:1").Val() }

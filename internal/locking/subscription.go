@@ -6,8 +6,8 @@ import (
 	"inventory/internal/locking/internal/policy"
 )
 
-// subscribe begins to listen for wake-ups when that has not been done, and waits for it. It returns true when the caller
-// should look at its lock once more: it has looked before the wake-ups could be received.
+// subscribe begins to listen for wake-ups if nobody has yet, and waits until that works. It returns true if the caller
+// should look at its lock once more: it last looked before wake-ups could be received.
 func (l *Locks) subscribe(acq *acquisition) bool {
 	select {
 	case <-l.subscription.Ready():

@@ -14,11 +14,10 @@ import (
 // maxToken bounds tokens: scripts count in doubles, which are exact up to here.
 const maxToken = 1<<53 - 1
 
-// TokenAbove returns a token of this hold that is greater than n, and so greater than the one it had, if n is
-// not less. It heals a guard that has seen a token from a time when the server's clock ran ahead, or before a
-// failover: such a guard refuses everybody until the clock has caught up. Only who still holds the lock gets
-// one; for anybody else it is ErrLost. The hold's Token and those of its owner's other holds change with it.
-// n may be up to 2^53 - 2.
+// TokenAbove returns a token of this hold that is greater than n: the one that it has, or a new one. It heals a guard
+// that has seen a token from a time when the server's clock ran ahead, or before a failover. Such a guard would refuse
+// everybody until the clock has caught up. Only an owner that still holds the lock gets one; any other gets ErrLost.
+// The hold's Token and those of its owner's other holds of the lock change with it. n may be up to 2^53 - 2.
 func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
 	if h.locks == nil && h.red == nil || n < 0 || n >= maxToken {
 		return 0, fmt.Errorf("%w: no token above %d for this hold", ErrInvalid, n)
@@ -29,7 +28,7 @@ func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
 	return h.raise(ctx, func() scripts.Call { return h.lock.kind.raising(h.grant, n) })
 }
 
-// raise has the server give the hold another token, by an script call that is made under Locks.mu.
+// raise has the server give the hold another token, by a script call that is prepared under Locks.mu.
 func (h *Hold) raise(ctx context.Context, prepare func() scripts.Call) (int64, error) {
 	l := h.locks
 	if err := l.enter(); err != nil {
@@ -77,7 +76,7 @@ func (h *Hold) raise(ctx context.Context, prepare func() scripts.Call) (int64, e
 	return token, nil
 }
 
-// raisedTokens reads the answer of a script that raises a token: the holder's, and its own as a reader.
+// raisedTokens reads the answer of a script that raises a token: that of the holder, and that of its owner as a reader.
 func raisedTokens(answer any, err error) ([]int64, error) {
 	if err != nil {
 		return nil, err
@@ -100,19 +99,19 @@ func raisedTokens(answer any, err error) ([]int64, error) {
 	return tokens, nil
 }
 
-// raiseBeginsLocked notes that the token is about to rise. Those in reserve may be below it from now on, and while
-// the server is on its way there nobody knows which it has.
+// raiseBeginsLocked notes that the token is about to rise. From now on those in reserve may be below it, and until the
+// answer comes nobody knows which one the server has.
 func (ls *lease) raiseBeginsLocked() {
 	ls.next, ls.last = 0, -1
 	ls.first = 0
 	ls.raising++
 }
 
-// outrunLocked tells whether a token that the server was asked by is no longer the one that it has, or may not be:
-// that it knows no such grant says nothing then. 0 was asked for any.
+// outrunLocked tells whether the server was asked about a token that it may no longer have: then "no such grant" says
+// nothing. 0 asks about any token.
 func (ls *lease) outrunLocked(token int64) bool { return token != 0 && token != ls.first }
 
-// raiseEndsLocked notes what has become of it: 0 where that is not known.
+// raiseEndsLocked notes the new token; 0 if it is not known.
 func (ls *lease) raiseEndsLocked(token int64) {
 	ls.raising--
 	ls.unsure = ls.unsure || token == 0

@@ -7,7 +7,7 @@ import (
 	"inventory/internal/locking/internal/policy"
 )
 
-// awaitSibling waits for another call of the same owner, within the bounds of a call.
+// awaitSibling waits for another acquisition by the same owner, within the bounds of this one.
 func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
 	var bound <-chan time.Time
 	if !acq.until.IsZero() {
@@ -19,7 +19,7 @@ func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
 	case <-over:
 		return nil
 	case <-bound:
-		return ErrNoAnswer // it is the server that keeps the sibling
+		return ErrNoAnswer // the server keeps the sibling waiting
 	case <-acq.ctx.Done():
 		return ended(acq.ctx, nil)
 	case <-l.closing:
@@ -27,9 +27,9 @@ func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
 	}
 }
 
-// await waits until it makes sense to look at a lock again: after a wake-up, after pause (the lock expires
-// then; 0: when it is time to poll), or when it is our turn in the line. It sees to it
-// that what the call has taken already does not expire meanwhile.
+// await waits until it makes sense to look at a lock again: after a wake-up, when it is our turn in the line, or after
+// pause, when the lock expires (0: when it is time to poll). Meanwhile it keeps alive what the acquisition has already
+// taken.
 func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
 	acq.waitedForOthers = true
 	now := time.Now()

@@ -10,18 +10,18 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// Callers of this process wait for a lock in a line, first come first served. Only its head talks to the
-// server, so the process is in the server's queue once however many wait here. The position there belongs
-// to the line: who comes to the head inherits it, and a reservation made to it. While the process holds the
-// lock itself nobody needs to ask: the holder hands it off.
+// Callers of this process wait for a lock in a line, first come, first served. Only the head of the line talks to the
+// server, so the process is in the server's queue once, however many wait here. The position there belongs to the line:
+// the next head inherits it, and a reservation with it. While the process itself holds the lock, nobody needs to ask:
+// the holder hands it off.
 
 // A waiter is a caller in a line. Guarded by Locks.mu.
 type waiter struct {
 	part    *part
 	owner   *owner
 	lease   time.Duration
-	asking  bool          // it is on a round trip, and cannot be handed the lock meanwhile
-	handoff *handoff      // what it was handed; it is not in the line any more
+	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile
+	handoff *handoff      // what it was handed; then it is no longer in the line
 	woken   bool          // look again
 	ready   chan struct{} // receives the same while the caller waits; nil before it does
 }
@@ -47,7 +47,7 @@ func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
 	defer l.mu.Unlock()
 	if p.waiter != nil && p.waiter.handoff != nil && l.acceptLocked(acq, p) {
 		return turnAgain
-	} // else it came too late, and the caller waits in line anew
+	} // the handoff came too late: wait in line anew
 	if l.reenterLocked(acq, p) {
 		l.leaveLineLocked(p)
 		return turnToAsk
@@ -80,7 +80,7 @@ func (l *Locks) joinLocked(acq *acquisition, p *part, st *lockState) {
 	st.waiters = append(st.waiters, p.waiter)
 }
 
-// joinHead is join for a part that comes after the first of a run: only who is at the head at once stays.
+// joinHead puts the caller at the head of the line of a later part of a run, and reports false if others are there.
 func (l *Locks) joinHead(acq *acquisition, p *part) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,9 +131,9 @@ func (l *Locks) wakeUp(w *waiter) <-chan struct{} {
 	return w.ready
 }
 
-// leave takes the caller out of the line of a part. Who leaves an empty line behind gives up the place in
-// the server's queue, and stays at the head until that is done: else it could take away the place of the
-// next one. It returns what to wait for, or nil.
+// leave takes the caller out of the line of a part. The last one in the line gives up the position in the server's
+// queue, and stays at the head until that is done: otherwise it could take away the position of the next caller. It
+// returns what to wait for, or nil.
 func (l *Locks) leave(p *part) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,8 +178,8 @@ func (l *Locks) removeLocked(a *lock, w *waiter) {
 	l.tidyLocked(a)
 }
 
-// wakeHeadLocked lets the first in line look again. While the lock is handed off it may not: it is called once
-// more after that.
+// wakeHeadLocked lets the first in line look again. While the lock is handed off, that one must not ask: it is woken
+// once more afterwards.
 func (st *lockState) wakeHeadLocked() {
 	st.wakePending = st.handingOff
 	if len(st.waiters) > 0 {
@@ -187,9 +187,8 @@ func (st *lockState) wakeHeadLocked() {
 	}
 }
 
-// woken passes a wake-up on: to the ticket that it names before a space and the state key, or to the head
-// of the line of a lock. If nobody waits any more, the lock is reserved to us in vain, and the reservation is
-// given back.
+// woken passes a wake-up on: to the ticket that it names before a space and the state key, or to the head of the line
+// of a lock. If nobody waits any more, the lock is reserved for us in vain, and the reservation is given back.
 func (l *Locks) woken(payload string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,8 +217,7 @@ func (l *Locks) wakeHeads() {
 	l.tickets.wakeAllLocked()
 }
 
-// wakeOwnerLocked lets those in the line look again who belong to an owner that has just got the lock: they need
-// not wait for it.
+// wakeOwnerLocked lets the callers of an owner that has just got the lock look again: they need not wait for it.
 func (l *Locks) wakeOwnerLocked(st *lockState, who *owner) {
 	for _, w := range st.waiters {
 		if w.owner == who {

@@ -10,9 +10,8 @@ import (
 	"inventory/internal/locking/internal/server"
 )
 
-// watch renews what this process holds, every third of the lease, until stop. After a failure it tries
-// again much sooner, so that a short trouble costs no lock; each hold ends itself when its own deadline
-// comes.
+// watch renews what this process holds, every third of the lease, until stop. After a failure it tries again much
+// sooner, so that a short outage costs no lock. Each hold ends when its own deadline comes.
 func (l *Locks) watch() {
 	period := policy.AfterRenewal(l.lease, true)
 	timer := time.NewTimer(period)
@@ -29,9 +28,9 @@ func (l *Locks) watch() {
 	}
 }
 
-// due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose
-// context lives. After the context has ended a hold is renewed once more, for its owner may be on the
-// way to Unlock, and then no longer.
+// due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose context lives.
+// After its context has ended, a hold is renewed once more, because its owner may be about to call Unlock, and then no
+// longer.
 func (l *Locks) due() []*grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,15 +59,15 @@ func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 				failed.Store(true)
 			}
 			if !answered {
-				return // the server is in trouble: do not spend a time-out on each chunk
+				return // the node is in trouble: do not spend a time-out on each chunk
 			}
 		}
 	})
 	return !failed.Load()
 }
 
-// renewSome renews grants in one round trip, for the holds that want it. It tells whether the server answered at all, and
-// whether it did for all of them.
+// renewSome renews grants in one round trip, for the holds that want it. It tells whether the server answered at all,
+// and whether it did for all of them.
 func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) (answered, whole bool) {
 	start := time.Now()
 	calls, tokens := l.renewals(grants, lease)
@@ -78,7 +77,7 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 		said, err := answer.Int64()
 		answered = answered || server.IsAnswer(err)
 		switch {
-		case err != nil || said == scripts.RenewalOutdated: // a later word about the grant came first
+		case err != nil || said == scripts.RenewalOutdated: // a later script call about the grant came first
 			whole = false
 		case said == scripts.RenewalGone:
 			whole = l.denied(grants[i], tokens[i]) && whole
@@ -90,8 +89,8 @@ func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants fun
 	return answered, whole
 }
 
-// renewals returns what the server is asked, and by which tokens. Of a grant that has ended meanwhile it is asked
-// too: that changes nothing, for no other has had its name.
+// renewals returns the script calls and the tokens that they name. They may be about a grant that has ended meanwhile:
+// that changes nothing, because no other grant has its id.
 func (l *Locks) renewals(grants []*grant, lease time.Duration) (calls []scripts.Call, tokens []int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -40,8 +40,8 @@ var (
 	errStopped    = errors.New("the server has been stopped for good")
 )
 
-// server is what Redis, PostgreSQL and ZooKeeper have in common: a folder, a port, and a
-// process that comes and goes.
+// server is what the servers have in common: a folder, a port, and a process that
+// comes and goes.
 type server struct {
 	name        string         // for messages
 	deathSignal syscall.Signal // what the server gets when its owner dies

@@ -6,17 +6,33 @@ import (
 	"time"
 )
 
-// Facts are what a store has read to decide orders by, under the locks of a write.
-type Facts struct {
-	At         time.Time            // the instant of the decision
-	Known      map[string]Deduction // the deductions that the order ids have already
-	BuyerUnits map[string]int64     // what each buyer of the orders is counted with, where there is a limit
-	// HasExpired, for a batch with a limit, says that reservations have expired whose units are not back.
-	HasExpired bool
-	// Expired, for a merge, is how many reservations gave their units back just now: [ExpireLimit] at most.
-	Expired int
-	// NextExpiry, for a merge, is the earliest expiry of the reservations that are live; zero: there is none.
-	NextExpiry time.Time
+// Batch is a number of orders for one segment under one fencing token. A later order with the id of an earlier
+// one is answered from the earlier one's outcome.
+//
+// Where the SKU has a buyer limit, no buyer may have two orders in it.
+type Batch struct {
+	SKU        string
+	Layout     int64 // [ErrLayout] if the SKU has another one
+	Segment    int
+	Fence      Fence
+	Limit      int64 // per buyer; 0: none
+	SaleWindow SaleWindow
+	// Deadline is the instant of this process after which nothing may be written; zero: only that of the context.
+	Deadline time.Time
+	At       time.Time // zero: the store's clock
+	Orders   []Order
+	// ExpectKnown says that some of the orders are likely to be known. It only makes the store faster.
+	ExpectKnown bool
+}
+
+// BatchResult has an outcome for each order of the batch, and what the segment holds afterwards.
+type BatchResult struct {
+	Outcomes  []Outcome
+	Available int64
+	At        time.Time // the instant by which it was decided
+	// Stale is set where an outcome is Limited although reservations of the SKU have expired whose units are not back:
+	// they may be the buyer's.
+	Stale bool
 }
 
 // BatchPlan says how a batch is carried out.
@@ -27,7 +43,8 @@ type BatchPlan struct {
 	Reserved int64 // of them, those that are reserved
 }
 
-// PlanBatch decides a batch from the row of its segment; the zero row is one that is not there. first is of [Unique].
+// PlanBatch decides a batch from the row of its segment; the zero row means that there is none. first comes from
+// [Unique].
 func PlanBatch(b Batch, first []int, row Segment, facts Facts) (plan BatchPlan, err error) {
 	switch {
 	case row.Layout != b.Layout:
@@ -57,15 +74,9 @@ func (p *BatchPlan) Replay(i int, known Deduction) {
 	p.Outcomes[i] = Outcome{Kind: Known, Deduction: known}
 }
 
-func (f Facts) demand(sku string, orders []Order, limit int64, window SaleWindow) Demand {
-	return Demand{
-		Orders: orders, Known: f.Known, Closed: window.Refusal(sku, f.At) != nil, Limit: limit, Taken: f.BuyerUnits,
-	}
-}
-
-// Unique splits a batch for a store: the indexes of the first order of each id, ascending by id, which is the
-// order in which every transaction inserts, so that two of them never wait for each other; and for each later
-// order with a used id the index of the first.
+// Unique splits a batch for a store. first has the index of the first order of each id, ascending by id: every
+// transaction inserts in that order, so that two of them never wait for each other. repeats has, for each later order
+// with such an id, the index of the first.
 func Unique(orders []Order) (first []int, repeats map[int]int) {
 	first = make([]int, len(orders))
 	for i := range first {
@@ -87,7 +98,7 @@ func Unique(orders []Order) (first []int, repeats map[int]int) {
 	return kept, repeats
 }
 
-// Repeat fills in the outcomes of the repeats from those of the firsts: what was accepted a moment ago is known.
+// Repeat copies the outcome of the first order of an id to its repeats: what was accepted a moment ago is known.
 func Repeat(outcomes []Outcome, repeats map[int]int) {
 	for i, first := range repeats {
 		outcomes[i] = outcomes[first]
@@ -95,69 +106,4 @@ func Repeat(outcomes []Outcome, repeats map[int]int) {
 			outcomes[i].Kind = Known
 		}
 	}
-}
-
-// Demand is what stores decide a batch by.
-type Demand struct {
-	Orders []Order
-	// Known are the deductions that the order ids have already.
-	Known map[string]Deduction
-	// Closed says that the SKU is not sold at the instant of the decision.
-	Closed bool
-	Limit  int64            // per buyer; 0: none
-	Taken  map[string]int64 // by each buyer of the orders, where there is a limit; it is kept up to date
-}
-
-// Admit goes through the orders in turn and takes each that still fits into the available units and into its buyer's
-// limit. It sets the outcome of each order that does not fit, and of each that is known, and returns the indexes of the
-// others. candidates holds the indexes to consider, ascending by order id, and so are those that it returns.
-//
-// The turn of an order is its place in the batch, not its id: ids must not buy a better place.
-func (d Demand) Admit(candidates []int, available int64, outcomes []Outcome) (admitted []int) {
-	turn := slices.Clone(candidates)
-	slices.Sort(turn)
-	for _, i := range turn {
-		o := d.Orders[i]
-		if known, ok := d.Known[o.OrderID]; ok {
-			outcomes[i] = Outcome{Kind: Known, Deduction: known}
-		} else if d.Closed {
-			outcomes[i] = Outcome{Kind: Closed}
-		} else if d.Limit > 0 && d.Taken[o.BuyerID]+o.Quantity > d.Limit {
-			outcomes[i] = Outcome{Kind: Limited}
-		} else if o.Quantity > available {
-			outcomes[i] = Outcome{Kind: Short, Available: available}
-		} else {
-			available -= o.Quantity
-			if d.Limit > 0 {
-				d.Taken[o.BuyerID] += o.Quantity
-			}
-		}
-	}
-	for _, i := range candidates {
-		if outcomes[i].Kind == 0 {
-			admitted = append(admitted, i)
-		}
-	}
-	return admitted
-}
-
-// BuyersOf returns the buyers of orders, ascending, each once.
-func BuyersOf(orders []Order, indexes []int) []string {
-	var buyers []string
-	for _, i := range indexes {
-		if id := orders[i].BuyerID; id != "" {
-			buyers = append(buyers, id)
-		}
-	}
-	slices.Sort(buyers)
-	return slices.Compact(buyers)
-}
-
-// IDsOf returns the ids of orders.
-func IDsOf(orders []Order, indexes []int) []string {
-	ids := make([]string, len(indexes))
-	for n, i := range indexes {
-		ids[n] = orders[i].OrderID
-	}
-	return ids
 }

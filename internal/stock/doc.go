@@ -8,6 +8,6 @@
 //     [PlanExpiry], [TakeAway]), so that all stores decide alike;
 //   - the errors that callers see, by [Code].
 //
-// Package selling, below this one, is what sells. The stores are in postgres and sqlite, and stocktest is the suite that
-// both pass.
+// Package selling, below this one, is what sells. The stores are in postgres and sqlite, and stocktest is the suite
+// that both pass.
 package stock

@@ -80,15 +80,16 @@ func (e *FencedError) Unwrap() error { return ErrFenced }
 // Nothing was written.
 var ErrLayout = errors.New("the SKU has other segments now")
 
-// ErrSpread is returned by [Store.Order] where the one segment chosen for a line does not hold enough, or the buyer is at the
-// limit with reservations that have expired. Nothing was written; all segments together may fill the line.
+// ErrSpread is returned by [Store.Order] if the one segment chosen for a line does not hold enough, or the buyer is at
+// the limit with reservations that have expired. Nothing was written; all segments together may fill the line.
 var ErrSpread = errors.New("one segment does not fill its line")
 
-// ErrStale is returned by [Store.Order] for what more reservations may change that have expired than one transaction gives
-// back. Nothing was written; after [Store.Expire] it may be tried again.
+// ErrStale is returned by [Store.Order] if more reservations have expired than one transaction gives back, and the
+// order may succeed once they are back. Nothing was written; after [Store.Expire] it may be tried again.
 var ErrStale = errors.New("more reservations have expired than one transaction gives back")
 
-// ErrLate is returned by a [Store] that came to a write after its deadline. Nothing was written, nor will be.
+// ErrLate is returned by a [Store] that reached the end of a write after its deadline. Nothing was written, nor will
+// be.
 var ErrLate = errors.New("the deadline has passed")
 
 // ErrGuard is wrapped by a [Store] when a constraint fired that the statements before it should have made

@@ -13,8 +13,8 @@ const (
 	EventBackInStock EventKind = "back_in_stock" // units were added, or came back
 )
 
-// Event is something that happened to a SKU, for people who watch. It is told after it was written, and may be lost: the
-// rows are the truth.
+// Event is something that happened to a SKU, for people who watch. It is told after it was written, and may be lost:
+// the rows are the truth.
 type Event struct {
 	Kind   EventKind
 	SKU    string

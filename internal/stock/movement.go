@@ -12,7 +12,8 @@ const (
 	Resegmented MovementKind = "resegment" // the units were spread over another number of segments
 )
 
-// Movement is a row of a SKU's ledger: a change of its stock that is no deduction. Ref makes it idempotent within its SKU.
+// Movement is a row of a SKU's ledger: a change of its stock that is no deduction. Ref makes it idempotent within its
+// SKU.
 type Movement struct {
 	SKU      string
 	Ref      string
@@ -20,8 +21,8 @@ type Movement struct {
 	Quantity int64 // units added, below zero: taken away; 0 for Resegmented
 	Segments int   // how many there are afterwards, for Resegmented; else 0
 	Reason   string
-	// At is when it happened. Those of a SKU have growing times in the order in which they were committed: who has read
-	// the ledger up to one has missed none before it. A store moves a time that would be too early.
+	// At is when it happened. The times of a SKU's movements grow in the order in which they were committed: a reader
+	// who has read up to one has missed none before it. A store moves a time that would be too early.
 	At time.Time
 }
 
@@ -73,8 +74,9 @@ func (m Movement) NeedsExpired() bool { return m.Quantity <= 0 }
 // MovementPlan says how a movement is carried out: units for each segment, or new segments in the place of all.
 type MovementPlan struct {
 	Changes []int64
-	// Rows are those of the new layout. A row that is there keeps its fence, which is that of its lock. A new one begins
-	// with the highest of all: a lock of its name may have been held before. Versions are above all that there were.
+	// Rows are those of the new layout. A row that is there keeps its fence, which is that of its lock. A new one
+	// begins with the highest of all: a lock of its name may have been held before. Versions are above all that there
+	// were.
 	Rows []Segment
 }
 
@@ -115,8 +117,8 @@ func layOut(segments []Segment, levels []int64, n int) []Segment {
 	return rows
 }
 
-// TakeAway plans how units leave the segments: of each as evenly as it goes, none below zero. It returns the change of each,
-// and false where there are not as many.
+// TakeAway plans how units leave the segments: as evenly as possible, and none below zero. It returns the change of
+// each, and false if they do not hold that many.
 func TakeAway(segments []int64, units int64) (changes []int64, ok bool) {
 	if units > Sum(segments) {
 		return nil, false
@@ -137,4 +139,10 @@ func TakeAway(segments []int64, units int64) (changes []int64, ok bool) {
 		}
 	}
 	return changes, true
+}
+
+// Position is a place in a SKU's ledger: behind the movement of that time and ref.
+type Position struct {
+	At  time.Time
+	Ref string
 }

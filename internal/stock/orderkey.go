@@ -2,13 +2,13 @@ package stock
 
 import "strings"
 
-// An order id belongs to whoever chose it. A shop chooses ids for all its orders, whoever their buyers are. A buyer who comes
-// with a token chooses ids without knowing those of others, and must neither be denied one by a stranger nor learn of
-// theirs. So each buyer has a namespace of their own, and the shop has one, which is "".
+// An order id belongs to whoever chose it. A shop chooses ids for all its orders, whoever their buyers are. A buyer who
+// comes with a token chooses ids without knowing those of others, and must neither be denied one by a stranger nor
+// learn of theirs. So each buyer has a namespace of their own, and the shop has one, which is "".
 //
 // Stores know nothing of that. What they keep as an order id is a key: the id itself in the shop's namespace, else the
-// namespace and the id with a character between them that neither can contain. So the buyer is part of every key that the
-// id is part of, and the rows of the shop are as they always were.
+// namespace and the id with a character between them that neither can contain. So the buyer is part of every key that
+// the id is part of, and the rows of the shop are as they always were.
 //
 // A buyer's id also finds an order that the shop made in the buyer's name under that id: programs from before the
 // namespaces made all orders so.

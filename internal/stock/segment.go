@@ -17,13 +17,3 @@ func LevelsOf(segments []Segment, back map[int]int64) []int64 {
 	}
 	return levels
 }
-
-// SoldOutStateOf returns whether segments are sold out.
-func SoldOutStateOf(segments []Segment) SoldOutState {
-	state := SoldOutState{SoldOut: true, Versions: make([]int64, len(segments))}
-	for i, row := range segments {
-		state.Versions[i] = row.Version
-		state.SoldOut = state.SoldOut && row.Available == 0
-	}
-	return state
-}

@@ -1,7 +1,6 @@
 package stock
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,8 +21,8 @@ type SettleRequest struct {
 	ExpireOnly bool   // neither: only end it if its time has come
 	Cancel     bool   // else commit
 	Quantity   int64  // units to commit, the others are given back; 0: all
-	// KeepCommitted has CodeForbidden answer a cancel of what is committed. It is decided by the locked row, for a commit may
-	// come between a look and the write.
+	// KeepCommitted has CodeForbidden answer a cancel of what is committed. It is decided by the locked row, for a
+	// commit may come between a look and the write.
 	KeepCommitted bool
 }
 
@@ -45,42 +44,10 @@ type SettlementPlan struct {
 	Kept int64 // units of reservations that are committed
 }
 
-// Returns are units on their way back.
-type Returns struct {
-	Segments map[int]int64    // per segment that there is
-	Reserved map[int]int64    // of them, those that were reserved and not committed yet
-	Buyers   map[string]int64 // per buyer
-}
-
-// Units is how many come back.
-func (r Returns) Units() (units int64) {
-	for _, n := range r.Segments {
-		units += n
-	}
-	return units
-}
-
-func newReturns() Returns {
-	return Returns{Segments: make(map[int]int64), Reserved: make(map[int]int64), Buyers: make(map[string]int64)}
-}
-
-// add returns parts of a deduction to the segments that gave them. Where the layout has changed since, and such a segment
-// is gone, another one gets them.
-func (r Returns) add(d Deduction, parts []Part, segments int) {
-	for _, p := range parts {
-		r.Segments[p.Segment%segments] += p.Quantity
-		if d.Status == StatusReserved {
-			r.Reserved[p.Segment%segments] += p.Quantity
-		}
-		if d.BuyerID != "" {
-			r.Buyers[d.BuyerID] += p.Quantity
-		}
-	}
-}
-
-// PlanSettlement decides each request from the deductions, which have their parts, the instant of the decision and the number
-// of segments. A request for what has happened already changes nothing and is answered with what is there. A reservation whose
-// time has come is ended by whatever request meets it, so that nobody is told that it has expired before a row says so.
+// PlanSettlement decides each request from the deductions with their parts, the instant of the decision and the number
+// of segments. A request for what has happened already changes nothing and is answered with what is there. Any request
+// that meets a reservation whose time has come ends it, so that nobody is told that it has expired before a row says
+// so.
 func PlanSettlement(s Settlement, there map[string]Deduction, at time.Time, segments int) SettlementPlan {
 	plan := SettlementPlan{Results: make([]Settled, len(s.Requests)), Returns: newReturns()}
 	for i, request := range s.Requests {
@@ -118,8 +85,8 @@ func (w SettleRequest) Check() error {
 	return checkQuantity(w.Quantity)
 }
 
-// MayReturn tells whether units may come back by the request itself. By a commit of all they do only where the reservation
-// has expired.
+// MayReturn tells whether units may come back by the request itself. By a commit of all they do only where the
+// reservation has expired.
 func (w SettleRequest) MayReturn() bool { return w.Cancel || w.ExpireOnly || w.Quantity > 0 }
 
 // settle notes what a request makes of a deduction, and how it is answered.
@@ -189,18 +156,4 @@ func splitParts(parts []Part, keep int64) (kept, rest []Part) {
 		}
 	}
 	return kept, rest
-}
-
-// PlanExpiry returns what goes back of reservations that have expired, which have their parts.
-func PlanExpiry(expired []Deduction, segments int) Returns {
-	back := newReturns()
-	for _, d := range expired {
-		back.add(d, d.Parts, segments)
-	}
-	return back
-}
-
-// Ascending returns the segments and the buyers of returns in the order in which their rows are locked.
-func (r Returns) Ascending() (segments []int, buyers []string) {
-	return slices.Sorted(maps.Keys(r.Segments)), slices.Sorted(maps.Keys(r.Buyers))
 }

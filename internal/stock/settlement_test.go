@@ -30,7 +30,7 @@ func TestPlanSettlementConserves(t *testing.T) {
 		at := time.Unix(1_800_000_000, 0)
 		there := make(map[string]Deduction)
 		s := Settlement{SKU: "a", At: at}
-		for n := range rapid.IntRange(1, 6).Draw(t, "wishes") {
+		for n := range rapid.IntRange(1, 6).Draw(t, "requests") {
 			id := fmt.Sprintf("o%d", n)
 			if rapid.Bool().Draw(t, "exists") {
 				there[id] = drawDeduction(t, id, at)
@@ -44,19 +44,19 @@ func TestPlanSettlementConserves(t *testing.T) {
 		plan := PlanSettlement(s, there, at, segments)
 
 		var back, toBuyers, named int64
-		for i, wish := range s.Requests {
-			before, known := there[wish.OrderID]
+		for i, request := range s.Requests {
+			before, known := there[request.OrderID]
 			after, err := plan.Results[i].Deduction, plan.Results[i].Err
-			if mayName := known && (wish.BuyerID == "" || wish.BuyerID == before.BuyerID); !mayName {
+			if mayName := known && (request.BuyerID == "" || request.BuyerID == before.BuyerID); !mayName {
 				if CodeOf(err) != CodeUnknownDeduction {
-					t.Fatalf("wish %d for another's or none: %v", i, err)
+					t.Fatalf("request %d for another's or none: %v", i, err)
 				}
 				continue
 			}
-			changed := slices.IndexFunc(plan.Changed, func(d Deduction) bool { return d.OrderID == wish.OrderID })
-			if before.Due(at) { // it is ended, whatever was wished
+			changed := slices.IndexFunc(plan.Changed, func(d Deduction) bool { return d.OrderID == request.OrderID })
+			if before.Due(at) { // it is ended, whatever was asked
 				if changed < 0 || plan.Changed[changed].Status != StatusExpired || (err == nil && after.Status != StatusExpired) {
-					t.Fatalf("wish %+v on %+v, whose time has come: %+v, %v", wish, before, after, err)
+					t.Fatalf("request %+v on %+v, whose time has come: %+v, %v", request, before, after, err)
 				}
 				back += before.Quantity
 				if before.BuyerID != "" {
@@ -65,8 +65,8 @@ func TestPlanSettlementConserves(t *testing.T) {
 				continue
 			}
 			if err != nil {
-				if before.Status == StatusReserved && wish.Quantity <= before.Quantity {
-					t.Fatalf("wish %+v on %+v: %v", wish, before, err)
+				if before.Status == StatusReserved && request.Quantity <= before.Quantity {
+					t.Fatalf("request %+v on %+v: %v", request, before, err)
 				}
 				continue
 			}

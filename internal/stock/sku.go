@@ -42,8 +42,8 @@ const maxSKUBytes = 64
 
 // CheckSKU holds a SKU to letters that mean nothing elsewhere.
 //
-// SKUs enter Redis keys and paths, so they keep to letters that mean nothing there; "." and ".." are steps in a path. Every
-// request is checked: a regular expression would cost a loser as much as all the rest.
+// SKUs enter Redis keys and paths, so they keep to letters that mean nothing there; "." and ".." are steps in a path.
+// Every request is checked: a regular expression would cost a loser as much as all the rest.
 func CheckSKU(sku string) error {
 	if sku == "." || sku == ".." {
 		return Invalid("sku", `must not be "." or ".."`)
@@ -82,31 +82,11 @@ func (n NewSKU) Check() error {
 	return n.Terms.check()
 }
 
-func (t Terms) check() error {
-	if t.PerBuyerLimit < 0 || t.PerBuyerLimit > MaxStock {
-		return Invalid("per_buyer_limit", "must be 1 to %d", MaxStock)
-	}
-	if t.MaxQuantity < 0 || t.MaxQuantity > MaxQuantity {
-		return Invalid("max_quantity", "must be 1 to %d", MaxQuantity)
-	}
-	if t.MaxReserveFor != 0 && !CheckReserve(t.MaxReserveFor) {
-		return Invalid("max_reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
-	}
-	for field, at := range map[string]time.Time{"sale_starts_at": t.SaleStartsAt, "sale_ends_at": t.SaleEndsAt} {
-		if !at.IsZero() && (at.Year() < firstYear || at.Year() > lastYear) {
-			return Invalid(field, "must be in the years %d to %d", firstYear, lastYear)
-		}
-	}
-	if !t.SaleEndsAt.IsZero() && !t.SaleStartsAt.Before(t.SaleEndsAt) {
-		return Invalid("sale_ends_at", "must be later than sale_starts_at")
-	}
-	return nil
-}
-
 // Both stores keep these years to the microsecond.
 const firstYear, lastYear = 1970, 2999
 
-// CheckReplay returns [SKUExists] where the SKU that is there already has other properties. Both stores keep microseconds.
+// CheckReplay returns [SKUExists] where the SKU that is there already has other properties. Both stores keep
+// microseconds.
 func (n NewSKU) CheckReplay(there NewSKU) error {
 	for _, at := range []*time.Time{&n.SaleStartsAt, &n.SaleEndsAt} {
 		*at = at.UTC().Truncate(time.Microsecond)
@@ -136,4 +116,14 @@ func Sum(levels []int64) (sum int64) {
 		sum += level
 	}
 	return sum
+}
+
+// View is what a worker, or an order of several SKUs, has to know of a SKU.
+type View struct {
+	Terms    Terms
+	Layout   int64
+	Segments []int64 // available units
+	// NextExpiry is the earliest expiry of a reservation that is not settled: from then on there may be more units than
+	// the segments hold. Zero: there is none.
+	NextExpiry time.Time
 }

@@ -8,8 +8,8 @@ import (
 // Store keeps the rows. Every write is one transaction, relative and conditional, so that processes with and
 // without locks may write at the same time: the guard is here, not in the locks.
 //
-// Rows are locked in one order by every method: the order's own row; then SKU by SKU, ascending, its segments, its buyers and
-// its deductions, each ascending.
+// Rows are locked in one order by every method: the order's own row; then SKU by SKU, ascending, its segments, its
+// buyers and its deductions, each ascending.
 //
 // Every transaction that changes what a segment holds, or inserts a deduction, raises the version of a segment's row.
 // So equal versions of all segments, read at two instants, prove that nothing happened in between. The versions of new
@@ -34,8 +34,8 @@ type Store interface {
 	CreateSKU(ctx context.Context, sku NewSKU, at time.Time) (created bool, err error)
 	// Status reads a SKU in one snapshot. What it costs does not depend on how much has been sold or reserved.
 	Status(ctx context.Context, sku string, at time.Time) (Status, error)
-	// Views reads what each segment of each SKU holds and on which terms it is sold, without any lock. A SKU that does not
-	// exist is missing in the result.
+	// Views reads what each segment of each SKU holds and on which terms it is sold, without any lock. A SKU that does
+	// not exist is missing in the result.
 	Views(ctx context.Context, skus ...string) (map[string]View, error)
 	// BuyerUnits reads how many units a buyer is counted with in each of the SKUs that count them, without any lock.
 	BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error)
@@ -46,14 +46,14 @@ type Store interface {
 	// decides, the units of reservations that have expired come back.
 	Merge(ctx context.Context, merge Merge) (MergeResult, error)
 	// Order takes all lines of an order, or nothing. It returns the deductions in the order of the lines, without their
-	// parts, and reports false if the very order was there already. CodeOrderIDReused is for an id that belongs to another
-	// order, or to a deduction of one of its SKUs. CodeSoldOut, CodeInsufficientStock and CodeBuyerLimit name the SKU, and are
-	// final where all segments were asked.
+	// parts, and reports false if the very order was there already. CodeOrderIDReused is for an id that belongs to
+	// another order, or to a deduction of one of its SKUs. CodeSoldOut, CodeInsufficientStock and CodeBuyerLimit name
+	// the SKU, and are final where all segments were asked.
 	Order(ctx context.Context, placement Placement) (lines []Deduction, created bool, err error)
 	// Settle commits and cancels deductions. It carries out what [PlanSettlement] says.
 	Settle(ctx context.Context, settlement Settlement) ([]Settled, error)
-	// Expire gives back the units of the reservations of a SKU that have expired, and tells how many reservations. Where
-	// there are very many, it does so in several transactions.
+	// Expire gives back the units of the reservations of a SKU that have expired, and tells how many reservations.
+	// Where there are very many, it does so in several transactions.
 	Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error)
 	// Expired returns SKUs with reservations that have expired and hold units still, at most limit.
 	Expired(ctx context.Context, at time.Time, limit int) (skus []string, err error)
@@ -70,12 +70,14 @@ type Store interface {
 	// Move changes the segments as [PlanMovement] says, and adds a row to the ledger. It reports false if this very
 	// movement was there already.
 	Move(ctx context.Context, m Movement) (created bool, err error)
-	// Movements reads the ledger of a SKU, the oldest first, from behind a movement on; the zero Position is before all.
+	// Movements reads the ledger of a SKU, the oldest first, from behind a movement on; the zero Position is before
+	// all.
 	Movements(ctx context.Context, sku string, after Position, limit int) ([]Movement, error)
 
 	// Watch calls restocked for every SKU to which units come back or are added, whichever process does it, soon after
-	// the commit; deductions and merges aside. It calls listening once it hears them all; those of before it has missed.
-	// It returns nil at once if no other process can write, and else the error that ended it, at the latest when ctx ends.
+	// the commit, except by deductions and merges. It calls listening once it receives all of that; what came before is
+	// missed. It returns nil at once if no other process can write, and else the error that ended it, at the latest
+	// when ctx ends.
 	Watch(ctx context.Context, listening func(), restocked func(sku string)) error
 	// Audit recomputes the balance of a SKU from the rows, of all SKUs if it is "", in one snapshot.
 	Audit(ctx context.Context, sku string) (Audit, error)
@@ -97,111 +99,4 @@ type Pool struct {
 	Busy   int           // of them, in use now
 	Waits  int64         // calls that found no connection free
 	Waited time.Duration // by those calls together
-}
-
-// View is a SKU as a lane has to know it.
-type View struct {
-	Terms    Terms
-	Layout   int64
-	Segments []int64 // available units
-	// NextExpiry is the earliest expiry of a reservation that is not settled: from then on there may be more units than the
-	// segments hold. Zero: there is none.
-	NextExpiry time.Time
-}
-
-// SoldOutState tells whether a SKU is sold out, and how to know later that it still is.
-type SoldOutState struct {
-	SoldOut    bool      // no segment holds anything
-	Versions   []int64   // of the segments
-	NextExpiry time.Time // the earliest expiry of a reservation that is not settled: then it ends by itself. Zero: there is none
-}
-
-// Position is a place in a SKU's ledger: behind the movement of that time and ref.
-type Position struct {
-	At  time.Time
-	Ref string
-}
-
-// Batch is a number of orders for one segment under one fencing token. A later order with the id of an earlier
-// one is answered from the earlier one's outcome.
-//
-// Where the SKU has a buyer limit, no buyer may have two orders in it.
-type Batch struct {
-	SKU        string
-	Layout     int64 // [ErrLayout] if the SKU has another one
-	Segment    int
-	Fence      Fence
-	Limit      int64 // per buyer; 0: none
-	SaleWindow SaleWindow
-	// Deadline is the instant of this process after which nothing may be written; zero: only that of the context.
-	Deadline time.Time
-	At       time.Time // zero: the store's clock
-	Orders   []Order
-	// ExpectKnown says that some of the orders may well be known. Nothing hangs on it but how fast the store is.
-	ExpectKnown bool
-}
-
-// BatchResult has an outcome for each order of the batch, and what the segment holds afterwards.
-type BatchResult struct {
-	Outcomes  []Outcome
-	Available int64
-	At        time.Time // the instant by which it was decided
-	// Stale is set where an outcome is Limited although reservations of the SKU have expired whose units are not back: they
-	// may be the buyer's.
-	Stale bool
-}
-
-// Merge is a number of orders for all segments of a SKU together. Fences holds a token for each segment that is
-// locked; the others are guarded by their rows alone.
-type Merge struct {
-	SKU        string
-	Layout     int64 // [ErrLayout] if the SKU has another one
-	Fences     map[int]Fence
-	Limit      int64 // per buyer; 0: none
-	SaleWindow SaleWindow
-	// Deadline and At are as those of a [Batch].
-	Deadline, At time.Time
-	Orders       []Order
-}
-
-// MergeResult has an outcome for each order, and what each segment holds afterwards. Merged counts the orders
-// that took from more than one segment.
-type MergeResult struct {
-	Outcomes []Outcome
-	Segments []int64
-	Merged   int
-	At       time.Time // the instant by which it was decided
-	Expired  int       // reservations whose units came back first
-	// Stale is set where more reservations have expired than one transaction gives back: what is [Short] or [Limited] may
-	// not be so once they are back.
-	Stale      bool
-	NextExpiry time.Time // the earliest expiry of a reservation that is live afterwards; zero: there is none
-}
-
-// OutcomeKind says what became of an order.
-type OutcomeKind uint8
-
-// The kinds of outcomes.
-const (
-	Accepted OutcomeKind = iota + 1 // stock was taken now
-	Known                           // the order id was there before; Deduction says with what
-	Short                           // not enough stock; Available says how much there was when its turn came
-	Limited                         // its buyer would hold more than the limit
-	Closed                          // the SKU is not sold at that instant
-)
-
-// Outcome is what became of one order of a batch.
-type Outcome struct {
-	Kind      OutcomeKind
-	Deduction Deduction // for Accepted and Known
-	Available int64     // for Short
-}
-
-// AcceptedOutcome is the outcome of an order that was taken from sku at an instant.
-func AcceptedOutcome(sku string, o Order, at time.Time) Outcome {
-	d := Deduction{SKU: sku, Order: o.kept(), Quantity: o.Quantity, Status: StatusCommitted}
-	if o.ReserveFor > 0 {
-		d.Status, d.ExpiresAt = StatusReserved, at.Add(o.ReserveFor)
-	}
-	return Outcome{Kind: Accepted, Deduction: d}
 }

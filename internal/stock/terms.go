@@ -5,27 +5,6 @@ import (
 	"time"
 )
 
-// Exceeds returns the refusal of an order that asks for more than its caller, or a service that lets reservations last so
-// long, may have of a SKU that does not say. Another process may have other bounds: the very order may have been accepted.
-func (t Terms) Exceeds(sku string, o Order, maxReserve time.Duration) error {
-	switch {
-	case t.MaxReserveFor == 0 && o.ReserveFor > maxReserve:
-		return reservedTooLong(sku, maxReserve)
-	case t.MaxQuantity == 0 && o.CallerMax > 0 && o.Quantity > o.CallerMax:
-		return tooMany(sku, o.CallerMax)
-	default:
-		return nil
-	}
-}
-
-func reservedTooLong(sku string, most time.Duration) error {
-	return Invalid("reserve_for", "must be %s to %s for SKU %q", MinReserve, most, sku)
-}
-
-func tooMany(sku string, most int64) error {
-	return Invalid("quantity", "must be 1 to %d for SKU %q", most, sku)
-}
-
 // Terms say who may buy how much of a SKU, and when. They never change. The zero Terms allow everything.
 type Terms struct {
 	SaleStartsAt  time.Time     // the first instant at which it is sold; zero: from its creation on
@@ -60,6 +39,27 @@ func (w SaleWindow) Refusal(sku string, at time.Time) error {
 
 func clockTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
+func (t Terms) check() error {
+	if t.PerBuyerLimit < 0 || t.PerBuyerLimit > MaxStock {
+		return Invalid("per_buyer_limit", "must be 1 to %d", MaxStock)
+	}
+	if t.MaxQuantity < 0 || t.MaxQuantity > MaxQuantity {
+		return Invalid("max_quantity", "must be 1 to %d", MaxQuantity)
+	}
+	if t.MaxReserveFor != 0 && !CheckReserve(t.MaxReserveFor) {
+		return Invalid("max_reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
+	}
+	for field, at := range map[string]time.Time{"sale_starts_at": t.SaleStartsAt, "sale_ends_at": t.SaleEndsAt} {
+		if !at.IsZero() && (at.Year() < firstYear || at.Year() > lastYear) {
+			return Invalid(field, "must be in the years %d to %d", firstYear, lastYear)
+		}
+	}
+	if !t.SaleEndsAt.IsZero() && !t.SaleStartsAt.Before(t.SaleEndsAt) {
+		return Invalid("sale_ends_at", "must be later than sale_starts_at")
+	}
+	return nil
+}
+
 // Allow refuses an order that can never have been accepted.
 func (t Terms) Allow(sku string, o Order) error {
 	switch {
@@ -72,4 +72,26 @@ func (t Terms) Allow(sku string, o Order) error {
 	default:
 		return nil
 	}
+}
+
+// Exceeds returns the refusal of an order that asks for more than its caller may have, or for a longer reservation than
+// the service allows, if the SKU does not say. Another process may have other bounds, and may have accepted the very
+// order.
+func (t Terms) Exceeds(sku string, o Order, maxReserve time.Duration) error {
+	switch {
+	case t.MaxReserveFor == 0 && o.ReserveFor > maxReserve:
+		return reservedTooLong(sku, maxReserve)
+	case t.MaxQuantity == 0 && o.CallerMax > 0 && o.Quantity > o.CallerMax:
+		return tooMany(sku, o.CallerMax)
+	default:
+		return nil
+	}
+}
+
+func reservedTooLong(sku string, most time.Duration) error {
+	return Invalid("reserve_for", "must be %s to %s for SKU %q", MinReserve, most, sku)
+}
+
+func tooMany(sku string, most int64) error {
+	return Invalid("quantity", "must be 1 to %d for SKU %q", most, sku)
 }

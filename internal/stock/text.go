@@ -9,8 +9,8 @@ import (
 // Texts that callers choose: ids of orders and buyers, refs, names, reasons. What is kept is held to more than what is
 // looked up, so that what was kept under older rules can still be read, committed and cancelled.
 
-// checkText holds a text that is to be kept to 1..most bytes of UTF-8 in which everything can be seen. Control characters
-// forge lines in logs, and PostgreSQL refuses NUL. What cannot be seen makes two ids of what looks like one.
+// checkText holds a text that is to be kept to 1..most bytes of UTF-8 in which everything can be seen. Control
+// characters forge lines in logs, and PostgreSQL refuses NUL. What cannot be seen makes two ids of what looks like one.
 func checkText(field, text string, most int) error {
 	if err := checkKnownText(field, text, most); err != nil {
 		return err
@@ -38,8 +38,8 @@ func checkKnownText(field, text string, most int) error {
 // CheckKnownID holds the id of an order or a buyer that is looked up to what ids can be.
 func CheckKnownID(field, id string) error { return checkKnownText(field, id, maxIDBytes) }
 
-// checkOrderID holds the id of a new order to a text that can be part of a path. Clients and proxies take "." and ".." for
-// steps in it, however they are escaped, and so would lead from one order to another route.
+// checkOrderID holds the id of a new order to a text that can be part of a path. Clients and proxies take "." and ".."
+// for steps in it, however they are escaped, and so would lead from one order to another route.
 func checkOrderID(id string) error {
 	if err := checkText("order_id", id, maxIDBytes); err != nil {
 		return err
@@ -57,8 +57,8 @@ func checkOrderID(id string) error {
 
 func isSlash(r rune) bool { return r == '/' || r == '\\' }
 
-// isInvisible tells whether a rune shows nothing: format characters such as zero-width and bidirectional ones, separators
-// of lines and paragraphs, fillers, variation selectors.
+// isInvisible tells whether a rune shows nothing: format characters such as zero-width and bidirectional ones,
+// separators of lines and paragraphs, fillers, variation selectors.
 func isInvisible(r rune) bool {
 	if r < 0x80 { // as nearly all are
 		return false

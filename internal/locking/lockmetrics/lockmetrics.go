@@ -4,8 +4,8 @@
 //	locking_failures_total{kind,reason}      Lock and TryLock without a hold: busy, ended, closed, error
 //	locking_hold_seconds{kind,lost}          how long holds lasted, and whether they were lost
 //	locking_held{kind}                       holds at this moment
-//	locking_renewal_seconds{answered}        trips of the watchdog
-//	locking_renewed_total                    locks in trips that were answered
+//	locking_renewal_seconds{answered}        round trips of the watchdog
+//	locking_renewed_total                    locks in round trips that were answered
 //
 // What to alert on: holds with lost="true", renewals with answered="false".
 package lockmetrics
@@ -49,9 +49,9 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		held: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "locking", Name: "held", Help: "Holds at this moment.",
 		}, []string{"kind"}),
-		renewal: histogram("renewal_seconds", "Time of a trip of the watchdog, and whether the server answered for all its locks.", "answered"),
+		renewal: histogram("renewal_seconds", "Time of a round trip of the watchdog, and whether the server answered for all its locks.", "answered"),
 		renewed: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: "locking", Name: "renewed_total", Help: "Locks in trips of the watchdog that were answered.",
+			Namespace: "locking", Name: "renewed_total", Help: "Locks in round trips of the watchdog that were answered.",
 		}),
 	}
 	for _, c := range []prometheus.Collector{m.wait, m.failures, m.hold, m.held, m.renewal, m.renewed} {

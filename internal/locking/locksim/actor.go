@@ -33,8 +33,8 @@ func (c *Client) Actor() *Actor {
 // String names it.
 func (a *Actor) String() string { return fmt.Sprintf("%s/o%d", a.Client, a.id) }
 
-// A Wish is what an actor asks for.
-type Wish struct {
+// An Acquisition is what an actor asks for.
+type Acquisition struct {
 	Names []string // see Lock; more than one: a MultiLock
 	Try   bool
 	Wait  time.Duration // negative: TryLock with none; 0: without a bound
@@ -42,7 +42,7 @@ type Wish struct {
 }
 
 // String tells it in a few words.
-func (v Wish) String() string {
+func (v Acquisition) String() string {
 	text := strings.Join(v.Names, "+")
 	if v.Try {
 		text = "try " + text
@@ -69,8 +69,8 @@ type Grip struct {
 	failed  error
 }
 
-// locker makes the lock of a wish.
-func (a *Actor) locker(v Wish) locking.Locker {
+// locker makes the lock of an acquisition.
+func (a *Actor) locker(v Acquisition) locking.Locker {
 	var parts []locking.Locker
 	for _, name := range v.Names {
 		parts = append(parts, a.part(name))
@@ -122,8 +122,8 @@ func isRed(name string) bool { return strings.HasPrefix(name, red) }
 // isRead tells whether a name is that of a reading side.
 func isRead(name string) bool { return strings.HasPrefix(name, reads) }
 
-// Lock takes what an actor wishes for, in a context that carries the actor's owner.
-func (a *Actor) Lock(ctx context.Context, v Wish) (*Grip, error) {
+// Lock takes what an actor asks for, in a context that carries the actor's owner.
+func (a *Actor) Lock(ctx context.Context, v Acquisition) (*Grip, error) {
 	w := a.Client.world
 	c := &call{who: a, names: v.Names, begin: time.Now(), lease: a.Client.lease, gone: endOf(ctx)}
 	c.alive = func() bool { return ctx.Err() == nil }
@@ -136,7 +136,7 @@ func (a *Actor) Lock(ctx context.Context, v Wish) (*Grip, error) {
 		opts = append(opts, locking.Wait(v.Wait))
 	}
 	w.note("%s asks: %s", a, v)
-	w.book.asks(c)
+	w.checker.asks(c)
 	take := a.locker(v).Lock
 	if v.Try {
 		take = a.locker(v).TryLock
@@ -147,7 +147,7 @@ func (a *Actor) Lock(ctx context.Context, v Wish) (*Grip, error) {
 	}
 	if err != nil {
 		w.note("%s is refused: %s: %s", a, v, class(err))
-		w.book.answered(c, nil, err)
+		w.checker.answered(c, nil, err)
 		return nil, err
 	}
 	parts := []*locking.Hold{hold}
@@ -155,7 +155,7 @@ func (a *Actor) Lock(ctx context.Context, v Wish) (*Grip, error) {
 		parts = hold.Parts()
 	}
 	w.note("%s has %s, token %d", a, v, parts[0].Token())
-	return &Grip{Hold: hold, who: a, grips: w.book.answered(c, parts, nil)}, nil
+	return &Grip{Hold: hold, who: a, grips: w.checker.answered(c, parts, nil)}, nil
 }
 
 // class tells what kind of error it is: what is joined to it may depend on who was first at a moment.
@@ -192,7 +192,7 @@ func (g *Grip) Unlock(ctx context.Context) error {
 	if g.running++; g.begin.IsZero() {
 		g.begin = time.Now()
 		w.note("%s unlocks %s", g.who, g.names())
-		w.book.releases(g.grips)
+		w.checker.releases(g.grips)
 	}
 	g.mu.Unlock()
 	err := g.Hold.Unlock(ctx)
@@ -206,7 +206,7 @@ func (g *Grip) Unlock(ctx context.Context) error {
 	case g.running == 0 && !g.done:
 		g.done = true
 		w.note("%s has unlocked %s: %v", g.who, g.names(), g.failed)
-		w.book.released(g.grips, g.begin, g.failed)
+		w.checker.released(g.grips, g.begin, g.failed)
 	}
 	return err
 }
@@ -214,7 +214,7 @@ func (g *Grip) Unlock(ctx context.Context) error {
 // Write writes to all that the locks guard.
 func (g *Grip) Write() {
 	for _, part := range g.grips {
-		g.who.Client.world.book.write(part)
+		g.who.Client.world.checker.write(part)
 	}
 }
 

@@ -45,23 +45,23 @@ func TestWaitBesideASibling(t *testing.T) {
 		still(t, func(t *testing.T, w *locksim.World, stand func(time.Duration)) {
 			c := bounded(w)
 			a := c.Actor()
-			wish := locksim.Wish{Names: []string{name}}
+			acquisition := locksim.Acquisition{Names: []string{name}}
 			for _, held := range []bool{false, true} {
-				ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+				ok(t, must(t, a, a.Ctx, acquisition).Unlock(a.Ctx))
 				var outer *locksim.Grip
 				if held {
-					outer = must(t, a, a.Ctx, wish)
+					outer = must(t, a, a.Ctx, acquisition)
 				}
 				stand(8 * time.Second)
 				var sibling sync.WaitGroup
 				sibling.Go(func() {
-					if grip, err := a.Lock(a.Ctx, wish); err == nil {
+					if grip, err := a.Lock(a.Ctx, acquisition); err == nil {
 						ok(t, grip.Unlock(a.Ctx))
 					}
 				})
 				time.Sleep(latency)
 				within(t, 500*time.Millisecond, name, func() {
-					if _, err := a.Lock(a.Ctx, locksim.Wish{Names: wish.Names, Wait: 200 * time.Millisecond}); err == nil {
+					if _, err := a.Lock(a.Ctx, locksim.Acquisition{Names: acquisition.Names, Wait: 200 * time.Millisecond}); err == nil {
 						t.Error("granted")
 					}
 				})
@@ -80,13 +80,13 @@ func TestMultiLockOfAServerThatStandsStill(t *testing.T) {
 	still(t, func(t *testing.T, w *locksim.World, stand func(time.Duration)) {
 		c := bounded(w)
 		a, other := c.Actor(), c.Actor()
-		wish := locksim.Wish{Names: []string{"a", "b", "c", "d"}}
-		ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
-		last := must(t, other, other.Ctx, locksim.Wish{Names: []string{"d"}})
+		acquisition := locksim.Acquisition{Names: []string{"a", "b", "c", "d"}}
+		ok(t, must(t, a, a.Ctx, acquisition).Unlock(a.Ctx))
+		last := must(t, other, other.Ctx, locksim.Acquisition{Names: []string{"d"}})
 		var all sync.WaitGroup
 		all.Go(func() {
 			within(t, 700*time.Millisecond, "Lock", func() {
-				if _, err := a.Lock(a.Ctx, locksim.Wish{Names: wish.Names, Wait: 500 * time.Millisecond}); err == nil {
+				if _, err := a.Lock(a.Ctx, locksim.Acquisition{Names: acquisition.Names, Wait: 500 * time.Millisecond}); err == nil {
 					t.Error("granted")
 				}
 			})
@@ -96,7 +96,7 @@ func TestMultiLockOfAServerThatStandsStill(t *testing.T) {
 		all.Wait()
 		time.Sleep(10 * time.Second)
 		ok(t, last.Unlock(other.Ctx))
-		grip := must(t, a, a.Ctx, wish)
+		grip := must(t, a, a.Ctx, acquisition)
 		stand(4 * time.Second)
 		within(t, 3100*time.Millisecond, "Unlock", func() {
 			if err := grip.Unlock(a.Ctx); !errors.Is(err, locking.ErrNoAnswer) {
@@ -110,15 +110,15 @@ func TestMultiLockOfAServerThatStandsStill(t *testing.T) {
 func TestFixedLeaseOfAMultiLock(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		a := bounded(w).Actor()
-		wish := locksim.Wish{Names: []string{"a", "b", "fair:c", "write:d"}, Lease: time.Second}
-		ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+		acquisition := locksim.Acquisition{Names: []string{"a", "b", "fair:c", "write:d"}, Lease: time.Second}
+		ok(t, must(t, a, a.Ctx, acquisition).Unlock(a.Ctx))
 		var slowed atomic.Bool
 		w.On(func(q *locksim.Request, f *locksim.Fate) {
 			if q.Verb == "acquire" && !slowed.Swap(true) {
 				f.Reply = 700 * time.Millisecond
 			}
 		})
-		grip := must(t, a, a.Ctx, wish)
+		grip := must(t, a, a.Ctx, acquisition)
 		if left := grip.Hold.Remaining(); left < 970*time.Millisecond {
 			t.Errorf("%s left", left)
 		}
@@ -131,12 +131,12 @@ func TestCloseBeforeAServerThatStandsStill(t *testing.T) {
 	for _, name := range []string{"a", "fair:a"} {
 		still(t, func(t *testing.T, w *locksim.World, stand func(time.Duration)) {
 			c, holder := bounded(w), bounded(w).Actor()
-			grip := must(t, holder, holder.Ctx, locksim.Wish{Names: []string{name}, Lease: time.Minute})
+			grip := must(t, holder, holder.Ctx, locksim.Acquisition{Names: []string{name}, Lease: time.Minute})
 			var all sync.WaitGroup
 			for range 1100 {
 				a := c.Actor()
 				all.Go(func() {
-					if grip, err := a.Lock(a.Ctx, locksim.Wish{Names: []string{name}}); err == nil {
+					if grip, err := a.Lock(a.Ctx, locksim.Acquisition{Names: []string{name}}); err == nil {
 						_ = grip.Unlock(a.Ctx)
 						t.Error("granted")
 					}
@@ -158,22 +158,22 @@ func TestWaiterThatLeavesAServerThatStandsStill(t *testing.T) {
 	for _, names := range [][]string{{"a"}, {"fair:a"}, {"write:a"}, {"a", "fair:b"}, {"fair:b", "a"}} {
 		still(t, func(t *testing.T, w *locksim.World, stand func(time.Duration)) {
 			holder, leaving, next := bounded(w).Actor(), bounded(w).Actor(), bounded(w).Actor()
-			wish := locksim.Wish{Names: names, Lease: time.Minute}
+			acquisition := locksim.Acquisition{Names: names, Lease: time.Minute}
 			for _, a := range []*locksim.Actor{holder, leaving, next} {
-				ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+				ok(t, must(t, a, a.Ctx, acquisition).Unlock(a.Ctx))
 			}
-			grip := must(t, holder, holder.Ctx, wish)
+			grip := must(t, holder, holder.Ctx, acquisition)
 			ctx, leave := context.WithCancel(leaving.Ctx)
 			var all sync.WaitGroup
 			all.Go(func() {
-				if _, err := leaving.Lock(ctx, wish); err == nil {
+				if _, err := leaving.Lock(ctx, acquisition); err == nil {
 					t.Error("granted")
 				}
 			})
 			time.Sleep(100 * time.Millisecond)
 			got := make(chan time.Time, 1)
 			all.Go(func() {
-				grip := must(t, next, next.Ctx, wish)
+				grip := must(t, next, next.Ctx, acquisition)
 				got <- time.Now()
 				ok(t, grip.Unlock(next.Ctx))
 			})

@@ -99,7 +99,7 @@ func (c *Client) away(s *server) time.Time { return later(c.heldUntil, c.parted[
 // dial connects through the simulated network.
 func (c *Client) dial(ctx context.Context, s *server) (net.Conn, error) {
 	w := c.world
-	random := w.draw(c.lane(s), [][]byte{[]byte("dial")})
+	random := w.draw(c.path(s), [][]byte{[]byte("dial")})
 	type outcome struct {
 		conn net.Conn
 		err  error
@@ -110,7 +110,7 @@ func (c *Client) dial(ctx context.Context, s *server) (net.Conn, error) {
 		switch {
 		case c.severed:
 		case time.Now().Before(c.away(s)):
-			w.agenda.at(c.away(s).Add(w.jitter(c.lane(s), nil)), 0, knock)
+			w.agenda.at(c.away(s).Add(w.jitter(c.path(s), nil)), 0, knock)
 		case s.down:
 			home <- outcome{err: syscall.ECONNREFUSED}
 		default:
@@ -152,7 +152,7 @@ func (c *Client) calm() bool {
 func (c *Client) unsure() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sure = c.world.book.sure()
+	c.sure = c.world.checker.sure()
 }
 
 func (c *Client) close() {

@@ -24,7 +24,7 @@
 //   - Tokens grow with every grant, by what clients hear and by what the server's state says, and are the same
 //     on re-entry. A guard never refuses who is still right, nor accepts an older grant after a newer one.
 //   - An error is no grant, and the server counts no holds that nobody has.
-//   - Whoever has gone is not admitted.
+//   - A caller that has gone is not admitted.
 //   - In the end nothing is held, no key is left but clocks, and no goroutine. Every key has a TTL.
 //   - A lock that nobody holds does not stay free while somebody waits. A wait without a bound ends.
 //   - First-come locks let in who came first.

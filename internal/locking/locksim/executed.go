@@ -17,19 +17,19 @@ func (w *World) executed(l *link, q *Request, answer []byte) {
 	heard := append([]byte(nil), answer...)
 	w.trace.add(func() string { return l.String() + " " + q.describe(heard) })
 	keys := s.redis.Keys()
-	w.book.mu.Lock()
-	defer w.book.mu.Unlock()
+	w.checker.mu.Lock()
+	defer w.checker.mu.Unlock()
 	if w.Peaceful {
-		w.book.checkOrder(q, answer)
-		w.book.noteQueue(q)
+		w.checker.checkOrder(q, answer)
+		w.checker.noteQueue(q)
 	}
 	for _, key := range keys {
 		if s.redis.TTL(key) <= 0 {
-			w.book.wrong("key %s has no TTL", key)
+			w.checker.wrong("key %s has no TTL", key)
 		}
 		role, name, _ := strings.Cut(roleAndName(key), ":")
 		if kind, ok := states[role]; ok {
-			w.book.state(s, kind+name, key)
+			w.checker.state(s, kind+name, key)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (q *Request) describe(answer []byte) string {
 }
 
 // state checks what a server says of a lock. b.mu is held.
-func (b *book) state(s *server, name, key string) {
+func (b *checker) state(s *server, name, key string) {
 	redis := s.redis
 	e, at := b.entry(name), shown{s, key}
 	fields, err := redis.HKeys(key)
@@ -102,7 +102,7 @@ func ownerOf(id string) string {
 }
 
 // atMost is how many holds of an owner on one side of a lock the server may count. b.mu is held.
-func (b *book) atMost(e *entry, who *Actor, reading bool) int {
+func (b *checker) atMost(e *entry, who *Actor, reading bool) int {
 	n := e.asking[who]
 	for _, g := range e.grips {
 		if g.who == who && g.reads() == reading && !g.settled {

@@ -111,7 +111,7 @@ func Flush(w *World, s *server) {
 }
 
 func (w *World) flush(s *server) {
-	w.book.amnesia(s)
+	w.checker.amnesia(s)
 	s.redis.FlushAll()
 }
 
@@ -139,15 +139,15 @@ func Step(d time.Duration) Fault {
 	return func(w *World, s *server) {
 		w.note("the clock of %s is set by %s", s, d)
 		if s.ahead += max(d, 0); s.ahead > slack {
-			w.book.amnesia(s) // leases run out early
+			w.checker.amnesia(s) // leases run out early
 		}
 		s.step(d)
-		w.book.steps(d)
+		w.checker.steps(d)
 	}
 }
 
 // steps notes that a server's clock was set.
-func (b *book) steps(d time.Duration) {
+func (b *checker) steps(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stepped += max(-d, 0)

@@ -8,7 +8,7 @@ import (
 )
 
 // stuck notes that somebody still waits after everything was in order for long enough.
-func (b *book) stuck(limit time.Duration) {
+func (b *checker) stuck(limit time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for name, e := range b.names {
@@ -23,14 +23,14 @@ func (b *book) stuck(limit time.Duration) {
 
 // setBack is by how much leases may last longer because the clock was set back. Longer steps are for
 // Mutexes alone, which do not mind.
-func (b *book) setBack() time.Duration {
+func (b *checker) setBack() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return min(b.stepped, 10*time.Second)
 }
 
 // longestLease is the longest lease that anybody has asked for.
-func (b *book) longestLease() time.Duration {
+func (b *checker) longestLease() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, c := range b.world.clients {
@@ -40,7 +40,7 @@ func (b *book) longestLease() time.Duration {
 }
 
 // nothingHeld checks, after the last lease, that no lock is held or reserved.
-func (b *book) nothingHeld() {
+func (b *checker) nothingHeld() {
 	keys := b.world.keys()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,12 +68,12 @@ func (w *World) keys() []string {
 
 // nothingLeft checks, after the last TTL, that only clocks are left.
 func (w *World) nothingLeft() {
-	time.Sleep(61*time.Second + 2*w.book.longestLease())
+	time.Sleep(61*time.Second + 2*w.checker.longestLease())
 	for _, key := range w.keys() {
 		if !strings.HasSuffix(key, "}:clock") {
-			w.book.mu.Lock()
-			w.book.wrong("%s is left at the very end", key)
-			w.book.mu.Unlock()
+			w.checker.mu.Lock()
+			w.checker.wrong("%s is left at the very end", key)
+			w.checker.mu.Unlock()
 		}
 	}
 }
@@ -128,8 +128,8 @@ func (w *World) Queued(name string) int {
 
 // End waits until all leases have run out, checks that nothing is left, and closes the world.
 func (w *World) End() {
-	time.Sleep(w.book.setBack() + time.Until(later(time.Now(), w.weather.clears)) + 3*w.book.longestLease() + 2*w.weather.Long + settled)
-	w.book.nothingHeld()
+	time.Sleep(w.checker.setBack() + time.Until(later(time.Now(), w.weather.clears)) + 3*w.checker.longestLease() + 2*w.weather.Long + settled)
+	w.checker.nothingHeld()
 	for _, c := range w.clients {
 		c.close()
 	}

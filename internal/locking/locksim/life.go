@@ -29,9 +29,9 @@ func (l *life) run() {
 	}
 }
 
-// wish chooses what to ask for.
-func (l *life) wish() Wish {
-	v := Wish{Names: []string{l.play.names[l.random.IntN(len(l.play.names))]}}
+// acquisition chooses what to ask for.
+func (l *life) acquisition() Acquisition {
+	v := Acquisition{Names: []string{l.play.names[l.random.IntN(len(l.play.names))]}}
 	if l.random.IntN(5) == 0 {
 		v.Names = slices.Clone(l.play.names)
 		l.random.Shuffle(len(v.Names), func(i, j int) { v.Names[i], v.Names[j] = v.Names[j], v.Names[i] })
@@ -51,7 +51,7 @@ func (l *life) wish() Wish {
 	return v
 }
 
-// deed is one hold from its wish to its end.
+// deed takes a lock, works under it, and gives it back.
 func (l *life) deed() {
 	ctx, cancel := context.WithCancel(l.Ctx)
 	defer cancel()
@@ -64,7 +64,7 @@ func (l *life) deed() {
 		ctx, stop = context.WithTimeout(ctx, l.below(500))
 		defer stop()
 	}
-	grip, err := l.Lock(ctx, l.wish())
+	grip, err := l.Lock(ctx, l.acquisition())
 	if err != nil {
 		return
 	}
@@ -98,7 +98,7 @@ func (l *life) nest(outer *Grip, times int) {
 		if l.random.IntN(2) == 0 {
 			ctx = l.Ctx // the same owner; it does not end with the outer hold
 		}
-		v := Wish{Names: []string{outer.grips[0].name}, Wait: l.below(400), Try: l.random.IntN(3) == 0}
+		v := Acquisition{Names: []string{outer.grips[0].name}, Wait: l.below(400), Try: l.random.IntN(3) == 0}
 		if l.random.IntN(3) == 0 {
 			v.Lease = l.play.fast + l.below(300)
 		}
@@ -127,7 +127,7 @@ func (l *life) widen(outer *Grip) {
 	if len(l.play.names) == 1 {
 		return
 	}
-	all, err := l.Lock(outer.Hold.Context(), Wish{Names: l.play.names})
+	all, err := l.Lock(outer.Hold.Context(), Acquisition{Names: l.play.names})
 	if err != nil {
 		return
 	}

@@ -133,7 +133,7 @@ func TestLinearizable(t *testing.T) {
 
 func linearizable(t *testing.T, addr string, open func(nodes []*locking.Locks) locking.Locker) {
 	seed := rand.Uint64()
-	var book diary
+	var notes diary
 	var all sync.WaitGroup
 	for process := range 3 {
 		var nodes []*locking.Locks
@@ -151,11 +151,11 @@ func linearizable(t *testing.T, addr string, open func(nodes []*locking.Locks) l
 		for who := range 3 {
 			owner := fmt.Sprintf("p%d/o%d", process, who)
 			random := rand.New(rand.NewPCG(seed, uint64(process<<8+who)))
-			all.Go(func() { book.drive(owner, random, 25, takeFrom(t, lock, random), rest) })
+			all.Go(func() { notes.drive(owner, random, 25, takeFrom(t, lock, random), rest) })
 		}
 	}
 	all.Wait()
-	if result, why := book.history.Check(locksim.MutexModel(), time.Minute); result != porcupine.Ok {
+	if result, why := notes.history.Check(locksim.MutexModel(), time.Minute); result != porcupine.Ok {
 		t.Errorf("seed %d: the history is %s\n%s", seed, result, why)
 	}
 }
@@ -231,15 +231,15 @@ func (b *brokenLock) take(owner string, inside *taken) (*taken, error) {
 }
 
 func TestBrokenLockIsFound(t *testing.T) {
-	var book diary
+	var notes diary
 	var broken brokenLock
 	var all sync.WaitGroup
 	for who := range 4 {
 		random := rand.New(rand.NewPCG(1, uint64(who)))
-		all.Go(func() { book.drive(fmt.Sprint(who), random, 20, broken.take, rest) })
+		all.Go(func() { notes.drive(fmt.Sprint(who), random, 20, broken.take, rest) })
 	}
 	all.Wait()
-	if result, _ := book.history.Check(locksim.MutexModel(), time.Minute); result != porcupine.Illegal {
+	if result, _ := notes.history.Check(locksim.MutexModel(), time.Minute); result != porcupine.Illegal {
 		t.Errorf("the history of a broken lock is %s", result)
 	}
 }

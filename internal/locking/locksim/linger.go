@@ -49,5 +49,5 @@ func (l linger) wait(cmds ...redis.Cmder) {
 		}
 		about = append(about, said)
 	}
-	time.Sleep(time.Duration(1 + l.client.world.draw(l.client.lane(l.server), about).IntN(10_000)))
+	time.Sleep(time.Duration(1 + l.client.world.draw(l.client.path(l.server), about).IntN(10_000)))
 }

@@ -32,9 +32,9 @@ type link struct {
 // String names it.
 func (l *link) String() string { return fmt.Sprintf("%s-%s", l.client, l.server) }
 
-// lane is who draws by chance on the way between a client and a server: what is said to several servers at a moment
+// path is the source of chance for the way between a client and a server: what is sent to several servers at one moment
 // has several fates.
-func (c *Client) lane(s *server) int { return c.id<<8 | s.id }
+func (c *Client) path(s *server) int { return c.id<<8 | s.id }
 
 // sent takes what a client writes. It runs in the client's goroutine.
 func (l *link) sent(p []byte) {
@@ -47,7 +47,7 @@ func (l *link) sent(p []byte) {
 	}
 	q := l.world.request(l, whole)
 	now := time.Now()
-	random := l.world.draw(l.client.lane(l.server), whole)
+	random := l.world.draw(l.client.path(l.server), whole)
 	q.fate = l.world.weather.fate(random, q, now)
 	l.world.rule(q, &q.fate)
 	if f := q.fate; f.Lost || f.Mute || f.CutAfter > 0 || len(f.Copies) > 0 || f.Delay > l.world.weather.Latency {
@@ -80,7 +80,7 @@ func (l *link) arrive() {
 		l.mu.Lock()
 		first := l.way[0].frames
 		l.mu.Unlock()
-		w.agenda.at(until.Add(w.jitter(l.client.lane(l.server), first)), 0, l.arrive)
+		w.agenda.at(until.Add(w.jitter(l.client.path(l.server), first)), 0, l.arrive)
 		return
 	}
 	l.mu.Lock()
@@ -117,7 +117,7 @@ func (l *link) settle() {
 // send puts one message on the way to the client. l.mu is held.
 func (l *link) send(frame []byte) {
 	w := l.world
-	random := w.draw(l.client.lane(l.server), [][]byte{frame})
+	random := w.draw(l.client.path(l.server), [][]byte{frame})
 	now := time.Now()
 	delay := w.weather.delay(random)
 	if w.runningOn == l {
@@ -141,7 +141,7 @@ func (l *link) send(frame []byte) {
 // pass gives a message to the client.
 func (l *link) pass(frame []byte) {
 	if until := l.client.away(l.server); time.Now().Before(until) {
-		l.world.agenda.at(until.Add(l.world.jitter(l.client.lane(l.server), [][]byte{frame})), 0, func() { l.pass(frame) })
+		l.world.agenda.at(until.Add(l.world.jitter(l.client.path(l.server), [][]byte{frame})), 0, func() { l.pass(frame) })
 		return
 	}
 	l.mu.Lock()

@@ -6,7 +6,7 @@ import (
 )
 
 // amnesia notes that a server has lost locks.
-func (b *book) amnesia(s *server) {
+func (b *checker) amnesia(s *server) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s.forgot = time.Now()
@@ -23,14 +23,14 @@ func (b *book) amnesia(s *server) {
 }
 
 // forgetful tells whether any server has ever lost locks. b.mu is held.
-func (b *book) forgetful() bool {
+func (b *checker) forgetful() bool {
 	return slices.ContainsFunc(b.world.servers, func(s *server) bool { return !s.forgot.IsZero() })
 }
 
 // kept tells whether a hold's servers remember enough of it for all that is promised: of the k that carry its token
 // fewer than k + q - n have forgotten since it was asked for, where a quorum is q of n. So the only one must not.
 // b.mu is held.
-func (b *book) kept(g *grip) bool {
+func (b *checker) kept(g *grip) bool {
 	forgot := 0
 	for _, s := range g.carriers {
 		if !s.forgot.Before(g.asked) {
@@ -47,15 +47,15 @@ func (b *book) kept(g *grip) bool {
 
 // outgrown tells whether the tokens of grants after a hold must be above its own. Those of one server are its time, and
 // grow whatever it forgets. b.mu is held.
-func (b *book) outgrown(g *grip) bool { return !isRed(g.name) || b.kept(g) }
+func (b *checker) outgrown(g *grip) bool { return !isRed(g.name) || b.kept(g) }
 
 // allKept tells whether all holds of a lock are kept. b.mu is held.
-func (b *book) allKept(name string) bool {
+func (b *checker) allKept(name string) bool {
 	return !slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool { return !b.kept(g) })
 }
 
 // judge notes what is wrong, or would be if the servers had not forgotten. b.mu is held.
-func (b *book) judge(promised bool, format string, args ...any) {
+func (b *checker) judge(promised bool, format string, args ...any) {
 	if promised {
 		b.wrong(format, args...)
 		return
@@ -67,7 +67,7 @@ func (b *book) judge(promised bool, format string, args ...any) {
 
 // Excused tells what was wrong and may be, because servers have forgotten more than the locks can bear.
 func (w *World) Excused() []string {
-	w.book.mu.Lock()
-	defer w.book.mu.Unlock()
-	return slices.Clone(w.book.excused)
+	w.checker.mu.Lock()
+	defer w.checker.mu.Unlock()
+	return slices.Clone(w.checker.excused)
 }

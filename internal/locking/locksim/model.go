@@ -31,11 +31,11 @@ type Op struct {
 	Owner string
 	Token int64
 
-	// Crowded says of OpBusy and OpRead that others were waiting, or had uncertain attempts under way: the
-	// lock may have been promised to them, or theirs for a moment, and a phase of readers theirs alone.
+	// Crowded says of OpBusy and OpRead that others were waiting, or had uncertain attempts under way: the lock may have
+	// been reserved for them, or theirs for a moment, and a phase of readers theirs alone.
 	Crowded bool
 
-	// Shared says that other calls of the same owner were under way: what they had of the lock, or claimed of it, may
+	// Shared says that other calls of the same owner were under way: what they held of the lock, or asked of it, may
 	// have kept the grant when no hold was left.
 	Shared bool
 }

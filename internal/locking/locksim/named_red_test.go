@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	redAlone = locksim.Wish{Names: []string{"red:a"}}
-	redTry   = locksim.Wish{Names: []string{"red:a"}, Try: true}
+	redAlone = locksim.Acquisition{Names: []string{"red:a"}}
+	redTry   = locksim.Acquisition{Names: []string{"red:a"}, Try: true}
 )
 
 // onNodes is scripted on several servers. It returns what was wrong there and had to be.
@@ -218,9 +218,9 @@ func TestGrantThatTookItsLease(t *testing.T) {
 				f.Reply = 30 * time.Millisecond
 			}
 		})
-		wish := redTry
-		wish.Lease = 35 * time.Millisecond
-		if grip, err := a.Lock(a.Ctx, wish); err == nil {
+		acquisition := redTry
+		acquisition.Lease = 35 * time.Millisecond
+		if grip, err := a.Lock(a.Ctx, acquisition); err == nil {
 			t.Errorf("granted with %s left", grip.Hold.Remaining())
 			_ = grip.Unlock(a.Ctx)
 		}
@@ -239,9 +239,9 @@ func TestAttemptAfterAGrantThatTookItsLease(t *testing.T) {
 				f.Reply = 40 * time.Millisecond
 			}
 		})
-		wish := redAlone
-		wish.Lease = 35 * time.Millisecond
-		grip := must(t, a, a.Ctx, wish)
+		acquisition := redAlone
+		acquisition.Lease = 35 * time.Millisecond
+		grip := must(t, a, a.Ctx, acquisition)
 		ok(t, grip.Hold.Context().Err())
 		if levels.Load() <= 3 {
 			t.Error("the first attempt was granted")
@@ -257,9 +257,9 @@ func TestHoldsAllowForDrift(t *testing.T) {
 		w := locksim.New(t, 1, locksim.Weather{Latency: latency}, 0.009, 0.009, 0.009)
 		w.Name = t.Name()
 		a, b := once(w).Actor(), once(w).Actor()
-		wish := redAlone
-		wish.Lease = 10 * time.Second
-		first := must(t, a, a.Ctx, wish)
+		acquisition := redAlone
+		acquisition.Lease = 10 * time.Second
+		first := must(t, a, a.Ctx, acquisition)
 		next := must(t, b, b.Ctx, redAlone)
 		if err := first.Hold.Context().Err(); err == nil {
 			t.Error("two hold the lock")

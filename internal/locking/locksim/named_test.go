@@ -39,7 +39,7 @@ func once(w *locksim.World) *locksim.Client {
 func again(w *locksim.World) *locksim.Client { return w.Client(locksim.Habit{Lease: lease}) }
 
 // must returns a hold that has to be granted.
-func must(t *testing.T, a *locksim.Actor, ctx context.Context, v locksim.Wish) *locksim.Grip {
+func must(t *testing.T, a *locksim.Actor, ctx context.Context, v locksim.Acquisition) *locksim.Grip {
 	t.Helper()
 	grip, err := a.Lock(ctx, v)
 	if err != nil {
@@ -65,7 +65,7 @@ func warm(t *testing.T, clients ...*locksim.Client) {
 	}
 }
 
-var alone = locksim.Wish{Names: []string{"a"}}
+var alone = locksim.Acquisition{Names: []string{"a"}}
 
 // soon waits in virtual time.
 func soon(t *testing.T, limit time.Duration, what string, is func() bool) {
@@ -82,8 +82,8 @@ func TestAcquireArrivesAfterItsCancel(t *testing.T) {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			c, rival := once(w), once(w)
 			a, b := c.Actor(), rival.Actor()
-			wish, try := locksim.Wish{Names: []string{mine}}, locksim.Wish{Names: []string{rivals}, Try: true}
-			ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+			acquisition, try := locksim.Acquisition{Names: []string{mine}}, locksim.Acquisition{Names: []string{rivals}, Try: true}
+			ok(t, must(t, a, a.Ctx, acquisition).Unlock(a.Ctx))
 			ok(t, must(t, b, b.Ctx, try).Unlock(b.Ctx))
 			late := false
 			w.On(func(q *locksim.Request, f *locksim.Fate) {
@@ -92,7 +92,7 @@ func TestAcquireArrivesAfterItsCancel(t *testing.T) {
 					f.Delay, f.CutAfter = lease, time.Millisecond // the client hears at once that something broke
 				}
 			})
-			if grip, err := a.Lock(a.Ctx, wish); err == nil {
+			if grip, err := a.Lock(a.Ctx, acquisition); err == nil {
 				t.Fatalf("granted: %v", grip)
 			}
 			time.Sleep(lease + lease/3) // the late acquire has arrived, and its lease has not run out
@@ -107,7 +107,7 @@ func TestLostReleaseIsRepeated(t *testing.T) {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			c := w.Client(locksim.Habit{Lease: time.Minute, Retries: -1})
 			a := c.Actor()
-			grip := must(t, a, a.Ctx, locksim.Wish{Names: []string{name}})
+			grip := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{name}})
 			lost := 0
 			w.On(func(q *locksim.Request, f *locksim.Fate) {
 				if q.Client == c && lost < 4 {
@@ -119,8 +119,8 @@ func TestLostReleaseIsRepeated(t *testing.T) {
 				t.Error("the release is confirmed")
 			}
 			rival := once(w).Actor()
-			wish := locksim.Wish{Names: []string{strings.Replace(name, "read", "write", 1)}, Wait: 3 * time.Second}
-			ok(t, must(t, rival, rival.Ctx, wish).Unlock(rival.Ctx))
+			acquisition := locksim.Acquisition{Names: []string{strings.Replace(name, "read", "write", 1)}, Wait: 3 * time.Second}
+			ok(t, must(t, rival, rival.Ctx, acquisition).Unlock(rival.Ctx))
 		})
 	}
 }
@@ -128,26 +128,26 @@ func TestLostReleaseIsRepeated(t *testing.T) {
 // The head of a first-come queue has not heard that the lock is free, and gives up. The next hears of it.
 func TestWhoLeavesWakesTheNext(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
-		wish := locksim.Wish{Names: []string{"fair:a"}}
+		acquisition := locksim.Acquisition{Names: []string{"fair:a"}}
 		var who []*locksim.Actor
 		for range 3 {
 			c := w.Client(locksim.Habit{Lease: time.Minute, Retries: -1})
 			who = append(who, c.Actor())
-			ok(t, must(t, who[len(who)-1], who[len(who)-1].Ctx, wish).Unlock(c.Actor().Ctx))
+			ok(t, must(t, who[len(who)-1], who[len(who)-1].Ctx, acquisition).Unlock(c.Actor().Ctx))
 		}
-		grip := must(t, who[0], who[0].Ctx, wish)
+		grip := must(t, who[0], who[0].Ctx, acquisition)
 		var all sync.WaitGroup
 		ctx, leave := context.WithCancel(who[1].Ctx)
 		defer leave()
 		all.Go(func() {
-			if grip, err := who[1].Lock(ctx, wish); err == nil {
+			if grip, err := who[1].Lock(ctx, acquisition); err == nil {
 				t.Errorf("the one who leaves has the lock: %v", grip)
 			}
 		})
 		time.Sleep(50 * latency)
 		var left time.Time
 		all.Go(func() {
-			next := must(t, who[2], who[2].Ctx, wish)
+			next := must(t, who[2], who[2].Ctx, acquisition)
 			if gap := time.Since(left); gap > 50*latency {
 				t.Errorf("the next has heard of it after %s", gap)
 			}
@@ -326,7 +326,7 @@ func TestReleaseOvertakenByRenewals(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() { ok(t, inner.Unlock(a.Ctx)) })
 		all.Go(func() { // it gets in when the outer is lost, and not before
-			try := locksim.Wish{Names: alone.Names, Try: true}
+			try := locksim.Acquisition{Names: alone.Names, Try: true}
 			grip, err := b.Lock(b.Ctx, try)
 			for ; err != nil; grip, err = b.Lock(b.Ctx, try) {
 				time.Sleep(latency)
@@ -387,7 +387,7 @@ func TestRefusedTryArrivesAgain(t *testing.T) {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			c, holder := again(w), once(w)
 			a, h := c.Actor(), holder.Actor()
-			try := locksim.Wish{Names: []string{name}, Try: true}
+			try := locksim.Acquisition{Names: []string{name}, Try: true}
 			ok(t, must(t, a, a.Ctx, try).Unlock(a.Ctx))
 			grip := must(t, h, h.Ctx, try)
 			late := false

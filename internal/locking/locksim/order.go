@@ -36,7 +36,7 @@ func (w *World) queue(bucket, role, rest string) []place {
 
 // checkOrder checks who is let in to a first-come lock: the first that waits, or a reader before whom only
 // readers wait. It is only asked while nobody dies, so that nobody may be passed over. b.mu is held.
-func (b *book) checkOrder(q *Request, answer []byte) {
+func (b *checker) checkOrder(q *Request, answer []byte) {
 	if q.Verb != "fifo_acquire" || len(answer) == 0 || answer[0] != '$' {
 		return // not granted
 	}
@@ -67,13 +67,13 @@ func lockName(role, name string) string {
 }
 
 // holds tells whether an owner, as the server knows it, may hold a lock already. b.mu is held.
-func (b *book) holds(owner, name string) bool {
+func (b *checker) holds(owner, name string) bool {
 	who := b.owners[owner]
 	return who != nil && slices.ContainsFunc(b.entry(name).grips, func(g *grip) bool { return g.who == who && !g.isConfirmed() })
 }
 
 // noteQueue remembers who waits for the first-come lock of a request. b.mu is held.
-func (b *book) noteQueue(q *Request) {
+func (b *checker) noteQueue(q *Request) {
 	for _, list := range q.Words {
 		for _, word := range list {
 			bucket, rest, ok := strings.Cut(word, "}:")

@@ -71,7 +71,7 @@ func TestReentryThatComesTooLate(t *testing.T) {
 				t.Errorf("it got the lock after %s", took)
 			}
 			time.Sleep(50 * time.Millisecond)
-			if _, err := rival.Lock(rival.Ctx, locksim.Wish{Names: alone.Names, Try: true}); !errors.Is(err, locking.ErrBusy) {
+			if _, err := rival.Lock(rival.Ctx, locksim.Acquisition{Names: alone.Names, Try: true}); !errors.Is(err, locking.ErrBusy) {
 				t.Errorf("another process while it is held: %v", err)
 			}
 			if again {
@@ -104,12 +104,12 @@ func TestShortLeaseIsNotHandedOn(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		ok(t, grip.Unlock(before.Ctx)) // by a script, which brings tokens
 		outer := <-first
-		inner := must(t, holder, outer.Hold.Context(), locksim.Wish{Names: alone.Names, Lease: 20 * time.Millisecond})
+		inner := must(t, holder, outer.Hold.Context(), locksim.Acquisition{Names: alone.Names, Lease: 20 * time.Millisecond})
 		ok(t, outer.Unlock(holder.Ctx))
 		ok(t, inner.Unlock(holder.Ctx))
 		grip = <-next
 		time.Sleep(30 * time.Millisecond)
-		if _, err := rival.Lock(rival.Ctx, locksim.Wish{Names: alone.Names, Try: true}); !errors.Is(err, locking.ErrBusy) {
+		if _, err := rival.Lock(rival.Ctx, locksim.Acquisition{Names: alone.Names, Try: true}); !errors.Is(err, locking.ErrBusy) {
 			t.Errorf("another process while it is held: %v", err)
 		}
 		ok(t, grip.Unlock(holder.Ctx))
@@ -125,20 +125,20 @@ func TestUnlockOfALapsedHold(t *testing.T) {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			c, rival := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1}).Actor()
 			a := c.Actor()
-			wish := locksim.Wish{Names: []string{name}, Lease: time.Minute}
-			ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
-			lapsed := must(t, a, a.Ctx, locksim.Wish{Names: []string{name}, Lease: lease})
+			acquisition := locksim.Acquisition{Names: []string{name}, Lease: time.Minute}
+			ok(t, must(t, a, a.Ctx, acquisition).Unlock(a.Ctx))
+			lapsed := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{name}, Lease: lease})
 			<-lapsed.Hold.Context().Done()
 			time.Sleep(lease / 10)
-			other := locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Lease: time.Minute}
+			other := locksim.Acquisition{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Lease: time.Minute}
 			busy := must(t, rival, rival.Ctx, other)
 			got := make(chan *locksim.Grip, 1)
-			go func() { got <- must(t, a, a.Ctx, wish) }()
+			go func() { got <- must(t, a, a.Ctx, acquisition) }()
 			time.Sleep(10 * latency)
 			var all sync.WaitGroup
 			for range 2 {
 				b := c.Actor()
-				all.Go(func() { ok(t, must(t, b, b.Ctx, wish).Unlock(b.Ctx)) })
+				all.Go(func() { ok(t, must(t, b, b.Ctx, acquisition).Unlock(b.Ctx)) })
 				time.Sleep(10 * latency)
 			}
 			ok(t, busy.Unlock(rival.Ctx))
@@ -148,7 +148,7 @@ func TestUnlockOfALapsedHold(t *testing.T) {
 			}
 			time.Sleep(10 * latency)
 			ok(t, context.Cause(healthy.Hold.Context()))
-			try := locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Try: true}
+			try := locksim.Acquisition{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Try: true}
 			if _, err := rival.Lock(rival.Ctx, try); !errors.Is(err, locking.ErrBusy) {
 				t.Errorf("%s: another process while it is held: %v", name, err)
 			}
@@ -164,9 +164,9 @@ func TestTwoUnlocksOfAServerThatStandsStill(t *testing.T) {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			c, rival := w.Client(locksim.Habit{Retries: -1, Deadlines: true}), w.Client(locksim.Habit{Retries: -1}).Actor()
 			a := c.Actor()
-			wish := locksim.Wish{Names: []string{name}, Lease: time.Minute}
-			outer := must(t, a, a.Ctx, wish)
-			inner := must(t, a, outer.Hold.Context(), wish)
+			acquisition := locksim.Acquisition{Names: []string{name}, Lease: time.Minute}
+			outer := must(t, a, a.Ctx, acquisition)
+			inner := must(t, a, outer.Hold.Context(), acquisition)
 			const stands = 4 * time.Second
 			start := time.Now()
 			w.At(0, locksim.Pause(stands))
@@ -179,7 +179,7 @@ func TestTwoUnlocksOfAServerThatStandsStill(t *testing.T) {
 				})
 			}
 			time.Sleep(stands - time.Since(start) + 200*time.Millisecond)
-			other := locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Wait: 10 * time.Second}
+			other := locksim.Acquisition{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Wait: 10 * time.Second}
 			asked := time.Now()
 			ok(t, must(t, rival, rival.Ctx, other).Unlock(rival.Ctx))
 			if took := time.Since(asked); took > 4*time.Second {
@@ -197,7 +197,7 @@ func TestRenewalAfterTheRelease(t *testing.T) {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			c, rival := w.Client(locksim.Habit{Retries: -1, Lease: 3 * time.Second}), once(w).Actor()
 			a := c.Actor()
-			outer := must(t, a, a.Ctx, locksim.Wish{Names: []string{name}})
+			outer := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{name}})
 			soon(t, 2*time.Second, "the script is known", func() bool { return c.Sent(renewOf(name)) == 1 })
 			var late atomic.Bool
 			w.On(func(q *locksim.Request, f *locksim.Fate) {
@@ -207,17 +207,53 @@ func TestRenewalAfterTheRelease(t *testing.T) {
 				}
 			})
 			time.Sleep(900 * time.Millisecond)
-			inner := must(t, a, outer.Hold.Context(), locksim.Wish{Names: []string{name}, Lease: 2 * lease})
+			inner := must(t, a, outer.Hold.Context(), locksim.Acquisition{Names: []string{name}, Lease: 2 * lease})
 			soon(t, time.Second, "a renewal is on its way", late.Load)
 			ok(t, outer.Unlock(a.Ctx))
 			<-inner.Hold.Context().Done() // nobody unlocks it
 			lapsed := time.Now()
-			wish := locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Wait: 10 * time.Second}
-			ok(t, must(t, rival, rival.Ctx, wish).Unlock(rival.Ctx))
+			acquisition := locksim.Acquisition{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Wait: 10 * time.Second}
+			ok(t, must(t, rival, rival.Ctx, acquisition).Unlock(rival.Ctx))
 			if took := time.Since(lapsed); took > time.Second {
 				t.Errorf("%s: free after %s", name, took)
 			}
 			_ = inner.Unlock(a.Ctx) // it was lost
+		})
+	}
+}
+
+// A hold is unlocked while a MultiLock of its owner begins the leases of its parts anew: what the release leaves on the
+// server is not less than that.
+func TestReleaseBesideARenewalOfAMultiLock(t *testing.T) {
+	for _, part := range []string{"a", "fair:a", "write:a"} {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c, rival := once(w), once(w).Actor()
+			a := c.Actor()
+			busy := must(t, rival, rival.Ctx, locksim.Acquisition{Names: []string{"b"}, Lease: 10 * time.Second})
+			outer := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{part}})
+			soon(t, lease, "the script is known", func() bool { return c.Sent(renewOf(part)) > 0 })
+			var complete, renewed atomic.Bool
+			w.On(func(q *locksim.Request, f *locksim.Fate) {
+				if q.Client == c && q.Verb == renewOf(part) && complete.Load() {
+					renewed.Store(true)
+					f.Reply = 40 * time.Millisecond
+				}
+			})
+			var all sync.WaitGroup
+			all.Go(func() {
+				both := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{part, "b"}, Lease: time.Second})
+				<-both.Hold.Context().Done() // nobody unlocks it
+				_ = both.Unlock(a.Ctx)       // it was lost
+			})
+			time.Sleep(600 * time.Millisecond)
+			complete.Store(true)
+			ok(t, busy.Unlock(rival.Ctx))
+			soon(t, time.Second, "the leases begin anew", renewed.Load)
+			time.Sleep(10 * time.Millisecond) // the server has it
+			ok(t, outer.Unlock(a.Ctx))
+			next := must(t, rival, rival.Ctx, locksim.Acquisition{Names: []string{part}, Wait: 10 * time.Second})
+			ok(t, next.Unlock(rival.Ctx))
+			all.Wait()
 		})
 	}
 }
@@ -228,7 +264,7 @@ func TestReentryThatComesToNothing(t *testing.T) {
 		c, rival := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1}).Actor()
 		warm(t, c)
 		a := c.Actor()
-		second, both := locksim.Wish{Names: []string{"ab"}, Try: true}, locksim.Wish{Names: []string{"a", "ab"}, Try: true}
+		second, both := locksim.Acquisition{Names: []string{"ab"}, Try: true}, locksim.Acquisition{Names: []string{"a", "ab"}, Try: true}
 		busy := must(t, rival, rival.Ctx, alone)
 		grip := must(t, a, a.Ctx, second)
 		w.On(func(q *locksim.Request, f *locksim.Fate) {
@@ -278,7 +314,7 @@ func TestReentryUnderWay(t *testing.T) {
 			if inner.Hold.Token() != outer.Hold.Token() {
 				t.Errorf("token %d inside of %d", inner.Hold.Token(), outer.Hold.Token())
 			}
-			if _, err := rival.Lock(rival.Ctx, locksim.Wish{Names: alone.Names, Try: true}); !errors.Is(err, locking.ErrBusy) {
+			if _, err := rival.Lock(rival.Ctx, locksim.Acquisition{Names: alone.Names, Try: true}); !errors.Is(err, locking.ErrBusy) {
 				t.Errorf("another process while it is held: %v", err)
 			}
 			ok(t, inner.Hold.Context().Err())
@@ -293,11 +329,11 @@ func TestSiblingsAtOnce(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			a := once(w).Actor()
-			wish := locksim.Wish{Names: []string{name}}
-			ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx))
+			acquisition := locksim.Acquisition{Names: []string{name}}
+			ok(t, must(t, a, a.Ctx, acquisition).Unlock(a.Ctx))
 			grips := make(chan *locksim.Grip, 3)
 			for range cap(grips) {
-				go func() { grips <- must(t, a, a.Ctx, wish) }()
+				go func() { grips <- must(t, a, a.Ctx, acquisition) }()
 			}
 			all := []*locksim.Grip{<-grips, <-grips, <-grips}
 			for _, grip := range all {

@@ -179,7 +179,7 @@ func (p *Play) act() {
 	case <-done:
 		return
 	case <-time.After(limit):
-		p.world.book.stuck(limit)
+		p.world.checker.stuck(limit)
 	}
 	for _, c := range p.world.clients {
 		c.closeLocks()

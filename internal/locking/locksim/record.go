@@ -14,7 +14,7 @@ import (
 const checkLimit = 20 * time.Second
 
 // recorded returns the history of a lock. b.mu is held.
-func (b *book) recorded(name string) *History {
+func (b *checker) recorded(name string) *History {
 	name = lockOf(name)
 	h := b.histories[name]
 	if h == nil {
@@ -25,7 +25,7 @@ func (b *book) recorded(name string) *History {
 }
 
 // recordFailure notes a refusal. Other errors say nothing about the lock. b.mu is held.
-func (b *book) recordFailure(c *call, err error) {
+func (b *checker) recordFailure(c *call, err error) {
 	if len(c.names) == 1 && errors.Is(err, locking.ErrBusy) && c.gone().IsZero() {
 		name := c.names[0]
 		op := Op{Kind: OpBusy, Owner: c.who.String(), Crowded: c.crowd[name] || c.shared[name] || b.world.weather.Wild || !c.who.Client.calm()}
@@ -42,7 +42,7 @@ func (g *grip) kind(k Kind) Kind {
 }
 
 // recordGrant notes a hold. b.mu is held.
-func (b *book) recordGrant(c *call, g *grip) {
+func (b *checker) recordGrant(c *call, g *grip) {
 	b.recorded(g.name).Add(Op{
 		Kind: g.kind(OpLock), Owner: g.who.String(), Token: g.token, Crowded: c.crowd[g.name] || !g.who.Client.calm(),
 		Shared: c.shared[g.name],
@@ -50,7 +50,7 @@ func (b *book) recordGrant(c *call, g *grip) {
 }
 
 // recordRelease notes what Unlock has returned. b.mu is held.
-func (b *book) recordRelease(g *grip, begin time.Time, err error) {
+func (b *checker) recordRelease(g *grip, begin time.Time, err error) {
 	if err == nil && !g.over {
 		g.over = true
 		b.recorded(g.name).Add(Op{Kind: g.kind(OpUnlock), Owner: g.who.String(), Token: g.token}, begin, time.Now())
@@ -63,7 +63,7 @@ func (b *book) recordRelease(g *grip, begin time.Time, err error) {
 }
 
 // recordEnd notes that a hold ends at some time from a moment on. b.mu is held.
-func (b *book) recordEnd(g *grip, from time.Time) {
+func (b *checker) recordEnd(g *grip, from time.Time) {
 	if !g.over {
 		g.over = true
 		b.recorded(g.name).Add(Op{Kind: g.kind(OpEnd), Owner: g.who.String(), Token: g.token}, from, time.Time{})
@@ -71,7 +71,7 @@ func (b *book) recordEnd(g *grip, from time.Time) {
 }
 
 // checkHistories holds what was recorded against the model. b.mu is held.
-func (b *book) checkHistories() {
+func (b *checker) checkHistories() {
 	for name, e := range b.names {
 		if b.forgetful() && !(isRed(name) && b.allKept(name)) {
 			continue // a server that has forgotten keeps no promise but growing tokens

@@ -35,11 +35,11 @@ func TestLeaseCountsFromTheQuestion(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			a := once(w).Actor()
-			wish := locksim.Wish{Names: []string{name}, Lease: lease}
-			ok(t, must(t, a, a.Ctx, wish).Unlock(a.Ctx)) // the script is known now
+			acquisition := locksim.Acquisition{Names: []string{name}, Lease: lease}
+			ok(t, must(t, a, a.Ctx, acquisition).Unlock(a.Ctx)) // the script is known now
 			w.On(func(_ *locksim.Request, f *locksim.Fate) { f.Reply = lease / 2 })
 			start := time.Now()
-			grip := must(t, a, a.Ctx, wish)
+			grip := must(t, a, a.Ctx, acquisition)
 			<-grip.Hold.Context().Done()
 			lasted(t, grip, start)
 			_ = grip.Unlock(a.Ctx) // it was lost
@@ -53,7 +53,7 @@ func TestRenewedLeaseCountsFromTheQuestion(t *testing.T) {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			c := once(w)
 			a := c.Actor()
-			grip := must(t, a, a.Ctx, locksim.Wish{Names: []string{name}})
+			grip := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{name}})
 			soon(t, lease, "it is renewed, and so the script is known", func() bool { return c.Sent(renewOf(name)) == 1 })
 			time.Sleep(10 * latency)
 			asked := make(chan time.Time, 1)
@@ -77,8 +77,8 @@ func TestWatchdogKeepsTheLock(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			a, b := once(w).Actor(), once(w).Actor()
-			grip := must(t, a, a.Ctx, locksim.Wish{Names: []string{name}})
-			rival := locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Wait: 10 * lease}
+			grip := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{name}})
+			rival := locksim.Acquisition{Names: []string{strings.Replace(name, "read:", "write:", 1)}, Wait: 10 * lease}
 			if _, err := b.Lock(b.Ctx, rival); !errors.Is(err, locking.ErrBusy) {
 				t.Errorf("%s: while it is renewed: %v", name, err)
 			}
@@ -270,10 +270,10 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			a, b := once(w).Actor(), once(w).Actor()
-			rival := must(t, b, b.Ctx, locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1)}})
-			late := must(t, a, a.Ctx, locksim.Wish{Names: []string{name + "b"}})
+			rival := must(t, b, b.Ctx, locksim.Acquisition{Names: []string{strings.Replace(name, "read:", "write:", 1)}})
+			late := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{name + "b"}})
 			start := time.Now()
-			_, err := a.Lock(a.Ctx, locksim.Wish{Names: []string{name, name + "b"}, Wait: time.Second})
+			_, err := a.Lock(a.Ctx, locksim.Acquisition{Names: []string{name, name + "b"}, Wait: time.Second})
 			if took := time.Since(start); !errors.Is(err, locking.ErrBusy) || took > 10*latency {
 				t.Errorf("%s: %v after %s", name, err, took)
 			}
@@ -289,10 +289,10 @@ func TestMultiLockKeepsWhatItHasTaken(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
 			a, b := once(w).Actor(), once(w).Actor()
-			late := locksim.Wish{Names: []string{strings.Replace(name, "read:", "write:", 1) + "b"}}
+			late := locksim.Acquisition{Names: []string{strings.Replace(name, "read:", "write:", 1) + "b"}}
 			rival := must(t, b, b.Ctx, late)
 			time.AfterFunc(3*lease+lease/6, func() { _ = rival.Unlock(b.Ctx) })
-			both := must(t, a, a.Ctx, locksim.Wish{Names: []string{name, name + "b"}, Lease: lease})
+			both := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{name, name + "b"}, Lease: lease})
 			if left := both.Hold.Remaining(); left < trusted-10*latency {
 				t.Errorf("%s: %s left", name, left)
 			}
@@ -306,7 +306,7 @@ func TestMultiLockKeepsWhatItHasTaken(t *testing.T) {
 func TestMultiLockLosesAPartWhileItWaits(t *testing.T) {
 	scripted(t, func(t *testing.T, w *locksim.World) {
 		a, b := once(w).Actor(), once(w).Actor()
-		rival := must(t, b, b.Ctx, locksim.Wish{Names: []string{"ab"}})
+		rival := must(t, b, b.Ctx, locksim.Acquisition{Names: []string{"ab"}})
 		time.AfterFunc(lease, func() {
 			_, err := b.Client.Locks.Mutex("a", locking.Group("a")).ForceUnlock(b.Ctx)
 			if err != nil {
@@ -314,7 +314,7 @@ func TestMultiLockLosesAPartWhileItWaits(t *testing.T) {
 			}
 		})
 		time.AfterFunc(3*lease, func() { _ = rival.Unlock(b.Ctx) })
-		if _, err := a.Lock(a.Ctx, locksim.Wish{Names: []string{"a", "ab"}}); !errors.Is(err, locking.ErrLost) {
+		if _, err := a.Lock(a.Ctx, locksim.Acquisition{Names: []string{"a", "ab"}}); !errors.Is(err, locking.ErrLost) {
 			t.Errorf("it ends with %v", err)
 		}
 	})
@@ -328,13 +328,13 @@ func TestLostAnswerToAWaiter(t *testing.T) {
 			scripted(t, func(t *testing.T, w *locksim.World) {
 				c := w.Client(locksim.Habit{Lease: time.Minute, Retries: -1})
 				a, b := c.Actor(), once(w).Actor()
-				wish := locksim.Wish{Names: []string{name}}
-				holder := must(t, b, b.Ctx, wish)
+				acquisition := locksim.Acquisition{Names: []string{name}}
+				holder := must(t, b, b.Ctx, acquisition)
 				ctx, cancel := context.WithCancel(a.Ctx)
 				gone := make(chan struct{})
 				go func() {
 					defer close(gone)
-					grip, err := a.Lock(ctx, wish)
+					grip, err := a.Lock(ctx, acquisition)
 					if late != (err == nil) {
 						t.Errorf("the waiter ends with %v", err)
 					}
@@ -360,7 +360,7 @@ func TestLostAnswerToAWaiter(t *testing.T) {
 				<-gone
 				cancel()
 				time.Sleep(3 * time.Second)
-				ok(t, must(t, b, b.Ctx, locksim.Wish{Names: wish.Names, Try: true}).Unlock(b.Ctx))
+				ok(t, must(t, b, b.Ctx, locksim.Acquisition{Names: acquisition.Names, Try: true}).Unlock(b.Ctx))
 			})
 		}
 	}

@@ -20,7 +20,7 @@ type server struct {
 
 	down        bool
 	pausedUntil time.Time
-	forgot      time.Time // when it last lost locks; under book.mu
+	forgot      time.Time // when it last lost locks; under checker.mu
 }
 
 func newServer(id int, drift float64) *server {

@@ -29,7 +29,7 @@ type World struct {
 	verbs   verbs
 	ids     ids
 	trace   trace
-	book    *book
+	checker *checker
 
 	mu      sync.Mutex
 	rules   []func(*Request, *Fate)
@@ -65,7 +65,7 @@ func New(t *testing.T, seed uint64, weather Weather, drifts ...float64) *World {
 		w.servers = append(w.servers, newServer(i, drift))
 	}
 	w.trace.ids = &w.ids
-	w.book = newBook(w)
+	w.checker = newChecker(w)
 	w.agenda = newAgenda(w.rested)
 	go w.agenda.run()
 	return w
@@ -155,7 +155,7 @@ func (w *World) ghost(c *Client, s *server, q *Request) {
 
 // close ends the network and the servers, and reports. The clients are closed.
 func (w *World) close() {
-	w.book.finish()
+	w.checker.finish()
 	close(w.ending)
 	time.Sleep(time.Second) // the client library tries to connect five times, a tenth of a second apart
 	w.agenda.end()

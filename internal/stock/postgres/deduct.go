@@ -13,18 +13,23 @@ import (
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
 	first, repeats := stock.Unique(batch.Orders)
 	result := stock.BatchResult{Outcomes: make([]stock.Outcome, len(batch.Orders))}
-	done, err := s.deductWhole(ctx, batch, first, &result)
-	if err == nil && !done {
-		err = s.inTx(ctx, batch.Deadline, func(tx pgx.Tx) error {
-			result, err = s.deduct(ctx, tx, batch, first)
-			return err
-		})
-	}
-	if err != nil {
+	if err := s.sharing.deduct(ctx, batch, first, &result); err != nil {
 		return stock.BatchResult{}, translate(err)
 	}
 	stock.Repeat(result.Outcomes, repeats)
 	return result, nil
+}
+
+// deductAlone writes a batch by itself.
+func (s *Store) deductAlone(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) error {
+	done, err := s.deductWhole(ctx, batch, first, result)
+	if err != nil || done {
+		return err
+	}
+	return s.inTx(ctx, batch.Deadline, func(tx pgx.Tx) error {
+		*result, err = s.deduct(ctx, tx, batch, first)
+		return err
+	})
 }
 
 const lockSegment = `

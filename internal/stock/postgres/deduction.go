@@ -57,18 +57,20 @@ func eachText(write func(n int, column string) string) string {
 
 // insert is the one list of the columns of a new deduction. The statements around it name what it inserts: o is the order
 // id, q the quantity, r for how many microseconds it is reserved, s the segment, null where several gave, and at the
-// instant of the decision. The texts have the names of their columns.
+// instant of the decision. The texts have the names of their columns. The SKU is $1, or what withInsertOf says.
 var insert = `INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at` +
 	eachText(func(_ int, column string) string { return ", " + column }) + `)
-    SELECT $1, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
+    SELECT {sku}, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
            at + nullif(r, 0) * interval '1 microsecond', at` +
 	eachText(func(_ int, column string) string { return ", nullif(" + column + ", '')" })
 
 // withInsert completes a statement that inserts deductions: its last arguments, from the number first on, are texts.
-func withInsert(statement string, first int) string {
+func withInsert(statement string, first int) string { return withInsertOf("$1", statement, first) }
+
+func withInsertOf(sku, statement string, first int) string {
 	texts := eachText(func(n int, _ string) string { return fmt.Sprintf(", $%d::text[]", first+n) })
 	names := eachText(func(_ int, column string) string { return ", " + column })
-	return strings.NewReplacer("{insert}", insert, ", {texts}", texts, ", {names}", names).Replace(statement)
+	return strings.NewReplacer("{insert}", strings.Replace(insert, "{sku}", sku, 1), ", {texts}", texts, ", {names}", names).Replace(statement)
 }
 
 var insertMerged = withInsert(`
@@ -111,6 +113,27 @@ func arraysOf(orders []stock.Order, indexes []int) arrays {
 		a.texts = append(a.texts, column)
 	}
 	return a
+}
+
+// add appends others.
+func (a *arrays) add(b arrays) {
+	if a.reserves == nil && b.reserves != nil {
+		a.reserves = make([]int64, len(a.orderIDs))
+	}
+	switch {
+	case b.reserves != nil:
+		a.reserves = append(a.reserves, b.reserves...)
+	case a.reserves != nil:
+		a.reserves = append(a.reserves, make([]int64, len(b.orderIDs))...)
+	}
+	a.orderIDs, a.quantities = append(a.orderIDs, b.orderIDs...), append(a.quantities, b.quantities...)
+	a.units += b.units
+	for n, text := range b.texts {
+		if n == len(a.texts) {
+			a.texts = append(a.texts, []string(nil))
+		}
+		a.texts[n] = append(a.texts[n].([]string), text.([]string)...)
+	}
 }
 
 // queue inserts them by insertMerged or insertDeductions.

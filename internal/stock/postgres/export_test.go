@@ -1,9 +1,11 @@
 package postgres
 
+import "time"
+
 // Statements are those whose plans are kept, by name.
 func Statements() map[string]string {
 	return map[string]string{
-		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "expire.sql": expireSQL,
+		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "deduct_shared.sql": deductSharedSQL, "expire.sql": expireSQL,
 		"selectBuyerUnits": selectBuyerUnits, "countBuyers": countBuyers, "lockBuyers": lockBuyers, "uncountBuyers": uncountBuyers,
 		"selectByIDs": selectByIDs, "selectDeduction": selectDeduction,
 		"hasExpired": hasExpired, "selectUnitsOfBuyer": selectUnitsOfBuyer, "selectExpired": selectExpired, "selectUntil": selectUntil,
@@ -18,5 +20,35 @@ func Statements() map[string]string {
 		"selectSoldOut": selectSoldOut, "selectAccepted": selectAccepted,
 		"lockSegment": lockSegment, "insertDeductions": insertDeductions, "takeFromSegment": takeFromSegment,
 		"outbox_read.sql": outboxReadSQL, "trimOutbox": trimOutbox,
+	}
+}
+
+// HoldWriter lets no shared write begin until it is let go, once so many batches wait.
+func (s *Store) HoldWriter() (letGo func(waiting int)) {
+	h := s.sharing
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.writing {
+		panic("the writer runs")
+	}
+	h.writing = true
+	return func(waiting int) {
+		for h.waits() < waiting {
+			time.Sleep(time.Millisecond)
+		}
+		h.running.Go(h.write)
+	}
+}
+
+func (h *sharing) waits() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.waiting)
+}
+
+// Waits returns when so many batches wait.
+func (s *Store) Waits(batches int) {
+	for s.sharing.waits() != batches {
+		time.Sleep(time.Millisecond)
 	}
 }

@@ -40,8 +40,19 @@ func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int,
 	if raced(err) {
 		return false, nil
 	}
-	if err != nil || w.before == nil || *w.before < c.units {
+	if err != nil {
 		return false, err
+	}
+	return s.conclude(ctx, batch, first, c.units, w, result)
+}
+
+// conclude makes the result of a batch of what a statement has returned. It reports false if the statement has written nothing
+// of it because it does not fit, the fence or the layout does not pass, or the SKU is not sold.
+func (s *Store) conclude(
+	ctx context.Context, batch stock.Batch, first []int, units int64, w whole, result *stock.BatchResult,
+) (settled bool, err error) {
+	if w.before == nil || *w.before < units {
+		return false, nil
 	}
 	result.At = w.at.UTC()
 	if batch.SaleWindow.Refusal(batch.SKU, result.At) != nil {

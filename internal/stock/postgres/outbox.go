@@ -47,10 +47,7 @@ const (
 	longestPause   = 2 * time.Second
 )
 
-const (
-	lockNotAvailable = "55P03"
-	undefinedTable   = "42P01"
-)
+const undefinedTable = "42P01"
 
 // change runs the statements of a file in one transaction.
 func (o *Outbox) change(ctx context.Context, statements string) error {

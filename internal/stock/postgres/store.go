@@ -1,7 +1,7 @@
 // Package postgres keeps the stock in PostgreSQL.
 //
 // A batch is one statement and therefore one transaction and one round trip (fastpath.go, deduct.sql, and deduct_limited.sql where
-// buyers are counted). Whatever that statement cannot settle whole, because a unit is missing or a race aborted it, is
+// buyers are counted). Batches of different SKUs that wait at the same time share one (sharing.go, deduct_shared.sql). Whatever that statement cannot settle whole, because a unit is missing or a race aborted it, is
 // settled by an explicit transaction that reads first (deduct.go). Merges, movements and the expiry of reservations are
 // explicit transactions that lock all segment rows of the SKU, ascending (merge.go, movement.go, expire.go). An order of
 // several SKUs is a chain of batches and merges in one transaction (order.go), and a settlement locks just the segments
@@ -33,6 +33,7 @@ type Store struct {
 	pool    *pgxpool.Pool
 	clock   *serverClock
 	renewal *renewal
+	sharing *sharing
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -77,6 +78,7 @@ func open(ctx context.Context, config *pgxpool.Config) (*Store, error) {
 	}
 	renewal.running.Go(func() { renewal.run(pool) })
 	s := &Store{pool: pool, clock: clock, renewal: renewal}
+	s.sharing = &sharing{store: s}
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -111,6 +113,7 @@ func (s *Store) Close() error {
 	s.renewal.stop()
 	closed := make(chan struct{})
 	go func() {
+		s.sharing.running.Wait()
 		s.pool.Close()
 		close(closed)
 	}()
@@ -123,13 +126,15 @@ func (s *Store) Close() error {
 }
 
 // SQLSTATEs of constraints that fired: of a CHECK, the class of them all, and that of values no column takes. The others
-// abort the statement of a batch.
+// abort the statement of a batch, the last two where it waits for a lock.
 const (
 	checkViolation       = "23514"
 	constraintViolation  = "23"
 	dataException        = "22"
 	divisionByZero       = "22012"
 	cardinalityViolation = "21000"
+	lockNotAvailable     = "55P03"
+	deadlockDetected     = "40P01"
 )
 
 // translate marks the errors of constraints that no statement of ours should ever violate.

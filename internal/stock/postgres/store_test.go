@@ -44,6 +44,18 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	migrate(t, template)
+	for name, sharing := range map[string]postgres.Sharing{
+		"alone": postgres.ShareNothing, "sharing": postgres.ShareWaiting, "all shared": postgres.ShareAll,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conform(t, template, sharing)
+		})
+	}
+}
+
+// conform runs the suite.
+func conform(t *testing.T, template string, sharing postgres.Sharing) {
 	stocktest.Run(t, func(t *testing.T) stocktest.Bench {
 		url, drop, err := server.CreateDatabase(t.Context(), nameOf(t, template))
 		if err != nil {
@@ -53,6 +65,7 @@ func TestStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		store.Share(sharing)
 		t.Cleanup(func() {
 			if err := store.Close(); err != nil {
 				t.Error(err)

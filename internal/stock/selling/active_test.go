@@ -15,7 +15,7 @@ import (
 	"inventory/internal/stock/selling"
 )
 
-// TestActiveSKUsAreCheap has 10,000 SKUs sold side by side: their lanes together may take 100 MB. In a short test
+// TestActiveSKUsAreCheap has 10,000 SKUs sold side by side: their workers together may take 100 MB. In a short test
 // it is 3,000 and half of that, because the callers take as much as ever.
 func TestActiveSKUsAreCheap(t *testing.T) {
 	const callers = 512
@@ -28,7 +28,7 @@ func TestActiveSKUsAreCheap(t *testing.T) {
 	s := w.start(nil)
 	before := inUse()
 	done := make(chan struct{})
-	peak, lanes := watchMemory(done, s)
+	peak, workers := watchMemory(done, s)
 
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -49,7 +49,7 @@ func TestActiveSKUsAreCheap(t *testing.T) {
 	wg.Wait()
 	close(done)
 	grown := <-peak - before
-	t.Logf("%d MB at most for up to %d lanes at once", grown>>20, <-lanes)
+	t.Logf("%d MB at most for up to %d workers at once", grown>>20, <-workers)
 	if audit, err := w.store.Audit(t.Context(), ""); err != nil || !audit.OK() || len(audit.SKUs) != skus {
 		t.Errorf("audit of %d SKUs: %v", len(audit.SKUs), err)
 	}
@@ -83,8 +83,8 @@ func inUse() uint64 {
 	return m.HeapInuse + m.StackInuse
 }
 
-// watchMemory sends the largest value of inUse, and the largest number of lanes, when done is closed.
-func watchMemory(done <-chan struct{}, s *selling.Service) (peak <-chan uint64, lanes <-chan int) {
+// watchMemory sends the largest value of inUse, and the largest number of workers, when done is closed.
+func watchMemory(done <-chan struct{}, s *selling.Service) (peak <-chan uint64, workers <-chan int) {
 	peaks, most := make(chan uint64, 1), make(chan int, 1)
 	go func() {
 		tick := time.NewTicker(20 * time.Millisecond)

@@ -131,8 +131,8 @@ func TestFailingLocksAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestOneLaneProbes: of many lanes one asks whether locks work again, and none waits for the answer.
-func TestOneLaneProbes(t *testing.T) {
+// TestOneWorkerProbes: of many workers one asks whether locks work again, and none waits for the answer.
+func TestOneWorkerProbes(t *testing.T) {
 	t.Parallel()
 	breaking(t, func(a *answers, seen *counts, buy func(string) time.Duration) {
 		a.from(100*time.Millisecond, locking.ErrNoAnswer)
@@ -142,18 +142,18 @@ func TestOneLaneProbes(t *testing.T) {
 		for range 2 { // the probe fails twice
 			time.Sleep(1050 * time.Millisecond)
 			before := a.asked.Load()
-			var lanes sync.WaitGroup
+			var workers sync.WaitGroup
 			for n := range 20 {
-				lanes.Go(func() {
+				workers.Go(func() {
 					if took := buy(fmt.Sprint("sku-", n)); took > 0 {
 						t.Errorf("an order waited %v for Redis", took)
 					}
 				})
 			}
-			lanes.Wait()
+			workers.Wait()
 			synctest.Wait()
 			if probes := a.asked.Load() - before; probes != 1 {
-				t.Errorf("%d lanes probed, want 1", probes)
+				t.Errorf("%d workers probed, want 1", probes)
 			}
 			time.Sleep(100 * time.Millisecond)
 		}

@@ -25,10 +25,10 @@ func (s *slow) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, er
 	return s.endless.Deduct(ctx, b)
 }
 
-// TestLaneGathersWhomItAnswered has callers who order again at once. All of them fit into one batch; a lane that does
+// TestWorkerWaitsForWhomItAnswered has callers who order again at once. All of them fit into one batch; a worker that does
 // not let them come back writes the halves of them by turns. On a machine that is busy otherwise they may not come in
 // time: the best of three times tells.
-func TestLaneGathersWhomItAnswered(t *testing.T) {
+func TestWorkerWaitsForWhomItAnswered(t *testing.T) {
 	const callers, times, most = 32, 200, 300
 	var writes []int64
 	for len(writes) < 3 && (len(writes) == 0 || writes[len(writes)-1] > most) {

@@ -11,13 +11,13 @@ func (w *worker) runExtra() {
 	defer w.seller.extra.Add(-1)
 	defer w.lock.release()
 	for {
-		if w.queue.length() >= backlog {
+		if w.queue.length() >= w.queue.backlog {
 			if !w.claimSegment() {
 				w.lock.release()
 				w.service.waitFor(workerIdle, nil) // so that nobody tries again at once
 				return
 			}
-			if batch := w.queue.pop(backlog, batchLimit); len(batch) > 0 {
+			if batch := w.queue.pop(w.queue.backlog, w.queue.backlog); len(batch) > 0 {
 				w.serve(batch)
 				w.lock.offer()
 				continue
@@ -40,7 +40,7 @@ func (w *worker) claimSegment() bool {
 	if w.onNotification(); w.levels == nil && w.read(ctx) != nil {
 		return false // the first worker tells its callers
 	}
-	plenty := w.segmentsWith(batchLimit)
+	plenty := w.segmentsWith(int64(w.queue.backlog))
 	if slices.Contains(plenty, w.lock.segment) && (w.lock.held() || w.service.lock == nil) {
 		return true
 	}

@@ -36,13 +36,13 @@ func (h *hall) Deduct(ctx context.Context, b stock.Batch) (stock.BatchResult, er
 	return result, err
 }
 
-// TestLanesBeside has 2,000 orders crowd in while the database writes the first.
-func TestLanesBeside(t *testing.T) {
+// TestExtraWorkers has 2,000 orders crowd in while the database writes the first.
+func TestExtraWorkers(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		levels []int64
-		lanes  int // at most
-		want   int64
+		name    string
+		levels  []int64
+		workers int // at most
+		want    int64
 	}{
 		{"as many as allowed", []int64{9000, 9000, 9000, 9000, 9000, 9000}, 4, 4},
 		{"no more than segments", []int64{9000, 9000}, 4, 2},
@@ -52,7 +52,7 @@ func TestLanesBeside(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &hall{levels: c.levels, gate: make(chan struct{})}
-				s := selling.NewService(selling.Config{Store: store, Workers: c.lanes})
+				s := selling.NewService(selling.Config{Store: store, Workers: c.workers})
 				var wg sync.WaitGroup
 				buy := func(id string) {
 					wg.Go(func() {
@@ -76,11 +76,11 @@ func TestLanesBeside(t *testing.T) {
 				close(store.gate)
 				wg.Wait()
 
-				// The crowd has gone: one lane is left, and soon none.
+				// The orders are done: one worker is left, and soon none.
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
-				if lanes := s.RunningWorkers(); lanes != 0 {
-					t.Errorf("%d lanes still run", lanes)
+				if workers := s.RunningWorkers(); workers != 0 {
+					t.Errorf("%d workers still run", workers)
 				}
 				if err := s.Close(t.Context()); err != nil {
 					t.Error(err)
@@ -88,4 +88,29 @@ func TestLanesBeside(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestABatchHasALimit writes one order at a time, in as many places at once as ever.
+func TestABatchHasALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &hall{levels: []int64{9, 9, 9, 9}, gate: make(chan struct{})}
+		s := selling.NewService(selling.Config{Store: store, Workers: 3, BatchLimit: 1})
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				if _, _, err := s.Deduct(t.Context(), sku, stock.Order{OrderID: fmt.Sprint("o", i), Quantity: 1}); err != nil {
+					t.Errorf("order %d: %v", i, err)
+				}
+			})
+			synctest.Wait()
+		}
+		if writes, orders := store.inside.Load(), store.orders.Load(); writes != 3 || orders != 3 {
+			t.Errorf("%d writes of %d orders side by side", writes, orders)
+		}
+		close(store.gate)
+		wg.Wait()
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }

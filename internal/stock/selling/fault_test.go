@@ -99,7 +99,7 @@ func TestKilledDatabaseLosesNothing(t *testing.T) {
 	}
 	w := realOn(t, server, template)
 	down := make(chan error, 1)
-	// The lane itself kills it, after its first batch, so the sale cannot be over before.
+	// The worker itself kills it, after its first batch, so the sale cannot be over before.
 	services := []*selling.Service{w.start(&after{orders: 1, f: func() { down <- server.Kill() }}), w.start(nil)}
 	w.create(services[0], 1200, 4)
 	restarted := make(chan error, 1)

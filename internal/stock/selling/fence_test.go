@@ -113,7 +113,7 @@ func TestMergeIsHealed(t *testing.T) {
 	})
 }
 
-// TestLateHolderDoesNotHeal: a lane trusts its lock when its batch sets out. It does not know yet that the lock was
+// TestLateHolderDoesNotHeal: a worker trusts its lock when its batch sets out. It does not know yet that the lock was
 // taken from it, and that the next holder has written.
 func TestLateHolderDoesNotHeal(t *testing.T) {
 	eachLocked(t, func(w *world) {

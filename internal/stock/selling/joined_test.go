@@ -74,11 +74,11 @@ func TestWhoAsksTheSameIsRefusedAlike(t *testing.T) {
 // The order of an id that was refused may be tried with another content. The one that was accepted may not; the store says so.
 func TestWhoAsksForSomethingElseIsDecidedApart(t *testing.T) {
 	q := newQueue()
-	first, other, wish := ask(t.Context(), "a"), ask(t.Context(), "a"), ask(t.Context(), "a")
+	first, other, settling := ask(t.Context(), "a"), ask(t.Context(), "a"), ask(t.Context(), "a")
 	other.order.Quantity = 2
-	wish.settle.Cancel = true
-	pushed(t, q, first, other, wish)
-	for _, r := range []*request{first, other, wish} {
+	settling.settle.Cancel = true
+	pushed(t, q, first, other, settling)
+	for _, r := range []*request{first, other, settling} {
 		if batch := q.pop(1, 10); len(batch) != 1 || batch[0] != r {
 			t.Fatalf("got %v", batch)
 		}

@@ -20,7 +20,7 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 		return false, err
 	}
 	defer done()
-	if m.Quantity <= 0 { // what it takes away or spreads may have to come back first
+	if m.NeedsExpired() {
 		if _, err := s.expire(writing, m.SKU); err != nil {
 			return false, err
 		}

@@ -73,7 +73,7 @@ func TestBusySegmentIsPassedBy(t *testing.T) {
 	}
 }
 
-func TestLaneWaitsOnlyBrieflyForALock(t *testing.T) {
+func TestWorkerWaitsOnlyBrieflyForALock(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}
 	s := w.start(seen)

@@ -158,16 +158,16 @@ func (m *machine) Deduct(t *rapid.T) {
 }
 
 func (m *machine) Settle(t *rapid.T) {
-	wish := stock.SettleRequest{OrderID: m.id(t), BuyerID: m.buyer(t), Cancel: rapid.Bool().Draw(t, "cancel")}
-	if !wish.Cancel {
-		wish.Quantity = rapid.Int64Range(0, 4).Draw(t, "quantity")
+	request := stock.SettleRequest{OrderID: m.id(t), BuyerID: m.buyer(t), Cancel: rapid.Bool().Draw(t, "cancel")}
+	if !request.Cancel {
+		request.Quantity = rapid.Int64Range(0, 4).Draw(t, "quantity")
 	}
 	sku, s := m.sku(t), m.service(t)
-	want, codes := m.model.settle(sku, wish)
-	what := fmt.Sprintf("settle %s %+v", sku, wish)
+	want, codes := m.model.settle(sku, request)
+	what := fmt.Sprintf("settle %s %+v", sku, request)
 	var got stock.Deduction
 	if m.expect(t, what, codes, func(ctx context.Context) (err error) {
-		got, err = s.Settle(ctx, sku, wish)
+		got, err = s.Settle(ctx, sku, request)
 		return err
 	}) {
 		m.sameDeduction(t, what, got, want)

@@ -68,7 +68,7 @@ func TestPoisonedOrderStandsAlone(t *testing.T) {
 	}
 	buy("poison", 1)
 	for s.Waiting() < orders {
-		runtime.Gosched() // the lane stands at the gate, so they add up to one batch
+		runtime.Gosched() // the worker stands at the gate, so they add up to one batch
 	}
 	close(store.gate)
 	wg.Wait()

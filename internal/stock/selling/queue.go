@@ -23,12 +23,13 @@ type queue struct {
 	count      atomic.Int64        // of waiting, for those who only look
 	oneEach    atomic.Bool         // a batch has at most one order of each buyer
 	retired    bool
+	backlog    int           // so many waiting are one
 	arrived    chan struct{} // holds one: something may be waiting
 	backlogged chan struct{} // holds one: a backlog may be waiting
 }
 
 func newQueue() *queue {
-	return &queue{byID: make(map[string]*request), arrived: make(chan struct{}, 1), backlogged: make(chan struct{}, 1)}
+	return &queue{byID: make(map[string]*request), arrived: make(chan struct{}, 1), backlogged: make(chan struct{}, 1), backlog: backlog}
 }
 
 // push adds a request and tells how many wait now. It fails if there is no room or the queue has retired. A full queue
@@ -61,7 +62,7 @@ func (q *queue) push(r *request, limit int) (waiting int, err error) {
 	q.waiting = append(q.waiting, r)
 	q.count.Store(int64(len(q.waiting)))
 	signal(q.arrived)
-	if len(q.waiting) >= backlog {
+	if len(q.waiting) >= q.backlog {
 		signal(q.backlogged)
 	}
 	return len(q.waiting), nil

@@ -131,8 +131,8 @@ func TestQueueRetiresOnlyWhenEmpty(t *testing.T) {
 	}
 }
 
-// A push may stand still after its order is in the queue, until the lane has answered it and Close has returned.
-func TestNoLaneBesideAfterClose(t *testing.T) {
+// A push may stand still after its order is in the queue, until the worker has answered it and Close has returned.
+func TestNoExtraWorkerAfterClose(t *testing.T) {
 	s := NewService(Config{Store: idle{}})
 	seller := newSeller(s, "a")
 	seller.segments.Store(2)
@@ -145,7 +145,7 @@ func TestNoLaneBesideAfterClose(t *testing.T) {
 		}
 	}
 	if n := seller.extra.Load(); n != 0 {
-		t.Fatalf("%d lanes run after Close", n)
+		t.Fatalf("%d workers run after Close", n)
 	}
 }
 

@@ -64,9 +64,9 @@ func TestReservationEndsOnce(t *testing.T) {
 		other := order
 		other.ReserveFor = 2 * time.Minute
 		w.refused(s, other, stock.CodeOrderIDReused)
-		for _, wish := range []stock.SettleRequest{{OrderID: "a", BuyerID: "thief"}, {OrderID: "none"}, {OrderID: "a", BuyerID: "thief", Cancel: true}} {
-			if _, err := s.Settle(t.Context(), sku, wish); stock.CodeOf(err) != stock.CodeUnknownDeduction {
-				t.Fatalf("%+v: %v", wish, err)
+		for _, request := range []stock.SettleRequest{{OrderID: "a", BuyerID: "thief"}, {OrderID: "none"}, {OrderID: "a", BuyerID: "thief", Cancel: true}} {
+			if _, err := s.Settle(t.Context(), sku, request); stock.CodeOf(err) != stock.CodeUnknownDeduction {
+				t.Fatalf("%+v: %v", request, err)
 			}
 		}
 		for range 2 { // the second changes nothing
@@ -357,18 +357,18 @@ func (w *world) busy(ctx context.Context, s *selling.Service, n int) {
 		if round%3 == 1 {
 			continue
 		}
-		wish := stock.SettleRequest{OrderID: o.OrderID, Cancel: round%2 == 0}
+		request := stock.SettleRequest{OrderID: o.OrderID, Cancel: round%2 == 0}
 		if err := patiently(func() error {
-			_, err := s.Settle(w.Context(), sku, wish)
+			_, err := s.Settle(w.Context(), sku, request)
 			return err
 		}); err != nil {
-			w.Errorf("%+v: %v", wish, err)
+			w.Errorf("%+v: %v", request, err)
 			return
 		}
 	}
 }
 
-// pauses keeps for how long lanes were kept out.
+// pauses keeps for how long workers were kept out.
 type pauses struct {
 	selling.NoObserver
 	mu  sync.Mutex

@@ -87,7 +87,7 @@ func (l *segmentLock) try(segments []int, by time.Time) (err error) {
 
 func waitUntil(t time.Time) locking.LockOption { return locking.Wait(max(0, time.Until(t))) }
 
-// offer gives the lock back after a turn. If another process waits for it, the lock is promised to that one now; the worker
+// offer gives the lock back after a turn. If another process waits for it, the lock is reserved for that one now; the worker
 // finds it busy, and goes to another segment or waits.
 func (l *segmentLock) offer() {
 	if l.hold != nil && time.Since(l.heldAt) > lockTurn {

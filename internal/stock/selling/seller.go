@@ -28,7 +28,9 @@ type seller struct {
 }
 
 func newSeller(s *Service, sku string) *seller {
-	return &seller{service: s, sku: sku, queue: newQueue()}
+	q := newQueue()
+	q.backlog = min(q.backlog, s.mostOrders)
+	return &seller{service: s, sku: sku, queue: q}
 }
 
 func (s *seller) newWorker() *worker {
@@ -47,7 +49,7 @@ func (s *seller) learn(view stock.View) {
 // push queues a request, and starts an extra worker if there is a backlog.
 func (s *seller) push(r *request) error {
 	waiting, err := s.queue.push(r, queueLimit)
-	if err != nil || waiting < backlog {
+	if err != nil || waiting < s.queue.backlog {
 		return err
 	}
 	for {

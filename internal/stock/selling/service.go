@@ -21,6 +21,8 @@ type Config struct {
 	// slower under contention, never wrong.
 	Lock    func(sku string, segment int) locking.Locker
 	Workers int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
+	// BatchLimit is how many orders one write carries out at most; 0 is as many as pay. With 1 the lab measures what batches buy.
+	BatchLimit int
 	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
 	MaxReserveFor time.Duration
 	Observer      Observer     // nil: none
@@ -42,6 +44,7 @@ type Service struct {
 	clock       func() time.Time // nil: the store's
 	log         *slog.Logger
 	mostWorkers int
+	mostOrders  int // of one write
 	maxReserve  time.Duration
 	// answerWithin is how long something may be written for a request.
 	answerWithin time.Duration
@@ -71,6 +74,9 @@ func NewService(c Config) *Service {
 	}
 	if s.mostWorkers = c.Workers; s.mostWorkers == 0 {
 		s.mostWorkers = defaultWorkers
+	}
+	if s.mostOrders = c.BatchLimit; s.mostOrders == 0 {
+		s.mostOrders = queueLimit
 	}
 	if s.maxReserve = c.MaxReserveFor; s.maxReserve == 0 {
 		s.maxReserve = stock.MaxReserve

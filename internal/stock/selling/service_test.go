@@ -207,9 +207,9 @@ func TestOneUnitIsNotSoldOut(t *testing.T) {
 	})
 }
 
-// TestFencedOutLaneGoesOn raises the fence of every row above any token, as a Redis whose clock was ahead would
+// TestFencedOutWorkerGoesOn raises the fence of every row above any token, as a Redis whose clock was ahead would
 // have done.
-func TestFencedOutLaneGoesOn(t *testing.T) {
+func TestFencedOutWorkerGoesOn(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -105,12 +105,12 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 	returning := false
 	for i, r := range requests {
 		settlement.Requests[i] = r.settle
-		returning = returning || r.settle.Cancel || r.settle.ExpireOnly || r.settle.Quantity > 0
+		returning = returning || r.settle.MayReturn()
 	}
 	start := time.Now()
 	results, err := s.store.Settle(ctx, settlement)
 	if returning {
-		s.onRestock(t.sku) // also after an error: the units may be back
+		s.onRestock(t.sku) // also after an error: the units may have come back
 	}
 	if errors.Is(err, stock.ErrLate) {
 		return requests, nil

@@ -49,7 +49,7 @@ func TestRandomSales(t *testing.T) {
 			t.Logf("seed %d", seed)
 			group, ctx := errgroup.WithContext(t.Context())
 			for buyer := range 12 {
-				group.Go(func() error { return m.visit(ctx, buyer, rand.New(rand.NewPCG(seed, uint64(buyer)))) })
+				group.Go(func() error { return m.oneBuyer(ctx, buyer, rand.New(rand.NewPCG(seed, uint64(buyer)))) })
 			}
 			if err := group.Wait(); err != nil {
 				t.Fatal(err)
@@ -80,8 +80,8 @@ func openReal(t *testing.T, deaf bool) *market {
 	return m
 }
 
-// visit is what one buyer does.
-func (m *market) visit(ctx context.Context, buyer int, random *rand.Rand) error {
+// oneBuyer is what one buyer does.
+func (m *market) oneBuyer(ctx context.Context, buyer int, random *rand.Rand) error {
 	var mine []won
 	for n := range 250 {
 		id := fmt.Sprintf("%d-%d", buyer, n)

@@ -21,7 +21,7 @@ import (
 type meter struct {
 	stock.Store
 	asked  atomic.Int64
-	deaf   bool // hears no notice
+	deaf   bool // hears no notification
 	mu     sync.Mutex
 	begun  time.Time // of the last look whether the SKU has sold out
 	held   bool
@@ -268,10 +268,10 @@ func TestSoldOutNeverOutlivesASecond(t *testing.T) {
 func TestRestockInAnotherProcessEndsSoldOut(t *testing.T) {
 	t.Parallel()
 	w := real(t)
-	store, heard := &meter{Store: w.store}, newHearing()
-	here, there := w.startOn(store, heard), w.startOn(w.another(), nil)
+	store, seen := &meter{Store: w.store}, newNotificationObserver()
+	here, there := w.startOn(store, seen), w.startOn(w.another(), nil)
 	w.create(here, 0, 3)
-	w.checkNotices("at first", store, here, there)
+	w.checkNotifications("at first", store, here, there)
 	conn, err := pgx.Connect(t.Context(), w.url)
 	if err != nil {
 		t.Fatal(err)
@@ -281,22 +281,22 @@ func TestRestockInAnotherProcessEndsSoldOut(t *testing.T) {
 		WHERE datname = current_database() AND application_name = 'inventory notices'`); err != nil {
 		t.Fatal(err)
 	}
-	// The notice of this one may go unheard.
+	// The notification of this one may go unheard.
 	w.restock(there, "unheard", 1)
 	if took := untilAccepted(t, here, stock.Order{OrderID: "unheard", Quantity: 1}); took > 1500*time.Millisecond {
-		t.Errorf("without notices accepted %v after the restock", took)
+		t.Errorf("without notifications accepted %v after the restock", took)
 	}
-	if failing := <-heard.failing; !failing {
-		t.Error("notices worked again before they failed")
+	if failing := <-seen.failing; !failing {
+		t.Error("notifications worked again before they failed")
 	}
-	if failing := <-heard.failing; failing {
-		t.Error("notices failed twice")
+	if failing := <-seen.failing; failing {
+		t.Error("notifications failed twice")
 	}
-	w.checkNotices("after the connection broke", store, here, there)
+	w.checkNotifications("after the connection broke", store, here, there)
 }
 
-// checkNotices measures how soon one process sells what another has put in.
-func (w *world) checkNotices(when string, store *meter, here, there *selling.Service) {
+// checkNotifications measures how soon one process sells what another has put in.
+func (w *world) checkNotifications(when string, store *meter, here, there *selling.Service) {
 	w.Helper()
 	var took []time.Duration
 	for round := range 9 {
@@ -312,17 +312,19 @@ func (w *world) checkNotices(when string, store *meter, here, there *selling.Ser
 	}
 }
 
-// hearing is an observer of notices.
-type hearing struct {
+// notificationObserver is an observer of notifications.
+type notificationObserver struct {
 	selling.NoObserver
 	failing chan bool
 }
 
-func newHearing() *hearing { return &hearing{failing: make(chan bool, 9)} }
+func newNotificationObserver() *notificationObserver {
+	return &notificationObserver{failing: make(chan bool, 9)}
+}
 
-func (h *hearing) NotificationsFail(failing bool) { h.failing <- failing }
+func (h *notificationObserver) NotificationsFail(failing bool) { h.failing <- failing }
 
-// TestUnheardRestock: without any notice, units and winners of another process are seen when a second is over. The unit
+// TestUnheardRestock: without any notification, units and winners of another process are seen when a second is over. The unit
 // is sold before this process looks, so that only the versions tell that something has happened.
 func TestUnheardRestock(t *testing.T) {
 	t.Parallel()

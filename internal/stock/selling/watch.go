@@ -45,9 +45,9 @@ func (s *Service) noteNotifications(err error) {
 	s.notificationsFail = failing
 	s.observer.NotificationsFail(failing)
 	if failing {
-		s.log.Warn("notices of restocks fail; sold out may last a second longer than it is true", "error", err)
+		s.log.Warn("notifications of restocks fail; sold out may last a second longer than it is true", "error", err)
 	} else {
-		s.log.Info("notices of restocks work again")
+		s.log.Info("notifications of restocks work again")
 	}
 }
 

@@ -62,7 +62,7 @@ func (w *worker) run() {
 			continue
 		}
 		err := w.learnTerms()
-		batch := w.queue.pop(1, batchSize(w.queue.length()))
+		batch := w.queue.pop(1, min(batchSize(w.queue.length()), w.service.mostOrders))
 		if err != nil {
 			refuseAll(batch, err)
 			continue

@@ -104,7 +104,7 @@ func (m *model) settle(w stock.SettleRequest, at time.Time) (after stock.Deducti
 		return stock.Deduction{}, stock.CodeUnknownDeduction
 	}
 	now := d
-	if due(d, at) { // whatever is wished ends it
+	if due(d, at) { // whatever is asked ends it
 		now.Status = stock.StatusExpired
 		m.rows[w.OrderID] = now
 	}

@@ -44,7 +44,7 @@ func testLimit(_ *testing.T, k *kit) {
 	k.balance(at, 40-2-3-1-3-1-1-2-2-1, 0, 16)
 }
 
-// testLimitCountsTurns: also where a buyer occurs twice, which a lane avoids, nobody gets more than the limit.
+// testLimitCountsTurns: also where a buyer occurs twice, which a worker avoids, nobody gets more than the limit.
 func testLimitCountsTurns(_ *testing.T, k *kit) {
 	k.limit = 3
 	k.create(40, 2)

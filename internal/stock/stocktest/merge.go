@@ -52,9 +52,9 @@ func testMergeKnown(_ *testing.T, k *kit) {
 	k.segments(0, 0)
 }
 
-// testMergeGathers checks that what a merge leaves can be sold without another: in one segment if none of them
+// testMergeTopsUp checks that what a merge leaves can be sold without another: in one segment if none of them
 // could fill such an order again, and where it was if one can or if the order was refused.
-func testMergeGathers(_ *testing.T, k *kit) {
+func testMergeTopsUp(_ *testing.T, k *kit) {
 	k.create(12, 4)
 	result := k.merge(nil, order("a", 5))
 	k.equal("segments", fmt.Sprint(sum(result.Segments), count(result.Segments)), "7 1")

@@ -25,8 +25,8 @@ func (k *kit) together(all ...func(context.Context) error) {
 	}
 }
 
-// wishing settles one request, and tells what became of it.
-func (k *kit) wishing(at time.Time, request stock.SettleRequest, got *stock.Settled) func(context.Context) error {
+// settling settles one request, and tells what became of it.
+func (k *kit) settling(at time.Time, request stock.SettleRequest, got *stock.Settled) func(context.Context) error {
 	return func(ctx context.Context) error {
 		results, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{request}})
 		if err == nil {
@@ -47,7 +47,7 @@ func testCommitOrExpiry(_ *testing.T, k *kit) {
 		k.deduct(n%2, stock.Fence{}, reserved(id, 1, time.Minute))
 		var commits stock.Settled
 		var expired int
-		k.together(k.wishing(over.Add(-time.Microsecond), commit(id), &commits), func(ctx context.Context) (err error) {
+		k.together(k.settling(over.Add(-time.Microsecond), commit(id), &commits), func(ctx context.Context) (err error) {
 			expired, err = k.store.Expire(ctx, sku, over)
 			return err
 		})
@@ -72,9 +72,9 @@ func testCancelOrCommit(_ *testing.T, k *kit) {
 		k.merge(nil, reserved(id, 5, time.Minute))
 		var got [3]stock.Settled
 		k.together(
-			k.wishing(at, stock.SettleRequest{OrderID: id, Quantity: 3}, &got[0]),
-			k.wishing(at, cancel(id), &got[1]),
-			k.wishing(at, cancel(id), &got[2]),
+			k.settling(at, stock.SettleRequest{OrderID: id, Quantity: 3}, &got[0]),
+			k.settling(at, cancel(id), &got[1]),
+			k.settling(at, cancel(id), &got[2]),
 		)
 		if got[0].Err != nil {
 			k.code(got[0].Err, stock.CodeNotReserved)

@@ -48,7 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"merge takes from several segments", testMerge},
 		{"merge refuses truly", testMergeRefuses},
 		{"merge of known order ids", testMergeKnown},
-		{"merge gathers what is left", testMergeGathers},
+		{"merge tops one segment up", testMergeTopsUp},
 		{"merges and batches race for the last units", testRace},
 		{"restock", testRestock},
 		{"restocks race sales", testRestockRace},

@@ -35,19 +35,23 @@ func faults() []fault {
 			libraries: true,
 		},
 		{
-			name:      "dies while it holds",
-			steps:     "The process has the lock and gets SIGKILL. Somebody else waits.",
-			happens:   diesWhileItHolds,
-			breaks:    []string{textbook.RowName},
-			others:    []string{textbook.SetNXExpireName, textbook.SetPXName, textbook.RowExpiryName, textbook.AdvisoryName, textbook.SequentialName},
+			name:    "dies while it holds",
+			steps:   "The process has the lock and gets SIGKILL. Somebody else waits.",
+			happens: diesWhileItHolds,
+			breaks:  []string{textbook.RowName},
+			others: []string{
+				textbook.SetNXExpireName, textbook.SetPXName, textbook.RowExpiryName, textbook.AdvisoryName, textbook.SequentialName, textbook.DocumentName,
+			},
 			libraries: true,
 		},
 		{
 			name: "stands still, then writes",
 			steps: "The process has the lock, has read its row, and gets SIGSTOP. Somebody else gets the lock if it can, and sells 3 of 10 units. " +
 				"The process goes on by SIGCONT, and writes what it meant to write: one unit less than it has read.",
-			happens:   standsStill,
-			breaks:    []string{textbook.SetNXExpireName, textbook.SetPXName, textbook.RowExpiryName, textbook.SequentialName, bsmName, redsyncName},
+			happens: standsStill,
+			breaks: []string{
+				textbook.SetNXExpireName, textbook.SetPXName, textbook.RowExpiryName, textbook.SequentialName, textbook.DocumentName, bsmName, redsyncName,
+			},
 			others:    []string{textbook.RowName, textbook.AdvisoryName},
 			libraries: true,
 		},
@@ -57,7 +61,7 @@ func faults() []fault {
 				"Somebody third tries to lock.",
 			happens:   unlocksTooLate,
 			breaks:    []string{textbook.SetNXExpireName},
-			others:    []string{textbook.SetPXName, textbook.RowExpiryName, textbook.SequentialName},
+			others:    []string{textbook.SetPXName, textbook.RowExpiryName, textbook.SequentialName, textbook.DocumentName},
 			libraries: true,
 		},
 		{
@@ -66,16 +70,18 @@ func faults() []fault {
 				"The holder's process lives on.",
 			happens:   unlockIsLost,
 			breaks:    []string{textbook.RowName, textbook.SequentialName},
-			others:    []string{textbook.SetNXExpireName, textbook.SetPXName, textbook.RowExpiryName, textbook.AdvisoryName},
+			others:    []string{textbook.SetNXExpireName, textbook.SetPXName, textbook.RowExpiryName, textbook.AdvisoryName, textbook.DocumentName},
 			libraries: true,
 		},
 		{
 			name: "loses its connection",
 			steps: "The holder has read its row when all its connections are cut; new ones work. Somebody else gets the lock if it can, and " +
 				"sells 3 of 10 units. The holder writes what it meant to write, and unlocks.",
-			happens:   connectionIsCut,
-			breaks:    []string{textbook.AdvisoryName},
-			others:    []string{textbook.SetNXExpireName, textbook.SetPXName, textbook.RowName, textbook.RowExpiryName, textbook.SequentialName},
+			happens: connectionIsCut,
+			breaks:  []string{textbook.AdvisoryName},
+			others: []string{
+				textbook.SetNXExpireName, textbook.SetPXName, textbook.RowName, textbook.RowExpiryName, textbook.SequentialName, textbook.DocumentName,
+			},
 			libraries: true,
 		},
 		{

@@ -37,15 +37,15 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Stop()) }()
+	leftOut, err := on.AddForLocks(ctx)
+	if err != nil {
+		return Result{}, err
+	}
 	environment, err := on.Environment(ctx)
 	if err != nil {
 		return Result{}, err
 	}
 	environment.Target = on.Name
-	leftOut, err := on.AddForLocks(ctx)
-	if err != nil {
-		return Result{}, err
-	}
 	databaseURL, drop, err := servers.CreateDatabase(ctx, on.DatabaseURL, "breaks_")
 	if err != nil {
 		return Result{}, err

@@ -3,17 +3,20 @@ package breaks
 import (
 	"context"
 	"errors"
+	"net"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/textbook"
 )
 
-// textbooks are the locks that textbooks teach. ZooKeeper's needs a server that is not everywhere.
+// textbooks are the locks that textbooks teach. ZooKeeper's and MongoDB's need servers that are not everywhere.
 func textbooks(s servers.URLs) []contender {
 	contenders := []contender{
 		onRedis(textbook.SetNXExpireName, func(rdb *redis.Client, name string, s setting) textbook.Lock {
@@ -33,10 +36,13 @@ func textbooks(s servers.URLs) []contender {
 		}),
 		{name: textbook.PooledName, open: openPooled},
 	}
-	if s.ZooKeeper == "" {
-		return contenders
+	if s.ZooKeeper != "" {
+		contenders = append(contenders, contender{name: textbook.SequentialName, open: openSequential})
 	}
-	return append(contenders, contender{name: textbook.SequentialName, open: openSequential})
+	if s.MongoDBURL != "" {
+		contenders = append(contenders, contender{name: textbook.DocumentName, open: openDocument})
+	}
+	return contenders
 }
 
 // onRedis is a lock on Redis. What it leaves behind is its key.
@@ -70,6 +76,31 @@ func openSequential(ctx context.Context, s setting) (*access, error) {
 	}
 	of := func(name string) textbook.Lock { return textbook.Sequential{ZooKeeper: connection, Name: name} }
 	return accessOf(of, func() error { connection.Close(); return nil }), nil
+}
+
+// openDocument connects to MongoDB. What a lock leaves behind is its document.
+func openDocument(ctx context.Context, s setting) (*access, error) {
+	settings := options.Client().SetMaxPoolSize(uint64(s.pool())).SetDialer(mongoDialer{s.cable})
+	locks, disconnect, err := textbook.ConnectMongoDB(ctx, s.MongoDBURL, settings)
+	if err != nil {
+		return nil, err
+	}
+	a := accessOf(func(name string) textbook.Lock {
+		return textbook.Document{Locks: locks, Name: name, Lease: s.lease, Poll: poll}
+	}, disconnect)
+	a.forget = func(ctx context.Context, name string) error {
+		_, err := locks.DeleteOne(ctx, bson.M{"_id": name})
+		return err
+	}
+	return a, nil
+}
+
+// mongoDialer is how MongoDB's driver dials.
+type mongoDialer struct{ cable *cable }
+
+// DialContext implements [options.ContextDialer].
+func (d mongoDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return d.cable.dial(ctx, network, address)
 }
 
 // openPooled connects to a pooler that lends its connections for one statement each, in turn.

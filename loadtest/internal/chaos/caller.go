@@ -243,9 +243,10 @@ func (c *caller) order(ctx context.Context) {
 	}
 }
 
-// restock brings as many units as are sold meanwhile, more or less.
+// restock brings half of the units that are wanted meanwhile: the hot SKU is sold out most of the time, and each restock of
+// it is a sale to the last unit.
 func (c *caller) restock(ctx context.Context) {
-	sku, quantity := c.round.hot, 10+c.Int64N(20)
+	sku, quantity := c.round.hot, 5+c.Int64N(10)
 	if c.IntN(3) == 0 {
 		sku, quantity = c.round.many[c.IntN(len(c.round.many))], 5
 	}

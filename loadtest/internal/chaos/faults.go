@@ -119,7 +119,23 @@ func faultKinds() []faultKind {
 		},
 	}
 	kinds = append(kinds, ofWire("Redis", func(p *process) *wire { return p.redis })...)
-	return append(kinds, ofWire("PostgreSQL", func(p *process) *wire { return p.postgres })...)
+	kinds = append(kinds, ofWire("PostgreSQL", func(p *process) *wire { return p.postgres })...)
+	return append(kinds, twoHolders(kinds))
+}
+
+// twoHolders empties Redis while writes are slow: then a lock is held for long, and by two processes when it is taken
+// anew. The token of the older holder is what keeps it out.
+func twoHolders(kinds []faultKind) faultKind {
+	slow := kinds[slices.IndexFunc(kinds, func(k faultKind) bool { return k.name == "PostgreSQL slow" })]
+	return faultKind{
+		name: "Redis emptied while PostgreSQL is slow", ofAll: true,
+		begin: func(ctx context.Context, s *stack, about []*process) error {
+			return errors.Join(slow.begin(ctx, s, about), emptyRedis(ctx, s, about))
+		},
+		end: func(ctx context.Context, s *stack, about []*process) error {
+			return errors.Join(emptyRedis(ctx, s, about), slow.end(ctx, s, about))
+		},
+	}
 }
 
 // chosen are the kinds of faults with these names, or all.

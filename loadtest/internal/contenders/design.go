@@ -85,7 +85,7 @@ func (s shop) round(ctx context.Context, callers int, window time.Duration) (rou
 	if err := s.prepare(ctx, sku); err != nil {
 		return round{}, fmt.Errorf("put a SKU up for sale: %w", err)
 	}
-	sold, err := crowd.Buy(ctx, sku, callers, window, s.sell)
+	sold, err := crowd.Buy(ctx, sku, callers, 0, window, s.sell)
 	if s.after != nil {
 		err = errors.Join(err, s.after(context.WithoutCancel(ctx), sku)) // it is for the audit
 	}

@@ -32,19 +32,19 @@ const (
 type Seller func(ctx context.Context, o Order) (Outcome, error)
 
 // Buy lets callers buy until the window is over, or ctx ends, and waits for them. The end of ctx is no failure: the sale is
-// shorter then.
-func Buy(ctx context.Context, sku string, callers int, window time.Duration, sell Seller) (Sale, error) {
+// shorter then. Before the window they buy to warm up, which counts for the audit alone.
+func Buy(ctx context.Context, sku string, callers int, warmUp, window time.Duration, sell Seller) (Sale, error) {
 	buyers := make([]buyer, callers)
 	var back sync.WaitGroup
-	start := time.Now()
+	start := time.Now().Add(warmUp)
 	for i := range buyers {
 		back.Go(func() { buyers[i].buy(ctx, sku, start, start.Add(window), sell) })
 	}
 	back.Wait()
-	s := Sale{Took: time.Since(start), Waits: latency.New()}
+	s := Sale{Took: time.Since(start), Window: window, Waits: latency.New()}
 	failed, first := 0, error(nil)
 	for _, b := range buyers {
-		s.Counts, s.Unheard = s.Counts.Add(b.counts), s.Unheard+b.unheard
+		s.Counts, s.Unheard, s.InTime = s.Counts.Add(b.counts), s.Unheard+b.unheard, s.InTime+b.inTime
 		s.Timeline = s.Timeline.add(b.timeline)
 		for _, wait := range b.waits {
 			s.Waits.Record(wait)
@@ -63,8 +63,9 @@ func Buy(ctx context.Context, sku string, callers int, window time.Duration, sel
 type buyer struct {
 	counts   Counts
 	unheard  int64
+	inTime   int64 // accepted within the window
 	timeline Timeline
-	waits    []time.Duration // of what was accepted
+	waits    []time.Duration // that ended after the warm-up
 	err      error
 }
 
@@ -87,13 +88,32 @@ func (b *buyer) buy(ctx context.Context, sku string, began, end time.Time, sell 
 		switch became {
 		case Accepted:
 			b.counts.Accepted++
-			b.waits = append(b.waits, now.Sub(start))
-			b.timeline.note(now.Sub(began))
+			b.accepted(start, now, began, end)
 		case Refused:
 			b.counts.Refused++
 		case GaveUp:
 			b.counts.GaveUp++
+			b.waited(start, now, began) // and would have longer
 		}
 		start = now
+	}
+}
+
+// accepted notes what was, but in the warm-up.
+func (b *buyer) accepted(asked, answered, began, end time.Time) {
+	b.waited(asked, answered, began)
+	if answered.Before(began) {
+		return
+	}
+	b.timeline.note(answered.Sub(began))
+	if !answered.After(end) {
+		b.inTime++
+	}
+}
+
+// waited notes how long somebody has, also beyond the window, but in the warm-up.
+func (b *buyer) waited(asked, answered, began time.Time) {
+	if !answered.Before(began) {
+		b.waits = append(b.waits, answered.Sub(asked))
 	}
 }

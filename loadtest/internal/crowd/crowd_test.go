@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,18 +21,37 @@ import (
 func TestCrowdsCountWhatBecameOfOrders(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
-	sold, err := Buy(t.Context(), "hot", 3, 20*time.Millisecond, func(_ context.Context, o Order) (Outcome, error) {
+	sold, err := Buy(t.Context(), "hot", 3, 0, 20*time.Millisecond, func(_ context.Context, o Order) (Outcome, error) {
 		time.Sleep(time.Millisecond)
 		return Outcome(asked.Add(1) % 3), nil
 	})
 	c := sold.Counts
-	if err != nil || c.Accepted+c.Refused+c.GaveUp != asked.Load() || c.Accepted != sold.Waits.Count() || sold.Took < 20*time.Millisecond {
+	if err != nil || c.Accepted+c.Refused+c.GaveUp != asked.Load() || c.Accepted+c.GaveUp != sold.Waits.Count() || sold.InTime > c.Accepted || sold.Window != 20*time.Millisecond || sold.Took < 20*time.Millisecond {
 		t.Errorf("%v: %+v of %d", err, sold, asked.Load())
 	}
-	_, err = Buy(t.Context(), "hot", 3, time.Second, func(context.Context, Order) (Outcome, error) { return Refused, errors.New("oh") })
+	_, err = Buy(t.Context(), "hot", 3, 0, time.Second, func(context.Context, Order) (Outcome, error) { return Refused, errors.New("oh") })
 	if err == nil || err.Error() != "3 of 3 callers failed, one with: oh" {
 		t.Error(err)
 	}
+}
+
+// TestAWarmUpCountsForTheAuditAlone has one caller, who has an answer every 30 ms.
+func TestAWarmUpCountsForTheAuditAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for became, want := range map[Outcome]Sale{
+			Accepted: {Counts: Counts{Accepted: 7}, InTime: 3}, // the last answer comes after the window
+			GaveUp:   {Counts: Counts{GaveUp: 7}},
+		} {
+			sold, err := Buy(t.Context(), "hot", 1, 100*time.Millisecond, 100*time.Millisecond, func(context.Context, Order) (Outcome, error) {
+				time.Sleep(30 * time.Millisecond)
+				return became, nil
+			})
+			if err != nil || sold.Counts != want.Counts || sold.InTime != want.InTime || sold.Waits.Count() != 4 {
+				t.Errorf("%v: %+v, %d waits", err, sold, sold.Waits.Count())
+			}
+		}
+	})
 }
 
 // TestWhoIsSentAwayIsNotHeard ends a sale when every caller has bought twice and asks for the third time.
@@ -40,7 +60,7 @@ func TestWhoIsSentAwayIsNotHeard(t *testing.T) {
 	const callers = 3
 	ctx, cancel := context.WithCancel(t.Context())
 	var asked atomic.Int64
-	sold, err := Buy(ctx, "hot", callers, time.Hour, func(ctx context.Context, o Order) (Outcome, error) {
+	sold, err := Buy(ctx, "hot", callers, 0, time.Hour, func(ctx context.Context, o Order) (Outcome, error) {
 		switch n := asked.Add(1); {
 		case n <= 2*callers:
 			return Accepted, nil

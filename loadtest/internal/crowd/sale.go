@@ -8,12 +8,15 @@ import (
 
 // Sale is what a crowd has bought.
 type Sale struct {
-	Counts   Counts             `json:"counts"`
-	Unheard  int64              `json:"unheard"` // orders whose callers were sent away before they had an answer
-	Took     time.Duration      `json:"took"`    // until the last has come back
-	Waits    *latency.Histogram `json:"waits"`   // of what was accepted
-	Timeline Timeline           `json:"timeline"`
-	Lanes    Lanes              `json:"lanes"` // of a process of its own
+	Counts    Counts             `json:"counts"`  // with those of the warm-up
+	InTime    int64              `json:"in_time"` // accepted within the window
+	Window    time.Duration      `json:"window"`
+	Unheard   int64              `json:"unheard"` // orders whose callers were sent away before they had an answer
+	Took      time.Duration      `json:"took"`    // until the last has come back
+	Waits     *latency.Histogram `json:"waits"`   // until orders were accepted; at least, of those who gave up
+	Timeline  Timeline           `json:"timeline"`
+	Lanes     Lanes              `json:"lanes"`      // of a process of its own, with the warm-up; so is the next
+	GCPercent uint64             `json:"gc_percent"` // how far the heap may grow: GOGC
 }
 
 // Counts are the answers of a sale.
@@ -34,7 +37,8 @@ func Together(sales []Sale) Sale {
 	all := Sale{Waits: latency.New()}
 	for _, s := range sales {
 		all.Counts, all.Unheard = all.Counts.Add(s.Counts), all.Unheard+s.Unheard
-		all.Took = max(all.Took, s.Took)
+		all.InTime, all.Took, all.Window = all.InTime+s.InTime, max(all.Took, s.Took), max(all.Window, s.Window)
+		all.GCPercent = s.GCPercent
 		all.Waits.Add(s.Waits)
 		all.Timeline = all.Timeline.add(s.Timeline)
 		all.Lanes = all.Lanes.Add(s.Lanes)

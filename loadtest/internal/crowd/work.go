@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/metrics"
 	"time"
 
 	"inventory/internal/app"
@@ -17,9 +18,12 @@ import (
 type Job struct {
 	DatabaseURL string        `json:"database_url"`
 	RedisURL    string        `json:"redis_url"`
-	Lock        string        `json:"lock"` // its kind; "" is the default
+	Lock        string        `json:"lock"`        // its kind; "" is the default
+	BatchLimit  int           `json:"batch_limit"` // orders of one write; 0: as many as pay
+	Workers     int           `json:"workers"`     // of the SKU, at most; 0: as the product has it
 	SKU         string        `json:"sku"`
 	Callers     int           `json:"callers"`
+	WarmUp      time.Duration `json:"warm_up"` // before the window
 	Window      time.Duration `json:"window"`
 	Patient     bool          `json:"patient"` // whether the callers are
 }
@@ -46,6 +50,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) error {
 	return WithService(ctx, app.Config{
 		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, AnswerWithin: target.AnswerWithin,
+		BatchLimit: j.BatchLimit, Workers: j.Workers,
 	}, func(service *app.App) error {
 		if _, err := fmt.Fprintln(out, ready); err != nil {
 			return fmt.Errorf("talk to the lab: %w", err)
@@ -57,10 +62,11 @@ func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) error 
 		if j.Patient {
 			sell = Patient(sell)
 		}
-		s, err := Buy(ctx, j.SKU, j.Callers, j.Window, sell)
+		s, err := Buy(ctx, j.SKU, j.Callers, j.WarmUp, j.Window, sell)
 		if err != nil {
 			return err
 		}
+		s.GCPercent = gcPercent()
 		if ctx.Err() == nil { // or else nobody looks at them any more
 			if s.Lanes, err = readLanes(ctx, service); err != nil {
 				return err
@@ -82,4 +88,11 @@ func WithService(ctx context.Context, config app.Config, work func(service *app.
 		return fmt.Errorf("start the service: %w", err)
 	}
 	return errors.Join(work(service), service.Close(context.WithoutCancel(ctx)))
+}
+
+// gcPercent is how far the heap of this process may grow between two collections, as the runtime tells it.
+func gcPercent() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }

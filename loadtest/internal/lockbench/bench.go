@@ -108,11 +108,11 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Stop()) }()
-	environment, err := on.Environment(ctx)
+	leftOut, err := on.AddForLocks(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	leftOut, err := on.AddForLocks(ctx)
+	environment, err := on.Environment(ctx)
 	if err != nil {
 		return Result{}, err
 	}

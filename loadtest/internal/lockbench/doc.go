@@ -19,7 +19,7 @@
 // # Peers
 //
 // bsm/redislock, redsync, and the locks of textbooks (package textbook), which are measured although they are broken:
-// SETNX + EXPIRE, SET NX PX, a unique row and advisory locks in PostgreSQL, and ZooKeeper's sequential nodes, where it is
-// installed. Who has to poll has the interval in its name. rueidislock is left out, because its module could not be had
+// SETNX + EXPIRE, SET NX PX, a unique row and advisory locks in PostgreSQL, and ZooKeeper's sequential nodes and MongoDB's
+// findAndModify, where they are installed. Who has to poll has the interval in its name. rueidislock is left out, because its module could not be had
 // where this was made. A contender is one file: a kind that opens clients, and what it takes to lock with them.
 package lockbench

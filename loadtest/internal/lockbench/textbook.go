@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
@@ -30,6 +32,7 @@ func textbooks() []kind {
 		}),
 		uniqueRow(),
 		sequentialNodes(),
+		document(),
 	}
 }
 
@@ -88,6 +91,31 @@ func sequentialNodes() kind {
 				of:     func(name string) textbook.Lock { return textbook.Sequential{ZooKeeper: connection, Name: name} },
 				sent:   sent.Load,
 				closer: func() error { connection.Close(); return nil },
+			}, nil
+		},
+	}
+}
+
+// document is a document of MongoDB, with a connection for each caller.
+func document() kind {
+	return kind{
+		name:   polled(textbook.DocumentName),
+		absent: func(s servers.URLs) bool { return s.MongoDBURL == "" },
+		open: func(ctx context.Context, s servers.URLs, callers int) (client, error) {
+			var sent atomic.Int64
+			settings := options.Client().SetMaxPoolSize(uint64(callers)).SetMonitor(&event.CommandMonitor{
+				Started: func(context.Context, *event.CommandStartedEvent) { sent.Add(1) },
+			})
+			locks, disconnect, err := textbook.ConnectMongoDB(ctx, s.MongoDBURL, settings)
+			if err != nil {
+				return nil, err
+			}
+			return &textbookClient{
+				of: func(name string) textbook.Lock {
+					return textbook.Document{Locks: locks, Name: name, Lease: peerLease, Poll: textbookPoll}
+				},
+				sent:   sent.Load,
+				closer: disconnect,
 			}, nil
 		},
 	}

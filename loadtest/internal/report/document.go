@@ -58,6 +58,7 @@ type Environment struct {
 	PostgreSQL  string   `json:"postgresql,omitempty"`
 	Fsync       string   `json:"fsync,omitempty"`
 	SyncCommit  string   `json:"synchronous_commit,omitempty"`
+	FileSystem  string   `json:"file_system,omitempty"` // of PostgreSQL's files
 	SQLite      string   `json:"sqlite,omitempty"`
 	Redis       string   `json:"redis,omitempty"`
 	Target      string   `json:"target,omitempty"`    // where the load went

@@ -1,14 +1,20 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Target is what a figure has to reach.
 type Target struct {
-	What  string  `json:"what"`
-	Value float64 `json:"value"`
-	Sign  Sign    `json:"sign"`
-	Bound float64 `json:"bound"`
-	Met   bool    `json:"met"`
+	What      string  `json:"what"`
+	Value     float64 `json:"value"`
+	Low       float64 `json:"low,omitzero"` // and High: the interval in which the true value lies
+	High      float64 `json:"high,omitzero"`
+	Sign      Sign    `json:"sign"`
+	Bound     float64 `json:"bound"`
+	Met       bool    `json:"met"`
+	Undecided bool    `json:"undecided,omitzero"` // the bound is within the interval, or nobody knows the interval
 }
 
 // Sign is the side of its bound on which a value must be.
@@ -16,37 +22,70 @@ type Sign string
 
 // The signs.
 const (
-	atLeast Sign = "at least"
-	atMost  Sign = "at most"
+	MoreThan Sign = "at least"
+	LessThan Sign = "at most"
 )
 
 // AtLeast is a target of which more is better.
 func AtLeast(what string, value, bound float64) Target {
-	return Target{what, value, atLeast, bound, value >= bound}
+	return Target{What: what, Value: value, Sign: MoreThan, Bound: bound}.judged(value, value)
 }
 
 // AtMost is a target of which less is better.
 func AtMost(what string, value, bound float64) Target {
-	return Target{what, value, atMost, bound, value <= bound}
+	return Target{What: what, Value: value, Sign: LessThan, Bound: bound}.judged(value, value)
+}
+
+// Within is a target whose true value lies in an interval. It is met where all of the interval meets it, and missed where
+// nothing does. A value that is no number was not measured: that misses every target.
+func (t Target) Within(low, high float64) Target {
+	t.Low, t.High = low, high
+	return t.judged(low, high)
+}
+
+func (t Target) judged(low, high float64) Target {
+	reaches := func(value float64) bool { return value >= t.Bound }
+	if t.Sign == LessThan {
+		reaches = func(value float64) bool { return value <= t.Bound }
+	}
+	measured := !math.IsNaN(t.Value)
+	known := !math.IsNaN(low) && !math.IsNaN(high) && reaches(low) == reaches(high)
+	t.Met, t.Undecided = measured && known && reaches(low), measured && !known
+	return t
 }
 
 // String is the target with its value and the verdict.
 func (t Target) String() string {
-	if t.Met {
+	switch {
+	case t.Met:
 		return t.figure() + ", met: yes"
+	case t.Undecided:
+		return t.figure() + ", met: undecided"
 	}
 	return t.figure() + ", met: NO"
 }
 
 // Markdown is the target as an item of a list.
 func (t Target) Markdown() string {
-	if t.Met {
-		return "- " + escaped(t.figure(), "<") + ", met"
+	verdict := "**missed**"
+	switch {
+	case t.Met:
+		verdict = "met"
+	case t.Undecided:
+		verdict = "undecided"
 	}
-	return "- " + escaped(t.figure(), "<") + ", **missed**"
+	return "- " + escaped(t.figure(), "<") + ", " + verdict
+}
+
+// Told is the value with its interval, where it has one.
+func (t Target) Told() string {
+	if t.Low == 0 && t.High == 0 {
+		return Number(t.Value)
+	}
+	return fmt.Sprintf("%s (%s to %s)", Number(t.Value), Number(t.Low), Number(t.High))
 }
 
 // figure is the target with its value.
 func (t Target) figure() string {
-	return fmt.Sprintf("%s: %s (target: %s %s)", t.What, Number(t.Value), t.Sign, Number(t.Bound))
+	return fmt.Sprintf("%s: %s (target: %s %s)", t.What, t.Told(), t.Sign, Number(t.Bound))
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 )
 
@@ -19,5 +20,31 @@ func TestTargetsTellTheirVerdict(t *testing.T) {
 	}
 	if got := missed.Markdown(); got != "- speed: 0.8 (target: at least 0.85), **missed**" {
 		t.Error(got)
+	}
+}
+
+func TestIntervalsDecideTargets(t *testing.T) {
+	t.Parallel()
+	nobody := math.NaN()
+	atLeast := Target{What: "x", Value: 3, Sign: MoreThan, Bound: 2}
+	atMost := Target{What: "x", Value: 3, Sign: LessThan, Bound: 4}
+	unmeasured := Target{What: "x", Value: nobody, Sign: LessThan, Bound: 4}
+	for name, c := range map[string]struct {
+		target Target
+		want   string
+	}{
+		"above":            {atLeast.Within(2.5, 3.5), "x: 3 (2.5 to 3.5) (target: at least 2), met: yes"},
+		"around":           {atLeast.Within(1.5, 4.5), "x: 3 (1.5 to 4.5) (target: at least 2), met: undecided"},
+		"below":            {atLeast.Within(1, 1.5), "x: 3 (1 to 1.5) (target: at least 2), met: NO"},
+		"at most, below":   {atMost.Within(2, 4), "x: 3 (2 to 4) (target: at most 4), met: yes"},
+		"at most, around":  {atMost.Within(2, 5), "x: 3 (2 to 5) (target: at most 4), met: undecided"},
+		"at most, above":   {atMost.Within(5, 6), "x: 3 (5 to 6) (target: at most 4), met: NO"},
+		"no interval":      {atMost.Within(nobody, nobody), "x: 3 (- to -) (target: at most 4), met: undecided"},
+		"no data":          {unmeasured.Within(nobody, nobody), "x: - (- to -) (target: at most 4), met: NO"},
+		"no data, at once": {AtMost("x", nobody, 4), "x: - (target: at most 4), met: NO"},
+	} {
+		if got := c.target.String(); got != c.want {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // asWorker makes the test program the worker that it starts.
-const asWorker = "segments-worker"
+const asWorker = "crowd-worker"
 
 func TestMain(m *testing.M) {
 	logging.Disable()

@@ -119,7 +119,7 @@ func (s *shop) flood(ctx context.Context) (r flood, err error) {
 	if err != nil {
 		return flood{}, err
 	}
-	peak, err := crowd.Buy(ctx, sku, s.Scale.Callers, s.Scale.Overload, crowd.Through(s.service))
+	peak, err := crowd.Buy(ctx, sku, s.Scale.Callers, 0, s.Scale.Overload, crowd.Through(s.service))
 	s.told.Add(sku, peak.Counts.Accepted, peak.Unheard)
 	if err != nil {
 		return flood{}, fmt.Errorf("find the capacity: %w", err)

@@ -9,8 +9,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
+	"github.com/shirou/gopsutil/v4/disk"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/textbook"
 )
 
 // askTimeout bounds what a server may take to tell what it is.
@@ -20,6 +23,9 @@ const askTimeout = 10 * time.Second
 func (u URLs) Environment(ctx context.Context) (report.Environment, error) {
 	e := Machine(ctx)
 	err := errors.Join(AskPostgreSQL(ctx, u.DatabaseURL, &e), AskRedis(ctx, u.RedisURL, &e))
+	if u.MongoDBURL != "" {
+		err = errors.Join(err, askMongoDB(ctx, u.MongoDBURL, &e))
+	}
 	return e, err
 }
 
@@ -31,6 +37,40 @@ func (u URLs) Durable(ctx context.Context) (report.Environment, error) {
 		err = fmt.Errorf("PostgreSQL has fsync %s and synchronous_commit %s; both must be on", e.Fsync, e.SyncCommit)
 	}
 	return e, err
+}
+
+// Durable is that of all servers, with the file system of a PostgreSQL that was started here: the one of the server knows
+// nothing of what lies below its folder.
+func (s *Servers) Durable(ctx context.Context) (report.Environment, error) {
+	e, err := s.URLs.Durable(ctx)
+	if err != nil || s.PostmasterPID == 0 {
+		return e, err
+	}
+	folder, err := dataFolder(ctx, s.DatabaseURL)
+	if err != nil {
+		return e, err
+	}
+	usage, err := disk.UsageWithContext(ctx, folder)
+	if err != nil {
+		return e, fmt.Errorf("look at the file system of %s: %w", folder, err)
+	}
+	e.FileSystem = usage.Fstype
+	return e, nil
+}
+
+// dataFolder is where a PostgreSQL says that its files are.
+func dataFolder(ctx context.Context, databaseURL string) (folder string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	connection, err := pgx.Connect(ctx, databaseURL)
+	if err != nil {
+		return "", fmt.Errorf("reach PostgreSQL: %w", err)
+	}
+	err = connection.QueryRow(ctx, "SHOW data_directory").Scan(&folder)
+	if err := errors.Join(err, connection.Close(ctx)); err != nil {
+		return "", fmt.Errorf("ask PostgreSQL for its folder: %w", err)
+	}
+	return folder, nil
 }
 
 // settings are asked of PostgreSQL. In: nothing. Out: the version, and what makes commits durable.
@@ -69,5 +109,29 @@ func AskRedis(ctx context.Context, redisURL string, e *report.Environment) error
 	}
 	_, version, _ := strings.Cut(text, "redis_version:")
 	e.Redis, _, _ = strings.Cut(version, "\r\n")
+	return nil
+}
+
+// askMongoDB adds which server speaks MongoDB's protocol. FerretDB tells its own version beside the one that it stands in for.
+func askMongoDB(ctx context.Context, mongoDBURL string, e *report.Environment) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	locks, disconnect, err := textbook.ConnectMongoDB(ctx, mongoDBURL)
+	if err != nil {
+		return err
+	}
+	var told struct {
+		Version  string `bson:"version"`
+		FerretDB string `bson:"ferretdbVersion"`
+	}
+	err = locks.Database().RunCommand(ctx, bson.M{"buildInfo": 1}).Decode(&told)
+	if err := errors.Join(err, disconnect()); err != nil {
+		return fmt.Errorf("ask MongoDB for its version: %w", err)
+	}
+	name := "MongoDB " + told.Version
+	if told.FerretDB != "" {
+		name = "FerretDB " + told.FerretDB + " in the place of MongoDB"
+	}
+	e.Measurement = append(e.Measurement, name)
 	return nil
 }

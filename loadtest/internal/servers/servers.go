@@ -13,8 +13,9 @@ import (
 type URLs struct {
 	RedisURL    string   `json:"redis_url"`
 	DatabaseURL string   `json:"database_url"`
-	ZooKeeper   string   `json:"zookeeper,omitempty"` // host:port; empty where there is none
-	NodeURLs    []string `json:"node_urls,omitempty"` // of independent Redis servers, for locks that need several
+	ZooKeeper   string   `json:"zookeeper,omitempty"`   // host:port; empty where there is none
+	MongoDBURL  string   `json:"mongodb_url,omitempty"` // empty where there is none
+	NodeURLs    []string `json:"node_urls,omitempty"`   // of independent Redis servers, for locks that need several
 }
 
 // Servers are servers that answer.
@@ -45,8 +46,8 @@ func (u URLs) name() string {
 	return name("PostgreSQL", u.DatabaseURL, "--database-url") + " and " + name("Redis", u.RedisURL, "--redis-url")
 }
 
-// AddForLocks starts what only some locks need, and nobody has at hand: ZooKeeper, where it is installed, and three
-// independent Redis servers. It returns a line for what is left out.
+// AddForLocks starts what only some locks need, and hardly anybody has at hand: three independent Redis servers, and
+// ZooKeeper and MongoDB where they are installed, unless a URL was given. It returns a line for what is left out.
 func (s *Servers) AddForLocks(ctx context.Context) (leftOut []string, err error) {
 	leftOut, err = s.addForLocks(ctx)
 	if err != nil {

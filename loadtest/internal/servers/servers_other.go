@@ -16,6 +16,9 @@ func (s *Servers) start(context.Context) error {
 }
 
 // addForLocks adds nothing.
-func (s *Servers) addForLocks(context.Context) ([]string, error) {
-	return []string{"the lock on ZooKeeper and RedLock are left out: their private servers need a Unix"}, nil
+func (s *Servers) addForLocks(context.Context) (leftOut []string, err error) {
+	if s.MongoDBURL == "" {
+		leftOut = append(leftOut, "the lock on MongoDB is left out: its private server needs a Unix; use --mongodb-url")
+	}
+	return append(leftOut, "the lock on ZooKeeper and RedLock are left out: their private servers need a Unix"), nil
 }

@@ -44,16 +44,19 @@ const nodes = 3
 // addForLocks starts them side by side.
 func (s *Servers) addForLocks(ctx context.Context) (leftOut []string, err error) {
 	var zookeeper *servertest.ZooKeeper
+	var mongoDB *servertest.MongoDB
 	all := make([]*servertest.Redis, nodes)
 	starting, ctx := errgroup.WithContext(ctx)
 	starting.Go(func() (err error) {
 		zookeeper, err = servertest.StartZooKeeper(ctx)
-		if errors.Is(err, servertest.ErrNoZooKeeper) {
-			leftOut = append(leftOut, "the lock on ZooKeeper is left out: "+err.Error())
-			return nil
-		}
-		return err
+		return unless(servertest.ErrNoZooKeeper, err)
 	})
+	if s.MongoDBURL == "" {
+		starting.Go(func() (err error) {
+			mongoDB, err = servertest.StartMongoDB(ctx)
+			return unless(servertest.ErrNoMongoDB, err)
+		})
+	}
 	for i := range all {
 		starting.Go(func() (err error) {
 			all[i], err = servertest.StartRedis(ctx)
@@ -64,10 +67,27 @@ func (s *Servers) addForLocks(ctx context.Context) (leftOut []string, err error)
 	if zookeeper != nil {
 		s.ZooKeeper, s.stops = zookeeper.Addr(), append(s.stops, zookeeper.Stop)
 	}
+	if mongoDB != nil {
+		s.MongoDBURL, s.stops = mongoDB.URL(), append(s.stops, mongoDB.Stop)
+	}
 	for _, redis := range all {
 		if redis != nil {
 			s.NodeURLs, s.stops = append(s.NodeURLs, redis.URL()), append(s.stops, redis.Stop)
 		}
 	}
+	if s.ZooKeeper == "" {
+		leftOut = append(leftOut, "the lock on ZooKeeper is left out: "+servertest.ErrNoZooKeeper.Error())
+	}
+	if s.MongoDBURL == "" {
+		leftOut = append(leftOut, "the lock on MongoDB is left out: "+servertest.ErrNoMongoDB.Error()+", and there is no --mongodb-url")
+	}
 	return leftOut, err
+}
+
+// unless is err, but for one that is no reason to stop.
+func unless(known, err error) error {
+	if errors.Is(err, known) {
+		return nil
+	}
+	return err
 }

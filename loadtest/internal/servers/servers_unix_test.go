@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestNoZooKeeperIsSaid finds a Redis on its PATH, and nothing else.
-func TestNoZooKeeperIsSaid(t *testing.T) {
+// TestWhatIsLeftOutIsSaid finds a Redis on its PATH, and nothing else.
+func TestWhatIsLeftOutIsSaid(t *testing.T) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatal(err)
@@ -35,10 +35,11 @@ func TestNoZooKeeperIsSaid(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if len(leftOut) != 1 || !strings.Contains(leftOut[0], "ZooKeeper") || strings.Contains(leftOut[0], "\n") {
+	lines := strings.Join(leftOut, "\n")
+	if len(leftOut) != 2 || strings.Count(lines, "\n") != 1 || !strings.Contains(lines, "ZooKeeper") || !strings.Contains(lines, "MongoDB") {
 		t.Errorf("left out: %q", leftOut)
 	}
-	if s.ZooKeeper != "" || len(s.NodeURLs) != nodes {
+	if s.ZooKeeper != "" || s.MongoDBURL != "" || len(s.NodeURLs) != nodes {
 		t.Errorf("%+v", s.URLs)
 	}
 }

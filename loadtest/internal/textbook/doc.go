@@ -1,6 +1,7 @@
 // Package textbook has locks as textbooks and tutorials teach them, one in each file. Each has a flaw, which its comment
 // names and `go run ./loadtest locks --break` shows. They are written as well as their recipes allow, to be measured and
-// broken beside the locks of internal/locking; nobody should use them for anything else.
+// broken beside the locks of internal/locking; nobody should use them for anything else. Some need Redis or PostgreSQL, and
+// those of ZooKeeper and MongoDB a server that is not everywhere.
 //
 // A lock has many callers, in one process or in several: Lock and TryLock may be called at the same time, and a Hold
 // belongs to whoever got it.
@@ -47,6 +48,7 @@ func All() []Known {
 		{AdvisoryName, AdvisoryFlaw},
 		{PooledName, PooledFlaw},
 		{SequentialName, SequentialFlaw},
+		{DocumentName, DocumentFlaw},
 	}
 }
 

@@ -34,21 +34,53 @@ func locks(t *testing.T) map[string]Lock {
 		RowExpiryName:   RowExpiry{db, "expiring row", lease, poll},
 		AdvisoryName:    Advisory{db, "advisory"},
 	}
-	zookeeper, err := servertest.StartZooKeeper(t.Context())
+	if lock := openSequential(t); lock != nil {
+		all[SequentialName] = lock
+	}
+	if lock := openDocument(t); lock != nil {
+		all[DocumentName] = lock
+	}
+	return all
+}
+
+// openSequential returns nil where ZooKeeper is not installed: the lab leaves it out as well, and says so.
+func openSequential(t *testing.T) Lock {
+	t.Helper()
+	server, err := servertest.StartZooKeeper(t.Context())
 	if errors.Is(err, servertest.ErrNoZooKeeper) {
-		return all // the lab leaves it out as well, and says so
+		t.Log(err)
+		return nil
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { mustStop(t, zookeeper.Stop) })
-	connection, err := ConnectZooKeeper(t.Context(), zookeeper.Addr(), 10*time.Second, net.DialTimeout)
+	t.Cleanup(func() { mustStop(t, server.Stop) })
+	connection, err := ConnectZooKeeper(t.Context(), server.Addr(), 10*time.Second, net.DialTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(connection.Close)
-	all[SequentialName] = Sequential{connection, "a/b"}
-	return all
+	return Sequential{connection, "a/b"}
+}
+
+// openDocument returns nil where no server of MongoDB's protocol is installed: the lab leaves it out as well, and says so.
+func openDocument(t *testing.T) Lock {
+	t.Helper()
+	server, err := servertest.StartMongoDB(t.Context())
+	if errors.Is(err, servertest.ErrNoMongoDB) {
+		t.Log(err)
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mustStop(t, server.Stop) })
+	documents, disconnect, err := ConnectMongoDB(t.Context(), server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mustStop(t, disconnect) })
+	return Document{documents, "document", lease, poll}
 }
 
 func openRedis(t *testing.T) *redis.Client {

@@ -114,7 +114,7 @@ func SharedHolder(process string, attempt int64) string {
 	return process + ":*" + strconv.FormatInt(attempt, 10)
 }
 
-// OwnerOf returns the owner of a holder's id: the process, a colon, and who of it.
+// OwnerOf returns the owner in a holder's id: the process, a colon, and the owner's own id.
 func OwnerOf(id string) string {
 	if first, last := strings.IndexByte(id, ':'), strings.LastIndexByte(id, ':'); first < last {
 		return id[:last]

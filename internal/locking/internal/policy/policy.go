@@ -1,5 +1,5 @@
-// Package policy says how long anybody waits before it asks the server again, and how long an answer may take. To change
-// the back-off of waiting locks, change it here; the scripts get what they need of it as arguments.
+// Package policy says how long anybody waits before asking the server again, and how long an answer may take. To change
+// the back-off of waiting locks, change it here. The scripts get what they need of it as arguments.
 package policy
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Who waits for a lock asks again
+// When a waiter asks again.
 const (
 	// Poll is when the first in line asks by itself, for a wake-up may be lost; and how often a process sends the
 	// heartbeats of those who wait for first-come locks.
@@ -21,25 +21,25 @@ const (
 	Soon   = Poll / 10
 	Sooner = Soon / 10
 
-	// Silence is when a waiter asks again after a question without an answer, and Outage for how long it does before
-	// it gives up its place: long enough for a server that stops for a moment.
+	// Silence is when a waiter asks again after a question without an answer. Outage is for how long it does so before
+	// it gives up its position: long enough for a server that stops for a moment.
 	Silence = Poll / 4
 	Outage  = 10 * time.Second
 
-	// Migration is when it asks again about a slot that is moving from one node to another.
+	// Migration is when anybody asks again about a slot that is moving from one node to another.
 	Migration = 10 * time.Millisecond
 
-	// Subscribe is how long a waiter waits for the subscription to stand before it polls without.
+	// Subscribe is how long a waiter waits for the subscription to work before it polls without it.
 	Subscribe = 250 * time.Millisecond
 )
 
-// What the scripts of locks in which others wait are told.
+// What the scripts are told.
 const (
-	// WaiterLife is after what time without a heartbeat the server drops a waiter of a first-come lock.
+	// WaiterLife is after how long without a heartbeat the server drops a waiter of a first-come lock.
 	WaiterLife = 3 * time.Second
 
-	// Reservation is for how long a free mutex is kept for the process that was woken: longer than a wake-up and its
-	// answer take from far away.
+	// Reservation is for how long a free mutex is kept for the process that was woken: longer than a wake-up and the
+	// process's answer take from far away.
 	Reservation = 500 * time.Millisecond
 )
 
@@ -51,35 +51,35 @@ const (
 	ReservationMS = int64(Reservation / time.Millisecond)
 )
 
-// An answer may take
+// How long an answer may take.
 const (
-	// Grace at least, also when the wait runs out before: an acquisition that is cut off has to be cancelled, which
-	// costs more than to receive its answer.
+	// Grace is what an acquisition gets at least, also when its wait runs out before: to cut it off would mean to
+	// cancel it, which costs more than to receive its answer.
 	Grace = 50 * time.Millisecond
 
-	// Heartbeat: if the answer was lost, there must be time for more.
+	// Heartbeat is for a heartbeat: if its answer is lost, there must be time for more.
 	Heartbeat = WaiterLife / 2
 
-	// Release at most. What has not been confirmed by then is repeated in the background.
+	// Release is for a release. What has not been confirmed by then is repeated in the background.
 	Release = 3 * time.Second
 
-	// Node at most, of a RedLock, and a part of the lease: one in NodeShare.
+	// Node is for one node of a RedLock, and so is a part of the lease, one in NodeShare: the shorter of the two.
 	Node      = 250 * time.Millisecond
 	NodeShare = 8
 )
 
-// Who gives up
+// How long a caller that gives up cleans up.
 const (
-	// waits Cleanup for its traces to be gone from the server, and
+	// Cleanup is how long it waits for its traces to be gone from the server.
 	Cleanup = 25 * time.Millisecond
 
-	// has its attempt cancelled again and again for Cancel, beyond the two leases in which it can do any harm: a server
-	// that stands still may take it up only when it goes on.
+	// Cancel is for how long its attempt is cancelled again and again, beyond the two leases in which the attempt can do
+	// harm: a server that stands still may receive it only when it goes on.
 	Cancel = time.Minute
 )
 
-// AfterBusy is when the first in line asks again for a lock that is busy for as long: when it is free, but not later
-// than the wake-ups that may be lost allow. A waiter that has a heartbeat is told by that.
+// AfterBusy is when the first in line asks again for a lock that will be busy for so long: when it is free, but soon
+// enough to make up for a lost wake-up. A waiter with a heartbeat needs that less often: the heartbeat asks for it.
 func AfterBusy(busy time.Duration, heartbeat bool) time.Duration {
 	switch {
 	case busy < Poll:
@@ -91,7 +91,7 @@ func AfterBusy(busy time.Duration, heartbeat bool) time.Duration {
 	}
 }
 
-// AfterRenewal is when the watchdog renews again: soon after a failure, so that a short trouble costs no lock.
+// AfterRenewal is when the watchdog renews again: soon after a failure, so that a short outage costs no lock.
 func AfterRenewal(lease time.Duration, answered bool) time.Duration {
 	if answered {
 		return lease / 3
@@ -102,14 +102,14 @@ func AfterRenewal(lease time.Duration, answered bool) time.Duration {
 // A Backoff is a pause that doubles each time.
 type Backoff struct{ First, Last, next time.Duration }
 
-// Reconnect is the back-off of who repeats what failed in the background, and of who connects again.
+// Reconnect is the back-off before the cleaner repeats what failed, and before the subscription connects again.
 func Reconnect() Backoff { return Backoff{First: 10 * time.Millisecond, Last: time.Second} }
 
-// CleanerAnswer is how long an answer to what is repeated may take. A connection that swallows what it is told costs
-// those who wait for the cleaner little then, and a slow server is not given up.
+// CleanerAnswer is how long an answer to the cleaner may take. So a connection on which nothing arrives costs those who
+// wait for the cleaner little, and a slow server gets more time.
 func CleanerAnswer() Backoff { return Backoff{First: time.Second, Last: 3 * time.Second} }
 
-// Candidates is the back-off of those who have got some nodes of a RedLock and not enough.
+// Candidates is the back-off of candidates that have got some nodes of a RedLock and not enough.
 func Candidates() Backoff { return Backoff{First: time.Millisecond, Last: 50 * time.Millisecond} }
 
 // Now is how long the pause is.

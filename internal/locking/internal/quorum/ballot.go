@@ -84,9 +84,9 @@ func (b *ballot[T]) tally(v vote[T]) {
 	}
 }
 
-// decided tells whether enough have agreed, or not enough can, or enough have answered one way or the other. In
-// that last case some might still agree, but who has got some nodes and not enough must not keep them while
-// others are silent: two who do that are in each other's way for ever.
+// decided tells whether enough have agreed, or not enough can, or enough have answered one way or the other. In that last
+// case some might still agree. But a candidate that has some nodes and not enough must not keep them while others are
+// silent: two that did so would be in each other's way for ever.
 func (b *ballot[T]) decided() bool {
 	return b.agreed+b.busy >= b.need || len(b.replies)-b.busy-b.other < b.need
 }

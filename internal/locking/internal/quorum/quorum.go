@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// straggle is how long a node is waited for, at least, when the result no longer depends on it: each node more
-// lets one more of them forget. While a node is silent it is what every acquisition costs.
+// straggle is how long a node is waited for, at least, when the result no longer depends on it: with each further node,
+// one more may forget the lock. While a node is silent, every acquisition costs that much.
 const straggle = 10 * time.Millisecond
 
 // Of is how many of n nodes are a quorum.
 func Of(n int) int { return n/2 + 1 }
 
-// Nth returns the value that n of them reach, or zero.
+// Nth returns the largest value that at least n of them reach, or zero if there are fewer.
 func Nth[T int | time.Duration](values []T, n int) T {
 	if len(values) < n {
 		return 0
@@ -35,14 +35,13 @@ type Poll[T any] struct {
 	Limit time.Duration // how long they are waited for
 	Busy  error         // an error that is an answer too
 
-	Enter func(i int) (leave func(), err error) // the owner of a node waits from enter to leave
+	Enter func(i int) (leave func(), err error) // whoever closes node i waits from Enter to leave
 	Ask   func(i int, quit <-chan struct{}) (T, error)
 	Late  func(T) // takes what is granted too late; may be nil
 }
 
-// Run asks the nodes all at once, each in a goroutine. It returns when all have answered, or when the limit has passed;
-// or when it is decided whether enough of them agree, and the others have had a moment. When it returns, quit is
-// closed.
+// Run asks all nodes at once, each in a goroutine. It returns when all have answered, when the limit has passed, or
+// when it is decided whether enough of them agree and the others have had a moment. When it returns, quit is closed.
 func (p Poll[T]) Run() []Reply[T] {
 	b := newBallot[T](p.Nodes, p.Need, p.Busy)
 	for i := range p.Nodes {

@@ -1,24 +1,24 @@
--- acquire takes locks of one slot in the given order, and stops at the first that it cannot have.
+-- acquire takes locks of one slot in the given order, and stops at the first that it cannot get.
 --
 -- KEYS  1 clock of the bucket, 2 tombstone of this attempt, then for each lock: state, queue
 -- ARGV  1 attempt (grows with every attempt of the process), 2 lease in ms, then for each lock:
 --         id of the holder, which begins with the process and a colon,
---         place ('n' do not queue, 'q' queue if busy, 'Q' the same and we may be in the queue already),
---         tokens after the first to reserve at most, count to hold afterwards,
+--         queue action ('n' do not queue, 'q' queue if busy, 'Q' the same and we may be in the queue already),
+--         how many tokens after the first to reserve at most, count to hold afterwards,
 --         token in the state of the grant that is re-entered (0 for any, '' for none).
 --       For one lock what comes after the id may be missing: 'n', 0, 1 and ''.
--- Returns the token where it was asked for one lock and took it. Else
---         {code, ms until the busy lock may become free, token, token ...}: a token for each lock taken. A space and
---         the number of those that are reserved may follow a token.
+-- Returns the token if it was asked for one lock and took it. Else
+--         {code, ms until the busy lock may become free, token, token ...}: a token for each lock taken. After a token
+--         may come a space and how many more are reserved.
 --   code  0 all taken   1 busy   2 the grant to re-enter is gone   3 this attempt is cancelled or outdated
 --
--- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute.
--- The clock lives for 30 days after the last acquisition, a queue for 1 min after the last sign of anybody
--- in it. Every call, every argument and every function costs, so a lock that is free comes first.
+-- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute. The
+-- clock lives for 30 days after the last acquisition, a queue for 1 min after somebody in it last asked. Every call,
+-- every argument and every function costs, so a lock that is free comes first.
 local call = redis.call
 
--- One lock that is free, without a re-entry, a place in the queue or tokens to reserve: nearly every call is of this
--- kind. It is over before the functions of the rest are made, which cost as much as all that happens here.
+-- One lock that is free, without a re-entry, a position in the queue or tokens to reserve: nearly every call is of this
+-- kind. It returns before the functions below are made, which cost as much as all that happens here.
 if #KEYS == 4 and not ARGV[5] and ARGV[4] ~= 'Q' and call('EXISTS', KEYS[3], KEYS[2]) == 0 then
   local time = call('TIME') -- the token is what mint makes
   local token = #time[2] == 6 and time[1] .. time[2] or time[1] .. string.format('%06d', time[2])
@@ -37,17 +37,17 @@ end
 
 local attempt, lease = ARGV[1], ARGV[2]
 
-local function grant(state, queue, id, place, reserved, count)
-  if place == 'Q' then call('ZREM', queue, process_of(id)) end
+local function grant(state, queue, id, action, reserved, count)
+  if action == 'Q' then call('ZREM', queue, process_of(id)) end
   local token, spare = mint(KEYS[1], reserved)
   call('HSET', state, id, count, 'seq', attempt, 'token', token)
   call('PEXPIRE', state, lease)
   return spare and token .. ' ' .. spare or token
 end
 
--- reenter sets the count of a lock that is held already, and returns a code and its token. The holder may have one
--- above that in the state, which is the first of those that were reserved. The same id under another token is a late
--- copy's: the grant was lost meanwhile.
+-- reenter sets the count of a lock that is held already, and returns a code and its token. The holder's own token may
+-- be above the one in the state, which is the first of those that were reserved. If the same id has another token, a
+-- late copy took the lock again: the grant was lost meanwhile.
 local function reenter(state, held, id, count, token)
   if token ~= '' and token ~= '0' and token ~= held[3] then return 2 end
   if tonumber(attempt) < tonumber(held[2]) then return 3 end
@@ -56,35 +56,35 @@ local function reenter(state, held, id, count, token)
   return 0, held[3]
 end
 
--- occupied deals with a lock that is not simply free. It returns a code, and the token or for how long the
--- lock is busy; or nil where it is free for us after all.
-local function occupied(state, queue, id, count, token, place)
+-- occupied deals with a lock that is not simply free. It returns a code, and the token or for how long the lock is
+-- busy; or nil if it is free for us after all.
+local function occupied(state, queue, id, count, token, action)
   if call('EXISTS', KEYS[2]) == 1 then return 3 end
   local held = call('HMGET', state, id, 'seq', 'token', 'claim')
   if held[1] then return reenter(state, held, id, count, token) end
   if token ~= '' then return 2 end
   local process = process_of(id)
-  if held[4] == process then -- it was reserved to us
+  if held[4] == process then -- it is reserved for us
     call('DEL', state)
     return nil
   end
-  if place ~= 'n' then enqueue(queue, process) end
+  if action ~= 'n' then enqueue(queue, process) end
   return 1, call('PTTL', state)
 end
 
 local result = {0, 0}
 for i = 0, (#KEYS - 4) / 2 do
   local k, a = 2 * i, 5 * i
-  local state, queue, id, place = KEYS[k + 3], KEYS[k + 4], ARGV[a + 3], ARGV[a + 4] or 'n'
+  local state, queue, id, action = KEYS[k + 3], KEYS[k + 4], ARGV[a + 3], ARGV[a + 4] or 'n'
   local count, token = ARGV[a + 6] or 1, ARGV[a + 7] or ''
   local code, value
   if call('EXISTS', state, KEYS[2]) > 0 then
-    code, value = occupied(state, queue, id, count, token, place)
+    code, value = occupied(state, queue, id, count, token, action)
   elseif token ~= '' then
     code = 2
   end
   if not code then
-    value = grant(state, queue, id, place, ARGV[a + 5] or '0', count)
+    value = grant(state, queue, id, action, ARGV[a + 5] or '0', count)
   elseif code ~= 0 then
     result[1], result[2] = code, value or 0
     return result

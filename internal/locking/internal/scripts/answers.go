@@ -11,9 +11,9 @@ import (
 const (
 	Taken     = 0 // all of them
 	Busy      = 1 // up to the first that is somebody else's
-	Gone      = 2 // up to the first that is no longer ours to re-enter
+	Gone      = 2 // up to the first whose grant is gone, so that it cannot be re-entered
 	Cancelled = 3 // this attempt may not take anything any more
-	Upgrade   = 4 // the owner reads, and wants to write
+	Upgrade   = 4 // a reader wants to write
 )
 
 // What release.lua and fifo_release.lua answer for each lock.
@@ -65,7 +65,7 @@ const (
 	Read  = "read"
 )
 
-// Reserve is how many tokens a process keeps at most when it takes a lock for which more than one of its owners waits.
+// Reserve is how many tokens a process gets at most when it takes a lock that more than one of its owners waits for.
 const Reserve = 64
 
 // An Acquired is what acquire.lua answered.
@@ -75,7 +75,7 @@ type Acquired struct {
 	Tokens []string
 }
 
-// ReadAcquire reads the answer to an acquisition of n locks. A lock that is busy for longer is said to be so for longest.
+// ReadAcquire reads the answer to an acquisition of n locks. longest bounds for how long a lock is said to be busy.
 func ReadAcquire(answer any, n int, longest time.Duration) (Acquired, error) {
 	if token, ok := answer.(string); ok && n == 1 {
 		return Acquired{Tokens: []string{token}}, nil
@@ -100,7 +100,7 @@ func ReadAcquire(answer any, n int, longest time.Duration) (Acquired, error) {
 	return a, nil
 }
 
-// ReadTokens reads a token, and how many after it are reserved: what a script that grants answers.
+// ReadTokens reads the answer of a script that grants: a token, and how many after it are reserved.
 func ReadTokens(text string) (token, spare int64, err error) {
 	first, rest, more := strings.Cut(text, " ")
 	if token, err = ReadToken(first); err != nil || !more {
@@ -141,8 +141,8 @@ func ReadIntegers(answer any, n int) ([]int64, error) {
 	return numbers, nil
 }
 
-// Grants tells whether an answer to an acquisition has a token in it: it is one, or the list of code and
-// time goes on.
+// Grants tells whether an answer to an acquisition has a token in it: it is a token, or a list with more than code and
+// time.
 func Grants(answer any) bool {
 	_, token := answer.(string)
 	list, _ := answer.([]any)

@@ -9,10 +9,10 @@ import (
 // ErrNoAnswer says that the server did not answer in time.
 var ErrNoAnswer = errors.New("locking: no answer from the server in time")
 
-// An Attempt is the number of one call, which grows with every one of the process, as a
-// script argument that counts how often the client puts it on the wire. We cannot forbid a client to
-// send a script again, but so we know: sent 0 times, nothing can have happened; sent once and answered,
-// no copy of it is still under way; sent more often, a copy may arrive at any time.
+// An Attempt is the number of one script call, and an argument of it. Numbers grow with every attempt of the process. The
+// argument counts how often the client puts it on the wire. We cannot forbid a client to send a script again, but so we
+// know: sent 0 times, nothing can have happened; sent once and answered, no copy is still under way; sent more often, a
+// copy may arrive at any time.
 type Attempt struct {
 	Number int64
 	sent   atomic.Int32

@@ -8,13 +8,13 @@
 --       5 writing   zset: waiting writer -> score                     1 min
 --       6 reading   zset: waiting reader -> score                     1 min
 --       7 beats     zset: waiter -> deadline in ms                    1 min
---       8 pulse     string: "when the lock was talked about last,
+--       8 pulse     string: "when anybody last asked about the lock,
 --                           from when on the dead are dropped"        1 min
 --
--- Both queues draw their scores from one sequence, so they are one queue of which the first writer can be
--- found without looking at the readers. A free lock is the head's: nobody passes a waiter that lives.
+-- Both queues draw their scores from one sequence, so they are one queue in which the first writer can be found without
+-- looking at the readers. A free lock belongs to the head: nobody passes a waiter that lives.
 --
--- Who includes this says first after how many ms without a heartbeat a waiter is dead: waiter_life.
+-- A script that includes this sets waiter_life first: after how many ms without a heartbeat a waiter is dead.
 local call = redis.call
 local tombstone, state, readers, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local writing, reading, beats, pulse = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -28,8 +28,8 @@ local some = 100         -- how many waiters or readers a script deals with at m
 
 local function digits(number) return string.format('%.0f', number) end
 
--- read_until returns when the last reader's time is over, or nil where nobody reads. Others whose time is
--- over are forgotten, some with each call.
+-- read_until returns when the last reader's time is over, or nil if nobody reads. It forgets some of the readers whose
+-- time is over.
 local function read_until()
   local last = call('ZREVRANGE', readers, 0, 0, 'WITHSCORES')[2]
   if not last then return nil end
@@ -45,13 +45,13 @@ local function read_until()
   return tonumber(last)
 end
 
--- drop_dead drops waiters whose deadline has passed, and tells whether there were any, and from when on it may.
--- If the lock has not been talked about for a while, either the server stood still or nobody waits any
--- more; the living get time to tell. The time of the talk is the one that its script has read: the server
+-- drop_dead drops waiters whose deadline has passed. It returns whether there were any, and from when on it may drop
+-- them. If nobody has asked about the lock for a while, either the server stood still or nobody waits any more; the
+-- living get time to show that they live. The time that counts is the one that the asking script has read: the server
 -- may have stood still in the middle of it. A deadline too far away was set before the clock stepped back.
 local function drop_dead()
-  local respite = waiter_life      -- in which all can show again that they live after ...
-  local quiet = waiter_life * 2 / 3 -- ... nobody was for so long: then it was the server that stood still
+  local quiet = waiter_life * 2 / 3 -- nobody asked for so long: it was the server that stood still
+  local respite = waiter_life       -- then all get so long to show that they live
   local talk, from = string.match(call('GET', pulse) or '', '^(%d+) (%d+)$')
   if not talk or now - talk > quiet or tonumber(from) > now + respite then from = now + respite end
   from = tonumber(from)
@@ -69,13 +69,13 @@ end
 -- parts returns the process and the ticket of a waiter.
 local function parts(waiter) return string.match(waiter, '^(.*):(.*)$') end
 
--- tell wakes a waiter: its process listens, and knows its ticket. Who misses it polls.
+-- tell wakes a waiter: its process listens, and knows its ticket. A waiter that misses it polls.
 local function tell(waiter)
   local process, ticket = parts(waiter)
   redis.pcall('PUBLISH', 'lk:wake:' .. process, ticket .. ' ' .. state)
 end
 
--- before returns the end of the range of scores of those readers who wait for no writer that waits.
+-- before returns the end of the range of scores of the readers ahead of the first waiting writer.
 local function before(writer) return writer[2] and '(' .. writer[2] or '+inf' end
 
 -- entitled returns those who may enter now: the readers up to the first writer, or the first writer.
@@ -87,7 +87,7 @@ local function entitled()
   return first
 end
 
--- suspect tells whether a waiter must be dead or its deadline wrong, and the deadline.
+-- suspect tells whether a waiter must be dead or its deadline wrong. It also returns the deadline.
 local function suspect(waiter)
   local deadline = tonumber(call('ZSCORE', beats, waiter) or 0)
   return deadline <= now or deadline > now + waiter_life, deadline

@@ -4,12 +4,12 @@
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 side ('write', 'read'),
 --       4 id of the holder, 5 lease in ms, 6 count to hold afterwards,
 --       7 token of the grant that is re-entered (0 for any, '' for none), 8 ticket of the waiter ('' for none),
---       9 place ('n' do not queue, 'q' queue if busy, or show that we still wait),
+--       9 queue action ('n' do not queue, 'q' queue if busy, or show that we still wait),
 --       10 id of the same owner on the other side ('' for none),
 --       11 life of a waiter without a heartbeat, in ms, 12 how often heartbeats are sent, in ms
 -- Returns the token, or {code, ms until it makes sense to look again if nobody wakes us}
 --   code  1 busy   2 the grant to re-enter is gone   3 this attempt is cancelled or outdated
---         4 the owner reads, and would wait for itself to stop
+--         4 the owner reads and wants to write: it would wait for itself
 --
 -- Running it twice changes things once: the second run finds the holder in the state, and counts are absolute.
 
@@ -20,7 +20,7 @@ local waiter_life = tonumber(ARGV[11])
 
 local process, attempt = ARGV[1], ARGV[2]
 local side, id, lease, count, token = ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6], ARGV[7]
-local waiter, place, other, clock = process .. ':' .. ARGV[8], ARGV[9], ARGV[10], KEYS[9]
+local waiter, action, other, clock = process .. ':' .. ARGV[8], ARGV[9], ARGV[10], KEYS[9]
 local poll = tonumber(ARGV[12])
 local never = 60000
 
@@ -31,8 +31,8 @@ local function write()
   return 0, 0, fresh
 end
 
--- read puts the owner among the readers, of whom the last one leaves at the given time. The first one
--- begins a phase, of which all who come have the token.
+-- read puts the owner among the readers, of whom the last one leaves at the given time. The first one begins a phase,
+-- and all later ones get its token.
 local function read(last, expiry, theirs)
   local phase = last and call('HGET', counts, 'token') or mint(clock, '0')
   call('ZADD', readers, expiry, id)
@@ -43,7 +43,7 @@ local function read(last, expiry, theirs)
   return 0, 0, theirs or phase
 end
 
--- again returns what stands against a re-entry: another token under the same id, which is a late copy's, or a later
+-- again returns what prevents a re-entry: another token under the same id, which a late copy has taken, or a later
 -- attempt.
 local function again(seq, theirs)
   if token ~= '' and token ~= '0' and token ~= theirs then return 2 end
@@ -98,19 +98,19 @@ local function enqueue()
   end
 end
 
--- busy returns what to answer while somebody holds the lock for some more ms. Only the next in turn need
--- look when that is over.
+-- busy returns what to answer while somebody holds the lock for some more ms. Only the next in turn needs to look when
+-- that is over.
 local function busy(left)
-  if place == 'q' then enqueue() end
+  if action == 'q' then enqueue() end
   if left < poll and ahead() then left = never end
   return 1, left
 end
 
--- reserved returns what to answer while the lock is free, but for somebody before us, who comes now or
--- dies. If it is dead, the lock may be ours.
+-- reserved returns what to answer while the lock is free for a waiter ahead of us, which comes now or dies. If it is
+-- dead, the lock may be ours.
 local dropped = false
 local function reserved(first)
-  if place == 'q' then enqueue() end
+  if action == 'q' then enqueue() end
   local dead, deadline = suspect(first)
   local from = now
   if dead then
@@ -148,8 +148,8 @@ local function take()
   return write()
 end
 
--- leave takes a waiter that has got what it wanted out of its queue. Where more readers wait than are
--- woken at once, each that leaves wakes one more.
+-- leave takes a waiter that has got the lock out of its queue. If more readers wait than are woken at once, each that
+-- leaves wakes one more.
 local function leave()
   if call('ZREM', beats, waiter) == 0 then return end
   if side == 'write' then

@@ -2,16 +2,16 @@
 --
 -- KEYS  see fifo.lua; there is no tombstone
 -- ARGV  1 process, 2 life of a waiter without a heartbeat, in ms, 3 how often heartbeats are sent, in ms, 4 when to
---       send them again where somebody is about to enter, in ms, then the tickets of its waiters
--- Returns when to beat again at the latest, in ms: when the lock expires, or soon where somebody is about
--- to enter. Then the tickets of those that may enter, and of those that are not in the queue any more.
+--       send them again if somebody is about to enter, in ms, then the tickets of its waiters
+-- Returns when to beat again at the latest, in ms: when the lock expires, or soon if somebody is about to enter. Then
+-- the tickets of those that may enter, and of those that are no longer in the queue.
 
 local waiter_life = tonumber(ARGV[2])
 
 -- include fifo.lua
 
 local look = {ARGV[3]}
--- First, for a script that has written is given memory.
+-- First, because a script that has written is given memory.
 for _, key in ipairs({writing, reading, beats}) do call('PEXPIRE', key, queue_life) end
 for i = 5, #ARGV do
   local waiter = ARGV[1] .. ':' .. ARGV[i]

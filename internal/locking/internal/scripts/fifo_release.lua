@@ -1,11 +1,11 @@
--- fifo_release tells the server how often an owner holds one side of a lock from now on: once less after
--- an unlock, not at all after the last one, and as often as before when an attempt has failed or must be
--- cancelled. It takes waiters out of the queue that have given up. Who may enter then is woken.
+-- fifo_release tells the server how often an owner holds one side of a lock from now on: once less after an unlock, not
+-- at all after the last one, and as often as before if an attempt has failed or must be cancelled. It takes waiters
+-- that have given up out of the queue, and wakes those that may enter then.
 --
 -- KEYS  see fifo.lua; the tombstone is of the attempt to cancel
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process; 0: the count is not told),
 --       3 side ('write', 'read'), 4 id of the holder, 5 count to hold afterwards,
---       6 longest lease of the holds that are left, in ms, 7 ticket of the waiter that leaves ('' for none),
+--       6 longest lease of the holds that are left, in ms, 7 ticket of a waiter that leaves ('' for none),
 --       8 life of the tombstone in ms (0: write none), 9 life of a waiter without a heartbeat, in ms
 -- Returns {1 done   0 the lock is not the holder's   2 outdated by a later attempt}
 --
@@ -25,7 +25,7 @@ local function write()
     call('DEL', state)
     return 1, true
   end
-  -- First, for a script that has written is given memory. Never further away, never below what a renewal gave.
+  -- First, because a script that has written is given memory. Never further away, never below what a renewal gave.
   call('PEXPIRE', state, longest, 'LT')
   call('HSET', state, id, count, 'seq', attempt)
   return 1

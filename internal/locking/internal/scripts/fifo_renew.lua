@@ -1,7 +1,8 @@
 -- fifo_renew puts off the expiry of one reader that is still there, and never brings it nearer. Other readers have
 -- their own. A writer is renewed by renew.
 --
--- KEYS  1 readers, 2 counts, see fifo.lua: no others, for while a slot moves one that does not exist has it refused
+-- KEYS  1 readers, 2 counts, see fifo.lua: no others, because while a slot moves a key that does not exist has the
+--       script refused
 -- ARGV  1 id of the holder, 2 number (grows with every attempt of the process), 3 lease in ms, 4 its token (0 for any)
 -- Returns as renew.
 local readers, counts, id, lease = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[3])
@@ -13,8 +14,8 @@ local expiry = tonumber(call('ZSCORE', readers, id) or 0)
 local seq, token = string.match(call('HGET', counts, id) or '', ' (.*) (.*)')
 if expiry <= now or not seq or ARGV[4] ~= '0' and ARGV[4] ~= token then return 0 end
 if tonumber(ARGV[2]) < tonumber(seq) then return 2 end
--- First, for a script that has written is given memory. Also where the moment of the expiry needs no change, since the
--- clock has stepped back: a server that keeps lives as durations, as miniredis does, lets the keys age all the same.
+-- First, because a script that has written is given memory. Also when the moment of the expiry needs no change because
+-- the clock has stepped back: a server that keeps durations, as miniredis does, lets the keys age all the same.
 call('PEXPIRE', readers, lease, 'GT')
 call('PEXPIRE', counts, lease, 'GT')
 if expiry < now + lease then call('ZADD', readers, string.format('%.0f', now + lease), id) end

@@ -1,10 +1,10 @@
--- fifo_token gives the holder of one side a token above a given number. Other readers keep theirs; who comes
--- later has the new one. A writer that reads as well stays below its own readers: they get a new token too.
+-- fifo_token gives the holder of one side a token above a given number. Other readers keep theirs; later ones get the
+-- new one. A writer that reads as well must stay below its own reading hold, so that gets a new token too.
 --
 -- KEYS  see fifo.lua, and 9 clock of the bucket; there is no tombstone
 -- ARGV  1 process, 2 attempt (unused), 3 side ('write', 'read'), 4 id of the holder, 5 the number,
 --       6 id of the same owner on the other side ('' for none)
--- Returns the token, and that of the writer as a reader after a space; or 0 when the side is not the holder's.
+-- Returns the token, and after a space that of the writer as a reader; or 0 if the side is not the holder's.
 --
 -- Running it twice changes things once: the second run finds a token that is high enough.
 
@@ -15,7 +15,7 @@ local waiter_life -- nobody is dropped
 
 local side, id, above = ARGV[3], ARGV[4], tonumber(ARGV[5])
 
--- raised returns a token above that one, or its own where that is high enough.
+-- raised returns a new token above the number, or the given one if that is high enough.
 local function raised(token)
   if tonumber(token) > above then return token end
   local fresh = mint(KEYS[9], '0')

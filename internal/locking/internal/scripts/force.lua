@@ -1,7 +1,7 @@
 -- force frees a mutex, whoever holds it, and passes it on.
 --
 -- KEYS  1 state, 2 queue
--- ARGV  1 for how long a free lock is reserved for who is woken, in ms
+-- ARGV  1 for how long a free lock is reserved for the process that is woken, in ms
 -- Returns 1 when it was held, else 0.
 local call = redis.call
 

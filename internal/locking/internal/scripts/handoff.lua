@@ -4,7 +4,7 @@
 -- ARGV  1 process, 2 attempt (grows with every attempt of the process), 3 lease in ms, 4 id of the holder,
 --       5 id of the next one, 6 tokens after the first to reserve at most,
 --       7 what to do if other processes wait ('n' keep the lock, 'y' yield, 'q' yield and queue behind them),
---       8 for how long a free lock is reserved for who is woken, in ms
+--       8 for how long a free lock is reserved for the process that is woken, in ms
 -- Returns the new token, and after a space how many are reserved, if any; or 0 the lock is not the holder's,
 --         1 another process comes first, 2 outdated by a later attempt.
 --
@@ -28,7 +28,7 @@ if ARGV[7] ~= 'n' and call('EXISTS', queue) == 1 then
   wake(state, queue, ARGV[8])
   return 1
 end
-call('PEXPIRE', state, ARGV[3]) -- first, for a script that has written is given memory
+call('PEXPIRE', state, ARGV[3]) -- first, because a script that has written is given memory
 local token, spare = mint(KEYS[1], ARGV[6])
 if from ~= to then call('HDEL', state, from) end
 call('HSET', state, to, 1, 'seq', attempt, 'token', token)

@@ -1,7 +1,7 @@
--- mint returns a new token, as text: above the last one of the bucket, also when the clock of the server
--- has stepped back, and above those that a server has forgotten, because the time is. With it the tokens
--- after it are given out, up to as many as are wanted: their number follows the token after a space. They are those
--- that the time has left out since the last one, so that no number of grants outruns the time.
+-- mint returns a new token, as text. It is above the last one of the bucket, also if the server's clock has stepped
+-- back, and above those that the server has forgotten, because it is not below the time. It also returns how many
+-- tokens after it are reserved, up to as many as are wanted. Those are tokens that the time has left out since the last
+-- one, so that no number of grants gets ahead of the time.
 local function mint(clock, wanted)
   local time = call('TIME')
   local token = #time[2] == 6 and time[1] .. time[2] or time[1] .. string.format('%06d', time[2])

@@ -1,13 +1,13 @@
--- release tells the server how often a holder has locks of one slot from now on: once less after an unlock,
--- not at all after the last one, and as often as before when an attempt has failed or must be cancelled. A
--- lock that becomes free is passed on.
+-- release tells the server how often a holder has locks of one slot from now on: once less after an unlock, not at all
+-- after the last one, and as often as before if an attempt has failed or must be cancelled. A lock that becomes free is
+-- passed on.
 --
--- KEYS  for each lock: state, queue; then, where an attempt must be cancelled, its tombstone
--- ARGV  1 attempt (grows with every attempt of the process), 2 for how long a free lock is reserved for who is woken,
---       in ms, then for each lock:
+-- KEYS  for each lock: state, queue; then, if an attempt must be cancelled, its tombstone
+-- ARGV  1 attempt (grows with every attempt of the process),
+--       2 for how long a free lock is reserved for the process that is woken, in ms, then for each lock:
 --         id of the holder, which begins with the process and a colon,
 --         count to hold afterwards, longest lease of the holds that are left, in ms,
---         place ('n' leave the queue alone, 'c' give up a reservation, 'l' give it up and leave the queue);
+--         queue action ('n' leave the queue alone, 'c' give up a reservation, 'l' give it up and leave the queue);
 --       then, with a tombstone, its life in ms.
 --       For one lock without a tombstone what comes after the id may be missing: 0, 0 and 'n'.
 -- Returns for each lock: 1 done   0 the lock is not the holder's   2 outdated by a later attempt
@@ -15,8 +15,8 @@
 -- Running it twice changes things once: the second run is not later than the first.
 local call = redis.call
 
--- The last hold of one lock that nobody queues for: nearly every call is of this kind. It is over before the functions
--- of the rest are made.
+-- The last hold of one lock that nobody queues for: nearly every call is of this kind. It returns before the functions
+-- below are made.
 if #KEYS == 2 and not ARGV[4] then
   local held = call('HMGET', KEYS[1], ARGV[3], 'seq')
   if held[1] and tonumber(ARGV[1]) > tonumber(held[2]) and call('EXISTS', KEYS[2]) == 0 then
@@ -31,7 +31,7 @@ end
 local result = {}
 for i = 0, math.floor(#KEYS / 2) - 1 do
   local state, queue, id = KEYS[1 + 2 * i], KEYS[2 + 2 * i], ARGV[3 + 4 * i]
-  local count, place = ARGV[4 + 4 * i] or '0', ARGV[6 + 4 * i] or 'n'
+  local count, action = ARGV[4 + 4 * i] or '0', ARGV[6 + 4 * i] or 'n'
   local held = call('HMGET', state, id, 'seq')
   local passes = false
 
@@ -45,14 +45,14 @@ for i = 0, math.floor(#KEYS / 2) - 1 do
     passes = true
   else
     result[1 + i] = 1
-    -- First, for a script that has written is given memory. Never further away, never below what a renewal gave.
+    -- First, because a script that has written is given memory. Never further away, never below what a renewal gave.
     call('PEXPIRE', state, ARGV[5 + 4 * i], 'LT')
     call('HSET', state, id, count, 'seq', ARGV[1])
   end
 
-  if place ~= 'n' then
+  if action ~= 'n' then
     local process = process_of(id)
-    if place == 'l' then call('ZREM', queue, process) end
+    if action == 'l' then call('ZREM', queue, process) end
     if call('HGET', state, 'claim') == process then
       call('DEL', state)
       passes = true

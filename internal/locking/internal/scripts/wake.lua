@@ -1,8 +1,8 @@
--- wake reserves a free lock for some ms for the process at the head of its queue, and tells it. The reservation keeps whoever
--- released from overtaking those who wait. It is longer than a wake-up and its answer take from far away, and ends by
--- itself. A channel without a listener belongs to a process that is gone: it is dropped, and the next is taken. Where
--- PUBLISH does not count everybody who listens, nobody is dropped: then "counted" is false. Losing the reservation
--- (no memory) costs fairness only, so its error is not raised.
+-- wake reserves a free lock for some ms for the process at the head of its queue, and wakes it. The reservation keeps
+-- the process that released the lock from overtaking those that wait. It is longer than a wake-up and the process's
+-- answer take from far away, and ends by itself. If nobody listens to the channel, the process is gone: it is dropped,
+-- and the next one is taken. If PUBLISH does not count everybody who listens, "counted" is false and nobody is dropped.
+-- Without the reservation (no memory) the lock is only less fair, so that error is not raised.
 local counted = true
 
 local function wake(state, queue, reservation)

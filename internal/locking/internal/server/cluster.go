@@ -11,17 +11,17 @@ import (
 	"inventory/internal/locking/internal/policy"
 )
 
-// NoticeError has a cluster client look again which node has which slots when a node cannot be reached. By
-// itself it does so when it is told MOVED, which a node that is gone does not say, and else every minute.
+// NoticeError has a cluster client look again which node has which slots if a node cannot be reached. By itself the
+// client does so after MOVED, which a node that is gone does not say, and otherwise every minute.
 func (s *Server) NoticeError(err error) {
 	if cluster, ok := s.Client.(*redis.ClusterClient); ok && !IsAnswer(err) {
 		cluster.ReloadState(context.Background()) // in the background, and no more than five times a second
 	}
 }
 
-// IsMoving tells whether a node has refused a script because its slot is moving to another node, or has moved.
-// While it does, a script with several keys is refused by both if one of the keys does not exist. Nothing has
-// been done then.
+// IsMoving tells whether a node has refused a script because its slot is moving to another node, or has moved. While a
+// slot moves, both nodes refuse a script with several keys if one of the keys does not exist. Then nothing has been
+// done.
 func IsMoving(err error) bool {
 	if err == nil {
 		return false
@@ -46,8 +46,8 @@ func rest(ctx context.Context) bool {
 	}
 }
 
-// EachNode splits items by the node of a cluster that their keys live on, and does something with those of each at the
-// same time: what goes to one that does not answer must not hold up the others.
+// EachNode splits items by the node of a cluster that their keys live on, and does the work for all nodes at the same
+// time: a node that does not answer must not hold up the others.
 func EachNode[T any](s *Server, items []T, key func(T) string, do func([]T)) {
 	groups := byNode(s, items, key)
 	if len(groups) == 1 {

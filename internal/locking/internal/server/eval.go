@@ -73,8 +73,8 @@ func (s *Server) RunAll(until time.Time, calls []scripts.Call) []*redis.Cmd {
 	return answers
 }
 
-// pipeline runs many calls in one round trip. Where the server does not know a script, all are repeated
-// once with the scripts in full, for they bear that; what is not answered then has its own error.
+// pipeline runs many calls in one round trip. If the server does not know a script, all are repeated once with the
+// scripts in full: a repetition does no harm. What is not answered then has its own error.
 func (s *Server) pipeline(ctx context.Context, calls []scripts.Call) []*redis.Cmd {
 	answers, unknown := s.pipelineOnce(ctx, calls, false)
 	if unknown {
@@ -83,8 +83,7 @@ func (s *Server) pipeline(ctx context.Context, calls []scripts.Call) []*redis.Cm
 	return answers
 }
 
-// pipelineOnce is pipeline without a second try. In full, every call brings its script, for each may go to another
-// node.
+// pipelineOnce is pipeline without a second try. In full, every call brings its script: each may go to another node.
 func (s *Server) pipelineOnce(ctx context.Context, calls []scripts.Call, full bool) (answers []*redis.Cmd, unknown bool) {
 	answers = make([]*redis.Cmd, len(calls))
 	pipe := s.Client.Pipeline()

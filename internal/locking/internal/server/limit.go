@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// limit is a context with a deadline that costs no timer in the ordinary case. Whoever reads from a socket looks
-// at Deadline. Whoever waits for a connection waits for Done; but before that everybody asks once whether the
-// context has ended, and that first look is answered as the parent answers it. From the second on the deadline
-// ends the context for everybody.
+// limit is a context with a deadline that usually costs no timer. Code that reads from a socket looks at Deadline. Code
+// that waits for a connection waits for Done. But before that the client always asks once whether the context has
+// ended. So the first call of Done returns the parent's; from the second on there is a timer, and the deadline ends the
+// context for everybody.
 type limit struct {
 	context.Context
 	until time.Time

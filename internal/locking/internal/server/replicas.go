@@ -20,7 +20,7 @@ type replicas struct {
 	timeout time.Duration
 }
 
-// WaitReplicas makes calls that must be replicated wait for so many replicas. It tells why that cannot be done.
+// WaitReplicas makes calls that must be replicated wait for so many replicas. Its error says why that cannot be done.
 func (s *Server) WaitReplicas(count int, timeout time.Duration) error {
 	var patience time.Duration
 	switch rdb := s.Client.(type) {
@@ -38,8 +38,8 @@ func (s *Server) WaitReplicas(count int, timeout time.Duration) error {
 	return nil
 }
 
-// evalReplicated is eval for a script that grants something new: it returns ErrNotReplicated unless enough
-// replicas have confirmed the grant. The outcome is as uncertain then as after any other error.
+// evalReplicated is eval for a script that grants something new: it returns ErrNotReplicated unless enough replicas
+// have confirmed the grant. Then the outcome is as uncertain as after any other error.
 func (s *Server) evalReplicated(ctx context.Context, call scripts.Call, attempt *scripts.Attempt) (any, error) {
 	script := s.variant(call)
 	answer, confirmed, err := s.evalAndWait(ctx, attempt, call.Key(), call.Command)
@@ -55,8 +55,8 @@ func (s *Server) evalReplicated(ctx context.Context, call scripts.Call, attempt 
 	return answer, err
 }
 
-// evalAndWait runs a script and WAIT on one connection: on a cluster, of the node that has the first key. There
-// we talk to nodes ourselves, so it is on us to find the right one when the slot has moved.
+// evalAndWait runs a script and WAIT on one connection; on a cluster, to the node that has the first key. There we talk
+// to nodes ourselves, so we have to find the right one when the slot has moved.
 func (s *Server) evalAndWait(ctx context.Context, attempt *scripts.Attempt, key string, command []any) (answer any, confirmed int64, err error) {
 	cluster, ok := s.Client.(*redis.ClusterClient)
 	if !ok {

@@ -35,9 +35,9 @@ func New(rdb redis.UniversalClient) *Server {
 // Wait waits for the commands that were left behind.
 func (s *Server) Wait() { s.running.Wait() }
 
-// keepsDeadlines tells whether the client lets the deadline of a context interrupt a read from the server.
-// By default go-redis does not, and the client is not ours to change. A cluster's client rests and goes on to other
-// nodes without a look at the deadline.
+// keepsDeadlines tells whether the client lets the deadline of a context interrupt a read from the server. By default
+// go-redis does not, and we must not change the client. The client of a cluster pauses and tries other nodes without a
+// look at the deadline.
 func keepsDeadlines(rdb redis.UniversalClient) bool {
 	one, ok := rdb.(*redis.Client)
 	return ok && one.Options().ContextTimeoutEnabled
@@ -65,13 +65,13 @@ func (s *Server) Address() string {
 	}
 }
 
-// Run runs a call for no longer than ctx allows and until says, and returns its answer or scripts.ErrNoAnswer. The
-// attempt is among its arguments.
+// Run runs a call for no longer than ctx and until allow, and returns its answer or scripts.ErrNoAnswer. The attempt is
+// among the call's arguments.
 //
-// A client that keeps deadlines runs it right here, which is faster. It learns of a deadline at once, and of a
-// mere cancellation when its own time-out for reads has passed.
+// A client that keeps deadlines runs it in the caller's goroutine, which is faster. It notices a deadline at once, and
+// a mere cancellation only when its own time-out for reads has passed.
 //
-// Only call it from work that Close waits for.
+// Call it only from work that Close waits for.
 func (s *Server) Run(ctx context.Context, until time.Time, quit <-chan struct{}, call scripts.Call, attempt *scripts.Attempt) (any, error) {
 	if !s.inPlace {
 		return s.runAside(ctx, until, quit, call, attempt)
@@ -86,7 +86,7 @@ func (s *Server) runAside(ctx context.Context, until time.Time, quit <-chan stru
 	return Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) { return s.eval(ctx, call, attempt) })
 }
 
-// noAnswer tells a time-out from other errors. Whose end it was, the caller tells.
+// noAnswer makes a time-out ErrNoAnswer. The caller knows whose end it was.
 func noAnswer(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -97,9 +97,9 @@ func noAnswer(ctx context.Context, err error) error {
 	return err
 }
 
-// Bounded runs a command for no longer than ctx allows and until says, for a client that may not keep
-// deadlines. The command has a goroutine of its own, and is left behind when ctx ends or quit is closed. It
-// ends by the client's own time-outs then, its answer is dropped, and Wait waits for it.
+// Bounded runs a command for no longer than ctx and until allow, on a client that may not keep deadlines. The command
+// has a goroutine of its own, and is left behind when ctx ends or quit is closed. Then the client's own time-outs end
+// it, its answer is dropped, and Wait waits for it.
 func Bounded[T any](ctx context.Context, s *Server, until time.Time, quit <-chan struct{}, command func(context.Context) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -119,7 +119,7 @@ func Bounded[T any](ctx context.Context, s *Server, until time.Time, quit <-chan
 	case <-quit:
 	}
 	select {
-	case came := <-done: // both at once: what is answered is answered
+	case came := <-done: // both at once: take the answer
 		return came.answer, noAnswer(ctx, came.err)
 	default:
 		return answer, scripts.ErrNoAnswer

@@ -15,19 +15,19 @@ import (
 	"inventory/internal/locking/internal/server"
 )
 
-// silence is how long a subscription receives nothing before it asks whether anybody is there, and then how long
-// it waits for the answer.
+// silence is how long a subscription receives nothing before it sends a ping, and then how long it waits for the
+// answer.
 const silence = 3 * time.Second
 
-// A Subscription receives what is published on a channel. While it is broken nobody should queue, for a process that
-// does not listen would be taken for dead.
+// A Subscription receives what is published on a channel. While it is broken nobody should queue: a process that does
+// not listen would be taken for dead.
 type Subscription struct {
 	Silence time.Duration // before Listen only
 
 	server    *server.Server
 	channel   string
 	received  func(payload string)
-	missed    func() // called when it stands (again): what was published before has been missed
+	missed    func() // called whenever it begins to work: what was published before has been missed
 	ready     chan struct{}
 	first     sync.Once
 	connected atomic.Bool
@@ -43,10 +43,10 @@ func New(s *server.Server, channel string, received func(payload string), missed
 // Connected tells whether a message would be received.
 func (s *Subscription) Connected() bool { return s.connected.Load() }
 
-// Ready is closed when the subscription first stands.
+// Ready is closed when the subscription first works.
 func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 
-// Listen receives until stop is closed, over a new connection whenever the other side has fallen silent.
+// Listen receives until stop is closed. When the other side has fallen silent, it goes on over a new connection.
 func (s *Subscription) Listen(stop <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -61,8 +61,8 @@ func (s *Subscription) Listen(stop <-chan struct{}) {
 	}
 }
 
-// receive receives until ctx ends, or nobody answers any more. After an error the client reconnects and subscribes
-// again by itself. But a host that is gone says nothing: so who receives nothing for a while asks.
+// receive receives until ctx ends or the server no longer answers. After an error the client reconnects and subscribes
+// again by itself. But a host that is gone says nothing, so after a silence it sends a ping.
 func (s *Subscription) receive(ctx context.Context) {
 	sub := s.server.Client.Subscribe(ctx)
 	closed := make(chan struct{})
@@ -77,7 +77,7 @@ func (s *Subscription) receive(ctx context.Context) {
 		_ = sub.Close()
 		s.connected.Store(false)
 	}()
-	_ = sub.Subscribe(ctx, s.channel) // a failure shows when we receive, which tries again
+	_ = sub.Subscribe(ctx, s.channel) // if it fails, ReceiveTimeout returns an error and tries again
 	asked := false
 	for pause := policy.Reconnect(); ; {
 		message, err := sub.ReceiveTimeout(ctx, s.Silence)

@@ -6,6 +6,33 @@ import (
 	"time"
 )
 
+// Merge is a number of orders for all segments of a SKU together. Fences holds a token for each segment that is
+// locked; the others are guarded by their rows alone.
+type Merge struct {
+	SKU        string
+	Layout     int64 // [ErrLayout] if the SKU has another one
+	Fences     map[int]Fence
+	Limit      int64 // per buyer; 0: none
+	SaleWindow SaleWindow
+	// Deadline and At are as those of a [Batch].
+	Deadline, At time.Time
+	Orders       []Order
+}
+
+// MergeResult has an outcome for each order, and what each segment holds afterwards. Merged counts the orders
+// that took from more than one segment.
+type MergeResult struct {
+	Outcomes []Outcome
+	Segments []int64
+	Merged   int
+	At       time.Time // the instant by which it was decided
+	Expired  int       // reservations whose units came back first
+	// Stale is set where more reservations have expired than one transaction gives back: what is [Short] or [Limited]
+	// may not be so once they are back.
+	Stale      bool
+	NextExpiry time.Time // the earliest expiry of a reservation that is live afterwards; zero: there is none
+}
+
 // topUpOrders is for how many orders of the largest size a merge tops one segment up.
 const topUpOrders = 4
 
@@ -24,7 +51,7 @@ type MergePlan struct {
 // whoever asks for units waits for it.
 const ExpireLimit = 2000
 
-// Plan decides a merge from the rows of all segments, which hold levels by now. first is of [Unique].
+// Plan decides a merge from the rows of all segments, which hold levels by now. first comes from [Unique].
 func (m Merge) Plan(first []int, segments []Segment, levels []int64, facts Facts) (plan MergePlan, result MergeResult, err error) {
 	if err := m.check(segments); err != nil {
 		return plan, result, err

@@ -14,8 +14,8 @@ import (
 // settled is how long after the weather has cleared up the last uncertain attempt must be settled.
 const settled = 5 * time.Second
 
-// A book holds what the clients believe against what must be true. Everything in it is of one history.
-type book struct {
+// A checker holds what the clients believe against what must be true. Everything in it is of one history.
+type checker struct {
 	world *World
 
 	mu        sync.Mutex
@@ -75,8 +75,8 @@ type guard struct {
 	by  *grip // whose grant was the first of top to be heard of
 }
 
-func newBook(w *World) *book {
-	return &book{
+func newChecker(w *World) *checker {
+	return &checker{
 		world:     w,
 		names:     make(map[string]*entry),
 		owners:    make(map[string]*Actor),
@@ -86,7 +86,7 @@ func newBook(w *World) *book {
 }
 
 // entry returns what is known of a lock. b.mu is held.
-func (b *book) entry(name string) *entry {
+func (b *checker) entry(name string) *entry {
 	name = lockOf(name)
 	e := b.names[name]
 	if e == nil {
@@ -97,7 +97,7 @@ func (b *book) entry(name string) *entry {
 }
 
 // wrong notes a violation. b.mu is held.
-func (b *book) wrong(format string, args ...any) {
+func (b *checker) wrong(format string, args ...any) {
 	text := sprintf(format, args...)
 	b.trouble = append(b.trouble, text)
 	b.world.note("WRONG: %s", text)
@@ -119,7 +119,7 @@ type call struct {
 }
 
 // asks notes the beginning of a call.
-func (b *book) asks(c *call) {
+func (b *checker) asks(c *call) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.longest = max(b.longest, c.lease)
@@ -134,7 +134,7 @@ func (b *book) asks(c *call) {
 }
 
 // crowded tells whether anybody else asks for a lock, or anybody may hold it without knowing. b.mu is held.
-func (b *book) crowded(name string, who *Actor) bool {
+func (b *checker) crowded(name string, who *Actor) bool {
 	e := b.entry(name)
 	for other, n := range e.asking {
 		if other != who && n > 0 {
@@ -145,7 +145,7 @@ func (b *book) crowded(name string, who *Actor) bool {
 }
 
 // answered notes what a call has returned. parts are the holds of each of its locks.
-func (b *book) answered(c *call, parts []*locking.Hold, err error) []*grip {
+func (b *checker) answered(c *call, parts []*locking.Hold, err error) []*grip {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -187,7 +187,7 @@ func partsOf(h *locking.Hold) []*locking.Hold {
 }
 
 // failed notes an error. b.mu is held.
-func (b *book) failed(c *call, err error) {
+func (b *checker) failed(c *call, err error) {
 	b.recordFailure(c, err)
 	until := b.sure()
 	if errors.Is(err, locking.ErrBusy) || errors.Is(err, locking.ErrUpgrade) {
@@ -202,10 +202,10 @@ func (b *book) failed(c *call, err error) {
 }
 
 // sure is when something that is uncertain now must be settled.
-func (b *book) sure() time.Time { return later(time.Now(), b.world.weather.clears).Add(settled) }
+func (b *checker) sure() time.Time { return later(time.Now(), b.world.weather.clears).Add(settled) }
 
 // granted checks a new grip. b.mu is held.
-func (b *book) granted(g *grip, c *call) {
+func (b *checker) granted(g *grip, c *call) {
 	e := b.entry(g.name)
 	reentry := false
 	for _, other := range e.grips {
@@ -235,7 +235,7 @@ func (b *book) granted(g *grip, c *call) {
 
 // checkToken checks that a new grant's token is above all earlier ones; a reader's may be that of the phase. Calls of one
 // owner may be answered in another order than they were granted. b.mu is held.
-func (b *book) checkToken(e *entry, g *grip, shared bool) {
+func (b *checker) checkToken(e *entry, g *grip, shared bool) {
 	for _, other := range e.grips {
 		if shared && other.who == g.who && other.reads() != g.reads() {
 			continue
@@ -264,7 +264,7 @@ func (g *grip) reads() bool { return isRead(g.name) }
 func (g *grip) trusted() bool { return !g.released && g.ctx.Err() == nil }
 
 // ended notes that the context of a grip has ended.
-func (b *book) ended(g *grip) {
+func (b *checker) ended(g *grip) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if g.ended.IsZero() {
@@ -281,7 +281,7 @@ func (b *book) ended(g *grip) {
 }
 
 // fixed tells whether an owner has had a fixed lease, which ends what was taken inside of it. b.mu is held.
-func (b *book) fixed(who *Actor) bool {
+func (b *checker) fixed(who *Actor) bool {
 	for _, e := range b.names {
 		if slices.ContainsFunc(e.grips, func(g *grip) bool { return g.who == who && g.fixed }) {
 			return true
@@ -291,7 +291,7 @@ func (b *book) fixed(who *Actor) bool {
 }
 
 // releases notes that Unlock is called.
-func (b *book) releases(grips []*grip) {
+func (b *checker) releases(grips []*grip) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, g := range grips {
@@ -301,7 +301,7 @@ func (b *book) releases(grips []*grip) {
 }
 
 // released notes what Unlock has returned.
-func (b *book) released(grips []*grip, begin time.Time, err error) {
+func (b *checker) released(grips []*grip, begin time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, g := range grips {
@@ -322,7 +322,7 @@ func (b *book) released(grips []*grip, begin time.Time, err error) {
 
 // write is a write to what the lock guards, under the token of a grip. It is refused when the guard has
 // seen a higher one.
-func (b *book) write(g *grip) {
+func (b *checker) write(g *grip) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(g.name)
@@ -341,17 +341,17 @@ func (b *book) write(g *grip) {
 }
 
 // checkGap checks that a lock does not stay free for long while somebody waits for it. b.mu is held.
-func (b *book) checkGap(e *entry, g *grip, c *call) {
+func (b *checker) checkGap(e *entry, g *grip, c *call) {
 	if len(c.names) > 1 {
 		return // it waited for something else meanwhile
 	}
 	since := later(later(c.begin, e.free), b.world.weather.clears)
-	limit := b.longest + pollTime + tripTime + time.Second
+	limit := b.longest + pollTime + roundTripTime + time.Second
 	if strings.Contains(g.name, ":") {
 		limit += beatTime + min(b.stepped, 10*time.Second) // a waiter before it may have died
 	}
 	if b.world.Peaceful && e.tidy(g) {
-		limit = claimTime + 20*b.world.weather.Latency // whoever gave it back has told the next
+		limit = reservationTime + 20*b.world.weather.Latency // the release has woken the next
 	}
 	if gap := g.at.Sub(since); gap > limit && !e.held() {
 		b.wrong("%s waited %s for %s, which nobody held", g.who, gap, g.name)
@@ -366,20 +366,20 @@ func (e *entry) tidy(but *grip) bool {
 // held tells whether anybody trusts a hold.
 func (e *entry) held() bool { return slices.ContainsFunc(e.grips, (*grip).trusted) }
 
-// claimTime is how long a free lock is reserved for who was told, who may not want it any more.
-const claimTime = 500 * time.Millisecond
+// reservationTime is how long a free lock is reserved for the process that was woken, which may not want it any more.
+const reservationTime = 500 * time.Millisecond
 
 const (
 	pollTime = time.Second // how often a waiter looks by itself
 	// leaveTime is for how long in good weather the lock may be on its way to somebody who has just gone.
 	leaveTime = 250 * time.Millisecond
 
-	beatTime = 8 * time.Second // after which a first-come lock passes over a dead waiter, if nobody was heard for long
-	tripTime = 3 * time.Second // how long a process may wait for an answer that it cleans up with
+	beatTime      = 8 * time.Second // after which a first-come lock passes over a dead waiter, if nobody has asked for long
+	roundTripTime = 3 * time.Second // how long a process may wait for an answer that it cleans up with
 )
 
 // finish reports the violations and the history that led to them.
-func (b *book) finish() {
+func (b *checker) finish() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.checkHistories()

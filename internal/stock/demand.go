@@ -1,0 +1,53 @@
+package stock
+
+import "slices"
+
+// Demand is what stores decide a batch by.
+type Demand struct {
+	Orders []Order
+	// Known are the deductions that the order ids have already.
+	Known map[string]Deduction
+	// Closed says that the SKU is not sold at the instant of the decision.
+	Closed bool
+	Limit  int64            // per buyer; 0: none
+	Taken  map[string]int64 // units of each buyer of the orders, if there is a limit; Admit keeps it up to date
+}
+
+func (f Facts) demand(sku string, orders []Order, limit int64, window SaleWindow) Demand {
+	return Demand{
+		Orders: orders, Known: f.Known, Closed: window.Refusal(sku, f.At) != nil, Limit: limit, Taken: f.BuyerUnits,
+	}
+}
+
+// Admit goes through the orders in turn and takes each that still fits into the available units and into its buyer's
+// limit. It sets the outcome of each order that does not fit, and of each that is known, and returns the indexes of the
+// others. candidates holds the indexes to consider, ascending by order id, and so are those that it returns.
+//
+// The turn of an order is its place in the batch, not its id: ids must not buy a better place.
+func (d Demand) Admit(candidates []int, available int64, outcomes []Outcome) (admitted []int) {
+	turn := slices.Clone(candidates)
+	slices.Sort(turn)
+	for _, i := range turn {
+		o := d.Orders[i]
+		if known, ok := d.Known[o.OrderID]; ok {
+			outcomes[i] = Outcome{Kind: Known, Deduction: known}
+		} else if d.Closed {
+			outcomes[i] = Outcome{Kind: Closed}
+		} else if d.Limit > 0 && d.Taken[o.BuyerID]+o.Quantity > d.Limit {
+			outcomes[i] = Outcome{Kind: Limited}
+		} else if o.Quantity > available {
+			outcomes[i] = Outcome{Kind: Short, Available: available}
+		} else {
+			available -= o.Quantity
+			if d.Limit > 0 {
+				d.Taken[o.BuyerID] += o.Quantity
+			}
+		}
+	}
+	for _, i := range candidates {
+		if outcomes[i].Kind == 0 {
+			admitted = append(admitted, i)
+		}
+	}
+	return admitted
+}

@@ -1,0 +1,111 @@
+package stock
+
+import (
+	"slices"
+	"time"
+)
+
+// Order is what a buyer asks for. OrderID makes it idempotent within its SKU.
+type Order struct {
+	OrderID    string
+	BuyerID    string // may be empty where the SKU has no buyer limit
+	Own        bool   // the order id is one of the buyer's own, and not the shop's
+	Quantity   int64
+	ReserveFor time.Duration // 0: committed at once; else MinReserve to MaxReserve, in whole microseconds
+	// CallerMax is how many units its caller may ask for if the SKU has no MaxQuantity of its own; 0: the package's. It
+	// is no part of what was asked: a replay may have another one.
+	CallerMax int64
+}
+
+// How long a reservation lasts, at least and at most.
+const (
+	MinReserve = time.Second
+	MaxReserve = 30 * 24 * time.Hour
+)
+
+const maxIDBytes = 128
+
+// Check tells whether an order is allowed.
+func (o Order) Check() error {
+	if err := checkOrderID(o.OrderID); err != nil {
+		return err
+	}
+	for _, text := range keptTexts {
+		value, needed := text.Get(o), o.Own && text.Column == "buyer_id"
+		if value == "" && !needed {
+			continue
+		}
+		if err := checkText(text.Column, value, maxIDBytes); err != nil {
+			return err
+		}
+	}
+	if err := checkReserve(o.ReserveFor); err != nil {
+		return err
+	}
+	return checkQuantity(o.Quantity)
+}
+
+// checkReserve accepts what both stores keep exactly.
+func checkReserve(d time.Duration) error {
+	if d == 0 || CheckReserve(d) {
+		return nil
+	}
+	return Invalid("reserve_for", "must be %s to %s, in whole microseconds", MinReserve, MaxReserve)
+}
+
+// CheckReserve tells whether a reservation can last so long.
+func CheckReserve(d time.Duration) bool {
+	return d >= MinReserve && d <= MaxReserve && d%time.Microsecond == 0
+}
+
+func checkQuantity(q int64) error {
+	if q < 1 || q > MaxQuantity {
+		return Invalid("quantity", "must be 1 to %d", MaxQuantity)
+	}
+	return nil
+}
+
+// kept is an order as a deduction keeps it: what its caller may do, and whose id it is, are no part of what was asked.
+func (o Order) kept() Order {
+	o.Own, o.CallerMax = false, 0
+	return o
+}
+
+// KeptText is a text of an order that stores keep as it is. Its column has the name of the request's field, and is null
+// if the text is empty.
+type KeptText struct {
+	Column string
+	Get    func(Order) string
+	Of     func(*Order) *string
+}
+
+var keptTexts = []KeptText{
+	{"buyer_id", func(o Order) string { return o.BuyerID }, func(o *Order) *string { return &o.BuyerID }},
+}
+
+// KeptTexts returns all of them. Nobody changes them.
+func KeptTexts() []KeptText { return keptTexts }
+
+// CheckBuyerID tells whether a text can be a buyer's id, as [Order] has it.
+func CheckBuyerID(id string) error { return checkText("buyer_id", id, maxIDBytes) }
+
+// BuyersOf returns the buyers of orders, ascending, each once.
+func BuyersOf(orders []Order, indexes []int) []string {
+	var buyers []string
+	for _, i := range indexes {
+		if id := orders[i].BuyerID; id != "" {
+			buyers = append(buyers, id)
+		}
+	}
+	slices.Sort(buyers)
+	return slices.Compact(buyers)
+}
+
+// IDsOf returns the ids of orders.
+func IDsOf(orders []Order, indexes []int) []string {
+	ids := make([]string, len(indexes))
+	for n, i := range indexes {
+		ids[n] = orders[i].OrderID
+	}
+	return ids
+}

@@ -1,0 +1,104 @@
+package stock
+
+import "time"
+
+// Placement says where an order of several SKUs is to be taken from.
+type Placement struct {
+	Order MultiOrder   // lines ascending by SKU
+	At    time.Time    // zero: the store's clock
+	Lines []PlacedLine // as many as Order.Lines
+	// KnownOnly takes nothing: CodeUnknownDeduction if the very order is not there already.
+	KnownOnly bool
+	// OfBuyer makes another buyer's order unknown.
+	OfBuyer bool
+}
+
+// PlacedLine says where a line is to be taken from.
+type PlacedLine struct {
+	Layout     int64 // of the SKU, as far as is known
+	Limit      int64 // per buyer; 0: none
+	SaleWindow SaleWindow
+	Segment    int   // the one that fills the line, or -1: all of them together, as in a merge
+	Fence      Fence // of that segment
+}
+
+// PlacedOrder is an order that is there already, its lines ascending by SKU, as they are now.
+type PlacedOrder struct {
+	BuyerID    string
+	ReserveFor time.Duration
+	Lines      []Deduction
+}
+
+// Replay answers a placement whose order was not inserted, from the order that is there; nil means that there is none.
+func (p Placement) Replay(there *PlacedOrder) ([]Deduction, error) {
+	order := p.Order
+	if there == nil || (p.OfBuyer && there.BuyerID != order.BuyerID) {
+		return nil, UnknownDeduction(order.Lines[0].SKU, order.OrderID)
+	}
+	same := there.BuyerID == order.BuyerID && there.ReserveFor == order.ReserveFor && len(there.Lines) == len(order.Lines)
+	for i := 0; same && i < len(order.Lines); i++ {
+		same = there.Lines[i].SKU == order.Lines[i].SKU && there.Lines[i].Order.Quantity == order.Lines[i].Quantity
+	}
+	if !same {
+		return nil, OrderIDReused()
+	}
+	return there.Lines, nil
+}
+
+// Place takes the lines of a new order one after another, each as a batch from its segment or as a merge from all of
+// them.
+func (p Placement) Place(deduct func(Batch) (BatchResult, error), merge func(Merge) (MergeResult, error)) ([]Deduction, error) {
+	taken := make([]Deduction, len(p.Lines))
+	for i, line := range p.Lines {
+		sku, orders := p.Order.Lines[i].SKU, []Order{p.Order.Of(p.Order.Lines[i])}
+		var outcomes []Outcome
+		var stale error // why a refusal may not be true, because of what has expired
+		if line.Segment < 0 {
+			result, err := merge(Merge{
+				SKU: sku, Layout: line.Layout, Limit: line.Limit, SaleWindow: line.SaleWindow, At: p.At, Orders: orders,
+			})
+			if err != nil {
+				return nil, err
+			}
+			if outcomes = result.Outcomes; result.Stale {
+				stale = ErrStale
+			}
+		} else {
+			result, err := deduct(Batch{
+				SKU: sku, Layout: line.Layout, Segment: line.Segment, Fence: line.Fence, Limit: line.Limit,
+				SaleWindow: line.SaleWindow, At: p.At, Orders: orders,
+			})
+			if err != nil {
+				return nil, err
+			}
+			if outcomes = result.Outcomes; result.Stale {
+				stale = ErrSpread // with the rows of all segments, what has expired goes back first
+			}
+		}
+		if err := line.refusal(sku, outcomes[0], p.At, stale); err != nil {
+			return nil, err
+		}
+		taken[i] = outcomes[0].Deduction
+	}
+	return taken, nil
+}
+
+// refusal returns the error of a line that was not taken.
+func (l PlacedLine) refusal(sku string, o Outcome, at time.Time, stale error) error {
+	switch {
+	case o.Kind == Accepted:
+		return nil
+	case stale != nil:
+		return stale
+	case o.Kind == Known:
+		return OrderIDReused()
+	case o.Kind == Limited:
+		return BuyerLimited(sku, l.Limit)
+	case o.Kind == Closed:
+		return l.SaleWindow.Refusal(sku, at)
+	case l.Segment >= 0:
+		return ErrSpread
+	default:
+		return Shortage(sku, o.Available)
+	}
+}

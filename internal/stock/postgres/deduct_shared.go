@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+//go:embed deduct_shared.sql
+var deductSharedFile string
+
+var deductSharedSQL = withInsertOf("sku", deductSharedFile, 16)
+
+// deductShared writes batches of different SKUs in one statement, and answers them. Those without time go by themselves.
+func (s *Store) deductShared(batches []*sharedBatch) {
+	timely := make([]*sharedBatch, 0, len(batches))
+	for _, b := range batches {
+		if b.hasTime() {
+			timely = append(timely, b)
+		} else {
+			b.answer <- sharedAnswer{}
+		}
+	}
+	if len(timely) == 0 {
+		return
+	}
+	ctx, cancel := whileAnyWaits(timely)
+	defer cancel()
+	found, err := s.sendShared(ctx, timely)
+	if nothingWritten(err) {
+		found, err = make([]*whole, len(timely)), nil
+	}
+	for n, b := range timely {
+		if err != nil {
+			b.answer <- sharedAnswer{err: err}
+		} else {
+			b.answer <- sharedAnswer{whole: found[n]}
+		}
+	}
+}
+
+// whileAnyWaits is the context of a shared write: one that ends for one batch does not end it for the others.
+func whileAnyWaits(batches []*sharedBatch) (context.Context, context.CancelFunc) {
+	var latest time.Time
+	for _, b := range batches {
+		until, has := b.ctx.Deadline()
+		if !has {
+			return context.WithCancel(context.Background())
+		}
+		if until.After(latest) {
+			latest = until
+		}
+	}
+	return context.WithDeadline(context.Background(), latest)
+}
+
+// nothingWritten tells whether an error is one by which PostgreSQL has aborted a shared write because of one of its batches:
+// a constraint fired, its time was over, or somebody else did not let go of an order id.
+func nothingWritten(err error) bool {
+	state := stateOf(err)
+	return raced(err) || state == lockNotAvailable || state == deadlockDetected ||
+		strings.HasPrefix(state, constraintViolation) || strings.HasPrefix(state, dataException)
+}
+
+// sharedRow is where the row of a shared write is scanned. Arrays may be null.
+type sharedRow struct {
+	had, available       []int64
+	at                   []time.Time
+	took, orders, units  []int64
+	insertedOf, inserted []string
+}
+
+// sendShared sends the statement. It returns what there is to tell of each batch, nil where its row was not had.
+func (s *Store) sendShared(ctx context.Context, batches []*sharedBatch) ([]*whole, error) {
+	var r sharedRow
+	sent := time.Now()
+	err := s.pool.QueryRow(ctx, deductSharedSQL, s.sharedArguments(batches)...).Scan(
+		&r.had, &r.available, &r.at, &r.took, &r.orders, &r.units, &r.insertedOf, &r.inserted)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.had) > 0 && batches[r.had[0]-1].At.IsZero() {
+		s.clock.note(sent, r.at[0])
+	}
+	return r.wholes(batches), nil
+}
+
+// wholes returns what the row tells of each batch. Batches are numbered from 1.
+func (r *sharedRow) wholes(batches []*sharedBatch) []*whole {
+	found := make([]*whole, len(batches))
+	for i, n := range r.had {
+		found[n-1] = &whole{before: &r.available[i], at: &r.at[i]}
+	}
+	for i, n := range r.took {
+		w := found[n-1]
+		after := *w.before - r.units[i]
+		w.orders, w.after = int(r.orders[i]), &after
+	}
+	ids := make(map[string][]string)
+	for i, sku := range r.insertedOf {
+		ids[sku] = append(ids[sku], r.inserted[i])
+	}
+	for n, b := range batches {
+		if found[n] != nil {
+			found[n].inserted = ids[b.SKU]
+		}
+	}
+	return found
+}
+
+// sharedArguments are those of the statement.
+func (s *Store) sharedArguments(batches []*sharedBatch) []any {
+	size := len(batches)
+	skus, owners, segments := make([]string, size), make([]string, size), make([]int32, size)
+	layouts, tokens, units := make([]int64, size), make([]int64, size), make([]int64, size)
+	given, starts, ends := make(instants, size), make(instants, size), make(instants, size)
+	var of []int64
+	var orders arrays
+	var deadline time.Time
+	for n, b := range batches {
+		skus[n], segments[n], layouts[n] = b.SKU, int32(b.Segment), b.Layout //nolint:gosec // there are 1024 at most
+		tokens[n], owners[n], units[n] = b.Fence.Token, b.Fence.Owner, b.orders.units
+		given.set(n, b.At)
+		starts.set(n, b.SaleWindow.StartsAt)
+		ends.set(n, b.SaleWindow.EndsAt)
+		for range b.orders.orderIDs {
+			of = append(of, int64(n+1))
+		}
+		orders.add(b.orders)
+		deadline = earlier(deadline, b.deadline())
+	}
+	args := []any{
+		skus, segments, layouts, tokens, owners, units, given.orNull(), starts.orNull(), ends.orNull(),
+		s.deadline(deadline), sharedWait, of, orders.orderIDs, orders.quantities, orders.reserves,
+	}
+	return append(args, orders.texts...)
+}
+
+// earlier is the first of two instants; the zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// instants are an array of times that are null where there is none.
+type instants []pgtype.Timestamptz
+
+func (i instants) set(n int, t time.Time) { i[n] = pgtype.Timestamptz{Time: t, Valid: !t.IsZero()} }
+
+// orNull is null for the whole array where all are null, as nearly always: unnest fills it up.
+func (i instants) orNull() any {
+	if slices.ContainsFunc(i, func(t pgtype.Timestamptz) bool { return t.Valid }) {
+		return []pgtype.Timestamptz(i)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+)
+
+// racers write to the same SKUs through several stores, and remember what they were told.
+type racers struct {
+	*sharers
+	stores []*postgres.Store
+
+	mu       sync.Mutex
+	accepted map[string]int // how often an order was, by SKU and id
+	told     []stock.Deduction
+}
+
+// step does one thing, mostly a batch.
+func (r *racers) step(worker, round int) {
+	store := r.stores[worker%len(r.stores)]
+	sku := name(rand.IntN(12))
+	switch rand.IntN(12) {
+	case 0:
+		_, err := store.Move(r.Context(), stock.Movement{SKU: sku, Ref: fmt.Sprint(worker, round), Kind: stock.Restocked, Quantity: 3})
+		r.may(err)
+	case 1:
+		result, err := store.Merge(r.Context(), stock.Merge{SKU: sku, Layout: 1, Orders: r.orders(worker, round)})
+		r.may(err)
+		r.note(sku, result.Outcomes)
+	case 2:
+		wish := stock.SettleRequest{OrderID: fmt.Sprint("shared ", rand.IntN(rounds)), Cancel: true}
+		_, err := store.Settle(r.Context(), stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{wish}})
+		r.may(err)
+	case 3:
+		_, err := r.several(store, fmt.Sprint("several ", worker, " ", round))
+		r.may(err)
+	default:
+		batch := stock.Batch{SKU: sku, Layout: 1, Segment: rand.IntN(2), Deadline: time.Now().Add(time.Minute), Orders: r.orders(worker, round)}
+		if rand.IntN(3) == 0 {
+			batch.Fence = stock.Fence{Token: rand.Int64N(20) + 1, Owner: fmt.Sprint(worker)}
+		}
+		result, err := store.Deduct(r.Context(), batch)
+		r.may(err)
+		r.note(sku, result.Outcomes)
+	}
+}
+
+// rounds is how many order ids several workers use.
+const rounds = 30
+
+// orders are some with ids of their own, and one that others send too.
+func (r *racers) orders(worker, round int) []stock.Order {
+	list := []stock.Order{
+		{OrderID: fmt.Sprint("shared ", rand.IntN(rounds)), Quantity: 1},
+		{OrderID: fmt.Sprint("own ", worker, " ", round), Quantity: rand.Int64N(3) + 1},
+	}
+	if rand.IntN(3) == 0 {
+		list[1].ReserveFor = time.Hour
+	}
+	if rand.IntN(8) == 0 {
+		list = append(list, stock.Order{OrderID: fmt.Sprint("large ", worker, " ", round), Quantity: 30})
+	}
+	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
+}
+
+// several is an order of two SKUs, under an id that batches may have too.
+func (r *racers) several(store *postgres.Store, id string) (created bool, err error) {
+	if rand.IntN(2) == 0 {
+		id = fmt.Sprint("shared ", rand.IntN(rounds))
+	}
+	a := rand.IntN(11)
+	p := stock.Placement{Order: stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: name(a), Quantity: 1}, {SKU: name(a + 1), Quantity: 1}}}}
+	for range p.Order.Lines {
+		p.Lines = append(p.Lines, stock.PlacedLine{Layout: 1, Segment: rand.IntN(3) - 1})
+	}
+	_, created, err = store.Order(r.Context(), p)
+	return created, err
+}
+
+// may reports an error that callers do not live with.
+func (r *racers) may(err error) {
+	code := stock.CodeOf(err)
+	if err != nil && (code == stock.CodeUnavailable && !errors.Is(err, stock.ErrFenced) && !errors.Is(err, stock.ErrSpread)) {
+		r.Error(err)
+	}
+}
+
+// note remembers what was told.
+func (r *racers) note(sku string, outcomes []stock.Outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range outcomes {
+		switch o.Kind {
+		case stock.Accepted:
+			r.accepted[sku+" "+o.Deduction.OrderID]++
+			r.told = append(r.told, o.Deduction)
+		case stock.Short:
+			// what is short was asked for more than its segment had
+			if o.Available < 0 {
+				r.Errorf("%s: short of %d", sku, o.Available)
+			}
+		}
+	}
+}
+
+// lockRows locks a segment's row for a moment, again and again.
+func (r *racers) lockRows(stop <-chan struct{}) error {
+	for {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		_, err := r.conn.Exec(r.Context(), fmt.Sprintf(`
+			BEGIN; SELECT FROM stock_segments WHERE sku_id = '%s' AND segment = %d FOR UPDATE; SELECT pg_sleep(0.005); COMMIT`,
+			name(rand.IntN(12)), rand.IntN(2)))
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// check holds the rows against what was told: each order was accepted once, is there, and is what it was told to be; every
+// unit is accounted for.
+func (r *racers) check() {
+	r.Helper()
+	r.audit()
+	for order, times := range r.accepted {
+		if times != 1 {
+			r.Errorf("%s was accepted %d times", order, times)
+		}
+	}
+	for _, d := range r.told {
+		kept, err := r.store.Deduction(r.Context(), d.SKU, d.OrderID)
+		same := kept.Status == d.Status || kept.Status == stock.StatusCancelled
+		if err != nil || !same || kept.Order != d.Order || !slices.Equal([]int64{kept.Quantity}, []int64{d.Quantity}) {
+			r.Errorf("told %+v, kept %+v, %v", d, kept, err)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package stock
+
+import (
+	"maps"
+	"slices"
+)
+
+// Returns are units on their way back.
+type Returns struct {
+	Segments map[int]int64    // per segment that there is
+	Reserved map[int]int64    // of them, those that were reserved and not committed yet
+	Buyers   map[string]int64 // per buyer
+}
+
+func newReturns() Returns {
+	return Returns{Segments: make(map[int]int64), Reserved: make(map[int]int64), Buyers: make(map[string]int64)}
+}
+
+// Units is how many come back.
+func (r Returns) Units() (units int64) {
+	for _, n := range r.Segments {
+		units += n
+	}
+	return units
+}
+
+// add returns parts of a deduction to the segments that gave them. Where the layout has changed since, and such a
+// segment is gone, another one gets them.
+func (r Returns) add(d Deduction, parts []Part, segments int) {
+	for _, p := range parts {
+		r.Segments[p.Segment%segments] += p.Quantity
+		if d.Status == StatusReserved {
+			r.Reserved[p.Segment%segments] += p.Quantity
+		}
+		if d.BuyerID != "" {
+			r.Buyers[d.BuyerID] += p.Quantity
+		}
+	}
+}
+
+// Ascending returns the segments and the buyers of returns in the order in which their rows are locked.
+func (r Returns) Ascending() (segments []int, buyers []string) {
+	return slices.Sorted(maps.Keys(r.Segments)), slices.Sorted(maps.Keys(r.Buyers))
+}
+
+// PlanExpiry returns what goes back of reservations that have expired, which have their parts.
+func PlanExpiry(expired []Deduction, segments int) Returns {
+	back := newReturns()
+	for _, d := range expired {
+		back.add(d, d.Parts, segments)
+	}
+	return back
+}

@@ -1,0 +1,100 @@
+package experiment
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+const (
+	certainty   = 0.95
+	leastRounds = 6    // fewer tell nothing of what another one would bring
+	resamples   = 2000 // of the rounds
+)
+
+// Estimate is a figure with the interval in which the true one lies. What is not known is no number.
+type Estimate struct {
+	Value  float64 `json:"value"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	Rounds int     `json:"rounds"`
+}
+
+// Above tells whether all of the interval is above a bound.
+func (e Estimate) Above(bound float64) bool { return e.Low > bound }
+
+// Below tells whether all of the interval is below a bound.
+func (e Estimate) Below(bound float64) bool { return e.High < bound }
+
+// Of is what a contender had of a metric: the mean of its rounds.
+func (r Result) Of(contender, metric string) Estimate {
+	var values []float64
+	for _, round := range r.Rounds {
+		if value, ok := round[contender][metric]; ok {
+			values = append(values, value)
+		}
+	}
+	return r.estimate(values)
+}
+
+// Compare answers a comparison. The ratios of a round are one observation: what else happened then hit all of them.
+func (r Result) Compare(c Comparison) Estimate {
+	var logs []float64
+	for _, round := range r.Rounds {
+		if log, ok := round.ratio(c); ok {
+			logs = append(logs, log)
+		}
+	}
+	e := r.estimate(logs)
+	return Estimate{math.Exp(e.Value), math.Exp(e.Low), math.Exp(e.High), e.Rounds}
+}
+
+// ratio is the logarithm of the geometric mean of a comparison's ratios. A round in which one of them is missing, or who
+// is compared had nothing, tells nothing.
+func (round Round) ratio(c Comparison) (log float64, ok bool) {
+	for _, pair := range c.Pairs {
+		of, to := round[pair[0]][c.Metric], round[pair[1]][c.Metric]
+		if !(of > 0 && to > 0) {
+			return 0, false
+		}
+		log += math.Log(of/to) / float64(len(c.Pairs))
+	}
+	return log, len(c.Pairs) > 0
+}
+
+// estimate is the mean of some observations, with an interval by the bootstrap: the means of as many drawn from them, again
+// and again.
+func (r Result) estimate(values []float64) Estimate {
+	n := len(values)
+	if n == 0 {
+		return Estimate{math.NaN(), math.NaN(), math.NaN(), 0}
+	}
+	e := Estimate{stat.Mean(values, nil), math.NaN(), math.NaN(), n}
+	if n < leastRounds {
+		return e
+	}
+	random := rand.New(rand.NewPCG(r.Rules.Seed, uint64(n))) //nolint:gosec // only what is drawn
+	means := make([]float64, resamples)
+	for i := range means {
+		for range n {
+			means[i] += values[random.IntN(n)]
+		}
+		means[i] /= float64(n)
+	}
+	slices.Sort(means)
+	e.Low = stat.Quantile(tail(n), stat.Empirical, means, nil)
+	e.High = stat.Quantile(1-tail(n), stat.Empirical, means, nil)
+	return e
+}
+
+// tail is the part of the means beyond each end of the interval. That of half of what is not certain would be too large: few
+// observations vary less than what they are drawn from. This one has the width of Student's interval where errors are
+// normal (Hesterberg, What Teachers Should Know About the Bootstrap, 2015: the expanded percentile interval).
+func tail(n int) float64 {
+	student := distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}
+	wide := student.Quantile((1+certainty)/2) * math.Sqrt(float64(n)/float64(n-1))
+	return distuv.UnitNormal.CDF(-wide)
+}

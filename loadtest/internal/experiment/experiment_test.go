@@ -1,0 +1,194 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inventory/loadtest/internal/report"
+)
+
+const sold = "sold/s"
+
+// machine is one that nobody has to himself: it becomes faster and slower as time goes by, and whoever plays after the idle
+// contender has a good time.
+type machine struct {
+	random *rand.Rand
+	speed  float64
+	last   string
+}
+
+func (m *machine) contender(name string, speed float64) Contender {
+	return Contender{Name: name, Play: func(_ context.Context, window time.Duration) (Sample, error) {
+		time.Sleep(window)
+		m.speed *= math.Exp(0.02 * m.random.NormFloat64())
+		value := speed * m.speed * math.Exp(0.02*m.random.NormFloat64())
+		if m.last == "idle" {
+			value *= 1.04
+		}
+		m.last = name
+		return Sample{sold: value}, nil
+	}}
+}
+
+func compared(of, to string) Comparison {
+	return Comparison{Name: of + " to " + to, Metric: sold, Pairs: []Pair{{of, to}}}
+}
+
+// TestWhatIsSlowerIsTold plays 100 times, in virtual time. A kernel that does not pair rounds calls nothing slower on such a
+// machine, and one that keeps the order of contenders calls one of two equal ones faster.
+func TestWhatIsSlowerIsTold(t *testing.T) {
+	t.Parallel()
+	slower, equal := compared("slower", "one"), compared("another", "one")
+	found, undecided := 0, 0
+	for seed := range uint64(100) {
+		synctest.Test(t, func(t *testing.T) {
+			m := &machine{random: rand.New(rand.NewPCG(seed, 1)), speed: 1}
+			r := Run(t.Context(), Case{
+				Contenders:  []Contender{m.contender("idle", 1), m.contender("one", 100), m.contender("slower", 95), m.contender("another", 100)},
+				Comparisons: []Comparison{slower, equal},
+			}, Rules{Seed: seed, WarmUp: time.Second, Window: 2 * time.Second, For: 5 * time.Minute, Narrow: 1.04})
+			if s := r.Compare(slower); s.Below(1) && s.Above(0.9) {
+				found++
+			}
+			if e := r.Compare(equal); !e.Below(1) && !e.Above(1) && e.High/e.Low < 1.06 {
+				undecided++
+			}
+		})
+	}
+	t.Logf("slower %d times, undecided %d times", found, undecided)
+	if found < 90 || undecided < 90 {
+		t.Errorf("of 100 seeds the slower one is told as slower %d times, and two equal ones as undecided %d times", found, undecided)
+	}
+}
+
+// steady has the same to tell every time.
+func steady(name string, value float64) Contender {
+	return Contender{Name: name, Play: func(_ context.Context, window time.Duration) (Sample, error) {
+		time.Sleep(window)
+		return Sample{sold: value}, nil
+	}}
+}
+
+func TestRoundsEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rules Rules
+		want  int
+	}{
+		"in time":          {Rules{Window: time.Second, For: 21 * time.Second}, 10},
+		"with the warm-up": {Rules{Window: time.Second, WarmUp: time.Second, For: 21 * time.Second}, 9},
+		"at once":          {Rules{Window: time.Second}, 1},
+		"narrow enough":    {Rules{Window: time.Second, For: time.Hour, Narrow: 1.01}, leastRounds},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				told := 0
+				c.rules.Progress = func(rounds int) { told = rounds }
+				r := Run(t.Context(), Case{
+					Contenders: []Contender{steady("a", 1), steady("b", 2)}, Comparisons: []Comparison{compared("b", "a")},
+				}, c.rules)
+				if len(r.Rounds) != c.want || told != c.want || r.Narrow != (c.rules.Narrow > 0) {
+					t.Errorf("%d rounds, %d told, narrow: %v", len(r.Rounds), told, r.Narrow)
+				}
+			})
+		})
+	}
+}
+
+func TestTheSeedDecidesTheOrder(t *testing.T) {
+	t.Parallel()
+	order := func(seed uint64) string {
+		var text strings.Builder
+		var c Case
+		for _, name := range []string{"a", "b", "c", "d"} {
+			c.Contenders = append(c.Contenders, Contender{Name: name, Play: func(context.Context, time.Duration) (Sample, error) {
+				text.WriteString(name)
+				return nil, nil
+			}})
+		}
+		Run(t.Context(), c, Rules{Seed: seed, WarmUp: 1})
+		return text.String()
+	}
+	if a := order(1); a != order(1) || a == order(2) || len(a) != 8 || a[:4] == a[4:] {
+		t.Errorf("%s, again %s, other %s", a, order(1), order(2))
+	}
+}
+
+// TestMissingDataMeetsNothing has a contender fail, and one that sells nothing.
+func TestMissingDataMeetsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		broken := Contender{Name: "broken", Play: func(context.Context, time.Duration) (Sample, error) { return nil, errors.New("oh") }}
+		target := func(of string, sign report.Sign, bound float64) Target {
+			return Target{compared(of, "good"), sign, bound}
+		}
+		c := Case{
+			Contenders: []Contender{steady("good", 10), broken, steady("nothing", 0), steady("better", 12)},
+			Metrics:    []Metric{{Name: sold, Exact: true}},
+			Targets: []Target{
+				target("broken", report.MoreThan, 0), target("broken", report.LessThan, 1), target("nothing", report.LessThan, 1),
+				target("unknown", report.LessThan, 1), target("better", report.MoreThan, 1.1), target("better", report.MoreThan, 1.3),
+			},
+		}
+		r := Run(t.Context(), c, Rules{Window: time.Second, For: time.Minute})
+		for i, got := range r.Targets() {
+			if met := i == 4; got.Met != met || got.Undecided {
+				t.Error(got)
+			}
+		}
+		s := r.Section("who sells")
+		if r.Err() == nil || len(r.Failed) != 1 || len(s.Notes) != 1 || len(s.Targets) != 6 || len(s.Plots) != 1 {
+			t.Errorf("%v: %+v", r.Err(), s)
+		}
+		if rows := fmt.Sprint(s.Table.Rows); rows != "[[good 10 (10 to 10)] [broken -] [nothing 0 (0 to 0)] [better 12 (12 to 12)]]" {
+			t.Error(rows)
+		}
+		short := Run(t.Context(), c, Rules{Window: time.Second})
+		if got := short.Targets()[4]; got.Met || !got.Undecided {
+			t.Errorf("after one round: %s", got)
+		}
+	})
+}
+
+// TestAnInterruptedRoundDoesNotCount ends in the middle of the second.
+func TestAnInterruptedRoundDoesNotCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+		defer cancel()
+		r := Run(ctx, Case{Contenders: []Contender{steady("a", 1), steady("b", 1)}}, Rules{Window: time.Second, For: time.Hour})
+		if len(r.Rounds) != 1 || len(r.Failed) != 0 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestIntervalsHoldWhatIsTrue draws few observations, again and again.
+func TestIntervalsHoldWhatIsTrue(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 7))
+	for _, n := range []int{leastRounds, 20} {
+		held := 0
+		const trials = 1000
+		for seed := range uint64(trials) {
+			values := make([]float64, n)
+			for i := range values {
+				values[i] = 3 + random.NormFloat64()
+			}
+			if e := (Result{Rules: Rules{Seed: seed}}).estimate(values); !e.Above(3) && !e.Below(3) {
+				held++
+			}
+		}
+		if share := float64(held) / trials; share < 0.92 || share > 0.98 {
+			t.Errorf("%d rounds: %.3f of the intervals hold the mean", n, share)
+		}
+	}
+}

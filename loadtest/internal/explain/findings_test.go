@@ -1,0 +1,153 @@
+package explain
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"inventory/loadtest/internal/experiment"
+)
+
+// played is a case as it would have come out where cells sell so much, more or less, on a machine that has good and bad
+// rounds.
+func played(sells func(cell levels) float64) experiment.Result {
+	random := rand.New(rand.NewPCG(1, 2))
+	r := experiment.Result{Case: (&shop{}).question(), Rules: experiment.Rules{Seed: 3}}
+	for range 12 {
+		round, machine := experiment.Round{}, math.Exp(0.2*random.NormFloat64())
+		for _, cell := range everywhere().cells() {
+			round[cell.String()] = experiment.Sample{throughput: sells(cell) * machine * math.Exp(0.01*random.NormFloat64())}
+		}
+		r.Rounds = append(r.Rounds, round)
+	}
+	return r
+}
+
+// times returns one of two factors, by the level.
+func either(level int, first, second float64) float64 { return []float64{first, second}[level] }
+
+// TestOtherFiguresAreOtherSentences has other factors win.
+func TestOtherFiguresAreOtherSentences(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sells func(cell levels) float64
+		want  []string
+	}{
+		"batches win, and a lock pays between processes": {
+			func(l levels) float64 {
+				lock := either(l[byProcesses], 0.8, 1.5)
+				return 1000 * either(l[byBatching], 1, 8) * either(l[bySegments], 1, 2) * either(l[byLock], 1, lock)
+			},
+			[]string{
+				"Writing orders in batches buys most: 8", "Splitting the SKU into 10 segments buys 2", "Selling by 3 processes instead of 1 buys 1.3",
+				"Locking the segments buys 1.1 times",
+				"A lock costs more than it brings with 1 process: 0.8", "; it brings more than it costs with 3 processes: 1.5 times (1.4",
+			},
+		},
+		"segments win, and locks cost": {
+			func(l levels) float64 {
+				return 1000 * either(l[bySegments], 1, 5) * either(l[byBatching], 1, 1.5) * either(l[byLock], 1, 0.7)
+			},
+			[]string{
+				"Splitting the SKU into 10 segments buys most: ", "Writing orders in batches buys 1.", "Whether selling by 3 processes instead of 1 buys anything is undecided: ",
+				"Locking the segments costs more than it brings: 0.7",
+				"A lock costs more than it brings with whatever else: 0.7", "; it brings more than it costs nowhere",
+			},
+		},
+		"nothing wins": {
+			func(levels) float64 { return 1000 },
+			[]string{"Whether ", "Whether ", "Whether ", "Whether ", "A lock costs more than it brings nowhere; it brings more than it costs nowhere; "},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := sentences(played(c.sells))
+			if len(got) != 5 {
+				t.Fatalf("%d sentences: %q", len(got), got)
+			}
+			for i, want := range c.want {
+				if at := min(i, 4); !strings.Contains(got[at], want) || at < 4 && !strings.HasPrefix(got[at], want) {
+					t.Errorf("%q, without %q", got[at], want)
+				}
+			}
+		})
+	}
+}
+
+// TestAFindingNamesItsExtremes has batches buy most where there is one segment and no lock.
+func TestAFindingNamesItsExtremes(t *testing.T) {
+	t.Parallel()
+	r := played(func(l levels) float64 {
+		if l[byBatching] == 1 && l[bySegments] == 0 && l[byLock] == 0 && l[byProcesses] == 0 {
+			return 9000
+		}
+		return 1000 * either(l[byBatching], 1, 3) * either(l[byProcesses], 1, either(l[byBatching], 1, 0.8))
+	})
+	first := find(r)[0]
+	if most := first.Cases[len(first.Cases)-1]; first.Factor != "batching" || most.With != "1 segment, no lock, 1 process" || math.Abs(most.Ratio.Value-9) > 0.2 {
+		t.Errorf("%+v", first)
+	}
+	if got := first.sentence(true); !strings.Contains(got, "with 1 segment, no lock, 1 process.") {
+		t.Error(got)
+	}
+}
+
+// TestAnEffectIsThatOfItsFactorAlone looks at the pairs.
+func TestAnEffectIsThatOfItsFactorAlone(t *testing.T) {
+	t.Parallel()
+	if all := everywhere().cells(); len(all) != 16 {
+		t.Fatalf("%d cells", len(all))
+	}
+	seen := map[string]bool{}
+	for f := range factors() {
+		c := effect(f, everywhere())
+		for _, pair := range c.Pairs {
+			seen[pair[0]], seen[pair[1]] = true, true
+			with, without := strings.Split(pair[0], ", "), strings.Split(pair[1], ", ")
+			for i := range with {
+				if (with[i] == without[i]) == (i == f) {
+					t.Errorf("%s: %q", c.Name, pair)
+				}
+			}
+			if with[f] != factors()[f].words[1] {
+				t.Errorf("%s: %q the wrong way round", c.Name, pair)
+			}
+		}
+		if len(c.Pairs) != 8 || len(everywhere().combinations(f)) != 8 {
+			t.Errorf("%s: %d pairs", c.Name, len(c.Pairs))
+		}
+	}
+	if len(seen) != 16 {
+		t.Errorf("%d cells are compared", len(seen))
+	}
+}
+
+func TestGroupsHoldWhatIsToldAndNothingElse(t *testing.T) {
+	t.Parallel()
+	all := everywhere().combinations(byLock)
+	without := func(not levels) []levels {
+		return slices.DeleteFunc(slices.Clone(all), func(l levels) bool { return l == not })
+	}
+	for name, c := range map[string]struct {
+		some   []levels
+		groups int
+	}{
+		"none": {nil, 0}, "all": {all, 1}, "one": {all[:1], 1}, "half": {all[:4], 1}, "all but one": {without(all[3]), 3},
+	} {
+		var held []levels
+		groups := cover(c.some, byLock)
+		for _, g := range groups {
+			held = append(held, g.combinations(byLock)...)
+		}
+		for _, l := range all {
+			if slices.Contains(held, l) != slices.Contains(c.some, l) {
+				t.Errorf("%s: %v is told wrongly by %v", name, l, groups)
+			}
+		}
+		if len(groups) != c.groups {
+			t.Errorf("%s: %v", name, groups)
+		}
+	}
+}
