@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -73,4 +75,33 @@ func parse(t *testing.T, text string) time.Duration {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// TestTheTestsThatGuardTheLocksExist: docs/LOCKS.md names them, rule by rule.
+func TestTheTestsThatGuardTheLocksExist(t *testing.T) {
+	t.Parallel()
+	var code strings.Builder
+	for _, pattern := range []string{"*_test.go", "locksim/*_test.go", "internal/*/*_test.go"} {
+		files, err := filepath.Glob("../locking/" + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			read(t, file, func(text []byte) error { _, err := code.Write(text); return err })
+		}
+	}
+	text, err := os.ReadFile("../../docs/LOCKS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "## Which test guards which rule")
+	names := regexp.MustCompile("`((?:Test|Fuzz)\\w+)").FindAllStringSubmatch(table, -1)
+	if len(names) < 100 {
+		t.Errorf("it names %d", len(names))
+	}
+	for _, name := range names {
+		if !strings.Contains(code.String(), "func "+name[1]+"(") {
+			t.Errorf("there is no %s", name[1])
+		}
+	}
 }

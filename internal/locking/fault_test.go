@@ -680,6 +680,12 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		if got := run(scripts.Handoff, handover, "P", seq, 60000, h.holder(), "P:next", 0, scripts.YieldNever, policy.ReservationMS); got != int64(scripts.HandoffOutdated) {
 			t.Errorf("an outdated handover: %v", got)
 		}
+		for _, rest := range [][]any{nil, {1, 1000, scripts.QueueStay}} { // the last hold; one is left
+			args := append([]any{seq, policy.ReservationMS, h.holder()}, rest...)
+			if got := run(scripts.Release, []string{m.stateKey, m.queueKey}, args...); !reflect.DeepEqual(got, []any{int64(scripts.ReleasedOutdated)}) {
+				t.Errorf("an outdated release: %v", got)
+			}
+		}
 		if got := run(scripts.Token, []string{m.bucket.Clock(), m.stateKey}, "P", 0, "P:else", 1); got != int64(0) {
 			t.Errorf("a stranger raises the token: %v", got)
 		}

@@ -652,7 +652,9 @@ func TestFifoScriptEveryKeyExpires(t *testing.T) {
 		d.queued("write", "w")
 		d.beat("r")
 		d.run(scripts.FifoRelease, "P", 0, "write", "P:a", 0, 0, "", 60000)
-		d.run(scripts.FifoToken, "P", 0, "write", "P:a", time.Now().Add(time.Hour).UnixMicro())
+		for i, side := range []string{"write", "read"} {
+			d.run(scripts.FifoToken, "P", 0, side, "P:a", time.Now().Add(time.Duration(1+i)*time.Hour).UnixMicro())
+		}
 		for role, key := range d.keys {
 			if life := d.rdb.PTTL(d.ctx(), key).Val(); life <= 0 {
 				t.Errorf("%s lives for %s", role, life)

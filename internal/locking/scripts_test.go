@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -39,4 +40,48 @@ func TestLevelScript(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Without memory, what ends or shortens something is done all the same, also where a tombstone comes with it, and
+// heartbeats and the renewals of readers arrive.
+func TestMemoryIsFullForEveryScript(t *testing.T) {
+	t.Parallel()
+	w, _ := private(t)
+	rdb, ctx, m, d := w.client(), w.ctx(), w.locks().Mutex(w.name), w.desk()
+	w.ok(rdb.HSet(ctx, m.stateKey, "P:a", 2, "seq", 1, "token", 1).Err())
+	for _, side := range []string{"write", "read"} {
+		d.taken(side, "a")
+		d.acquire(acquireArgs{side: side, who: "a", count: 2, token: 0})
+	}
+	d.queued("write", "1")
+	beat := func() float64 { return rdb.ZScore(ctx, d.keys["beats"], "P:1").Val() }
+	before := beat()
+	w.soon("time passes", func() bool { return float64(rdb.Time(ctx).Val().Add(policy.WaiterLife).UnixMilli()) > before })
+	w.ok(rdb.ConfigSet(ctx, "maxmemory", "1").Err())
+
+	if d.beat("1"); beat() <= before {
+		t.Error("the heartbeat does not arrive")
+	}
+	d.renew("read", "a", 100, 120000, 0)
+	for _, side := range []string{"write", "read"} {
+		if code := d.release(side, "a", 1); code != scripts.ReleasedDone {
+			t.Errorf("it may %s once less: code %d", side, code)
+		}
+	}
+	d.run(scripts.FifoRelease, "P", 100, "write", "P:a", 0, 0, "", 60000)
+	for _, call := range []struct {
+		keys []string
+		args []any
+	}{
+		{[]string{m.stateKey, m.queueKey}, []any{2, policy.ReservationMS, "P:a", 1, 60000, scripts.QueueStay}},
+		{[]string{m.stateKey, m.queueKey, m.tombstone(1).(string)}, []any{3, policy.ReservationMS, "P:a", 0, 0, scripts.QueueStay, 60000}},
+	} {
+		answer, err := rdb.Eval(ctx, scripts.Release.Source.(string), call.keys, call.args...).Int64Slice()
+		if err != nil || answer[0] != scripts.ReleasedDone {
+			t.Errorf("release %v: %v (%v)", call.args, answer, err)
+		}
+	}
+	if w.exists(rdb, d.keys["state"], m.stateKey) != 0 {
+		t.Error("what was released is held")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,6 +173,35 @@ func TestHandedOffLeaseCountsFromTheQuestion(t *testing.T) {
 			t.Errorf("the next one has %s, want %s", left, want)
 		}
 		ok(t, grip.Unlock(a.Ctx))
+	})
+}
+
+// An acquire brings tokens for those who wait here, but its answer takes long: the lease is too old to pass inside the
+// process without a script.
+func TestOldLeaseIsHandedOnByAScript(t *testing.T) {
+	swift(t, func(t *testing.T, w *locksim.World) {
+		c, other := once(w), once(w)
+		warm(t, c, other)
+		b := other.Actor()
+		rival := must(t, b, b.Ctx, alone)
+		next := queueUp(t, c, 3)
+		time.Sleep(10 * time.Millisecond) // the first of them listens
+		var slowed atomic.Bool
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Client == c && q.Verb == "acquire" && !slowed.Swap(true) {
+				f.Reply = lease / 2
+			}
+		})
+		ok(t, rival.Unlock(b.Ctx))
+		grip := <-next
+		time.Sleep(100 * time.Microsecond) // the next one has asked in vain
+		handoffs := c.Sent("handoff")
+		ok(t, grip.Unlock(b.Ctx))
+		ok(t, (<-next).Unlock(b.Ctx))
+		if c.Sent("handoff") == handoffs {
+			t.Error("it passes on without a script")
+		}
+		ok(t, (<-next).Unlock(b.Ctx))
 	})
 }
 
