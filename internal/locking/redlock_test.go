@@ -634,6 +634,57 @@ func miniFleet(t *testing.T, n int) (*fleet, []*miniredis.Miniredis) {
 	return f, servers
 }
 
+// A MultiLock keeps the fixed lease of a RedLock while it takes other locks: a release of another hold meanwhile leaves all
+// of it on the servers, and afterwards only what is left of it.
+func TestRedLockIsKeptByAMultiLock(t *testing.T) {
+	t.Parallel()
+	f, _ := miniFleet(t, 3)
+	r, elsewhere := f.red(), f.locks()[0]
+	leaves := func(parts []*Hold, release func(), least, most time.Duration) {
+		t.Helper()
+		for _, node := range parts { // as if time had passed
+			node.locks.mu.Lock()
+			for _, h := range node.grant.holds {
+				h.deadline = time.Now().Add(4 * time.Second)
+				node.locks.moveDeadlineLocked(h)
+			}
+			node.locks.mu.Unlock()
+		}
+		release()
+		for _, node := range parts {
+			life, err := node.locks.server.Client.PTTL(f.ctx(), node.lock.stateKey).Result()
+			f.ok(err)
+			if life < least || life > most {
+				t.Errorf("it lives for %s, of %s to %s", life, least, most)
+			}
+		}
+	}
+	ctx := WithOwner(f.ctx())
+	outer := f.must(r.Lock(ctx, Lease(30*time.Second)))
+	last := &meanwhile{foreign: foreign{Locker: elsewhere.Mutex("~")}, do: func() {
+		leaves(outer.Parts(), func() { f.ok(outer.Unlock(ctx)) }, 9*time.Second, 10*time.Second)
+	}}
+	h := f.must(MultiLock(r, last).Lock(ctx, Lease(10*time.Second)))
+	leaves(h.Parts()[0].Parts(), func() { f.ok(f.must(r.Lock(h.Context(), Lease(20*time.Second))).Unlock(ctx)) }, 3*time.Second, 5*time.Second)
+	f.ok(h.Unlock(ctx))
+}
+
+// meanwhile is a Locker that does something before it locks.
+type meanwhile struct {
+	foreign
+	do func()
+}
+
+func (m *meanwhile) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+	m.do()
+	return m.foreign.Lock(ctx, opts...)
+}
+
+func (m *meanwhile) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+	m.do()
+	return m.foreign.TryLock(ctx, opts...)
+}
+
 // Both sides of the bound for tokens: k of n nodes carry the token, f forget, and the next quorum is the worst
 // one. The token is from a time to come, for else the servers' time is past it whatever they forget.
 func TestRedLockTokensGrow(t *testing.T) {
