@@ -41,6 +41,13 @@ func StartProxy(ctx context.Context, server string) (*Proxy, error) {
 // Addr is where clients connect, as host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
+// Connections is how many there are now.
+func (p *Proxy) Connections() int {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return len(p.links)
+}
+
 // Darken makes the connections that there are go dark, and tells how many they
 // are.
 func (p *Proxy) Darken() int {
