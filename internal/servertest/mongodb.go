@@ -83,18 +83,7 @@ func forFerretDB(s *server) []string {
 func (m *MongoDB) URL() string { return "mongodb://" + m.address() + "/" }
 
 // Stop ends the server and removes its folder. Later calls do nothing.
-func (m *MongoDB) Stop() error {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if m.stopped {
-		return nil
-	}
-	if err := m.kill(); err != nil { // nobody misses what it has
-		return err
-	}
-	m.stopped = true
-	return m.folder.remove()
-}
+func (m *MongoDB) Stop() error { return m.discard() }
 
 // answers asks the server for its process id. It speaks the protocol by hand, as for Redis.
 func (m *MongoDB) answers(ctx context.Context, pid int) error {

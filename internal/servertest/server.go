@@ -208,6 +208,20 @@ func (s *server) kill() error {
 	return nil
 }
 
+// discard kills the server and removes its folder: nobody misses what it has. Later calls do nothing.
+func (s *server) discard() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.stopped {
+		return nil
+	}
+	if err := s.kill(); err != nil {
+		return err
+	}
+	s.stopped = true
+	return s.folder.remove()
+}
+
 // signal sends a signal to the running server.
 func (s *server) signal(sig syscall.Signal) error {
 	s.mutex.Lock()

@@ -31,6 +31,10 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if arguments := os.Getenv(asMongoDB); arguments != "" {
+		fmt.Println("error:", serveMongoDB(arguments))
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -70,18 +70,7 @@ func StartZooKeeper(ctx context.Context) (*ZooKeeper, error) {
 func (z *ZooKeeper) Addr() string { return z.address() }
 
 // Stop ends the server and removes its folder. Later calls do nothing.
-func (z *ZooKeeper) Stop() error {
-	z.mutex.Lock()
-	defer z.mutex.Unlock()
-	if z.stopped {
-		return nil
-	}
-	if err := z.kill(); err != nil { // what it has confirmed is on the disk, and nobody misses it
-		return err
-	}
-	z.stopped = true
-	return z.folder.remove()
-}
+func (z *ZooKeeper) Stop() error { return z.discard() }
 
 func (z *ZooKeeper) configPath() string { return filepath.Join(z.folder.path, "zoo.cfg") }
 
