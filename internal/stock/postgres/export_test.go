@@ -23,6 +23,19 @@ func Statements() map[string]string {
 	}
 }
 
+// Sharing says which batches share a write.
+type Sharing = shared
+
+// The ways to share.
+const (
+	ShareWaiting = sharedWaiting
+	ShareNothing = sharedNone
+	ShareAll     = sharedAll
+)
+
+// Share sets which batches share a write. It is not to be called while the store is in use.
+func (s *Store) Share(which shared) { s.sharing.which = which }
+
 // HoldWriter lets no shared write begin until it is let go, once so many batches wait.
 func (s *Store) HoldWriter() (letGo func(waiting int)) {
 	h := s.sharing

@@ -9,14 +9,13 @@ import (
 	"inventory/internal/stock"
 )
 
-// Sharing says which batches go to the database together with those of other SKUs.
-type Sharing uint8
+// shared says which batches go to the database together with those of other SKUs. All but the first are for tests.
+type shared uint8
 
-// The ways to share.
 const (
-	ShareWaiting Sharing = iota // those that wait at the same time
-	ShareNothing                // none
-	ShareAll                    // also one that could go at once, which is for tests
+	sharedWaiting shared = iota // those that wait at the same time
+	sharedNone
+	sharedAll // also one that could go at once
 )
 
 // The bounds of a shared write.
@@ -39,7 +38,7 @@ const (
 // not settled there, for whatever reason, goes by itself: what becomes of a batch is decided where it always was.
 type sharing struct {
 	store   *Store
-	which   Sharing
+	which   shared
 	running sync.WaitGroup // the writer
 
 	mu      sync.Mutex
@@ -61,9 +60,6 @@ type sharedAnswer struct {
 	whole *whole // nil: nothing of it is written, and it goes by itself
 	err   error  // nobody knows
 }
-
-// Share sets which batches share a write. It is not to be called while the store is in use.
-func (s *Store) Share(which Sharing) { s.sharing.which = which }
 
 // deduct writes a batch, by itself or with others.
 func (h *sharing) deduct(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) error {
@@ -93,7 +89,7 @@ func (h *sharing) deduct(ctx context.Context, batch stock.Batch, first []int, re
 
 // mayShare tells whether a batch is one for a shared write. Where buyers are counted there are more rows to wait for.
 func (h *sharing) mayShare(b *sharedBatch, orders int) bool {
-	return h.which != ShareNothing && orders <= largestShared && b.Limit == 0 && b.ctx.Err() == nil && b.hasTime()
+	return h.which != sharedNone && orders <= largestShared && b.Limit == 0 && b.ctx.Err() == nil && b.hasTime()
 }
 
 // hasTime tells whether a batch has time enough for a shared write.
@@ -112,7 +108,7 @@ func (b *sharedBatch) deadline() time.Time {
 func (h *sharing) begin() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.alone || h.writing || h.which == ShareAll {
+	if h.alone || h.writing || h.which == sharedAll {
 		return false
 	}
 	h.alone = true
