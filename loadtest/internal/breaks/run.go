@@ -46,12 +46,9 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	environment.Target = on.Name
-	databaseURL, drop, err := servers.CreateDatabase(ctx, on.DatabaseURL, "breaks_")
-	if err != nil {
+	if err := on.MakeDatabase(ctx, "breaks_"); err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
-	on.DatabaseURL = databaseURL
 	result = Result{Started: time.Now(), Environment: environment, LeftOut: leftOut, faults: chosen}
 	result.Breaks, err = c.tryAll(ctx, on.URLs, chosen)
 	result.Elapsed = time.Since(result.Started)

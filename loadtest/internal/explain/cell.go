@@ -58,7 +58,7 @@ func (s *shop) play(ctx context.Context, cell levels, window time.Duration) (exp
 	jobs := make([]crowd.Job, processes)
 	for i := range jobs {
 		jobs[i] = crowd.Job{
-			DatabaseURL: s.databaseURL, RedisURL: s.RedisURL, Lock: factors()[byLock].cells[cell[byLock]], SKU: sku,
+			DatabaseURL: s.DatabaseURL, RedisURL: s.RedisURL, Lock: factors()[byLock].cells[cell[byLock]], SKU: sku,
 			BatchLimit: []int{1, 0}[cell[byBatching]], Workers: segments,
 			Callers: (s.Scale.Callers + i) / processes, WarmUp: s.Scale.WarmUp, Window: window, Patient: true,
 		}

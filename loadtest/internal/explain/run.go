@@ -50,10 +50,9 @@ const (
 // shop is what all cells stand on.
 type shop struct {
 	Config
-	databaseURL string
-	service     *selling.Service // makes SKUs
-	told        books.Ledger
-	gcPercent   uint64 // of the processes that sell
+	service   *selling.Service // makes SKUs
+	told      books.Ledger
+	gcPercent uint64 // of the processes that sell
 }
 
 // Run measures. What it has until ctx ends, or something fails, it returns beside the error.
@@ -71,16 +70,12 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	databaseURL, drop, err := servers.CreateDatabase(ctx, on.DatabaseURL, "explain_")
-	if err != nil {
+	if err := on.MakeDatabase(ctx, "explain_"); err != nil {
 		return Result{}, err
-	}
-	if c.DatabaseURL != "" { // a private server goes with all it has
-		defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
 	}
 	environment.Target, environment.Generator = on.Name, "callers inside the processes that sell"
 	c.URLs = on.URLs
-	s := &shop{Config: c, databaseURL: databaseURL, told: books.Ledger{}}
+	s := &shop{Config: c, told: books.Ledger{}}
 	result = Result{Started: time.Now(), Seed: c.Seed, Load: load}
 	if err := s.measure(ctx, &result); err != nil {
 		return Result{}, err
@@ -97,7 +92,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 
 // measure plays all cells, beside a service of this process that makes SKUs.
 func (s *shop) measure(ctx context.Context, result *Result) (err error) {
-	service, err := app.Start(ctx, app.Config{DatabaseURL: s.databaseURL, Lock: app.LockNone})
+	service, err := app.Start(ctx, app.Config{DatabaseURL: s.DatabaseURL, Lock: app.LockNone})
 	if err != nil {
 		return fmt.Errorf("start the service: %w", err)
 	}
@@ -119,7 +114,7 @@ func (s *shop) conditions(rounds int) string {
 func (s *shop) audit(ctx context.Context, result *Result) {
 	ctx, cancel := books.Patience(ctx)
 	defer cancel()
-	audit, err := books.Audit(ctx, s.databaseURL)
+	audit, err := books.Audit(ctx, s.DatabaseURL)
 	if err != nil {
 		result.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
 		return

@@ -116,12 +116,9 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	databaseURL, drop, err := servers.CreateDatabase(ctx, on.DatabaseURL, "locks_") // for those that are rows
-	if err != nil {
+	if err := on.MakeDatabase(ctx, "locks_"); err != nil { // for those that are rows
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
-	on.DatabaseURL = databaseURL
 	environment.Target, environment.Generator = on.Name, "callers inside this program and processes of its own"
 	environment.Measurement = append(environment.Measurement, c.Scale.measurement())
 	result = Result{Started: time.Now(), Environment: environment, LeftOut: leftOut}

@@ -74,7 +74,7 @@ func (s *shop) jobs(processes, callers int, window time.Duration) []crowd.Job {
 	jobs := make([]crowd.Job, processes)
 	for i := range jobs {
 		jobs[i] = crowd.Job{
-			DatabaseURL: s.databaseURL, RedisURL: s.RedisURL, Lock: s.Lock,
+			DatabaseURL: s.DatabaseURL, RedisURL: s.RedisURL, Lock: s.Lock,
 			Callers: (callers + i) / processes, Window: window,
 		}
 	}

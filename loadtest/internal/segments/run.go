@@ -39,9 +39,8 @@ func Names() []string { return []string{matrixCase, stoppedCase, overloadCase} }
 // shop is what all cases stand on.
 type shop struct {
 	Config
-	databaseURL string
-	service     *selling.Service // makes SKUs, and sells in the overload
-	told        books.Ledger
+	service *selling.Service // makes SKUs, and sells in the overload
+	told    books.Ledger
 }
 
 // Check tells whether there are cases of these names.
@@ -68,19 +67,15 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	databaseURL, drop, err := servers.CreateDatabase(ctx, on.DatabaseURL, "segments_")
-	if err != nil {
+	if err := on.MakeDatabase(ctx, "segments_"); err != nil {
 		return Result{}, err
-	}
-	if c.DatabaseURL != "" { // a private server goes with all it has
-		defer func() { err = errors.Join(err, drop(context.WithoutCancel(ctx))) }()
 	}
 	settings := c.settings()
 	environment.Target, environment.Generator = on.Name, "callers inside the processes that sell"
 	environment.Measurement = append(environment.Measurement, settings.String())
 	result = Result{Settings: settings, Started: time.Now(), Environment: environment}
 	c.URLs = on.URLs
-	s := &shop{Config: c, databaseURL: databaseURL, told: books.Ledger{}}
+	s := &shop{Config: c, told: books.Ledger{}}
 	err = s.measure(ctx, &result)
 	result.Elapsed, result.Interrupted = time.Since(result.Started), ctx.Err() != nil
 	if result.Interrupted { // which says why, where err is what came of it
@@ -92,7 +87,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 
 // measure does the cases that are wanted, beside a service of this process.
 func (s *shop) measure(ctx context.Context, result *Result) (err error) {
-	service, err := app.Start(ctx, app.Config{DatabaseURL: s.databaseURL, RedisURL: s.RedisURL, Lock: s.Lock})
+	service, err := app.Start(ctx, app.Config{DatabaseURL: s.DatabaseURL, RedisURL: s.RedisURL, Lock: s.Lock})
 	if err != nil {
 		return fmt.Errorf("start the service: %w", err)
 	}
@@ -132,7 +127,7 @@ func (s *shop) create(ctx context.Context, segments int) (sku string, err error)
 func (s *shop) audit(ctx context.Context, result *Result) {
 	ctx, cancel := books.Patience(ctx)
 	defer cancel()
-	audit, err := books.Audit(ctx, s.databaseURL)
+	audit, err := books.Audit(ctx, s.DatabaseURL)
 	if err != nil {
 		result.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
 		return

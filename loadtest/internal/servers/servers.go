@@ -56,6 +56,20 @@ func (s *Servers) AddForLocks(ctx context.Context) (leftOut []string, err error)
 	return leftOut, nil
 }
 
+// MakeDatabase makes an empty database on the PostgreSQL, and has DatabaseURL name it. Stop drops it, where the server does not
+// go with all it has.
+func (s *Servers) MakeDatabase(ctx context.Context, prefix string) error {
+	databaseURL, drop, err := CreateDatabase(ctx, s.DatabaseURL, prefix)
+	if err != nil {
+		return err
+	}
+	s.DatabaseURL = databaseURL
+	if s.PostmasterPID == 0 {
+		s.stops = append(s.stops, func() error { return drop(context.WithoutCancel(ctx)) })
+	}
+	return nil
+}
+
 // Stop ends what was started.
 func (s *Servers) Stop() error {
 	var errs []error
