@@ -260,7 +260,7 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 		s.rows = append(s.rows, left)
 	}
 	l.mu.Unlock()
-	l.cleaner.briefly(s)
+	l.settleBriefly(s)
 }
 
 func latest(a, b time.Time) time.Time {

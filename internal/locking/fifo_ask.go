@@ -113,7 +113,7 @@ func (f *fifoAsker) setQueued(queued bool) {
 	f.ticket.queued = queued
 	f.locks.mu.Unlock()
 	if queued {
-		f.locks.heartbeat.start()
+		f.locks.startHeartbeat()
 	}
 }
 
@@ -175,7 +175,7 @@ func (f *fifoAsker) disclaim(q *question, _ int) {
 	}
 	f.doubtful = true
 	life := 2 * f.acq.leaseOr(f.locks.lease)
-	f.locks.cleaner.add(&settlement{
+	f.locks.settleLater(&settlement{
 		locks: []*lock{f.part.lock}, rows: []row{{queue: scripts.QueueStay}},
 		tombstone: q.attempt.Number, tombstoneFor: life, until: time.Now().Add(life),
 	})
@@ -235,5 +235,5 @@ func (f *fifoAsker) leave() {
 	if f.doubtful {
 		s.rows[0].id, s.attempt, s.until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
 	}
-	l.cleaner.briefly(s)
+	l.settleBriefly(s)
 }

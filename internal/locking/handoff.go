@@ -196,7 +196,7 @@ func (l *Locks) keepPositionLocked(a *lock) {
 		st.queued = true
 		return
 	}
-	l.cleaner.add(&settlement{locks: []*lock{a}, rows: []row{{queue: scripts.QueueLeave}}})
+	l.settleLater(&settlement{locks: []*lock{a}, rows: []row{{queue: scripts.QueueLeave}}})
 }
 
 // disownLocked has the server told that none of these ids hold the lock, and ends the lease.
@@ -209,6 +209,6 @@ func (l *Locks) disownLocked(a *lock, ls *lease, ids ...any) {
 		}
 	}
 	l.addTombstones(s, []int64{ls.resent}, 2*ls.duration)
-	l.cleaner.add(s)
+	l.settleLater(s)
 	l.endLeaseLocked(a, ls)
 }

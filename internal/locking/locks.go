@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"inventory/internal/locking/internal/cleaner"
+	"inventory/internal/locking/internal/heartbeat"
 	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
@@ -30,10 +32,11 @@ type Locks struct {
 	numbers  atomic.Int64 // the last attempt
 	releases atomic.Int64 // how many are under way
 
-	cleaner      *cleaner
+	cleaner      *cleaner.Cleaner
 	subscription *subscription.Subscription
 	subscribed   sync.Once // it begins with the first wait
-	heartbeat    *heartbeat
+	heartbeat    *heartbeat.Heartbeat
+	beating      sync.Once // it begins with the first ticket
 
 	closing chan struct{}  // closed: waiting ends
 	stop    chan struct{}  // closed: the loops end
@@ -66,9 +69,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	}
 	l.boxed = l.process
 	l.address = l.server.Address()
-	l.cleaner = newCleaner(l)
+	l.cleaner = cleaner.New(l.server)
 	l.tickets = newTickets()
-	l.heartbeat = newHeartbeat(l)
+	l.heartbeat = heartbeat.New(l.server, l.heartbeats, l.wakeTickets)
 	l.subscription = subscription.New(l.server, keys.WakeChannel(l.process), l.woken, l.wakeHeads)
 	for _, opt := range opts {
 		if err := opt(l); err != nil {
@@ -77,7 +80,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 	}
 	l.leaseArg = l.lease.Milliseconds()
 	l.loops.Go(l.watch)
-	l.loops.Go(l.cleaner.run)
+	l.loops.Go(func() { l.cleaner.Run(l.stop) })
 	return l, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/server"
 )
 
 // MultiLock is several locks as one, all or nothing. Everybody takes them in the same order, so that two MultiLocks
@@ -274,7 +275,7 @@ func (acq *acquisition) keep() error {
 	}
 	whole := true
 	for l, mine := range grants {
-		for chunk := range slices.Chunk(mine, batch) {
+		for chunk := range slices.Chunk(mine, server.Batch) {
 			_, kept := l.renewSome(chunk, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) })
 			whole = whole && kept
 		}

@@ -29,7 +29,7 @@ func TestDowngradeUnderContextsOfTheWriter(t *testing.T) {
 			"a time-out's": func() (context.Context, func()) {
 				h := w.must(m.Writer().Lock(ctx))
 				long, cancel := context.WithTimeout(h.Context(), time.Hour)
-				t.Cleanup(cancel)
+				w.t.Cleanup(cancel)
 				return long, func() { w.ok(h.Unlock(ctx)) }
 			},
 			"a re-entered one's": func() (context.Context, func()) {
@@ -54,7 +54,7 @@ func TestDowngradeUnderContextsOfTheWriter(t *testing.T) {
 			unlock()
 			time.Sleep(10 * time.Millisecond) // not for synchronisation: nothing may happen
 			if err := read.Context().Err(); err != nil {
-				t.Errorf("under %s context: %v", what, context.Cause(read.Context()))
+				w.t.Errorf("under %s context: %v", what, context.Cause(read.Context()))
 			}
 			if what == "one under another lock" {
 				cancel()
@@ -62,7 +62,7 @@ func TestDowngradeUnderContextsOfTheWriter(t *testing.T) {
 			}
 			w.ok(read.Unlock(ctx))
 			if !errors.Is(context.Cause(read.Context()), context.Canceled) {
-				t.Errorf("under %s context: the cause is %v", what, context.Cause(read.Context()))
+				w.t.Errorf("under %s context: the cause is %v", what, context.Cause(read.Context()))
 			}
 		}
 	})
@@ -86,7 +86,7 @@ func TestDowngradeEndsWithItsContext(t *testing.T) {
 		w.ok(read.Context().Err())
 		<-read.Context().Done()
 		if !errors.Is(read.Context().Err(), context.DeadlineExceeded) {
-			t.Errorf("it ended with %v", read.Context().Err())
+			w.t.Errorf("it ended with %v", read.Context().Err())
 		}
 		w.ok(read.Unlock(ctx))
 	})

@@ -165,7 +165,7 @@ func (l *Locks) withdrawLocked(p *part) {
 		return
 	}
 	if g.countLocked() != g.told {
-		l.cleaner.add(&settlement{
+		l.settleLater(&settlement{
 			locks: []*lock{g.lock}, attempt: l.attempt(), rows: []row{g.rowLocked()}, until: time.Now().Add(g.lease.longest),
 		})
 	}

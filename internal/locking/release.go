@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/scripts"
 
 	"github.com/redis/go-redis/v9"
@@ -21,11 +22,10 @@ type settlement struct {
 	tombstone    int64            // the attempt to cancel
 	tombstoneFor time.Duration
 
-	until time.Time     // the cleaner repeats it until then; zero: it tries once
-	tried func()        // the cleaner calls it after its first try
-	done  chan struct{} // the cleaner closes it after its first try
+	until time.Time // the cleaner repeats it until then; zero: it tries once
+	tried func()    // the cleaner calls it after its first try
 
-	answer chan *redis.Cmd // receives the server's answer; nil if nobody waits for it
+	answer chan<- *redis.Cmd // receives the server's answer; nil if nobody waits for it
 
 	firstLock  [1]*lock // where the slices begin
 	firstRow   [1]row
@@ -102,7 +102,7 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]
 	if l.releases.Add(1) > fewReleases {
 		return l.deliverWithOthers(until, s)
 	}
-	call := s.locks[0].kind.settling(s)
+	call := s.Call()
 	call.Patient = true
 	answer, err := l.server.Run(ctx, until, nil, call, s.attempt)
 	if err == nil {
@@ -111,7 +111,7 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]
 			return results, nil
 		}
 	}
-	l.cleaner.add(s)
+	l.settleLater(s)
 	return nil, err
 }
 
@@ -121,7 +121,7 @@ func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, erro
 	defer alarm.Stop()
 	home := make(chan *redis.Cmd, 1)
 	s.answer = home
-	l.cleaner.add(s)
+	l.settleLater(s)
 	select {
 	case came := <-home:
 		answer, err := came.Result()
@@ -144,7 +144,7 @@ func (l *Locks) giveUp(holds []*Hold) {
 	}
 	s, _ := l.settle(holds)
 	s.tried = func() { l.closeGrants(s) }
-	l.cleaner.briefly(s)
+	l.settleBriefly(s)
 }
 
 // closeGrants lets those in line try for the locks that have been given back.
@@ -218,7 +218,7 @@ func (l *Locks) addTombstones(s *settlement, resent []int64, life time.Duration)
 			s.tombstone, s.tombstoneFor = number, life
 			continue
 		}
-		l.cleaner.add(&settlement{
+		l.settleLater(&settlement{
 			locks: s.locks[:1], rows: []row{{queue: scripts.QueueStay}},
 			tombstone: number, tombstoneFor: life, until: time.Now().Add(life),
 		})
@@ -242,4 +242,23 @@ func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
 		l.loseGrant(g)
 	}
 	return !ended
+}
+
+// Key implements cleaner.Work.
+func (s *settlement) Key() string { return s.locks[0].stateKey }
+
+// Call implements cleaner.Work.
+func (s *settlement) Call() scripts.Call { return s.locks[0].kind.settling(s) }
+
+// settleLater hands a settlement to the cleaner. The channel is closed when it has been tried.
+func (l *Locks) settleLater(s *settlement) <-chan struct{} {
+	return l.cleaner.Add(cleaner.Task{Work: s, Until: s.until, Tried: s.tried, Answer: s.answer})
+}
+
+// settleBriefly is settleLater, and waits a moment for it.
+func (l *Locks) settleBriefly(s *settlement) {
+	select {
+	case <-l.settleLater(s):
+	case <-time.After(policy.Cleanup):
+	}
 }

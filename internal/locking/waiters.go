@@ -156,7 +156,7 @@ func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
 	gone := *w // the part may be used again before the cleaner is done
 	gone.asking = true
 	st.waiters[0] = &gone
-	return l.cleaner.add(&settlement{
+	return l.settleLater(&settlement{
 		locks: []*lock{p.lock},
 		rows:  []row{{queue: scripts.QueueLeave}},
 		tried: func() {
@@ -203,7 +203,7 @@ func (l *Locks) woken(payload string) {
 		return
 	}
 	if m, ok := l.mutexOf(state); ok {
-		l.cleaner.add(&settlement{locks: []*lock{&m.lock}, rows: []row{{queue: scripts.QueueDecline}}})
+		l.settleLater(&settlement{locks: []*lock{&m.lock}, rows: []row{{queue: scripts.QueueDecline}}})
 	}
 }
 

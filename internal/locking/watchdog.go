@@ -53,7 +53,7 @@ func (h *Hold) wantsRenewalLocked() bool { return !h.fixed && !h.outlived }
 func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 	var failed atomic.Bool
 	server.EachNode(l.server, due, func(g *grant) string { return g.lock.stateKey }, func(due []*grant) {
-		for chunk := range slices.Chunk(due, batch) {
+		for chunk := range slices.Chunk(due, server.Batch) {
 			answered, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewalLocked)
 			if !whole {
 				failed.Store(true)

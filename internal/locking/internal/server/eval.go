@@ -46,6 +46,9 @@ func (s *Server) variant(call scripts.Call) *scripts.Script {
 
 func isNoScript(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") }
 
+// Batch is how many calls go in one pipelined round trip: more would block the server for too long.
+const Batch = 250
+
 // RunAll runs many calls, in one bounded round trip for each node. Every answer has its own error.
 func (s *Server) RunAll(until time.Time, calls []scripts.Call) []*redis.Cmd {
 	answers := make([]*redis.Cmd, len(calls))
