@@ -335,7 +335,7 @@ func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	m := w.locks().Mutex(w.name)
-	asking := &waiter{part: &part{times: 1}, asking: true}
+	asking := &waiter{times: 1, asking: true}
 	held := &lease{}
 	h := &Hold{lock: &m.lock, deadline: time.Now().Add(time.Minute)}
 	h.grant = &grant{lease: held, holds: []*Hold{h}}
@@ -349,7 +349,7 @@ func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	if asking.asking = false; m.locks.successorLocked(h) != asking {
 		t.Error("it is not, when it is back")
 	}
-	if asking.part.times = 2; m.locks.successorLocked(h) != nil {
+	if asking.times = 2; m.locks.successorLocked(h) != nil {
 		t.Error("a waiter that wants two holds is the successor of one hold")
 	}
 	st.waiters, st.lease = nil, nil

@@ -649,7 +649,7 @@ func TestReleaseLeavesWhatIsLeft(t *testing.T) {
 			outer := w.must(one.Lock(ctx, Lease(10*time.Second)))
 			l.mu.Lock()
 			outer.deadline = time.Now().Add(4 * time.Second) // as if time had passed
-			l.moveDeadlineLocked(outer)
+			l.deadlines.move(outer)
 			l.mu.Unlock()
 			w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))
 			life, err := rdb.PTTL(ctx, one.self().stateKey).Result()
@@ -673,7 +673,7 @@ func TestReleaseLeavesWhatIsLeftOfAMultiLock(t *testing.T) {
 		l.mu.Lock()
 		for _, part := range outer.Parts() {
 			part.deadline = time.Now().Add(4 * time.Second) // as if time had passed
-			l.moveDeadlineLocked(part)
+			l.deadlines.move(part)
 		}
 		l.mu.Unlock()
 		w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))

@@ -5,48 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"inventory/internal/locking/internal/cleaner"
-	"inventory/internal/locking/internal/scripts"
-
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
-
-// A settlement tells the server how often holders have some locks of one bucket and kind.
-type settlement struct {
-	locks        []*lock
-	rows         []row            // for each lock
-	grants       []*grant         // that the rows are about; may be empty
-	attempt      *scripts.Attempt // nil if no count is settled
-	tombstone    int64            // the attempt to cancel
-	tombstoneFor time.Duration
-
-	until time.Time // the cleaner repeats it until then; zero: it tries once
-	tried func()    // the cleaner calls it after its first try
-
-	answer chan<- *redis.Cmd // receives the server's answer; nil if nobody waits for it
-
-	firstLock  [1]*lock // where the slices begin
-	firstRow   [1]row
-	firstGrant [1]*grant
-}
-
-// A row is what a settlement says of one lock.
-type row struct {
-	id      any // of the holder, a string
-	count   int
-	longest time.Duration
-	queue   string
-}
-
-// number is the attempt as scripts take it: 0 if no count is settled.
-func (s *settlement) number() any {
-	if s.attempt == nil {
-		return 0
-	}
-	return s.attempt
-}
 
 // unlock is release for a caller that Close does not wait for yet.
 func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
@@ -206,25 +169,6 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	return s, lost
 }
 
-// addTombstones has tombstones written for attempts that took what is being released and that the client has sent more
-// than once: a copy could arrive after the release. The first tombstone goes with the release. Without a copy none is
-// written: it would cost every release a key.
-func (l *Locks) addTombstones(s *settlement, resent []int64, life time.Duration) {
-	for _, number := range resent {
-		if number == 0 {
-			continue
-		}
-		if s.tombstone == 0 {
-			s.tombstone, s.tombstoneFor = number, life
-			continue
-		}
-		l.settleLater(&settlement{
-			locks: s.locks[:1], rows: []row{{queue: scripts.QueueStay}},
-			tombstone: number, tombstoneFor: life, until: time.Now().Add(life),
-		})
-	}
-}
-
 // refused is called when the server says that it does not know a grant. It tells whether that is a loss. If the client
 // has sent the release more than once, the first copy may have done it. If another hold of the grant was the last, its
 // release may have come first. Then our own clock says whether the lock was still ours.
@@ -244,21 +188,14 @@ func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
 	return !ended
 }
 
-// Key implements cleaner.Work.
-func (s *settlement) Key() string { return s.locks[0].stateKey }
-
-// Call implements cleaner.Work.
-func (s *settlement) Call() scripts.Call { return s.locks[0].kind.settling(s) }
-
-// settleLater hands a settlement to the cleaner. The channel is closed when it has been tried.
-func (l *Locks) settleLater(s *settlement) <-chan struct{} {
-	return l.cleaner.Add(cleaner.Task{Work: s, Until: s.until, Tried: s.tried, Answer: s.answer})
-}
-
-// settleBriefly is settleLater, and waits a moment for it.
-func (l *Locks) settleBriefly(s *settlement) {
-	select {
-	case <-l.settleLater(s):
-	case <-time.After(policy.Cleanup):
+// abandon ends a hold that can no longer be released: it expires.
+func (l *Locks) abandon(h *Hold) {
+	h.end(context.Canceled)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !h.lost {
+		l.observer.Released(h.lock.kind.name(), time.Since(h.since))
 	}
+	l.dropLocked(h)
+	l.closeGrantLocked(h.grant)
 }
