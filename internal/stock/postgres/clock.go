@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	_ "embed"
 	"sync"
 	"time"
 
@@ -92,4 +93,12 @@ func (s *Store) deadline(here time.Time) *time.Time {
 	}
 	there := s.clock.at(here)
 	return &there
+}
+
+// earlier is the first of two instants; the zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

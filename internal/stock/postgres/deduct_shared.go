@@ -140,14 +140,6 @@ func (s *Store) sharedArguments(batches []*sharedBatch) []any {
 	return append(args, orders.texts...)
 }
 
-// earlier is the first of two instants; the zero time is none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // instants are an array of times that are null where there is none.
 type instants []pgtype.Timestamptz
 
