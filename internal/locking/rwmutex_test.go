@@ -410,6 +410,16 @@ func TestRWExclusion(t *testing.T) {
 	})
 }
 
+// A MultiLock takes the writing side of a lock before its reading side, in whatever order they are named: a reader cannot
+// become a writer.
+func TestRWSidesHaveAnOrder(t *testing.T) {
+	each(t, func(w *world) {
+		rw := w.locks().RWMutex(w.name)
+		w.ok(w.must(MultiLock(rw.Reader(), rw.Writer()).TryLock(w.ctx())).Unlock(w.ctx()))
+		w.ok(w.must(MultiLock(rw.Writer(), rw.Reader()).TryLock(w.ctx())).Unlock(w.ctx()))
+	})
+}
+
 func TestRWAsPartsOfAMultiLock(t *testing.T) {
 	each(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
