@@ -260,26 +260,6 @@ func TestRWCrashedReaderIsNotKeptAlive(t *testing.T) {
 	})
 }
 
-func TestRWManyReadersAreRenewed(t *testing.T) {
-	each(t, func(w *world) {
-		const many, lease = 50, 1500 * time.Millisecond
-		rdb, ctx := w.client(), w.ctx()
-		m := w.locks(WatchdogLease(lease)).RWMutex(w.name)
-		var holds []*Hold
-		for range many {
-			holds = append(holds, w.must(m.Reader().Lock(ctx)))
-		}
-		if _, err := w.locks().RWMutex(w.name).Writer().Lock(ctx, Wait(lease+lease/3)); !errors.Is(err, ErrBusy) {
-			t.Errorf("a writer: %v", err)
-		}
-		for _, h := range holds {
-			w.ok(h.Context().Err())
-			w.ok(h.Unlock(ctx))
-		}
-		w.left(rdb, m.writer)
-	})
-}
-
 func TestRWShorterInnerLease(t *testing.T) {
 	each(t, func(w *world) {
 		const short = 300 * time.Millisecond
