@@ -107,6 +107,24 @@ func TestRenewalWhileTheTokenRises(t *testing.T) {
 	})
 }
 
+// From then on the server is asked by the new token: a snapshot that has the old one has not got the lock.
+func TestTokenAboveIsAskedBy(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		l := w.locks()
+		m := l.Mutex(w.name)
+		h := w.must(m.Lock(ctx))
+		first := h.Token()
+		_, err := h.TokenAbove(ctx, first)
+		w.ok(err)
+		w.ok(w.client().HSet(ctx, m.stateKey, "token", first).Err())
+		l.renew(l.due(), patience)
+		if !errors.Is(context.Cause(h.Context()), ErrLost) {
+			w.t.Errorf("the hold ended with %v", context.Cause(h.Context()))
+		}
+	})
+}
+
 func TestTokenAbove(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()

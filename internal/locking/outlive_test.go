@@ -68,7 +68,50 @@ func TestDowngradeUnderContextsOfTheWriter(t *testing.T) {
 	})
 }
 
+// A reader outlives the writer under whose context it was taken, and nothing else: a hold of another lock further up takes
+// it along.
+func TestDowngradeOutlivesItsWriterAlone(t *testing.T) {
+	each(t, func(w *world) {
+		l := w.locks()
+		rw := l.RWMutex(w.name)
+		outer := w.must(l.Mutex(w.name + " outer").Lock(w.ctx()))
+		writer := w.must(rw.Writer().Lock(outer.Context()))
+		reader := w.must(rw.Reader().Lock(writer.Context()))
+		w.ok(writer.Unlock(w.ctx()))
+		w.ok(reader.Context().Err())
+		w.ok(outer.Unlock(w.ctx()))
+		<-reader.Context().Done() // at the latest when the test's time is up
+		if cause := context.Cause(reader.Context()); !errors.Is(cause, context.Canceled) {
+			w.t.Errorf("the reader ended with %v", cause)
+		}
+		w.ok(reader.Unlock(w.ctx()))
+	})
+}
+
 // Other ends of the context that a reader was taken under end it, before and after its owner's writer is unlocked.
+// A writer that is lost leaves the reader that was taken under its context.
+func TestDowngradeOutlivesALostWriter(t *testing.T) {
+	each(t, func(w *world) {
+		l := w.locks()
+		rw := l.RWMutex(w.name)
+		base, cancel := context.WithCancelCause(w.ctx())
+		writer := w.must(rw.Writer().Lock(base))
+		reader := w.must(rw.Reader().Lock(writer.Context()))
+		w.ok(w.client().Del(w.ctx(), rw.writer.stateKey).Err())
+		l.renew(l.due(), patience)
+		if cause := context.Cause(writer.Context()); !errors.Is(cause, ErrLost) {
+			w.t.Errorf("the writer ended with %v", cause)
+		}
+		over := errors.New("over")
+		cancel(over)
+		<-reader.Context().Done()
+		if cause := context.Cause(reader.Context()); !errors.Is(cause, over) {
+			w.t.Errorf("the reader ended with %v", cause)
+		}
+		w.ok(reader.Unlock(w.ctx()))
+	})
+}
+
 func TestDowngradeEndsWithItsContext(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()

@@ -75,6 +75,28 @@ func TestRenewalsBesideHandoffs(t *testing.T) {
 	})
 }
 
+// A renewal that arrives after a later script call has renewed nothing.
+func TestOutdatedRenewal(t *testing.T) {
+	each(t, func(w *world) {
+		l := w.locks()
+		m := l.Mutex(w.name)
+		h := w.must(m.Lock(w.ctx()))
+		deadline := func() time.Time {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return h.deadline
+		}
+		before := deadline()
+		w.ok(w.client().HSet(w.ctx(), m.stateKey, "seq", 1<<40).Err())
+		if l.renew(l.due(), patience) {
+			w.t.Error("it counts as a renewal")
+		}
+		if after := deadline(); after != before {
+			w.t.Errorf("the hold trusts the server for %s more", after.Sub(before))
+		}
+	})
+}
+
 // The server refuses to renew some locks: the others are renewed all the same.
 func TestRenewalsBesideARefusal(t *testing.T) {
 	each(t, func(w *world) {

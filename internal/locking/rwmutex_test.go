@@ -260,26 +260,6 @@ func TestRWCrashedReaderIsNotKeptAlive(t *testing.T) {
 	})
 }
 
-func TestRWManyReadersAreRenewed(t *testing.T) {
-	each(t, func(w *world) {
-		const many, lease = 50, 1500 * time.Millisecond
-		rdb, ctx := w.client(), w.ctx()
-		m := w.locks(WatchdogLease(lease)).RWMutex(w.name)
-		var holds []*Hold
-		for range many {
-			holds = append(holds, w.must(m.Reader().Lock(ctx)))
-		}
-		if _, err := w.locks().RWMutex(w.name).Writer().Lock(ctx, Wait(lease+lease/3)); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("a writer: %v", err)
-		}
-		for _, h := range holds {
-			w.ok(h.Context().Err())
-			w.ok(h.Unlock(ctx))
-		}
-		w.left(rdb, m.writer)
-	})
-}
-
 func TestRWShorterInnerLease(t *testing.T) {
 	each(t, func(w *world) {
 		const short = 300 * time.Millisecond
@@ -407,6 +387,16 @@ func TestRWExclusion(t *testing.T) {
 			w.t.Errorf("%d entries of %d writers", counter, writers)
 		}
 		w.left(w.client(), w.locks().RWMutex(w.name).writer)
+	})
+}
+
+// A MultiLock takes the writing side of a lock before its reading side, in whatever order they are named: a reader cannot
+// become a writer.
+func TestRWSidesHaveAnOrder(t *testing.T) {
+	each(t, func(w *world) {
+		rw := w.locks().RWMutex(w.name)
+		w.ok(w.must(MultiLock(rw.Reader(), rw.Writer()).TryLock(w.ctx())).Unlock(w.ctx()))
+		w.ok(w.must(MultiLock(rw.Writer(), rw.Reader()).TryLock(w.ctx())).Unlock(w.ctx()))
 	})
 }
 
