@@ -43,6 +43,7 @@ func Serve(ctx context.Context, in io.Reader, s cli.Streams) error {
 		return fmt.Errorf("read the job: %w", err)
 	}
 	say := json.NewEncoder(s.Out)
+	app.SpendMemory(nil) // as `inventory serve` does
 	service, err := app.Start(ctx, app.Config{
 		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, DrainTimeout: drainTimeout,
 		Logger: slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelError})),

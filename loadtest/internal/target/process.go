@@ -77,10 +77,11 @@ func Serve(ctx context.Context, in io.Reader, s cli.Streams) (err error) {
 		return fmt.Errorf("read the job: %w", err)
 	}
 	say := json.NewEncoder(s.Out)
+	log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: j.LogLevel}))
+	app.SpendMemory(log) // as `inventory serve` does
 	service, err := app.Start(ctx, app.Config{
 		AnswerWithin: AnswerWithin,
-		DatabaseURL:  j.DatabaseURL, RedisURL: j.RedisURL, DrainTimeout: drainTimeout,
-		Logger: slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: j.LogLevel})),
+		DatabaseURL:  j.DatabaseURL, RedisURL: j.RedisURL, DrainTimeout: drainTimeout, Logger: log,
 	})
 	if err != nil {
 		return say.Encode(up{Error: err.Error()})
