@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -126,9 +125,7 @@ func (c *flashSaleCommand) sale() (flashsale.Config, error) {
 	if c.Quick {
 		config.Rounds = 1
 	}
-	if config.Seed == 0 {
-		config.Seed = 1 + rand.Uint64N(1<<32) // short enough to be typed
-	}
+	config.Seed = drawnSeed(config.Seed)
 	var err error
 	if config.Least, config.Most, err = c.quantities(); err != nil {
 		return flashsale.Config{}, err

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -27,10 +28,10 @@ func Median(values []float64) float64 {
 	return (sorted[n/2-1] + sorted[n/2]) / 2
 }
 
-// Ratio is a/b, and 0 where there is nothing to compare with.
+// Ratio is a/b, and no number where there is nothing to compare with: that meets no target.
 func Ratio(a, b float64) float64 {
 	if b == 0 {
-		return 0
+		return math.NaN()
 	}
 	return a / b
 }
