@@ -70,6 +70,10 @@ func (r round) sample(allAnswers bool) experiment.Sample {
 	if s[counted] = s[accepted]; allAnswers {
 		s[counted] = s[answers]
 	}
+	if r.p99 == 0 { // nobody was served
+		delete(s, p50)
+		delete(s, p99)
+	}
 	if r.share > 0 {
 		s[leastShare] = r.share
 	}

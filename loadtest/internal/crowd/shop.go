@@ -12,6 +12,7 @@ import (
 	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/worker"
 )
 
 // Shop is where crowds buy: a database of its own on servers that sync their commits, and a service of this process that makes
@@ -107,7 +108,7 @@ func (s *Shop) Sell(ctx context.Context, segments, processes, callers int, like 
 }
 
 // Start starts the processes of some jobs. Whoever does writes their sales down.
-func (s *Shop) Start(ctx context.Context, window time.Duration, jobs []Job) (Processes, error) {
+func (s *Shop) Start(ctx context.Context, window time.Duration, jobs []Job) (worker.All, error) {
 	return Start(ctx, s.worker, window, jobs)
 }
 

@@ -47,3 +47,14 @@ func (r Result) First() string {
 	}
 	return ""
 }
+
+// Total asks for the sum of a metric over all contenders.
+func Total(metric string) Ask {
+	return func(r Result) (sum Estimate) {
+		for _, c := range r.Case.Contenders {
+			e := r.Of(c.Name, metric)
+			sum = Estimate{sum.Value + e.Value, sum.Low + e.Low, sum.High + e.High, len(r.Rounds)}
+		}
+		return sum
+	}
+}

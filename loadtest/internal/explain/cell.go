@@ -58,8 +58,8 @@ func (s *shop) play(ctx context.Context, cell levels, window time.Duration) (exp
 	s.gcPercent = all.GCPercent
 	return experiment.Sample{
 		throughput: float64(all.InTime) / all.Window.Seconds(),
-		median:     compare.Milliseconds(all.Waits.Quantile(50)),
-		slowest:    compare.Milliseconds(all.Waits.Quantile(99)),
+		median:     compare.Quantile(all.Waits, 50),
+		slowest:    compare.Quantile(all.Waits, 99),
 		perWrite:   compare.Ratio(float64(all.Lanes.Orders), float64(all.Lanes.Batches)),
 		unlocked:   compare.Ratio(float64(all.Lanes.Unlocked), float64(all.Lanes.Batches)),
 	}, nil

@@ -118,8 +118,8 @@ func sampleOf(sales []crowd.Sale) experiment.Sample {
 	lanes := all.Lanes
 	return experiment.Sample{
 		accepted:   float64(all.InTime) / all.Window.Seconds(),
-		p50:        compare.Milliseconds(all.Waits.Quantile(50)),
-		p99:        compare.Milliseconds(all.Waits.Quantile(99)),
+		p50:        compare.Quantile(all.Waits, 50),
+		p99:        compare.Quantile(all.Waits, 99),
 		leastShare: compare.Ratio(float64(slices.Min(each)), float64(all.Counts.Accepted)),
 		jain:       compare.Jain(each),
 		perBatch:   compare.Ratio(float64(lanes.Orders), float64(lanes.Batches)),

@@ -145,7 +145,7 @@ func (c *stopping) stop(ctx context.Context, window time.Duration) (r stop, err 
 	if err := all[0].Continue(); err != nil {
 		return stop{}, fmt.Errorf("continue a process: %w", err)
 	}
-	r.sales, err = all.Sales()
+	r.sales, err = crowd.Sales(all)
 	return r, err
 }
 
