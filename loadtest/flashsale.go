@@ -29,7 +29,7 @@ type flashSaleCommand struct {
 	Seed          uint64 `help:"What the requests and their times follow from; 0 draws one. A database sells a seed once. Default: ${default}." default:"0" placeholder:"NUMBER"`
 	Arrivals      string `help:"How requests of a rate lie in time: poisson, as people come, or even. Default: ${default}." default:"poisson" enum:"poisson,even" placeholder:"KIND"`
 	Connections   int    `help:"Connections, 1 to 10000, each with one request under way. Default: ${default}." default:"256" placeholder:"NUMBER"`
-	Rates         string `help:"CSV file of seconds,rate[,name] (docs/LAB.md) instead of the eight flags of phases. Default: none." placeholder:"FILE"`
+	Rates         string `help:"CSV file of seconds,rate[,name] (docs/lab/flash-sale.md) instead of the eight flags of phases. Default: none." placeholder:"FILE"`
 
 	TrickleRate  float64       `help:"Requests a second before the sale opens, 0 to 100000. Default: ${default}." default:"100" placeholder:"RATE"`
 	TrickleFor   time.Duration `help:"How long before the sale opens requests come. Default: ${default}." default:"2s" placeholder:"DURATION"`
