@@ -58,6 +58,11 @@ func (t *Turns) Enter(ctx context.Context, caller string, weight int) (leave fun
 	if w == nil {
 		return nil, ErrFull
 	}
+	select {
+	case <-w.turn: // at once
+		return t.leaver(w), nil
+	default:
+	}
 	patience := time.NewTimer(t.Patience)
 	defer patience.Stop()
 	select {

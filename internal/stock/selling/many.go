@@ -23,6 +23,14 @@ type SKUOrder struct {
 	stock.Order
 }
 
+// Check tells whether an order is allowed.
+func (o SKUOrder) Check() error {
+	if err := stock.CheckSKU(o.SKU); err != nil {
+		return err
+	}
+	return o.Order.Check()
+}
+
 // Result is what [Service.Deduct] returns for one of many orders.
 type Result struct {
 	Deduction stock.Deduction
@@ -37,7 +45,10 @@ func newMany() *turns.Turns {
 // DeductAll deducts stock for many orders, each as Deduct would alone, and returns their results in their order. One that is
 // there again is a replay of itself. Its error is that of a caller who got no turn: then nothing was done.
 func (s *Service) DeductAll(ctx context.Context, caller string, orders []SKUOrder) ([]Result, error) {
-	if len(orders) > stock.MaxOrders {
+	switch {
+	case len(orders) == 0:
+		return nil, nil
+	case len(orders) > stock.MaxOrders:
 		return nil, stock.Invalid("deductions", "must be 1 to %d", stock.MaxOrders)
 	}
 	leave, err := s.enterMany(ctx, caller, len(orders))
@@ -89,7 +100,7 @@ func firstOfEach(orders []SKUOrder) []int {
 
 // tellAll makes results of answers. Reservations that have to be ended first are ended together.
 func (s *Service) tellAll(ctx context.Context, orders []SKUOrder, first []int, answers []answer) []Result {
-	results, now := make([]Result, len(orders)), s.now()
+	results := make([]Result, len(orders))
 	var ending sync.WaitGroup
 	for i, a := range answers {
 		tell := func() {
@@ -98,7 +109,7 @@ func (s *Service) tellAll(ctx context.Context, orders []SKUOrder, first []int, a
 		}
 		switch {
 		case first[i] < i:
-		case a.err == nil && a.deduction.Due(now):
+		case a.err == nil && a.deduction.Due(s.now()):
 			ending.Go(tell)
 		default:
 			tell()

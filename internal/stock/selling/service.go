@@ -169,10 +169,7 @@ func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d 
 
 // ask checks an order and puts it into the queue of its SKU, unless the sold-out cache refuses it.
 func (s *Service) ask(ctx context.Context, sku string, order stock.Order) (*request, error) {
-	if err := stock.CheckSKU(sku); err != nil {
-		return nil, err
-	}
-	if err := order.Check(); err != nil {
+	if err := (SKUOrder{sku, order}).Check(); err != nil {
 		return nil, err
 	}
 	orderID := order.OrderID
