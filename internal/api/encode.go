@@ -89,11 +89,17 @@ const (
 	mediaProblem = "application/problem+json"
 )
 
+// chunkedFrom is the size of an answer above which net/http sends no length by itself.
+const chunkedFrom = 2048
+
 // sendBody sends an answer, and ends its line.
 func sendBody(c echo.Context, status int, media string, body []byte) error {
-	response := c.Response()
+	response, body := c.Response(), append(body, '\n')
 	response.Header()[echo.HeaderContentType] = []string{media} // the name is in its canonical form already
+	if len(body) > chunkedFrom {
+		response.Header().Set(echo.HeaderContentLength, strconv.Itoa(len(body)))
+	}
 	response.WriteHeader(status)
-	_, err := response.Write(append(body, '\n'))
+	_, err := response.Write(body)
 	return err
 }

@@ -14,7 +14,7 @@ import (
 // orders of all of them are under way, and those who ask for few go before those who ask for many.
 const (
 	manyUnderWay = queueLimit / 2
-	manyWaiting  = 4 * queueLimit // orders of requests that wait for their turn
+	manyWaiting  = 8 * queueLimit // orders of requests that wait for their turn
 )
 
 // SKUOrder is one of many orders.
