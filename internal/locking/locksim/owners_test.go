@@ -348,3 +348,25 @@ func TestSiblingsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// Readers of one process are renewed together, beside a writer of another one that waits for longer than a lease.
+func TestManyReadersAreRenewed(t *testing.T) {
+	const many = 50
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		c, rival := once(w), once(w).Actor()
+		var grips []*locksim.Grip
+		for range many {
+			a := c.Actor()
+			grips = append(grips, must(t, a, a.Ctx, locksim.Acquisition{Names: []string{"read:a"}}))
+		}
+		writer := locksim.Acquisition{Names: []string{"write:a"}, Wait: 3 * lease}
+		if _, err := rival.Lock(rival.Ctx, writer); !errors.Is(err, locking.ErrBusy) {
+			t.Errorf("a writer: %v", err)
+		}
+		for _, grip := range grips {
+			ok(t, grip.Hold.Context().Err())
+			ok(t, grip.Unlock(t.Context()))
+		}
+		ok(t, must(t, rival, rival.Ctx, writer).Unlock(rival.Ctx))
+	})
+}

@@ -2,10 +2,8 @@ package locking
 
 import (
 	"slices"
-	"strings"
 	"time"
 
-	"inventory/internal/locking/internal/keys"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -14,32 +12,6 @@ import (
 // server, so the process is in the server's queue once, however many wait here. The position there belongs to the line:
 // the next head inherits it, and a reservation with it. While the process itself holds the lock, nobody needs to ask:
 // the holder hands it off.
-
-// A waiter is a caller in a line. Guarded by Locks.mu.
-type waiter struct {
-	part    *part
-	owner   *owner
-	lease   time.Duration
-	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile
-	handoff *handoff      // what it was handed; then it is no longer in the line
-	woken   bool          // look again
-	ready   chan struct{} // receives the same while the caller waits; nil before it does
-}
-
-// A handoff is a lock on its way from one owner of this process to the next.
-type handoff struct {
-	lease   *lease
-	token   int64
-	trusted time.Time
-}
-
-func (w *waiter) wakeLocked() {
-	w.woken = true
-	select {
-	case w.ready <- struct{}{}:
-	default: // it is not waiting, or it will look anyway
-	}
-}
 
 // takeTurn puts the caller into the line of a part where that is needed, and tells what it may do.
 func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
@@ -73,7 +45,7 @@ func (l *Locks) joinLocked(acq *acquisition, p *part, st *lockState) {
 		return
 	}
 	p.waiter = &p.firstWaiter
-	*p.waiter = waiter{part: p, owner: acq.owner, lease: acq.leaseOr(l.lease)}
+	*p.waiter = waiter{times: p.times, owner: acq.owner, lease: acq.leaseOr(l.lease)}
 	if st.lease != nil {
 		p.nextAsk = time.Now().Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
 	}
@@ -156,7 +128,7 @@ func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
 	gone := *w // the part may be used again before the cleaner is done
 	gone.asking = true
 	st.waiters[0] = &gone
-	return l.cleaner.add(&settlement{
+	return l.settleLater(&settlement{
 		locks: []*lock{p.lock},
 		rows:  []row{{queue: scripts.QueueLeave}},
 		tried: func() {
@@ -176,45 +148,6 @@ func (l *Locks) removeLocked(a *lock, w *waiter) {
 		st.wakeHeadLocked()
 	}
 	l.tidyLocked(a)
-}
-
-// wakeHeadLocked lets the first in line look again. While the lock is handed off, that one must not ask: it is woken
-// once more afterwards.
-func (st *lockState) wakeHeadLocked() {
-	st.wakePending = st.handingOff
-	if len(st.waiters) > 0 {
-		st.waiters[0].wakeLocked()
-	}
-}
-
-// woken passes a wake-up on: to the ticket that it names before a space and the state key, or to the head of the line
-// of a lock. If nobody waits any more, the lock is reserved for us in vain, and the reservation is given back.
-func (l *Locks) woken(payload string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !strings.HasPrefix(payload, keys.Prefix) {
-		ticket, _, _ := strings.Cut(payload, " ")
-		l.tickets.wakeLocked(ticket)
-		return
-	}
-	state := payload
-	if st := l.states[state]; st != nil && len(st.waiters) > 0 {
-		st.wakeHeadLocked()
-		return
-	}
-	if m, ok := l.mutexOf(state); ok {
-		l.cleaner.add(&settlement{locks: []*lock{&m.lock}, rows: []row{{queue: scripts.QueueDecline}}})
-	}
-}
-
-// wakeHeads makes the head of every line and every ticket look again: wake-ups may have been missed.
-func (l *Locks) wakeHeads() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, st := range l.states {
-		st.wakeHeadLocked()
-	}
-	l.tickets.wakeAllLocked()
 }
 
 // wakeOwnerLocked lets the callers of an owner that has just got the lock look again: they need not wait for it.
