@@ -67,6 +67,22 @@ func (l *Limiter) takeAt(caller string, now time.Time) Verdict {
 	return l.verdict(ok, bucket.TokensAt(now))
 }
 
+// TakeSome takes as many requests of a caller as it may send now, of so many, and tells how many those are. The verdict is
+// that on the others.
+func (l *Limiter) TakeSome(caller string, wanted int) (taken int, verdict Verdict) {
+	return l.takeSomeAt(caller, wanted, time.Now())
+}
+
+func (l *Limiter) takeSomeAt(caller string, wanted int, now time.Time) (taken int, verdict Verdict) {
+	bucket := l.bucket(caller, now)
+	for {
+		taken = max(0, min(wanted, int(bucket.TokensAt(now))))
+		if bucket.AllowN(now, taken) { // else somebody else has taken some meanwhile
+			return taken, l.verdict(taken == wanted, bucket.TokensAt(now))
+		}
+	}
+}
+
 // Look tells what Take would return, and takes nothing.
 func (l *Limiter) Look(caller string) Verdict { return l.lookAt(caller, time.Now()) }
 

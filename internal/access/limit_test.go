@@ -48,6 +48,47 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+func TestTakeSome(t *testing.T) {
+	t.Parallel()
+	l := limiter(t, 2, 4)
+	for i, c := range []struct {
+		wanted, taken int
+		want          Verdict
+	}{
+		{0, 0, Verdict{OK: true, Left: 4}},
+		{3, 3, Verdict{OK: true, Left: 1, Full: 3 * time.Second / 2}},
+		{2, 1, Verdict{Full: 2 * time.Second, Retry: time.Second / 2}},
+		{1000, 0, Verdict{Full: 2 * time.Second, Retry: time.Second / 2}},
+		{0, 0, Verdict{OK: true, Full: 2 * time.Second}},
+	} {
+		if taken, got := l.takeSomeAt("a", c.wanted, noon); taken != c.taken || got != c.want {
+			t.Errorf("%d: took %d of %d, %+v; want %d, %+v", i, taken, c.wanted, got, c.taken, c.want)
+		}
+	}
+	if taken, _ := l.takeSomeAt("a", 9, noon.Add(time.Hour)); taken != 4 {
+		t.Errorf("an hour later it took %d", taken)
+	}
+}
+
+func TestTakeSomeAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	l := limiter(t, 0.001, 1000)
+	var took atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 100 {
+				taken, _ := l.TakeSome("a", 3)
+				took.Add(int64(taken))
+			}
+		})
+	}
+	wg.Wait()
+	if took.Load() != 1000 {
+		t.Errorf("took %d of 1000", took.Load())
+	}
+}
+
 // A caller at any interval is limited as if nobody was ever forgotten.
 func TestForgettingChangesNothing(t *testing.T) {
 	t.Parallel()

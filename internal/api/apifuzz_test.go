@@ -413,6 +413,8 @@ func (f *fuzzer) wrongWith(q asked, a answer, documented bool) error {
 		return errors.New("the caller may not do this")
 	case a.status >= 500 && !strings.Contains(a.body, `"code":"overloaded"`) && q.method != http.MethodHead:
 		return errors.New("a server that is well answers so")
+	case a.status == http.StatusOK && strings.Contains(a.body, `"code":"unavailable"`):
+		return errors.New("a server that is well has a result like this")
 	case a.status >= 400 && a.header.Get("Cache-Control") != "no-store":
 		return errors.New("an error that caches may keep")
 	case a.status >= 400 && q.method != http.MethodHead:

@@ -130,17 +130,34 @@ func challenge(unknown error) string {
 
 // limit counts a request of a caller, tells how many are left, and refuses one that is too many.
 func (s *server) limit(c echo.Context, caller access.Caller) error {
-	limiter, id := s.limiter, caller.ID
-	if id == "" {
-		limiter = s.strangers
-	}
+	limiter, id := s.limiterOf(c, caller)
 	if limiter == nil {
 		return nil
 	}
-	if id == "" {
-		id = addressOf(c.Request())
-	}
 	return tellLimit(c, limiter, limiter.Take(id))
+}
+
+// limitMore counts so many requests more, for a request that stands for many. It returns how many of them may go on, and
+// the refusal of the others.
+func (s *server) limitMore(c echo.Context, more int) (taken int, refusal error) {
+	limiter, id := s.limiterOf(c, callerOf(c))
+	if limiter == nil {
+		return more, nil
+	}
+	taken, verdict := limiter.TakeSome(id, more)
+	return taken, tellLimit(c, limiter, verdict)
+}
+
+// limiterOf returns what limits a caller, nil for nothing, and under which name.
+func (s *server) limiterOf(c echo.Context, caller access.Caller) (limiter *access.Limiter, id string) {
+	switch {
+	case caller.ID != "":
+		return s.limiter, caller.ID
+	case s.strangers != nil:
+		return s.strangers, addressOf(c.Request())
+	default:
+		return nil, ""
+	}
 }
 
 // limitUnrouted counts requests without a route as those of strangers: nobody asks who sends them.

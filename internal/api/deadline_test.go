@@ -13,6 +13,7 @@ func TestRequestDeadline(t *testing.T) {
 	writes := []struct{ method, path, body string }{
 		{"PUT", "/v1/skus/a", `{"stock":9}`},
 		{"POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1,"reserve_for":"1h"}`},
+		{"POST", "/v1/deductions", `{"deductions":[{"sku":"a","order_id":"o","quantity":1,"reserve_for":"1h"}]}`}, // a replay
 		{"POST", "/v1/skus/a/deductions/o/commit", ``},
 		{"POST", "/v1/skus/a/deductions/o/cancel", ``},
 		{"POST", "/v1/orders", `{"order_id":"w","lines":[{"sku":"a","quantity":1}]}`},

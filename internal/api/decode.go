@@ -67,6 +67,37 @@ func (f field[T]) require(name string) (T, error) {
 	return f.value, nil
 }
 
+// list is a field with many items. It reads no more of them than a request may have.
+type list[T any] []T
+
+const maxItems = 1000 // stock.MaxLines, stock.MaxOrders
+
+// UnmarshalJSONFrom implements [json.UnmarshalerFrom].
+func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	start, err := d.ReadToken()
+	switch {
+	case err != nil:
+		return err
+	case start.Kind() == 'n': // as if it were left out
+		return nil
+	case start.Kind() != '[':
+		return fmt.Errorf("%w: must be an array", errWrongType)
+	}
+	*l = list[T]{}
+	for d.PeekKind() != ']' {
+		if len(*l) == maxItems {
+			return fmt.Errorf("%w: must be 1 to %d", errWrongType, maxItems)
+		}
+		var item T
+		if err := json.UnmarshalDecode(d, &item); err != nil {
+			return err
+		}
+		*l = append(*l, item)
+	}
+	_, err = d.ReadToken()
+	return err
+}
+
 // invalid is the error of a field that is wrong.
 func invalid(name, message string) *stock.Error {
 	return &stock.Error{Code: stock.CodeInvalidRequest, Field: name, Message: name + " " + message}

@@ -21,6 +21,7 @@ func requests() []struct {
 	}{
 		{reader(func(b newSKU) error { _, err := b.sku("a"); return err }), func() any { return new(client.NewSKU) }},
 		{reader(func(b newDeduction) error { _, err := b.order(); return err }), func() any { return new(client.NewDeduction) }},
+		{reader(func(b newDeductions) error { _, err := b.orders(); return err }), func() any { return new(client.NewDeductions) }},
 		{reader(func(b newOrder) error { _, err := b.order(); return err }), func() any { return new(client.NewOrder) }},
 		{reader(func(commitRequest) error { return nil }), func() any { return new(client.Commit) }},
 		{reader(func(cancelRequest) error { return nil }), func() any { return new(client.Cancel) }},
@@ -48,6 +49,8 @@ func FuzzDecode(f *testing.F) {
 			`{"stock":1,"sale_starts_at":"2026-01-01T00:00:00Z","sale_ends_at":"2026-01-01T00:00:00+01:00"}`,
 			`{"order_id":"o","buyer_id":"b","quantity":1,"reserve_for":"15m"}`, `{"order_id":"\ud83d\ude00","quantity":9223372036854775808}`,
 			`{"order_id":"o","lines":[{"sku":"a","quantity":1},{"sku":"b","quantity":2}]}`, `{"order_id":"o","lines":[null]}`,
+			`{"deductions":[{"sku":"a","order_id":"o","quantity":1},{"sku":"b","order_id":"o","quantity":2,"reserve_for":"1s"}]}`,
+			`{"deductions":[null]}`, `{"deductions":[{"sku":"a","sku":"a"}]}`, `{"deductions":[{"newDeduction":{}}]}`,
 			`{"quantity":1,"quantity":1}`, `{"Quantity":1}`, `{"quantity":"1"}`, `{"quantity":1} {}`, `{"quantity":-0}`,
 			`{"ref":"r","quantity":-3,"reason":"count"}`, `{"ref":"r","segments":8,"reason":""}`, "{\"ref\":\"\xff\"}",
 		} {

@@ -34,7 +34,25 @@ func appendDeduction(to []byte, d stock.Deduction) []byte {
 	if len(d.Parts) > 0 {
 		to = append(to, ']')
 	}
-	return append(to, "}\n"...)
+	return append(to, '}')
+}
+
+// appendResults appends the results of many orders as JSON.
+func appendResults(to []byte, results []result) []byte {
+	to = append(to, `{"results":[`...)
+	for i, r := range results {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = strconv.AppendInt(append(to, `{"status":`...), int64(r.status), 10)
+		if r.refusal != nil {
+			to = appendProblem(append(to, `,"problem":`...), *r.refusal)
+		} else {
+			to = appendDeduction(append(to, `,"deduction":`...), r.deduction)
+		}
+		to = append(to, '}')
+	}
+	return append(to, "]}"...)
 }
 
 // problemSize is more than nearly every problem takes.
@@ -56,7 +74,7 @@ func appendProblem(to []byte, p problem) []byte {
 	if p.Code == stock.CodeInsufficientStock {
 		to = strconv.AppendInt(append(to, `,"available":`...), p.Available, 10)
 	}
-	return append(to, "}\n"...)
+	return append(to, '}')
 }
 
 // appendString appends a JSON string. Bytes that are not UTF-8 are replaced.
@@ -71,10 +89,16 @@ const (
 	mediaProblem = "application/problem+json"
 )
 
-// sendBody sends an answer.
+// chunkedFrom is the size of an answer above which net/http sends no length by itself.
+const chunkedFrom = 2048
+
+// sendBody sends an answer, and ends its line.
 func sendBody(c echo.Context, status int, media string, body []byte) error {
-	response := c.Response()
+	response, body := c.Response(), append(body, '\n')
 	response.Header()[echo.HeaderContentType] = []string{media} // the name is in its canonical form already
+	if len(body) > chunkedFrom {
+		response.Header().Set(echo.HeaderContentLength, strconv.Itoa(len(body)))
+	}
 	response.WriteHeader(status)
 	_, err := response.Write(body)
 	return err

@@ -17,6 +17,7 @@ func bodyRoutes() []struct{ method, path, document string } {
 	return []struct{ method, path, document string }{
 		{"PUT", "/v1/skus/b", "NewSKU"},
 		{"POST", "/v1/skus/a/deductions", "NewDeduction"},
+		{"POST", "/v1/deductions", "NewDeductions"},
 		{"POST", "/v1/skus/a/deductions/o/commit", "Commit"},
 		{"POST", "/v1/skus/a/deductions/o/cancel", "Cancel"},
 		{"POST", "/v1/orders", "NewOrder"},
@@ -36,6 +37,8 @@ func FuzzBodies(f *testing.F) {
 			`{"stock":1,"sale_starts_at":"2026-01-01T0:00:00Z","sale_ends_at":"2026-01-01T00:00:59,5Z"}`,
 			`{"order_id":"p","buyer_id":"b","quantity":1,"reserve_for":"1h0.5s"}`, `{"order_id":"\u0070\ud83d\ude00","quantity":1}`,
 			`{"quantity":1}`, `{"quantity":-0}`, `{"order_id":"q","lines":[{"sku":"a","quantity":1},{"sku":"c","quantity":1}],"reserve_for":"1h0m1.000001s"}`,
+			`{"deductions":[{"sku":"a","order_id":"q","quantity":1},{"sku":"none","order_id":"q","buyer_id":"b","quantity":9,"reserve_for":"1s"}]}`,
+			`{"deductions":[{"sku":"a","order_id":"\u0071","quantity":1}]}`, `{"deductions":[null]}`, `{"deductions":[]}`, `{"deductions":null}`,
 			`{"ref":"r","quantity":-3,"reason":"count"}`, `{"ref":"s","segments":1024}`, `{"ref":"t","quantity":1e6}`,
 		} {
 			f.Add(uint(i), []byte(body))
@@ -88,6 +91,7 @@ func FuzzIDs(f *testing.F) {
 			{"GET", order, ""},
 			{"POST", order + "/commit", ""},
 			{"POST", order + "/cancel", `{}`},
+			{"POST", "/v1/deductions", `{"deductions":[{"sku":` + quoted(t, sku) + `,"order_id":` + quoted(t, orderID) + `,"quantity":1}]}`},
 			{"POST", path + "/restock", `{"ref":` + quoted(t, orderID) + `,"quantity":1}`},
 			{"POST", "/v1/orders", `{"order_id":` + quoted(t, orderID) + `,"lines":[{"sku":` + quoted(t, sku) + `,"quantity":1}]}`},
 			{"GET", path + "/movements?limit=1&after=" + url.QueryEscape(orderID), ""},

@@ -36,3 +36,8 @@ func hungUpOr(caller context.Context, err error) error {
 	}
 	return err
 }
+
+func isHungUp(err error) bool {
+	_, gone := errors.AsType[hungUp](err)
+	return gone
+}

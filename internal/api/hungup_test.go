@@ -89,7 +89,14 @@ func TestWhoHangsUpAnywhere(t *testing.T) {
 		r.Header.Set("Content-Type", "application/json")
 		handler.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	if metrics := scraped(t, registry); strings.Count(metrics, `code="client_gone"`) != 5 || strings.Contains(metrics, `status="503"`) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	many := post(t, "/v1/deductions", `{"deductions":[{"sku":"a","order_id":"p","quantity":1},{"sku":"b","order_id":"p","quantity":1}]}`)
+	handler.ServeHTTP(httptest.NewRecorder(), many.WithContext(ctx))
+	if metrics := scraped(t, registry); !strings.Contains(metrics, `{code="client_gone",route="/v1/deductions",status="499"} 2`) {
+		t.Error(metrics)
+	}
+	if metrics := scraped(t, registry); strings.Count(metrics, `code="client_gone"`) != 6 || strings.Contains(metrics, `status="503"`) {
 		t.Error(metrics)
 	}
 	if log.Len() > 0 {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -65,7 +64,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	rememberSeconds := histogram("sold_out_remember_seconds", "Time to read the accepted order ids of a SKU that sold out.", seconds)
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: "inventory", Name: "http_requests_total", Help: "Requests by route and status; code is that of a problem, or client_gone with 499 where the caller hung up.",
+			Namespace: "inventory", Name: "http_requests_total", Help: "Requests by route and status; code is that of a problem, or client_gone with 499 where the caller hung up. On /v1/deductions each order counts.",
 		}, []string{"route", "status", "code"}),
 		requestSeconds: histogram("http_request_seconds", "Time to answer a request.", seconds, "route"),
 		batchOrders:    batchOrders.WithLabelValues().(prometheus.Histogram),
@@ -166,13 +165,26 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			o.code = asStockError(err).Code
 		}
-		if _, gone := errors.AsType[hungUp](err); gone {
+		if isHungUp(err) {
 			o.status, o.code = statusHungUp, codeHungUp
 		}
 		s := m.seriesOf(o)
-		s.requests.Inc()
+		if orders, many := c.Get(ordersKey).(map[outcome]int); many {
+			m.countOrders(orders)
+		} else {
+			s.requests.Inc()
+		}
 		s.seconds.Observe(time.Since(start).Seconds())
 		return nil
+	}
+}
+
+// ordersKey is where a handler leaves the outcomes of a request's orders, each of which counts as a request.
+const ordersKey = "orders"
+
+func (m *Metrics) countOrders(orders map[outcome]int) {
+	for o, n := range orders {
+		m.seriesOf(o).requests.Add(float64(n))
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/stock"
@@ -15,10 +13,8 @@ type newOrder struct {
 	OrderID    field[string] `json:"order_id"`
 	BuyerID    field[string] `json:"buyer_id"`
 	ReserveFor field[string] `json:"reserve_for"`
-	Lines      newLines      `json:"lines"`
+	Lines      list[newLine] `json:"lines"`
 }
-
-type newLines []newLine
 
 type newLine struct {
 	SKU      field[string] `json:"sku"`
@@ -61,8 +57,7 @@ func (s *server) placeOrder(c echo.Context) error {
 	return c.JSON(createdOrOK(created), orderOf(order, lines))
 }
 
-// readMultiOrder reads the body of a request. A large one takes a thousand times as long as a small one, so large ones
-// are read one at a time, and their callers take turns.
+// readMultiOrder reads the body of a request.
 func (s *server) readMultiOrder(c echo.Context) (stock.MultiOrder, error) {
 	var body newOrder
 	most := maxOrderBytes
@@ -73,43 +68,10 @@ func (s *server) readMultiOrder(c echo.Context) (stock.MultiOrder, error) {
 	if err != nil {
 		return stock.MultiOrder{}, err
 	}
-	if len(text) > maxBodyBytes {
-		leave, err := s.reading.Enter(c.Request().Context(), turnOf(c), len(text))
-		if err != nil {
-			return stock.MultiOrder{}, noTurn(err)
-		}
-		defer leave()
-	}
-	if err := decodeText(text, &body); err != nil {
+	if err := s.decodeInTurn(c.Request().Context(), c, text, &body); err != nil {
 		return stock.MultiOrder{}, err
 	}
 	return body.order()
-}
-
-// UnmarshalJSONFrom implements [json.UnmarshalerFrom]. It reads no more lines than an order may have.
-func (n *newLines) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	start, err := d.ReadToken()
-	switch {
-	case err != nil:
-		return err
-	case start.Kind() == 'n': // as if it were left out
-		return nil
-	case start.Kind() != '[':
-		return fmt.Errorf("%w: must be an array", errWrongType)
-	}
-	*n = newLines{}
-	for d.PeekKind() != ']' {
-		if len(*n) == stock.MaxLines {
-			return fmt.Errorf("%w: must be 1 to %d", errWrongType, stock.MaxLines)
-		}
-		var line newLine
-		if err := json.UnmarshalDecode(d, &line); err != nil {
-			return err
-		}
-		*n = append(*n, line)
-	}
-	_, err = d.ReadToken()
-	return err
 }
 
 func (n newOrder) order() (o stock.MultiOrder, err error) {

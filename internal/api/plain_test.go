@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +46,34 @@ func FuzzPlainOrder(f *testing.F) {
 	})
 }
 
+// FuzzPlainOrders compares the reader of many plain deductions with the general decoder.
+func FuzzPlainOrders(f *testing.F) {
+	const one = `{"sku":"s","order_id":"a","quantity":1}`
+	for _, body := range []string{
+		`{"deductions":[` + one + `]}`, `{"deductions":[` + one + `,` + one + `]}`, ` { "deductions" : [ ` + one + ` , {"reserve_for":"15m","quantity":2,"order_id":"b","sku":"t","buyer_id":"c"} ] } `,
+		`{"deductions":[]}`, `{"deductions":[` + one + `,]}`, `{"deductions":[` + one + `]`, `{"deductions":[` + one + `]}}`, `{"deductions":[` + one + `],"sku":"s"}`,
+		`{"deductions":` + one + `}`, `{"deductions":[null]}`, `{"deductions":[[]]}`, `[]`, ``, `{}`, `{"deductions":[{}]}`, `{"deductions":[` + one + one + `]}`,
+		`{"deductions":[{"sku":"","order_id":"a","quantity":1}]}`, `{"deductions":[{"sku":"s","sku":"s","order_id":"a","quantity":1}]}`,
+		`{"deductions":[{"sku":"ü","order_id":"a","quantity":1}]}`, `{"deductions":[{"sku":"s","order_id":"a","quantity":1.5}]}`,
+		`{"deductions":[{"order_id":"a","quantity":1}]}`, `{"deductions":[` + one + `],"deductions":[` + one + `]}`, `{"Deductions":[` + one + `]}`,
+	} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		plain, ok := plainOrders(text)
+		if !ok {
+			return
+		}
+		var body newDeductions
+		if err := decodeText(text, &body); err != nil {
+			t.Fatalf("%q is plain, and the decoder says %v", text, err)
+		}
+		if orders, err := body.orders(); err != nil || !slices.Equal(orders, plain) {
+			t.Fatalf("%q is plainly %+v, and to the decoder %+v, %v", text, plain, orders, err)
+		}
+	})
+}
+
 // What nearly every client sends must take the fast path.
 func TestOrdinaryOrdersArePlain(t *testing.T) {
 	for _, body := range []string{
@@ -53,6 +83,10 @@ func TestOrdinaryOrdersArePlain(t *testing.T) {
 	} {
 		if _, ok := plainOrder([]byte(body)); !ok {
 			t.Errorf("%s is not plain", body)
+		}
+		many := `{"deductions":[` + strings.Replace(body, "{", `{"sku":"a.b-9",`, 1) + `,` + strings.Replace(body, "}", `,"sku":"a"}`, 1) + `]}`
+		if orders, ok := plainOrders([]byte(many)); !ok || len(orders) != 2 {
+			t.Errorf("%s is not plain", many)
 		}
 	}
 }
@@ -81,9 +115,17 @@ func FuzzEncode(f *testing.F) {
 			"type": "urn:inventory:problem:" + p.Code, "title": p.title, "status": p.status,
 			"detail": p.Message, "code": p.Code, "field": p.Field, "sku": p.SKU, "available": n,
 		}, &wanted)
-		maps.DeleteFunc(wanted, func(name string, value any) bool { return (name == "field" || name == "sku") && value == "" })
+		drop := func(name string, value any) bool { return (name == "field" || name == "sku") && value == "" }
+		maps.DeleteFunc(wanted, drop)
 		if !maps.Equal(members, wanted) {
 			t.Fatalf("got %v, want %v", members, wanted)
+		}
+		var both, wantedBoth map[string]any
+		same(t, appendResults(nil, []result{{201, d, nil}, {409, stock.Deduction{}, &p}}), &both, map[string]any{
+			"results": []any{map[string]any{"status": 201, "deduction": want}, map[string]any{"status": 409, "problem": wanted}},
+		}, &wantedBoth)
+		if !reflect.DeepEqual(both, wantedBoth) {
+			t.Fatalf("got %v, want %v", both, wantedBoth)
 		}
 	})
 }

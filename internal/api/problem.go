@@ -125,6 +125,12 @@ func asStockError(err error) *stock.Error {
 	}
 }
 
+// tellRetry tells when to send a request again. It is jittered, so that callers who were refused together do not return
+// together.
+func tellRetry(c echo.Context) {
+	c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(1+rand.IntN(3))) //nolint:gosec // no secret
+}
+
 // sendProblem answers with the problem of err, and logs what it does not tell the caller.
 func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	if c.Response().Committed {
@@ -133,12 +139,10 @@ func sendProblem(c echo.Context, log *slog.Logger, err error) {
 	p := problemOf(err)
 	c.Response().Header().Set(echo.HeaderCacheControl, noStore) // caches may keep a 404 for as long as they like
 	if p.status >= http.StatusInternalServerError {
-		// Jittered, so that callers who were refused together do not return together.
-		c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(1+rand.IntN(3))) //nolint:gosec // no secret
+		tellRetry(c)
 	}
-	_, gone := errors.AsType[hungUp](err)
 	switch {
-	case gone: // a stranger could fill the log
+	case isHungUp(err): // a stranger could fill the log
 	case p.Code == stock.CodeUnavailable:
 		log.Warn("request failed", "method", c.Request().Method, "route", c.Path(), "request_id", requestID(c), "error", err)
 	case p.Code == codeUnauthenticated, p.Code == codeForbidden, p.Code == codeRateLimited:

@@ -51,8 +51,9 @@ func (s *server) routes() []route {
 	return append(docsRoutes(), []route{
 		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
-		// On the hot route the worker keeps the time.
+		// On the hot routes the worker keeps the time.
 		{http.MethodPost, "/v1/skus/:sku/deductions", buyers, s.deduct},
+		{http.MethodPost, "/v1/deductions", buyers, s.deductAll},
 		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, timed(s.readDeduction)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", settlers, s.bounded(s.commit)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, s.bounded(s.cancel)},

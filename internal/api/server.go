@@ -31,8 +31,9 @@ var document []byte
 
 // Limits of a request.
 const (
-	maxBodyBytes   = 16 << 10         // of all but an order of several SKUs; every field fits, however it is escaped
-	maxOrderBytes  = 128 << 10        // an order of stock.MaxLines with the longest SKUs fits
+	maxBodyBytes   = 16 << 10         // of all but the two below; every field fits, however it is escaped
+	maxOrderBytes  = 128 << 10        // of an order of several SKUs: stock.MaxLines with the longest SKUs fit
+	maxManyBytes   = 512 << 10        // of many deductions: stock.MaxOrders with the longest ids fit
 	requestTimeout = 15 * time.Second // for what only reads
 )
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -26,6 +27,19 @@ func newReading() *turns.Turns {
 			return max(time.Duration(bytes)*time.Second/readingRate, readingRest*took)
 		},
 	})
+}
+
+// decodeInTurn decodes a text. A large one takes a thousand times as long as a small one, so large ones are read one at a
+// time, and their callers take turns.
+func (s *server) decodeInTurn(ctx context.Context, c echo.Context, text []byte, into any) error {
+	if len(text) > maxBodyBytes {
+		leave, err := s.reading.Enter(ctx, turnOf(c), len(text))
+		if err != nil {
+			return noTurn(err)
+		}
+		defer leave()
+	}
+	return decodeText(text, into)
 }
 
 // turnOf names the caller in whose turn a request waits: the key or the buyer, or without keys the connection.

@@ -17,6 +17,9 @@ type Order struct {
 	CallerMax int64
 }
 
+// MaxOrders bounds the orders that one request asks for, each for itself.
+const MaxOrders = 1000
+
 // How long a reservation lasts, at least and at most.
 const (
 	MinReserve = time.Second

@@ -8,6 +8,7 @@ import (
 // waiter is a turn that was asked for.
 type waiter struct {
 	weight int64
+	places int           // that the turn takes
 	number int64         // in the order in which turns were asked for
 	turn   chan struct{} // closed when it is there
 }
@@ -16,13 +17,15 @@ type waiter struct {
 type line struct {
 	caller  string
 	waiting []*waiter
+	places  int   // that they take together
 	mark    int64 // what the caller will have had after its first waiter's turn, in the scale that compares callers
 	at      int   // in the heap
 }
 
 // remove takes one out of a line. The line's mark is that of the waiter before the first one that stays.
 func (t *Turns) remove(l *line, at int) {
-	t.waiting--
+	t.waiting -= l.waiting[at].places
+	l.places -= l.waiting[at].places
 	l.waiting = slices.Delete(l.waiting, at, at+1)
 	if len(l.waiting) == 0 {
 		heap.Remove(&t.first, l.at)

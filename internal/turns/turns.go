@@ -25,6 +25,9 @@ type Config struct {
 	Places   int           // in use at a time
 	Waiting  int           // at most, of all callers together
 	Patience time.Duration // how long a caller waits
+	// Weighed makes a turn take as many places as its weight, and count as many times among those that wait. A weight is
+	// then at most Places.
+	Weighed bool
 	// Rest is how long a place stays empty after a turn of this weight that took so long, at most Patience. Nil: not at
 	// all.
 	Rest func(weight int, took time.Duration) time.Duration
@@ -51,35 +54,43 @@ func New(c Config) *Turns {
 // Enter waits for a turn of a caller, which asks for so much. Its error is ErrFull, ErrLate, or why ctx ended. One
 // caller may have at most as many requests waiting as there is room left: so there is always room for another caller.
 func (t *Turns) Enter(ctx context.Context, caller string, weight int) (leave func(), err error) {
-	w := t.ask(caller, int64(weight))
+	w := t.ask(caller, weight)
 	if w == nil {
 		return nil, ErrFull
+	}
+	select {
+	case <-w.turn: // at once
+		return t.leaver(w), nil
+	default:
 	}
 	patience := time.NewTimer(t.Patience)
 	defer patience.Stop()
 	select {
 	case <-w.turn:
-		return t.leaver(weight), nil
+		return t.leaver(w), nil
 	case <-patience.C:
 		err = ErrLate
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
 	if !t.withdraw(caller, w) { // it came at the same time
-		t.release()
+		t.release(w.places)
 	}
 	return nil, err
 }
 
 // ask gives a turn, or a position in the caller's line; nil if the line is too long.
-func (t *Turns) ask(caller string, weight int64) *waiter {
+func (t *Turns) ask(caller string, weight int) *waiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.count++
-	w := &waiter{weight: weight, number: t.count, turn: make(chan struct{})}
-	if t.free > 0 { // nobody waits
-		t.free--
-		t.served += weight
+	w := &waiter{weight: int64(weight), places: 1, number: t.count, turn: make(chan struct{})}
+	if t.Weighed {
+		w.places = weight
+	}
+	if t.waiting == 0 && t.free >= w.places {
+		t.free -= w.places
+		t.served += w.weight
 		close(w.turn)
 		return w
 	}
@@ -87,47 +98,59 @@ func (t *Turns) ask(caller string, weight int64) *waiter {
 	if l == nil {
 		l = &line{caller: caller, mark: t.served}
 	}
-	if len(l.waiting) >= t.Waiting-t.waiting {
+	if l.places+w.places > t.Waiting-t.waiting {
 		return nil
 	}
-	t.waiting++
+	t.waiting += w.places
+	l.places += w.places
 	l.waiting = append(l.waiting, w)
 	if len(l.waiting) == 1 {
-		l.mark += weight
+		l.mark += w.weight
 		t.lines[caller] = l
 		heap.Push(&t.first, l)
 	}
+	t.giveLocked() // there may be places for it, and too few for the one that was next
 	return w
 }
 
 // leaver returns the function that ends a turn, which begins now.
-func (t *Turns) leaver(weight int) func() {
+func (t *Turns) leaver(w *waiter) func() {
 	start := time.Now()
 	return func() {
 		var rest time.Duration
 		if t.Rest != nil {
-			rest = min(t.Rest(weight, time.Since(start)), t.Patience)
+			rest = min(t.Rest(int(w.weight), time.Since(start)), t.Patience)
 		}
 		if rest <= 0 {
-			t.release()
+			t.release(w.places)
 			return
 		}
-		time.AfterFunc(rest, t.release)
+		time.AfterFunc(rest, func() { t.release(w.places) })
 	}
 }
 
-// release gives a place to the next in turn.
-func (t *Turns) release() {
+// release gives places to the next in turn.
+func (t *Turns) release(places int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.waiting == 0 {
-		t.free++
-		return
+	t.free += places
+	t.giveLocked()
+}
+
+// giveLocked gives turns as long as there are places for the next one. Nobody overtakes who needs more than are free: they
+// would wait for ever.
+func (t *Turns) giveLocked() {
+	for t.waiting > 0 {
+		l := t.first[0]
+		next := l.waiting[0]
+		if next.places > t.free {
+			return
+		}
+		t.free -= next.places
+		t.served = l.mark
+		close(next.turn)
+		t.remove(l, 0)
 	}
-	l := t.first[0]
-	t.served = l.mark
-	close(l.waiting[0].turn)
-	t.remove(l, 0)
 }
 
 // withdraw cancels a request for a turn, and reports false if the turn has been given.
@@ -144,6 +167,7 @@ func (t *Turns) withdraw(caller string, w *waiter) bool {
 				l.mark -= w.weight
 			}
 			t.remove(l, at)
+			t.giveLocked() // it may have needed more places than the next one
 			return true
 		}
 	}

@@ -181,3 +181,79 @@ func TestAPlaceRests(t *testing.T) {
 		time.Sleep(time.Second) // until the timer of the last rest has run
 	})
 }
+
+// Where turns are weighed, a place is one unit of weight. Nobody overtakes one that waits for more than are free.
+func TestWeighedTurnsTakePlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &crowd{T: t, turns: turns.New(turns.Config{Places: 10, Waiting: 100, Patience: time.Hour, Weighed: true})}
+		c.ask("a", 6, 2*time.Second)
+		c.ask("b", 4, time.Second) // side by side
+		c.ask("c", 5, time.Second) // has room after two seconds
+		c.ask("d", 3, time.Second) // after one: it asked for less
+		start := time.Now()
+		c.wg.Wait()
+		if got := strings.Join(c.had, " "); got != "a b d c" {
+			t.Errorf("turns: %s", got)
+		}
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// One who asks for many does not lose its turn to those who ask for few and fit.
+func TestWeighedTurnsStarveNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &crowd{T: t, turns: turns.New(turns.Config{Places: 10, Waiting: 100, Patience: time.Hour, Weighed: true})}
+		c.ask("first", 1, time.Second)
+		c.ask("large", 10, time.Second)
+		time.Sleep(time.Second / 2)
+		for i := range 40 {
+			c.ask(fmt.Sprint("new", i), 1, time.Second)
+			time.Sleep(time.Second / 4)
+		}
+		c.wg.Wait()
+		if at := slices.Index(c.had, "large"); at < 1 || at > 20 {
+			t.Errorf("who asked for much had turn %d: %v", at, c.had)
+		}
+	})
+}
+
+// What waits is bounded by its weight, and one that leaves the line lets the next one in.
+func TestWeighedTurnsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		places := turns.New(turns.Config{Places: 10, Waiting: 20, Patience: time.Hour, Weighed: true})
+		leave, err := places.Enter(t.Context(), "a", 6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := places.Enter(gone, "b", 10); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		})
+		synctest.Wait()
+		if _, err := places.Enter(t.Context(), "b", 1); !errors.Is(err, turns.ErrFull) {
+			t.Errorf("one caller fills the line: %v", err)
+		}
+		wg.Go(func() {
+			leave, err := places.Enter(t.Context(), "c", 4) // fits, and does not overtake
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			leave()
+		})
+		synctest.Wait()
+		cancel()
+		wg.Wait()
+		leave()
+		all, err := places.Enter(t.Context(), "d", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all()
+	})
+}

@@ -252,6 +252,21 @@ type Deduction struct {
 	Status Status `json:"status"`
 }
 
+// DeductionResult A deduction with 200 and 201, a problem otherwise
+type DeductionResult struct {
+	Deduction *Deduction `json:"deduction,omitempty"`
+
+	// Problem RFC 9457
+	Problem *Problem `json:"problem,omitempty"`
+	Status  int      `json:"status"`
+}
+
+// DeductionResults defines model for DeductionResults.
+type DeductionResults struct {
+	// Results One for each order, in their order
+	Results []DeductionResult `json:"results"`
+}
+
 // DeductionWithParts defines model for DeductionWithParts.
 type DeductionWithParts struct {
 	// BuyerID 1 to 128 bytes of UTF-8 without control characters
@@ -386,6 +401,12 @@ type NewDeduction struct {
 	ReserveFor *ReserveFor `json:"reserve_for,omitempty"`
 }
 
+// NewDeductions defines model for NewDeductions.
+type NewDeductions struct {
+	// Deductions With a token 100 at most
+	Deductions []NewSKUDeduction `json:"deductions"`
+}
+
 // NewID 1 to 128 bytes of UTF-8 in which everything can be seen: no control or format characters, no separators of lines,
 // no fillers, no blank at either end. Ids are the same where their bytes are: neither case nor Unicode's forms of
 // one letter are made alike, so give ids in one spelling.
@@ -468,6 +489,32 @@ type NewSKU struct {
 	Stock int64 `json:"stock"`
 }
 
+// NewSKUDeduction defines model for NewSKUDeduction.
+type NewSKUDeduction struct {
+	// BuyerID With a token it is the token's subject, and may be left out
+	BuyerID *NewID `json:"buyer_id,omitempty"`
+
+	// OrderID As NewID. It becomes part of a path, so it is not "." or "..", and has neither between slashes. A slash in it
+	// goes into the path as `%2F`, which some proxies do not let through.
+	//
+	//
+	// Example: o-1002
+	OrderID  NewOrderID `json:"order_id"`
+	Quantity Quantity   `json:"quantity"`
+
+	// ReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
+	// s, m and h, as in "1h30m".
+	//
+	//
+	// Example: 15m
+	ReserveFor *ReserveFor `json:"reserve_for,omitempty"`
+
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
+	Sku SKUID `json:"sku"`
+}
+
 // Order defines model for Order.
 type Order struct {
 	// BuyerID 1 to 128 bytes of UTF-8 without control characters
@@ -497,8 +544,8 @@ type Problem struct {
 	Code   Code   `json:"code"`
 	Detail string `json:"detail"`
 
-	// Field The field or parameter that is wrong, with invalid_request: quantity, lines[2].quantity. "body", "query" and
-	// "request" are the whole of it.
+	// Field The field or parameter that is wrong, with invalid_request: quantity, lines[2].quantity, deductions[3].sku.
+	// "body", "query" and "request" are the whole of it.
 	Field *string `json:"field,omitempty"`
 
 	// Sku The SKU whose stock or terms refused it
@@ -663,6 +710,12 @@ type SKUAnswer = SKU
 // UnauthenticatedAnswer RFC 9457
 type UnauthenticatedAnswer = Problem
 
+// DeductAllParams defines parameters for DeductAll.
+type DeductAllParams struct {
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
 // WatchEventsParams defines parameters for WatchEvents.
 type WatchEventsParams struct {
 	// Sku Only events of this SKU
@@ -737,6 +790,9 @@ type RestockParams struct {
 	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
+
+// DeductAllJSONRequestBody defines body for DeductAll for application/json ContentType.
+type DeductAllJSONRequestBody = NewDeductions
 
 // PlaceOrderJSONRequestBody defines body for PlaceOrder for application/json ContentType.
 type PlaceOrderJSONRequestBody = NewOrder
@@ -840,6 +896,42 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/audit (the `Audit` operationId).
 	Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeductAllWithBody Take stock for many orders, each for itself
+	//
+	// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
+	// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
+	// result. An order that is there again is a replay of itself.
+	//
+	// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
+	// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
+	// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+	//
+	// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
+	// time. With a token 100 orders at most.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/deductions (the `DeductAll` operationId).
+	DeductAllWithBody(ctx context.Context, params *DeductAllParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeductAll Take stock for many orders, each for itself
+	//
+	// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
+	// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
+	// result. An order that is there again is a replay of itself.
+	//
+	// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
+	// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
+	// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+	//
+	// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
+	// time. With a token 100 orders at most.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/deductions (the `DeductAll` operationId).
+	DeductAll(ctx context.Context, params *DeductAllParams, body DeductAllJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// WatchEvents Watch live what is sold, in all processes
 	//
@@ -1058,6 +1150,62 @@ type ClientInterface interface {
 // Corresponds with GET /v1/audit (the `Audit` operationId).
 func (c *Client) Audit(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAuditRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeductAllWithBody Take stock for many orders, each for itself
+//
+// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
+// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
+// result. An order that is there again is a replay of itself.
+//
+// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
+// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
+// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+//
+// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
+// time. With a token 100 orders at most.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/deductions (the `DeductAll` operationId).
+func (c *Client) DeductAllWithBody(ctx context.Context, params *DeductAllParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeductAllRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeductAll Take stock for many orders, each for itself
+//
+// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
+// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
+// result. An order that is there again is a replay of itself.
+//
+// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
+// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
+// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+//
+// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
+// time. With a token 100 orders at most.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/deductions (the `DeductAll` operationId).
+func (c *Client) DeductAll(ctx context.Context, params *DeductAllParams, body DeductAllJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeductAllRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1511,6 +1659,61 @@ func NewAuditRequest(server string) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeductAllRequest calls the generic DeductAll builder with application/json body
+func NewDeductAllRequest(server string, params *DeductAllParams, body DeductAllJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeductAllRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewDeductAllRequestWithBody constructs an http.Request for the DeductAll method, with any body, and a specified content type
+func NewDeductAllRequestWithBody(server string, params *DeductAllParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/deductions")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -2387,6 +2590,42 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/audit (the `Audit` operationId).
 	AuditWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*AuditResponse, error)
 
+	// DeductAllWithBodyWithResponse Take stock for many orders, each for itself
+	//
+	// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
+	// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
+	// result. An order that is there again is a replay of itself.
+	//
+	// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
+	// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
+	// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+	//
+	// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
+	// time. With a token 100 orders at most.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/deductions (the `DeductAll` operationId).
+	DeductAllWithBodyWithResponse(ctx context.Context, params *DeductAllParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeductAllResponse, error)
+
+	// DeductAllWithResponse Take stock for many orders, each for itself
+	//
+	// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
+	// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
+	// result. An order that is there again is a replay of itself.
+	//
+	// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
+	// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
+	// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+	//
+	// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
+	// time. With a token 100 orders at most.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/deductions (the `DeductAll` operationId).
+	DeductAllWithResponse(ctx context.Context, params *DeductAllParams, body DeductAllJSONRequestBody, reqEditors ...RequestEditorFn) (*DeductAllResponse, error)
+
 	// WatchEventsWithResponse Watch live what is sold, in all processes
 	//
 	// A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
@@ -2716,6 +2955,168 @@ func (r AuditResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AuditResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeductAllResponse200Headers the declared response headers of an HTTP 200 response for DeductAll
+type DeductAllResponse200Headers struct {
+	RetryAfter *int
+}
+
+// DeductAllResponse400Headers the declared response headers of an HTTP 400 response for DeductAll
+type DeductAllResponse400Headers struct {
+	RetryAfter *int
+}
+
+// DeductAllResponse401Headers the declared response headers of an HTTP 401 response for DeductAll
+type DeductAllResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// DeductAllResponse403Headers the declared response headers of an HTTP 403 response for DeductAll
+type DeductAllResponse403Headers struct {
+	RetryAfter *int
+}
+
+// DeductAllResponse408Headers the declared response headers of an HTTP 408 response for DeductAll
+type DeductAllResponse408Headers struct {
+	RetryAfter *int
+}
+
+// DeductAllResponse413Headers the declared response headers of an HTTP 413 response for DeductAll
+type DeductAllResponse413Headers struct {
+	RetryAfter *int
+}
+
+// DeductAllResponse415Headers the declared response headers of an HTTP 415 response for DeductAll
+type DeductAllResponse415Headers struct {
+	RetryAfter *int
+}
+
+// DeductAllResponse429Headers the declared response headers of an HTTP 429 response for DeductAll
+type DeductAllResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// DeductAllResponse503Headers the declared response headers of an HTTP 503 response for DeductAll
+type DeductAllResponse503Headers struct {
+	RetryAfter *int
+}
+
+type DeductAllResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeductionResults
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *DeductAllResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *DeductAllResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *DeductAllResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *DeductAllResponse403Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *DeductAllResponse408Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *DeductAllResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *DeductAllResponse415Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DeductAllResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *DeductAllResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeductAllResponse) GetJSON200() *DeductionResults {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r DeductAllResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r DeductAllResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r DeductAllResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r DeductAllResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r DeductAllResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r DeductAllResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r DeductAllResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r DeductAllResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r DeductAllResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeductAllResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeductAllResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeductAllResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4883,6 +5284,54 @@ func (c *ClientWithResponses) AuditWithResponse(ctx context.Context, reqEditors 
 	return ParseAuditResponse(rsp)
 }
 
+// DeductAllWithBodyWithResponse Take stock for many orders, each for itself
+//
+// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
+// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
+// result. An order that is there again is a replay of itself.
+//
+// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
+// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
+// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+//
+// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
+// time. With a token 100 orders at most.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/deductions (the `DeductAll` operationId).
+func (c *ClientWithResponses) DeductAllWithBodyWithResponse(ctx context.Context, params *DeductAllParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeductAllResponse, error) {
+	rsp, err := c.DeductAllWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeductAllResponse(rsp)
+}
+
+// DeductAllWithResponse Take stock for many orders, each for itself
+//
+// Each order as if it had been sent alone: the results, in the order of the deductions, have the status and the body
+// that it would have been answered. All of them go on at the same time, and the answer comes when the last one has a
+// result. An order that is there again is a replay of itself.
+//
+// A request that is wrong takes nothing: 400 names the index and the field, as in `deductions[3].quantity`. Each
+// order counts as a request where callers are limited; those beyond what is left are 429, each for itself. With
+// Retry-After, results with 429 or 503 may be sent again after so many seconds.
+//
+// Callers take turns, and who sends many orders has its turn more seldom; 503 overloaded where it does not come in
+// time. With a token 100 orders at most.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/deductions (the `DeductAll` operationId).
+func (c *ClientWithResponses) DeductAllWithResponse(ctx context.Context, params *DeductAllParams, body DeductAllJSONRequestBody, reqEditors ...RequestEditorFn) (*DeductAllResponse, error) {
+	rsp, err := c.DeductAll(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeductAllResponse(rsp)
+}
+
 // WatchEventsWithResponse Watch live what is sold, in all processes
 //
 // A stream (Server-Sent Events) that goes on until the listener leaves, its token expires, its key is taken out, or the
@@ -5345,6 +5794,195 @@ func ParseAuditResponse(rsp *http.Response) (*AuditResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers AuditResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeductAllResponse parses an HTTP response from a DeductAllWithResponse call
+func ParseDeductAllResponse(rsp *http.Response) (*DeductAllResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeductAllResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeductionResults
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers DeductAllResponse200Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers DeductAllResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers DeductAllResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers DeductAllResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 408:
+		var headers DeductAllResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 413:
+		var headers DeductAllResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers DeductAllResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 429:
+		var headers DeductAllResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers DeductAllResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

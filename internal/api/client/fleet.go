@@ -17,14 +17,33 @@ import (
 // final answer (no connection, a time-out, 503) is sent again, to the next process: every request may be sent twice. It
 // is safe for concurrent use.
 type Fleet struct {
-	clients  []*ClientWithResponses
-	next     atomic.Uint64
-	patience time.Duration
+	processes []*process
+	next      atomic.Uint64
+	patience  time.Duration
+	cancel    context.CancelFunc // of requests with gathered orders
 }
 
+// process is one of the fleet.
+type process struct {
+	*ClientWithResponses
+	gatherer *gatherer // nil: every order goes alone
+}
+
+// Option is an option of [NewFleet]: a [ClientOption], or [Gather].
+type Option interface{ addTo(to *options) }
+
+type options struct {
+	client []ClientOption
+	gather *Gather
+}
+
+func (o ClientOption) addTo(to *options) { to.client = append(to.client, o) }
+
+func (g Gather) addTo(to *options) { to.gather = &g }
+
 // NewFleet returns a client of the processes at the base URLs. A request is tried again for at most patience.
-// connections is how many requests may be under way at once. Among the options may be [WithKey].
-func NewFleet(urls []string, connections int, patience time.Duration, options ...ClientOption) (*Fleet, error) {
+// connections is how many requests may be under way at once. Among the options may be [WithKey] and [Gather].
+func NewFleet(urls []string, connections int, patience time.Duration, given ...Option) (*Fleet, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("no URL of a service")
 	}
@@ -34,17 +53,26 @@ func NewFleet(urls []string, connections int, patience time.Duration, options ..
 		IdleConnTimeout:     30 * time.Second,
 	}
 	doer := &http.Client{Transport: transport, Timeout: answerTimeout}
-	options = append([]ClientOption{WithHTTPClient(doer), WithDeadline(answerTimeout)}, options...)
+	with := options{client: []ClientOption{WithHTTPClient(doer), WithDeadline(answerTimeout)}}
+	for _, option := range given {
+		option.addTo(&with)
+	}
 	f := &Fleet{patience: patience}
+	var ctx context.Context
+	ctx, f.cancel = context.WithCancel(context.Background())
 	for _, base := range urls {
 		if u, err := url.Parse(base); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 			return nil, errors.New("service URL: must be http://HOST:PORT or https://HOST:PORT") // err may quote a password
 		}
-		c, err := NewClientWithResponses(base, options...)
+		c, err := NewClientWithResponses(base, with.client...)
 		if err != nil {
 			return nil, fmt.Errorf("service URL: %w", err)
 		}
-		f.clients = append(f.clients, c)
+		p := &process{ClientWithResponses: c}
+		if with.gather != nil {
+			p.gatherer = newGatherer(ctx, c, *with.gather)
+		}
+		f.processes = append(f.processes, p)
 	}
 	return f, nil
 }
@@ -75,10 +103,14 @@ func WithKey(key string) ClientOption {
 	})
 }
 
-// Close closes idle connections.
+// Close ends requests with gathered orders, and closes idle connections.
 func (f *Fleet) Close() {
-	for _, c := range f.clients {
-		if client, ok := c.ClientInterface.(*Client); ok {
+	f.cancel()
+	for _, p := range f.processes {
+		if p.gatherer != nil {
+			p.gatherer.close()
+		}
+		if client, ok := p.ClientInterface.(*Client); ok {
 			if doer, ok := client.Client.(*http.Client); ok {
 				doer.CloseIdleConnections()
 			}
@@ -109,37 +141,46 @@ func (a Answer[T]) Err() error {
 
 // Deduct takes stock for an order.
 func (f *Fleet) Deduct(ctx context.Context, sku string, order NewDeduction) (Answer[Deduction], error) {
-	return again(ctx, f, func(c *ClientWithResponses) (Answer[Deduction], error) {
-		r, err := c.DeductWithResponse(ctx, sku, nil, order)
-		if err != nil {
-			return Answer[Deduction]{}, err
+	return again(ctx, f, func(p *process) (Answer[Deduction], error) {
+		if p.gatherer != nil {
+			return p.gatherer.deduct(ctx, sku, order)
 		}
-		return Answer[Deduction]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
-			r.ApplicationProblemJSON400, r.ApplicationProblemJSON401, r.ApplicationProblemJSON403, r.ApplicationProblemJSON404,
-			r.ApplicationProblemJSON409, r.ApplicationProblemJSON413, r.ApplicationProblemJSON415, r.ApplicationProblemJSON422,
-			r.ApplicationProblemJSON429, r.ApplicationProblemJSON503,
-		)}, nil
+		return deductAlone(ctx, p.ClientWithResponses, sku, order)
 	})
+}
+
+// deductAlone takes stock for an order in a request of its own.
+func deductAlone(ctx context.Context, c *ClientWithResponses, sku string, order NewDeduction) (Answer[Deduction], error) {
+	r, err := c.DeductWithResponse(ctx, sku, nil, order)
+	if err != nil {
+		return Answer[Deduction]{}, err
+	}
+	return Answer[Deduction]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
+		r.ApplicationProblemJSON400, r.ApplicationProblemJSON401, r.ApplicationProblemJSON403, r.ApplicationProblemJSON404,
+		r.ApplicationProblemJSON408, r.ApplicationProblemJSON409, r.ApplicationProblemJSON413, r.ApplicationProblemJSON415,
+		r.ApplicationProblemJSON422, r.ApplicationProblemJSON429, r.ApplicationProblemJSON503,
+	)}, nil
 }
 
 // PlaceOrder takes stock of several SKUs, all or nothing.
 func (f *Fleet) PlaceOrder(ctx context.Context, order NewOrder) (Answer[Order], error) {
-	return again(ctx, f, func(c *ClientWithResponses) (Answer[Order], error) {
-		r, err := c.PlaceOrderWithResponse(ctx, nil, order)
+	return again(ctx, f, func(p *process) (Answer[Order], error) {
+		r, err := p.PlaceOrderWithResponse(ctx, nil, order)
 		if err != nil {
 			return Answer[Order]{}, err
 		}
 		return Answer[Order]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
-			r.ApplicationProblemJSON400, r.ApplicationProblemJSON404, r.ApplicationProblemJSON409, r.ApplicationProblemJSON413,
-			r.ApplicationProblemJSON415, r.ApplicationProblemJSON422, r.ApplicationProblemJSON503,
+			r.ApplicationProblemJSON400, r.ApplicationProblemJSON401, r.ApplicationProblemJSON403, r.ApplicationProblemJSON404,
+			r.ApplicationProblemJSON408, r.ApplicationProblemJSON409, r.ApplicationProblemJSON413, r.ApplicationProblemJSON415,
+			r.ApplicationProblemJSON422, r.ApplicationProblemJSON429, r.ApplicationProblemJSON503,
 		)}, nil
 	})
 }
 
 // CreateSKU creates a SKU.
 func (f *Fleet) CreateSKU(ctx context.Context, sku string, body NewSKU) (Answer[SKU], error) {
-	return again(ctx, f, func(c *ClientWithResponses) (Answer[SKU], error) {
-		r, err := c.CreateSKUWithResponse(ctx, sku, nil, body)
+	return again(ctx, f, func(p *process) (Answer[SKU], error) {
+		r, err := p.CreateSKUWithResponse(ctx, sku, nil, body)
 		if err != nil {
 			return Answer[SKU]{}, err
 		}
@@ -152,8 +193,8 @@ func (f *Fleet) CreateSKU(ctx context.Context, sku string, body NewSKU) (Answer[
 
 // ReadSKU reads a SKU.
 func (f *Fleet) ReadSKU(ctx context.Context, sku string) (Answer[SKU], error) {
-	return again(ctx, f, func(c *ClientWithResponses) (Answer[SKU], error) {
-		r, err := c.ReadSKUWithResponse(ctx, sku)
+	return again(ctx, f, func(p *process) (Answer[SKU], error) {
+		r, err := p.ReadSKUWithResponse(ctx, sku)
 		if err != nil {
 			return Answer[SKU]{}, err
 		}
@@ -166,8 +207,8 @@ func (f *Fleet) ReadSKU(ctx context.Context, sku string) (Answer[SKU], error) {
 
 // Restock adds units to a SKU.
 func (f *Fleet) Restock(ctx context.Context, sku string, body Restock) (Answer[Restock], error) {
-	return again(ctx, f, func(c *ClientWithResponses) (Answer[Restock], error) {
-		r, err := c.RestockWithResponse(ctx, sku, nil, body)
+	return again(ctx, f, func(p *process) (Answer[Restock], error) {
+		r, err := p.RestockWithResponse(ctx, sku, nil, body)
 		if err != nil {
 			return Answer[Restock]{}, err
 		}
@@ -181,15 +222,15 @@ func (f *Fleet) Restock(ctx context.Context, sku string, body Restock) (Answer[R
 
 // again asks one process after the other until an answer is final or patience is over. If only 503s came, the last one
 // is the answer.
-func again[T any](ctx context.Context, f *Fleet, ask func(*ClientWithResponses) (Answer[T], error)) (Answer[T], error) {
+func again[T any](ctx context.Context, f *Fleet, ask func(*process) (Answer[T], error)) (Answer[T], error) {
 	var last Answer[T]
 	ask503 := errors.New("not available")
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 5*time.Millisecond, 500*time.Millisecond
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		c := f.clients[f.next.Add(1)%uint64(len(f.clients))]
+		p := f.processes[f.next.Add(1)%uint64(len(f.processes))]
 		var err error
-		if last, err = ask(c); err == nil && last.Status == http.StatusServiceUnavailable {
+		if last, err = ask(p); err == nil && last.Status == http.StatusServiceUnavailable {
 			err = ask503
 		}
 		return struct{}{}, err

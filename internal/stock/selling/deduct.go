@@ -14,35 +14,47 @@ import (
 // id belongs to an order of other content. After CodeUnavailable the same call tells what happened. ctx bounds the wait; an
 // order whose write has begun when ctx ends may be accepted.
 func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d stock.Deduction, created bool, err error) {
-	if err := stock.CheckSKU(sku); err != nil {
+	r, err := s.ask(ctx, sku, order)
+	if err != nil {
 		return stock.Deduction{}, false, err
 	}
-	if err := order.Check(); err != nil {
-		return stock.Deduction{}, false, err
+	return s.tell(ctx, order.OrderID, s.await(ctx, r))
+}
+
+// ask checks an order and puts it into the queue of its SKU, unless the sold-out cache refuses it.
+func (s *Service) ask(ctx context.Context, sku string, order stock.Order) (*request, error) {
+	if err := (SKUOrder{sku, order}).Check(); err != nil {
+		return nil, err
 	}
 	orderID := order.OrderID
 	order.OrderID = order.Key()
 	known := s.soldOut.entry(sku)
 	if err := known.refuse(order.OrderID); err != nil && !(order.Own && known.has(orderID)) {
 		s.observer.SoldOutFromCache(1)
-		return stock.Deduction{}, false, err
+		return nil, err
 	}
-	r, err := s.enqueue(ctx, sku, order)
-	if err != nil {
-		return stock.Deduction{}, false, err
-	}
+	return s.enqueue(ctx, sku, order)
+}
+
+// await waits for the answer to an order that is in a queue.
+func (s *Service) await(ctx context.Context, r *request) answer {
 	select {
-	case answer := <-r.answer:
+	case a := <-r.answer:
 		s.used(r)
-		if answer.err != nil {
-			return stock.Deduction{}, false, answer.err
-		}
-		d, err := s.tellable(ctx, answer.deduction)
-		d.OrderID = orderID
-		return d, answer.created && d.Status != stock.StatusExpired, err
+		return a
 	case <-ctx.Done():
-		return stock.Deduction{}, false, stock.Unavailable(context.Cause(ctx), "wait for the worker")
+		return answer{err: stock.Unavailable(context.Cause(ctx), "wait for the worker")}
 	}
+}
+
+// tell makes of an answer what its caller is told, under the order id that the caller has sent.
+func (s *Service) tell(ctx context.Context, orderID string, a answer) (d stock.Deduction, created bool, err error) {
+	if a.err != nil {
+		return stock.Deduction{}, false, a.err
+	}
+	d, err = s.tellable(ctx, a.deduction)
+	d.OrderID = orderID
+	return d, a.created && d.Status != stock.StatusExpired, err
 }
 
 // enqueue puts an order into the queue of its SKU's seller, and starts one where there is none.

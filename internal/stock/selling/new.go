@@ -57,7 +57,7 @@ func NewService(c Config) *Service {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.placing = s.newPlacing()
+	s.placing, s.many = s.newPlacing(), newMany()
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.background, s.endBackground = context.WithCancel(s.base)
 	s.breaker.circuit = s.newCircuit()

@@ -10,6 +10,7 @@ import (
 
 	"inventory/internal/locking"
 	"inventory/internal/stock"
+	"inventory/internal/turns"
 )
 
 // Service sells stock. It is safe for concurrent use.
@@ -37,10 +38,11 @@ type Service struct {
 	soldOut       *soldOutCache
 	// notificationsFail is whether this process misses other processes' restocks.
 	notificationsFail bool
-	breaker           breaker   // between the workers and the locks
-	requests          sync.Pool // of *request
-	overloaded        error     // shared by all that find a queue full
-	placing           placing   // of orders of several SKUs
+	breaker           breaker      // between the workers and the locks
+	requests          sync.Pool    // of *request
+	overloaded        error        // shared by all that find a queue full
+	placing           placing      // of orders of several SKUs
+	many              *turns.Turns // of requests with many orders
 	workers           registry
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"strings"
 	"time"
 )
 
@@ -23,7 +24,9 @@ type generator interface {
 
 // load is what a generator sends.
 type load struct {
-	url         string // of the SKU's deductions
+	url         string // of the SKU's deductions, or of many deductions
+	together    int    // so many orders go in one request; 0: each alone
+	sku         string // of orders that go together
 	key         string // API key; "": none is sent
 	connections int
 	window      time.Duration
@@ -53,6 +56,18 @@ func (l load) body(orderID string) string {
 		body += `,"reserve_for":"` + l.reserveFor + `"`
 	}
 	return body + "}"
+}
+
+// bodyOf is a request for one unit for each of many orders.
+func (l load) bodyOf(orderIDs []string) string {
+	var body strings.Builder
+	before := `{"deductions":[{"sku":"` + l.sku + `",`
+	for _, id := range orderIDs {
+		body.WriteString(before)
+		body.WriteString(l.body(id)[1:])
+		before = `,{"sku":"` + l.sku + `",`
+	}
+	return body.String() + "]}"
 }
 
 // CheckGenerator tells whether there is one of a name.

@@ -279,3 +279,44 @@ func TestWhatWrkSays(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Orders that go together are counted one by one, and have ids of their own.
+func TestGeneratorsSendOrdersTogether(t *testing.T) {
+	t.Parallel()
+	for _, g := range generators(t) {
+		t.Run(g.name(), func(t *testing.T) {
+			t.Parallel()
+			var mutex sync.Mutex
+			known := make(map[string]bool)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var body struct {
+					Deductions []struct {
+						SKU      string `json:"sku"`
+						OrderID  string `json:"order_id"`
+						Quantity int    `json:"quantity"`
+					} `json:"deductions"`
+				}
+				err := json.NewDecoder(r.Body).Decode(&body)
+				mutex.Lock()
+				defer mutex.Unlock()
+				for _, o := range body.Deductions {
+					if _, idErr := uuid.Parse(o.OrderID); idErr != nil || o.SKU != "hot" || o.Quantity != 1 || known[o.OrderID] {
+						t.Errorf("a wrong order: %+v", o)
+					}
+					known[o.OrderID] = true
+				}
+				if err != nil || len(body.Deductions) != 5 || r.Header.Get("Authorization") != "Bearer "+shelfKey {
+					t.Errorf("a wrong request: %v, %d orders, %v", err, len(body.Deductions), r.Header)
+				}
+				_, _ = fmt.Fprint(w, `{"results":[`+strings.Repeat(`{"status":201,"deduction":{}},`, 4)+`{"status":201,"deduction":{}}]}`)
+			}))
+			l := load{url: server.URL + "/v1/deductions", sku: "hot", together: 5, key: shelfKey, connections: 4, window: 50 * time.Millisecond}
+			r, err := g.drive(t.Context(), l)
+			server.Close()
+			heard, sent := r.counts.Accepted, int64(len(known))
+			if err != nil || heard == 0 || heard%5 != 0 || sent < heard || sent > heard+r.unheard || r.unheard > 5*4 {
+				t.Errorf("heard of %d, sent %d, %+v, %v", heard, sent, r, err)
+			}
+		})
+	}
+}

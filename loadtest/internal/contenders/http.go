@@ -17,6 +17,9 @@ import (
 const (
 	noopName = "noop"
 	noopSKU  = "hot" // there is none
+	// manyName sells many orders a request.
+	manyName = "inventory, 64 orders a request"
+	manySize = 64
 )
 
 // overHTTP compares the service with a handler that does nothing.
@@ -50,6 +53,7 @@ func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
 				return noop.send(ctx, noopSKU, load{connections: connections})
 			}},
 			service.entrant(inventoryName, load{connections: connections}),
+			service.entrant(manyName, load{connections: connections, together: manySize}),
 			embedded.entrant("inventory embedded", load{connections: connections}),
 			gone.entrant(connections),
 		)
@@ -118,6 +122,9 @@ func (w *world) serveReal(ctx context.Context) (*site, error) {
 // send sends a load for a SKU.
 func (s *site) send(ctx context.Context, sku string, l load) (round, error) {
 	l.url, l.key, l.window = s.deductions(sku), s.world.keys.buyer, s.world.scale.Window
+	if l.together > 0 {
+		l.url, l.sku = s.url+"/v1/deductions", sku
+	}
 	return s.world.generator.drive(ctx, l)
 }
 
@@ -191,6 +198,7 @@ func overHTTPTargets(s Scale) (targets []experiment.Target) {
 		bounds [2]float64
 	}{
 		{inventoryName, [2]float64{0.45, 0.60}},
+		{manyName, [2]float64{1.5, 1.5}},
 		{"inventory embedded", [2]float64{0.40, 0.65}},
 		{soldOutName, [2]float64{1, 1}},
 	} {

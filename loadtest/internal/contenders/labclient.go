@@ -103,13 +103,12 @@ func (w *wire) run(ctx context.Context, host string) error {
 	reader := bufio.NewReader(connection)
 	var request []byte
 	for start := time.Now(); start.Before(w.end); {
-		id := w.orderID()
-		body := w.load.body(id)
+		body, id := w.next()
 		request = append(request[:0], w.head...)
 		request = append(strconv.AppendInt(request, int64(len(body)), 10), "\r\n\r\n"...)
 		request = append(request, body...)
 		w.sent++
-		w.unheard++
+		w.unheard += w.orders()
 		if _, err := connection.Write(request); err != nil {
 			return fmt.Errorf("send: %w", err)
 		}
@@ -117,7 +116,7 @@ func (w *wire) run(ctx context.Context, host string) error {
 		if err != nil {
 			return fmt.Errorf("receive: %w", err)
 		}
-		w.unheard--
+		w.unheard -= w.orders()
 		if err := w.count(status, answer, id); err != nil {
 			return err
 		}
@@ -126,6 +125,22 @@ func (w *wire) run(ctx context.Context, host string) error {
 		start = now
 	}
 	return nil
+}
+
+// orders are those of one request.
+func (w *wire) orders() int64 { return int64(max(1, w.load.together)) }
+
+// next is the body of the next request, and the id of its order if it goes alone.
+func (w *wire) next() (body, id string) {
+	if w.load.together == 0 {
+		id = w.orderID()
+		return w.load.body(id), id
+	}
+	ids := make([]string, w.load.together)
+	for i := range ids {
+		ids[i] = w.orderID()
+	}
+	return w.load.bodyOf(ids), ""
 }
 
 // orderID is a new one, or every so often one that was accepted before.
@@ -149,6 +164,11 @@ func (w *wire) orderID() string {
 // count counts an answer by its status.
 func (w *wire) count(status int, body []byte, id string) error {
 	switch {
+	case w.load.together > 0:
+		accepted := bytes.Count(body, sold)
+		if w.counts.Accepted += int64(accepted); accepted < w.load.together {
+			return fmt.Errorf("%d of %d orders were sold: %d %.500s", accepted, w.load.together, status, body)
+		}
 	case status == http.StatusCreated:
 		w.counts.Accepted++
 		if w.load.again > 0 && len(w.load.winners) == 0 && len(w.kept) < 100 {
@@ -170,6 +190,7 @@ func refused(body []byte) bool {
 }
 
 var (
+	sold    = []byte(`{"status":201,`) // of one of many orders
 	soldOut = []byte(`"code":"sold_out"`)
 	enough  = []byte(`"code":"buyer_limit"`)
 )

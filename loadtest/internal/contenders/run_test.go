@@ -100,7 +100,7 @@ func TestEverySiteAnswers(t *testing.T) {
 		return
 	}
 	_, d := measure(t, GeneratorLab, "over HTTP", "many orders", "replays", "terms", "bot")
-	if len(d.HTTP) != 8+3+2+2+2 || len(d.InProcess) != 0 || len(d.Rows) != 6+2+1+1+1 {
+	if len(d.HTTP) != 10+3+2+2+2 || len(d.InProcess) != 0 || len(d.Rows) != 8+2+1+1+1 {
 		t.Errorf("%d entries, targets %+v", len(d.HTTP), d.Rows)
 	}
 	for _, e := range d.HTTP {

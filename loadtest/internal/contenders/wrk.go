@@ -80,7 +80,7 @@ func wrkArguments(folder string, l load) ([]string, error) {
 	return []string{
 		"--threads", strconv.Itoa(wrkThreads), "--connections", strconv.Itoa(l.connections),
 		"--duration", strconv.Itoa(seconds) + "s", "--timeout", strconv.Itoa(int(wrkPatience.Seconds())) + "s",
-		"--script", script, l.url, "--", ids, strconv.Itoa(l.again), winners, l.buyer, l.reserveFor,
+		"--script", script, l.url, "--", ids, strconv.Itoa(l.again), winners, l.buyer, l.reserveFor, strconv.Itoa(l.together), l.sku,
 	}, nil
 }
 

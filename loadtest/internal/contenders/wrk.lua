@@ -2,8 +2,8 @@
 --
 -- Arguments: ids ("random" or "growing"), again (every how many-th request repeats an order id; 0: none), a file of order
 -- ids to repeat, one a line ("-": those that the thread itself has sent a while ago), the id of the buyer ("new": each
--- order has one of its own, whose id is the order's; empty: none is named), and how long orders are reserved (empty: they
--- are not).
+-- order has one of its own, whose id is the order's; empty: none is named), how long orders are reserved (empty: they
+-- are not), how many orders go in one request (0: each alone), and the SKU of those that go together.
 --
 -- Environment: INVENTORY_API_KEY, the API key to show (empty: none).
 --
@@ -27,12 +27,21 @@ function init(args)
     if args[4] ~= "" and not buyers then rest = ',"buyer_id":"' .. args[4] .. '"' .. rest end
     if args[5] ~= "" then rest = rest .. ',"reserve_for":"' .. args[5] .. '"' end
     rest = rest .. "}"
+    together, sku = tonumber(args[6]), '{"sku":"' .. args[7] .. '",'
     seed()
     start = os.time() * 1000
     local key = os.getenv("INVENTORY_API_KEY") or ""
     head = "POST " .. wrk.path .. " HTTP/1.1\r\nHost: " .. wrk.headers["Host"] ..
         (key ~= "" and "\r\nAuthorization: Bearer " .. key or "") ..
-        "\r\nContent-Type: application/json\r\nContent-Length: " .. #body(orderid()) .. "\r\n\r\n"
+        "\r\nContent-Type: application/json\r\nContent-Length: " .. #content() .. "\r\n\r\n"
+end
+
+-- content is the body of a request with a new order, or with many.
+function content()
+    if together == 0 then return body(orderid()) end
+    local orders = {}
+    for i = 1, together do orders[i] = sku .. body(orderid()):sub(2) end
+    return '{"deductions":[' .. table.concat(orders, ",") .. "]}"
 end
 
 -- seed makes the ids of all threads and runs differ.
@@ -71,7 +80,11 @@ end
 function request()
     if number == 0 and not asked then -- by wrk, which only wants to see what a request is
         asked = true
-        return head .. body(orderid())
+        return head .. content()
+    end
+    if together > 0 then
+        sent = sent + together
+        return head .. content()
     end
     local id
     sent = sent + 1
@@ -87,7 +100,11 @@ function request()
 end
 
 function response(status, _, answer)
-    if status == 201 then
+    if together > 0 then
+        local _, sold = answer:gsub('{"status":201,', "")
+        accepted, wrong = accepted + sold, wrong + together - sold
+        if sold < together and firstwrong == "" then firstwrong = status .. " " .. answer:sub(1, 500) end
+    elseif status == 201 then
         accepted = accepted + 1
     elseif status == 200 then
         replayed = replayed + 1

@@ -1,0 +1,176 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+)
+
+// Many deductions in one request: each as if it had been sent alone, as far as its caller can see.
+
+type newDeductions struct {
+	Deductions list[newSKUDeduction] `json:"deductions"`
+}
+
+type newSKUDeduction struct {
+	SKU field[string] `json:"sku"`
+	newDeduction
+}
+
+// result is what is answered to one of many deductions.
+type result struct {
+	status    int
+	deduction stock.Deduction
+	refusal   *problem // nil: there is none
+}
+
+// deductAll takes stock for many orders.
+func (s *server) deductAll(c echo.Context) error {
+	deadline, err := s.deadlineOf(c.Request()) // before the body, which may have to be waited for
+	if err != nil {
+		return err
+	}
+	ctx := waitUntil(c.Request().Context(), deadline)
+	buffer := s.buffers.Get().(*[]byte)
+	defer s.keepIfSmall(buffer)
+	orders, err := s.readOrders(c, ctx, buffer)
+	if err != nil {
+		return err
+	}
+	results, err := s.deductAllowed(c, ctx, orders)
+	if err != nil {
+		return err
+	}
+	*buffer = appendResults((*buffer)[:0], s.tellResults(c, results))
+	return sendBody(c, http.StatusOK, mediaJSON, *buffer)
+}
+
+// keepIfSmall keeps a buffer for others. A large one would be held by requests that need little.
+func (s *server) keepIfSmall(buffer *[]byte) {
+	if cap(*buffer) <= maxBodyBytes {
+		s.buffers.Put(buffer)
+	}
+}
+
+// readOrders reads the body of a request, using the buffer.
+func (s *server) readOrders(c echo.Context, ctx waiting, buffer *[]byte) ([]selling.SKUOrder, error) {
+	if err := checkMediaType(c.Request()); err != nil {
+		return nil, err
+	}
+	mostBytes, mostOrders := maxManyBytes, stock.MaxOrders
+	if callerOf(c).Buyer != "" {
+		mostBytes, mostOrders = maxBodyBytes, tokenLines
+	}
+	text, err := readBody(c.Request(), (*buffer)[:0], mostBytes)
+	*buffer = text
+	if err != nil {
+		return nil, err
+	}
+	orders, plain := plainOrders(text)
+	if !plain {
+		var body newDeductions
+		if err := s.decodeInTurn(ctx, c, text, &body); err != nil {
+			return nil, err
+		}
+		if orders, err = body.orders(); err != nil {
+			return nil, err
+		}
+	}
+	if len(orders) == 0 || len(orders) > mostOrders {
+		return nil, invalid("deductions", fmt.Sprintf("must be 1 to %d", mostOrders))
+	}
+	for i, o := range orders {
+		if err := o.Check(); err != nil {
+			return nil, inElement(i, err)
+		}
+	}
+	return orders, nil
+}
+
+func (n newDeductions) orders() ([]selling.SKUOrder, error) {
+	if n.Deductions == nil {
+		return nil, invalid("deductions", "is required")
+	}
+	orders := make([]selling.SKUOrder, len(n.Deductions))
+	for i, d := range n.Deductions {
+		var err error
+		if orders[i].SKU, err = d.SKU.require("sku"); err != nil {
+			return nil, inElement(i, err)
+		}
+		if orders[i].Order, err = d.order(); err != nil {
+			return nil, inElement(i, err)
+		}
+	}
+	return orders, nil
+}
+
+// inElement tells which of many deductions an error is about.
+func inElement(i int, err error) error {
+	e, name := asStockError(err), fmt.Sprintf("deductions[%d].", i)
+	return &stock.Error{Code: e.Code, Field: name + e.Field, Message: name + e.Message}
+}
+
+// deductAllowed deducts for the orders that their caller may send, and refuses the others. Each counts as a request; the
+// first one has been counted.
+func (s *server) deductAllowed(c echo.Context, ctx waiting, orders []selling.SKUOrder) ([]selling.Result, error) {
+	more, tooMany := s.limitMore(c, len(orders)-1)
+	results := make([]selling.Result, len(orders))
+	var allowed []selling.SKUOrder
+	var at []int // in results
+	for i, o := range orders {
+		if i > more {
+			results[i].Err = tooMany
+			continue
+		}
+		if o.BuyerID, o.Own, results[i].Err = buyerFor(c, o.BuyerID); results[i].Err != nil {
+			continue
+		}
+		o.CallerMax = callerOf(c).MaxQuantity
+		allowed, at = append(allowed, o), append(at, i)
+	}
+	told, err := s.service.DeductAll(ctx, turnOf(c), allowed)
+	for i, r := range told {
+		results[at[i]] = r
+	}
+	return results, err
+}
+
+// tellResults makes answers of results, and counts and logs them.
+func (s *server) tellResults(c echo.Context, results []selling.Result) []result {
+	answers, counts := make([]result, len(results)), make(map[outcome]int)
+	var failures []error
+	for i, r := range results {
+		answers[i] = resultOf(r)
+		o := outcome{route: c.Path(), status: answers[i].status}
+		if answers[i].refusal != nil {
+			o.code = answers[i].refusal.Code
+		}
+		switch {
+		case isHungUp(hungUpOr(c.Request().Context(), r.Err)):
+			o.status, o.code = statusHungUp, codeHungUp
+		case o.code == stock.CodeUnavailable:
+			failures = append(failures, r.Err)
+		}
+		counts[o]++
+		if o.status == http.StatusServiceUnavailable && c.Response().Header().Get(echo.HeaderRetryAfter) == "" {
+			tellRetry(c)
+		}
+	}
+	c.Set(ordersKey, counts)
+	if failures != nil {
+		s.log.Warn("orders failed", "orders", len(failures), "route", c.Path(), "request_id", requestID(c), "error", failures[0])
+	}
+	return answers
+}
+
+func resultOf(r selling.Result) result {
+	if r.Err == nil {
+		return result{status: createdOrOK(r.Created), deduction: r.Deduction}
+	}
+	p := problemOf(r.Err)
+	return result{status: p.status, refusal: &p}
+}

@@ -1,0 +1,374 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/api/client"
+	"inventory/internal/app"
+	"inventory/internal/servertest"
+	"inventory/internal/stock"
+)
+
+const many = "/v1/deductions"
+
+// bulk is a body with many deductions.
+func bulk(deductions ...string) string {
+	return `{"deductions":[` + strings.Join(deductions, ",") + `]}`
+}
+
+// wantResults checks the statuses of the results of many deductions, and returns them.
+func (s *site) wantResults(a answer, statuses ...int) []client.DeductionResult {
+	s.Helper()
+	var body client.DeductionResults
+	if err := json.Unmarshal([]byte(a.body), &body); err != nil || a.status != 200 {
+		s.Fatalf("%d %s: %v", a.status, a.body, err)
+	}
+	var got []int
+	for _, r := range body.Results {
+		got = append(got, r.Status)
+		switch ok := r.Status < 300; {
+		case ok != (r.Deduction != nil) || ok == (r.Problem != nil), !ok && r.Problem.Status != r.Status:
+			s.Errorf("%+v", r)
+		}
+	}
+	if !slices.Equal(got, statuses) {
+		s.Errorf("got %v, want %v: %s", got, statuses, a.body)
+	}
+	return body.Results
+}
+
+// eachStore runs a test on each store.
+func eachStore(t *testing.T, test func(*testing.T, app.Config)) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, app.Config{})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		server, err := servertest.StartPostgres(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := server.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+		test(t, app.Config{DatabaseURL: server.URL()})
+	})
+}
+
+func TestManyDeductions(t *testing.T) {
+	eachStore(t, func(t *testing.T, config app.Config) {
+		s := openWith(t, config)
+		s.want(s.send("PUT", "/v1/skus/a", `{"stock":5,"segments":1}`), 201, "")
+		s.want(s.send("PUT", "/v1/skus/b", `{"stock":9,"per_buyer_limit":2,"max_quantity":3}`), 201, "")
+		s.want(s.send("PUT", "/v1/skus/c", `{"stock":0}`), 201, "")
+		s.want(s.send("PUT", "/v1/skus/d", `{"stock":9,"sale_ends_at":"2020-01-01T00:00:00Z"}`), 201, "")
+		body := bulk(
+			`{"sku":"a","order_id":"o1","buyer_id":"ann","quantity":4}`, `{"sku":"b","order_id":"o1","buyer_id":"ann","quantity":2,"reserve_for":"15m"}`,
+			`{"sku":"a","order_id":"o1","buyer_id":"ann","quantity":4}`, `{"sku":"a","order_id":"o1","quantity":4}`,
+			`{"sku":"b","order_id":"o2","buyer_id":"ann","quantity":1}`, `{"sku":"b","order_id":"o3","quantity":1}`,
+			`{"sku":"b","order_id":"o4","buyer_id":"bob","quantity":4}`, `{"sku":"c","order_id":"o1","quantity":1}`,
+			`{"sku":"d","order_id":"o1","quantity":1}`, `{"sku":"none","order_id":"o1","quantity":1}`, `{"sku":"a","order_id":"o5","quantity":2}`,
+			`{"sku":"b","order_id":"o6","buyer_id":"eve","quantity":1,"reserve_for":"700h"}`,
+		)
+		results := s.wantResults(s.send("POST", many, body), 201, 201, 200, 422, 409, 400, 400, 409, 409, 404, 409, 400)
+		for i, code := range map[int]client.Code{
+			3: client.OrderIDReused, 4: client.BuyerLimit, 5: client.InvalidRequest, 6: client.InvalidRequest, 7: client.SoldOut,
+			8: client.SaleClosed, 9: client.UnknownSku, 10: client.InsufficientStock, 11: client.InvalidRequest,
+		} {
+			if results[i].Problem.Code != code {
+				t.Errorf("result %d: %+v", i, results[i].Problem)
+			}
+		}
+		if p := results[6].Problem; *p.Field != "quantity" || !strings.HasPrefix(p.Detail, "quantity must be 1 to 3") { // as alone
+			t.Errorf("got %+v", p)
+		}
+		if d := results[1].Deduction; d.Sku != "b" || d.OrderID != "o1" || *d.BuyerID != "ann" || d.Quantity != 2 || d.Status != client.Reserved || d.ExpiresAt == nil {
+			t.Errorf("got %+v", d)
+		}
+		s.wantResults(s.send("POST", many, body), 200, 200, 200, 422, 409, 400, 400, 409, 409, 404, 409, 400)
+		s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"o1","buyer_id":"ann","quantity":4}`), 200, "")
+		s.wantUnits("a", `"available":1,"reserved":0,"committed":4`)
+		s.wantUnits("b", `"available":7,"reserved":2,"committed":0`)
+		s.want(s.send("GET", "/v1/audit", ""), 200, "")
+	})
+}
+
+// The largest request that is allowed fits, also one whose ids are as long as they may be.
+func TestThousandDeductions(t *testing.T) {
+	eachStore(t, func(t *testing.T, config app.Config) {
+		s := openWith(t, config)
+		sku := strings.Repeat("s", 64)
+		s.want(s.send("PUT", "/v1/skus/"+sku, `{"stock":990,"max_reserve_for":"720h"}`), 201, "")
+		all := make([]string, stock.MaxOrders)
+		for i := range all {
+			all[i] = fmt.Sprintf(`{"sku":%q,"order_id":"%0128d","buyer_id":"%0128d","quantity":1,"reserve_for":"719h59m59.999999s"}`, sku, i, i)
+		}
+		s.wantCounts(s.send("POST", many, bulk(all...)), map[int]int{201: 990, 409: 10})
+		s.wantCounts(s.send("POST", many, bulk(all...)), map[int]int{200: 990, 409: 10})
+		s.wantUnits(sku, `"available":0,"reserved":990`)
+		for i := range all {
+			all[i] = `{"sku":"` + sku + `","order_id":"same","quantity":1}`
+		}
+		s.wantCounts(s.send("POST", many, bulk(all...)), map[int]int{409: 1000})
+		s.want(s.send("POST", "/v1/skus/"+sku+"/restock", `{"ref":"r","quantity":9}`), 201, "")
+		s.wantCounts(s.send("POST", many, bulk(all...)), map[int]int{201: 1, 200: 999})
+		all[7] = strings.Replace(all[7], "same", `s\u0061me`, 1) // read by the general decoder
+		s.wantCounts(s.send("POST", many, bulk(all...)), map[int]int{200: 1000})
+	})
+}
+
+func (s *site) wantCounts(a answer, want map[int]int) {
+	s.Helper()
+	var body client.DeductionResults
+	if err := json.Unmarshal([]byte(a.body), &body); err != nil || a.status != 200 {
+		s.Fatalf("%d %.300s: %v", a.status, a.body, err)
+	}
+	got := make(map[int]int)
+	for _, r := range body.Results {
+		got[r.Status]++
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		s.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A request that is wrong takes nothing, and is told where.
+func TestBadManyDeductions(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":100}`), 201, "")
+	const good = `{"sku":"a","order_id":"good","quantity":1}`
+	in := func(member string) (before, after string) {
+		return `{"deductions":[` + good + `,{"sku":"a",` + member, `}]}`
+	}
+	quantity, end := in(`"order_id":"o","quantity":`)
+	orderID, _ := in(`"quantity":1,"order_id":`)
+	buyerID, _ := in(`"quantity":1,"order_id":"o","buyer_id":`)
+	reserveFor, _ := in(`"quantity":1,"order_id":"o","reserve_for":`)
+	s.refuses("POST", many, badBodies(),
+		badNumbers("deductions[1].quantity", quantity, end), badTexts("deductions[1].order_id", orderID, end),
+		badTexts("deductions[1].buyer_id", buyerID, end), badDurations("deductions[1].reserve_for", reserveFor, end),
+		[]bad{
+			{`{}`, "deductions", "required"},
+			{`{"deductions":null}`, "deductions", "required"},
+			{`{"deductions":[]}`, "deductions", "1 to 1000"},
+			{`{"deductions":{}}`, "deductions", "array"},
+			{`{"deductions":[` + good + `],"deductions":[` + good + `]}`, "deductions", "twice"},
+			{`{"deductions":[` + good + `],"order_id":"o"}`, "order_id", "not a field"},
+			{bulk(good, `7`), "deductions[1]", "JSON object"},
+			{bulk(good, `null`), "deductions[1].sku", "required"},
+			{bulk(good, `{}`), "deductions[1].sku", "required"},
+			{bulk(good, `{"sku":"a","quantity":1}`), "deductions[1].order_id", "required"},
+			{bulk(good, `{"sku":"a","order_id":"o"}`), "deductions[1].quantity", "required"},
+			{bulk(good, `{"sku":"..","order_id":"o","quantity":1}`), "deductions[1].sku", "must not be"},
+			{bulk(good, `{"sku":"a","order_id":"a/..","quantity":1}`), "deductions[1].order_id", "deductions[1].order_id"},
+			{bulk(good, `{"sku":"a","order_id":"o","quantity":1,"price":1}`), "deductions[1].price", "not a field"},
+			{bulk(good, `{"sku":"a","sku":"a","order_id":"o","quantity":1}`), "deductions[1].sku", "twice"},
+			{bulk(slices.Repeat([]string{good}, stock.MaxOrders+1)...), "deductions", "1 to 1000"},
+			{`{"deductions":[` + strings.Repeat(good+`,`, stock.MaxOrders+1) + `nonsense`, "deductions", "1 to 1000"}, // is not read so far
+		})
+	s.wantProblem(s.send("POST", many, bulk(good)+strings.Repeat(" ", 512<<10)), 413, "too_large", "524288")
+	s.wantProblem(s.sendAs("text/plain", "POST", many, bulk(good)), 415, "unsupported_media_type")
+	s.wantProblem(s.send("GET", many, ""), 405, "method_not_allowed")
+	s.wantUnits("a", `"available":100,"reserved":0,"committed":0`)
+}
+
+// The document's example succeeds.
+func TestExampleOfManyDeductions(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.want(s.send("PUT", "/v1/skus/sneaker-42", `{"stock":100}`), 201, "")
+	body := document(t).Paths.Value(many).Post.RequestBody.Value.Content["application/json"].Example
+	s.wantResults(s.send("POST", many, string(encoded(t, body))), 201, 201)
+}
+
+func TestManyDeductionsOfTokens(t *testing.T) {
+	t.Parallel()
+	d := openDoors(t, app.Config{})
+	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":1000}`), 201, "")
+	body := bulk(
+		`{"sku":"shoe","order_id":"1","quantity":1}`, `{"sku":"shoe","order_id":"2","buyer_id":"ann","quantity":1}`,
+		`{"sku":"shoe","order_id":"3","buyer_id":"bob","quantity":1}`, `{"sku":"shoe","order_id":"4","quantity":11}`,
+		`{"sku":"shoe","order_id":"5","quantity":1,"reserve_for":"700h"}`, `{"sku":"shoe","order_id":"1","buyer_id":"ann","quantity":1}`,
+	)
+	results := d.wantResults(d.as(ann, "POST", many, body), 201, 201, 403, 400, 400, 200)
+	if p := results[2].Problem; p.Code != client.Forbidden || !strings.Contains(p.Detail, "subject of the token") {
+		t.Errorf("got %+v", p)
+	}
+	if b := results[0].Deduction.BuyerID; b == nil || *b != "ann" {
+		t.Errorf("got %+v", results[0].Deduction)
+	}
+	d.wantResults(d.as(bob, "POST", many, body), 201, 403, 201, 400, 400, 403) // ids of its own
+	d.wantResults(d.as(shop, "POST", many, body), 201, 201, 201, 201, 400, 422)
+	d.want(d.as(shop, "GET", "/v1/skus/shoe/deductions/1?buyer_id=ann", ""), 200, "")
+	// What the shop has ordered for a buyer is that buyer's too.
+	d.wantResults(d.as(shop, "POST", many, bulk(`{"sku":"shoe","order_id":"s","buyer_id":"bob","quantity":1}`)), 201)
+	d.wantResults(d.as(bob, "POST", many, bulk(`{"sku":"shoe","order_id":"s","quantity":1}`)), 200)
+
+	basket := make([]string, 101)
+	for i := range basket {
+		basket[i] = fmt.Sprintf(`{"sku":"shoe","order_id":"b%d","quantity":1}`, i)
+	}
+	d.wantProblem(d.as(ann, "POST", many, bulk(basket...)), 400, "invalid_request", `"field":"deductions"`, "1 to 100")
+	d.wantCounts(d.as(ann, "POST", many, bulk(basket[:100]...)), map[int]int{201: 100})
+	d.wantProblem(d.as(ann, "POST", many, bulk(basket...)+strings.Repeat(" ", 16<<10)), 413, "too_large", "16384")
+}
+
+// Each order counts. Those beyond what is left are refused, each for itself.
+func TestLimitsCountOrders(t *testing.T) {
+	t.Parallel()
+	d := openDoors(t, app.Config{RateLimit: 0.001, RateBurst: 3})
+	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":100}`), 201, "")
+	five := bulk(slices.Repeat([]string{`{"sku":"shoe","order_id":"o","quantity":1}`}, 5)...)
+	for _, caller := range []string{shop, ann} {
+		a := d.as(caller, "POST", many, five)
+		results := d.wantResults(a, 201, 200, 200, 429, 429)
+		if results[3].Problem.Code != client.RateLimited || !regexp.MustCompile(`^(9\d\d|1000)$`).MatchString(a.header.Get("Retry-After")) {
+			t.Errorf("Retry-After %s, %+v", a.header.Get("Retry-After"), results[3].Problem)
+		}
+		d.wantLimit(a, 0)
+		d.wantProblem(d.as(caller, "POST", many, five), 429, "rate_limited")
+	}
+	d.wantProblem(d.as(bob, "POST", many, `{}`), 400, "invalid_request") // one request
+	d.wantLimit(d.as(bob, "POST", many, bulk(`{"sku":"shoe","order_id":"o","quantity":1}`)), 1)
+
+	open := openWith(t, app.Config{RateLimit: 0.001, RateBurst: 4})
+	open.want(open.send("PUT", "/v1/skus/shoe", `{"stock":100}`), 201, "")
+	open.wantResults(open.send("POST", many, five), 201, 200, 200, 429, 429)
+}
+
+func TestMetricsCountOrders(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":2}`), 201, "")
+	s.wantCounts(s.send("POST", many, bulk(
+		`{"sku":"a","order_id":"1","quantity":1}`, `{"sku":"a","order_id":"2","quantity":1}`, `{"sku":"a","order_id":"1","quantity":1}`,
+		`{"sku":"none","order_id":"1","quantity":1}`)), map[int]int{201: 2, 200: 1, 404: 1})
+	s.wantProblem(s.send("POST", many, `{}`), 400, "invalid_request")
+	metrics := s.admin("/metrics")
+	for _, line := range []string{
+		`inventory_http_requests_total{code="",route="/v1/deductions",status="201"} 2`,
+		`inventory_http_requests_total{code="",route="/v1/deductions",status="200"} 1`,
+		`inventory_http_requests_total{code="unknown_sku",route="/v1/deductions",status="404"} 1`,
+		`inventory_http_requests_total{code="invalid_request",route="/v1/deductions",status="400"} 1`,
+		`inventory_http_request_seconds_count{route="/v1/deductions"} 2`,
+	} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("metrics do not say %s", line)
+		}
+	}
+}
+
+// What fails is told of each order, and logged once.
+func TestUnavailableManyDeductions(t *testing.T) {
+	t.Parallel()
+	handler, registry, log := watched(t, brokenStore{err: errors.New(canary)})
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, post(t, many, bulk(`{"sku":"a","order_id":"1","quantity":1}`, `{"sku":"b","order_id":"1","quantity":1}`, `{"sku":"a","order_id":"2","quantity":1}`)))
+	if w.Code != 200 || w.Header().Get("Retry-After") == "" || strings.Count(w.Body.String(), `"code":"unavailable"`) != 3 || strings.Contains(w.Body.String(), "canary") {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "orders=3") || !strings.Contains(log.String(), "canary") {
+		t.Errorf("log: %s", log)
+	}
+	if metrics := scraped(t, registry); !strings.Contains(metrics, `{code="unavailable",route="/v1/deductions",status="503"} 3`) {
+		t.Error(metrics)
+	}
+}
+
+// Nothing is written for any order after the deadline of the request, nor for a caller who has gone.
+func TestDeadlineOfManyDeductions(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":100}`), 201, "")
+	body := bulk(`{"sku":"a","order_id":"1","quantity":1}`, `{"sku":"a","order_id":"2","quantity":1}`)
+	header := http.Header{"Content-Type": {"application/json"}, "Request-Deadline": {time.Now().Add(5 * time.Millisecond).Format(time.RFC3339Nano)}}
+	if a := s.sendWith(header, "POST", many, body); a.status == 200 { // too little is left for a write
+		s.wantCounts(a, map[int]int{503: 2})
+	} else {
+		s.wantProblem(a, 408, "request_timeout")
+	}
+	s.wantUnits("a", `"available":100,"reserved":0,"committed":0`)
+	s.wantResults(s.send("POST", many, body), 201, 201)
+}
+
+// TestManyAsAlone sends random orders in requests of random sizes to one SKU each of several kinds, and the same orders alone
+// to others of the same kinds: every order has the same result. They have one segment and orders of one unit, so that it does
+// not matter that many are decided together.
+func TestManyAsAlone(t *testing.T) {
+	eachStore(t, func(t *testing.T, config app.Config) {
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it is to be played again
+		s := openWith(t, config)
+		kinds := []string{
+			`{"stock":1000,"segments":1}`, `{"stock":12,"segments":1}`, `{"stock":0}`, `{"stock":100,"segments":1,"per_buyer_limit":2}`,
+			`{"stock":5,"segments":1,"max_quantity":1}`, `{"stock":5,"sale_ends_at":"2020-01-01T00:00:00Z"}`,
+		}
+		for i, kind := range kinds {
+			s.want(s.send("PUT", fmt.Sprint("/v1/skus/many-", i), kind), 201, "")
+			s.want(s.send("PUT", fmt.Sprint("/v1/skus/alone-", i), kind), 201, "")
+		}
+		for range 12 {
+			var skus, orders, all []string
+			for range 1 + random.IntN(40) {
+				kind := random.IntN(len(kinds) + 1) // the last one does not exist
+				order := fmt.Sprintf(`"order_id":"o%d","quantity":1`, random.IntN(60))
+				if random.IntN(4) > 0 {
+					order += fmt.Sprintf(`,"buyer_id":"b%d"`, random.IntN(6))
+				}
+				if random.IntN(8) == 0 {
+					order += `,"reserve_for":"30m"`
+				}
+				skus, orders = append(skus, fmt.Sprint(kind)), append(orders, "{"+order+"}")
+				all = append(all, fmt.Sprintf(`{"sku":"many-%d",%s}`, kind, order))
+			}
+			var got client.DeductionResults
+			if a := s.send("POST", many, bulk(all...)); json.Unmarshal([]byte(a.body), &got) != nil || len(got.Results) != len(all) {
+				t.Fatalf("%d %s", a.status, a.body)
+			}
+			for i, r := range got.Results {
+				a := s.send("POST", "/v1/skus/alone-"+skus[i]+"/deductions", orders[i])
+				body := string(encoded(t, r.Deduction))
+				if r.Problem != nil {
+					body = string(encoded(t, r.Problem))
+				}
+				var alone, among map[string]any
+				if err := errors.Join(json.Unmarshal([]byte(strings.ReplaceAll(a.body, "alone-", "many-")), &alone), json.Unmarshal([]byte(body), &among)); err != nil {
+					t.Fatal(err)
+				}
+				delete(alone, "expires_at")
+				delete(among, "expires_at")
+				if a.status != r.Status || fmt.Sprint(alone) != fmt.Sprint(among) {
+					t.Errorf("order %d, %s: alone %d %v, among many %d %v", i, all[i], a.status, alone, r.Status, among)
+				}
+			}
+			if t.Failed() {
+				return
+			}
+		}
+		for i := range kinds {
+			alone, among := s.send("GET", fmt.Sprint("/v1/skus/alone-", i), ""), s.send("GET", fmt.Sprint("/v1/skus/many-", i), "")
+			if strings.Replace(alone.body, "alone-", "many-", 1) != among.body {
+				t.Errorf("alone %s, among many %s", alone.body, among.body)
+			}
+		}
+		if a := s.send("GET", "/v1/audit", ""); !strings.Contains(a.body, `"ok":true`) {
+			t.Error(a.body)
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package selling
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// gate is a store that stands still until it is opened. Then it knows no SKU.
+type gate struct {
+	stock.Store
+	opened chan struct{}
+}
+
+func (g gate) Views(ctx context.Context, _ ...string) (map[string]stock.View, error) {
+	select {
+	case <-g.opened:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (gate) Expired(context.Context, time.Time, int) ([]string, error) { return nil, nil }
+
+func (gate) Watch(context.Context, func(), func(string)) error { return nil }
+
+func newGated(t *testing.T, answerWithin time.Duration) (*Service, chan struct{}) {
+	t.Helper()
+	opened := make(chan struct{})
+	s := NewService(Config{Store: gate{opened: opened}, AnswerWithin: answerWithin})
+	t.Cleanup(func() {
+		if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, opened
+}
+
+// ordersOf are different orders of one SKU.
+func ordersOf(caller string, n int) []SKUOrder {
+	orders := make([]SKUOrder, n)
+	for i := range orders {
+		orders[i] = SKUOrder{"hot", stock.Order{OrderID: fmt.Sprint(caller, i), Quantity: 1}}
+	}
+	return orders
+}
+
+func waitUntilQueued(t *testing.T, s *Service, orders int) {
+	t.Helper()
+	for range 1000 {
+		if s.Waiting() == orders {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("%d orders wait, not %d", s.Waiting(), orders)
+}
+
+// One caller's requests leave room in the queue of a SKU, and in the line for a turn.
+func TestManyOrdersLeaveRoom(t *testing.T) {
+	s, opened := newGated(t, time.Minute)
+	var wg sync.WaitGroup
+	bulk := func(caller, ids string, n int) {
+		wg.Go(func() {
+			results, err := s.DeductAll(t.Context(), caller, ordersOf(ids, n))
+			if err != nil || len(results) != n {
+				t.Errorf("%s: %d results, %v", caller, len(results), err)
+			}
+			for _, r := range results {
+				if stock.CodeOf(r.Err) != stock.CodeUnknownSKU {
+					t.Errorf("%s: %v", caller, r.Err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 4 {
+		bulk("greedy", fmt.Sprint("greedy", i, "-"), stock.MaxOrders)
+	}
+	waitUntilQueued(t, s, 4*stock.MaxOrders)
+	bulk("greedy", "greedy4-", stock.MaxOrders) // for which there is no room
+	bulk("modest", "modest", 10)
+	waitUntilQueued(t, s, 4*stock.MaxOrders+10)
+	wg.Go(func() {
+		if _, _, err := s.Deduct(t.Context(), "hot", stock.Order{OrderID: "single", Quantity: 1}); stock.CodeOf(err) != stock.CodeUnknownSKU {
+			t.Errorf("a single order: %v", err)
+		}
+	})
+	waitUntilQueued(t, s, 4*stock.MaxOrders+11)
+	close(opened)
+	wg.Wait()
+}
+
+// A request whose turn does not come in time is refused whole: nothing of it was done.
+func TestManyOrdersThatComeTooLate(t *testing.T) {
+	s, _ := newGated(t, 200*time.Millisecond)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			if _, err := s.DeductAll(t.Context(), "greedy", ordersOf(fmt.Sprint(i, "-"), stock.MaxOrders)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	waitUntilQueued(t, s, 4*stock.MaxOrders)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if results, err := s.DeductAll(ctx, "late", ordersOf("late", 100)); stock.CodeOf(err) != stock.CodeOverloaded || results != nil {
+		t.Errorf("%d results, %v", len(results), err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := s.DeductAll(gone, "gone", ordersOf("gone", 100)); stock.CodeOf(err) != stock.CodeUnavailable {
+		t.Error(err)
+	}
+	wg.Wait()
+}
+
+func TestMoreOrdersThanARequestMayHave(t *testing.T) {
+	s, _ := newGated(t, time.Second)
+	if _, err := s.DeductAll(t.Context(), "", ordersOf("o", stock.MaxOrders+1)); stock.CodeOf(err) != stock.CodeInvalidRequest {
+		t.Error(err)
+	}
+	if results, err := s.DeductAll(t.Context(), "", nil); err != nil || results != nil {
+		t.Error(results, err)
+	}
+}
