@@ -284,7 +284,16 @@ func (acq *acquisition) reasonOf(err error) Reason {
 	}
 }
 
-// acquire is Lock and TryLock.
+// Lock implements Locker.
+func (a *lock) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+	return a.acquire(ctx, false, opts)
+}
+
+// TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but reserved for a waiter.
+func (a *lock) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+	return a.acquire(ctx, true, opts)
+}
+
 func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
 	acq, err := newAcquisition(ctx, try, opts)
 	if err != nil {

@@ -1,7 +1,6 @@
 package locking
 
 import (
-	"context"
 	"time"
 
 	"inventory/internal/locking/internal/keys"
@@ -43,17 +42,6 @@ func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
 		f.order += "\x00r" // after the writing side of the same lock, and before every other lock
 	}
 	return f
-}
-
-// Lock implements Locker.
-func (f *fifo) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	return f.acquire(ctx, false, opts)
-}
-
-// TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but reserved
-// for a waiter.
-func (f *fifo) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	return f.acquire(ctx, true, opts)
 }
 
 // otherSideLocked returns the id of the holder by which the server knows an owner on the other side, or "".

@@ -51,17 +51,6 @@ func (l *Locks) mutexOf(state string) (*Mutex, bool) {
 	return l.mutexAt(where, to), true
 }
 
-// Lock implements Locker.
-func (m *Mutex) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	return m.acquire(ctx, false, opts)
-}
-
-// TryLock implements Locker. It neither waits nor queues, and finds a lock busy that is free but
-// reserved for a waiter.
-func (m *Mutex) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
-	return m.acquire(ctx, true, opts)
-}
-
 // mutexKind is what the scripts of the Mutex say.
 type mutexKind struct{}
 

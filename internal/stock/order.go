@@ -2,6 +2,7 @@ package stock
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -86,6 +87,15 @@ var keptTexts = []KeptText{
 
 // KeptTexts returns all of them. Nobody changes them.
 func KeptTexts() []KeptText { return keptTexts }
+
+// EachText writes something for each of them, for a statement.
+func EachText(write func(n int, column string) string) string {
+	var all strings.Builder
+	for n, text := range keptTexts {
+		all.WriteString(write(n, text.Column))
+	}
+	return all.String()
+}
 
 // CheckBuyerID tells whether a text can be a buyer's id, as [Order] has it.
 func CheckBuyerID(id string) error { return checkText("buyer_id", id, maxIDBytes) }

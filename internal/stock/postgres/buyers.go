@@ -48,26 +48,23 @@ func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (
 		return nil, err
 	}
 	held := make(map[string]int64)
-	var sku string
+	return held, collectUnits(rows, held)
+}
+
+// collectUnits reads rows of a name and its units.
+func collectUnits(rows pgx.Rows, into map[string]int64) error {
+	var name string
 	var units int64
-	_, err = pgx.ForEachRow(rows, []any{&sku, &units}, func() error {
-		held[sku] = units
+	_, err := pgx.ForEachRow(rows, []any{&name, &units}, func() error {
+		into[name] = units
 		return nil
 	})
-	return held, err
+	return err
 }
 
 // queueBuyerUnits reads how many units are counted for each buyer.
 func queueBuyerUnits(read *pgx.Batch, sku string, buyers []string, into map[string]int64) {
-	read.Queue(selectBuyerUnits, sku, buyers).Query(func(rows pgx.Rows) error {
-		var buyer string
-		var units int64
-		_, err := pgx.ForEachRow(rows, []any{&buyer, &units}, func() error {
-			into[buyer] = units
-			return nil
-		})
-		return err
-	})
+	read.Queue(selectBuyerUnits, sku, buyers).Query(func(rows pgx.Rows) error { return collectUnits(rows, into) })
 }
 
 // queueCount adds orders to the counts of their buyers. If it cannot do so for all of them, it is a race.

@@ -26,7 +26,7 @@ type deductionRow struct {
 
 var deductionColumns = `
 d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at` +
-	eachText(func(_ int, column string) string { return ", coalesce(d." + column + ", '')" })
+	stock.EachText(func(_ int, column string) string { return ", coalesce(d." + column + ", '')" })
 
 func (r *deductionRow) columns() []any {
 	d := &r.deduction
@@ -46,30 +46,21 @@ func (r *deductionRow) read() stock.Deduction {
 	return d
 }
 
-// eachText writes something for each of the texts that are kept of an order.
-func eachText(write func(n int, column string) string) string {
-	var all strings.Builder
-	for n, text := range stock.KeptTexts() {
-		all.WriteString(write(n, text.Column))
-	}
-	return all.String()
-}
-
 // insert is the one list of the columns of a new deduction. The statements around it provide what it inserts: o is the
 // order id, q the quantity, r for how many microseconds it is reserved, s the segment (null if several gave), and at the
 // instant of the decision. The texts have the names of their columns. The SKU is $1, or what withInsertOf says.
 var insert = `INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at` +
-	eachText(func(_ int, column string) string { return ", " + column }) + `)
+	stock.EachText(func(_ int, column string) string { return ", " + column }) + `)
     SELECT {sku}, o, q, s, CASE WHEN r > 0 THEN 'reserved' ELSE 'committed' END,
            at + nullif(r, 0) * interval '1 microsecond', at` +
-	eachText(func(_ int, column string) string { return ", nullif(" + column + ", '')" })
+	stock.EachText(func(_ int, column string) string { return ", nullif(" + column + ", '')" })
 
 // withInsert completes a statement that inserts deductions: its last arguments, from the number first on, are texts.
 func withInsert(statement string, first int) string { return withInsertOf("$1", statement, first) }
 
 func withInsertOf(sku, statement string, first int) string {
-	texts := eachText(func(n int, _ string) string { return fmt.Sprintf(", $%d::text[]", first+n) })
-	names := eachText(func(_ int, column string) string { return ", " + column })
+	texts := stock.EachText(func(n int, _ string) string { return fmt.Sprintf(", $%d::text[]", first+n) })
+	names := stock.EachText(func(_ int, column string) string { return ", " + column })
 	return strings.NewReplacer("{insert}", strings.Replace(insert, "{sku}", sku, 1), ", {texts}", texts, ", {names}", names).Replace(statement)
 }
 

@@ -22,13 +22,18 @@ func (s *Store) readUnits(ctx context.Context, tx *transaction, sku string, buye
 		return nil, err
 	}
 	units := make(map[string]int64)
-	return units, scanAll(rows, func(rows *sql.Rows) error {
-		var buyer string
-		var held int64
-		err := rows.Scan(&buyer, &held)
-		units[buyer] = held
+	return units, scanAll(rows, collectUnits(units))
+}
+
+// collectUnits reads rows of a name and its units.
+func collectUnits(into map[string]int64) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var name string
+		var units int64
+		err := rows.Scan(&name, &units)
+		into[name] = units
 		return err
-	})
+	}
 }
 
 // $2 is a JSON array of SKUs.
@@ -42,13 +47,7 @@ func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (
 		return nil, err
 	}
 	held := make(map[string]int64)
-	return held, s.each(ctx, func(rows *sql.Rows) error {
-		var sku string
-		var units int64
-		err := rows.Scan(&sku, &units)
-		held[sku] = units
-		return err
-	}, selectHeld, buyerID, list)
+	return held, s.each(ctx, collectUnits(held), selectHeld, buyerID, list)
 }
 
 const addUnits = `

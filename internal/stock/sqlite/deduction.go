@@ -14,8 +14,8 @@ import (
 // where several gave, and what says when a reservation expires is null for others. The texts come last.
 var insertDeduction = `
 INSERT INTO deductions (sku_id, order_id, quantity, segment, expires_at, status, created_at` +
-	eachText(func(_ int, column string) string { return ", " + column }) + `)
-VALUES ($1, $2, $3, $4, $5, $6, $7` + eachText(func(n int, _ string) string { return fmt.Sprintf(", $%d", 8+n) }) + `)
+	stock.EachText(func(_ int, column string) string { return ", " + column }) + `)
+VALUES ($1, $2, $3, $4, $5, $6, $7` + stock.EachText(func(n int, _ string) string { return fmt.Sprintf(", $%d", 8+n) }) + `)
 ON CONFLICT (sku_id, order_id) DO NOTHING`
 
 func values(d *stock.Deduction, segment *int, at time.Time) []any {
@@ -24,15 +24,6 @@ func values(d *stock.Deduction, segment *int, at time.Time) []any {
 		values = append(values, orNull(*text.Of(&d.Order)))
 	}
 	return values
-}
-
-// eachText writes something for each of the texts that are kept of an order.
-func eachText(write func(n int, column string) string) string {
-	var all strings.Builder
-	for n, text := range stock.KeptTexts() {
-		all.WriteString(write(n, text.Column))
-	}
-	return all.String()
 }
 
 // deductionRow is where the columns of a deduction are scanned into.
@@ -45,7 +36,7 @@ type deductionRow struct {
 // deductionColumns are those of a table, or its alias.
 func deductionColumns(t string) string {
 	columns := `t.sku_id, t.order_id, t.quantity, coalesce(t.asked, t.quantity), t.status, t.created_at, t.expires_at` +
-		eachText(func(_ int, column string) string { return ", coalesce(t." + column + ", '')" })
+		stock.EachText(func(_ int, column string) string { return ", coalesce(t." + column + ", '')" })
 	return strings.ReplaceAll(columns, "t.", t+".")
 }
 
