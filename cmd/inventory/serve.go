@@ -25,16 +25,20 @@ type serveCommand struct {
 	serviceFlags
 	accessFlags
 	logFlags
-	Listen         string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
-	AdminListen    string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
-	MetricsListen  string        `help:"Address of metrics and health alone, HOST:PORT, for Prometheus and probes on other machines. Default: the admin listener alone has them." placeholder:"HOST:PORT"`
-	MaxConnections int           `help:"Connections to the public API at most. A new one takes the place of the one that has been without a request for longest." placeholder:"N" default:"10000"`
-	AnswerWithin   time.Duration `help:"Time after which nothing is written for a request any more, from when it was read, such as 2s. Whoever got no answer by then may take the next one as final." default:"2s"`
-	DrainTimeout   time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
+	Listen         string         `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
+	AdminListen    string         `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
+	MetricsListen  string         `help:"Address of metrics and health alone, HOST:PORT, for Prometheus and probes on other machines. Default: the admin listener alone has them." placeholder:"HOST:PORT"`
+	MaxConnections int            `help:"Connections to the public API at most. A new one takes the place of the one that has been without a request for longest." placeholder:"N" default:"10000"`
+	AnswerWithin   time.Duration  `help:"Time after which nothing is written for a request any more, from when it was read, such as 2s. Whoever got no answer by then may take the next one as final." default:"2s"`
+	ShutdownDelay  *time.Duration `help:"Time for which a service that stops goes on serving while /readyz answers 503, so that balancers stop sending, such as 5s. Default: 5s, and 0s if --listen is loopback." placeholder:"DURATION"`
+	DrainTimeout   time.Duration  `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
 }
 
 // Validate tells kong which value is out of range.
 func (c *serveCommand) Validate() error {
+	if c.ShutdownDelay != nil && *c.ShutdownDelay < 0 {
+		return errors.New("--shutdown-delay must be 0s or more")
+	}
 	if c.DrainTimeout <= 0 {
 		return errors.New("--drain-timeout must be more than 0s")
 	}
@@ -56,7 +60,8 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	app.SpendMemory(log)
 	config := app.Config{
 		Listen: c.Listen, AdminListen: c.AdminListen, MetricsListen: c.MetricsListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
-		Lock: c.Lock, MaxConnections: c.MaxConnections, AnswerWithin: c.AnswerWithin, DrainTimeout: c.DrainTimeout, Logger: log,
+		Lock: c.Lock, MaxConnections: c.MaxConnections, AnswerWithin: c.AnswerWithin, ShutdownDelay: c.ShutdownDelay,
+		DrainTimeout: c.DrainTimeout, Logger: log,
 	}
 	if err := c.accessFlags.into(&config); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,6 +59,7 @@ type App struct {
 	probesAt    string
 	address     string
 	adminAt     string
+	stopping    atomic.Bool
 	serving     *errgroup.Group
 	serves      context.Context // ends when a listener fails, with its error as the cause, or when both have ended
 	// closers undo what Start did, in the opposite order.
@@ -69,6 +71,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	a := &App{config: config.withDefaults()}
 	defer func() {
 		if err != nil {
+			a.config.ShutdownDelay = new(time.Duration) // nobody has been sent here yet
 			err = errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 			app = nil
 		}
@@ -110,7 +113,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if a.traces != nil {
 		public.Traces = a.traces.provider
 	}
-	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Logger: a.config.Logger}
+	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Stopping: a.stopping.Load, Logger: a.config.Logger}
 	if len(redis) > 0 {
 		admin.Redis = redis.ping
 		admin.Locks = func(context.Context) error { return a.service.CheckLocks() }
@@ -272,9 +275,26 @@ func (a *App) drain(ctx context.Context) error {
 // closeLimit bounds the closing of each thing after the drain.
 const closeLimit = 2 * time.Second
 
-// Close stops accepting, finishes what is in flight within the drain time-out and ctx, releases the locks and closes
-// everything. What takes longer is abandoned, and the error says so.
+// beforeDrain goes on serving for the shutdown delay: a balancer that sees /readyz sends nothing new afterwards. It does
+// not wait if a listener has failed.
+func (a *App) beforeDrain(ctx context.Context) {
+	a.stopping.Store(true)
+	if a.serving == nil || *a.config.ShutdownDelay <= 0 {
+		return
+	}
+	a.config.Logger.Info("not ready any more, and still serving", "for", *a.config.ShutdownDelay)
+	select {
+	case <-time.After(*a.config.ShutdownDelay):
+	case <-a.serves.Done():
+	case <-ctx.Done():
+	}
+}
+
+// Close makes /readyz say that the service stops, waits for the shutdown delay, stops accepting, finishes what is in
+// flight within the drain time-out and ctx, releases the locks and closes everything. What takes longer is abandoned,
+// and the error says so.
 func (a *App) Close(ctx context.Context) error {
+	a.beforeDrain(ctx)
 	drain := ctx
 	if a.config.DrainTimeout > 0 {
 		var cancel context.CancelFunc
