@@ -17,6 +17,14 @@ type migrateCommand struct {
 	Status migrateStatus `cmd:"" help:"List the migrations and whether the database has them."`
 }
 
+// Help shows examples.
+func (migrateCommand) Help() string {
+	return `Examples:
+
+    inventory migrate status
+    inventory migrate up --database-url postgres://…`
+}
+
 type (
 	migrateUp     struct{ databaseFlag }
 	migrateDown   struct{ databaseFlag }

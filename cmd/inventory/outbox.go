@@ -20,6 +20,15 @@ type outboxCommand struct {
 	Trim outboxTrim `cmd:"" help:"Remove what has been read."`
 }
 
+// Help shows examples.
+func (outboxCommand) Help() string {
+	return `Examples:
+
+    inventory outbox on
+    inventory outbox read --json --follow --after "$CURSOR"
+    inventory outbox trim --before "$CURSOR"`
+}
+
 type (
 	outboxOn   struct{ databaseFlag }
 	outboxOff  struct{ databaseFlag }

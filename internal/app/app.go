@@ -77,7 +77,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		}
 	}()
 	if err := a.config.check(); err != nil {
-		return nil, err
+		return nil, ConfigError{err}
 	}
 	if err := a.openAccess(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(ThisBuild().metric(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := api.NewMetrics(registry)
 	lockMetrics, err := lockmetrics.New(registry)
 	if err != nil {

@@ -108,6 +108,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// ConfigError means that a configuration cannot work, whatever goes on elsewhere.
+type ConfigError struct{ error }
+
+// Unwrap returns the reason.
+func (e ConfigError) Unwrap() error { return e.error }
+
 func (c Config) check() error {
 	kinds := []string{LockReentrant, LockFair, LockRed, LockNone}
 	if !slices.Contains(kinds, c.Lock) {

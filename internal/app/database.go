@@ -32,7 +32,7 @@ func parseDatabase(databaseURL string) (database, error) {
 	switch scheme {
 	case "postgres", "postgresql":
 		if _, err := url.Parse(databaseURL); err != nil {
-			return database{}, errors.New("database URL: not a valid postgres:// URL") // err would quote the password
+			return database{}, ConfigError{errors.New("database URL: not a valid postgres:// URL")} // err would quote the password
 		}
 		return database{postgresURL: databaseURL}, nil
 	case "sqlite":
@@ -40,7 +40,7 @@ func parseDatabase(databaseURL string) (database, error) {
 			return database{file: file}, nil
 		}
 	}
-	return database{}, errors.New("database URL: must be postgres://… or sqlite:FILE")
+	return database{}, ConfigError{errors.New("database URL: must be postgres://… or sqlite:FILE")}
 }
 
 // String names the database without secrets.
