@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -69,6 +70,9 @@ type App struct {
 // Start starts a service. On an error everything that was started is closed.
 func Start(ctx context.Context, config Config) (app *App, err error) {
 	a := &App{config: config.withDefaults()}
+	sampled := newSampling(a.config.Logger.Handler())
+	a.config.Logger = slog.New(sampled)
+	a.onClose(func(context.Context) error { sampled.close(); return nil })
 	defer func() {
 		if err != nil {
 			a.config.ShutdownDelay = new(time.Duration) // nobody has been sent here yet
@@ -133,6 +137,7 @@ func (a *App) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.tellWhatStarts(d)
 	if a.traces != nil {
 		d.configure = append(d.configure, a.traces.postgres)
 	}
@@ -145,18 +150,24 @@ func (a *App) openStore(ctx context.Context) error {
 	}
 	a.store, a.workers = store, d.workers()
 	a.onClose(func(context.Context) error { return errors.Join(store.Close(), release()) })
-	a.config.Logger.Info("database is open", "database", d.String(), "redis", redisName(a.config), "lock", a.config.Lock)
 	return nil
 }
 
+// tellWhatStarts logs what the service is about to use. URLs may hold secrets, so it names servers alone.
+func (a *App) tellWhatStarts(d database) {
+	build := ThisBuild()
+	a.config.Logger.Info("starting", "version", build.Version, "revision", build.Revision, "database", d.String(),
+		"redis", redisName(a.config), "lock", a.config.Lock)
+}
+
 func redisName(c Config) string {
-	switch {
-	case c.Lock == LockNone:
+	switch all, err := redisOptions(c); {
+	case err != nil || c.Lock == LockNone:
 		return "none"
 	case c.RedisURL == Embedded:
 		return "embedded, for this process alone"
 	default:
-		return "external"
+		return redisHosts(all)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"strings"
 
@@ -31,8 +30,8 @@ func parseDatabase(databaseURL string) (database, error) {
 	scheme, rest, _ := strings.Cut(databaseURL, ":")
 	switch scheme {
 	case "postgres", "postgresql":
-		if _, err := url.Parse(databaseURL); err != nil {
-			return database{}, ConfigError{errors.New("database URL: not a valid postgres:// URL")} // err would quote the password
+		if err := checkURL(databaseURL); err != nil {
+			return database{}, ConfigError{fmt.Errorf("database URL: %w", err)}
 		}
 		return database{postgresURL: databaseURL}, nil
 	case "sqlite":
@@ -48,7 +47,7 @@ func (d database) String() string {
 	if d.file != "" {
 		return "SQLite file " + d.file
 	}
-	return "PostgreSQL"
+	return "PostgreSQL " + postgresHosts(d.postgresURL)
 }
 
 // workers is how many batches of one SKU the database can write at a time; 0 is many.
