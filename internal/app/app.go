@@ -141,7 +141,7 @@ func (a *App) openStore(ctx context.Context) error {
 	if a.traces != nil {
 		d.configure = append(d.configure, a.traces.postgres)
 	}
-	store, release, err := d.openOwned(ctx)
+	store, release, err := d.openOwned(ctx, a.config.Logger)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -95,11 +96,6 @@ func MigrateDown(ctx context.Context, databaseURL string) ([]migrations.Step, er
 	return migrateAlone(ctx, databaseURL, (*migrations.Migrator).Down)
 }
 
-// MigrationStatus returns the migrations of a database.
-func MigrationStatus(ctx context.Context, databaseURL string) ([]migrations.Step, error) {
-	return migrateAlone(ctx, databaseURL, func(*migrations.Migrator) error { return nil })
-}
-
 // migrateAlone migrates a database; no service owns it meanwhile.
 func migrateAlone(ctx context.Context, databaseURL string, work func(*migrations.Migrator) error) (steps []migrations.Step, err error) {
 	d, err := parseDatabase(databaseURL)
@@ -146,7 +142,7 @@ func (d database) reachable(ctx context.Context) error {
 }
 
 // openOwned migrates a database up and opens it. release gives up a SQLite file, after the store is closed.
-func (d database) openOwned(ctx context.Context) (store stock.Store, release func() error, err error) {
+func (d database) openOwned(ctx context.Context, log *slog.Logger) (store stock.Store, release func() error, err error) {
 	if err := d.reachable(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -154,7 +150,14 @@ func (d database) openOwned(ctx context.Context) (store stock.Store, release fun
 	if err != nil {
 		return nil, nil, err
 	}
-	err = d.migrate((*migrations.Migrator).Up)
+	status, err := d.status(ctx)
+	if err == nil {
+		tellDirty(log, status)
+		err = d.migrate((*migrations.Migrator).Up)
+	}
+	if err == nil {
+		err = d.tellUnsafe(ctx, log)
+	}
 	if err == nil {
 		store, err = d.openStore(ctx)
 	}
@@ -170,11 +173,16 @@ func OpenForReading(ctx context.Context, databaseURL string) (stock.Store, error
 	if err != nil {
 		return nil, err
 	}
+	if d.file != "" {
+		if err := d.exists(); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.upToDate(ctx); err != nil {
+		return nil, err
+	}
 	if d.file == "" {
 		return d.openStore(ctx)
-	}
-	if err := d.exists(); err != nil {
-		return nil, err
 	}
 	return sqlite.OpenReader(ctx, d.file)
 }
