@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -8,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// version is stamped by the linker: make build does it. Otherwise the Go tool knows it, from git or from the module.
-var version string
+// Both are stamped by the linker: make does it. Otherwise the Go tool may know them, from git or from the module.
+var version, revision string
 
 // Build says which program this is.
 type Build struct {
@@ -20,7 +21,7 @@ type Build struct {
 
 // ThisBuild is the running program.
 func ThisBuild() Build {
-	b := Build{Version: version, Revision: "unknown", Go: runtime.Version()}
+	b := Build{Version: version, Revision: cmp.Or(revision, "unknown"), Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -29,7 +30,7 @@ func ThisBuild() Build {
 		b.Version = info.Main.Version
 	}
 	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
+		if setting.Key == "vcs.revision" && revision == "" {
 			b.Revision = setting.Value
 		}
 	}
