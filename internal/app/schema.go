@@ -54,7 +54,7 @@ func (d database) status(ctx context.Context) (status migrations.Status, err err
 func (d database) look(_ context.Context, read func(*sql.DB) error) (err error) {
 	var db *sql.DB
 	if d.file != "" {
-		if db, err = sql.Open("sqlite", sqlite.DSN(d.file)+"&mode=ro"); err != nil {
+		if db, err = sql.Open("sqlite", sqlite.ReadOnlyDSN(d.file)); err != nil {
 			return fmt.Errorf("open SQLite: %w", err)
 		}
 	} else {
