@@ -169,6 +169,10 @@ fuzz-api: servers ## Send requests made of the document, right and wrong, for AP
 machine: servers ## Hold the whole service to its model by CHECKS random sequences
 	$(GO) test $(RACE) -count 1 -timeout 0 -run '^TestMachine$$' ./internal/stock/selling -rapid.checks=$(CHECKS)
 
+.PHONY: shop
+shop: servers ## Replay all orders of a real shop on both stores, and compare them
+	$(GO) test -count 1 -timeout 30m -v -run '^TestTheShopOnBothStores$$' ./loadtest -shop.whole
+
 # A broken promise prints its seed, and --seed plays it again. Which faults come when is the same then; what callers meet is not.
 .PHONY: chaos
 chaos: servers ## Sell amid faults for CHAOSTIME, and see that services without their guards are caught
@@ -176,9 +180,9 @@ chaos: servers ## Sell amid faults for CHAOSTIME, and see that services without 
 	$(GO) test -count 1 -timeout 30m -tags mutants -run '^TestMutantsAreCaught$$' ./loadtest
 
 .PHONY: long
-long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine, chaos
+long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine, shop, chaos
 	$(MAKE) fuzz FUZZTIME=1m
-	$(MAKE) fuzz-api simulate machine chaos
+	$(MAKE) fuzz-api simulate machine shop chaos
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -230,21 +231,23 @@ func TestReplayOfWholeOrdersOnPrivateServers(t *testing.T) {
 	replayShop(t, targetFlags{PrivateServers: true}, true)
 }
 
-// TestTheWholeShopOnBothStores runs the program as a person does, without the race detector. The runs compare rows
-// and answers of each SKU by themselves; their totals must be the same on both stores. In a short test the file is
-// cut short.
-func TestTheWholeShopOnBothStores(t *testing.T) { // not parallel: it is long, and needs the processor for itself
+var wholeShop = flag.Bool("shop.whole", false, "replay all orders of the shop, and not only the first of them")
+
+// TestTheShopOnBothStores runs the program as a person does, without the race detector. The runs compare rows and answers
+// of each SKU by themselves; their totals must be the same on both stores.
+func TestTheShopOnBothStores(t *testing.T) {
+	t.Parallel()
 	for _, orders := range []string{"--whole-orders=false", "--whole-orders"} {
-		t.Run(orders, func(t *testing.T) { theWholeShop(t, orders) })
+		t.Run(orders, func(t *testing.T) { theShop(t, orders) })
 	}
 }
 
-func theWholeShop(t *testing.T, orders string) {
+func theShop(t *testing.T, orders string) {
 	t.Helper()
 	results := make([]map[string]any, 2)
 	for i, target := range []string{"--private-servers=false", "--private-servers"} {
 		args := []string{"replay", "--orders", shopFile, "--json=-", orders, target}
-		if testing.Short() {
+		if !*wholeShop {
 			args = append(args, "--quick")
 		}
 		var out, errs bytes.Buffer

@@ -260,7 +260,7 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 		s.rows = append(s.rows, left)
 	}
 	l.mu.Unlock()
-	l.cleaner.briefly(s)
+	l.settleBriefly(s)
 }
 
 func latest(a, b time.Time) time.Time {
@@ -268,4 +268,38 @@ func latest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// reasonOf tells why a call has failed.
+func (acq *acquisition) reasonOf(err error) Reason {
+	switch {
+	case errors.Is(err, ErrClosed):
+		return ReasonClosed
+	case acq.ctx.Err() != nil:
+		return ReasonEnded
+	case errors.Is(err, ErrBusy):
+		return ReasonBusy
+	default:
+		return ReasonError
+	}
+}
+
+// acquire is Lock and TryLock.
+func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
+	acq, err := newAcquisition(ctx, try, opts)
+	if err != nil {
+		return nil, err
+	}
+	if a.name == "" {
+		return nil, ErrEmptyName
+	}
+	only := &struct { // in one piece of memory
+		part part
+		run  [1]*part
+	}{part: part{lock: a, times: 1}}
+	only.run[0] = &only.part
+	if err := a.kind.take(acq, only.run[:]); err != nil {
+		return nil, err
+	}
+	return only.part.holds[0], nil
 }

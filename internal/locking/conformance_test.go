@@ -139,7 +139,7 @@ func TestOfThousandTriesOneWins(t *testing.T) {
 		close(begin)
 		all.Wait()
 		if n := winners.Load(); n != 1 {
-			t.Errorf("%d won", n)
+			w.t.Errorf("%d won", n)
 		}
 	})
 }
@@ -167,7 +167,7 @@ func TestHundredWaitersEnterInTurn(t *testing.T) {
 		}
 		all.Wait()
 		if total != 100 {
-			t.Errorf("%d entered", total)
+			w.t.Errorf("%d entered", total)
 		}
 	})
 }
@@ -179,18 +179,18 @@ func TestHoldCount(t *testing.T) {
 		ctx := WithOwner(w.ctx())
 		stranger := WithOwner(w.ctx())
 		expect := func(n int) {
-			t.Helper()
+			w.t.Helper()
 			if mine.Count(ctx) != n || mine.Count(stranger) != 0 || theirs.Count(ctx) != 0 {
-				t.Errorf("counts %d, %d, %d; want %d, 0, 0", mine.Count(ctx), mine.Count(stranger), theirs.Count(ctx), n)
+				w.t.Errorf("counts %d, %d, %d; want %d, 0, 0", mine.Count(ctx), mine.Count(stranger), theirs.Count(ctx), n)
 			}
 			s, err := theirs.Inspect(w.ctx())
 			w.ok(err)
 			if s.Held() != (n > 0) || n > 0 && (s.Remaining < 25*time.Second || s.Remaining > 30*time.Second) {
-				t.Errorf("with %d holds others see %+v", n, s)
+				w.t.Errorf("with %d holds others see %+v", n, s)
 			}
 			h, err := theirs.TryLock(w.ctx())
 			if n > 0 && !errors.Is(err, ErrBusy) {
-				t.Errorf("with %d holds others try: %v", n, err)
+				w.t.Errorf("with %d holds others try: %v", n, err)
 			}
 			if h != nil {
 				w.ok(h.Unlock(w.ctx()))
@@ -202,7 +202,7 @@ func TestHoldCount(t *testing.T) {
 			expect(1)
 			inner := w.must(mine.TryLock(ctx))
 			if outer.Token() != inner.Token() || outer.Count() != 2 {
-				t.Errorf("tokens %d and %d, count %d", outer.Token(), inner.Token(), outer.Count())
+				w.t.Errorf("tokens %d and %d, count %d", outer.Token(), inner.Token(), outer.Count())
 			}
 			expect(2)
 			w.ok(outer.Unlock(ctx)) // in any order
@@ -218,19 +218,19 @@ func TestLeaseOfTwoSecondsLetsAWaiterInThen(t *testing.T) {
 		stale := w.must(open().Lock(w.ctx(), Lease(2*time.Second)))
 		next := w.must(open().Lock(w.ctx()))
 		if took := time.Since(start); took < 1990*time.Millisecond || took > 3500*time.Millisecond {
-			t.Errorf("the waiter entered after %s", took)
+			w.t.Errorf("the waiter entered after %s", took)
 		}
 		if next.Token() <= stale.Token() {
-			t.Errorf("token %d after %d", next.Token(), stale.Token())
+			w.t.Errorf("token %d after %d", next.Token(), stale.Token())
 		}
 		if !errors.Is(context.Cause(stale.Context()), ErrLost) {
-			t.Errorf("the stale hold ended with %v", context.Cause(stale.Context()))
+			w.t.Errorf("the stale hold ended with %v", context.Cause(stale.Context()))
 		}
 		if err := stale.Unlock(w.ctx()); !errors.Is(err, ErrLost) {
-			t.Errorf("the stale owner unlocks: %v", err)
+			w.t.Errorf("the stale owner unlocks: %v", err)
 		}
 		if s, err := open().Inspect(w.ctx()); err != nil || !s.Held() {
-			t.Errorf("it freed the next one's lock: %+v, %v", s, err)
+			w.t.Errorf("it freed the next one's lock: %+v, %v", s, err)
 		}
 		w.ok(next.Unlock(w.ctx()))
 	})
@@ -242,7 +242,7 @@ func TestWaitTakesAsLongAsSaid(t *testing.T) {
 		start := time.Now()
 		_, err := open().Lock(w.ctx(), Wait(3*time.Second))
 		if took := time.Since(start); !errors.Is(err, ErrBusy) || took < 3*time.Second || took > 4*time.Second {
-			t.Errorf("%v after %s", err, took)
+			w.t.Errorf("%v after %s", err, took)
 		}
 		w.ok(h.Unlock(w.ctx()))
 	})
@@ -254,17 +254,17 @@ func TestForceUnlockFromAnotherHandle(t *testing.T) {
 		ctx := WithOwner(w.ctx())
 		outer, inner := w.must(mine.Lock(ctx)), w.must(mine.Lock(ctx))
 		if freed, err := open().ForceUnlock(ctx); err != nil || !freed {
-			t.Fatalf("freed %t, %v", freed, err)
+			w.t.Fatalf("freed %t, %v", freed, err)
 		}
 		next := w.must(open().TryLock(w.ctx()))
 		for _, h := range []*Hold{inner, outer} {
 			if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-				t.Errorf("unlock: %v", err)
+				w.t.Errorf("unlock: %v", err)
 			}
 		}
 		w.ok(next.Unlock(ctx))
 		if freed, err := mine.ForceUnlock(ctx); err != nil || freed {
-			t.Errorf("freed a free lock: %t, %v", freed, err)
+			w.t.Errorf("freed a free lock: %t, %v", freed, err)
 		}
 	})
 }
@@ -278,7 +278,7 @@ func TestLockOfADeadClientVanishes(t *testing.T) {
 		start := time.Now()
 		w.must(open().Lock(w.ctx()))
 		if took := time.Since(start); took > 2500*time.Millisecond {
-			t.Errorf("it stood for %s", took)
+			w.t.Errorf("it stood for %s", took)
 		}
 	})
 }

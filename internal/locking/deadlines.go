@@ -9,6 +9,7 @@ import (
 // their deadline, which then costs nothing. Guarded by Locks.mu.
 type deadlines struct {
 	holds []*Hold
+	fire  func()
 	timer *time.Timer
 	next  time.Time // when the timer fires; zero when it does not
 }
@@ -42,51 +43,46 @@ func (d *deadlines) Pop() any {
 	return h
 }
 
-// addDeadlineLocked notes a hold's deadline.
-func (l *Locks) addDeadlineLocked(h *Hold) {
-	heap.Push(&l.deadlines, h)
-	l.armDeadlinesLocked()
+// add notes a hold's deadline.
+func (d *deadlines) add(h *Hold) {
+	heap.Push(d, h)
+	d.arm()
 }
 
-// moveDeadlineLocked notes that a hold's deadline has changed.
-func (l *Locks) moveDeadlineLocked(h *Hold) {
+// move notes that a hold's deadline has changed.
+func (d *deadlines) move(h *Hold) {
 	if h.rank >= 0 {
-		heap.Fix(&l.deadlines, h.rank)
-		l.armDeadlinesLocked()
+		heap.Fix(d, h.rank)
+		d.arm()
 	}
 }
 
-// removeDeadlineLocked forgets a hold.
-func (l *Locks) removeDeadlineLocked(h *Hold) {
+// remove forgets a hold.
+func (d *deadlines) remove(h *Hold) {
 	if h.rank >= 0 {
-		heap.Remove(&l.deadlines, h.rank)
+		heap.Remove(d, h.rank)
 	}
 }
 
-// armDeadlinesLocked sees to it that the timer fires for the next one. It may fire sooner, in vain.
-func (l *Locks) armDeadlinesLocked() {
-	d := &l.deadlines
+// arm sees to it that the timer fires for the next one. It may fire sooner, in vain.
+func (d *deadlines) arm() {
 	if len(d.holds) == 0 || !d.next.IsZero() && !d.holds[0].deadline.Before(d.next) {
 		return
 	}
 	d.next = d.holds[0].deadline
 	if d.timer == nil {
-		d.timer = time.AfterFunc(time.Until(d.next), l.meetDeadlines)
+		d.timer = time.AfterFunc(time.Until(d.next), d.fire)
 		return
 	}
 	d.timer.Reset(time.Until(d.next))
 }
 
-// meetDeadlines ends the holds whose time is over.
-func (l *Locks) meetDeadlines() {
-	l.mu.Lock()
-	var over []*Hold
-	d := &l.deadlines
-	for now := time.Now(); len(d.holds) > 0 && !d.holds[0].deadline.After(now); {
+// take removes the holds whose time is over, when the timer has fired.
+func (d *deadlines) take(now time.Time) (over []*Hold) {
+	for len(d.holds) > 0 && !d.holds[0].deadline.After(now) {
 		over = append(over, heap.Pop(d).(*Hold))
 	}
 	d.next = time.Time{}
-	l.armDeadlinesLocked()
-	l.mu.Unlock()
-	l.lose(over)
+	d.arm()
+	return over
 }

@@ -123,21 +123,21 @@ func TestFifoCycle(t *testing.T) {
 			state, err := rdb.HGetAll(ctx, f.stateKey).Result()
 			w.ok(err)
 			if state[h.holder()] != "1" || state["token"] != fmt.Sprint(h.Token()) || len(state) != 3 {
-				t.Errorf("state %v of owner %s", state, h.Owner())
+				w.t.Errorf("state %v of owner %s", state, h.Owner())
 			}
 			ttl := rdb.PTTL(ctx, f.stateKey).Val()
 			if least := 30*time.Second - time.Since(begin) - keyexpiry.Early; ttl < least || ttl > 30*time.Second {
-				t.Errorf("the lock lives for %s", ttl)
+				w.t.Errorf("the lock lives for %s", ttl)
 			}
 			w.ok(h.Unlock(ctx))
 			w.ok(h.Unlock(ctx)) // once more does nothing
 			w.left(rdb, f)
 			if !errors.Is(h.Context().Err(), context.Canceled) {
-				t.Error("the context outlives the hold")
+				w.t.Error("the context outlives the hold")
 			}
 		}
 		if _, err := f.locks.FairMutex("").Lock(ctx); !errors.Is(err, ErrEmptyName) {
-			t.Error(err)
+			w.t.Error(err)
 		}
 	})
 }
@@ -150,20 +150,20 @@ func TestFifoReentry(t *testing.T) {
 		for round := range 2 { // 0 -> 1 -> 0 and 0 -> 2 -> 1 -> 0, and again under the same hold
 			inner := w.must(f.TryLock(outer.Context()))
 			if inner.Token() != outer.Token() || f.Count(outer.Context()) != 2 || f.Count(ctx) != 0 {
-				t.Errorf("round %d: token %d within %d, count %d", round, inner.Token(), outer.Token(), f.Count(outer.Context()))
+				w.t.Errorf("round %d: token %d within %d, count %d", round, inner.Token(), outer.Token(), f.Count(outer.Context()))
 			}
 			w.ok(inner.Unlock(ctx))
 			if _, err := other.TryLock(ctx); !errors.Is(err, ErrBusy) {
-				t.Errorf("after one of two unlocks: %v", err)
+				w.t.Errorf("after one of two unlocks: %v", err)
 			}
 		}
 		w.ok(outer.Unlock(ctx))
 		if f.Count(outer.Context()) != 0 {
-			t.Error("it is still counted")
+			w.t.Error("it is still counted")
 		}
 		next := w.must(other.TryLock(ctx))
 		if next.Token() <= outer.Token() {
-			t.Error("the token did not grow")
+			w.t.Error("the token did not grow")
 		}
 		w.ok(next.Unlock(ctx))
 	})
@@ -180,7 +180,7 @@ func TestFifoParallelReentry(t *testing.T) {
 				for range 10 {
 					h, err := f.Lock(outer.Context())
 					if err != nil {
-						t.Error(err)
+						w.t.Error(err)
 						return
 					}
 					w.unlocks(0, h)
@@ -189,7 +189,7 @@ func TestFifoParallelReentry(t *testing.T) {
 		}
 		wg.Wait()
 		if count := rdb.HGet(ctx, f.stateKey, outer.holder()).Val(); count != "1" {
-			t.Errorf("count %s", count)
+			w.t.Errorf("count %s", count)
 		}
 		w.ok(outer.Unlock(ctx))
 		w.left(rdb, f)
@@ -208,7 +208,7 @@ func TestFifoSiblingsEnterTogether(t *testing.T) {
 			go func() {
 				h, err := f.Lock(family)
 				if err != nil {
-					t.Error(err)
+					w.t.Error(err)
 				}
 				holds <- h
 			}()
@@ -217,7 +217,7 @@ func TestFifoSiblingsEnterTogether(t *testing.T) {
 		w.ok(blocker.Unlock(ctx))
 		first, second := <-holds, <-holds
 		if first.Token() != second.Token() {
-			t.Error("two tokens")
+			w.t.Error("two tokens")
 		}
 		w.ok(first.Unlock(ctx))
 		w.ok(second.Unlock(ctx))
@@ -238,12 +238,12 @@ func TestFifoExclusion(t *testing.T) {
 					for range rounds {
 						h, err := f.Lock(ctx)
 						if err != nil {
-							t.Error(err)
+							w.t.Error(err)
 							return
 						}
 						counter++
 						if h.Token() <= last {
-							t.Errorf("token %d after %d", h.Token(), last)
+							w.t.Errorf("token %d after %d", h.Token(), last)
 						}
 						last = h.Token()
 						w.unlocks(0, h)
@@ -253,7 +253,7 @@ func TestFifoExclusion(t *testing.T) {
 		}
 		wg.Wait()
 		if counter != processes*callers*rounds {
-			t.Errorf("%d entries", counter)
+			w.t.Errorf("%d entries", counter)
 		}
 		w.left(w.client(), of(w.locks()))
 	})
@@ -272,7 +272,7 @@ func TestFifoOrder(t *testing.T) {
 		order := w.line(rdb, line, w.unlocks)
 		w.ok(first.Unlock(ctx))
 		if got := order(); !slices.Equal(got, inOrder(many)) {
-			t.Errorf("entered in the order %v", got)
+			w.t.Errorf("entered in the order %v", got)
 		}
 		w.left(rdb, line[0])
 	})
@@ -292,7 +292,7 @@ func TestFifoReleaserQueuesBehind(t *testing.T) {
 		w.ok(h.Unlock(ctx))
 		again := w.must(f.Lock(ctx))
 		if inside.Load() != 3 {
-			t.Errorf("it overtook %d of 3", 3-inside.Load())
+			w.t.Errorf("it overtook %d of 3", 3-inside.Load())
 		}
 		w.ok(again.Unlock(ctx))
 		order()
@@ -310,10 +310,10 @@ func TestFifoTryLockDoesNotQueue(t *testing.T) {
 			func() (*Hold, error) { return other.Lock(ctx, Wait(0)) },
 		} {
 			if _, err := try(); !errors.Is(err, ErrBusy) {
-				t.Error(err)
+				w.t.Error(err)
 			}
 			if n := w.waiting(rdb, f); n != 0 {
-				t.Errorf("%d wait", n)
+				w.t.Errorf("%d wait", n)
 			}
 		}
 		w.ok(h.Unlock(ctx))
@@ -323,7 +323,7 @@ func TestFifoTryLockDoesNotQueue(t *testing.T) {
 		d.queued("write", "y")
 		d.release("write", "x", 0)
 		if _, err := other.TryLock(ctx); !errors.Is(err, ErrBusy) {
-			t.Errorf("somebody queues: %v", err)
+			w.t.Errorf("somebody queues: %v", err)
 		}
 		d.leave("y")
 		w.ok(w.must(other.TryLock(ctx)).Unlock(ctx))
@@ -347,40 +347,20 @@ func TestFifoLeaseLetsAWaiterIn(t *testing.T) {
 		stale := w.must(of(w.locks(WatchdogLease(lease/2))).Lock(ctx, Lease(lease)))
 		next := w.must(of(w.locks()).Lock(ctx))
 		if took := time.Since(start); took < lease || took > lease+500*time.Millisecond {
-			t.Errorf("admitted after %s", took)
+			w.t.Errorf("admitted after %s", took)
 		}
 		<-stale.Context().Done()
 		if cause := context.Cause(stale.Context()); !errors.Is(cause, ErrLost) {
-			t.Errorf("cause %v", cause)
+			w.t.Errorf("cause %v", cause)
 		}
 		if err := stale.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("the stale unlock: %v", err)
+			w.t.Errorf("the stale unlock: %v", err)
 		}
 		if _, err := of(w.locks()).TryLock(ctx); !errors.Is(err, ErrBusy) {
-			t.Errorf("the stale unlock freed the lock: %v", err)
+			w.t.Errorf("the stale unlock freed the lock: %v", err)
 		}
 		if next.Token() <= stale.Token() {
-			t.Error("the token did not grow")
-		}
-		w.ok(next.Unlock(ctx))
-	})
-}
-
-func TestFifoWatchdog(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
-		const lease = 300 * time.Millisecond
-		ctx := w.ctx()
-		l := w.locks(WatchdogLease(lease))
-		h := w.must(of(l).Lock(ctx))
-		if _, err := of(w.locks()).Lock(ctx, Wait(3*lease)); !errors.Is(err, ErrBusy) {
-			t.Errorf("while it is renewed: %v", err)
-		}
-		w.ok(h.Context().Err())
-		w.ok(l.Close()) // it dies
-		next := w.must(of(w.locks()).Lock(ctx, Wait(lease+time.Second)))
-		<-h.Context().Done()
-		if !errors.Is(context.Cause(h.Context()), ErrLost) {
-			t.Error("the hold does not know")
+			w.t.Error("the token did not grow")
 		}
 		w.ok(next.Unlock(ctx))
 	})
@@ -399,7 +379,7 @@ func TestFifoHoldersThatNeverUnlock(t *testing.T) {
 			f := of(w.locks())
 			wg.Go(func() {
 				if _, err := f.Lock(ctx, Lease(lease)); err != nil {
-					t.Error(err)
+					w.t.Error(err)
 				}
 				mu.Lock()
 				entered = append(entered, i)
@@ -411,10 +391,10 @@ func TestFifoHoldersThatNeverUnlock(t *testing.T) {
 		start := time.Now()
 		wg.Wait()
 		if took := time.Since(start); took > (1+8)*lease+4*time.Second {
-			t.Errorf("it took %s", took)
+			w.t.Errorf("it took %s", took)
 		}
 		if !slices.Equal(entered, inOrder(8)) {
-			t.Errorf("entered in the order %v", entered)
+			w.t.Errorf("entered in the order %v", entered)
 		}
 	})
 }
@@ -434,7 +414,7 @@ func TestFifoAbandonedWaiters(t *testing.T) {
 		w.ok(h.Unlock(ctx))
 		order()
 		if took := time.Since(died); took < 2*time.Second || took > policy.WaiterLife+5*time.Second {
-			t.Errorf("it entered after %s", took)
+			w.t.Errorf("it entered after %s", took)
 		}
 		w.left(rdb, f)
 	})
@@ -451,7 +431,7 @@ func TestFifoDeadlinesDoNotDrift(t *testing.T) {
 			for range 10 {
 				wg.Go(func() {
 					if _, err := f.Lock(ctx, Wait(20*time.Millisecond)); !errors.Is(err, ErrBusy) && !errors.Is(err, ErrNoAnswer) {
-						t.Error(err)
+						w.t.Error(err)
 					}
 				})
 			}
@@ -463,7 +443,7 @@ func TestFifoDeadlinesDoNotDrift(t *testing.T) {
 		order := w.line(rdb, []*fifo{of(w.locks()), f}, w.unlocks)
 		beat := rdb.ZScore(ctx, f.keys[5], "P:dead").Val()
 		if left := time.Until(time.UnixMilli(int64(beat))); left > policy.WaiterLife {
-			t.Errorf("a deadline is %s away", left)
+			w.t.Errorf("a deadline is %s away", left)
 		}
 		w.ok(h.Unlock(ctx))
 		order()
@@ -487,12 +467,12 @@ func TestFifoCancelledWaiterIsNeverAdmitted(t *testing.T) {
 		cancel(reason)
 		err := <-failed
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, reason) || !errors.Is(err, ErrBusy) && !errors.Is(err, ErrNoAnswer) {
-			t.Errorf("error %v", err)
+			w.t.Errorf("error %v", err)
 		}
 		w.soon("it has left", func() bool { return w.waiting(rdb, f) == 0 })
 		w.ok(h.Unlock(ctx))
 		if _, err := f.Lock(waiting); !errors.Is(err, context.Canceled) {
-			t.Errorf("with a dead context: %v", err)
+			w.t.Errorf("with a dead context: %v", err)
 		}
 		w.left(rdb, f)
 	})
@@ -521,7 +501,7 @@ func TestFifoGivingUpWakesTheNext(t *testing.T) {
 			}
 			order()
 			if took := time.Since(start); took > 700*time.Millisecond {
-				t.Errorf("the next one entered after %s", took)
+				w.t.Errorf("the next one entered after %s", took)
 			}
 		}
 	})
@@ -535,7 +515,7 @@ func TestFifoWaitRunsOut(t *testing.T) {
 		for _, wait := range []time.Duration{0, time.Millisecond, 300 * time.Millisecond} {
 			took, err := w.refused(func() (*Hold, error) { return f.Lock(ctx, Wait(wait)) })
 			if !errors.Is(err, ErrBusy) || took < wait || took > wait+500*time.Millisecond {
-				t.Errorf("wait of %s: %v after %s", wait, err, took)
+				w.t.Errorf("wait of %s: %v after %s", wait, err, took)
 			}
 		}
 		w.ok(h.Unlock(ctx))
@@ -558,11 +538,11 @@ func TestFifoCloseEndsWaiting(t *testing.T) {
 		closed := make(chan error)
 		go func() { closed <- l.Close() }()
 		if err := <-failed; !errors.Is(err, ErrClosed) {
-			t.Errorf("the waiter: %v", err)
+			w.t.Errorf("the waiter: %v", err)
 		}
 		w.ok(<-closed)
 		if w.waiting(rdb, f) != 0 {
-			t.Error("it still queues")
+			w.t.Error("it still queues")
 		}
 		w.ok(h.Unlock(ctx))
 		w.left(rdb, f)
@@ -615,7 +595,7 @@ func TestFifoManyContenders(t *testing.T) {
 				wg.Go(func() {
 					h, err := f.Lock(ctx)
 					if err != nil {
-						t.Errorf("of process %d: %v", p, err)
+						w.t.Errorf("of process %d: %v", p, err)
 						return
 					}
 					counter++
@@ -625,7 +605,7 @@ func TestFifoManyContenders(t *testing.T) {
 		}
 		wg.Wait()
 		if counter != contenders {
-			t.Errorf("%d entries", counter)
+			w.t.Errorf("%d entries", counter)
 		}
 		w.left(w.client(), w.locks().FairMutex(w.name).fifo)
 	})
@@ -720,7 +700,7 @@ func TestHeartbeatBesideASilentServer(t *testing.T) {
 	l.mu.Unlock()
 	w.ok(server.Pause())
 	start := time.Now()
-	l.heartbeat.beat()
+	l.heartbeat.Beat()
 	if took := time.Since(start); took > policy.Heartbeat+policy.Heartbeat/2 {
 		t.Errorf("it took %s", took)
 	}

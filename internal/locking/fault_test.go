@@ -123,19 +123,19 @@ func TestGhostOfACancelledAcquire(t *testing.T) {
 				return errLost
 			})
 			if h, err := m.Lock(ctx); err == nil || h != nil {
-				t.Fatal("an error was a grant")
+				w.t.Fatal("an error was a grant")
 			}
 			tap.on(nil, nil)
 			w.soon("it is cancelled", func() bool { return w.exists(rdb, ghostTomb(ghost)) == 1 })
 			if w.exists(rdb, m.stateKey) != 0 {
-				t.Error("the cancelled attempt holds the lock")
+				w.t.Error("the cancelled attempt holds the lock")
 			}
 			w.late(rdb, ghost)
 			if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
-				t.Error("the late copy holds the lock")
+				w.t.Error("the late copy holds the lock")
 			}
 			if ttl := rdb.PTTL(ctx, ghostTomb(ghost)).Val(); ttl < 58*time.Second {
-				t.Errorf("the tombstone stands for %s", ttl)
+				w.t.Errorf("the tombstone stands for %s", ttl)
 			}
 		}
 	})
@@ -165,7 +165,7 @@ func TestGhostOfAReleasedAcquire(t *testing.T) {
 		for _, args := range [][]any{first, ghost} {
 			w.late(rdb, args)
 			if w.exists(rdb, m.stateKey) != 0 {
-				t.Fatal("a late copy holds the lock")
+				w.t.Fatal("a late copy holds the lock")
 			}
 		}
 	})
@@ -211,12 +211,12 @@ func TestReplayedScripts(t *testing.T) {
 		outer := w.must(m.Lock(ctx))
 		inner := w.must(m.Lock(outer.Context()))
 		if inner.Token() != outer.Token() {
-			t.Error("two tokens")
+			w.t.Error("two tokens")
 		}
 		count := func(want string) {
-			t.Helper()
+			w.t.Helper()
 			if got := rdb.HGet(ctx, m.stateKey, outer.holder()).Val(); got != want {
-				t.Errorf("count %q, want %q", got, want)
+				w.t.Errorf("count %q, want %q", got, want)
 			}
 		}
 		count("2")
@@ -240,7 +240,7 @@ func TestReplayedScripts(t *testing.T) {
 			w.late(rdb, args)
 		}
 		if got := rdb.HGet(ctx, m.stateKey, again.holder()).Val(); got != "1" {
-			t.Errorf("an old release has changed the count to %q", got)
+			w.t.Errorf("an old release has changed the count to %q", got)
 		}
 		w.ok(again.Unlock(ctx))
 	})
@@ -264,7 +264,7 @@ func TestReleaseTwiceAfterTheDeadline(t *testing.T) {
 		h.deadline = time.Now()
 		l.mu.Unlock()
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: %v", err)
 		}
 	})
 }
@@ -282,7 +282,7 @@ func TestLateReleaseOfTheSameOwner(t *testing.T) {
 			w.late(rdb, args)
 		}
 		if w.exists(rdb, m.stateKey) != 1 {
-			t.Error("the lock is free")
+			w.t.Error("the lock is free")
 		}
 		w.ok(h.Unlock(ctx))
 	})
@@ -303,7 +303,7 @@ func TestUnconfirmedReleaseIsRepeated(t *testing.T) {
 		tap.lose = 2
 		tap.mu.Unlock()
 		if err := h.Unlock(ctx); err == nil {
-			t.Error("the loss was not told")
+			w.t.Error("the loss was not told")
 		}
 		w.ok(h.Unlock(ctx))
 		w.soon("it is released", func() bool { return w.exists(rdb, m.stateKey) == 0 })
@@ -561,20 +561,20 @@ func TestLateRenewal(t *testing.T) {
 		w.ok(old.Unlock(ctx))
 		h := w.must(m.Lock(ctx, Lease(5*time.Second)))
 		renew := func(of *Hold, lease, want int64) {
-			t.Helper()
+			w.t.Helper()
 			call := scripts.Renew.NewCall(1, 4).With(m.stateKey, of.holder(), l.attempt().Number, lease, of.Token())
 			if held, err := l.server.Run(ctx, time.Now().Add(patience), nil, call, &scripts.Attempt{}); held != want || err != nil {
-				t.Errorf("renewal of token %d: %v (%v)", of.Token(), held, err)
+				w.t.Errorf("renewal of token %d: %v (%v)", of.Token(), held, err)
 			}
 		}
 		renew(old, 2000, scripts.RenewalGone)
 		renew(h, 2000, scripts.RenewalDone)
 		if left := rdb.PTTL(ctx, m.stateKey).Val(); left < 3*time.Second {
-			t.Errorf("a renewal has brought the expiry nearer: %s", left)
+			w.t.Errorf("a renewal has brought the expiry nearer: %s", left)
 		}
 		renew(old, 3600_000, scripts.RenewalGone)
 		if left := rdb.PTTL(ctx, m.stateKey).Val(); left > 5*time.Second {
-			t.Errorf("a late renewal has extended the lock to %s", left)
+			w.t.Errorf("a late renewal has extended the lock to %s", left)
 		}
 		w.ok(h.Unlock(ctx))
 	})
@@ -625,10 +625,10 @@ func TestReentryOfAForgottenLock(t *testing.T) {
 			w.ok(rdb.Del(ctx, a.stateKey).Err())
 			inner := w.must(one.Lock(owner))
 			if inner.Token() <= outer.Token() || a.Count(owner) != 1 {
-				t.Errorf("token %d inside of %d, count %d", inner.Token(), outer.Token(), a.Count(owner))
+				w.t.Errorf("token %d inside of %d, count %d", inner.Token(), outer.Token(), a.Count(owner))
 			}
 			if !errors.Is(context.Cause(outer.Context()), ErrLost) {
-				t.Errorf("the outer hold ended with %v", context.Cause(outer.Context()))
+				w.t.Errorf("the outer hold ended with %v", context.Cause(outer.Context()))
 			}
 			w.ok(inner.Unlock(ctx))
 		}
@@ -644,7 +644,7 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		before := rdb.HGetAll(ctx, m.stateKey).Val()
 		w.ok(rdb.PExpire(ctx, m.stateKey, 10*time.Second).Err())
 		run := func(s *scripts.Script, keys []string, args ...any) any {
-			t.Helper()
+			w.t.Helper()
 			answer, err := rdb.Eval(ctx, s.Source.(string), keys, args...).Result()
 			w.ok(err)
 			return answer
@@ -652,51 +652,51 @@ func TestScriptsNameTheirHolder(t *testing.T) {
 		seq, err := strconv.Atoi(before["seq"])
 		w.ok(err)
 		if got := run(scripts.Renew, []string{m.stateKey}, "P:else", seq+1, 60000, 0); got != int64(scripts.RenewalGone) {
-			t.Errorf("a stranger renews: %v", got)
+			w.t.Errorf("a stranger renews: %v", got)
 		}
 		if got := run(scripts.Renew, []string{m.stateKey}, h.Owner()+":0", seq+1, 60000, 0); got != int64(scripts.RenewalGone) {
-			t.Errorf("an old grant renews: %v", got)
+			w.t.Errorf("an old grant renews: %v", got)
 		}
 		if got := run(scripts.Renew, []string{m.stateKey}, h.holder(), seq+1, 60000, 1); got != int64(scripts.RenewalGone) {
-			t.Errorf("a lost grant renews what a late copy took: %v", got)
+			w.t.Errorf("a lost grant renews what a late copy took: %v", got)
 		}
 		if got := run(scripts.Renew, []string{m.stateKey}, h.holder(), seq-1, 60000, before["token"]); got != int64(scripts.RenewalOutdated) {
-			t.Errorf("an outdated renewal: %v", got)
+			w.t.Errorf("an outdated renewal: %v", got)
 		}
 		acquire := []string{m.bucket.Clock(), m.tombstone(1).(string), m.stateKey, m.queueKey}
 		if got := run(scripts.Acquire, acquire, seq+1, 60000, h.Owner()+":0", scripts.QueueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(scripts.Gone), int64(0)}) {
-			t.Errorf("an old hold is re-entered: %v", got)
+			w.t.Errorf("an old hold is re-entered: %v", got)
 		}
 		if got := run(scripts.Acquire, acquire, seq+1, 60000, h.holder(), scripts.QueueIgnore, 0, 2, "1"); !reflect.DeepEqual(got, []any{int64(scripts.Gone), int64(0)}) {
-			t.Errorf("a lost hold re-enters what a late copy took: %v", got)
+			w.t.Errorf("a lost hold re-enters what a late copy took: %v", got)
 		}
 		if got := run(scripts.Acquire, acquire, seq+1, 60000, "P:else", scripts.QueueEnter, 0, 2, before["token"]); !reflect.DeepEqual(got, []any{int64(scripts.Gone), int64(0)}) {
-			t.Errorf("a stranger's hold is re-entered: %v", got)
+			w.t.Errorf("a stranger's hold is re-entered: %v", got)
 		}
 		handover := []string{m.bucket.Clock(), m.stateKey, m.queueKey}
 		if got := run(scripts.Handoff, handover, "P", seq+1, 60000, "P:else", "P:next", 0, scripts.YieldNever, policy.ReservationMS); got != int64(scripts.HandoffNotOurs) {
-			t.Errorf("a stranger hands over: %v", got)
+			w.t.Errorf("a stranger hands over: %v", got)
 		}
 		if got := run(scripts.Handoff, handover, "P", seq, 60000, h.holder(), "P:next", 0, scripts.YieldNever, policy.ReservationMS); got != int64(scripts.HandoffOutdated) {
-			t.Errorf("an outdated handover: %v", got)
+			w.t.Errorf("an outdated handover: %v", got)
 		}
 		for _, rest := range [][]any{nil, {1, 1000, scripts.QueueStay}} { // the last hold; one is left
 			args := append([]any{seq, policy.ReservationMS, h.holder()}, rest...)
 			if got := run(scripts.Release, []string{m.stateKey, m.queueKey}, args...); !reflect.DeepEqual(got, []any{int64(scripts.ReleasedOutdated)}) {
-				t.Errorf("an outdated release: %v", got)
+				w.t.Errorf("an outdated release: %v", got)
 			}
 		}
 		if got := run(scripts.Token, []string{m.bucket.Clock(), m.stateKey}, "P", 0, "P:else", 1); got != int64(0) {
-			t.Errorf("a stranger raises the token: %v", got)
+			w.t.Errorf("a stranger raises the token: %v", got)
 		}
 		if after := rdb.HGetAll(ctx, m.stateKey).Val(); !maps.Equal(before, after) {
-			t.Errorf("the state went from %v to %v", before, after)
+			w.t.Errorf("the state went from %v to %v", before, after)
 		}
 		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl > 10*time.Second {
-			t.Errorf("the lock lives for %s", ttl)
+			w.t.Errorf("the lock lives for %s", ttl)
 		}
 		if w.exists(rdb, m.queueKey) != 0 {
-			t.Error("somebody queues")
+			w.t.Error("somebody queues")
 		}
 	})
 }
@@ -715,10 +715,10 @@ func TestCancelledAttemptFindsItsTombstone(t *testing.T) {
 			before := rdb.HGetAll(ctx, m.stateKey).Val()
 			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), []string{m.bucket.Clock(), tomb, m.stateKey, m.queueKey}, 1, 60000, "P:a", scripts.QueueEnter).Slice()
 			if err != nil || answer[0] != int64(scripts.Cancelled) {
-				t.Errorf("%s: %v (%v)", what, answer, err)
+				w.t.Errorf("%s: %v (%v)", what, answer, err)
 			}
 			if after := rdb.HGetAll(ctx, m.stateKey).Val(); !maps.Equal(before, after) || w.exists(rdb, m.queueKey) != 0 {
-				t.Errorf("%s: the state went from %v to %v", what, before, after)
+				w.t.Errorf("%s: the state went from %v to %v", what, before, after)
 			}
 			w.ok(rdb.Del(ctx, m.stateKey).Err())
 		}
@@ -764,14 +764,14 @@ func TestAttemptIsGivenUpBeforeItIsSent(t *testing.T) {
 		<-h.ready
 		cancel()
 		if err := <-failed; !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v", err)
+			w.t.Errorf("error %v", err)
 		}
 		close(h.goes)
 		if err := <-h.wrote; !errors.Is(err, ErrNoAnswer) {
-			t.Errorf("it was sent: %v", err)
+			w.t.Errorf("it was sent: %v", err)
 		}
 		if w.exists(rdb, m.stateKey) != 0 {
-			t.Error("it holds the lock")
+			w.t.Error("it holds the lock")
 		}
 	})
 }

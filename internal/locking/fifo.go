@@ -114,7 +114,3 @@ func (k fifoKind) settling(s *settlement) scripts.Call {
 	return k.newCall(scripts.FifoRelease, s.tombstone, 9).With(k.locks.boxed, s.number(), k.side, r.id, r.count,
 		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds(), policy.WaiterLifeMS)
 }
-
-func (k fifoKind) take(acq *acquisition, run []*part) error {
-	return k.locks.takeRun(acq, k.is, run, &fifoAsker{locks: k.locks, fifo: k.fifo, acq: acq, run: run, part: run[0]})
-}

@@ -22,11 +22,11 @@ type fifoAsker struct {
 	run   []*part // of one
 	part  *part
 
-	ticket   *ticket       // nil before it waits
-	id       any           // of the holder that it would be, a string; nil before it first asks
-	over     chan struct{} // closed when it no longer asks; nil if nobody waits for that
-	silent   time.Time     // since when the server has not answered; zero if it has
-	doubtful bool          // an attempt may have taken the lock under this id, or may still do so
+	ticket   *ticket // nil before it waits
+	id       any     // of the holder that it would be, a string; nil before it first asks
+	asking   asking
+	silent   time.Time // since when the server has not answered; zero if it has
+	doubtful bool      // an attempt may have taken the lock under this id, or may still do so
 }
 
 func (f *fifoAsker) next() *part {
@@ -51,7 +51,7 @@ func (f *fifoAsker) sibling() (over <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	st := l.stateOfLocked(f.part.lock)
-	i := slices.IndexFunc(st.asking, func(other *fifoAsker) bool { return other.acq.owner == f.acq.owner })
+	i := slices.IndexFunc(st.asking, func(other *asking) bool { return other.owner == f.acq.owner })
 	if !l.reenterLocked(f.acq, f.part) && i >= 0 {
 		other := st.asking[i]
 		if other.over == nil {
@@ -59,7 +59,8 @@ func (f *fifoAsker) sibling() (over <-chan struct{}) {
 		}
 		return other.over
 	}
-	st.asking = append(st.asking, f)
+	f.asking.owner = f.acq.owner
+	st.asking = append(st.asking, &f.asking)
 	return nil
 }
 
@@ -72,12 +73,12 @@ func (f *fifoAsker) end(*question) {
 	if st == nil {
 		return
 	}
-	if i := slices.Index(st.asking, f); i >= 0 {
+	if i := slices.Index(st.asking, &f.asking); i >= 0 {
 		st.asking = slices.Delete(st.asking, i, i+1)
 	}
-	if f.over != nil {
-		close(f.over)
-		f.over = nil
+	if f.asking.over != nil {
+		close(f.asking.over)
+		f.asking.over = nil
 	}
 	l.tidyLocked(f.part.lock)
 }
@@ -93,7 +94,7 @@ func (f *fifoAsker) drawTicket() (number, queue string) {
 	defer l.mu.Unlock()
 	if f.ticket == nil {
 		number := strconv.FormatInt(l.numbers.Add(1), 10)
-		f.ticket = &ticket{number: number, fifo: f.fifo, waiter: waiter{part: f.part, owner: f.acq.owner}}
+		f.ticket = &ticket{number: number, fifo: f.fifo, waiter: waiter{owner: f.acq.owner}}
 		f.part.waiter = &f.ticket.waiter
 		l.tickets.addLocked(f.ticket)
 	}
@@ -113,7 +114,7 @@ func (f *fifoAsker) setQueued(queued bool) {
 	f.ticket.queued = queued
 	f.locks.mu.Unlock()
 	if queued {
-		f.locks.heartbeat.start()
+		f.locks.startHeartbeat()
 	}
 }
 
@@ -175,7 +176,7 @@ func (f *fifoAsker) disclaim(q *question, _ int) {
 	}
 	f.doubtful = true
 	life := 2 * f.acq.leaseOr(f.locks.lease)
-	f.locks.cleaner.add(&settlement{
+	f.locks.settleLater(&settlement{
 		locks: []*lock{f.part.lock}, rows: []row{{queue: scripts.QueueStay}},
 		tombstone: q.attempt.Number, tombstoneFor: life, until: time.Now().Add(life),
 	})
@@ -235,5 +236,9 @@ func (f *fifoAsker) leave() {
 	if f.doubtful {
 		s.rows[0].id, s.attempt, s.until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
 	}
-	l.cleaner.briefly(s)
+	l.settleBriefly(s)
+}
+
+func (k fifoKind) take(acq *acquisition, run []*part) error {
+	return k.locks.takeRun(acq, k.is, run, &fifoAsker{locks: k.locks, fifo: k.fifo, acq: acq, run: run, part: run[0]})
 }

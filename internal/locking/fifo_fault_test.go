@@ -62,7 +62,7 @@ func TestFifoGhostOfACancelledAcquire(t *testing.T) {
 				return errLost
 			})
 			if h, err := f.Lock(ctx); err == nil || h != nil {
-				t.Fatal("an error was a grant")
+				w.t.Fatal("an error was a grant")
 			}
 			tap.on(nil, nil)
 			w.soon("it is cancelled", func() bool { return w.exists(rdb, ghost[3].(string)) == 1 })
@@ -70,7 +70,7 @@ func TestFifoGhostOfACancelledAcquire(t *testing.T) {
 			w.late(rdb, ghost)
 			w.left(rdb, f)
 			if ttl := rdb.PTTL(ctx, ghost[3].(string)).Val(); ttl < 58*time.Second {
-				t.Errorf("the tombstone stands for %s", ttl)
+				w.t.Errorf("the tombstone stands for %s", ttl)
 			}
 		}
 	})
@@ -114,15 +114,15 @@ func TestFifoReplayedScripts(t *testing.T) {
 		outer := w.must(f.Lock(ctx))
 		inner := w.must(f.Lock(outer.Context()))
 		count := func(want string) {
-			t.Helper()
+			w.t.Helper()
 			if got := w.counted(rdb, f, outer); got != want {
-				t.Errorf("count %q, want %q", got, want)
+				w.t.Errorf("count %q, want %q", got, want)
 			}
 		}
 		count("2")
 		acquires := tapArgs(tap, scripts.FifoAcquire)
 		again := func(want string) {
-			t.Helper()
+			w.t.Helper()
 			for _, args := range acquires[len(acquires)-2:] {
 				w.late(rdb, args)
 				count(want)
@@ -160,7 +160,7 @@ func TestFifoUnconfirmedReleaseIsRepeated(t *testing.T) {
 		tap.lose = 2
 		tap.mu.Unlock()
 		if err := h.Unlock(ctx); err == nil {
-			t.Error("the loss was not told")
+			w.t.Error("the loss was not told")
 		}
 		w.ok(h.Unlock(ctx))
 		w.left(rdb, f)
@@ -204,7 +204,7 @@ func TestFifoWaiterOutlivesLostAnswers(t *testing.T) {
 				w.late(rdb, args)
 			}
 			if got := w.counted(rdb, f, h); got != "1" {
-				t.Errorf("count %q", got)
+				w.t.Errorf("count %q", got)
 			}
 			w.unlocks(0, h)
 		})
@@ -302,7 +302,7 @@ func TestFifoForceUnlock(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		f, other := of(w.locks()), of(w.locks())
 		if freed, err := other.ForceUnlock(ctx); err != nil || freed {
-			t.Errorf("freed %t, %v", freed, err)
+			w.t.Errorf("freed %t, %v", freed, err)
 		}
 		h := w.must(f.Lock(ctx))
 		inner := w.must(f.Lock(h.Context()))
@@ -312,22 +312,22 @@ func TestFifoForceUnlock(t *testing.T) {
 		}
 		order := w.line(rdb, []*fifo{waits}, func(_ int, next *Hold) {
 			if next.Token() <= h.Token() {
-				t.Errorf("token %d after %d", next.Token(), h.Token())
+				w.t.Errorf("token %d after %d", next.Token(), h.Token())
 			}
 			w.unlocks(0, next)
 		})
 		if freed, err := other.ForceUnlock(ctx); err != nil || !freed {
-			t.Fatalf("freed %t, %v", freed, err)
+			w.t.Fatalf("freed %t, %v", freed, err)
 		}
 		order()
 		for _, lost := range []*Hold{inner, h} {
 			if err := lost.Unlock(ctx); !errors.Is(err, ErrLost) {
-				t.Errorf("unlock: %v", err)
+				w.t.Errorf("unlock: %v", err)
 			}
 		}
 		own := w.must(f.Lock(ctx)) // through the Locks that hold it: they know at once
 		if freed, err := f.ForceUnlock(ctx); err != nil || !freed || !errors.Is(context.Cause(own.Context()), ErrLost) {
-			t.Errorf("freed %t, %v, cause %v", freed, err, context.Cause(own.Context()))
+			w.t.Errorf("freed %t, %v, cause %v", freed, err, context.Cause(own.Context()))
 		}
 		w.left(rdb, f)
 	})
@@ -340,13 +340,13 @@ func TestRWForceUnlockTouchesItsOwnSide(t *testing.T) {
 		write := w.must(m.Writer().Lock(ctx))
 		read := w.must(m.Reader().Lock(write.Context()))
 		if freed, err := other.Reader().ForceUnlock(ctx); !freed || err != nil {
-			t.Errorf("freed %t, %v", freed, err)
+			w.t.Errorf("freed %t, %v", freed, err)
 		}
 		if err := read.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("the reader: %v", err)
+			w.t.Errorf("the reader: %v", err)
 		}
 		if _, err := other.Reader().TryLock(ctx); !errors.Is(err, ErrBusy) {
-			t.Errorf("the writer is gone: %v", err)
+			w.t.Errorf("the writer is gone: %v", err)
 		}
 		w.ok(write.Unlock(ctx))
 	})
@@ -357,32 +357,32 @@ func TestRWInspect(t *testing.T) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().RWMutex(w.name), w.locks().RWMutex(w.name)
 		look := func() State {
-			t.Helper()
+			w.t.Helper()
 			s, err := other.Inspect(ctx)
 			w.ok(err)
 			return s
 		}
 		if s := look(); s.Held() || s.Reserved || s.Token != 0 || s.Remaining != 0 || s.Waiting != 0 {
-			t.Errorf("free: %+v", s)
+			w.t.Errorf("free: %+v", s)
 		}
 		write := w.must(m.Writer().Lock(ctx))
 		w.must(m.Reader().Lock(write.Context(), Lease(time.Minute)))
 		order := w.line(rdb, []*fifo{other.reader, other.writer}, w.unlocks)
 		s := look()
 		if len(s.Holders) != 2 || s.Holders[0].Read || !s.Holders[1].Read || s.Token != write.Token() || s.Waiting != 2 {
-			t.Errorf("written: %+v", s)
+			w.t.Errorf("written: %+v", s)
 		}
 		for _, holder := range s.Holders {
 			if holder.Owner != write.Owner() || holder.Count != 1 || holder.Remaining < 29*time.Second {
-				t.Errorf("holder: %+v", holder)
+				w.t.Errorf("holder: %+v", holder)
 			}
 		}
 		if s.Remaining < 59*time.Second || s.Remaining > time.Minute {
-			t.Errorf("it lives for %s", s.Remaining)
+			w.t.Errorf("it lives for %s", s.Remaining)
 		}
 		for _, side := range []*RWSide{m.Reader(), m.Writer()} {
 			if _, err := side.ForceUnlock(ctx); err != nil {
-				t.Error(err)
+				w.t.Error(err)
 			}
 		}
 		order()
@@ -402,28 +402,28 @@ func TestFifoTokenAbove(t *testing.T) {
 		for _, n := range []int64{0, first, first + 10_000_000_000} {
 			token, err := h.TokenAbove(ctx, n)
 			if err != nil || token <= n || n < first && token != first || token != h.Token() {
-				t.Errorf("above %d: %d (%v)", n, token, err)
+				w.t.Errorf("above %d: %d (%v)", n, token, err)
 			}
 		}
 		inner := w.must(f.Lock(h.Context()))
 		if inner.Token() != h.Token() {
-			t.Errorf("re-entry has %d, and not %d", inner.Token(), h.Token())
+			w.t.Errorf("re-entry has %d, and not %d", inner.Token(), h.Token())
 		}
 		w.ok(inner.Unlock(ctx))
 		if other != nil {
 			if other.Token() != first {
-				t.Error("another reader's token has changed")
+				w.t.Error("another reader's token has changed")
 			}
 			w.ok(other.Unlock(ctx))
 		}
 		last := h.Token()
 		w.ok(h.Unlock(ctx))
 		if _, err := h.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) {
-			t.Errorf("of a hold that is over: %v", err)
+			w.t.Errorf("of a hold that is over: %v", err)
 		}
 		next := w.must(f.Lock(ctx))
 		if next.Token() <= last {
-			t.Error("the token did not grow")
+			w.t.Error("the token did not grow")
 		}
 		w.ok(next.Unlock(ctx))
 	})
@@ -440,18 +440,18 @@ func TestRWReadersAreRenewedUnderTheirOwnTokens(t *testing.T) {
 			holds = append(holds, w.must(m.Reader().Lock(ctx)))
 		}
 		if _, err := holds[1].TokenAbove(ctx, holds[1].Token()+1000); err != nil {
-			t.Error(err)
+			w.t.Error(err)
 		}
 		soon := float64(time.Now().Add(10 * time.Second).UnixMilli())
 		for _, h := range holds {
 			w.ok(rdb.ZAddXX(ctx, m.reader.stateKey, redis.Z{Score: soon, Member: h.holder()}).Err())
 		}
 		if !l.renew(l.due(), patience) {
-			t.Error("no answer")
+			w.t.Error("no answer")
 		}
 		for _, h := range holds {
 			if expiry := rdb.ZScore(ctx, m.reader.stateKey, h.holder()).Val(); expiry <= soon {
-				t.Errorf("the reader with token %d expires at %.0f, which was to be put off from %.0f", h.Token(), expiry, soon)
+				w.t.Errorf("the reader with token %d expires at %.0f, which was to be put off from %.0f", h.Token(), expiry, soon)
 			}
 			w.ok(h.Context().Err())
 			w.ok(h.Unlock(ctx))

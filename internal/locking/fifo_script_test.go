@@ -224,7 +224,7 @@ func TestFifoScriptShortLease(t *testing.T) {
 		d.acquire(acquireArgs{side: "write", who: "a", lease: 900 * time.Millisecond})
 		for i, who := range []string{"1", "2", "3"} {
 			if pause := d.queued("write", who); (pause < 1000) != (i == 0) {
-				t.Errorf("%s looks again in %d ms", who, pause)
+				w.t.Errorf("%s looks again in %d ms", who, pause)
 			}
 		}
 	})
@@ -245,7 +245,7 @@ func TestFifoScriptExcludes(t *testing.T) {
 		} {
 			d.taken(beside.holder, "a")
 			if code, _, _ := d.acquire(acquireArgs{side: beside.other, who: "b"}); code != beside.code {
-				t.Errorf("to %s beside one that may %s: code %d", beside.other, beside.holder, code)
+				w.t.Errorf("to %s beside one that may %s: code %d", beside.other, beside.holder, code)
 			}
 			d.release(beside.holder, "a", 0)
 			d.release(beside.other, "b", 0)
@@ -260,7 +260,7 @@ func TestFifoScriptOrder(t *testing.T) {
 		for _, who := range []string{"1", "2", "3"} {
 			pause := d.queued("write", who)
 			if pause < 50000 || pause > 60000 {
-				t.Errorf("%s looks again in %d ms", who, pause)
+				w.t.Errorf("%s looks again in %d ms", who, pause)
 			}
 		}
 		d.queued("write", "1") // polls change no order
@@ -290,14 +290,14 @@ func TestFifoScriptScoresAfterAClockStep(t *testing.T) {
 		for i, of := range []struct{ role, who string }{{"reading", "P:2"}, {"writing", "P:3"}, {"reading", "P:4"}} {
 			score := d.rdb.ZScore(d.ctx(), d.keys[of.role], of.who).Val()
 			if score != ahead+float64(i)+1 {
-				t.Errorf("the score of %s is %.0f, want %.0f", of.who, score, ahead+float64(i)+1)
+				w.t.Errorf("the score of %s is %.0f, want %.0f", of.who, score, ahead+float64(i)+1)
 			}
 		}
 		far := float64(time.Now().Add(time.Hour).UnixMilli()) // its deadline too
 		d.ok(d.rdb.ZAddXX(d.ctx(), d.keys["beats"], redis.Z{Score: far, Member: "P:1"}).Err())
 		d.beat("3")
 		if beat := d.rdb.ZScore(d.ctx(), d.keys["beats"], "P:1").Val(); beat > float64(time.Now().Add(4*time.Second).UnixMilli()) {
-			t.Errorf("a deadline is %.0f ms away", beat-float64(time.Now().UnixMilli()))
+			w.t.Errorf("a deadline is %.0f ms away", beat-float64(time.Now().UnixMilli()))
 		}
 	})
 }
@@ -354,14 +354,14 @@ func TestFifoScriptPause(t *testing.T) {
 		d.expectWoken("1", func() { d.release("write", "a", 0) })
 		pause := d.queued("write", "2")
 		if pause < 1000 || pause > 3000 {
-			t.Errorf("looks again in %d ms", pause)
+			w.t.Errorf("looks again in %d ms", pause)
 		}
 		d.taken("write", "1")
 		d.pulse(-time.Hour, time.Hour) // the clock steps back: the respite must not be that long
 		d.beat("2")
 		_, from, _ := strings.Cut(d.rdb.Get(d.ctx(), d.keys["pulse"]).Val(), " ")
 		if from > fmt.Sprint(time.Now().Add(4*time.Second).UnixMilli()) {
-			t.Errorf("the dead are safe until %s", from)
+			w.t.Errorf("the dead are safe until %s", from)
 		}
 	})
 }
@@ -381,17 +381,17 @@ func TestFifoScriptBeats(t *testing.T) {
 			d.ok(d.rdb.PExpire(d.ctx(), d.keys[role], 10*time.Second).Err()) // they have waited for a while
 		}
 		if look := d.beat("w1", "w2", "r1", "r2", "gone"); fmt.Sprint(look) != "[gone]" {
-			t.Errorf("to look: %v", look)
+			w.t.Errorf("to look: %v", look)
 		}
 		for _, role := range queues {
 			if life := d.rdb.PTTL(d.ctx(), d.keys[role]).Val(); life < 50*time.Second {
-				t.Errorf("%s lives for %s", role, life)
+				w.t.Errorf("%s lives for %s", role, life)
 			}
 		}
 		d.silence("w1", "w2", "r1", "r2")
 		d.expectWoken("r2", func() {
 			if look := d.beat("r2"); fmt.Sprint(look) != "[r2]" {
-				t.Errorf("to look: %v", look)
+				w.t.Errorf("to look: %v", look)
 			}
 		})
 		d.taken("read", "r2")
@@ -412,12 +412,12 @@ func TestFifoScriptReaders(t *testing.T) {
 		d.expectWoken("r1 r2", func() { d.release("write", "w1", 0) })
 		phase := d.taken("read", "r2")
 		if phase <= w1 {
-			t.Error("the phase is not above the writer")
+			w.t.Error("the phase is not above the writer")
 		}
 		d.busy("read", "r4") // an earlier writer waits
 		d.busy("write", "w3")
 		if d.taken("read", "r1") != phase {
-			t.Error("another token in one phase")
+			w.t.Error("another token in one phase")
 		}
 		d.release("read", "r2", 0)
 		d.busy("read", "r3")
@@ -425,7 +425,7 @@ func TestFifoScriptReaders(t *testing.T) {
 		w2 := d.taken("write", "w2")
 		d.release("write", "w2", 0)
 		if next := d.taken("read", "r3"); w2 <= phase || next <= w2 {
-			t.Errorf("tokens %d %d %d", phase, w2, next)
+			w.t.Errorf("tokens %d %d %d", phase, w2, next)
 		}
 		d.release("read", "r3", 0)
 		d.nothing()
@@ -460,11 +460,11 @@ func TestFifoScriptLongRunOfReaders(t *testing.T) {
 		for i := 0; i < len(woken); i++ {
 			woken = append(woken, d.wakes(func() { d.taken("read", woken[i]) })...)
 			if woken[i] != fmt.Sprint(i) {
-				t.Fatalf("woken: %v", woken)
+				w.t.Fatalf("woken: %v", woken)
 			}
 		}
 		if len(woken) != many {
-			t.Errorf("%d woken", len(woken))
+			w.t.Errorf("%d woken", len(woken))
 		}
 		d.busy("read", "late")
 	})
@@ -477,29 +477,29 @@ func TestFifoScriptReadersExpireByThemselves(t *testing.T) {
 		d.acquire(acquireArgs{side: "read", who: "short", lease: 3 * time.Second})
 		life := func() time.Duration { return d.rdb.PTTL(d.ctx(), d.keys["counts"]).Val() }
 		if life() < 9*time.Second || d.busy("write", "w") < 9000 {
-			t.Errorf("readers live for %s", life())
+			w.t.Errorf("readers live for %s", life())
 		}
 		d.release("read", "long", 0)
 		if life() > 3*time.Second || d.busy("write", "w") > 3000 {
-			t.Errorf("a reader lives for %s longer than its lease, for another's", life())
+			w.t.Errorf("a reader lives for %s longer than its lease, for another's", life())
 		}
 		d.acquire(acquireArgs{side: "read", who: "crashed", lease: 10 * time.Second})
 		before := d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:crashed").Val()
 		if d.renew("read", "short", 100, 30000, 0) != scripts.RenewalDone || life() < 29*time.Second {
-			t.Error("a reader is not renewed")
+			w.t.Error("a reader is not renewed")
 		}
 		if d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:crashed").Val() != before {
-			t.Error("another reader's renewal has touched it")
+			w.t.Error("another reader's renewal has touched it")
 		}
 		past := float64(time.Now().Add(-time.Second).UnixMilli())
 		d.ok(d.rdb.ZAdd(d.ctx(), d.keys["readers"], redis.Z{Score: past, Member: "P:crashed"}).Err())
 		for who, want := range map[string]int64{"crashed": scripts.RenewalGone, "short": scripts.RenewalDone} {
 			if got := d.renew("read", who, 100, 1000, 0); got != want {
-				t.Errorf("renewal of %s: %d", who, got)
+				w.t.Errorf("renewal of %s: %d", who, got)
 			}
 		}
 		if d.release("read", "crashed", 0) != 0 {
-			t.Error("what has expired was released")
+			w.t.Error("what has expired was released")
 		}
 		d.release("read", "short", 0)
 		d.nothing() // and nobody else was forgotten in the counts
@@ -515,13 +515,13 @@ func TestFifoScriptDowngrade(t *testing.T) {
 		write := d.taken("write", "a")
 		read := d.taken("read", "a")
 		if read <= write {
-			t.Error("the token of the read phase is not above the writer's")
+			w.t.Error("the token of the read phase is not above the writer's")
 		}
 		d.release("read", "a", 0)
 		d.busy("read", "b") // unlocking the inner read keeps the outer write
 		d.queued("write", "early")
 		if again := d.taken("read", "a"); again <= read {
-			t.Error("the token of the second phase is not above the first")
+			w.t.Error("the token of the second phase is not above the first")
 		}
 		d.leave("early") // it did not keep the writer from reading
 		d.queued("read", "r1")
@@ -545,7 +545,7 @@ func TestFifoScriptUpgrade(t *testing.T) {
 		d.taken("read", "a")
 		for _, queue := range []bool{false, true} {
 			if code, _, _ := d.acquire(acquireArgs{side: "write", who: "a", queue: queue}); code != scripts.Upgrade {
-				t.Errorf("code %d", code)
+				w.t.Errorf("code %d", code)
 			}
 		}
 		d.release("read", "a", 0)
@@ -564,39 +564,39 @@ func TestFifoScriptReplays(t *testing.T) {
 			again := acquireArgs{side: side, who: "a", attempt: 12, count: 2, token: token}
 			for _, try := range []acquireArgs{first, again, again} {
 				if code, _, got := d.acquire(try); code != scripts.Taken || got != token {
-					t.Errorf("%s: code %d, token %d", side, code, got)
+					w.t.Errorf("%s: code %d, token %d", side, code, got)
 				}
 			}
 			if code, _, _ := d.acquire(first); code != scripts.Cancelled {
-				t.Errorf("%s: an outdated attempt gets code %d", side, code)
+				w.t.Errorf("%s: an outdated attempt gets code %d", side, code)
 			}
 			d.attempts = 12
 			d.run(scripts.FifoRelease, "P", 13, side, "P:a", 1, 5000, "", 0)
 			for attempt, want := range map[int]int64{12: scripts.ReleasedOutdated, 13: scripts.ReleasedOutdated} {
 				if got := d.run(scripts.FifoRelease, "P", attempt, side, "P:a", 0, 1, "", 0)[0]; got != want {
-					t.Errorf("%s: release %d: %d", side, attempt, got)
+					w.t.Errorf("%s: release %d: %d", side, attempt, got)
 				}
 			}
 			d.attempts = 13
 			for _, other := range []acquireArgs{{side: side, who: "other", token: token}, {side: side, who: "a", token: token + 1}} {
 				if code, _, _ := d.acquire(other); code != scripts.Gone {
-					t.Errorf("%s: code %d for another hold", side, code)
+					w.t.Errorf("%s: code %d for another hold", side, code)
 				}
 			}
 			if d.release(side, "a", 0) != scripts.ReleasedDone || d.release(side, "a", 0) != scripts.ReleasedNotOurs {
-				t.Errorf("%s: a release does not know what it did", side)
+				w.t.Errorf("%s: a release does not know what it did", side)
 			}
 			if code, _, _ := d.acquire(acquireArgs{side: side, who: "a", token: token}); code != scripts.Gone {
-				t.Errorf("%s: code %d for a hold that is gone", side, code)
+				w.t.Errorf("%s: code %d for a hold that is gone", side, code)
 			}
 			d.taken("read", "b")
 			if code, _, _ := d.acquire(acquireArgs{side: side, who: "a", token: token}); code != scripts.Gone {
-				t.Errorf("%s: code %d for a hold that is gone while others read", side, code)
+				w.t.Errorf("%s: code %d for a hold that is gone while others read", side, code)
 			}
 			d.release("read", "b", 0)
 			d.run(scripts.FifoRelease, "P", 20, side, "P:a", 0, 0, "", 60000)
 			if code, _, _ := d.acquire(acquireArgs{side: side, who: "a", queue: true}); code != scripts.Cancelled {
-				t.Errorf("%s: code %d behind a tombstone", side, code)
+				w.t.Errorf("%s: code %d behind a tombstone", side, code)
 			}
 			d.ok(d.rdb.Del(d.ctx(), d.keys["tombstone"]).Err())
 			d.nothing()
@@ -609,7 +609,7 @@ func TestFifoScriptForceTouchesItsOwnSide(t *testing.T) {
 		d := w.desk()
 		for _, side := range []string{"write", "read"} {
 			if d.run(scripts.FifoForce, side)[0] != 0 {
-				t.Error("nothing was held")
+				w.t.Error("nothing was held")
 			}
 		}
 		d.taken("write", "a")
@@ -617,12 +617,12 @@ func TestFifoScriptForceTouchesItsOwnSide(t *testing.T) {
 		d.queued("read", "r")
 		d.queued("write", "w")
 		if d.run(scripts.FifoForce, "read")[0] != 1 || d.release("write", "a", 1) != 1 {
-			t.Error("the writer is gone")
+			w.t.Error("the writer is gone")
 		}
 		d.taken("read", "a")
 		d.expectWoken("r", func() { d.run(scripts.FifoForce, "write") })
 		if d.release("read", "a", 1) != 1 || d.release("write", "a", 0) != 0 {
-			t.Error("the reader is gone, or the writer is not")
+			w.t.Error("the reader is gone, or the writer is not")
 		}
 		d.expectWoken("r", func() { d.run(scripts.FifoForce, "read") })
 		d.taken("read", "r")
@@ -636,7 +636,7 @@ func TestFifoScriptTokensGrow(t *testing.T) {
 		d.ok(d.rdb.Set(d.ctx(), d.keys["clock"], ahead, 0).Err())
 		for i, side := range []string{"write", "read", "write", "write", "read"} {
 			if token := d.taken(side, "a"); token != ahead+int64(i)+1 {
-				t.Errorf("token %d, want %d", token, ahead+int64(i)+1)
+				w.t.Errorf("token %d, want %d", token, ahead+int64(i)+1)
 			}
 			d.release(side, "a", 0)
 		}
@@ -657,7 +657,7 @@ func TestFifoScriptEveryKeyExpires(t *testing.T) {
 		}
 		for role, key := range d.keys {
 			if life := d.rdb.PTTL(d.ctx(), key).Val(); life <= 0 {
-				t.Errorf("%s lives for %s", role, life)
+				w.t.Errorf("%s lives for %s", role, life)
 			}
 		}
 	})
@@ -676,7 +676,7 @@ func TestFifoScriptsNameTheirHolder(t *testing.T) {
 				}
 				for _, key := range []string{"readers", "counts"} {
 					if ttl := d.rdb.PTTL(d.ctx(), d.keys[key]).Val(); ttl < 8*time.Second {
-						t.Errorf("the %s live for %s", key, ttl)
+						w.t.Errorf("the %s live for %s", key, ttl)
 					}
 				}
 				return int64(d.rdb.ZScore(d.ctx(), d.keys["readers"], "P:a").Val()) - time.Now().UnixMilli()
@@ -695,10 +695,10 @@ func TestFifoScriptsNameTheirHolder(t *testing.T) {
 				{"a release leaves a longer lease", func() int64 { return d.release(side, "a", 1) }, scripts.ReleasedDone},
 			} {
 				if got := step.do(); got != step.want {
-					t.Errorf("%s: %s: %d", side, step.what, got)
+					w.t.Errorf("%s: %s: %d", side, step.what, got)
 				}
 				if ms := left(); ms > 10000 || ms < 8000 {
-					t.Errorf("%s: %s: it is held for %d ms", side, step.what, ms)
+					w.t.Errorf("%s: %s: it is held for %d ms", side, step.what, ms)
 				}
 			}
 			d.release(side, "a", 0)
@@ -715,17 +715,17 @@ func TestFifoScriptTokensOfAPhase(t *testing.T) {
 		d.taken("read", "b")
 		raised := d.run(scripts.FifoToken, "P", 0, "read", "P:b", first)[0]
 		if raised <= first {
-			t.Errorf("token %d above %d", raised, first)
+			w.t.Errorf("token %d above %d", raised, first)
 		}
 		if token := d.run(scripts.FifoToken, "P", 0, "read", "P:a", 0)[0]; token != first {
-			t.Errorf("a has %d, and came with %d", token, first)
+			w.t.Errorf("a has %d, and came with %d", token, first)
 		}
 		if token := d.taken("read", "c"); token != raised {
-			t.Errorf("c comes with %d, and not with %d", token, raised)
+			w.t.Errorf("c comes with %d, and not with %d", token, raised)
 		}
 		for range 2 {
 			if code, _, token := d.acquire(acquireArgs{side: "read", who: "a", count: 2, token: first}); code != scripts.Taken || token != first {
-				t.Errorf("a re-enters with %d (code %d), and came with %d", token, code, first)
+				w.t.Errorf("a re-enters with %d (code %d), and came with %d", token, code, first)
 			}
 		}
 	})
@@ -741,7 +741,7 @@ func TestFifoScriptDeadlineAfterAClockStep(t *testing.T) {
 		d.ok(d.rdb.ZAddXX(d.ctx(), d.keys["beats"], redis.Z{Score: far, Member: "P:1"}).Err())
 		d.release("write", "a", 0)
 		if pause := d.queued("write", "2"); pause > 6000 {
-			t.Errorf("looks again in %d ms", pause)
+			w.t.Errorf("looks again in %d ms", pause)
 		}
 	})
 }

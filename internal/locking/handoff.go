@@ -72,7 +72,7 @@ func (l *Locks) successorLocked(h *Hold) *waiter {
 	if st == nil || st.lease != g.lease || len(st.waiters) == 0 {
 		return nil
 	}
-	if next := st.waiters[0]; !next.asking && next.part.times == 1 && next.lease == st.lease.duration {
+	if next := st.waiters[0]; !next.asking && next.times == 1 && next.lease == st.lease.duration {
 		return next
 	}
 	return nil
@@ -150,7 +150,7 @@ func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
 	st := l.states[ho.lock.stateKey]
 	st.handingOff = false
 	if len(st.waiters) > 0 && st.lease == ls {
-		if next := st.waiters[0]; !next.asking && next.part.times == 1 && next.lease == ls.duration && (!ho.named || next == ho.next) {
+		if next := st.waiters[0]; !next.asking && next.times == 1 && next.lease == ls.duration && (!ho.named || next == ho.next) {
 			l.handOffLocked(ho.lock, next, ls, token, ho.start.Add(trust(ls.duration)))
 			return nil
 		}
@@ -196,19 +196,5 @@ func (l *Locks) keepPositionLocked(a *lock) {
 		st.queued = true
 		return
 	}
-	l.cleaner.add(&settlement{locks: []*lock{a}, rows: []row{{queue: scripts.QueueLeave}}})
-}
-
-// disownLocked has the server told that none of these ids hold the lock, and ends the lease.
-func (l *Locks) disownLocked(a *lock, ls *lease, ids ...any) {
-	s := &settlement{attempt: l.attempt(), until: time.Now().Add(ls.longest)}
-	for i, id := range ids {
-		if i == 0 || id != ids[0] {
-			s.locks = append(s.locks, a)
-			s.rows = append(s.rows, row{id: id, queue: scripts.QueueStay})
-		}
-	}
-	l.addTombstones(s, []int64{ls.resent}, 2*ls.duration)
-	l.cleaner.add(s)
-	l.endLeaseLocked(a, ls)
+	l.settleLater(&settlement{locks: []*lock{a}, rows: []row{{queue: scripts.QueueLeave}}})
 }

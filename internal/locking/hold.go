@@ -29,45 +29,16 @@ type Hold struct {
 
 	// Of a MultiLock or a RedLock.
 	parts []*Hold
-	whole *whole   // of a MultiLock
-	red   *redHold // of a RedLock
+	whole composite
 }
 
-// newHoldLocked notes a hold in the registry.
-func (l *Locks) newHoldLocked(acq *acquisition, p *part, g *grant, deadline time.Time) *Hold {
-	h := &Hold{
-		owner:    acq.owner,
-		locks:    l,
-		lock:     p.lock,
-		grant:    g,
-		lease:    acq.leaseOr(l.lease),
-		fixed:    acq.fixed,
-		kept:     acq.kept,
-		deadline: deadline,
-		since:    time.Now(),
-		base:     acq.ctx,
-	}
-	if p.spared != nil {
-		h.ctx, h.cancel = outlive(h.base, p.spared)
-	} else {
-		h.ctx, h.cancel = context.WithCancelCause(h.base)
-	}
-	l.addDeadlineLocked(h)
-	if g.holds == nil {
-		g.holds = g.firstHold[:0]
-	}
-	g.holds = append(g.holds, h)
-	acq.owner.addHold(p.lock.order)
-	l.observer.Acquired(p.lock.kind.name(), h.since.Sub(acq.start), acq.waitedForOthers)
-	return h
-}
-
-// extendLocked puts the deadline off.
-func (h *Hold) extendLocked(deadline time.Time) {
-	if deadline.After(h.deadline) {
-		h.deadline = deadline
-		h.locks.moveDeadlineLocked(h)
-	}
+// A composite answers for a hold that consists of others.
+type composite interface {
+	token() int64
+	tokenAbove(ctx context.Context, n int64) (int64, error)
+	remaining() time.Duration
+	count() int
+	unlock(ctx context.Context) error
 }
 
 // Context returns the context of the work under the lock. It carries the owner, so that Lock under it
@@ -84,8 +55,8 @@ func (h *Hold) Context() context.Context {
 // guard that refuses lower ones is safe from a holder that does not know that it is late. A MultiLock's hold has none
 // and returns 0; its Parts have one each.
 func (h *Hold) Token() int64 {
-	if h.red != nil {
-		return h.red.token()
+	if h.whole != nil {
+		return h.whole.token()
 	}
 	if h.grant == nil {
 		return 0
@@ -98,15 +69,8 @@ func (h *Hold) Token() int64 {
 // Remaining is for how much longer the hold can be relied on if nothing renews it: 0 when it has ended. That
 // of a MultiLock is its shortest part's; that of a RedLock ends when fewer than a quorum of its parts live.
 func (h *Hold) Remaining() time.Duration {
-	if h.red != nil {
-		return h.red.remaining()
-	}
 	if h.whole != nil {
-		least := maxLease
-		for _, part := range h.parts {
-			least = min(least, part.Remaining())
-		}
-		return least
+		return h.whole.remaining()
 	}
 	if h.locks == nil {
 		return 0
@@ -121,15 +85,8 @@ func (h *Hold) Remaining() time.Duration {
 
 // Count is how many holds the owner has of this lock now; of a MultiLock, of the part that it has least of.
 func (h *Hold) Count() int {
-	if h.red != nil {
-		return h.red.count()
-	}
 	if h.whole != nil {
-		least := h.parts[0].Count()
-		for _, part := range h.parts[1:] {
-			least = min(least, part.Count())
-		}
-		return least
+		return h.whole.count()
 	}
 	if h.locks == nil {
 		return 0
@@ -161,10 +118,7 @@ func (h *Hold) Parts() []*Hold { return h.parts }
 // not confirmed: it is repeated in the background for as long as the lock can exist, and nothing renews the lock any
 // more. A second Unlock does nothing and returns nil.
 func (h *Hold) Unlock(ctx context.Context) error {
-	switch {
-	case h.red != nil:
-		return h.red.unlock(ctx)
-	case h.whole != nil:
+	if h.whole != nil {
 		return h.whole.unlock(ctx)
 	}
 	if h.locks == nil {
@@ -173,14 +127,62 @@ func (h *Hold) Unlock(ctx context.Context) error {
 	return h.locks.unlock(ctx, []*Hold{h})
 }
 
-// abandon ends a hold that can no longer be released: it expires.
-func (l *Locks) abandon(h *Hold) {
-	h.end(context.Canceled)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !h.lost {
-		l.observer.Released(h.lock.kind.name(), time.Since(h.since))
-	}
-	l.dropLocked(h)
-	l.closeGrantLocked(h.grant)
+// A grant is one time that an owner has a lock, from free to held to free. It has one token, and an id of its own at
+// the server, that of its lease. So a script call about one grant cannot touch another, not even one of the same owner.
+//
+// The server is told how many holds a grant has, re-entries under way included, and for how long it must live. Both are
+// read and numbered under Locks.mu, so a later number is a later truth. Nothing is said with an older number, and
+// nothing frees the lock while a re-entry may become a hold.
+type grant struct {
+	lock      *lock
+	owner     *owner
+	token     int64
+	holds     []*Hold
+	reentries []*reentry
+	told      int  // how many holds and re-entries the server was last told of
+	gone      bool // the server no longer has it
+	handedOff bool // its lease has gone on to the next owner
+	lease     *lease
+
+	firstHold [1]*Hold // where the slice begins
 }
+
+// A reentry is a further hold of a grant, while the server is asked for it.
+type reentry struct {
+	grant *grant
+	times int
+	lease time.Duration
+}
+
+// countLocked is how many holds the server must know of, re-entries under way included.
+func (g *grant) countLocked() int {
+	n := len(g.holds)
+	for _, c := range g.reentries {
+		n += c.times
+	}
+	return n
+}
+
+// longestLocked is for how long the lock must live from now on. A hold that is renewed, or kept by a MultiLock, needs its
+// whole lease: a renewal may overtake the release that says so. Any other hold needs what is left of its lease.
+func (g *grant) longestLocked() time.Duration {
+	longest := time.Millisecond
+	for _, h := range g.holds {
+		longest = max(longest, h.lifeLocked())
+	}
+	for _, c := range g.reentries {
+		longest = max(longest, c.lease)
+	}
+	return longest
+}
+
+// lifeLocked is how long the server must keep the lock for a hold from now on.
+func (h *Hold) lifeLocked() time.Duration {
+	if h.wantsRenewalLocked() || h.kept {
+		return h.lease
+	}
+	return min(h.lease, leaseFor(time.Until(h.deadline)))
+}
+
+// wantsRenewalLocked tells whether the watchdog renews a hold.
+func (h *Hold) wantsRenewalLocked() bool { return !h.fixed && !h.outlived }

@@ -124,3 +124,17 @@ func (l *Locks) loseAll(a *lock) {
 	l.mu.Unlock()
 	l.lose(holds)
 }
+
+// Count tells how often the owner that ctx carries holds the lock through these Locks: 0 when it does not.
+func (a *lock) Count(ctx context.Context) int {
+	who, ok := ctx.Value(ownerKey{}).(*owner)
+	if !ok {
+		return 0
+	}
+	a.locks.mu.Lock()
+	defer a.locks.mu.Unlock()
+	if g := a.locks.grantOfLocked(a.stateKey, who); g != nil {
+		return len(g.holds)
+	}
+	return 0
+}

@@ -16,30 +16,30 @@ func TestInspect(t *testing.T) {
 		ctx := w.ctx()
 		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
 		look := func() State {
-			t.Helper()
+			w.t.Helper()
 			s, err := other.Inspect(ctx)
 			w.ok(err)
 			return s
 		}
 		if s := look(); s.Held() || s.Token != 0 || s.Remaining != 0 || s.Waiting != 0 {
-			t.Errorf("free: %+v", s)
+			w.t.Errorf("free: %+v", s)
 		}
 		h := w.must(m.Lock(ctx))
 		inner := w.must(m.Lock(h.Context(), Lease(time.Second)))
 		s := look()
 		if !s.Held() || len(s.Holders) != 1 || s.Holders[0].Owner != h.Owner() || s.Holders[0].Count != 2 || s.Token != h.Token() {
-			t.Errorf("held: %+v", s)
+			w.t.Errorf("held: %+v", s)
 		}
 		if s.Remaining < 29*time.Second || s.Remaining > 30*time.Second {
-			t.Errorf("it lives for %s", s.Remaining)
+			w.t.Errorf("it lives for %s", s.Remaining)
 		}
 		if left := inner.Remaining(); left <= 0 || left > time.Second {
-			t.Errorf("the inner hold has %s left", left)
+			w.t.Errorf("the inner hold has %s left", left)
 		}
 		w.ok(inner.Unlock(ctx))
 		w.ok(h.Unlock(ctx))
 		if s := look(); s.Held() || h.Remaining() != 0 || h.Count() != 0 {
-			t.Errorf("free again: %+v", s)
+			w.t.Errorf("free again: %+v", s)
 		}
 	})
 }
@@ -56,28 +56,28 @@ func TestForceUnlock(t *testing.T) {
 		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
 		freed, err := other.ForceUnlock(ctx)
 		if err != nil || !freed {
-			t.Fatalf("freed %t, %v", freed, err)
+			w.t.Fatalf("freed %t, %v", freed, err)
 		}
 		next := <-admitted
 		if next.Token() <= h.Token() {
-			t.Errorf("token %d after %d", next.Token(), h.Token())
+			w.t.Errorf("token %d after %d", next.Token(), h.Token())
 		}
 		if err := inner.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: %v", err)
 		}
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: %v", err)
 		}
 		w.ok(next.Unlock(ctx))
 		if freed, err := other.ForceUnlock(ctx); err != nil || freed {
-			t.Errorf("a free lock: freed %t, %v", freed, err)
+			w.t.Errorf("a free lock: freed %t, %v", freed, err)
 		}
 		mine := w.must(m.Lock(ctx))
 		if _, err := m.ForceUnlock(ctx); err != nil {
-			t.Error(err)
+			w.t.Error(err)
 		}
 		if mine.Context().Err() == nil {
-			t.Error("the holder of the same process does not know")
+			w.t.Error("the holder of the same process does not know")
 		}
 	})
 }
@@ -93,7 +93,7 @@ func TestRenewalWhileTheTokenRises(t *testing.T) {
 		tap.on(scripts.Token, func(_ redis.Cmder, next func() error) error {
 			err := next()
 			if !l.renew(l.due(), time.Second) {
-				t.Error("the hold is not renewed meanwhile")
+				w.t.Error("the hold is not renewed meanwhile")
 			}
 			return err
 		})
@@ -101,9 +101,27 @@ func TestRenewalWhileTheTokenRises(t *testing.T) {
 		w.ok(err)
 		w.ok(h.Context().Err())
 		if !l.renew(l.due(), time.Second) {
-			t.Error("the hold is not renewed")
+			w.t.Error("the hold is not renewed")
 		}
 		w.ok(h.Unlock(ctx))
+	})
+}
+
+// From then on the server is asked by the new token: a snapshot that has the old one has not got the lock.
+func TestTokenAboveIsAskedBy(t *testing.T) {
+	each(t, func(w *world) {
+		ctx := w.ctx()
+		l := w.locks()
+		m := l.Mutex(w.name)
+		h := w.must(m.Lock(ctx))
+		first := h.Token()
+		_, err := h.TokenAbove(ctx, first)
+		w.ok(err)
+		w.ok(w.client().HSet(ctx, m.stateKey, "token", first).Err())
+		l.renew(l.due(), patience)
+		if !errors.Is(context.Cause(h.Context()), ErrLost) {
+			w.t.Errorf("the hold ended with %v", context.Cause(h.Context()))
+		}
 	})
 }
 
@@ -119,32 +137,32 @@ func TestTokenAbove(t *testing.T) {
 			token, err := h.TokenAbove(ctx, n)
 			w.ok(err)
 			if token <= n || n < first && token != first || token != h.Token() || token != inner.Token() {
-				t.Errorf("above %d: %d, hold %d, inner %d", n, token, h.Token(), inner.Token())
+				w.t.Errorf("above %d: %d, hold %d, inner %d", n, token, h.Token(), inner.Token())
 			}
 		}
 		if !m.locks.renew(m.locks.due(), time.Second) || h.Context().Err() != nil {
-			t.Error("the raised hold is not renewed")
+			w.t.Error("the raised hold is not renewed")
 		}
 		raised := h.Token()
 		w.ok(inner.Unlock(ctx))
 		if _, err := inner.TokenAbove(ctx, raised); !errors.Is(err, ErrLost) {
-			t.Errorf("after the inner unlock: %v", err)
+			w.t.Errorf("after the inner unlock: %v", err)
 		}
 		w.ok(h.Unlock(ctx))
 		if _, err := h.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) {
-			t.Errorf("after the unlock: %v", err)
+			w.t.Errorf("after the unlock: %v", err)
 		}
 		next := w.must(m.Lock(ctx))
 		if next.Token() <= raised {
-			t.Errorf("token %d after %d", next.Token(), raised)
+			w.t.Errorf("token %d after %d", next.Token(), raised)
 		}
 		w.ok(w.client().Del(ctx, m.stateKey).Err())
 		if _, err := next.TokenAbove(ctx, 1); !errors.Is(err, ErrLost) || !errors.Is(context.Cause(next.Context()), ErrLost) {
-			t.Errorf("after the loss: %v, and the hold ended with %v", err, context.Cause(next.Context()))
+			w.t.Errorf("after the loss: %v, and the hold ended with %v", err, context.Cause(next.Context()))
 		}
 		for _, n := range []int64{-1, maxToken} {
 			if _, err := next.TokenAbove(ctx, n); !errors.Is(err, ErrInvalid) {
-				t.Errorf("above %d: %v", n, err)
+				w.t.Errorf("above %d: %v", n, err)
 			}
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"inventory/internal/keyexpiry"
+	"inventory/internal/locking/internal/server"
 	"inventory/internal/servertest"
 )
 
@@ -71,6 +72,9 @@ func run(m *testing.M) int {
 	}
 	return code
 }
+
+// batch is how many locks go in one round trip.
+const batch = server.Batch
 
 // patience is how long a test waits for what must happen: a stuck protocol fails, and does not hang.
 const patience = 20 * time.Second

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"inventory/internal/locking/internal/policy"
 )
 
 // MultiLock is several locks as one, all or nothing. Everybody takes them in the same order, so that two MultiLocks
@@ -139,15 +137,6 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	return m.hold(acq, made), nil
 }
 
-// endKeeping notes that nothing begins the fixed leases of holds anew any more.
-func endKeeping(holds []*Hold) {
-	for _, h := range singlesOf(holds) {
-		h.locks.mu.Lock()
-		h.kept = false
-		h.locks.mu.Unlock()
-	}
-}
-
 // runOf returns the parts that can be taken together with the first step.
 func runOf(steps []*step) []*part {
 	var run []*part
@@ -188,133 +177,24 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 	return err
 }
 
-// complete makes sure, after the last part was taken, that the first ones are still there. If a fixed lease may have
-// begun long ago, it lets it count from now.
-func (acq *acquisition) complete() error {
-	for tries := 1; acq.fixed && acq.lastBegan.After(acq.renewedAt); tries++ {
-		if err := acq.keep(); err != nil {
-			return err
-		}
-		if acq.keptAll() {
-			break
-		}
-		if tries == keepTries || acq.ctx.Err() != nil {
-			return errors.Join(failed("renew the parts of", "a MultiLock", ErrNoAnswer), acq.ctx.Err())
-		}
-	}
-	if acq.ctx.Err() != nil {
-		return ended(acq.ctx, nil)
-	}
-	return acq.intact()
-}
-
-// keepTries is how often the leases of all parts are begun anew before a MultiLock gives up.
-const keepTries = 3
-
-// keptAll tells whether all leases began with the last try to keep them, or later; of a RedLock, those of a quorum.
-func (acq *acquisition) keptAll() bool {
-	least := time.Until(acq.renewalTried.Add(trust(acq.lease)))
-	for _, h := range acq.taken {
-		if (h.locks != nil || h.red != nil) && h.Remaining() < least-time.Millisecond {
-			return false
-		}
-	}
-	return true
-}
-
-// intact returns ErrLost when something that the call has taken is lost already.
-func (acq *acquisition) intact() error {
-	for _, h := range acq.taken {
-		if h.Context().Err() != nil {
-			return errors.Join(fmt.Errorf("locking: a part of a MultiLock ended before the last was taken: %w", ErrLost),
-				context.Cause(h.Context()))
-		}
-	}
-	return nil
-}
-
-// keepOn repeats keep until stop is called, while another Locker is waited for. If something is lost, complete finds
-// out.
-func (acq *acquisition) keepOn() (stop func()) {
-	if !acq.fixed || len(acq.taken) == 0 {
-		return func() {}
-	}
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			alarm := time.NewTimer(time.Until(acq.renewedAt.Add(acq.lease / 3)))
-			select {
-			case <-alarm.C:
-				_ = acq.keep()
-			case <-quit:
-				alarm.Stop()
-				return
-			}
-		}
-	}()
-	return func() {
-		close(quit)
-		<-done
-	}
-}
-
-// keep begins the fixed leases of what the call has taken anew. A failure is not the end: each hold has
-// its own deadline.
-func (acq *acquisition) keep() error {
-	start := time.Now()
-	acq.renewalTried = start
-	bound := min(acq.lease/3, policy.CleanerAnswer().First) // of a round trip: the caller may give up meanwhile
-	singles := singlesOf(acq.taken)
-	grants := make(map[*Locks][]*grant)
-	for _, h := range singles {
-		if !slices.Contains(grants[h.locks], h.grant) {
-			grants[h.locks] = append(grants[h.locks], h.grant)
-		}
-	}
-	whole := true
-	for l, mine := range grants {
-		for chunk := range slices.Chunk(mine, batch) {
-			_, kept := l.renewSome(chunk, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) })
-			whole = whole && kept
-		}
-	}
-	acq.renewedAt = start
-	if !whole {
-		acq.renewedAt = start.Add(-acq.lease / 4) // again after a twelfth of the lease
-	}
-	return acq.intact()
-}
-
-// singlesOf returns the holds of single locks that these holds consist of.
-func singlesOf(holds []*Hold) []*Hold {
-	var singles []*Hold
-	for _, h := range holds {
-		if h.locks != nil {
-			singles = append(singles, h)
-		}
-		singles = append(singles, singlesOf(h.parts)...)
-	}
-	return singles
-}
-
 // hold makes the hold of a MultiLock from what was taken: the parts in the order of the arguments. steps
 // are in the order in which they were made.
 func (m *Multi) hold(acq *acquisition, steps []*step) *Hold {
-	h := &Hold{owner: acq.owner, whole: &whole{}, base: acq.ctx}
+	w := &multiHold{}
+	h := &Hold{owner: acq.owner, whole: w, base: acq.ctx}
 	h.ctx, h.cancel = context.WithCancelCause(acq.ctx)
 	h.parts = m.assemble(acq, steps)
 	mine := leavesOf(h.parts)
-	h.whole.leaves = slices.DeleteFunc(slices.Clone(acq.taken), func(taken *Hold) bool { return !mine[taken] })
-	h.whole.hold = h
+	w.leaves = slices.DeleteFunc(slices.Clone(acq.taken), func(taken *Hold) bool { return !mine[taken] })
+	w.hold = h
 	for _, part := range h.parts {
-		h.whole.stops = append(h.whole.stops, context.AfterFunc(part.Context(), func() {
+		w.stops = append(w.stops, context.AfterFunc(part.Context(), func() {
 			if errors.Is(context.Cause(part.Context()), ErrLost) {
 				h.end(ErrLost)
 			}
 		}))
-		if part.whole != nil {
-			h.whole.inner = append(h.whole.inner, part.whole)
+		if inner, ok := part.whole.(*multiHold); ok {
+			w.inner = append(w.inner, inner)
 		}
 	}
 	return h
@@ -344,27 +224,28 @@ func (m *Multi) assemble(acq *acquisition, steps []*step) []*Hold {
 func leavesOf(parts []*Hold) map[*Hold]bool {
 	leaves := make(map[*Hold]bool)
 	for _, part := range parts {
-		if part.whole == nil {
+		inner, ok := part.whole.(*multiHold)
+		if !ok {
 			leaves[part] = true
 			continue
 		}
-		for _, leaf := range part.whole.leaves {
+		for _, leaf := range inner.leaves {
 			leaves[leaf] = true
 		}
 	}
 	return leaves
 }
 
-// whole is what the hold of a MultiLock consists of.
-type whole struct {
+// A multiHold is what the hold of a MultiLock consists of.
+type multiHold struct {
 	leaves []*Hold // in the order in which they were taken
-	inner  []*whole
+	inner  []*multiHold
 	stops  []func() bool
 	hold   *Hold
 }
 
 // end ends the contexts.
-func (w *whole) end() {
+func (w *multiHold) end() {
 	for _, stop := range w.stops {
 		stop()
 	}
@@ -374,8 +255,31 @@ func (w *whole) end() {
 	}
 }
 
+// token is 0: each part has its own.
+func (w *multiHold) token() int64 { return 0 }
+
+func (w *multiHold) tokenAbove(_ context.Context, n int64) (int64, error) { return 0, noTokenAbove(n) }
+
+// remaining is that of the shortest part.
+func (w *multiHold) remaining() time.Duration {
+	least := maxLease
+	for _, part := range w.hold.parts {
+		least = min(least, part.Remaining())
+	}
+	return least
+}
+
+// count is that of the part that the owner has least of.
+func (w *multiHold) count() int {
+	least := w.hold.parts[0].Count()
+	for _, part := range w.hold.parts[1:] {
+		least = min(least, part.Count())
+	}
+	return least
+}
+
 // unlock gives all parts back.
-func (w *whole) unlock(ctx context.Context) error {
+func (w *multiHold) unlock(ctx context.Context) error {
 	w.end()
 	return unlockAll(ctx, w.leaves)
 }

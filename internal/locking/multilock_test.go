@@ -44,30 +44,30 @@ func TestMultiLock(t *testing.T) {
 		for range 2 {
 			h := w.must(MultiLock(lockers(parts)...).Lock(ctx))
 			if h.Token() != 0 || len(h.Parts()) != 4 {
-				t.Errorf("token %d, %d parts", h.Token(), len(h.Parts()))
+				w.t.Errorf("token %d, %d parts", h.Token(), len(h.Parts()))
 			}
 			for i, part := range h.Parts() {
 				if token := rdb.HGet(ctx, parts[i].stateKey, "token").Val(); token != fmt.Sprint(part.Token()) {
-					t.Errorf("part %d has token %d, the server says %s", i, part.Token(), token)
+					w.t.Errorf("part %d has token %d, the server says %s", i, part.Token(), token)
 				}
 				if rdb.HGet(ctx, parts[i].stateKey, h.holder()).Val() != "1" {
-					t.Errorf("part %d is not held", i)
+					w.t.Errorf("part %d is not held", i)
 				}
 			}
 			if _, err := MultiLock(lockers(w.segments(rival, 4))...).TryLock(ctx); !errors.Is(err, ErrBusy) {
-				t.Errorf("the rival: %v", err)
+				w.t.Errorf("the rival: %v", err)
 			}
 			w.ok(h.Unlock(ctx))
 			w.ok(h.Unlock(ctx))
 			for _, m := range parts {
 				if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
-					t.Errorf("%s is left", m.name)
+					w.t.Errorf("%s is left", m.name)
 				}
 			}
 		}
 		// The first round may have sent each script twice, by its hash and by its text.
 		if n, m := len(tapArgs(tap, scripts.Acquire)), len(tapArgs(tap, scripts.Release)); n != 2 || m != 2 {
-			t.Errorf("%d acquisitions and %d releases for 2 cycles", n, m)
+			w.t.Errorf("%d acquisitions and %d releases for 2 cycles", n, m)
 		}
 	})
 }
@@ -83,11 +83,11 @@ func TestMultiLockRollsBack(t *testing.T) {
 			all := MultiLock(append(lockers(parts), far)...)
 			for _, wait := range []time.Duration{0, 50 * time.Millisecond} {
 				if _, err := w.refused(func() (*Hold, error) { return all.Lock(ctx, Wait(wait)) }); !errors.Is(err, ErrBusy) {
-					t.Errorf("part %d busy: %v", i, err)
+					w.t.Errorf("part %d busy: %v", i, err)
 				}
 			}
 			if _, err := all.TryLock(ctx); !errors.Is(err, ErrBusy) {
-				t.Errorf("part %d busy: %v", i, err)
+				w.t.Errorf("part %d busy: %v", i, err)
 			}
 			for j, other := range append(parts, far) {
 				if i != j { // long before its lease is over
@@ -116,7 +116,7 @@ func TestMultiLockRollsBackOnErrors(t *testing.T) {
 			return errLost
 		})
 		if _, err := MultiLock(parts...).Lock(ctx); err == nil {
-			t.Error("an error was a grant")
+			w.t.Error("an error was a grant")
 		}
 		w.soon("nothing is left", func() bool {
 			return w.exists(rdb, parts[0].(*Mutex).stateKey, parts[1].(*Mutex).stateKey, parts[2].(*Mutex).stateKey) == 0
@@ -139,19 +139,19 @@ func TestOppositeMultiLocksDoNotDeadlock(t *testing.T) {
 				for range 5 {
 					h, err := MultiLock(lockers(parts)...).Lock(ctx)
 					if err != nil {
-						t.Error(err)
+						w.t.Error(err)
 						return
 					}
 					counter++
 					if err := h.Unlock(ctx); err != nil {
-						t.Error(err)
+						w.t.Error(err)
 					}
 				}
 			})
 		}
 		wg.Wait()
 		if counter != 30 {
-			t.Errorf("%d entries", counter)
+			w.t.Errorf("%d entries", counter)
 		}
 	})
 }
@@ -166,13 +166,13 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 		h := w.must(parts[7].Lock(ctx))
 		start := time.Now()
 		if _, err := MultiLock(parts[2], parts[3], parts[7]).Lock(h.Context()); !errors.Is(err, ErrBusy) {
-			t.Errorf("backwards: %v", err)
+			w.t.Errorf("backwards: %v", err)
 		}
 		if took := time.Since(start); took > policy.Poll/2 {
-			t.Errorf("it has waited for %s", took)
+			w.t.Errorf("it has waited for %s", took)
 		}
 		if w.exists(rdb, parts[2].stateKey) != 0 || rdb.HGet(ctx, parts[7].stateKey, h.holder()).Val() != "1" {
-			t.Error("the roll-back is not right")
+			w.t.Error("the roll-back is not right")
 		}
 		w.ok(h.Unlock(ctx))
 		early := w.must(parts[1].Lock(ctx)) // what comes before is no reason not to wait
@@ -208,7 +208,7 @@ func TestMultiLockNeverWaitsBackwardsForLockers(t *testing.T) {
 		late := w.must(l.Mutex(w.name + "a").Lock(w.ctx()))
 		early := never{foreign{Locker: w.locks().Mutex(w.name)}, w}
 		if early.Name() > late.lock.order {
-			t.Fatal("it comes later")
+			w.t.Fatal("it comes later")
 		}
 		w.ok(w.must(MultiLock(early).Lock(late.Context())).Unlock(w.ctx()))
 	})
@@ -221,22 +221,22 @@ func TestMultiLockOfTheSame(t *testing.T) {
 		m, other := l.Mutex(w.name), l.Mutex(w.name)
 		h := w.must(MultiLock(m, other, m).Lock(ctx))
 		if n := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); n != "3" {
-			t.Errorf("count %q", n)
+			w.t.Errorf("count %q", n)
 		}
 		inner := w.must(MultiLock(m, m).Lock(h.Context()))
 		if n := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); n != "5" {
-			t.Errorf("count %q", n)
+			w.t.Errorf("count %q", n)
 		}
 		if inner.Parts()[1].Token() != h.Parts()[0].Token() {
-			t.Error("re-entry has another token")
+			w.t.Error("re-entry has another token")
 		}
 		w.ok(inner.Unlock(ctx))
 		if n := rdb.HGet(ctx, m.stateKey, h.holder()).Val(); n != "3" {
-			t.Errorf("count %q", n)
+			w.t.Errorf("count %q", n)
 		}
 		w.ok(h.Unlock(ctx))
 		if w.exists(rdb, m.stateKey) != 0 {
-			t.Error("it is still held")
+			w.t.Error("it is still held")
 		}
 	})
 }
@@ -256,20 +256,20 @@ func TestMultiLockOfLockers(t *testing.T) {
 		inner := h.Parts()[0]
 		for i, want := range map[*Hold]*Mutex{inner.Parts()[0]: b, inner.Parts()[1]: a, h.Parts()[1]: c, h.Parts()[2]: d} {
 			if token := rdb.HGet(ctx, want.stateKey, "token").Val(); token != fmt.Sprint(i.Token()) {
-				t.Errorf("%s has token %s, its part %d", want.name, token, i.Token())
+				w.t.Errorf("%s has token %s, its part %d", want.name, token, i.Token())
 			}
 			if ttl := rdb.PTTL(ctx, want.stateKey).Val(); ttl > 5*time.Second || ttl < 4*time.Second {
-				t.Errorf("%s lives for %s", want.name, ttl)
+				w.t.Errorf("%s lives for %s", want.name, ttl)
 			}
 		}
 		w.ok(inner.Context().Err())
 		w.ok(h.Unlock(ctx))
 		if w.exists(rdb, a.stateKey, b.stateKey, c.stateKey, d.stateKey) != 0 || inner.Context().Err() == nil {
-			t.Error("something is left")
+			w.t.Error("something is left")
 		}
 		for _, bad := range []Locker{MultiLock(), MultiLock(nil), MultiLock(a, nil)} {
 			if _, err := bad.Lock(ctx); !errors.Is(err, ErrInvalid) {
-				t.Errorf("error %v", err)
+				w.t.Errorf("error %v", err)
 			}
 		}
 	})
@@ -283,17 +283,17 @@ func TestLostPartLosesTheWhole(t *testing.T) {
 		h := w.must(MultiLock(lockers(parts)...).Lock(ctx))
 		w.ok(rdb.Del(ctx, parts[1].stateKey).Err())
 		if !l.renew(l.due(), patience) { // which tells the loss
-			t.Error("no answer")
+			w.t.Error("no answer")
 		}
 		w.soon("the whole is lost", func() bool { return h.Context().Err() != nil })
 		if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) {
-			t.Errorf("cause %v", cause)
+			w.t.Errorf("cause %v", cause)
 		}
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: %v", err)
 		}
 		if w.exists(rdb, parts[0].stateKey, parts[2].stateKey) != 0 {
-			t.Error("the others are still held")
+			w.t.Error("the others are still held")
 		}
 	})
 }
@@ -310,13 +310,13 @@ func TestMultiLockKeepsItsLeaseWhileItWaits(t *testing.T) {
 		go func() {
 			h, err := MultiLock(lockers(parts)...).Lock(ctx, Lease(lease))
 			if err != nil {
-				t.Error(err)
+				w.t.Error(err)
 			}
 			done <- h
 		}()
 		w.soon("the first is taken", func() bool { return w.exists(rdb, parts[0].stateKey) == 1 })
 		if _, err := w.locks().Mutex(parts[0].name, Group(w.name)).Lock(ctx, Wait(3*lease)); !errors.Is(err, ErrBusy) {
-			t.Errorf("the first part is not kept: %v", err)
+			w.t.Errorf("the first part is not kept: %v", err)
 		}
 		w.ok(busy.Unlock(ctx))
 		h := <-done
@@ -324,11 +324,11 @@ func TestMultiLockKeepsItsLeaseWhileItWaits(t *testing.T) {
 			return
 		}
 		if left := rdb.PTTL(ctx, parts[0].stateKey).Val(); left < lease/2 {
-			t.Errorf("the first part has %s left", left)
+			w.t.Errorf("the first part has %s left", left)
 		}
 		<-h.Context().Done() // nothing renews it any more
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: %v", err)
 		}
 	})
 }

@@ -67,11 +67,6 @@ type mutexKind struct{}
 
 func (mutexKind) name() Kind { return KindMutex }
 
-func (mutexKind) take(acq *acquisition, run []*part) error {
-	l := run[0].lock.locks
-	return l.takeRun(acq, KindMutex, run, &mutexAsker{locks: l, acq: acq, run: run})
-}
-
 func (mutexKind) renewal(g *grant, lease time.Duration) scripts.Call { return renewing(g, lease) }
 
 // renewing puts off the expiry of a state that has one holder. It names no other key: while a slot moves, a script with

@@ -196,3 +196,8 @@ func (l *Locks) milliseconds(lease time.Duration) any {
 	}
 	return lease.Milliseconds()
 }
+
+func (mutexKind) take(acq *acquisition, run []*part) error {
+	l := run[0].lock.locks
+	return l.takeRun(acq, KindMutex, run, &mutexAsker{locks: l, acq: acq, run: run})
+}

@@ -27,20 +27,20 @@ func TestMutexCycle(t *testing.T) {
 			state, err := rdb.HGetAll(ctx, m.stateKey).Result()
 			w.ok(err)
 			if state[h.holder()] != "1" || len(state) != 3 || state["seq"] == "" || state["token"] == "" {
-				t.Errorf("state %v of owner %s", state, h.Owner())
+				w.t.Errorf("state %v of owner %s", state, h.Owner())
 			}
 			ttl, err := rdb.PTTL(ctx, m.stateKey).Result()
 			w.ok(err)
 			if ttl < 29*time.Second || ttl > 30*time.Second {
-				t.Errorf("the lock lives for %s", ttl)
+				w.t.Errorf("the lock lives for %s", ttl)
 			}
 			w.ok(h.Unlock(ctx))
 			w.ok(h.Unlock(ctx)) // once more does nothing
 			if w.exists(rdb, m.stateKey, m.queueKey) != 0 {
-				t.Error("the release left something")
+				w.t.Error("the release left something")
 			}
 			if !errors.Is(h.Context().Err(), context.Canceled) {
-				t.Error("the context outlives the hold")
+				w.t.Error("the context outlives the hold")
 			}
 		}
 	})
@@ -54,7 +54,7 @@ func TestReentry(t *testing.T) {
 		outer := w.must(m.Lock(ctx))
 		inner := w.must(m.Lock(outer.Context()))
 		if outer.Token() != inner.Token() || outer.Owner() != inner.Owner() {
-			t.Error("re-entry is another grant")
+			w.t.Error("re-entry is another grant")
 		}
 		for _, step := range []struct {
 			count string
@@ -62,13 +62,13 @@ func TestReentry(t *testing.T) {
 		}{{"2", func() error { return inner.Unlock(ctx) }}, {"1", func() error { return outer.Unlock(ctx) }}, {"", nil}} {
 			count, err := rdb.HGet(ctx, m.stateKey, outer.holder()).Result()
 			if count != step.count || err != nil && !errors.Is(err, redis.Nil) {
-				t.Errorf("count %q, want %q (%v)", count, step.count, err)
+				w.t.Errorf("count %q, want %q (%v)", count, step.count, err)
 			}
 			if step.next == nil {
 				continue
 			}
 			if _, err := other.TryLock(ctx); !errors.Is(err, ErrBusy) {
-				t.Errorf("another owner: %v", err)
+				w.t.Errorf("another owner: %v", err)
 			}
 			w.ok(step.next())
 		}
@@ -89,16 +89,16 @@ func TestExclusion(t *testing.T) {
 					for range rounds {
 						h, err := m.Lock(ctx)
 						if err != nil {
-							t.Error(err)
+							w.t.Error(err)
 							return
 						}
 						counter++
 						if h.Token() <= last {
-							t.Errorf("token %d after %d", h.Token(), last)
+							w.t.Errorf("token %d after %d", h.Token(), last)
 						}
 						last = h.Token()
 						if err := h.Unlock(ctx); err != nil {
-							t.Error(err)
+							w.t.Error(err)
 						}
 					}
 				})
@@ -106,7 +106,7 @@ func TestExclusion(t *testing.T) {
 		}
 		wg.Wait()
 		if counter != processes*callers*rounds {
-			t.Errorf("%d entries", counter)
+			w.t.Errorf("%d entries", counter)
 		}
 		probe := w.locks().Mutex(w.name)
 		rdb := w.client()
@@ -129,14 +129,14 @@ func TestOneOfManyRacersWins(t *testing.T) {
 				case err == nil:
 					holds <- h
 				case !errors.Is(err, ErrBusy):
-					t.Error(err)
+					w.t.Error(err)
 				}
 			})
 		}
 		close(start)
 		wg.Wait()
 		if len(holds) != 1 {
-			t.Fatalf("%d winners", len(holds))
+			w.t.Fatalf("%d winners", len(holds))
 		}
 		w.ok((<-holds).Unlock(ctx))
 	})
@@ -150,20 +150,20 @@ func TestLeaseLetsAWaiterIn(t *testing.T) {
 		stale := w.must(w.locks(WatchdogLease(lease/2)).Mutex(w.name).Lock(ctx, Lease(lease)))
 		next := w.must(w.locks().Mutex(w.name).Lock(ctx))
 		if took := time.Since(start); took < lease || took > lease+time.Second {
-			t.Errorf("admitted after %s", took)
+			w.t.Errorf("admitted after %s", took)
 		}
 		<-stale.Context().Done()
 		if cause := context.Cause(stale.Context()); !errors.Is(cause, ErrLost) {
-			t.Errorf("cause %v", cause)
+			w.t.Errorf("cause %v", cause)
 		}
 		if err := stale.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("the stale unlock: %v", err)
+			w.t.Errorf("the stale unlock: %v", err)
 		}
 		if _, err := w.locks().Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
-			t.Errorf("the stale unlock freed the lock: %v", err)
+			w.t.Errorf("the stale unlock freed the lock: %v", err)
 		}
 		if next.Token() <= stale.Token() {
-			t.Error("the token did not grow")
+			w.t.Error("the token did not grow")
 		}
 		w.ok(next.Unlock(ctx))
 	})
@@ -176,7 +176,7 @@ func TestWatchdogKeepsTheLock(t *testing.T) {
 		h := w.must(w.locks(WatchdogLease(lease)).Mutex(w.name).Lock(ctx))
 		_, err := w.locks().Mutex(w.name).Lock(ctx, Wait(lease+lease/3))
 		if !errors.Is(err, ErrBusy) {
-			t.Errorf("while it is renewed: %v", err)
+			w.t.Errorf("while it is renewed: %v", err)
 		}
 		w.ok(h.Context().Err())
 		w.ok(h.Unlock(ctx))
@@ -193,10 +193,10 @@ func TestDeadProcessLosesItsLock(t *testing.T) {
 		w.must(w.locks().Mutex(w.name).Lock(ctx, Wait(lease+time.Second)))
 		<-h.Context().Done()
 		if !errors.Is(context.Cause(h.Context()), ErrLost) {
-			t.Error("the hold does not know")
+			w.t.Error("the hold does not know")
 		}
 		if err := h.Unlock(ctx); !errors.Is(err, ErrClosed) {
-			t.Errorf("unlock after close: %v", err)
+			w.t.Errorf("unlock after close: %v", err)
 		}
 	})
 }
@@ -209,7 +209,7 @@ func TestAbandonedHoldExpires(t *testing.T) {
 		cancel()
 		w.must(w.locks().Mutex(w.name).Lock(w.ctx(), Wait(2*lease+time.Second)))
 		if err := h.Unlock(w.ctx()); !errors.Is(err, ErrLost) {
-			t.Errorf("unlock: %v", err)
+			w.t.Errorf("unlock: %v", err)
 		}
 	})
 }
@@ -228,18 +228,18 @@ func TestReentryKeepsEachDeadline(t *testing.T) {
 		<-short.Context().Done()
 		w.ok(outer.Context().Err())
 		if left() < 25*time.Second {
-			t.Errorf("a shorter lease has shortened the lock to %s", left())
+			w.t.Errorf("a shorter lease has shortened the lock to %s", left())
 		}
 		if err := short.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Errorf("unlock of the lapsed one: %v", err)
+			w.t.Errorf("unlock of the lapsed one: %v", err)
 		}
 		long := w.must(m.Lock(outer.Context(), Lease(time.Hour)))
 		if left() < 50*time.Minute {
-			t.Errorf("a longer lease has not: %s", left())
+			w.t.Errorf("a longer lease has not: %s", left())
 		}
 		w.ok(long.Unlock(ctx))
 		if left() > time.Minute {
-			t.Errorf("the longer lease outlives its hold: %s", left())
+			w.t.Errorf("the longer lease outlives its hold: %s", left())
 		}
 		w.ok(outer.Unlock(ctx))
 	})
@@ -256,22 +256,22 @@ func TestParallelReentry(t *testing.T) {
 				for range 10 {
 					h, err := m.Lock(outer.Context())
 					if err != nil {
-						t.Error(err)
+						w.t.Error(err)
 						return
 					}
 					if err := h.Unlock(ctx); err != nil {
-						t.Error(err)
+						w.t.Error(err)
 					}
 				}
 			})
 		}
 		wg.Wait()
 		if count, err := rdb.HGet(ctx, m.stateKey, outer.holder()).Int(); count != 1 || err != nil {
-			t.Errorf("count %d (%v)", count, err)
+			w.t.Errorf("count %d (%v)", count, err)
 		}
 		w.ok(outer.Unlock(ctx))
 		if w.exists(rdb, m.stateKey) != 0 {
-			t.Error("the lock is not free")
+			w.t.Error("the lock is not free")
 		}
 	})
 }
@@ -297,7 +297,7 @@ func TestWaitingSiblingsEnterTogether(t *testing.T) {
 			wg.Go(func() {
 				h, err := m.Lock(who)
 				if err != nil {
-					t.Error(err)
+					w.t.Error(err)
 					return
 				}
 				if i == 1 {
@@ -332,19 +332,19 @@ func TestCancelledWaiterIsNeverAdmitted(t *testing.T) {
 		cancel(reason)
 		err := <-failed
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, reason) {
-			t.Errorf("error %v", err)
+			w.t.Errorf("error %v", err)
 		}
 		// It was in the queue before the server's answer that it is busy was back; the end may have come between.
 		if !errors.Is(err, ErrBusy) && !errors.Is(err, ErrNoAnswer) {
-			t.Errorf("error %v", err)
+			w.t.Errorf("error %v", err)
 		}
 		w.soon("the queue is empty", func() bool { return w.exists(rdb, m.queueKey) == 0 })
 		w.ok(h.Unlock(ctx))
 		if _, err := m.Lock(waiting); !errors.Is(err, context.Canceled) {
-			t.Errorf("with a dead context: %v", err)
+			w.t.Errorf("with a dead context: %v", err)
 		}
 		if w.exists(rdb, m.stateKey) != 0 {
-			t.Error("something is left")
+			w.t.Error("something is left")
 		}
 	})
 }
@@ -373,12 +373,12 @@ func TestGrantThatComesTooLate(t *testing.T) {
 			})
 			for range 20 { // both come at once; which one is seen first is not ours to say
 				if h, err := one.Lock(ctx); err == nil || h != nil || !errors.Is(err, context.Canceled) {
-					t.Fatalf("admitted: %v", err)
+					w.t.Fatalf("admitted: %v", err)
 				}
 			}
 			mu.Lock()
 			if !granted {
-				t.Error("it was not granted at all")
+				w.t.Error("it was not granted at all")
 			}
 			mu.Unlock()
 			w.soon("the lock is free", func() bool { return w.exists(rdb, one.self().stateKey) == 0 })
@@ -405,7 +405,7 @@ func TestAnswerThatComesTooLate(t *testing.T) {
 				return err
 			})
 			if h, err := one.Lock(ctx, Lease(lease)); h != nil || !errors.Is(err, ErrNoAnswer) {
-				t.Errorf("%s: admitted: %v", one.self().kind.name(), err)
+				w.t.Errorf("%s: admitted: %v", one.self().kind.name(), err)
 			}
 			w.soon("nothing is left", func() bool { return w.exists(rdb, one.self().stateKey) == 0 })
 		}
@@ -420,7 +420,7 @@ func TestWaitRunsOut(t *testing.T) {
 		for _, wait := range []time.Duration{0, time.Millisecond, 200 * time.Millisecond} {
 			took, err := w.refused(func() (*Hold, error) { return m.Lock(ctx, Wait(wait)) })
 			if !errors.Is(err, ErrBusy) || took < wait || took > wait+2*time.Second {
-				t.Errorf("wait of %s: %v after %s", wait, err, took)
+				w.t.Errorf("wait of %s: %v after %s", wait, err, took)
 			}
 		}
 		w.soon("the queue is empty", func() bool { return w.exists(rdb, m.queueKey) == 0 })
@@ -437,13 +437,13 @@ func TestReleaserDoesNotOvertakeAWaiter(t *testing.T) {
 		go func() {
 			h, err := other.Lock(ctx)
 			if err != nil {
-				t.Error(err)
+				w.t.Error(err)
 				close(admitted)
 				return
 			}
 			admitted <- h.Token()
 			if err := h.Unlock(ctx); err != nil {
-				t.Error(err)
+				w.t.Error(err)
 			}
 		}()
 		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
@@ -452,7 +452,7 @@ func TestReleaserDoesNotOvertakeAWaiter(t *testing.T) {
 		if err == nil { // only after the waiter has been and gone
 			defer func() { w.ok(again.Unlock(ctx)) }()
 			if token := <-admitted; again.Token() < token {
-				t.Error("the releaser has overtaken the waiter")
+				w.t.Error("the releaser has overtaken the waiter")
 			}
 			return
 		}
@@ -469,7 +469,7 @@ func TestQueueSkipsTheDead(t *testing.T) {
 		admitted := make(chan time.Time, 1)
 		go func() {
 			if _, err := other.Lock(ctx); err != nil {
-				t.Error(err)
+				w.t.Error(err)
 			}
 			admitted <- time.Now()
 		}()
@@ -477,7 +477,7 @@ func TestQueueSkipsTheDead(t *testing.T) {
 		w.ok(h.Unlock(ctx))
 		<-admitted
 		if w.exists(rdb, m.queueKey) != 0 {
-			t.Error("the dead still queue")
+			w.t.Error("the dead still queue")
 		}
 	})
 }
@@ -490,7 +490,7 @@ func TestUnwantedReservationIsPassedOn(t *testing.T) {
 		h := w.must(w.locks().Mutex(w.name).Lock(ctx))
 		_, err := m.Lock(ctx, Wait(300*time.Millisecond)) // now m's process listens
 		if !errors.Is(err, ErrBusy) {
-			t.Fatal(err)
+			w.t.Fatal(err)
 		}
 		w.soon("it listens, and has left", func() bool { return m.locks.subscription.Connected() && w.exists(rdb, m.queueKey) == 0 })
 		// As if the release had come just before m's process left.
@@ -503,7 +503,7 @@ func TestUnwantedReservationIsPassedOn(t *testing.T) {
 		}()
 		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
 		if n := rdb.Publish(ctx, keys.WakeChannel(m.locks.process), m.stateKey).Val(); n != 1 {
-			t.Fatalf("%d listen", n)
+			w.t.Fatalf("%d listen", n)
 		}
 		w.ok(<-admitted)
 		_ = h
@@ -518,7 +518,7 @@ func TestTokensGrow(t *testing.T) {
 		next := func() {
 			h := w.must(m.Lock(ctx))
 			if h.Token() <= last {
-				t.Errorf("token %d after %d", h.Token(), last)
+				w.t.Errorf("token %d after %d", h.Token(), last)
 			}
 			last = h.Token()
 			w.ok(h.Unlock(ctx))
@@ -531,7 +531,7 @@ func TestTokensGrow(t *testing.T) {
 		next()
 		next()
 		if ttl := rdb.TTL(ctx, m.bucket.Clock()).Val(); ttl < 29*24*time.Hour {
-			t.Errorf("the clock lives for %s", ttl)
+			w.t.Errorf("the clock lives for %s", ttl)
 		}
 		w.ok(rdb.Del(ctx, m.bucket.Clock()).Err()) // forgotten
 		last = time.Now().Add(-time.Minute).UnixMicro()
@@ -572,11 +572,11 @@ func TestReservationIsKept(t *testing.T) {
 			answer, err := rdb.Eval(ctx, scripts.Acquire.Source.(string), keys, i+1, 60000, process+":a", scripts.QueueMayBeIn, 0).Result()
 			w.ok(err)
 			if _, granted := answer.(string); granted != (process == "P") {
-				t.Errorf("%s is answered %v", process, answer)
+				w.t.Errorf("%s is answered %v", process, answer)
 			}
 		}
 		if order := rdb.ZRange(ctx, m.queueKey, 0, -1).Val(); !slices.Equal(order, []string{"Q"}) {
-			t.Errorf("the queue is %v", order)
+			w.t.Errorf("the queue is %v", order)
 		}
 	})
 }
@@ -590,7 +590,7 @@ func TestReservationForAnotherIsNotDeclined(t *testing.T) {
 			w.ok(rdb.HSet(ctx, m.stateKey, "claim", "P").Err())
 			w.ok(rdb.Eval(ctx, scripts.Release.Source.(string), []string{m.stateKey, m.queueKey}, 0, policy.ReservationMS, process+":", 0, 0, scripts.QueueDecline).Err())
 			if w.exists(rdb, m.stateKey) != left {
-				t.Errorf("%s has declined it: %t", process, left == 1)
+				w.t.Errorf("%s has declined it: %t", process, left == 1)
 			}
 		}
 	})
@@ -609,7 +609,7 @@ func TestQueueKeepsItsOrder(t *testing.T) {
 			w.ok(rdb.Eval(ctx, scripts.Acquire.Source.(string), keys, i+1, 60000, process+":a", scripts.QueueEnter).Err())
 		}
 		if order := rdb.ZRange(ctx, m.queueKey, 0, -1).Val(); !slices.Equal(order, []string{"P", "Q", "R"}) {
-			t.Errorf("the queue is %v", order)
+			w.t.Errorf("the queue is %v", order)
 		}
 	})
 }
@@ -629,7 +629,7 @@ func TestReleaseIsNoRenewal(t *testing.T) {
 			w.ok(rdb.PExpire(ctx, state, 10*time.Second).Err())
 			w.ok(inner.Unlock(ctx))
 			if ttl := rdb.PTTL(ctx, state).Val(); ttl > 10*time.Second {
-				t.Errorf("%s lives for %s", state, ttl)
+				w.t.Errorf("%s lives for %s", state, ttl)
 			}
 			w.ok(outer.Unlock(ctx))
 		}
@@ -649,13 +649,13 @@ func TestReleaseLeavesWhatIsLeft(t *testing.T) {
 			outer := w.must(one.Lock(ctx, Lease(10*time.Second)))
 			l.mu.Lock()
 			outer.deadline = time.Now().Add(4 * time.Second) // as if time had passed
-			l.moveDeadlineLocked(outer)
+			l.deadlines.move(outer)
 			l.mu.Unlock()
 			w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))
 			life, err := rdb.PTTL(ctx, one.self().stateKey).Result()
 			w.ok(err)
 			if left := outer.Remaining(); life+keyexpiry.Early < left || life > 5*time.Second {
-				t.Errorf("%s lives for %s, of which %s are left", one.Name(), life, left)
+				w.t.Errorf("%s lives for %s, of which %s are left", one.Name(), life, left)
 			}
 			w.ok(outer.Unlock(ctx))
 		}
@@ -673,14 +673,14 @@ func TestReleaseLeavesWhatIsLeftOfAMultiLock(t *testing.T) {
 		l.mu.Lock()
 		for _, part := range outer.Parts() {
 			part.deadline = time.Now().Add(4 * time.Second) // as if time had passed
-			l.moveDeadlineLocked(part)
+			l.deadlines.move(part)
 		}
 		l.mu.Unlock()
 		w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))
 		life, err := rdb.PTTL(ctx, one.stateKey).Result()
 		w.ok(err)
 		if left := outer.Remaining(); life+keyexpiry.Early < left || life > 5*time.Second {
-			t.Errorf("it lives for %s, of which %s are left", life, left)
+			w.t.Errorf("it lives for %s, of which %s are left", life, left)
 		}
 		w.ok(outer.Unlock(ctx))
 	})
@@ -692,7 +692,7 @@ func TestRenewalBeforeAHold(t *testing.T) {
 		h := w.must(w.locks().Mutex(w.name).Lock(w.ctx()))
 		h.locks.renewed(h.grant, time.Now().Add(time.Second), (*Hold).wantsRenewalLocked)
 		if left := h.Remaining(); left < 20*time.Second {
-			t.Errorf("%s left", left)
+			w.t.Errorf("%s left", left)
 		}
 	})
 }
@@ -705,10 +705,10 @@ func TestRenewalLeavesFixedLeasesAlone(t *testing.T) {
 		inner := w.must(l.Mutex(w.name).Lock(outer.Context(), Lease(5*time.Second)))
 		before := inner.Remaining()
 		if !l.renew(l.due(), patience) {
-			t.Error("no answer")
+			w.t.Error("no answer")
 		}
 		if left := inner.Remaining(); left > before {
-			t.Errorf("%s left, after %s", left, before)
+			w.t.Errorf("%s left, after %s", left, before)
 		}
 	})
 }
@@ -763,14 +763,14 @@ func TestCloseEndsWaiting(t *testing.T) {
 		w.soon("it is queued", func() bool { return w.queued(rdb, m) == 1 })
 		go func() { w.ok(l.Close()) }()
 		if err := <-failed; !errors.Is(err, ErrClosed) {
-			t.Errorf("the waiter: %v", err)
+			w.t.Errorf("the waiter: %v", err)
 		}
 		w.ok(l.Close())
 		if _, err := m.TryLock(ctx); !errors.Is(err, ErrClosed) {
-			t.Errorf("afterwards: %v", err)
+			w.t.Errorf("afterwards: %v", err)
 		}
 		if w.exists(rdb, m.queueKey) != 0 {
-			t.Error("it still queues")
+			w.t.Error("it still queues")
 		}
 		w.soon("the server has noticed that it no longer listens", func() bool {
 			return rdb.PubSubNumSub(ctx, keys.WakeChannel(l.process)).Val()[keys.WakeChannel(l.process)] == 0
@@ -784,21 +784,21 @@ func TestArguments(t *testing.T) {
 		ctx := w.ctx()
 		l := w.locks()
 		if _, err := l.Mutex("").Lock(ctx); !errors.Is(err, ErrEmptyName) {
-			t.Error(err)
+			w.t.Error(err)
 		}
 		if _, err := MultiLock(l.Mutex("a"), l.Mutex("")).TryLock(ctx); !errors.Is(err, ErrEmptyName) {
-			t.Error(err)
+			w.t.Error(err)
 		}
 		for _, opt := range []LockOption{Lease(0), Lease(-1), Lease(time.Millisecond), Lease(1 << 62), Wait(-1)} {
 			if _, err := l.Mutex(w.name).Lock(ctx, opt); !errors.Is(err, ErrInvalid) {
-				t.Error(err)
+				w.t.Error(err)
 			}
 		}
 		if _, err := New(w.client(), WatchdogLease(time.Microsecond)); !errors.Is(err, ErrInvalid) {
-			t.Error(err)
+			w.t.Error(err)
 		}
 		if _, err := New(nil); !errors.Is(err, ErrInvalid) {
-			t.Error(err)
+			w.t.Error(err)
 		}
 	})
 }
@@ -807,19 +807,19 @@ func TestOwnerInContext(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := WithOwner(w.ctx())
 		if WithOwner(ctx) != ctx {
-			t.Error("WithOwner replaces the owner")
+			w.t.Error("WithOwner replaces the owner")
 		}
 		m := w.locks().Mutex(w.name)
 		h := w.must(m.Lock(ctx))
 		if again := w.must(m.Lock(ctx)); again.Owner() != h.Owner() {
-			t.Error("the owner of the context is not the owner of the hold")
+			w.t.Error("the owner of the context is not the owner of the hold")
 		}
 		if _, err := m.TryLock(NewOwner(h.Context())); !errors.Is(err, ErrBusy) {
-			t.Errorf("a new owner: %v", err)
+			w.t.Errorf("a new owner: %v", err)
 		}
 		// Attempts are numbered by each Locks, so elsewhere the same owner is somebody else.
 		if _, err := w.locks().Mutex(w.name).TryLock(ctx); !errors.Is(err, ErrBusy) {
-			t.Errorf("through other Locks: %v", err)
+			w.t.Errorf("through other Locks: %v", err)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package locking
 
 import (
-	"errors"
 	"time"
 )
 
@@ -50,14 +49,6 @@ const (
 	ReasonError  Reason = "error"  // the server did not answer, or refused
 )
 
-// Observe sets an observer.
-func Observe(o Observer) Option {
-	return func(l *Locks) error {
-		l.observer = o
-		return nil
-	}
-}
-
 // nobody is the Observer if none is set.
 type nobody struct{}
 
@@ -75,17 +66,3 @@ func (nobody) Lost(Kind, time.Duration) {}
 
 // Renewed implements Observer.
 func (nobody) Renewed(int, time.Duration, bool) {}
-
-// reasonOf tells why a call has failed.
-func (acq *acquisition) reasonOf(err error) Reason {
-	switch {
-	case errors.Is(err, ErrClosed):
-		return ReasonClosed
-	case acq.ctx.Err() != nil:
-		return ReasonEnded
-	case errors.Is(err, ErrBusy):
-		return ReasonBusy
-	default:
-		return ReasonError
-	}
-}

@@ -47,9 +47,9 @@ func TestObserver(t *testing.T) {
 		l := w.locks(Observe(seen))
 		m, rival := l.Mutex(w.name), w.locks().Mutex(w.name)
 		expect := func(what string, lines ...string) {
-			t.Helper()
+			w.t.Helper()
 			if got := seen.since(); !slices.Equal(got, lines) {
-				t.Errorf("%s: %q, want %q", what, got, lines)
+				w.t.Errorf("%s: %q, want %q", what, got, lines)
 			}
 		}
 		h := w.must(m.Lock(ctx))
@@ -62,18 +62,18 @@ func TestObserver(t *testing.T) {
 		_, err := m.ForceUnlock(ctx)
 		w.ok(err)
 		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			t.Error(err)
+			w.t.Error(err)
 		}
 		expect("a loss", "acquired mutex false", "renewed 1 true", "lost mutex")
 
 		h = w.must(rival.Lock(ctx))
 		if _, err := m.TryLock(ctx); !errors.Is(err, ErrBusy) {
-			t.Error(err)
+			w.t.Error(err)
 		}
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
 		if _, err := m.Lock(gone); !errors.Is(err, context.Canceled) {
-			t.Error(err)
+			w.t.Error(err)
 		}
 		expect("in vain", "failed mutex busy", "failed mutex ended")
 		got := make(chan *Hold)
@@ -84,7 +84,7 @@ func TestObserver(t *testing.T) {
 		expect("a wait", "acquired mutex true", "released mutex")
 		w.ok(l.Close())
 		if _, err := m.Lock(ctx); !errors.Is(err, ErrClosed) {
-			t.Error(err)
+			w.t.Error(err)
 		}
 	})
 }

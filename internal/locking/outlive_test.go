@@ -29,7 +29,7 @@ func TestDowngradeUnderContextsOfTheWriter(t *testing.T) {
 			"a time-out's": func() (context.Context, func()) {
 				h := w.must(m.Writer().Lock(ctx))
 				long, cancel := context.WithTimeout(h.Context(), time.Hour)
-				t.Cleanup(cancel)
+				w.t.Cleanup(cancel)
 				return long, func() { w.ok(h.Unlock(ctx)) }
 			},
 			"a re-entered one's": func() (context.Context, func()) {
@@ -54,7 +54,7 @@ func TestDowngradeUnderContextsOfTheWriter(t *testing.T) {
 			unlock()
 			time.Sleep(10 * time.Millisecond) // not for synchronisation: nothing may happen
 			if err := read.Context().Err(); err != nil {
-				t.Errorf("under %s context: %v", what, context.Cause(read.Context()))
+				w.t.Errorf("under %s context: %v", what, context.Cause(read.Context()))
 			}
 			if what == "one under another lock" {
 				cancel()
@@ -62,13 +62,56 @@ func TestDowngradeUnderContextsOfTheWriter(t *testing.T) {
 			}
 			w.ok(read.Unlock(ctx))
 			if !errors.Is(context.Cause(read.Context()), context.Canceled) {
-				t.Errorf("under %s context: the cause is %v", what, context.Cause(read.Context()))
+				w.t.Errorf("under %s context: the cause is %v", what, context.Cause(read.Context()))
 			}
 		}
 	})
 }
 
+// A reader outlives the writer under whose context it was taken, and nothing else: a hold of another lock further up takes
+// it along.
+func TestDowngradeOutlivesItsWriterAlone(t *testing.T) {
+	each(t, func(w *world) {
+		l := w.locks()
+		rw := l.RWMutex(w.name)
+		outer := w.must(l.Mutex(w.name + " outer").Lock(w.ctx()))
+		writer := w.must(rw.Writer().Lock(outer.Context()))
+		reader := w.must(rw.Reader().Lock(writer.Context()))
+		w.ok(writer.Unlock(w.ctx()))
+		w.ok(reader.Context().Err())
+		w.ok(outer.Unlock(w.ctx()))
+		<-reader.Context().Done() // at the latest when the test's time is up
+		if cause := context.Cause(reader.Context()); !errors.Is(cause, context.Canceled) {
+			w.t.Errorf("the reader ended with %v", cause)
+		}
+		w.ok(reader.Unlock(w.ctx()))
+	})
+}
+
 // Other ends of the context that a reader was taken under end it, before and after its owner's writer is unlocked.
+// A writer that is lost leaves the reader that was taken under its context.
+func TestDowngradeOutlivesALostWriter(t *testing.T) {
+	each(t, func(w *world) {
+		l := w.locks()
+		rw := l.RWMutex(w.name)
+		base, cancel := context.WithCancelCause(w.ctx())
+		writer := w.must(rw.Writer().Lock(base))
+		reader := w.must(rw.Reader().Lock(writer.Context()))
+		w.ok(w.client().Del(w.ctx(), rw.writer.stateKey).Err())
+		l.renew(l.due(), patience)
+		if cause := context.Cause(writer.Context()); !errors.Is(cause, ErrLost) {
+			w.t.Errorf("the writer ended with %v", cause)
+		}
+		over := errors.New("over")
+		cancel(over)
+		<-reader.Context().Done()
+		if cause := context.Cause(reader.Context()); !errors.Is(cause, over) {
+			w.t.Errorf("the reader ended with %v", cause)
+		}
+		w.ok(reader.Unlock(w.ctx()))
+	})
+}
+
 func TestDowngradeEndsWithItsContext(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := w.ctx()
@@ -86,7 +129,7 @@ func TestDowngradeEndsWithItsContext(t *testing.T) {
 		w.ok(read.Context().Err())
 		<-read.Context().Done()
 		if !errors.Is(read.Context().Err(), context.DeadlineExceeded) {
-			t.Errorf("it ended with %v", read.Context().Err())
+			w.t.Errorf("it ended with %v", read.Context().Err())
 		}
 		w.ok(read.Unlock(ctx))
 	})

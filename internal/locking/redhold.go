@@ -135,25 +135,6 @@ func (r *Red) Count(ctx context.Context) int {
 	return 0
 }
 
-// grant makes a hold. The candidate has its owner's turn.
-func (b *candidate) grant(parts []*Hold, token int64) *Hold {
-	r := &redHold{red: b.red, owner: b.owner}
-	h := &Hold{ctx: b.ctx, cancel: b.cancel, owner: b.call.owner, parts: parts, red: r}
-	r.whole = h
-	b.call.owner.reds.mu.Lock()
-	b.call.owner.reds.again = true
-	if b.owner.liveLocked() == 0 {
-		b.owner.grant = &redGrant{number: token}
-	}
-	r.grant = b.owner.grant
-	r.grant.holds = append(r.grant.holds, r)
-	b.call.owner.reds.mu.Unlock()
-	for _, part := range parts {
-		r.stops = append(r.stops, context.AfterFunc(part.Context(), r.partEnded))
-	}
-	return h
-}
-
 // partEnded ends the hold when fewer than a quorum of its parts live. That ends the contexts of the parts that are
 // left, and nothing renews those any more.
 func (r *redHold) partEnded() {
@@ -268,4 +249,10 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	defer r.owner.all.mu.Unlock()
 	r.grant.number = token
 	return token, nil
+}
+
+// isRed tells whether a hold is that of a RedLock.
+func isRed(h *Hold) bool {
+	_, red := h.whole.(*redHold)
+	return red
 }

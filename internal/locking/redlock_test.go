@@ -646,7 +646,7 @@ func TestRedLockIsKeptByAMultiLock(t *testing.T) {
 			node.locks.mu.Lock()
 			for _, h := range node.grant.holds {
 				h.deadline = time.Now().Add(4 * time.Second)
-				node.locks.moveDeadlineLocked(h)
+				node.locks.deadlines.move(h)
 			}
 			node.locks.mu.Unlock()
 		}

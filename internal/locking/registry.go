@@ -13,61 +13,20 @@ import (
 // A lockState is what this process knows of one lock, while anything goes on there.
 type lockState struct {
 	grants      grantSet
-	lease       *lease       // this process holds the lock; it may pass between owners
-	handingOff  bool         // the holder is handing it off by a round trip
-	wakePending bool         // a wake-up came while that went on
-	waiters     []*waiter    // first come, first served
-	queued      bool         // the process may be in the server's queue, or may have its reservation
-	asking      []*fifoAsker // just now
+	lease       *lease    // this process holds the lock; it may pass between owners
+	handingOff  bool      // the holder is handing it off by a round trip
+	wakePending bool      // a wake-up came while that went on
+	waiters     []*waiter // first come, first served
+	queued      bool      // the process may be in the server's queue, or may have its reservation
+	asking      []*asking // the server, just now, for a first-come lock
 
 	firstWaiter [1]*waiter // where waiters begins: most lock states are small
 }
 
-// A grant is one time that an owner has a lock, from free to held to free. It has one token, and an id of its own at
-// the server, that of its lease. So a script call about one grant cannot touch another, not even one of the same owner.
-//
-// The server is told how many holds a grant has, re-entries under way included, and for how long it must live. Both are
-// read and numbered under Locks.mu, so a later number is a later truth. Nothing is said with an older number, and
-// nothing frees the lock while a re-entry may become a hold.
-type grant struct {
-	lock      *lock
-	owner     *owner
-	token     int64
-	holds     []*Hold
-	reentries []*reentry
-	told      int  // how many holds and re-entries the server was last told of
-	gone      bool // the server no longer has it
-	handedOff bool // its lease has gone on to the next owner
-	lease     *lease
-
-	firstHold [1]*Hold // where the slice begins
-}
-
-// A reentry is a further hold of a grant, while the server is asked for it.
-type reentry struct {
-	grant *grant
-	times int
-	lease time.Duration
-}
-
-// A lease is one time that this process has a lock at the server. It begins with a script call, and can pass from owner
-// to owner, each of which gets a grant.
-type lease struct {
-	id        any   // of the holder, a string, as the server knows it: no other lease has had it, or will
-	first     int64 // its token, as the server has it: the first of those that the last script call brought; 0 if in doubt
-	duration  time.Duration
-	longest   time.Duration // the longest lease that the server was told of
-	shortened bool          // the server was told of a shorter one since the last script call that began a lease
-	resent    int64         // the attempt that took it, if a copy of that may still arrive; else 0
-
-	raising int   // how many calls are about to give it a higher token
-	raised  int64 // the highest that they gave it
-	unsure  bool  // one of them had no answer
-
-	next, last int64     // tokens in reserve
-	begun      time.Time // when the last script was sent
-	handoffs   int       // since other processes last had the chance to get the lock
-	turnBegun  time.Time // when they had that chance
+// An asking is a caller that asks the server for a lock. Others of its owner wait until that is over.
+type asking struct {
+	owner *owner
+	over  chan struct{} // closed when it no longer asks; nil if nobody waits for that
 }
 
 // stateOfLocked returns the lock state of a lock.
@@ -96,82 +55,6 @@ func (l *Locks) grantOfLocked(state string, who *owner) *grant {
 	return nil
 }
 
-// countLocked is how many holds the server must know of, re-entries under way included.
-func (g *grant) countLocked() int {
-	n := len(g.holds)
-	for _, c := range g.reentries {
-		n += c.times
-	}
-	return n
-}
-
-// longestLocked is for how long the lock must live from now on. A hold that is renewed, or kept by a MultiLock, needs its
-// whole lease: a renewal may overtake the release that says so. Any other hold needs what is left of its lease.
-func (g *grant) longestLocked() time.Duration {
-	longest := time.Millisecond
-	for _, h := range g.holds {
-		longest = max(longest, h.lifeLocked())
-	}
-	for _, c := range g.reentries {
-		longest = max(longest, c.lease)
-	}
-	return longest
-}
-
-// lifeLocked is how long the server must keep the lock for a hold from now on.
-func (h *Hold) lifeLocked() time.Duration {
-	if h.wantsRenewalLocked() || h.kept {
-		return h.lease
-	}
-	return min(h.lease, leaseFor(time.Until(h.deadline)))
-}
-
-// rowLocked is what a release tells the server of the grant from now on.
-func (g *grant) rowLocked() row {
-	r := row{id: g.lease.id, count: g.countLocked(), longest: g.longestLocked(), queue: scripts.QueueStay}
-	g.told = r.count
-	g.lease.shortened = g.lease.shortened || r.longest < g.lease.duration
-	return r
-}
-
-// reenterLocked lets an acquisition re-enter the grant of its owner, if that has a hold: a grant that only re-entries
-// keep may come to nothing.
-func (l *Locks) reenterLocked(acq *acquisition, p *part) bool {
-	g := l.grantOfLocked(p.lock.stateKey, acq.owner)
-	if g == nil || len(g.holds) == 0 {
-		return false
-	}
-	p.reentry = &reentry{grant: g, times: p.times, lease: acq.leaseOr(l.lease)}
-	g.reentries = append(g.reentries, p.reentry)
-	g.lease.longest = max(g.lease.longest, p.reentry.lease)
-	return true
-}
-
-// endReentryLocked ends the re-entry of a part, if it has one, and returns its grant.
-func (p *part) endReentryLocked() *grant {
-	if p.reentry == nil {
-		return nil
-	}
-	g := p.reentry.grant
-	g.reentries = slices.DeleteFunc(g.reentries, func(c *reentry) bool { return c == p.reentry })
-	p.reentry = nil
-	return g
-}
-
-// withdrawLocked ends a re-entry that has come to nothing. If the server may count it, the server is told.
-func (l *Locks) withdrawLocked(p *part) {
-	g := p.endReentryLocked()
-	if g == nil || g.gone {
-		return
-	}
-	if g.countLocked() != g.told {
-		l.cleaner.add(&settlement{
-			locks: []*lock{g.lock}, attempt: l.attempt(), rows: []row{g.rowLocked()}, until: time.Now().Add(g.lease.longest),
-		})
-	}
-	l.closeGrantLocked(g)
-}
-
 // closeGrantLocked ends a grant of which nothing is left, and with it the lease.
 func (l *Locks) closeGrantLocked(g *grant) {
 	if l.forgetLocked(g) && !g.handedOff {
@@ -191,37 +74,6 @@ func (l *Locks) forgetLocked(g *grant) bool {
 	return true
 }
 
-// admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. A grant that its
-// owner had until now is gone then. It returns the holds that the caller must lose after it has unlocked l.mu.
-func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*Hold) {
-	st := l.stateOfLocked(p.lock)
-	g := p.endReentryLocked()
-	if g == nil {
-		if old := st.grants.of(acq.owner); old != nil {
-			old.gone = true
-			over = slices.Clone(old.holds)
-			st.grants.remove(old)
-		}
-		g = &grant{lock: p.lock, owner: acq.owner, token: ls.first, lease: ls, told: p.times}
-		st.grants.add(g)
-	}
-	g.token = max(g.token, ls.first)
-	l.holdAllLocked(acq, p, g, trusted)
-	if g.gone { // the server has lost it since
-		return append(over, p.holds...)
-	}
-	return over
-}
-
-// holdAllLocked makes the holds.
-func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.Time) {
-	for range p.times {
-		h := l.newHoldLocked(acq, p, g, trusted)
-		p.holds = append(p.holds, h)
-		acq.taken = append(acq.taken, h)
-	}
-}
-
 // dropLocked takes a hold out of the registry. It tells whether it was there.
 func (l *Locks) dropLocked(h *Hold) bool {
 	g := h.grant
@@ -231,7 +83,7 @@ func (l *Locks) dropLocked(h *Hold) bool {
 	}
 	g.holds = slices.Delete(g.holds, i, i+1)
 	l.forgetLocked(g)
-	l.removeDeadlineLocked(h)
+	l.deadlines.remove(h)
 	h.owner.removeHold(h.lock.order)
 	return true
 }
@@ -285,4 +137,35 @@ func (l *Locks) endLeaseLocked(a *lock, ls *lease) {
 	st.lease, st.handingOff = nil, false
 	st.wakeHeadLocked()
 	l.tidyLocked(a)
+}
+
+// meetDeadlines loses the holds whose time is over.
+func (l *Locks) meetDeadlines() {
+	l.mu.Lock()
+	over := l.deadlines.take(time.Now())
+	l.mu.Unlock()
+	l.lose(over)
+}
+
+// wakeHeadLocked lets the first in line look again. While the lock is handed off, that one must not ask: it is woken
+// once more afterwards.
+func (st *lockState) wakeHeadLocked() {
+	st.wakePending = st.handingOff
+	if len(st.waiters) > 0 {
+		st.waiters[0].wakeLocked()
+	}
+}
+
+// disownLocked has the server told that none of these ids hold the lock, and ends the lease.
+func (l *Locks) disownLocked(a *lock, ls *lease, ids ...any) {
+	s := &settlement{attempt: l.attempt(), until: time.Now().Add(ls.longest)}
+	for i, id := range ids {
+		if i == 0 || id != ids[0] {
+			s.locks = append(s.locks, a)
+			s.rows = append(s.rows, row{id: id, queue: scripts.QueueStay})
+		}
+	}
+	l.addTombstones(s, []int64{ls.resent}, 2*ls.duration)
+	l.settleLater(s)
+	l.endLeaseLocked(a, ls)
 }

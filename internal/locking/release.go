@@ -5,48 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"inventory/internal/locking/internal/scripts"
-
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
 )
-
-// A settlement tells the server how often holders have some locks of one bucket and kind.
-type settlement struct {
-	locks        []*lock
-	rows         []row            // for each lock
-	grants       []*grant         // that the rows are about; may be empty
-	attempt      *scripts.Attempt // nil if no count is settled
-	tombstone    int64            // the attempt to cancel
-	tombstoneFor time.Duration
-
-	until time.Time     // the cleaner repeats it until then; zero: it tries once
-	tried func()        // the cleaner calls it after its first try
-	done  chan struct{} // the cleaner closes it after its first try
-
-	answer chan *redis.Cmd // receives the server's answer; nil if nobody waits for it
-
-	firstLock  [1]*lock // where the slices begin
-	firstRow   [1]row
-	firstGrant [1]*grant
-}
-
-// A row is what a settlement says of one lock.
-type row struct {
-	id      any // of the holder, a string
-	count   int
-	longest time.Duration
-	queue   string
-}
-
-// number is the attempt as scripts take it: 0 if no count is settled.
-func (s *settlement) number() any {
-	if s.attempt == nil {
-		return 0
-	}
-	return s.attempt
-}
 
 // unlock is release for a caller that Close does not wait for yet.
 func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
@@ -102,7 +65,7 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]
 	if l.releases.Add(1) > fewReleases {
 		return l.deliverWithOthers(until, s)
 	}
-	call := s.locks[0].kind.settling(s)
+	call := s.Call()
 	call.Patient = true
 	answer, err := l.server.Run(ctx, until, nil, call, s.attempt)
 	if err == nil {
@@ -111,7 +74,7 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]
 			return results, nil
 		}
 	}
-	l.cleaner.add(s)
+	l.settleLater(s)
 	return nil, err
 }
 
@@ -121,7 +84,7 @@ func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, erro
 	defer alarm.Stop()
 	home := make(chan *redis.Cmd, 1)
 	s.answer = home
-	l.cleaner.add(s)
+	l.settleLater(s)
 	select {
 	case came := <-home:
 		answer, err := came.Result()
@@ -144,7 +107,7 @@ func (l *Locks) giveUp(holds []*Hold) {
 	}
 	s, _ := l.settle(holds)
 	s.tried = func() { l.closeGrants(s) }
-	l.cleaner.briefly(s)
+	l.settleBriefly(s)
 }
 
 // closeGrants lets those in line try for the locks that have been given back.
@@ -206,25 +169,6 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	return s, lost
 }
 
-// addTombstones has tombstones written for attempts that took what is being released and that the client has sent more
-// than once: a copy could arrive after the release. The first tombstone goes with the release. Without a copy none is
-// written: it would cost every release a key.
-func (l *Locks) addTombstones(s *settlement, resent []int64, life time.Duration) {
-	for _, number := range resent {
-		if number == 0 {
-			continue
-		}
-		if s.tombstone == 0 {
-			s.tombstone, s.tombstoneFor = number, life
-			continue
-		}
-		l.cleaner.add(&settlement{
-			locks: s.locks[:1], rows: []row{{queue: scripts.QueueStay}},
-			tombstone: number, tombstoneFor: life, until: time.Now().Add(life),
-		})
-	}
-}
-
 // refused is called when the server says that it does not know a grant. It tells whether that is a loss. If the client
 // has sent the release more than once, the first copy may have done it. If another hold of the grant was the last, its
 // release may have come first. Then our own clock says whether the lock was still ours.
@@ -242,4 +186,16 @@ func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
 		l.loseGrant(g)
 	}
 	return !ended
+}
+
+// abandon ends a hold that can no longer be released: it expires.
+func (l *Locks) abandon(h *Hold) {
+	h.end(context.Canceled)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !h.lost {
+		l.observer.Released(h.lock.kind.name(), time.Since(h.since))
+	}
+	l.dropLocked(h)
+	l.closeGrantLocked(h.grant)
 }

@@ -30,7 +30,7 @@ func (b *before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 // Busy locks pass from owner to owner while a round of renewals is under way: the idle ones are renewed all the same.
 func TestRenewalsBesideHandoffs(t *testing.T) {
 	each(t, func(w *world) {
-		rdb, ctx := w.client(), t.Context()
+		rdb, ctx := w.client(), w.t.Context()
 		const busy, idle = 10, batch + 50
 		other := w.client()
 		l := w.locksOn(other)
@@ -63,14 +63,36 @@ func TestRenewalsBesideHandoffs(t *testing.T) {
 		l.renew(l.due(), patience)
 		short := 0
 		for _, key := range keys {
-			life, err := rdb.PTTL(t.Context(), key).Result()
+			life, err := rdb.PTTL(w.t.Context(), key).Result()
 			w.ok(err)
 			if life < 20*time.Second {
 				short++
 			}
 		}
 		if short > 0 {
-			t.Errorf("%d of %d idle locks were not renewed", short, idle)
+			w.t.Errorf("%d of %d idle locks were not renewed", short, idle)
+		}
+	})
+}
+
+// A renewal that arrives after a later script call has renewed nothing.
+func TestOutdatedRenewal(t *testing.T) {
+	each(t, func(w *world) {
+		l := w.locks()
+		m := l.Mutex(w.name)
+		h := w.must(m.Lock(w.ctx()))
+		deadline := func() time.Time {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return h.deadline
+		}
+		before := deadline()
+		w.ok(w.client().HSet(w.ctx(), m.stateKey, "seq", 1<<40).Err())
+		if l.renew(l.due(), patience) {
+			w.t.Error("it counts as a renewal")
+		}
+		if after := deadline(); after != before {
+			w.t.Errorf("the hold trusts the server for %s more", after.Sub(before))
 		}
 	})
 }
@@ -78,7 +100,7 @@ func TestRenewalsBesideHandoffs(t *testing.T) {
 // The server refuses to renew some locks: the others are renewed all the same.
 func TestRenewalsBesideARefusal(t *testing.T) {
 	each(t, func(w *world) {
-		rdb, ctx := w.client(), t.Context()
+		rdb, ctx := w.client(), w.t.Context()
 		l := w.locks()
 		var keys []string
 		for i := range batch + 50 {
@@ -93,13 +115,13 @@ func TestRenewalsBesideARefusal(t *testing.T) {
 			w.ok(rdb.PExpire(ctx, key, 10*time.Second).Err())
 		}
 		if l.renew(l.due(), patience) {
-			t.Error("all were renewed")
+			w.t.Error("all were renewed")
 		}
 		for _, key := range keys[len(strange):] {
-			life, err := rdb.PTTL(t.Context(), key).Result()
+			life, err := rdb.PTTL(w.t.Context(), key).Result()
 			w.ok(err)
 			if life < 20*time.Second {
-				t.Fatalf("%s lives for %s", key, life)
+				w.t.Fatalf("%s lives for %s", key, life)
 			}
 		}
 	})

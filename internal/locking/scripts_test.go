@@ -30,13 +30,13 @@ func TestLevelScript(t *testing.T) {
 			token, err := rdb.Eval(ctx, scripts.Level.Source.(string), []string{clock, m.stateKey}, step.who, step.token).Int64()
 			w.ok(err)
 			if token != step.want {
-				t.Errorf("%+v: token %d", step, token)
+				w.t.Errorf("%+v: token %d", step, token)
 			}
 			if held := rdb.HGet(ctx, m.stateKey, "token").Val(); token != 0 && held != strconv.FormatInt(token, 10) || token == 0 && held != "160" {
-				t.Errorf("%+v: the state has %s", step, held)
+				w.t.Errorf("%+v: the state has %s", step, held)
 			}
 			if clock := rdb.Get(ctx, clock).Val(); clock != strconv.FormatInt(step.clockIs, 10) {
-				t.Errorf("%+v: the clock is %s", step, clock)
+				w.t.Errorf("%+v: the clock is %s", step, clock)
 			}
 		}
 	})

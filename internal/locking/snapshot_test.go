@@ -55,18 +55,18 @@ func TestTokenAboveOfAWriterWhoReads(t *testing.T) {
 		token, err := write.TokenAbove(ctx, read.Token()+1_000_000_000)
 		w.ok(err)
 		if read.Token() <= token {
-			t.Errorf("the writer has %d, and reads with %d", token, read.Token())
+			w.t.Errorf("the writer has %d, and reads with %d", token, read.Token())
 		}
 		if again := w.must(m.Reader().Lock(ctx)); again.Token() != read.Token() {
-			t.Errorf("it reads again with %d", again.Token())
+			w.t.Errorf("it reads again with %d", again.Token())
 		}
 		if !l.renew(l.due(), patience) || read.Context().Err() != nil || write.Context().Err() != nil {
-			t.Error("it is not renewed")
+			w.t.Error("it is not renewed")
 		}
 		w.ok(write.Unlock(ctx))
 		next := w.must(m.Reader().Lock(w.ctx()))
 		if next.Token() <= token {
-			t.Errorf("the writer had %d, and the next one reads with %d", token, next.Token())
+			w.t.Errorf("the writer had %d, and the next one reads with %d", token, next.Token())
 		}
 		w.ok(next.Unlock(ctx))
 		w.ok(read.Unlock(ctx))
@@ -78,7 +78,7 @@ func TestGroupIsPartOfTheAddress(t *testing.T) {
 	each(t, func(w *world) {
 		l := w.locks()
 		if keys.BucketOf("tenant-6", w.name) != keys.BucketOf("tenant-20", w.name) {
-			t.Fatal("they are not in one bucket")
+			w.t.Fatal("they are not in one bucket")
 		}
 		for _, of := range []func(opts ...MutexOption) Locker{
 			func(opts ...MutexOption) Locker { return l.Mutex(w.name, opts...) },

@@ -1,6 +1,8 @@
 package locking
 
-import "slices"
+import (
+	"slices"
+)
 
 // A ticket is a caller of this process who waits in the queue of a first-come lock.
 type ticket struct {

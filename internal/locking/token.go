@@ -19,13 +19,17 @@ const maxToken = 1<<53 - 1
 // everybody until the clock has caught up. Only an owner that still holds the lock gets one; any other gets ErrLost.
 // The hold's Token and those of its owner's other holds of the lock change with it. n may be up to 2^53 - 2.
 func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
-	if h.locks == nil && h.red == nil || n < 0 || n >= maxToken {
-		return 0, fmt.Errorf("%w: no token above %d for this hold", ErrInvalid, n)
+	if h.locks == nil && h.whole == nil || n < 0 || n >= maxToken {
+		return 0, noTokenAbove(n)
 	}
-	if h.red != nil {
-		return h.red.tokenAbove(ctx, n)
+	if h.whole != nil {
+		return h.whole.tokenAbove(ctx, n)
 	}
 	return h.raise(ctx, func() scripts.Call { return h.lock.kind.raising(h.grant, n) })
+}
+
+func noTokenAbove(n int64) error {
+	return fmt.Errorf("%w: no token above %d for this hold", ErrInvalid, n)
 }
 
 // raise has the server give the hold another token, by a script call that is prepared under Locks.mu.
@@ -97,26 +101,4 @@ func raisedTokens(answer any, err error) ([]int64, error) {
 		return nil, scripts.Strange(answer)
 	}
 	return tokens, nil
-}
-
-// raiseBeginsLocked notes that the token is about to rise. From now on those in reserve may be below it, and until the
-// answer comes nobody knows which one the server has.
-func (ls *lease) raiseBeginsLocked() {
-	ls.next, ls.last = 0, -1
-	ls.first = 0
-	ls.raising++
-}
-
-// outrunLocked tells whether the server was asked about a token that it may no longer have: then "no such grant" says
-// nothing. 0 asks about any token.
-func (ls *lease) outrunLocked(token int64) bool { return token != 0 && token != ls.first }
-
-// raiseEndsLocked notes the new token; 0 if it is not known.
-func (ls *lease) raiseEndsLocked(token int64) {
-	ls.raising--
-	ls.unsure = ls.unsure || token == 0
-	ls.raised = max(ls.raised, token)
-	if ls.raising == 0 && !ls.unsure {
-		ls.first = ls.raised
-	}
 }

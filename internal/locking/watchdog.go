@@ -45,15 +45,12 @@ func (l *Locks) due() []*grant {
 	return due
 }
 
-// wantsRenewalLocked tells whether the watchdog renews a hold.
-func (h *Hold) wantsRenewalLocked() bool { return !h.fixed && !h.outlived }
-
 // renew puts off the expiry of grants by the watchdog's lease, and tells whether the server answered for
 // all of them.
 func (l *Locks) renew(due []*grant, bound time.Duration) bool {
 	var failed atomic.Bool
 	server.EachNode(l.server, due, func(g *grant) string { return g.lock.stateKey }, func(due []*grant) {
-		for chunk := range slices.Chunk(due, batch) {
+		for chunk := range slices.Chunk(due, server.Batch) {
 			answered, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewalLocked)
 			if !whole {
 				failed.Store(true)
@@ -110,5 +107,13 @@ func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
 			h.extendLocked(deadline)
 			h.outlived = h.ctx.Err() != nil
 		}
+	}
+}
+
+// extendLocked puts the deadline off.
+func (h *Hold) extendLocked(deadline time.Time) {
+	if deadline.After(h.deadline) {
+		h.deadline = deadline
+		h.locks.deadlines.move(h)
 	}
 }

@@ -23,8 +23,6 @@ const (
 	MaxReserve = 30 * 24 * time.Hour
 )
 
-const maxIDBytes = 128
-
 // Check tells whether an order is allowed.
 func (o Order) Check() error {
 	if err := checkOrderID(o.OrderID); err != nil {

@@ -17,3 +17,24 @@ func LevelsOf(segments []Segment, back map[int]int64) []int64 {
 	}
 	return levels
 }
+
+// Spread divides units over n segments as evenly as they go, the first ones getting the odd units.
+func Spread(units int64, n int) []int64 {
+	out := make([]int64, n)
+	each, odd := units/int64(n), units%int64(n)
+	for i := range out {
+		out[i] = each
+		if int64(i) < odd {
+			out[i]++
+		}
+	}
+	return out
+}
+
+// Sum is how many units segments hold together.
+func Sum(levels []int64) (sum int64) {
+	for _, level := range levels {
+		sum += level
+	}
+	return sum
+}

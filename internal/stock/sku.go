@@ -5,15 +5,6 @@ import (
 	"time"
 )
 
-// Limits of what the service accepts. The database repeats them as constraints.
-const (
-	MaxStock        = 1_000_000_000 // units a SKU starts with
-	MaxQuantity     = 1_000_000     // units of one deduction or restock
-	MaxSegments     = 1024
-	DefaultSegments = 10
-	maxNameBytes    = 200
-)
-
 // NewSKU describes a SKU to create.
 type NewSKU struct {
 	SKU      string
@@ -82,9 +73,6 @@ func (n NewSKU) Check() error {
 	return n.Terms.check()
 }
 
-// Both stores keep these years to the microsecond.
-const firstYear, lastYear = 1970, 2999
-
 // CheckReplay returns [SKUExists] where the SKU that is there already has other properties. Both stores keep
 // microseconds.
 func (n NewSKU) CheckReplay(there NewSKU) error {
@@ -95,27 +83,6 @@ func (n NewSKU) CheckReplay(there NewSKU) error {
 		return SKUExists(n.SKU)
 	}
 	return nil
-}
-
-// Spread divides units over n segments as evenly as they go, the first ones getting the odd units.
-func Spread(units int64, n int) []int64 {
-	out := make([]int64, n)
-	each, odd := units/int64(n), units%int64(n)
-	for i := range out {
-		out[i] = each
-		if int64(i) < odd {
-			out[i]++
-		}
-	}
-	return out
-}
-
-// Sum is how many units segments hold together.
-func Sum(levels []int64) (sum int64) {
-	for _, level := range levels {
-		sum += level
-	}
-	return sum
 }
 
 // View is what a worker, or an order of several SKUs, has to know of a SKU.

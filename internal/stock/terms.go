@@ -95,3 +95,6 @@ func reservedTooLong(sku string, most time.Duration) error {
 func tooMany(sku string, most int64) error {
 	return Invalid("quantity", "must be 1 to %d for SKU %q", most, sku)
 }
+
+// Both stores keep these years to the microsecond.
+const firstYear, lastYear = 1970, 2999

@@ -65,3 +65,5 @@ func isInvisible(r rune) bool {
 	}
 	return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
+
+const maxIDBytes = 128

@@ -24,7 +24,7 @@ func TestMetrics(t *testing.T) {
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 	defer func() { _ = rdb.Close() }()
-	locks, err := locking.New(rdb, locking.Observe(metrics), locking.WatchdogLease(200*time.Millisecond))
+	locks, err := locking.New(rdb, locking.Observe(metrics), locking.WatchdogLease(3*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

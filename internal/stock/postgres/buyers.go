@@ -21,7 +21,8 @@ SELECT n.sku_id, n.units
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM buyers WHERE sku_id = asked.id AND buyer_id = $1 OFFSET 0) AS n`
 
-// A row that another transaction writes is waited for, and counted as it is then: who would be above the limit is left out.
+// If another transaction writes a buyer's row, this waits for it and adds to what it finds then. A buyer who would be above
+// the limit is left out.
 const countBuyers = `
 INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
 SELECT $1, b, q, $4::bigint FROM unnest($2::text[], $3::bigint[]) AS asked (b, q) WHERE q <= $4
@@ -29,12 +30,12 @@ ORDER BY b COLLATE "C"
 ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units
     WHERE n.units + excluded.units <= excluded.most`
 
-// The buyers are ascending, and so are the locks taken.
+// The buyers are ascending, so the locks are taken in ascending order.
 const lockBuyers = `
 SELECT FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT FROM buyers WHERE sku_id = $1 AND buyer_id = asked.id FOR UPDATE) AS n`
 
-// Only SKUs with a buyer limit have rows to lower. The rows are locked, so each is where it was found.
+// Only SKUs with a buyer limit have such rows. They are locked, so each still has the ctid under which it was found.
 const uncountBuyers = `
 UPDATE buyers n SET units = n.units - back.units
 FROM unnest($2::text[], $3::bigint[]) AS back (buyer_id, units)
@@ -56,7 +57,7 @@ func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (
 	return held, err
 }
 
-// queueBuyerUnits reads what buyers are counted with.
+// queueBuyerUnits reads how many units are counted for each buyer.
 func queueBuyerUnits(read *pgx.Batch, sku string, buyers []string, into map[string]int64) {
 	read.Queue(selectBuyerUnits, sku, buyers).Query(func(rows pgx.Rows) error {
 		var buyer string
@@ -69,7 +70,7 @@ func queueBuyerUnits(read *pgx.Batch, sku string, buyers []string, into map[stri
 	})
 }
 
-// queueCount counts orders with their buyers, all of them or it is a race.
+// queueCount adds orders to the counts of their buyers. If it cannot do so for all of them, it is a race.
 func queueCount(trip *pgx.Batch, sku string, limit int64, orders []stock.Order, admitted []int) {
 	counts := make(map[string]int64, len(admitted))
 	for _, i := range admitted {
@@ -79,7 +80,7 @@ func queueCount(trip *pgx.Batch, sku string, limit int64, orders []stock.Order, 
 	trip.Queue(countBuyers, sku, buyers, units, limit).Exec(allOf(len(buyers)))
 }
 
-// unitsOf splits a map into two columns, ascending.
+// unitsOf splits a map into two columns, ascending by key.
 func unitsOf[K int | string](units map[K]int64) (keys []K, column []int64) {
 	for _, key := range slices.Sorted(maps.Keys(units)) {
 		keys = append(keys, key)

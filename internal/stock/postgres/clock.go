@@ -2,18 +2,19 @@ package postgres
 
 import (
 	"context"
+	_ "embed"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// serverClock knows the server's clock from what statements have read of it. A statement that was sent at one instant and
-// answered at another has read the clock in between. So of any later instant here it is known which time the server's
-// clock has at least, if both clocks run equally fast.
+// serverClock knows the server's clock from what statements have read of it. A statement read the clock between the
+// instant when it was sent and the instant when its answer came. If both clocks run equally fast, this tells for any
+// later instant here what the server's clock shows at least.
 //
-// With that, a deadline of this process becomes one that a statement can look at where it runs, whatever the two clocks
-// say: a statement that the network holds finds out by itself that it is too late.
+// So a deadline of this process can be told to the server in the server's time, even if the two clocks differ. A
+// statement that the network delays then finds out by itself that it is too late.
 type serverClock struct {
 	mu   sync.RWMutex
 	best reading
@@ -26,8 +27,8 @@ type reading struct {
 	unsure time.Duration // how long the statement took
 }
 
-// unsureGrows is how soon a reading grows old: after ten times as long as another one took, that one is better. A server's
-// clock may be set, and another server may have taken over.
+// unsureGrows is how fast a reading gets old: its uncertainty grows by a tenth of its age. A new reading that is less
+// uncertain replaces it. The server's clock may have been set, or another server may have taken over.
 const unsureGrows = 10
 
 // note takes a reading of the server's clock, by a statement that was sent at an instant and has been answered now.
@@ -50,7 +51,7 @@ func (c *serverClock) at(here time.Time) time.Time {
 
 const selectClock = `SELECT clock_timestamp()`
 
-// watch has every new connection read the clock first: it may be one to another server.
+// watch makes every new connection read the clock first: it may lead to another server.
 func (c *serverClock) watch(next func(context.Context, *pgx.Conn) error) func(context.Context, *pgx.Conn) error {
 	return func(ctx context.Context, conn *pgx.Conn) error {
 		sent := time.Now()
@@ -66,8 +67,8 @@ func (c *serverClock) watch(next func(context.Context, *pgx.Conn) error) func(co
 	}
 }
 
-// readInstant reads the instant of a decision, after the locks that were taken before it in a transaction: the given one, or
-// else the server's clock.
+// readInstant reads the instant of a decision, once the transaction has its locks: the given one, or else the server's
+// clock.
 const readInstant = `SELECT coalesce($1::timestamptz, clock_timestamp())`
 
 // queueInstant reads the instant of a decision at the end of a round trip.
@@ -85,11 +86,19 @@ func (s *Store) queueInstant(trip *pgx.Batch, given time.Time, at *time.Time) {
 	})
 }
 
-// deadline is an instant of this process by the server's clock, for a statement.
+// deadline converts an instant of this process to the server's clock, for a statement.
 func (s *Store) deadline(here time.Time) *time.Time {
 	if here.IsZero() {
 		return nil
 	}
 	there := s.clock.at(here)
 	return &there
+}
+
+// earlier returns the earlier of two instants. The zero time means none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

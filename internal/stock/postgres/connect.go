@@ -13,17 +13,17 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// How long it takes to notice that nobody is there. A host that does not answer leaves time for the next one of the URL.
+// How long it takes to notice that a host does not answer. There must be time left for the next host of the URL.
 const (
-	connectTimeout = 2 * time.Second // for all that belongs to a connection, of each host
+	connectTimeout = 2 * time.Second // to connect to one host, with all that this takes
 	dialTimeout    = time.Second     // for the network's part of it
-	unacknowledged = 2 * time.Second // what was sent and has not arrived
-	aliveIdle      = 5 * time.Second // a connection without a word for this long is asked by the kernel,
-	aliveEvery     = time.Second     // again and again,
-	aliveTries     = 3               // so often
+	unacknowledged = 2 * time.Second // for what was sent to be acknowledged
+	aliveIdle      = 5 * time.Second // after this long without traffic the kernel asks whether the host lives,
+	aliveEvery     = time.Second     // again after this long,
+	aliveTries     = 3               // and so many times
 )
 
-// ConnectSoon has connections made, and noticed to be dead, within the bounds above.
+// ConnectSoon makes connecting end, and dead connections be noticed, within the bounds above.
 func ConnectSoon(config *pgx.ConnConfig) {
 	config.ConnectTimeout = connectTimeout
 	config.DialFunc = (&net.Dialer{
@@ -40,10 +40,10 @@ func ConnectSoon(config *pgx.ConnConfig) {
 
 var errNoCancel = errors.New("PostgreSQL is not asked to cancel a statement")
 
-// neverCancel keeps pgx from asking the server, over a connection of its own, to cancel what a connection that it gives up
-// was doing. A commit that waits for a synchronous standby would no longer wait: it would be seen, and told to who asks
-// again, although the standby does not have it. And where nobody answers, the question would keep the place of the
-// connection in the pool. The server itself ends a statement whose client has gone.
+// neverCancel keeps pgx from asking the server to cancel a statement. pgx does so, over a second connection, when it gives
+// up a connection. A commit that waits for a synchronous standby would then stop waiting: others would see it, and a caller
+// who asks again would be told of it, although the standby does not have it. And if the server does not answer, the request
+// would occupy the connection's place in the pool. The server itself ends a statement whose client has gone.
 func neverCancel(config *pgconn.Config) {
 	dial := config.DialFunc
 	var connected atomic.Bool

@@ -46,8 +46,9 @@ WHERE sku_id = $1 AND segment = $2`
 
 // deduct is a batch as a part of a transaction: it locks the segment, reads, decides, and writes.
 //
-// Only the segment is locked while it decides. What another segment's transaction commits between the reads and the write,
-// an order id or units of a buyer, the write finds missing: errRaced, and the transaction begins again.
+// Only the segment is locked while it decides. A transaction on another segment may commit an order id or a buyer's units
+// between the reads and the write. The write then changes fewer rows than expected: errRaced, and the transaction begins
+// again.
 func (s *Store) deduct(ctx context.Context, tx pgx.Tx, batch stock.Batch, first []int) (result stock.BatchResult, err error) {
 	read := &pgx.Batch{}
 	row := queueLockOne(read, batch.SKU, batch.Segment)
@@ -94,8 +95,8 @@ func queueLockOne(read *pgx.Batch, sku string, segment int) *stock.Segment {
 	return r
 }
 
-// queueFacts reads what orders are decided by. Buyers come before order ids: who finds a buyer's units finds the order as
-// well.
+// queueFacts reads the facts that orders are decided by. Buyers are read before order ids: a read that finds a buyer's
+// units is followed by one that finds the order.
 func queueFacts(read *pgx.Batch, sku string, limit int64, orders []stock.Order, first []int) *stock.Facts {
 	facts := &stock.Facts{BuyerUnits: make(map[string]int64)}
 	if limit > 0 {

@@ -7,14 +7,14 @@
 --      What is in braces is the one list of the columns of a deduction: see deduction.go. From $14 on, the texts of orders
 --      ('' for none), of which buyer_id is one.
 -- Out: one row: what the segment held (null: no row of this layout under this fence), how many orders were inserted,
---      what it holds now (null: unchanged), if some orders were not inserted, the ids that were, and the instant of the
---      decision. It divides by zero where it comes to its end after the deadline.
+--      what it holds now (null: unchanged), the ids that were inserted if some were not, and the instant of the decision.
+--      It divides by zero if it ends after the deadline.
 --
--- The row of the segment is locked before anything is inserted, and everything is inserted from that row, so a
--- stale token inserts nothing. Order ids go in ascending: two batches never wait for each other in a circle.
+-- The row of the segment is locked first, and everything is inserted from that row. So a stale token inserts nothing. Order
+-- ids are inserted in ascending order, so two batches never wait for each other in a circle.
 --
--- The clock is read from the locked row, so after the wait for it; and once more at the end, because an insert waits for
--- another one of the same order id.
+-- The clock is read from the locked row, that is, after the wait for it. It is read again at the end, because an insert may
+-- wait for another one of the same order id.
 WITH locked AS MATERIALIZED (
     SELECT available
     FROM stock_segments

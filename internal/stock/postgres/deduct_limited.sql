@@ -1,20 +1,20 @@
 -- Take a batch of orders from one segment of a SKU that has a buyer limit: all that are new and within it, or none.
 --
--- In:  $1 to $13 as in deduct.sql, $14 the limit, $15 whether order ids that are there already are looked for first, from
---      $16 on the texts of orders; no buyer occurs twice
--- Out: as in deduct.sql, and if some orders were not inserted: those that are not known to be there, but whose buyers hold
---      too much for them (null: there are none), and whether reservations of the SKU have expired whose units are not back.
+-- In:  $1 to $13 as in deduct.sql, $14 the limit, $15 whether to look for known order ids first, from $16 on the texts of
+--      orders; no buyer occurs twice
+-- Out: as in deduct.sql, and if some orders were not inserted: the ids of those that are not known, but whose buyers hold
+--      too much (null: there are none), and whether reservations of the SKU have expired whose units are not back.
 --
--- A buyer is counted before the order is inserted: a row that another batch has written meanwhile is waited for and seen.
--- Buyers and order ids go in ascending. Where an order id is there that was not looked for, or another batch was faster with
--- it, its buyer is counted twice: then the statement divides by zero, so that nothing of it is written. It does so too where
--- it comes to its end after the deadline or the end of the sale.
+-- A buyer is counted before the order is inserted: the statement waits for a buyer's row that another batch writes, and
+-- then sees it. Buyers and order ids are written in ascending order. If an order id exists that was not looked for, or
+-- another batch was faster with it, its buyer would be counted twice: then the statement divides by zero, so that nothing
+-- of it is written. It does so too if it ends after the deadline or the end of the sale.
 --
--- The clock is read once the buyers are counted: until then it may wait for them.
+-- The clock is read once the buyers are counted, because that may wait for their rows.
 --
--- What is looked up for each order stands in scalar sub-selects, which are looked up in the index: of tables that grow, a
--- planner that knows old sizes reads all of the SKU for a join, or compares each order with each buyer. The order in which
--- the earliest expiry is asked for is that of its index.
+-- What is looked up for each order stands in scalar sub-selects, which use the index. For a join, a planner that knows old
+-- sizes of growing tables would read all rows of the SKU, or compare each order with each buyer. The earliest expiry is
+-- asked for in the order of its index.
 WITH segment_row AS MATERIALIZED (
     SELECT available
     FROM stock_segments

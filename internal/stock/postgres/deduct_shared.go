@@ -15,7 +15,8 @@ var deductSharedFile string
 
 var deductSharedSQL = withInsertOf("sku", deductSharedFile, 16)
 
-// deductShared writes batches of different SKUs in one statement, and answers them. Those without time go by themselves.
+// deductShared writes batches of different SKUs in one statement, and answers them. Those without enough time left go by
+// themselves.
 func (s *Store) deductShared(batches []*sharedBatch) {
 	timely := make([]*sharedBatch, 0, len(batches))
 	for _, b := range batches {
@@ -43,7 +44,7 @@ func (s *Store) deductShared(batches []*sharedBatch) {
 	}
 }
 
-// whileAnyWaits is the context of a shared write: one that ends for one batch does not end it for the others.
+// whileAnyWaits returns the context of a shared write. It lasts as long as that of any batch.
 func whileAnyWaits(batches []*sharedBatch) (context.Context, context.CancelFunc) {
 	var latest time.Time
 	for _, b := range batches {
@@ -58,8 +59,8 @@ func whileAnyWaits(batches []*sharedBatch) (context.Context, context.CancelFunc)
 	return context.WithDeadline(context.Background(), latest)
 }
 
-// nothingWritten tells whether an error is one by which PostgreSQL has aborted a shared write because of one of its batches:
-// a constraint fired, its time was over, or somebody else did not let go of an order id.
+// nothingWritten tells whether PostgreSQL has aborted a shared write because of one of its batches: a constraint fired, its
+// deadline had passed, or another transaction did not commit an order id in time.
 func nothingWritten(err error) bool {
 	state := stateOf(err)
 	return raced(err) || state == lockNotAvailable || state == deadlockDetected ||
@@ -74,7 +75,7 @@ type sharedRow struct {
 	insertedOf, inserted []string
 }
 
-// sendShared sends the statement. It returns what there is to tell of each batch, nil where its row was not had.
+// sendShared sends the statement. It returns what became of each batch, nil where its segment's row was not available.
 func (s *Store) sendShared(ctx context.Context, batches []*sharedBatch) ([]*whole, error) {
 	var r sharedRow
 	sent := time.Now()
@@ -89,7 +90,7 @@ func (s *Store) sendShared(ctx context.Context, batches []*sharedBatch) ([]*whol
 	return r.wholes(batches), nil
 }
 
-// wholes returns what the row tells of each batch. Batches are numbered from 1.
+// wholes returns what the row says of each batch. Batches are numbered from 1.
 func (r *sharedRow) wholes(batches []*sharedBatch) []*whole {
 	found := make([]*whole, len(batches))
 	for i, n := range r.had {
@@ -112,7 +113,7 @@ func (r *sharedRow) wholes(batches []*sharedBatch) []*whole {
 	return found
 }
 
-// sharedArguments are those of the statement.
+// sharedArguments returns the arguments of the statement.
 func (s *Store) sharedArguments(batches []*sharedBatch) []any {
 	size := len(batches)
 	skus, owners, segments := make([]string, size), make([]string, size), make([]int32, size)
@@ -140,20 +141,12 @@ func (s *Store) sharedArguments(batches []*sharedBatch) []any {
 	return append(args, orders.texts...)
 }
 
-// earlier is the first of two instants; the zero time is none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // instants are an array of times that are null where there is none.
 type instants []pgtype.Timestamptz
 
 func (i instants) set(n int, t time.Time) { i[n] = pgtype.Timestamptz{Time: t, Valid: !t.IsZero()} }
 
-// orNull is null for the whole array where all are null, as nearly always: unnest fills it up.
+// orNull returns null in place of the array if all are null, which is the usual case: unnest makes nulls of it.
 func (i instants) orNull() any {
 	if slices.ContainsFunc(i, func(t pgtype.Timestamptz) bool { return t.Valid }) {
 		return []pgtype.Timestamptz(i)

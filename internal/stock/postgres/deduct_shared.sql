@@ -1,5 +1,5 @@
--- Take batches of orders of different SKUs, each from one segment: of each batch all orders, or none. Each stands for itself,
--- and is decided by its own row as in deduct.sql. For SKUs without a buyer limit.
+-- Take batches of orders of different SKUs, each from one segment: of each batch all orders, or none. Each batch is decided
+-- by its own row, as in deduct.sql. For SKUs without a buyer limit.
 --
 -- In:  arrays with an element for each batch: $1 sku_ids, each once, $2 segments, $3 layouts, $4 fencing tokens (0: no lock),
 --      $5 their owners, $6 sums of the quantities, $7 the instants of the decisions (null: now), $8 and $9 the beginnings and
@@ -7,17 +7,17 @@
 --      $10 the deadline, the earliest of all, $11 how long an insert may wait for another one of the same order id;
 --      arrays with an element for each order: $12 the numbers of their batches, from 1, $13 order ids, $14 quantities,
 --      $15 for how many microseconds each is reserved (0, or null for the array: committed at once), from $16 on their texts
--- Out: one row of arrays, null where they are empty. Of the batches whose rows were had: their numbers, what the segments held,
---      and the instants of the decisions. Of those that inserted orders: their numbers, how many orders, and how many units.
---      If some orders were not inserted: the SKUs and ids of those that were.
---      It divides by zero where it comes to its end after the deadline.
+-- Out: one row of arrays, null if they are empty. Of the batches whose rows were locked: their numbers, what the segments
+--      held, and the instants of the decisions. Of those that inserted orders: their numbers, how many orders, and how many
+--      units. If some orders were not inserted: the SKUs and ids of those that were.
+--      It divides by zero if it ends after the deadline.
 --
--- A row that somebody else holds is skipped, and a batch whose layout or fence does not pass has no row: so these batches wait
--- for nobody's rows. They wait for an order id that another transaction has inserted and not committed, and that one may want
--- a row that is locked here. The bound on the wait ends such a circle, and what the others have to wait.
+-- It skips a row that another transaction holds, and a batch whose layout or fence does not match has no row. So it waits
+-- for nobody's rows. It waits for an order id that another transaction has inserted and not committed, and that transaction
+-- may want a row that is locked here. The bound on the wait ends such a circle, and bounds the delay for the other batches.
 --
--- What is joined here has the size that unnest is believed to have, so that the joins are by hash: tables of hundreds of
--- batches are not to be compared row by row.
+-- The planner knows no size of what unnest returns, and assumes one that is large enough for hash joins. That is wanted:
+-- hundreds of batches are not to be compared row by row.
 WITH locked AS MATERIALIZED (
     SELECT n, sku, g.segment AS s, available, units, given, starts, ends
     FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::timestamptz[],

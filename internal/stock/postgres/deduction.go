@@ -55,8 +55,8 @@ func eachText(write func(n int, column string) string) string {
 	return all.String()
 }
 
-// insert is the one list of the columns of a new deduction. The statements around it name what it inserts: o is the order
-// id, q the quantity, r for how many microseconds it is reserved, s the segment, null where several gave, and at the
+// insert is the one list of the columns of a new deduction. The statements around it provide what it inserts: o is the
+// order id, q the quantity, r for how many microseconds it is reserved, s the segment (null if several gave), and at the
 // instant of the decision. The texts have the names of their columns. The SKU is $1, or what withInsertOf says.
 var insert = `INSERT INTO deductions (sku_id, order_id, quantity, segment, status, expires_at, created_at` +
 	eachText(func(_ int, column string) string { return ", " + column }) + `)
@@ -86,9 +86,9 @@ ON CONFLICT (sku_id, order_id) DO NOTHING`
 type arrays struct {
 	orderIDs   []string
 	quantities []int32
-	reserves   []int64 // microseconds; nil where all are committed at once
-	segments   []*int  // nil where several gave
-	texts      []any   // a []string for each
+	reserves   []int64 // microseconds; nil: all are committed at once
+	segments   []*int  // nil: several gave
+	texts      []any   // a []string for each text
 	units      int64
 }
 
@@ -142,8 +142,8 @@ func (a arrays) queue(write *pgx.Batch, statement, sku string, at time.Time) *pg
 	return write.Queue(statement, append(args, a.texts...)...)
 }
 
-// Each order id is looked up by itself, in the index. For a list of them the planner may read all orders of the SKU: of one
-// that has just begun to sell, its statistics know nothing.
+// Each order id is looked up by itself, in the index. For a list of them the planner may read all orders of the SKU: it has
+// no statistics of a SKU that has just begun to sell.
 var selectByIDs = `
 SELECT` + deductionColumns + `
 FROM unnest($2::text[]) AS asked (id)

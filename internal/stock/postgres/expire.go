@@ -16,7 +16,7 @@ var expireSQL string
 const hasExpired = `
 SELECT EXISTS (SELECT FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp())))`
 
-// The index of live reservations is walked from SKU to SKU.
+// It walks through the index of live reservations from SKU to SKU.
 const selectExpired = `
 WITH RECURSIVE reserved AS (
     (SELECT sku_id FROM deductions WHERE status = 'reserved' ORDER BY sku_id LIMIT 1)
@@ -34,7 +34,7 @@ LIMIT $2`
 // Expire implements [stock.Store].
 func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (reservations int, err error) {
 	for {
-		var due bool // what another process has given back needs no locks
+		var due bool // asked without locks: another process may have given the units back already
 		if err := s.pool.QueryRow(ctx, hasExpired, sku, instant(at)).Scan(&due); err != nil || !due {
 			return reservations, err
 		}
@@ -61,7 +61,7 @@ func (s *Store) expireSome(ctx context.Context, sku string, at time.Time) (reser
 	return reservations, err
 }
 
-// returned is what came back of reservations that had expired.
+// returned is what came back from expired reservations.
 type returned struct {
 	reservations    int
 	segments, units []int64
@@ -75,7 +75,7 @@ func (r *returned) bySegment() map[int]int64 {
 	return back
 }
 
-// queueExpire gives back the units of expired reservations. The rows of all segments are locked.
+// queueExpire gives back the units of expired reservations. The caller has locked the rows of all segments.
 func queueExpire(trip *pgx.Batch, sku string, at time.Time) *returned {
 	back := &returned{}
 	trip.Queue(expireSQL, sku, instant(at), stock.ExpireLimit).QueryRow(func(row pgx.Row) error {

@@ -3,11 +3,13 @@
 -- In:  $1 sku_id, $2 the instant (null: now), $3 of how many reservations at most
 -- Out: one row: of how many reservations, the segments that got something, and how much each
 --
--- Whoever commits reservations holds their rows and no segment's. So they are locked ascending, and those that turn out
--- to be committed fall out. A segment that is gone has another one in its place, as in stock.Returns.
+-- A commit of reservations locks their rows and no segment's. So the rows are locked here, in ascending order, and those
+-- that turn out to be committed are left out. If a segment no longer exists, another one takes its units, as in
+-- stock.Returns.
 --
--- Each row is looked up by itself: of a CTE's rows the plan would expect one, and read a whole SKU to find it. Nobody
--- changes them meanwhile: orders and buyers are counted under a segment's row, and a reservation that ends is locked here.
+-- Each row is looked up by itself: for a join with a CTE, the plan would expect one row, and read the whole SKU to find it.
+-- The rows do not change meanwhile: orders and buyers are counted under a segment's lock, and the reservations that end are
+-- locked here.
 WITH due AS MATERIALIZED (
     SELECT order_id FROM deductions
     WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))

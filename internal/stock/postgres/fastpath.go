@@ -25,12 +25,12 @@ type whole struct {
 	orders        int
 	inserted      []string // nil if all or none were
 	at            *time.Time
-	limited       []string // of a SKU with a buyer limit: certainly new, and over it
-	stale         bool
+	limited       []string // of a SKU with a buyer limit: order ids that are certainly new, and over the limit
+	stale         bool     // reservations have expired whose units are not back
 }
 
 // deductWhole sends the batch as one statement. It reports false, with nothing written, if the batch does not fit, the
-// fence or the layout does not pass, the SKU is not sold, or the statement met a race that it cannot win.
+// fence or the layout does not match, the SKU is not sold now, or a race aborted the statement.
 func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) (settled bool, err error) {
 	c := arraysOf(batch.Orders, first)
 	w, err := s.sendWhole(ctx, batch, c, batch.ExpectKnown)
@@ -46,8 +46,8 @@ func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int,
 	return s.conclude(ctx, batch, first, c.units, w, result)
 }
 
-// conclude makes the result of a batch of what a statement has returned. It reports false if the statement has written nothing
-// of it because it does not fit, the fence or the layout does not pass, or the SKU is not sold.
+// conclude makes the result of a batch from what a statement has returned. It reports false if the statement has written
+// nothing of it: it does not fit, the fence or the layout does not match, or the SKU is not sold now.
 func (s *Store) conclude(
 	ctx context.Context, batch stock.Batch, first []int, units int64, w whole, result *stock.BatchResult,
 ) (settled bool, err error) {
@@ -70,8 +70,8 @@ func (s *Store) conclude(
 	return true, s.tellApart(ctx, batch, first, w, result)
 }
 
-// sendWhole sends the statement. Of a SKU with a buyer limit it looks for order ids that are there already before it counts
-// their buyers, if it is told to: that is a third lookup for each order, and new orders need none.
+// sendWhole sends the statement. If the SKU has a buyer limit and lookUp is set, the statement looks for known order ids
+// before it counts buyers: a third lookup for each order, which new orders do not need.
 func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c arrays, lookUp bool) (w whole, err error) {
 	args := []any{
 		batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
@@ -96,9 +96,9 @@ func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c arrays, look
 // raced tells whether the statement of a batch was aborted by a race.
 //
 // PostgreSQL checks constraints on the row version of the statement's snapshot, before it notices that the row has a
-// newer one. So a batch that waited for a restock, and was admitted by what the restock brought, trips over the stock of
-// before. The statement itself divides by zero where another batch was faster with an order id, or it is too late, and a
-// buyer who occurs twice cannot be counted twice by it. The transaction that comes instead tells which it was.
+// newer one. So a batch that waited for a restock, and was admitted because of it, violates the constraint with the stock
+// of before. The statement divides by zero if another batch was faster with an order id, or if it is too late. A buyer who
+// occurs twice violates its cardinality. The transaction that follows finds out which it was.
 func raced(err error) bool {
 	switch stateOf(err) {
 	case checkViolation, divisionByZero, cardinalityViolation:
@@ -108,8 +108,8 @@ func raced(err error) bool {
 	}
 }
 
-// tellApart sets the outcomes of a batch of which not all orders were inserted. What the statement could not tell is read
-// by one of its own: a row that was committed while the batch waited for it is invisible to the batch's own snapshot.
+// tellApart sets the outcomes of a batch of which not all orders were inserted. What the statement could not see is read
+// by another one: a row that was committed while the batch waited for it is invisible to the batch's own snapshot.
 func (s *Store) tellApart(ctx context.Context, batch stock.Batch, first []int, w whole, result *stock.BatchResult) error {
 	inserted, limited := setOf(w.inserted), setOf(w.limited)
 	var open []string

@@ -14,7 +14,8 @@ const insertParts = `
 INSERT INTO deduction_parts (sku_id, order_id, segment, quantity)
 SELECT $1, o, s, q FROM unnest($2::text[], $3::integer[], $4::integer[]) AS part (o, s, q)`
 
-// The first entry of the index: for min(), a planner that expects one row reads all of them. Null where there is none.
+// It reads the first entry of the index. For min(), a planner that expects one row would read all of them. Null: there is
+// none.
 const selectUntil = `
 SELECT (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1)`
 
@@ -34,9 +35,9 @@ func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.Merg
 
 // merge is a merge as a part of a transaction.
 //
-// While it holds the rows of all segments no other deduction of the SKU is under way, and nothing comes back, since both
-// begin with a row of them. So the order ids and the buyers' units that it reads after that are all there are, and its
-// inserts cannot conflict.
+// While it holds the rows of all segments, no other deduction of the SKU is under way and no units come back, since both
+// begin by locking such a row. So the order ids and the buyers' units that it reads then are complete, and its inserts
+// cannot conflict.
 func (s *Store) merge(ctx context.Context, tx pgx.Tx, merge stock.Merge, first []int) (stock.MergeResult, error) {
 	read := &pgx.Batch{}
 	all := queueLockAll(read, merge.SKU)
@@ -61,7 +62,7 @@ func (s *Store) merge(ctx context.Context, tx pgx.Tx, merge stock.Merge, first [
 		queueMerged(write, merge, plan, facts.At)
 		queueChanges(write, merge.SKU, plan.Changes, plan.Reserved, merge.Fences)
 	}
-	if back.reservations > 0 && holdAny(plan.Segments) { // some of what came back is left for others
+	if back.reservations > 0 && holdAny(plan.Segments) { // some of the units that came back are left for others
 		write.Queue(notify, merge.SKU)
 	}
 	if write.Len() == 0 {

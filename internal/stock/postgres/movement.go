@@ -9,7 +9,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// The rows of all segments are locked, so movements of a SKU come one after another, and each is later than the last.
+// The rows of all segments are locked, so the movements of a SKU come one after another. Each is later than the last.
 const insertMovement = `
 INSERT INTO movements (sku_id, ref, kind, quantity, segments, reason, created_at)
 SELECT $1, $2, $3, $4, nullif($5::integer, 0), $6,
@@ -26,7 +26,7 @@ SELECT ` + movementColumns + `
 FROM movements WHERE sku_id = $1 AND (created_at, ref) > ($2, $3)
 ORDER BY created_at, ref LIMIT $4`
 
-// Kept rows keep their fences. See [stock.MovementPlan].
+// Rows that stay keep their fences. See [stock.MovementPlan].
 const layOut = `
 INSERT INTO stock_segments AS g (sku_id, segment, available, reserved, fence, version, layout)
 SELECT $1, n - 1, units, r, $4, $5, $6 FROM unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS spread (units, r, n)
@@ -38,9 +38,9 @@ const deleteBeyond = `DELETE FROM stock_segments WHERE sku_id = $1 AND segment >
 
 const setLayout = `UPDATE skus SET layout = $2 WHERE sku_id = $1`
 
-// Move implements [stock.Store]. It writes under the locks of all rows, and leaves their fences as they are. Where it changes
-// the layout, every row gets the new one, so whoever has waited for one of them finds out, also where its snapshot does not
-// show rows that are new.
+// Move implements [stock.Store]. It locks all rows before it writes, and leaves their fences as they are. If it changes the
+// layout, every row gets the new one. So a transaction that has waited for a row finds out, even if its snapshot does not
+// show the new rows.
 func (s *Store) Move(ctx context.Context, m stock.Movement) (created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
 		trip, back := &pgx.Batch{}, &returned{}

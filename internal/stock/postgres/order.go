@@ -10,7 +10,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// One statement, so that a copy of the order that is under way is waited for, and nothing is written beside it.
+// It is one statement. So it waits for a copy of the order that is under way, and then writes nothing.
 const insertOrder = `
 WITH placed AS (
     INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at) VALUES ($1, nullif($2, ''), $3, coalesce($4::timestamptz, clock_timestamp()))
@@ -30,9 +30,9 @@ WHERE l.order_id = $1 ORDER BY l.sku_id`
 
 // Order implements [stock.Store].
 //
-// Its own row comes first, so copies of it wait for each other; then the rows of all segments that it needs, and the instant
-// by which all of it is decided. Then each line is a batch or a merge of its own, within the one transaction: all of them
-// succeed, or none is written.
+// Its own row comes first, so copies of the order wait for each other. Then it locks the rows of all segments that it
+// needs, and reads the instant of the decision. Then each line is a batch or a merge, all within the one transaction: all
+// of them succeed, or none is written.
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
 		if !placement.KnownOnly {

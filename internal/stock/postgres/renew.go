@@ -9,18 +9,18 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// pingLimit is how long a connection that has been at rest may take to show that it lives.
+// pingLimit is how long an idle connection may take to show that it lives.
 const pingLimit = 300 * time.Millisecond
 
-// A network that swallows everything, or a server that is another one now, kills all connections at once and does not
-// say so. The first one of them that is missed tells of the others:
+// renewal closes connections that have died. When the network loses everything, or another server has taken over, all
+// connections die at once, and nothing tells us so. The first one that fails is a sign that others may have died:
 //
-//	a statement or a ping is not answered in time ──> its connection is closed ──> all at rest are asked, at the same
+//	a statement or a ping is not answered in time ──> its connection is closed ──> all idle ones are asked, at the same
 //	time ──> those that do not answer are closed
 //
-// Those in use end with their statements. What is closed leaves its place in the pool at once.
+// Those in use end with their statements. A closed connection leaves its place in the pool at once.
 type renewal struct {
-	died    chan struct{} // holds one word that a connection has died in use
+	died    chan struct{} // holds one: a connection has died in use
 	closing chan struct{}
 	running sync.WaitGroup
 }
@@ -29,7 +29,7 @@ func newRenewal() *renewal {
 	return &renewal{died: make(chan struct{}, 1), closing: make(chan struct{})}
 }
 
-// watch makes the renewal part of what a pool will be made of.
+// watch adds the renewal to the configuration of a pool.
 func (r *renewal) watch(config *pgxpool.Config) {
 	if config.PingTimeout == 0 {
 		config.PingTimeout = pingLimit
@@ -63,7 +63,7 @@ func (r *renewal) stop() {
 	r.running.Wait()
 }
 
-// ask pings all connections that are at rest. Who does not answer is closed by that, and does not come back to the pool.
+// ask pings all idle connections. One that does not answer is closed by that, and does not return to the pool.
 func ask(pool *pgxpool.Pool) {
 	ctx, cancel := context.WithTimeout(context.Background(), pingLimit)
 	defer cancel()

@@ -22,7 +22,7 @@ SELECT` + deductionColumns + `, d.segment
 FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deductions WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS d`
 
-// The ids are ascending, and so are the locks taken.
+// The ids are ascending, so the locks are taken in ascending order.
 var lockWhole = `
 SELECT` + deductionColumns + `, d.segment
 FROM unnest($2::text[]) AS asked (id)
@@ -34,13 +34,13 @@ FROM unnest($2::text[]) AS asked (id)
 CROSS JOIN LATERAL (SELECT * FROM deduction_parts WHERE sku_id = $1 AND order_id = asked.id OFFSET 0) AS p
 ORDER BY p.order_id, p.segment`
 
-// The rows are locked, so each is where it was found.
+// The rows are locked, so each still has the ctid under which it was found.
 const updateDeductions = `
 UPDATE deductions d SET status = new.status, quantity = new.quantity, asked = nullif(new.asked, new.quantity)
 FROM unnest($2::text[], $3::text[], $4::integer[], $5::integer[]) AS new (order_id, status, quantity, asked)
 WHERE d.ctid = (SELECT ctid FROM deductions WHERE sku_id = $1 AND order_id = new.order_id)`
 
-// Last of all rows, and of no segment: those who commit wait for nobody who sells.
+// This row is locked last of all, and is not a segment's: a commit does not wait for those who sell.
 const keepReserved = `UPDATE skus SET kept = kept + $2 WHERE sku_id = $1`
 
 const deleteParts = `
@@ -51,9 +51,9 @@ WHERE ctid = ANY (ARRAY(
 
 // Settle implements [stock.Store].
 //
-// Rows are locked in the one order, but which segments' it takes only the deductions tell. So it looks first, locks what
-// that needs, and decides by what it finds then. A settlement that gives nothing back needs no segment, and what only
-// commits does not look: if a reservation has expired after all, it begins again.
+// Segments are locked before deductions, but only the deductions tell which segments are needed. So it reads them without
+// locks first, locks what they need, and decides by what it reads then. A settlement that gives nothing back needs no
+// segment. One that only commits does not look first: if a reservation has expired after all, it begins again.
 func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
 	look := slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)
 	err = s.inTx(ctx, settlement.Deadline, func(tx pgx.Tx) error {
@@ -109,7 +109,7 @@ type ground struct {
 	buyers   []string
 }
 
-// find looks what a settlement would give back, without any lock.
+// find reads, without locks, what a settlement would give back.
 func (g *ground) find(ctx context.Context, tx pgx.Tx, settlement stock.Settlement, ids []string) error {
 	look := &pgx.Batch{}
 	var at time.Time
@@ -123,8 +123,8 @@ func (g *ground) find(ctx context.Context, tx pgx.Tx, settlement stock.Settlemen
 	return nil
 }
 
-// queueLock locks the ground and the deductions, and reads these as they are then. If the layout is another one by now, it
-// is a race.
+// queueLock locks the ground and the deductions, and reads the deductions as they are then. If the layout has changed, it is
+// a race.
 func (g *ground) queueLock(lock *pgx.Batch, sku string, ids []string) map[string]stock.Deduction {
 	if len(g.segments) > 0 {
 		lock.Queue(lockSome, sku, g.segments).Query(func(rows pgx.Rows) error {
@@ -139,7 +139,7 @@ func (g *ground) queueLock(lock *pgx.Batch, sku string, ids []string) map[string
 	return queueWhole(lock, lockWhole, sku, ids)
 }
 
-// covers tells whether all that goes back goes to rows that are locked. A deduction may have come or changed after the look.
+// covers tells whether all units go back to rows that are locked. A deduction may have come or changed since find.
 func (g *ground) covers(back stock.Returns) bool {
 	segments, buyers := back.Ascending()
 	return !slices.ContainsFunc(segments, func(n int) bool { return !slices.Contains(g.segments, n) }) &&

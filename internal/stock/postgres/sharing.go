@@ -9,7 +9,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// shared says which batches go to the database together with those of other SKUs. All but the first are for tests.
+// shared says which batches may share a statement with those of other SKUs. All but the first are for tests.
 type shared uint8
 
 const (
@@ -20,29 +20,29 @@ const (
 
 // The bounds of a shared write.
 const (
-	mostShared    = 256                    // orders in one
-	largestShared = 16                     // orders of a batch: a larger one costs less than its rows do, and goes by itself
-	sharedWait    = "50ms"                 // for an order id that another transaction has inserted and not committed
-	sharedSlack   = 250 * time.Millisecond // that a batch has until its deadline at least: a shared write is not the place to be late
-	writerWait    = 500 * time.Millisecond // for the writer, which may sit on a connection that has died
+	mostShared    = 256                    // orders of one shared write
+	largestShared = 16                     // orders of a batch; for a larger one the round trip hardly matters, so it goes by itself
+	sharedWait    = "50ms"                 // it waits that long for an order id that another transaction has not committed yet
+	sharedSlack   = 250 * time.Millisecond // a batch with less time than this until its deadline goes by itself
+	writerWait    = 500 * time.Millisecond // a batch waits that long for the writer, whose connection may have died
 )
 
-// sharing brings batches of different SKUs together that wait at the same time.
+// sharing lets batches of different SKUs that wait at the same time share one statement.
 //
 //	nothing else is under way ──> the batch goes by itself, at once
 //	else it waits ──> the writer takes all that wait ──> one statement ──> it is settled
 //	                                                         └──> it is not ──> it goes by itself
 //
-// There is one writer: two side by side make smaller writes, and cost more. It is a goroutine that ends when nothing waits.
-// It waits for nobody's rows (see deduct_shared.sql), so a batch that has to wait keeps only its own caller. Whatever is
-// not settled there, for whatever reason, goes by itself: what becomes of a batch is decided where it always was.
+// There is one writer: two would make smaller writes, and cost more. It is a goroutine that ends when nothing waits. It
+// does not wait for rows that others hold (see deduct_shared.sql), so a batch that must wait for its row delays no
+// other. A batch that is not settled by the shared write goes by itself, and is decided as if it had never been shared.
 type sharing struct {
 	store   *Store
 	which   shared
 	running sync.WaitGroup // the writer
 
 	mu      sync.Mutex
-	alone   bool // a batch that found nothing under way is being written
+	alone   bool // a batch that found nothing under way is written by itself
 	writing bool // the writer runs
 	waiting []*sharedBatch
 }
@@ -58,7 +58,7 @@ type sharedBatch struct {
 // sharedAnswer is what became of a batch in a shared write.
 type sharedAnswer struct {
 	whole *whole // nil: nothing of it is written, and it goes by itself
-	err   error  // nobody knows
+	err   error  // the outcome is not known
 }
 
 // deduct writes a batch, by itself or with others.
@@ -87,12 +87,13 @@ func (h *sharing) deduct(ctx context.Context, batch stock.Batch, first []int, re
 	return h.store.deductAlone(ctx, batch, first, result)
 }
 
-// mayShare tells whether a batch is one for a shared write. Where buyers are counted there are more rows to wait for.
+// mayShare tells whether a batch may go into a shared write. Where buyers are counted it may not: there are more rows to
+// wait for.
 func (h *sharing) mayShare(b *sharedBatch, orders int) bool {
 	return h.which != sharedNone && orders <= largestShared && b.Limit == 0 && b.ctx.Err() == nil && b.hasTime()
 }
 
-// hasTime tells whether a batch has time enough for a shared write.
+// hasTime tells whether a batch has enough time left for a shared write.
 func (b *sharedBatch) hasTime() bool {
 	deadline := b.deadline()
 	return deadline.IsZero() || time.Until(deadline) > sharedSlack
@@ -121,7 +122,7 @@ func (h *sharing) end() {
 	h.alone = false
 }
 
-// push has a batch wait for the writer, and starts it if it does not run.
+// push queues a batch for the writer, and starts the writer if it does not run.
 func (h *sharing) push(b *sharedBatch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -132,8 +133,8 @@ func (h *sharing) push(b *sharedBatch) {
 	}
 }
 
-// wait returns what a shared write says of a batch, nil if the batch has to go by itself. A batch whose caller has gone, or
-// that has waited for too long, is withdrawn, unless it is being written.
+// wait returns what the shared write says of a batch, nil if the batch has to go by itself. If the caller has gone, or the
+// batch has waited too long, it is withdrawn, unless it is being written.
 func (h *sharing) wait(b *sharedBatch) (*whole, error) {
 	patience := time.NewTimer(writerWait)
 	defer patience.Stop()
@@ -152,7 +153,7 @@ func (h *sharing) wait(b *sharedBatch) (*whole, error) {
 	}
 }
 
-// withdraw takes a batch out of those that wait. It reports false if the writer has it.
+// withdraw removes a batch from those that wait. It reports false if the writer has taken it.
 func (h *sharing) withdraw(b *sharedBatch) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -170,8 +171,8 @@ func (h *sharing) write() {
 	}
 }
 
-// take takes what waits: the longest waiting first, one batch of each SKU, and no more orders than a write may have. If there
-// is nothing, the writer ends.
+// take takes batches that wait: the longest waiting first, one batch of each SKU, and at most mostShared orders. If nothing
+// waits, the writer ends.
 func (h *sharing) take() (taken []*sharedBatch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

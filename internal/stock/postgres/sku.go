@@ -50,7 +50,7 @@ func sameSKU(ctx context.Context, tx pgx.Tx, sku stock.NewSKU) error {
 	return sku.CheckReplay(there)
 }
 
-// instant is a time for a column that is null where there is none.
+// instant returns a time for a column; null if it is zero.
 func instant(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -58,7 +58,7 @@ func instant(t time.Time) *time.Time {
 	return &t
 }
 
-// timeOf is a time of a column, zero where it is null.
+// timeOf returns the time of a column; zero if it is null.
 func timeOf(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -86,7 +86,7 @@ func (r *termsRow) read() {
 	r.terms.MaxReserveFor = time.Duration(r.maxReserveUS) * time.Microsecond
 }
 
-// skuExists returns the error of a SKU that does not exist.
+// skuExists returns nil if the SKU exists, and else its error.
 func skuExists(ctx context.Context, q querier, sku string) error {
 	var exists bool
 	err := q.QueryRow(ctx, `SELECT EXISTS (SELECT FROM skus WHERE sku_id = $1)`, sku).Scan(&exists)

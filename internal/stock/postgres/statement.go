@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5/multitracer"
 )
 
-// statementLimit is how long one statement is waited for. A connection may have died without a word, and an answer that
-// takes longer has nobody left who waits for it.
+// statementLimit is how long one statement may take. Its connection may have died unnoticed, and after this long no caller
+// waits for the answer any more.
 const statementLimit = 2 * time.Second
 
-// patient tells whether a statement may last as long as its caller says: it reads or changes as many rows as there are.
+// patient tells whether a statement may take as long as its caller allows, because it reads or changes all rows there are.
 func patient(statement string) bool {
 	switch statement {
 	case auditSQL, selectAccepted, expireSQL, trimOutbox, outboxOnSQL, outboxOffSQL:
@@ -23,7 +23,7 @@ func patient(statement string) bool {
 	}
 }
 
-// limits is the tracer of a connection: where a statement begins, it gets a context that ends in time.
+// limits is the tracer of a connection. It gives each statement a context that ends in time.
 type limits struct{}
 
 var (
@@ -31,7 +31,7 @@ var (
 	_ pgx.BatchTracer = limits{}
 )
 
-// limitStatements sets the tracer, beside one that is there.
+// limitStatements sets the tracer, and keeps one that is set already.
 func limitStatements(config *pgx.ConnConfig) {
 	if config.Tracer == nil {
 		config.Tracer = limits{}

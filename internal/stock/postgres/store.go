@@ -1,17 +1,18 @@
 // Package postgres keeps the stock in PostgreSQL.
 //
-// A batch is one statement and therefore one transaction and one round trip (fastpath.go, deduct.sql, and deduct_limited.sql where
-// buyers are counted). Batches of different SKUs that wait at the same time share one (sharing.go, deduct_shared.sql). Whatever that statement cannot settle whole, because a unit is missing or a race aborted it, is
-// settled by an explicit transaction that reads first (deduct.go). Merges, movements and the expiry of reservations are
-// explicit transactions that lock all segment rows of the SKU, ascending (merge.go, movement.go, expire.go). An order of
-// several SKUs is a chain of batches and merges in one transaction (order.go), and a settlement locks just the segments
-// to which units go back (settle.go).
+// A batch is one statement, and therefore one transaction and one round trip (fastpath.go, deduct.sql, and
+// deduct_limited.sql where buyers are counted). Batches of different SKUs that wait at the same time share one
+// (sharing.go, deduct_shared.sql). A batch that such a statement cannot write, because a unit is missing or a race
+// aborted it, is written by an explicit transaction that reads first (deduct.go). Merges, movements and the expiry of
+// reservations are explicit transactions that lock all segment rows of the SKU, ascending (merge.go, movement.go,
+// expire.go). An order of several SKUs is a chain of batches and merges in one transaction (order.go). A settlement
+// locks only the segments to which units go back (settle.go).
 //
 // Everything runs at READ COMMITTED: a statement that waits for a row goes on with the row's newest version, and
-// the next statement sees what was committed meanwhile. Audit alone reads in one REPEATABLE READ snapshot.
+// the next statement sees what was committed meanwhile. Only Audit reads in one REPEATABLE READ snapshot.
 //
-// After a lost connection during a commit the outcome is not known. The error then carries no code, the caller
-// is told so, and asking again with the same order id tells what happened.
+// If the connection is lost during a commit, the outcome is not known. The error then carries no code. The caller
+// is told so, and finds out by asking again with the same order id.
 package postgres
 
 import (
@@ -96,7 +97,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Pool implements [stock.Store]. A call that has a new connection made waits for that too.
+// Pool implements [stock.Store]. A call that needs a new connection waits until that is made, and is counted.
 func (s *Store) Pool() stock.Pool {
 	stat := s.pool.Stat()
 	return stock.Pool{
@@ -105,10 +106,10 @@ func (s *Store) Pool() stock.Pool {
 	}
 }
 
-// closeLimit is for connections that are still in use, as those are of statements that a dead server never answers.
+// closeLimit is how long Close waits for connections in use. A dead server never answers their statements.
 const closeLimit = 2 * time.Second
 
-// Close closes the pool. It waits for connections in use, but not for ever.
+// Close closes the pool. It waits for connections in use, but no longer than closeLimit.
 func (s *Store) Close() error {
 	s.renewal.stop()
 	closed := make(chan struct{})
@@ -125,8 +126,8 @@ func (s *Store) Close() error {
 	}
 }
 
-// SQLSTATEs of constraints that fired: of a CHECK, the class of them all, and that of values no column takes. The others
-// abort the statement of a batch, the last two where it waits for a lock.
+// SQLSTATEs. The first three say that a constraint fired: a CHECK; the class of all constraints; and the class of values
+// that no column takes. The others abort the statement of a batch, the last two while it waits for a lock.
 const (
 	checkViolation       = "23514"
 	constraintViolation  = "23"
@@ -137,7 +138,7 @@ const (
 	deadlockDetected     = "40P01"
 )
 
-// translate marks the errors of constraints that no statement of ours should ever violate.
+// translate marks an error as ErrGuard if a constraint fired: none of our statements should ever violate one.
 func translate(err error) error {
 	if state := stateOf(err); strings.HasPrefix(state, constraintViolation) || strings.HasPrefix(state, dataException) {
 		return fmt.Errorf("%w: %w", stock.ErrGuard, err)

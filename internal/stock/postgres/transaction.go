@@ -12,12 +12,12 @@ import (
 	"inventory/internal/stock"
 )
 
-// errRaced rolls a transaction back that was decided by what has changed meanwhile. Somebody else has committed something,
-// so it may begin again: not all can be slower every time.
+// errRaced rolls a transaction back whose decision rests on what has changed meanwhile. Then it begins again. This ends:
+// each time another transaction has committed something.
 var errRaced = errors.New("another transaction was faster")
 
-// inTx runs work in a transaction at READ COMMITTED, again after each race. An error of work rolls back. It commits before
-// a deadline, which is the context's where that is earlier or the deadline is zero: [stock.ErrLate].
+// inTx runs work in a transaction at READ COMMITTED, again after each race. An error of work rolls back. The commit must
+// happen before the deadline, or the context's if that is earlier or the deadline is zero; else it is [stock.ErrLate].
 func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(pgx.Tx) error) error {
 	if of, ok := ctx.Deadline(); ok && (deadline.IsZero() || of.Before(deadline)) {
 		deadline = of
@@ -30,7 +30,7 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(pgx.Tx) 
 	}
 }
 
-// once runs work in one transaction. A connection on which it is open still is closed by the pool.
+// once runs work in one transaction. If that is still open afterwards, the pool closes its connection.
 func (s *Store) once(ctx context.Context, conn *pgxpool.Conn, deadline time.Time, work func(pgx.Tx) error) error {
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
@@ -52,8 +52,8 @@ func (s *Store) once(ctx context.Context, conn *pgxpool.Conn, deadline time.Time
 // idle is the state of a connection without a transaction.
 const idle = 'I'
 
-// commitBefore commits, unless the server's clock is past a deadline. Both go out as one message, which the server begins
-// with when all of it is there: the network cannot come between.
+// commitBefore commits, unless the server's clock is past a deadline. The check and the commit go out as one message, which
+// the server begins to carry out when all of it has arrived. So the network cannot delay one without the other.
 func (s *Store) commitBefore(ctx context.Context, conn *pgx.Conn, deadline time.Time) error {
 	last := s.clock.at(deadline).UTC().Format("2006-01-02 15:04:05.999999Z07:00")
 	_, err := conn.PgConn().Exec(ctx, `SELECT 1 / (clock_timestamp() <= '`+last+`')::integer; COMMIT`).ReadAll()
@@ -71,7 +71,7 @@ func countRows(rows *int64) func(pgconn.CommandTag) error {
 	}
 }
 
-// allOf expects so many rows written; fewer is a race.
+// allOf expects that so many rows were written; any other number is a race.
 func allOf(rows int) func(pgconn.CommandTag) error {
 	return func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() != int64(rows) {

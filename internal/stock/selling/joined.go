@@ -16,26 +16,35 @@ const (
 // A request that comes with the order id of one that waits joins it. If it asks the same it gets the same answer: that is a
 // replay, and costs no place in the queue and no row. If the first one's caller leaves, the next one takes its place.
 
+// orderIDs knows the requests of a queue by their order ids. Its queue's mutex guards it.
+type orderIDs struct {
+	byID   map[string]*request // the first of each order id
+	behind int                 // those who have joined one
+	buyers map[string]int      // requests of each buyer, also of those who have joined; nil: they are not counted
+}
+
+func newOrderIDs() orderIDs { return orderIDs{byID: make(map[string]*request)} }
+
 // joinLocked lets a request wait behind the first one of its order id.
-func (q *queue) joinLocked(r, first *request) {
+func (q *orderIDs) joinLocked(r, first *request) {
 	first.joined = append(first.joined, r)
 	q.behind++
 	q.countBuyerLocked(r, 1)
 }
 
 // addLocked counts a request that is the first of its order id in the queue, and those behind it.
-func (q *queue) addLocked(r *request) {
+func (q *orderIDs) addLocked(r *request) {
 	q.byID[r.order.OrderID] = r
 	q.countAllLocked(r, 1)
 }
 
 // removeLocked is the opposite of addLocked.
-func (q *queue) removeLocked(r *request) {
+func (q *orderIDs) removeLocked(r *request) {
 	delete(q.byID, r.order.OrderID)
 	q.countAllLocked(r, -1)
 }
 
-func (q *queue) countAllLocked(r *request, by int) {
+func (q *orderIDs) countAllLocked(r *request, by int) {
 	q.countBuyerLocked(r, by)
 	q.behind += by * len(r.joined)
 	for _, other := range r.joined {
@@ -43,7 +52,7 @@ func (q *queue) countAllLocked(r *request, by int) {
 	}
 }
 
-func (q *queue) countBuyerLocked(r *request, by int) {
+func (q *orderIDs) countBuyerLocked(r *request, by int) {
 	buyer := r.order.BuyerID
 	if buyer == "" || q.buyers == nil {
 		return
@@ -57,24 +66,24 @@ func (q *queue) countBuyerLocked(r *request, by int) {
 
 // countBuyersLocked begins to count the requests of each buyer when the queue has become long, and ends when it is short:
 // while there is room for everybody, nobody pays for that.
-func (q *queue) countBuyersLocked() {
+func (q *orderIDs) countBuyersLocked(waiting []*request) {
 	switch {
-	case q.buyers == nil && len(q.waiting) >= longQueue:
+	case q.buyers == nil && len(waiting) >= longQueue:
 		q.buyers = make(map[string]int)
-		for _, r := range q.waiting {
+		for _, r := range waiting {
 			q.countBuyerLocked(r, 1)
 			for _, other := range r.joined {
 				q.countBuyerLocked(other, 1)
 			}
 		}
-	case q.buyers != nil && len(q.waiting) < longQueue/2:
+	case q.buyers != nil && len(waiting) < longQueue/2:
 		q.buyers = nil
 	}
 }
 
 // startableLocked returns a request that waits if it may be started. Else it refuses it, and the first of those that joined
 // it and may be started takes its place; nil where there is none.
-func (q *queue) startableLocked(r *request, now time.Time) *request {
+func (q *orderIDs) startableLocked(r *request, now time.Time) *request {
 	err := r.unstartable(now)
 	if err == nil {
 		return r
@@ -92,13 +101,6 @@ func (q *queue) startableLocked(r *request, now time.Time) *request {
 			q.addLocked(r)
 			return r
 		}
-	}
-}
-
-// requeue puts a request that had joined another one into the queue again.
-func (q *queue) requeue(r *request) {
-	if _, err := q.push(r, queueLimit); err != nil {
-		r.answer <- answer{err: overloaded()}
 	}
 }
 

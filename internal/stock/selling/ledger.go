@@ -93,3 +93,20 @@ func (s *Service) Movements(ctx context.Context, sku string, after stock.Positio
 	}
 	return movements, nil
 }
+
+// CreateSKU adds a SKU. Created is false when the same SKU was there already.
+func (s *Service) CreateSKU(ctx context.Context, sku stock.NewSKU) (status stock.Status, created bool, err error) {
+	if err := sku.Check(); err != nil {
+		return stock.Status{}, false, err
+	}
+	writing, done, err := s.uninterrupted(ctx)
+	if err != nil {
+		return stock.Status{}, false, err
+	}
+	defer done()
+	if created, err = s.store.CreateSKU(writing, sku, s.at()); err != nil {
+		return stock.Status{}, false, stock.Unavailable(err, "create SKU")
+	}
+	status, err = s.SKU(ctx, sku.SKU)
+	return status, created, err
+}

@@ -5,8 +5,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+)
 
-	"inventory/internal/stock"
+// The bounds of a queue, and of what is taken out of it.
+const (
+	batchLimit = 256        // orders of one write; more, where more than batchParts times as many wait
+	queueLimit = 8192       // orders waiting before callers are told overloaded
+	backlog    = batchLimit // orders waiting, while others are being written, for which an extra worker pays
 )
 
 // errRetired is returned by a queue whose worker has ended.
@@ -17,11 +22,9 @@ var errRetired = errors.New("worker has ended")
 type queue struct {
 	mu         sync.Mutex
 	waiting    []*request
-	byID       map[string]*request // the same ones
-	behind     int                 // those who have joined one
-	buyers     map[string]int      // requests of each buyer, also of those who have joined; nil: they are not counted
-	count      atomic.Int64        // of waiting, for those who only look
-	oneEach    atomic.Bool         // a batch has at most one order of each buyer
+	orderIDs                // of waiting
+	count      atomic.Int64 // of waiting, for those who only look
+	oneEach    atomic.Bool  // a batch has at most one order of each buyer
 	retired    bool
 	backlog    int           // so many waiting are one
 	arrived    chan struct{} // holds one: something may be waiting
@@ -29,7 +32,7 @@ type queue struct {
 }
 
 func newQueue() *queue {
-	return &queue{byID: make(map[string]*request), arrived: make(chan struct{}, 1), backlogged: make(chan struct{}, 1), backlog: backlog}
+	return &queue{orderIDs: newOrderIDs(), arrived: make(chan struct{}, 1), backlogged: make(chan struct{}, 1), backlog: backlog}
 }
 
 // push adds a request and tells how many wait now. It fails if there is no room or the queue has retired. A full queue
@@ -43,7 +46,7 @@ func (q *queue) push(r *request, limit int) (waiting int, err error) {
 	if q.retired {
 		return 0, errRetired
 	}
-	q.countBuyersLocked()
+	q.countBuyersLocked(q.waiting)
 	first := q.byID[r.order.OrderID]
 	switch {
 	case len(q.waiting) >= limit:
@@ -132,7 +135,7 @@ func (q *queue) filterLocked(stays func(*request) *request) {
 	clear(q.waiting[len(kept):])
 	q.waiting = kept
 	q.count.Store(int64(len(kept)))
-	q.countBuyersLocked()
+	q.countBuyersLocked(q.waiting)
 }
 
 func (q *queue) length() int { return int(q.count.Load()) }
@@ -145,6 +148,9 @@ func (q *queue) retire() bool {
 	return q.retired
 }
 
-func overloaded() *stock.Error {
-	return &stock.Error{Code: stock.CodeOverloaded, Message: "too many orders are waiting; try again later"}
+// requeue puts a request that had joined another one into the queue again.
+func (q *queue) requeue(r *request) {
+	if _, err := q.push(r, queueLimit); err != nil {
+		r.answer <- answer{err: overloaded()}
+	}
 }

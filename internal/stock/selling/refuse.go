@@ -128,6 +128,3 @@ func (w *worker) isSoldOut() bool {
 	}
 	return w.service.soldOut.entry(w.sku).valid()
 }
-
-// over tells whether an instant at which a reservation expires has come; the zero time is none.
-func (s *Service) over(until time.Time) bool { return !until.IsZero() && !s.now().Before(until) }

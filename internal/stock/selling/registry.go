@@ -21,40 +21,6 @@ func shuttingDown() error {
 	return &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
 }
 
-// seller returns the seller of a SKU, and starts one where there is none.
-func (s *Service) seller(sku string) (*seller, error) {
-	s.workers.RLock()
-	known, stopped := s.workers.sellers[sku], s.workers.stopped
-	s.workers.RUnlock()
-	if known != nil && !stopped {
-		return known, nil
-	}
-	s.workers.Lock()
-	defer s.workers.Unlock()
-	if s.workers.stopped {
-		return nil, shuttingDown()
-	}
-	if known := s.workers.sellers[sku]; known != nil {
-		return known, nil
-	}
-	known = newSeller(s, sku)
-	s.workers.sellers[sku] = known
-	s.workers.running.Go(known.newWorker().run)
-	return known, nil
-}
-
-// startExtra starts an extra worker, but not once the service stops: the order that asks for it may have been answered
-// meanwhile, the first worker may have ended, and Close no longer waits for anybody.
-func (s *Service) startExtra(seller *seller) {
-	s.workers.RLock()
-	defer s.workers.RUnlock()
-	if s.workers.stopped {
-		seller.extra.Add(-1)
-		return
-	}
-	s.workers.running.Go(seller.newWorker().runExtra)
-}
-
 // retireSeller takes a seller out of the service unless a request has come in. Afterwards push refuses.
 func (s *Service) retireSeller(seller *seller) bool {
 	s.workers.Lock()
@@ -63,33 +29,6 @@ func (s *Service) retireSeller(seller *seller) bool {
 		return false
 	}
 	delete(s.workers.sellers, seller.sku)
-	return true
-}
-
-// settler returns the settler of a SKU, and starts one where there is none.
-func (s *Service) settler(sku string) (*settler, error) {
-	s.workers.Lock()
-	defer s.workers.Unlock()
-	if s.workers.stopped {
-		return nil, shuttingDown()
-	}
-	known := s.workers.settlers[sku]
-	if known == nil {
-		known = &settler{service: s, sku: sku, queue: newQueue()}
-		s.workers.settlers[sku] = known
-		s.workers.running.Go(known.run)
-	}
-	return known, nil
-}
-
-// retireSettler takes a settler out of the service unless a request has come in.
-func (s *Service) retireSettler(t *settler) bool {
-	s.workers.Lock()
-	defer s.workers.Unlock()
-	if !t.queue.retire() {
-		return false
-	}
-	delete(s.workers.settlers, t.sku)
 	return true
 }
 

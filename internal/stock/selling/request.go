@@ -22,27 +22,17 @@ type request struct {
 	deadline time.Time
 	sent     bool        // to the store, so that it may have been written
 	answer   chan answer // holds one, so that no worker waits for a caller that has gone
-	queue    *queue      // that it was put into
+	queue    requeuer    // that it was put into
 	joined   []*request  // those that came with its order id while it waited: see joined.go
 }
+
+// A requeuer takes a request back.
+type requeuer interface{ requeue(r *request) }
 
 type answer struct {
 	deduction stock.Deduction
 	created   bool
 	err       error
-}
-
-// newRequest returns a request, perhaps one that was used before.
-func (s *Service) newRequest(ctx context.Context, o stock.Order) *request {
-	r := s.requests.Get().(*request)
-	r.ctx, r.order, r.queued, r.deadline, r.sent = ctx, o, time.Now(), s.deadlineOf(ctx), false
-	return r
-}
-
-// used gives back a request whose answer has been taken: nobody else knows it any more.
-func (s *Service) used(r *request) {
-	r.ctx, r.order, r.settle, r.queue = nil, stock.Order{}, stock.SettleRequest{}, nil
-	s.requests.Put(r)
 }
 
 // reply answers a request that has left the queue, and those that joined it and ask the same. Those that ask for something
@@ -164,4 +154,8 @@ func orders(requests []*request) []stock.Order {
 		out[i] = r.order
 	}
 	return out
+}
+
+func overloaded() *stock.Error {
+	return &stock.Error{Code: stock.CodeOverloaded, Message: "too many orders are waiting; try again later"}
 }

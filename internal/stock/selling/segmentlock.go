@@ -7,6 +7,13 @@ import (
 	"inventory/internal/locking"
 )
 
+// For how long a lock is waited for and held.
+const (
+	lockWait   = 100 * time.Millisecond // for the locks of a batch, and again for those of a merge, before it goes on under the guard
+	lockTurn   = 25 * time.Millisecond  // a busy worker offers its lock to other processes this often
+	lockLinger = 2 * time.Millisecond   // an idle worker gives its lock back after this
+)
+
 // triedLocks is how many locks a worker tries before it waits for one. So processes that sell one SKU spread over its
 // segments: each keeps to one that nobody else holds.
 const triedLocks = 3

@@ -6,11 +6,8 @@ import (
 	"inventory/internal/stock"
 )
 
-const (
-	queueLimit     = 8192       // orders waiting before callers are told overloaded
-	backlog        = batchLimit // orders waiting, while others are being written, for which an extra worker pays
-	defaultWorkers = 4          // of one SKU, where the configuration does not say
-)
+// defaultWorkers is how many workers of one SKU there are at most, where the configuration does not say.
+const defaultWorkers = 4
 
 // seller is what sells one SKU in this process: a queue, and the workers that serve it.
 //
@@ -33,33 +30,8 @@ func newSeller(s *Service, sku string) *seller {
 	return &seller{service: s, sku: sku, queue: q}
 }
 
-func (s *seller) newWorker() *worker {
-	return &worker{
-		service: s.service, seller: s, sku: s.sku, queue: s.queue,
-		lock: segmentLock{service: s.service, sku: s.sku, segment: noSegment},
-	}
-}
-
 // learn takes over what a worker has read.
 func (s *seller) learn(view stock.View) {
 	s.segments.Store(int32(len(view.Segments))) //nolint:gosec // at most MaxSegments
 	s.queue.oneEach.Store(view.Terms.PerBuyerLimit > 0)
-}
-
-// push queues a request, and starts an extra worker if there is a backlog.
-func (s *seller) push(r *request) error {
-	waiting, err := s.queue.push(r, queueLimit)
-	if err != nil || waiting < s.queue.backlog {
-		return err
-	}
-	for {
-		running := s.extra.Load()
-		if running+1 >= min(int32(s.service.mostWorkers), s.segments.Load()) { //nolint:gosec // a small number
-			return nil
-		}
-		if s.extra.CompareAndSwap(running, running+1) {
-			s.service.startExtra(s)
-			return nil
-		}
-	}
 }

@@ -2,7 +2,6 @@ package selling
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -12,28 +11,6 @@ import (
 	"inventory/internal/locking"
 	"inventory/internal/stock"
 )
-
-// Config holds what a [Service] is made of.
-type Config struct {
-	Store stock.Store
-	// Lock returns the lock of one segment. The locks of a SKU's segments should share a group, so that a merge
-	// takes them in one round trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
-	// slower under contention, never wrong.
-	Lock    func(sku string, segment int) locking.Locker
-	Workers int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
-	// BatchLimit is how many orders one write carries out at most; 0 is as many as pay. With 1 the lab measures what batches buy.
-	BatchLimit int
-	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
-	MaxReserveFor time.Duration
-	Observer      Observer     // nil: none
-	Events        stock.Events // nil: none
-	// AnswerWithin is how long after it was read something may be written for a request, unless its context ends before; 0
-	// is DefaultAnswerWithin.
-	AnswerWithin time.Duration
-	// Clock, for tests, is what sale windows and reservations are timed by; nil is the store's.
-	Clock  func() time.Time
-	Logger *slog.Logger // nil: none
-}
 
 // Service sells stock. It is safe for concurrent use.
 type Service struct {
@@ -67,151 +44,6 @@ type Service struct {
 	workers           registry
 }
 
-// NewService returns a service that runs until Close.
-func NewService(c Config) *Service {
-	s := &Service{
-		store: c.Store, lock: c.Lock, observer: c.Observer, events: c.Events, clock: c.Clock, log: c.Logger, stop: make(chan struct{}),
-	}
-	if s.mostWorkers = c.Workers; s.mostWorkers == 0 {
-		s.mostWorkers = defaultWorkers
-	}
-	if s.mostOrders = c.BatchLimit; s.mostOrders == 0 {
-		s.mostOrders = queueLimit
-	}
-	if s.maxReserve = c.MaxReserveFor; s.maxReserve == 0 {
-		s.maxReserve = stock.MaxReserve
-	}
-	if s.observer == nil {
-		s.observer = NoObserver{}
-	}
-	if s.events == nil {
-		s.events = stock.NoEvents{}
-	}
-	if s.answerWithin = c.AnswerWithin; s.answerWithin == 0 {
-		s.answerWithin = DefaultAnswerWithin
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	s.placing = s.newPlacing()
-	s.base, s.cancel = context.WithCancel(context.Background())
-	s.background, s.endBackground = context.WithCancel(s.base)
-	s.breaker.circuit = s.newCircuit()
-	s.workers.sellers = make(map[string]*seller)
-	s.workers.settlers = make(map[string]*settler)
-	s.overloaded = overloaded()
-	s.reads = make(chan struct{}, mostReads)
-	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
-	s.soldOut = newSoldOutCache()
-	s.workers.running.Go(s.watch)
-	s.workers.running.Go(s.sweepExpired)
-	return s
-}
-
-// Close refuses new deductions, finishes those in the queues, gives all locks back, and returns. When ctx ends
-// first, what is left is abandoned and answered as unavailable.
-func (s *Service) Close(ctx context.Context) error {
-	s.workers.Lock()
-	if !s.workers.stopped {
-		s.workers.stopped = true
-		close(s.stop)
-		s.endBackground()
-	}
-	s.workers.Unlock()
-	done := make(chan struct{})
-	go func() {
-		s.workers.running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		s.cancel()
-		return nil
-	case <-ctx.Done():
-		s.cancel()
-		<-done
-		return context.Cause(ctx)
-	}
-}
-
-// CreateSKU adds a SKU. Created is false when the same SKU was there already.
-func (s *Service) CreateSKU(ctx context.Context, sku stock.NewSKU) (status stock.Status, created bool, err error) {
-	if err := sku.Check(); err != nil {
-		return stock.Status{}, false, err
-	}
-	writing, done, err := s.uninterrupted(ctx)
-	if err != nil {
-		return stock.Status{}, false, err
-	}
-	defer done()
-	if created, err = s.store.CreateSKU(writing, sku, s.at()); err != nil {
-		return stock.Status{}, false, stock.Unavailable(err, "create SKU")
-	}
-	status, err = s.SKU(ctx, sku.SKU)
-	return status, created, err
-}
-
-// Deduct deducts stock for an order. Created is false when the same order was accepted before.
-//
-// Refusals are CodeSoldOut, CodeInsufficientStock, CodeBuyerLimit and CodeSaleClosed; they are not stored, so the order may
-// be tried again. CodeInvalidRequest is also for what the SKU's terms do not allow. CodeOrderIDReused means that the order
-// id belongs to an order of other content. After CodeUnavailable the same call tells what happened. ctx bounds the wait; an
-// order whose write has begun when ctx ends may be accepted.
-func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d stock.Deduction, created bool, err error) {
-	if err := stock.CheckSKU(sku); err != nil {
-		return stock.Deduction{}, false, err
-	}
-	if err := order.Check(); err != nil {
-		return stock.Deduction{}, false, err
-	}
-	orderID := order.OrderID
-	order.OrderID = order.Key()
-	known := s.soldOut.entry(sku)
-	if err := known.refuse(order.OrderID); err != nil && !(order.Own && known.has(orderID)) {
-		s.observer.SoldOutFromCache(1)
-		return stock.Deduction{}, false, err
-	}
-	r, err := s.enqueue(ctx, sku, order)
-	if err != nil {
-		return stock.Deduction{}, false, err
-	}
-	select {
-	case answer := <-r.answer:
-		s.used(r)
-		if answer.err != nil {
-			return stock.Deduction{}, false, answer.err
-		}
-		d, err := s.tellable(ctx, answer.deduction)
-		d.OrderID = orderID
-		return d, answer.created && d.Status != stock.StatusExpired, err
-	case <-ctx.Done():
-		return stock.Deduction{}, false, stock.Unavailable(context.Cause(ctx), "wait for the worker")
-	}
-}
-
-// enqueue puts an order into the queue of its SKU's seller, and starts one where there is none.
-func (s *Service) enqueue(ctx context.Context, sku string, order stock.Order) (*request, error) {
-	for {
-		seller, err := s.seller(sku)
-		if err != nil {
-			return nil, err
-		}
-		if seller.queue.length() >= queueLimit { // refused before anything is done for it: under overload nearly all are
-			return nil, s.overloaded
-		}
-		r := s.newRequest(ctx, order)
-		switch err := seller.push(r); {
-		case errors.Is(err, errRetired):
-			continue // it ended between our finding it and our pushing: start another
-		case err != nil:
-			s.used(r)
-			return nil, err
-		default:
-			return r, nil
-		}
-	}
-}
-
 // Waiting is how many orders wait in the queues of all SKUs.
 func (s *Service) Waiting() int {
 	s.workers.RLock()
@@ -238,3 +70,19 @@ func (s *Service) now() time.Time {
 	}
 	return s.clock().UTC().Truncate(time.Microsecond)
 }
+
+// newRequest returns a request, perhaps one that was used before.
+func (s *Service) newRequest(ctx context.Context, o stock.Order) *request {
+	r := s.requests.Get().(*request)
+	r.ctx, r.order, r.queued, r.deadline, r.sent = ctx, o, time.Now(), s.deadlineOf(ctx), false
+	return r
+}
+
+// used gives back a request whose answer has been taken: nobody else knows it any more.
+func (s *Service) used(r *request) {
+	r.ctx, r.order, r.settle, r.queue = nil, stock.Order{}, stock.SettleRequest{}, nil
+	s.requests.Put(r)
+}
+
+// over tells whether an instant at which a reservation expires has come; the zero time is none.
+func (s *Service) over(until time.Time) bool { return !until.IsZero() && !s.now().Before(until) }

@@ -133,3 +133,30 @@ func (t *settler) write(ctx context.Context, requests []*request) ([]*request, e
 	}
 	return nil, nil
 }
+
+// settler returns the settler of a SKU, and starts one where there is none.
+func (s *Service) settler(sku string) (*settler, error) {
+	s.workers.Lock()
+	defer s.workers.Unlock()
+	if s.workers.stopped {
+		return nil, shuttingDown()
+	}
+	known := s.workers.settlers[sku]
+	if known == nil {
+		known = &settler{service: s, sku: sku, queue: newQueue()}
+		s.workers.settlers[sku] = known
+		s.workers.running.Go(known.run)
+	}
+	return known, nil
+}
+
+// retireSettler takes a settler out of the service unless a request has come in.
+func (s *Service) retireSettler(t *settler) bool {
+	s.workers.Lock()
+	defer s.workers.Unlock()
+	if !t.queue.retire() {
+		return false
+	}
+	delete(s.workers.settlers, t.sku)
+	return true
+}

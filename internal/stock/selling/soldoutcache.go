@@ -1,10 +1,7 @@
 package selling
 
 import (
-	"context"
 	"sync"
-
-	"inventory/internal/stock"
 )
 
 // soldOutCache is what a service knows of the SKUs that have sold out.
@@ -55,31 +52,4 @@ func (c *soldOutCache) count(ids int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counted += ids
-}
-
-// cacheSoldOut begins the entry of a SKU in which nothing was left, or has the one that is there refreshed.
-func (s *Service) cacheSoldOut(sku string) {
-	s.soldOut.mu.Lock()
-	defer s.soldOut.mu.Unlock()
-	if known := s.soldOut.bySKU[sku]; known != nil {
-		known.requestRefresh()
-		return
-	}
-	e := &soldOutEntry{service: s, sku: sku, refreshWanted: make(chan struct{}, 1), refusal: stock.SoldOutError(sku)}
-	e.ctx, e.invalidate = context.WithCancel(s.background)
-	s.soldOut.bySKU[sku] = e
-	s.workers.running.Go(e.run)
-}
-
-// dropEntry removes an entry that has ended. If the SKU has sold out again, another one begins.
-func (s *Service) dropEntry(e *soldOutEntry) {
-	s.soldOut.mu.Lock()
-	delete(s.soldOut.bySKU, e.sku)
-	if e.accepted != nil {
-		s.soldOut.counted -= e.accepted.n
-	}
-	s.soldOut.mu.Unlock()
-	if len(e.refreshWanted) > 0 && s.background.Err() == nil {
-		s.cacheSoldOut(e.sku)
-	}
 }

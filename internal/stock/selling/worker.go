@@ -2,7 +2,6 @@ package selling
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -12,16 +11,11 @@ import (
 
 // The bounds of a worker.
 const (
-	batchLimit = 256                    // orders of one write; more, where more than batchParts times as many wait
-	batchParts = 4                      // of a long queue, which one write takes one of
-	maxHops    = 4                      // segments tried before a merge
-	maxLayouts = 8                      // resegments that may come between, before a batch is given up
-	workerIdle = time.Second            // a worker without work for this long ends
-	writeLimit = 10 * time.Second       // for what nobody waits for
-	soldOutFor = time.Second            // for this long a refusal may rest on one read of the rows
-	lockWait   = 100 * time.Millisecond // for the locks of a batch, and again for those of a merge, before it goes on under the guard
-	lockTurn   = 25 * time.Millisecond  // a busy worker offers its lock to other processes this often
-	lockLinger = 2 * time.Millisecond   // an idle worker gives its lock back after this
+	batchParts = 4                // of a long queue, which one write takes one of
+	maxHops    = 4                // segments tried before a merge
+	maxLayouts = 8                // resegments that may come between, before a batch is given up
+	workerIdle = time.Second      // a worker without work for this long ends
+	writeLimit = 10 * time.Second // for what nobody waits for
 )
 
 // worker sells one SKU in batches. One goroutine owns it. A batch goes through these steps:
@@ -50,113 +44,15 @@ type worker struct {
 	unknownSKU bool         // the SKU does not exist: end as soon as the queue is empty
 }
 
-// run serves batches until the worker has been idle for a while or the service stops. It is the seller's first worker, and
-// ends with it.
-func (w *worker) run() {
-	for {
-		w.coalescer.wait(w.queue)
-		if w.queue.length() == 0 {
-			if w.idle() {
-				return
-			}
-			continue
-		}
-		err := w.learnTerms()
-		batch := w.queue.pop(1, min(batchSize(w.queue.length()), w.service.mostOrders))
-		if err != nil {
-			refuseAll(batch, err)
-			continue
-		}
-		start := time.Now()
-		w.serve(batch)
-		w.coalescer.wrote(len(batch), time.Since(start))
-		w.lock.offer()
-	}
-}
-
 // batchSize is how many orders one write takes. A worker that falls behind takes more: getting a turn between those who
 // push, again and again, costs more than a larger write.
 func batchSize(waiting int) int { return max(batchLimit, waiting/batchParts) }
-
-// idle waits for a request. It gives the lock back soon, and reports true when the worker has ended.
-func (w *worker) idle() (ended bool) {
-	if w.lock.hold != nil && w.service.waitFor(lockLinger, w.queue.arrived) {
-		return false
-	}
-	w.lock.release()
-	if !w.unknownSKU && w.service.waitFor(workerIdle, w.queue.arrived) {
-		return false
-	}
-	return w.service.retireSeller(w.seller)
-}
-
-// learnTerms reads the SKU once, before the first batch: the queue has to know whether buyers are counted.
-func (w *worker) learnTerms() error {
-	if w.terms != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(w.service.base, w.service.answerWithin)
-	defer cancel()
-	return w.read(ctx)
-}
-
-// serve answers every request of a batch.
-func (w *worker) serve(batch []*request) {
-	if len(batch) == 0 {
-		return
-	}
-	ctx, cancel := context.WithDeadline(w.service.base, lastDeadline(batch))
-	defer cancel()
-	now := time.Now()
-	for _, r := range batch {
-		w.service.observer.Queued(now.Sub(r.queued))
-	}
-	w.onNotification()
-	rest, err := w.refuse(ctx, batch)
-	if err == nil {
-		rest, err = w.sell(ctx, rest)
-	}
-	refuseAll(rest, err)
-}
 
 // onNotification forgets what stock from elsewhere has made wrong.
 func (w *worker) onNotification() {
 	if n := w.seller.notifications.Load(); n != w.notified {
 		w.notified, w.levels, w.soldOut = n, nil, time.Time{}
 	}
-}
-
-// sell chooses a segment, locks it and writes, again and again, and merges what no single segment can fill. It returns the
-// requests that got no answer, and the error they all share.
-func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, error) {
-	lockBy := time.Now().Add(lockWait)
-	isRead := false // whether levels were read for this batch
-	w.expiries = 0
-	for hop, layouts := 0, 0; len(pending) > 0; hop++ {
-		var err error
-		if segments := w.choose(pending); len(segments) > 0 && hop < maxHops {
-			w.lock.acquire(segments, lockBy)
-			pending, err = w.deduct(ctx, pending)
-		} else if !isRead || w.levels == nil {
-			isRead = true
-			err = w.read(ctx)
-			hop = -1 // the levels may show segments worth another try
-		} else {
-			pending, err = w.merge(ctx, pending)
-		}
-		if errors.Is(err, stock.ErrLayout) && layouts < maxLayouts {
-			layouts++
-			w.levels = nil
-			continue
-		}
-		if err == nil && len(pending) > 0 {
-			err = context.Cause(ctx)
-		}
-		if err != nil {
-			return pending, stock.Unavailable(err, "sell")
-		}
-	}
-	return nil, nil
 }
 
 // read reads the terms of the SKU and what each segment holds.

@@ -14,6 +14,7 @@ func TestRowsAreHeldAgainstBuyers(t *testing.T) {
 	told.Add("full", 10, 0)
 	told.Add("hot", 60, 2)
 	told.Add("hot", 40, 0)
+	told.Add("never begun", 0, 3) // it need not have rows
 	rows := func(hot, full int64) stock.Audit {
 		return stock.Audit{SKUs: []stock.Balance{
 			{SKU: "hot", Initial: 500, Available: 500 - hot, Committed: hot},

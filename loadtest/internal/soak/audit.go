@@ -97,7 +97,7 @@ func (s *soak) readRows(ctx context.Context, store stock.Store, sku uint32, all 
 func (s *soak) judge(k kept, f fate, row stock.Deduction, there bool) {
 	c, id, x := &s.account.complaints, s.plan.id(k.request), s.plan.items[k.request]
 	switch {
-	case f.done.yes && !there:
+	case (f.done.yes || f.committed.yes || f.cancelled.yes) && !there:
 		c.Add("orders that buyers were told of have no row", id)
 	case !there:
 	case !f.done.yes && !f.done.open:

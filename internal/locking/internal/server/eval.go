@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,16 +34,8 @@ func (s *Server) evalOnce(ctx context.Context, call scripts.Call, attempt *scrip
 	return answer, err
 }
 
-// variant returns the script for this kind of server, and makes the call run it.
-func (s *Server) variant(call scripts.Call) *scripts.Script {
-	if s.counted {
-		return call.Script
-	}
-	call.Command[1] = call.Script.Uncounted.Hash
-	return call.Script.Uncounted
-}
-
-func isNoScript(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") }
+// Batch is how many calls go in one pipelined round trip: more would block the server for too long.
+const Batch = 250
 
 // RunAll runs many calls, in one bounded round trip for each node. Every answer has its own error.
 func (s *Server) RunAll(until time.Time, calls []scripts.Call) []*redis.Cmd {

@@ -65,27 +65,6 @@ func (s *Server) Address() string {
 	}
 }
 
-// Run runs a call for no longer than ctx and until allow, and returns its answer or scripts.ErrNoAnswer. The attempt is
-// among the call's arguments.
-//
-// A client that keeps deadlines runs it in the caller's goroutine, which is faster. It notices a deadline at once, and
-// a mere cancellation only when its own time-out for reads has passed.
-//
-// Call it only from work that Close waits for.
-func (s *Server) Run(ctx context.Context, until time.Time, quit <-chan struct{}, call scripts.Call, attempt *scripts.Attempt) (any, error) {
-	if !s.inPlace {
-		return s.runAside(ctx, until, quit, call, attempt)
-	}
-	limited := &limit{Context: ctx, until: until}
-	defer limited.close()
-	answer, err := s.eval(limited, call, attempt)
-	return answer, noAnswer(limited, err)
-}
-
-func (s *Server) runAside(ctx context.Context, until time.Time, quit <-chan struct{}, call scripts.Call, attempt *scripts.Attempt) (any, error) {
-	return Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) { return s.eval(ctx, call, attempt) })
-}
-
 // noAnswer makes a time-out ErrNoAnswer. The caller knows whose end it was.
 func noAnswer(ctx context.Context, err error) error {
 	if err == nil {
@@ -131,3 +110,14 @@ func IsAnswer(err error) bool {
 	refused := redis.Error(nil)
 	return err == nil || errors.As(err, &refused)
 }
+
+// variant returns the script for this kind of server, and makes the call run it.
+func (s *Server) variant(call scripts.Call) *scripts.Script {
+	if s.counted {
+		return call.Script
+	}
+	call.Command[1] = call.Script.Uncounted.Hash
+	return call.Script.Uncounted
+}
+
+func isNoScript(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") }

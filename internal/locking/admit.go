@@ -1,0 +1,105 @@
+package locking
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// reenterLocked lets an acquisition re-enter the grant of its owner, if that has a hold: a grant that only re-entries
+// keep may come to nothing.
+func (l *Locks) reenterLocked(acq *acquisition, p *part) bool {
+	g := l.grantOfLocked(p.lock.stateKey, acq.owner)
+	if g == nil || len(g.holds) == 0 {
+		return false
+	}
+	p.reentry = &reentry{grant: g, times: p.times, lease: acq.leaseOr(l.lease)}
+	g.reentries = append(g.reentries, p.reentry)
+	g.lease.longest = max(g.lease.longest, p.reentry.lease)
+	return true
+}
+
+// endReentryLocked ends the re-entry of a part, if it has one, and returns its grant.
+func (p *part) endReentryLocked() *grant {
+	if p.reentry == nil {
+		return nil
+	}
+	g := p.reentry.grant
+	g.reentries = slices.DeleteFunc(g.reentries, func(c *reentry) bool { return c == p.reentry })
+	p.reentry = nil
+	return g
+}
+
+// withdrawLocked ends a re-entry that has come to nothing. If the server may count it, the server is told.
+func (l *Locks) withdrawLocked(p *part) {
+	g := p.endReentryLocked()
+	if g == nil || g.gone {
+		return
+	}
+	if g.countLocked() != g.told {
+		l.settleLater(&settlement{
+			locks: []*lock{g.lock}, attempt: l.attempt(), rows: []row{g.rowLocked()}, until: time.Now().Add(g.lease.longest),
+		})
+	}
+	l.closeGrantLocked(g)
+}
+
+// admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. A grant that its
+// owner had until now is gone then. It returns the holds that the caller must lose after it has unlocked l.mu.
+func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*Hold) {
+	st := l.stateOfLocked(p.lock)
+	g := p.endReentryLocked()
+	if g == nil {
+		if old := st.grants.of(acq.owner); old != nil {
+			old.gone = true
+			over = slices.Clone(old.holds)
+			st.grants.remove(old)
+		}
+		g = &grant{lock: p.lock, owner: acq.owner, token: ls.first, lease: ls, told: p.times}
+		st.grants.add(g)
+	}
+	g.token = max(g.token, ls.first)
+	l.holdAllLocked(acq, p, g, trusted)
+	if g.gone { // the server has lost it since
+		return append(over, p.holds...)
+	}
+	return over
+}
+
+// holdAllLocked makes the holds.
+func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.Time) {
+	for range p.times {
+		h := l.newHoldLocked(acq, p, g, trusted)
+		p.holds = append(p.holds, h)
+		acq.taken = append(acq.taken, h)
+	}
+}
+
+// newHoldLocked notes a hold in the registry.
+func (l *Locks) newHoldLocked(acq *acquisition, p *part, g *grant, deadline time.Time) *Hold {
+	h := &Hold{
+		owner:    acq.owner,
+		locks:    l,
+		lock:     p.lock,
+		grant:    g,
+		lease:    acq.leaseOr(l.lease),
+		fixed:    acq.fixed,
+		kept:     acq.kept,
+		deadline: deadline,
+		since:    time.Now(),
+		base:     acq.ctx,
+	}
+	if p.spared != nil {
+		h.ctx, h.cancel = outlive(h.base, p.spared)
+	} else {
+		h.ctx, h.cancel = context.WithCancelCause(h.base)
+	}
+	l.deadlines.add(h)
+	if g.holds == nil {
+		g.holds = g.firstHold[:0]
+	}
+	g.holds = append(g.holds, h)
+	acq.owner.addHold(p.lock.order)
+	l.observer.Acquired(p.lock.kind.name(), h.since.Sub(acq.start), acq.waitedForOthers)
+	return h
+}

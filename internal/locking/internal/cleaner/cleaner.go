@@ -1,0 +1,164 @@
+// Package cleaner makes script calls that nobody waits for: it cancels attempts whose outcome is uncertain, repeats
+// releases that were not confirmed, leaves queues and gives reservations back.
+package cleaner
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
+)
+
+// A Cleaner makes many calls in one round trip, so that a server that comes back does not get them all at once.
+type Cleaner struct {
+	server *server.Server
+	wake   chan struct{}
+
+	bound policy.Backoff // of the next round trip
+
+	mu   sync.Mutex
+	work []*Task
+}
+
+// New returns a cleaner, which works while Run does.
+func New(s *server.Server) *Cleaner {
+	return &Cleaner{server: s, wake: make(chan struct{}, 1), bound: policy.CleanerAnswer()}
+}
+
+// A Task is a call to make.
+type Task struct {
+	Work   Work
+	Until  time.Time         // the call is repeated until then; zero: it is tried once
+	Tried  func()            // is called after the first try; may be nil
+	Answer chan<- *redis.Cmd // with room for one; receives the server's answer; may be nil
+
+	done chan struct{} // closed after the first try
+}
+
+// Work is what a task is about.
+type Work interface {
+	Key() string        // a key of the call, which tells the node
+	Call() scripts.Call // anew for each try
+}
+
+// Add hands over a task. The channel is closed when it has been tried.
+func (c *Cleaner) Add(t Task) <-chan struct{} {
+	t.done = make(chan struct{})
+	c.mu.Lock()
+	c.work = append(c.work, &t)
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+	return t.done
+}
+
+// Run works until stop is closed, and then once more.
+func (c *Cleaner) Run(stop <-chan struct{}) {
+	pause := policy.Reconnect()
+	var again <-chan time.Time
+	for {
+		stopped := false
+		select {
+		case <-c.wake:
+		case <-again:
+		case <-stop:
+			stopped = true
+			c.bound.Reset()
+		}
+		left := c.sweep()
+		if stopped {
+			return
+		}
+		again = nil
+		if left {
+			again = time.After(pause.Now())
+			pause.Double()
+			c.bound.Double()
+		} else {
+			pause.Reset()
+			c.bound.Reset()
+		}
+	}
+}
+
+// sweep does all the work there is, and tells whether some of it must be repeated.
+func (c *Cleaner) sweep() (left bool) {
+	c.mu.Lock()
+	work := c.work
+	c.work = nil
+	c.mu.Unlock()
+	var mu sync.Mutex
+	var failed []*Task
+	server.EachNode(c.server, work, func(t *Task) string { return t.Work.Key() }, func(work []*Task) {
+		left := c.doAll(work)
+		mu.Lock()
+		defer mu.Unlock()
+		failed = append(failed, left...)
+	})
+	c.mu.Lock()
+	c.work = append(failed, c.work...)
+	c.mu.Unlock()
+	return len(failed) > 0
+}
+
+// doAll does the work for one node, and returns what must be repeated. Once the node does not answer, no further batch
+// spends a time-out on it.
+func (c *Cleaner) doAll(work []*Task) (failed []*Task) {
+	answered := true
+	for chunk := range slices.Chunk(work, server.Batch) {
+		if !answered {
+			for _, t := range chunk {
+				t.end()
+			}
+			failed = append(failed, chunk...)
+			continue
+		}
+		var left []*Task
+		left, answered = c.do(chunk)
+		failed = append(failed, left...)
+	}
+	return failed
+}
+
+// end tells those who wait for it that a task has been tried.
+func (t *Task) end() {
+	if t.Tried != nil {
+		t.Tried()
+		t.Tried = nil
+	}
+	select {
+	case <-t.done:
+	default:
+		close(t.done)
+	}
+}
+
+// do does a batch in one round trip. It returns what must be repeated, and whether the server has answered.
+func (c *Cleaner) do(work []*Task) (failed []*Task, answered bool) {
+	calls := make([]scripts.Call, len(work))
+	for i, t := range work {
+		calls[i] = t.Work.Call()
+	}
+	answers := c.server.RunAll(time.Now().Add(c.bound.Now()), calls)
+	now := time.Now()
+	for i, t := range work {
+		t.end()
+		err := answers[i].Err()
+		answered = answered || server.IsAnswer(err)
+		if t.Answer != nil && server.IsAnswer(err) && !server.IsMoving(err) {
+			t.Answer <- answers[i]
+			t.Answer = nil
+		}
+		if err != nil && now.Before(t.Until) {
+			failed = append(failed, t)
+		}
+	}
+	return failed, answered
+}

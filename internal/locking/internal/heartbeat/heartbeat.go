@@ -1,0 +1,103 @@
+// Package heartbeat shows the server which callers of this process wait in the queues of first-come locks.
+package heartbeat
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/server"
+)
+
+// A Heartbeat shows every second who waits, all in one round trip, and asks for them whether it is their turn: wake-ups
+// may be lost.
+type Heartbeat struct {
+	server *server.Server
+	calls  func() []scripts.Call
+	look   func(waiters []string)
+	wake   chan struct{} // somebody waits
+}
+
+// New returns a heartbeat, which beats while Run does. calls returns the script calls that tell the server who waits;
+// look is told who should look again.
+func New(s *server.Server, calls func() []scripts.Call, look func(waiters []string)) *Heartbeat {
+	return &Heartbeat{server: s, calls: calls, look: look, wake: make(chan struct{}, 1)}
+}
+
+// Wake tells that somebody waits.
+func (hb *Heartbeat) Wake() {
+	select {
+	case hb.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run beats while somebody waits, until stop is closed.
+func (hb *Heartbeat) Run(stop <-chan struct{}) {
+	timer := time.NewTimer(policy.Poll)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-stop:
+			return
+		}
+		start := time.Now()
+		waiting, next := hb.Beat()
+		if !waiting {
+			select {
+			case <-hb.wake:
+			case <-stop:
+				return
+			}
+			start, next = time.Now(), policy.Poll
+		}
+		timer.Reset(max(next-time.Since(start), time.Millisecond))
+	}
+}
+
+// Beat does it once. It tells whether anybody waits, and when to do it again.
+func (hb *Heartbeat) Beat() (waiting bool, next time.Duration) {
+	next = policy.Poll
+	calls := hb.calls()
+	var mu sync.Mutex
+	server.EachNode(hb.server, calls, scripts.Call.Key, func(mine []scripts.Call) {
+		for some := range slices.Chunk(mine, server.Batch) {
+			again, answered := hb.beatSome(some)
+			mu.Lock()
+			next = min(next, again)
+			mu.Unlock()
+			if !answered {
+				return // waiting for each batch of a node that stands still would let waiters at other nodes die
+			}
+		}
+	})
+	return len(calls) > 0, next
+}
+
+// beatSome sends heartbeats to the server, and lets those waiters look again that should. It returns when to beat again
+// at the latest (soon, if the server did not answer or somebody should look), and whether the server answered at all.
+func (hb *Heartbeat) beatSome(calls []scripts.Call) (next time.Duration, answered bool) {
+	next = policy.Poll
+	var look []string
+	for _, answer := range hb.server.RunAll(time.Now().Add(policy.Heartbeat), calls) {
+		words, err := answer.StringSlice() // when to beat again at the latest, and who should look
+		answered = answered || server.IsAnswer(err)
+		if err != nil || len(words) == 0 {
+			next = min(next, policy.Soon)
+			continue
+		}
+		if left, err := strconv.Atoi(words[0]); err == nil {
+			next = min(next, max(time.Duration(left+1)*time.Millisecond, policy.Sooner))
+		}
+		look = append(look, words[1:]...)
+	}
+	if len(look) > 0 {
+		hb.look(look)
+		next = min(next, policy.Soon)
+	}
+	return next, answered
+}

@@ -1,0 +1,131 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/server"
+)
+
+// endKeeping notes that nothing begins the fixed leases of holds anew any more.
+func endKeeping(holds []*Hold) {
+	for _, h := range singlesOf(holds) {
+		h.locks.mu.Lock()
+		h.kept = false
+		h.locks.mu.Unlock()
+	}
+}
+
+// complete makes sure, after the last part was taken, that the first ones are still there. If a fixed lease may have
+// begun long ago, it lets it count from now.
+func (acq *acquisition) complete() error {
+	for tries := 1; acq.fixed && acq.lastBegan.After(acq.renewedAt); tries++ {
+		if err := acq.keep(); err != nil {
+			return err
+		}
+		if acq.keptAll() {
+			break
+		}
+		if tries == keepTries || acq.ctx.Err() != nil {
+			return errors.Join(failed("renew the parts of", "a MultiLock", ErrNoAnswer), acq.ctx.Err())
+		}
+	}
+	if acq.ctx.Err() != nil {
+		return ended(acq.ctx, nil)
+	}
+	return acq.intact()
+}
+
+// keepTries is how often the leases of all parts are begun anew before a MultiLock gives up.
+const keepTries = 3
+
+// keptAll tells whether all leases began with the last try to keep them, or later; of a RedLock, those of a quorum.
+func (acq *acquisition) keptAll() bool {
+	least := time.Until(acq.renewalTried.Add(trust(acq.lease)))
+	for _, h := range acq.taken {
+		if (h.locks != nil || isRed(h)) && h.Remaining() < least-time.Millisecond {
+			return false
+		}
+	}
+	return true
+}
+
+// intact returns ErrLost when something that the call has taken is lost already.
+func (acq *acquisition) intact() error {
+	for _, h := range acq.taken {
+		if h.Context().Err() != nil {
+			return errors.Join(fmt.Errorf("locking: a part of a MultiLock ended before the last was taken: %w", ErrLost),
+				context.Cause(h.Context()))
+		}
+	}
+	return nil
+}
+
+// keepOn repeats keep until stop is called, while another Locker is waited for. If something is lost, complete finds
+// out.
+func (acq *acquisition) keepOn() (stop func()) {
+	if !acq.fixed || len(acq.taken) == 0 {
+		return func() {}
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			alarm := time.NewTimer(time.Until(acq.renewedAt.Add(acq.lease / 3)))
+			select {
+			case <-alarm.C:
+				_ = acq.keep()
+			case <-quit:
+				alarm.Stop()
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
+}
+
+// keep begins the fixed leases of what the call has taken anew. A failure is not the end: each hold has
+// its own deadline.
+func (acq *acquisition) keep() error {
+	start := time.Now()
+	acq.renewalTried = start
+	bound := min(acq.lease/3, policy.CleanerAnswer().First) // of a round trip: the caller may give up meanwhile
+	singles := singlesOf(acq.taken)
+	grants := make(map[*Locks][]*grant)
+	for _, h := range singles {
+		if !slices.Contains(grants[h.locks], h.grant) {
+			grants[h.locks] = append(grants[h.locks], h.grant)
+		}
+	}
+	whole := true
+	for l, mine := range grants {
+		for chunk := range slices.Chunk(mine, server.Batch) {
+			_, kept := l.renewSome(chunk, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) })
+			whole = whole && kept
+		}
+	}
+	acq.renewedAt = start
+	if !whole {
+		acq.renewedAt = start.Add(-acq.lease / 4) // again after a twelfth of the lease
+	}
+	return acq.intact()
+}
+
+// singlesOf returns the holds of single locks that these holds consist of.
+func singlesOf(holds []*Hold) []*Hold {
+	var singles []*Hold
+	for _, h := range holds {
+		if h.locks != nil {
+			singles = append(singles, h)
+		}
+		singles = append(singles, singlesOf(h.parts)...)
+	}
+	return singles
+}

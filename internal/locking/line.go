@@ -1,0 +1,160 @@
+package locking
+
+import (
+	"slices"
+	"time"
+
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
+)
+
+// Callers of this process wait for a lock in a line, first come, first served. Only the head of the line talks to the
+// server, so the process is in the server's queue once, however many wait here. The position there belongs to the line:
+// the next head inherits it, and a reservation with it. While the process itself holds the lock, nobody needs to ask:
+// the holder hands it off.
+
+// takeTurn puts the caller into the line of a part where that is needed, and tells what it may do.
+func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.waiter != nil && p.waiter.handoff != nil && l.acceptLocked(acq, p) {
+		return turnAgain
+	} // the handoff came too late: wait in line anew
+	if l.reenterLocked(acq, p) {
+		l.leaveLineLocked(p)
+		return turnToAsk
+	}
+	st := l.stateOfLocked(p.lock)
+	l.joinLocked(acq, p, st)
+	p.waiter.woken = false // it looks now; what comes from now on is new
+	if st.waiters[0] != p.waiter || st.handingOff {
+		return turnToWait
+	}
+	now := time.Now()
+	if st.lease != nil && !acq.try && now.Before(p.nextAsk) {
+		return turnToWait
+	}
+	p.nextAsk = now.Add(policy.Poll)
+	p.waiter.asking = true
+	return turnToAsk
+}
+
+// joinLocked puts the caller at the end of the line if it is not in it.
+func (l *Locks) joinLocked(acq *acquisition, p *part, st *lockState) {
+	if p.waiter != nil {
+		return
+	}
+	p.waiter = &p.firstWaiter
+	*p.waiter = waiter{times: p.times, owner: acq.owner, lease: acq.leaseOr(l.lease)}
+	if st.lease != nil {
+		p.nextAsk = time.Now().Add(policy.Poll) // the holder hands it off; to poll is for when it cannot
+	}
+	st.waiters = append(st.waiters, p.waiter)
+}
+
+// joinHead puts the caller at the head of the line of a later part of a run, and reports false if others are there.
+func (l *Locks) joinHead(acq *acquisition, p *part) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reenterLocked(acq, p) {
+		return true
+	}
+	st := l.stateOfLocked(p.lock)
+	if p.waiter == nil && (len(st.waiters) > 0 || st.lease != nil) {
+		return false
+	}
+	l.joinLocked(acq, p, st)
+	if st.waiters[0] != p.waiter || p.waiter.handoff != nil || st.lease != nil {
+		return false
+	}
+	p.waiter.asking = true
+	return true
+}
+
+// acceptLocked makes a hold of what the caller was handed.
+func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
+	handed := p.waiter.handoff
+	p.waiter = nil
+	st := l.stateOfLocked(p.lock)
+	if st.lease != handed.lease {
+		return false // lost on the way
+	}
+	if !time.Now().Before(handed.trusted) {
+		l.disownLocked(p.lock, handed.lease, handed.lease.id)
+		return false
+	}
+	g := &grant{lock: p.lock, owner: acq.owner, token: handed.token, lease: handed.lease, told: 1}
+	st.grants.add(g)
+	l.holdAllLocked(acq, p, g, handed.trusted)
+	l.wakeOwnerLocked(st, acq.owner)
+	return true
+}
+
+// wakeUp returns what tells a waiter to look again. A wake-up that came before is not lost.
+func (l *Locks) wakeUp(w *waiter) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.ready == nil {
+		w.ready = make(chan struct{}, 1)
+	}
+	if w.woken {
+		w.wakeLocked()
+	}
+	return w.ready
+}
+
+// leave takes the caller out of the line of a part. The last one in the line gives up the position in the server's
+// queue, and stays at the head until that is done: otherwise it could take away the position of the next caller. It
+// returns what to wait for, or nil.
+func (l *Locks) leave(p *part) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leaveLineLocked(p)
+}
+
+// leaveLineLocked is leave.
+func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
+	w := p.waiter
+	if w == nil || w.handoff != nil {
+		return nil
+	}
+	p.waiter = nil
+	st := l.states[p.lock.stateKey]
+	if !st.queued || len(st.waiters) > 1 {
+		l.removeLocked(p.lock, w)
+		return nil
+	}
+	st.queued = false
+	gone := *w // the part may be used again before the cleaner is done
+	gone.asking = true
+	st.waiters[0] = &gone
+	return l.settleLater(&settlement{
+		locks: []*lock{p.lock},
+		rows:  []row{{queue: scripts.QueueLeave}},
+		tried: func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.removeLocked(p.lock, &gone)
+		},
+	})
+}
+
+// removeLocked takes a waiter out of a line and calls the next head.
+func (l *Locks) removeLocked(a *lock, w *waiter) {
+	st := l.states[a.stateKey]
+	i := slices.Index(st.waiters, w)
+	st.waiters = slices.Delete(st.waiters, i, i+1)
+	if i == 0 {
+		st.wakeHeadLocked()
+	}
+	l.tidyLocked(a)
+}
+
+// wakeOwnerLocked lets the callers of an owner that has just got the lock look again: they need not wait for it.
+func (l *Locks) wakeOwnerLocked(st *lockState, who *owner) {
+	for _, w := range st.waiters {
+		if w.owner == who {
+			w.wakeLocked()
+		}
+	}
+}

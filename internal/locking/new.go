@@ -1,0 +1,85 @@
+package locking
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/cleaner"
+	"inventory/internal/locking/internal/heartbeat"
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/server"
+	"inventory/internal/locking/internal/subscription"
+)
+
+// New returns Locks on the server of rdb, whatever its retries and time-outs. It does not connect. The client stays
+// the caller's, who closes it after Close. A client with ContextTimeoutEnabled is faster: with any other, every command
+// has a goroutine of its own, so that a context can end the wait for it.
+func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
+	if rdb == nil {
+		return nil, fmt.Errorf("%w: no client", ErrInvalid)
+	}
+	l := &Locks{
+		server:   server.New(rdb),
+		process:  newID(),
+		lease:    defaultWatchdogLease,
+		observer: nobody{},
+		closing:  make(chan struct{}),
+		stop:     make(chan struct{}),
+		states:   make(map[string]*lockState),
+	}
+	l.boxed = l.process
+	l.address = l.server.Address()
+	l.cleaner = cleaner.New(l.server)
+	l.tickets = newTickets()
+	l.deadlines.fire = l.meetDeadlines
+	l.heartbeat = heartbeat.New(l.server, l.heartbeats, l.wakeTickets)
+	l.subscription = subscription.New(l.server, keys.WakeChannel(l.process), l.woken, l.wakeHeads)
+	for _, opt := range opts {
+		if err := opt(l); err != nil {
+			return nil, err
+		}
+	}
+	l.leaseArg = l.lease.Milliseconds()
+	l.loops.Go(l.watch)
+	l.loops.Go(func() { l.cleaner.Run(l.stop) })
+	return l, nil
+}
+
+// Close ends all waiting with ErrClosed, stops the watchdog and the subscription and waits for every
+// goroutine of l, which the client's own time-outs bound. Holds that are still held are left to expire,
+// and can no longer be unlocked. It never fails, and may be called again.
+func (l *Locks) Close() error {
+	l.mu.Lock()
+	first := !l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if first {
+		close(l.closing)
+	}
+	l.calls.Wait() // they may still need the cleaner
+	if first {
+		close(l.stop)
+	}
+	l.loops.Wait()
+	l.server.Wait()
+	return nil
+}
+
+// CheckServer asks the server, or each master of a cluster, whether it may throw locks away when its memory is
+// full, and returns ErrEviction if so. Locks have expiries, so every policy but noeviction can take them. The library
+// does not call it; a program's start is a good time. Any other error says that there was no answer to read: miniredis
+// and some services do not show their policy.
+func (l *Locks) CheckServer(ctx context.Context) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	defer l.calls.Done()
+	if err := l.server.CheckMemory(ctx, time.Now().Add(policy.Release), l.closing); err != nil {
+		return fmt.Errorf("locking: check the server: %w", err)
+	}
+	return nil
+}

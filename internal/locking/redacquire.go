@@ -1,0 +1,245 @@
+package locking
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"inventory/internal/locking/internal/policy"
+)
+
+// attempt asks for the lock once, on all nodes. If it gets nothing, busy is the first node that was busy; else it is
+// negative.
+func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
+	if err := b.owner.begin(b.ctx); err != nil {
+		b.giveBack(woken.holds())
+		return nil, -1, err
+	}
+	defer b.owner.end()
+	parts, busy, err := b.take(woken)
+	if err != nil {
+		b.giveBack(parts)
+		return nil, busy, err
+	}
+	token, held := b.owner.token()
+	if !held {
+		token = b.owner.fresh(parts)
+	}
+	carriers, err := b.level(parts, token)
+	if err != nil {
+		b.giveBack(carriers)
+		return nil, -1, err
+	}
+	h = b.grant(carriers, token)
+	switch {
+	case b.call.ctx.Err() != nil: // granted too late: the caller has gone, so do not admit it
+		err = ended(b.call.ctx, nil)
+	case h.Remaining() == 0: // the leases of a quorum may have run out on the way
+		err = failed("acquire", b.red.name, ErrNoAnswer)
+	default:
+		return h, -1, nil
+	}
+	_ = h.Unlock(b.call.ctx) // what fails here is repeated in the background
+	b.renew()                // that has ended with the hold
+	return nil, -1, err
+}
+
+// take takes the lock on a quorum of nodes at least, and as many more as answer in time.
+func (b *candidate) take(woken *firstNode) (parts []*Hold, busy int, err error) {
+	wait := b.limit
+	if !b.call.until.IsZero() {
+		wait = min(wait, max(time.Until(b.call.until), policy.Grace))
+	}
+	ctx := b.ctx // a late question still uses this one when the candidate has another
+	replies := askAll(b.red.locks, b.red.quorum(), wait, func(i int, quit <-chan struct{}) (*Hold, error) {
+		if woken != nil && woken.node == i {
+			return woken.hold, nil
+		}
+		select {
+		case b.asked[i] <- struct{}{}:
+		case <-quit:
+			return nil, ErrNoAnswer // it has not answered the last question yet
+		}
+		defer func() { <-b.asked[i] }()
+		return b.red.nodes[i].TryLock(ctx, b.options(wait)...)
+	}, func(h *Hold) { _ = h.giveBack() })
+	busy = -1
+	for i, r := range replies {
+		switch {
+		case r.Err == nil:
+			parts = append(parts, r.Value)
+		case busy < 0 && errors.Is(r.Err, ErrBusy):
+			busy = i
+		}
+	}
+	if len(parts) >= b.red.quorum() {
+		return parts, -1, nil
+	}
+	if len(parts) > 0 {
+		busy = -1
+	}
+	return parts, busy, refusal(b.red, "acquire", replies)
+}
+
+// level raises all parts to a token, and returns those that carry it. The others are given back: each part of a
+// hold carries the hold's token.
+func (b *candidate) level(parts []*Hold, token int64) ([]*Hold, error) {
+	carriers, others, err := b.red.level(b.ctx, b.limit, parts, token)
+	release(others, 0, 0)
+	return carriers, err
+}
+
+// giveBack gives parts back, and waits for slow nodes as long as for any answer.
+func (b *candidate) giveBack(parts []*Hold) { release(parts, len(parts), b.limit) }
+
+// Lock implements Locker.
+func (r *Red) Lock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+	return r.lock(ctx, false, opts)
+}
+
+// TryLock implements Locker. It makes one attempt.
+func (r *Red) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) {
+	return r.lock(ctx, true, opts)
+}
+
+// A candidate is one Lock or TryLock of a RedLock.
+type candidate struct {
+	red    *Red
+	call   *acquisition
+	ctx    context.Context // of the hold to be, and of its parts
+	cancel context.CancelCauseFunc
+	owner  *redOwner
+	limit  time.Duration   // of a node's answer
+	asked  []chan struct{} // holds one element while the node has not answered the last question
+}
+
+func (r *Red) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	acq, err := newAcquisition(ctx, try, opts)
+	if err != nil {
+		return nil, err
+	}
+	lease := acq.leaseOr(maxLease)
+	for _, l := range r.locks {
+		lease = min(lease, acq.leaseOr(l.lease))
+	}
+	b := &candidate{
+		red: r, call: acq, owner: acq.owner.reds.of(r.key),
+		limit: max(min(lease/policy.NodeShare, policy.Node), policy.Grace),
+		asked: make([]chan struct{}, len(r.nodes)),
+	}
+	for i := range b.asked {
+		b.asked[i] = make(chan struct{}, 1)
+	}
+	defer acq.owner.reds.retire(b.owner)
+	b.renew()
+	h, err := b.run()
+	if err != nil {
+		b.cancel(context.Canceled)
+		return nil, err
+	}
+	return h, nil
+}
+
+// renew makes the context of a hold: each has its own.
+func (b *candidate) renew() { b.ctx, b.cancel = context.WithCancelCause(b.call.ctx) }
+
+// run makes attempts until one succeeds, or none can, or the wait runs out.
+func (b *candidate) run() (*Hold, error) {
+	pause := policy.Candidates()
+	var woken *firstNode
+	var waiting error
+	silent := 0
+	for {
+		h, busy, err := b.attempt(woken)
+		if silent++; errors.Is(err, ErrBusy) {
+			silent, waiting = 0, ErrBusy
+		}
+		switch {
+		case err == nil:
+			return h, nil
+		case b.call.ctx.Err() != nil:
+			return nil, ended(b.call.ctx, waiting)
+		case b.call.try || silent >= silences || b.call.waitIsOver(time.Now()):
+			return nil, err
+		}
+		woken = b.await(busy, policy.Jitter(pause.Now()))
+		if pause.Double(); woken != nil {
+			pause.Reset()
+		}
+	}
+}
+
+// A firstNode is what a candidate got while it waited: the lock of one node.
+type firstNode struct {
+	node int
+	hold *Hold
+}
+
+func (w *firstNode) holds() []*Hold {
+	if w == nil {
+		return nil
+	}
+	return []*Hold{w.hold}
+}
+
+// await waits until another attempt makes sense. If all nodes are somebody else's, it waits in the line of a busy node,
+// whose release wakes it and gives it that node's lock. Else several candidates may have some nodes each: a random
+// pause lets one of them come first.
+func (b *candidate) await(busy int, pause time.Duration) *firstNode {
+	if !b.call.until.IsZero() {
+		pause = min(pause, max(time.Until(b.call.until), 0))
+	}
+	start := time.Now()
+	if busy >= 0 {
+		h, err := b.red.nodes[busy].Lock(b.ctx, b.options(pause)...)
+		if err == nil {
+			return &firstNode{busy, h}
+		}
+		pause -= time.Since(start) // the next attempt tells what is wrong there
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-b.ctx.Done():
+	}
+	return nil
+}
+
+// options are those of the lock on a node.
+func (b *candidate) options(wait time.Duration) []LockOption {
+	opts := []LockOption{Wait(wait)}
+	if b.call.fixed {
+		opts = append(opts, Lease(b.call.lease))
+	}
+	if b.call.kept {
+		opts = append(opts, kept)
+	}
+	return opts
+}
+
+// grant makes a hold. The candidate has its owner's turn.
+func (b *candidate) grant(parts []*Hold, token int64) *Hold {
+	r := &redHold{red: b.red, owner: b.owner}
+	h := &Hold{ctx: b.ctx, cancel: b.cancel, owner: b.call.owner, parts: parts, whole: r}
+	r.whole = h
+	b.call.owner.reds.mu.Lock()
+	b.call.owner.reds.again = true
+	if b.owner.liveLocked() == 0 {
+		b.owner.grant = &redGrant{number: token}
+	}
+	r.grant = b.owner.grant
+	r.grant.holds = append(r.grant.holds, r)
+	b.call.owner.reds.mu.Unlock()
+	for _, part := range parts {
+		r.stops = append(r.stops, context.AfterFunc(part.Context(), r.partEnded))
+	}
+	return h
+}
+
+// silences is how many attempts in a row may find less than a quorum that answers: a moment in which the
+// network or the machine stands still does not end a long wait.
+const silences = 3

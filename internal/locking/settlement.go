@@ -1,0 +1,92 @@
+package locking
+
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/locking/internal/cleaner"
+	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/scripts"
+)
+
+// A settlement tells the server how often holders have some locks of one bucket and kind.
+type settlement struct {
+	locks        []*lock
+	rows         []row            // for each lock
+	grants       []*grant         // that the rows are about; may be empty
+	attempt      *scripts.Attempt // nil if no count is settled
+	tombstone    int64            // the attempt to cancel
+	tombstoneFor time.Duration
+
+	until time.Time // the cleaner repeats it until then; zero: it tries once
+	tried func()    // the cleaner calls it after its first try
+
+	answer chan<- *redis.Cmd // receives the server's answer; nil if nobody waits for it
+
+	firstLock  [1]*lock // where the slices begin
+	firstRow   [1]row
+	firstGrant [1]*grant
+}
+
+// A row is what a settlement says of one lock.
+type row struct {
+	id      any // of the holder, a string
+	count   int
+	longest time.Duration
+	queue   string
+}
+
+// number is the attempt as scripts take it: 0 if no count is settled.
+func (s *settlement) number() any {
+	if s.attempt == nil {
+		return 0
+	}
+	return s.attempt
+}
+
+// Key implements cleaner.Work.
+func (s *settlement) Key() string { return s.locks[0].stateKey }
+
+// Call implements cleaner.Work.
+func (s *settlement) Call() scripts.Call { return s.locks[0].kind.settling(s) }
+
+// settleLater hands a settlement to the cleaner. The channel is closed when it has been tried.
+func (l *Locks) settleLater(s *settlement) <-chan struct{} {
+	return l.cleaner.Add(cleaner.Task{Work: s, Until: s.until, Tried: s.tried, Answer: s.answer})
+}
+
+// settleBriefly is settleLater, and waits a moment for it.
+func (l *Locks) settleBriefly(s *settlement) {
+	select {
+	case <-l.settleLater(s):
+	case <-time.After(policy.Cleanup):
+	}
+}
+
+// addTombstones has tombstones written for attempts that took what is being released and that the client has sent more
+// than once: a copy could arrive after the release. The first tombstone goes with the release. Without a copy none is
+// written: it would cost every release a key.
+func (l *Locks) addTombstones(s *settlement, resent []int64, life time.Duration) {
+	for _, number := range resent {
+		if number == 0 {
+			continue
+		}
+		if s.tombstone == 0 {
+			s.tombstone, s.tombstoneFor = number, life
+			continue
+		}
+		l.settleLater(&settlement{
+			locks: s.locks[:1], rows: []row{{queue: scripts.QueueStay}},
+			tombstone: number, tombstoneFor: life, until: time.Now().Add(life),
+		})
+	}
+}
+
+// rowLocked is what a release tells the server of the grant from now on.
+func (g *grant) rowLocked() row {
+	r := row{id: g.lease.id, count: g.countLocked(), longest: g.longestLocked(), queue: scripts.QueueStay}
+	g.told = r.count
+	g.lease.shortened = g.lease.shortened || r.longest < g.lease.duration
+	return r
+}

@@ -1,0 +1,31 @@
+package locking
+
+import (
+	"time"
+)
+
+// A waiter is a caller in a line. Guarded by Locks.mu.
+type waiter struct {
+	times   int // how many holds it wants
+	owner   *owner
+	lease   time.Duration
+	asking  bool          // it is asking the server, and cannot be handed the lock meanwhile
+	handoff *handoff      // what it was handed; then it is no longer in the line
+	woken   bool          // look again
+	ready   chan struct{} // receives the same while the caller waits; nil before it does
+}
+
+// A handoff is a lock on its way from one owner of this process to the next.
+type handoff struct {
+	lease   *lease
+	token   int64
+	trusted time.Time
+}
+
+func (w *waiter) wakeLocked() {
+	w.woken = true
+	select {
+	case w.ready <- struct{}{}:
+	default: // it is not waiting, or it will look anyway
+	}
+}

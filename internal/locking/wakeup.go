@@ -1,0 +1,38 @@
+package locking
+
+import (
+	"strings"
+
+	"inventory/internal/locking/internal/keys"
+	"inventory/internal/locking/internal/scripts"
+)
+
+// woken passes a wake-up on: to the ticket that it names before a space and the state key, or to the head of the line
+// of a lock. If nobody waits any more, the lock is reserved for us in vain, and the reservation is given back.
+func (l *Locks) woken(payload string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !strings.HasPrefix(payload, keys.Prefix) {
+		ticket, _, _ := strings.Cut(payload, " ")
+		l.tickets.wakeLocked(ticket)
+		return
+	}
+	state := payload
+	if st := l.states[state]; st != nil && len(st.waiters) > 0 {
+		st.wakeHeadLocked()
+		return
+	}
+	if m, ok := l.mutexOf(state); ok {
+		l.settleLater(&settlement{locks: []*lock{&m.lock}, rows: []row{{queue: scripts.QueueDecline}}})
+	}
+}
+
+// wakeHeads makes the head of every line and every ticket look again: wake-ups may have been missed.
+func (l *Locks) wakeHeads() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, st := range l.states {
+		st.wakeHeadLocked()
+	}
+	l.tickets.wakeAllLocked()
+}

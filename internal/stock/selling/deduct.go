@@ -1,0 +1,69 @@
+package selling
+
+import (
+	"context"
+	"errors"
+
+	"inventory/internal/stock"
+)
+
+// Deduct deducts stock for an order. Created is false when the same order was accepted before.
+//
+// Refusals are CodeSoldOut, CodeInsufficientStock, CodeBuyerLimit and CodeSaleClosed; they are not stored, so the order may
+// be tried again. CodeInvalidRequest is also for what the SKU's terms do not allow. CodeOrderIDReused means that the order
+// id belongs to an order of other content. After CodeUnavailable the same call tells what happened. ctx bounds the wait; an
+// order whose write has begun when ctx ends may be accepted.
+func (s *Service) Deduct(ctx context.Context, sku string, order stock.Order) (d stock.Deduction, created bool, err error) {
+	if err := stock.CheckSKU(sku); err != nil {
+		return stock.Deduction{}, false, err
+	}
+	if err := order.Check(); err != nil {
+		return stock.Deduction{}, false, err
+	}
+	orderID := order.OrderID
+	order.OrderID = order.Key()
+	known := s.soldOut.entry(sku)
+	if err := known.refuse(order.OrderID); err != nil && !(order.Own && known.has(orderID)) {
+		s.observer.SoldOutFromCache(1)
+		return stock.Deduction{}, false, err
+	}
+	r, err := s.enqueue(ctx, sku, order)
+	if err != nil {
+		return stock.Deduction{}, false, err
+	}
+	select {
+	case answer := <-r.answer:
+		s.used(r)
+		if answer.err != nil {
+			return stock.Deduction{}, false, answer.err
+		}
+		d, err := s.tellable(ctx, answer.deduction)
+		d.OrderID = orderID
+		return d, answer.created && d.Status != stock.StatusExpired, err
+	case <-ctx.Done():
+		return stock.Deduction{}, false, stock.Unavailable(context.Cause(ctx), "wait for the worker")
+	}
+}
+
+// enqueue puts an order into the queue of its SKU's seller, and starts one where there is none.
+func (s *Service) enqueue(ctx context.Context, sku string, order stock.Order) (*request, error) {
+	for {
+		seller, err := s.seller(sku)
+		if err != nil {
+			return nil, err
+		}
+		if seller.queue.length() >= queueLimit { // refused before anything is done for it: under overload nearly all are
+			return nil, s.overloaded
+		}
+		r := s.newRequest(ctx, order)
+		switch err := seller.push(r); {
+		case errors.Is(err, errRetired):
+			continue // it ended between our finding it and our pushing: start another
+		case err != nil:
+			s.used(r)
+			return nil, err
+		default:
+			return r, nil
+		}
+	}
+}

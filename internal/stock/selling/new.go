@@ -1,0 +1,99 @@
+package selling
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"inventory/internal/locking"
+	"inventory/internal/stock"
+)
+
+// Config holds what a [Service] is made of.
+type Config struct {
+	Store stock.Store
+	// Lock returns the lock of one segment. The locks of a SKU's segments should share a group, so that a merge
+	// takes them in one round trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
+	// slower under contention, never wrong.
+	Lock    func(sku string, segment int) locking.Locker
+	Workers int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
+	// BatchLimit is how many orders one write carries out at most; 0 is as many as pay. With 1 the lab measures what batches buy.
+	BatchLimit int
+	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
+	MaxReserveFor time.Duration
+	Observer      Observer     // nil: none
+	Events        stock.Events // nil: none
+	// AnswerWithin is how long after it was read something may be written for a request, unless its context ends before; 0
+	// is DefaultAnswerWithin.
+	AnswerWithin time.Duration
+	// Clock, for tests, is what sale windows and reservations are timed by; nil is the store's.
+	Clock  func() time.Time
+	Logger *slog.Logger // nil: none
+}
+
+// NewService returns a service that runs until Close.
+func NewService(c Config) *Service {
+	s := &Service{
+		store: c.Store, lock: c.Lock, observer: c.Observer, events: c.Events, clock: c.Clock, log: c.Logger, stop: make(chan struct{}),
+	}
+	if s.mostWorkers = c.Workers; s.mostWorkers == 0 {
+		s.mostWorkers = defaultWorkers
+	}
+	if s.mostOrders = c.BatchLimit; s.mostOrders == 0 {
+		s.mostOrders = queueLimit
+	}
+	if s.maxReserve = c.MaxReserveFor; s.maxReserve == 0 {
+		s.maxReserve = stock.MaxReserve
+	}
+	if s.observer == nil {
+		s.observer = NoObserver{}
+	}
+	if s.events == nil {
+		s.events = stock.NoEvents{}
+	}
+	if s.answerWithin = c.AnswerWithin; s.answerWithin == 0 {
+		s.answerWithin = DefaultAnswerWithin
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.placing = s.newPlacing()
+	s.base, s.cancel = context.WithCancel(context.Background())
+	s.background, s.endBackground = context.WithCancel(s.base)
+	s.breaker.circuit = s.newCircuit()
+	s.workers.sellers = make(map[string]*seller)
+	s.workers.settlers = make(map[string]*settler)
+	s.overloaded = overloaded()
+	s.reads = make(chan struct{}, mostReads)
+	s.requests.New = func() any { return &request{answer: make(chan answer, 1)} }
+	s.soldOut = newSoldOutCache()
+	s.workers.running.Go(s.watch)
+	s.workers.running.Go(s.sweepExpired)
+	return s
+}
+
+// Close refuses new deductions, finishes those in the queues, gives all locks back, and returns. When ctx ends
+// first, what is left is abandoned and answered as unavailable.
+func (s *Service) Close(ctx context.Context) error {
+	s.workers.Lock()
+	if !s.workers.stopped {
+		s.workers.stopped = true
+		close(s.stop)
+		s.endBackground()
+	}
+	s.workers.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.workers.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		s.cancel()
+		return nil
+	case <-ctx.Done():
+		s.cancel()
+		<-done
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,107 @@
+package selling
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// run serves batches until the worker has been idle for a while or the service stops. It is the seller's first worker, and
+// ends with it.
+func (w *worker) run() {
+	for {
+		w.coalescer.wait(w.queue)
+		if w.queue.length() == 0 {
+			if w.idle() {
+				return
+			}
+			continue
+		}
+		err := w.learnTerms()
+		batch := w.queue.pop(1, min(batchSize(w.queue.length()), w.service.mostOrders))
+		if err != nil {
+			refuseAll(batch, err)
+			continue
+		}
+		start := time.Now()
+		w.serve(batch)
+		w.coalescer.wrote(len(batch), time.Since(start))
+		w.lock.offer()
+	}
+}
+
+// idle waits for a request. It gives the lock back soon, and reports true when the worker has ended.
+func (w *worker) idle() (ended bool) {
+	if w.lock.hold != nil && w.service.waitFor(lockLinger, w.queue.arrived) {
+		return false
+	}
+	w.lock.release()
+	if !w.unknownSKU && w.service.waitFor(workerIdle, w.queue.arrived) {
+		return false
+	}
+	return w.service.retireSeller(w.seller)
+}
+
+// learnTerms reads the SKU once, before the first batch: the queue has to know whether buyers are counted.
+func (w *worker) learnTerms() error {
+	if w.terms != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(w.service.base, w.service.answerWithin)
+	defer cancel()
+	return w.read(ctx)
+}
+
+// serve answers every request of a batch.
+func (w *worker) serve(batch []*request) {
+	if len(batch) == 0 {
+		return
+	}
+	ctx, cancel := context.WithDeadline(w.service.base, lastDeadline(batch))
+	defer cancel()
+	now := time.Now()
+	for _, r := range batch {
+		w.service.observer.Queued(now.Sub(r.queued))
+	}
+	w.onNotification()
+	rest, err := w.refuse(ctx, batch)
+	if err == nil {
+		rest, err = w.sell(ctx, rest)
+	}
+	refuseAll(rest, err)
+}
+
+// sell chooses a segment, locks it and writes, again and again, and merges what no single segment can fill. It returns the
+// requests that got no answer, and the error they all share.
+func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, error) {
+	lockBy := time.Now().Add(lockWait)
+	isRead := false // whether levels were read for this batch
+	w.expiries = 0
+	for hop, layouts := 0, 0; len(pending) > 0; hop++ {
+		var err error
+		if segments := w.choose(pending); len(segments) > 0 && hop < maxHops {
+			w.lock.acquire(segments, lockBy)
+			pending, err = w.deduct(ctx, pending)
+		} else if !isRead || w.levels == nil {
+			isRead = true
+			err = w.read(ctx)
+			hop = -1 // the levels may show segments worth another try
+		} else {
+			pending, err = w.merge(ctx, pending)
+		}
+		if errors.Is(err, stock.ErrLayout) && layouts < maxLayouts {
+			layouts++
+			w.levels = nil
+			continue
+		}
+		if err == nil && len(pending) > 0 {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return pending, stock.Unavailable(err, "sell")
+		}
+	}
+	return nil, nil
+}
