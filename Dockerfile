@@ -15,7 +15,11 @@ COPY go.mod go.sum ./
 RUN go mod download
 
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -o /inventory ./cmd/inventory
+# What the program says it is: --build-arg VERSION=$(git describe --tags --always) --build-arg REVISION=$(git rev-parse HEAD)
+ARG VERSION=unknown
+ARG REVISION=unknown
+RUN CGO_ENABLED=0 go build -trimpath -o /inventory \
+	-ldflags "-X inventory/internal/app.version=${VERSION} -X inventory/internal/app.revision=${REVISION}" ./cmd/inventory
 
 FROM ${BASE_IMAGE}
 RUN apk add --no-cache ca-certificates tzdata \

@@ -38,9 +38,26 @@ CHAOSTIME  ?= 20m
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# What the program says it is: the tag, or the commit, and whether the tree differs from it.
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+REVISION  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+STAMP     := -X inventory/internal/app.version=$(VERSION) -X inventory/internal/app.revision=$(REVISION)
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
 .PHONY: build
-build: ## Build the program into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
+build: ## Build the program into bin/, with its version
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(STAMP)' -o bin/ ./cmd/...
+
+# Static, without paths of this machine or the time: the same source makes the same bytes.
+.PHONY: dist
+dist: ## Build the program for each of PLATFORMS into dist/, with checksums
+	@rm -rf dist; mkdir -p dist
+	@for platform in $(PLATFORMS); do \
+		echo "inventory-$(VERSION)-$${platform/\//-}"; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false \
+			-ldflags '-s -w $(STAMP)' -o "dist/inventory-$(VERSION)-$${platform/\//-}" ./cmd/inventory; \
+	done
+	@cd dist && sha256sum inventory-* > SHA256SUMS
 
 .PHONY: servers
 servers: ## Find or install Redis and PostgreSQL
@@ -169,4 +186,4 @@ long: ## What takes too long for every change: each fuzz target for a minute, fu
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf bin out
+	rm -rf bin dist out

@@ -53,27 +53,28 @@ func TestAccessThatCannotWorkIsToldInOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		args []string
-		says string
+		args   []string
+		says   string
+		status int
 	}{
-		{[]string{"key", "new", "--name", "a b", "--scope", "buyer"}, "--name"},
-		{[]string{"key", "new", "--name", "a", "--scope", "root"}, "--scope"},
-		{[]string{"key", "new", "--scope", "buyer"}, "--name"},
-		{[]string{"key", "new", "--name", "a", "--scope", "buyer", "--file", "/nowhere/keys"}, "/nowhere/keys"},
-		{[]string{"serve", "--api-keys", "/nowhere/keys"}, "/nowhere/keys"},
-		{[]string{"serve", "--api-keys", file}, file + ", line 2: the hash"},
-		{[]string{"serve", "--jwt-algorithm", "none"}, "--jwt-algorithm"},
-		{[]string{"serve", "--jwt-key", file}, "--jwt-audience"},
-		{[]string{"serve", "--jwt-algorithm", "HS256", "--jwt-audience", "a"}, "--jwt-key"},
-		{[]string{"serve", "--jwt-algorithm", "HS256", "--jwt-audience", "a", "--jwt-key", "/nowhere/key"}, "/nowhere/key"},
-		{[]string{"serve", "--jwt-algorithm", "EdDSA", "--jwt-audience", "a", "--jwt-key", file}, "no public key"},
-		{[]string{"serve", "--rate-limit", "-1"}, "--rate-limit"},
-		{[]string{"serve", "--rate-burst", "5"}, "--rate-limit"},
-		{[]string{"serve", "--tls-cert", file}, "--tls-key"},
-		{[]string{"serve", "--tls-cert", file, "--tls-key", file}, "TLS: certificate " + file},
-		{[]string{"serve", "--log-format", "xml"}, "--log-format"},
+		{[]string{"key", "new", "--name", "a b", "--scope", "buyer"}, "--name", statusUsage},
+		{[]string{"key", "new", "--name", "a", "--scope", "root"}, "--scope", statusUsage},
+		{[]string{"key", "new", "--scope", "buyer"}, "--name", statusUsage},
+		{[]string{"key", "new", "--name", "a", "--scope", "buyer", "--file", "/nowhere/keys"}, "/nowhere/keys", statusFailed},
+		{[]string{"serve", "--api-keys", "/nowhere/keys"}, "/nowhere/keys", statusFailed},
+		{[]string{"serve", "--api-keys", file}, file + ", line 2: the hash", statusFailed},
+		{[]string{"serve", "--jwt-algorithm", "none"}, "--jwt-algorithm", statusUsage},
+		{[]string{"serve", "--jwt-key", file}, "--jwt-audience", statusUsage},
+		{[]string{"serve", "--jwt-algorithm", "HS256", "--jwt-audience", "a"}, "--jwt-key", statusUsage},
+		{[]string{"serve", "--jwt-algorithm", "HS256", "--jwt-audience", "a", "--jwt-key", "/nowhere/key"}, "/nowhere/key", statusFailed},
+		{[]string{"serve", "--jwt-algorithm", "EdDSA", "--jwt-audience", "a", "--jwt-key", file}, "no public key", statusFailed},
+		{[]string{"serve", "--rate-limit", "-1"}, "--rate-limit", statusUsage},
+		{[]string{"serve", "--rate-burst", "5"}, "--rate-limit", statusUsage},
+		{[]string{"serve", "--tls-cert", file}, "--tls-key", statusUsage},
+		{[]string{"serve", "--tls-cert", file, "--tls-key", file}, "TLS: certificate " + file, statusFailed},
+		{[]string{"serve", "--log-format", "xml"}, "--log-format", statusUsage},
 	} {
-		oneLine(t, invoke(t, c.args...), c.says)
+		endedWith(t, c.status, invoke(t, c.args...), c.says)
 	}
 }
 

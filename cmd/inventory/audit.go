@@ -20,6 +20,14 @@ type auditCommand struct {
 	JSON bool `help:"Print one JSON object."`
 }
 
+// Help shows examples.
+func (auditCommand) Help() string {
+	return `Examples:
+
+    inventory audit
+    inventory audit --json | jq '.skus[] | select(.difference != 0)'`
+}
+
 var errAuditFailed = errors.New("the audit found differences")
 
 // Run audits and prints.

@@ -23,13 +23,13 @@ import (
 
 type demoCommand struct {
 	serviceFlags
-	Stock       int64    `help:"Units on sale, 0 to 1000000000." default:"10000"`
-	Segments    int      `help:"Segments of the SKU, 1 to 1024." default:"10"`
-	Buyers      int      `help:"Buyers; each sends one order." default:"20000"`
-	Quantity    quantity `help:"Units of an order: one number, or a range such as 1-5 to draw from." default:"1"`
-	Concurrency int      `help:"Orders under way at once." default:"256"`
-	URL         []string `help:"Base URLs of running services to sell at, instead of one started here. They are audited through --database-url." placeholder:"URL"`
-	APIKey      string   `name:"api-key" env:"INVENTORY_API_KEY" help:"API key of the scope admin for the services of --url. Better in the environment, where other users do not see it." placeholder:"KEY"`
+	Stock       int64    `group:"sale" help:"Units on sale, 0 to 1000000000." default:"10000"`
+	Segments    int      `group:"sale" help:"Segments of the SKU, 1 to 1024." default:"10"`
+	Buyers      int      `group:"sale" help:"Buyers; each sends one order." default:"20000"`
+	Quantity    quantity `group:"sale" help:"Units of an order: one number, or a range such as 1-5 to draw from." default:"1"`
+	Concurrency int      `group:"sale" help:"Orders under way at once." default:"256"`
+	URL         []string `group:"sale" help:"Base URLs of running services to sell at, instead of one started here. They are audited through --database-url." placeholder:"URL"`
+	APIKey      string   `group:"sale" name:"api-key" env:"INVENTORY_API_KEY" help:"API key of the scope admin for the services of --url. Better in the environment, where other users do not see it." placeholder:"KEY"`
 	JSON        bool     `help:"Print one JSON object."`
 }
 
@@ -37,6 +37,15 @@ type demoCommand struct {
 const patience = 20 * time.Second
 
 var errSaleFailed = errors.New("the sale did not add up")
+
+// Help shows examples.
+func (demoCommand) Help() string {
+	return `Examples:
+
+    inventory demo
+    inventory demo --quantity 1-5 --json
+    inventory demo --url http://a:8080,http://b:8080 --database-url postgres://…`
+}
 
 // Validate tells kong which value is out of range.
 func (c *demoCommand) Validate() error {
@@ -64,7 +73,7 @@ func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	defer func() { err = errors.Join(err, stop()) }()
 	fleet, err := client.NewFleet(c.URL, c.Concurrency, patience, client.WithKey(c.APIKey))
 	if err != nil {
-		return err
+		return usageError{err}
 	}
 	defer fleet.Close()
 	sku := "demo-" + uuid.NewString()

@@ -11,6 +11,14 @@ type keyCommand struct {
 	New keyNewCommand `cmd:"" help:"Make an API key, and print it this once with the line that lets it in."`
 }
 
+// Help shows examples.
+func (keyNewCommand) Help() string {
+	return `Examples:
+
+    inventory key new --name shop --scope buyer --file api-keys
+    inventory key new --name ops --scope admin`
+}
+
 type keyNewCommand struct {
 	Name  string `help:"Whose it is, for people: 1 to 64 of A-Z a-z 0-9 . _ -" required:"" placeholder:"NAME"`
 	Scope string `help:"What it may do: buyer, to buy for anybody; or admin, everything." enum:"buyer,admin" required:""`

@@ -7,8 +7,8 @@ import (
 
 // logFlags say how a command logs.
 type logFlags struct {
-	LogFormat string     `help:"Form of the log's lines: text or json." enum:"text,json" default:"text"`
-	LogLevel  slog.Level `help:"Least level that is logged: debug, info, warn or error." default:"info"`
+	LogFormat string     `group:"logs" help:"Form of the log's lines: text or json." enum:"text,json" default:"text"`
+	LogLevel  slog.Level `group:"logs" help:"Least level that is logged: debug, info, warn or error." default:"info"`
 }
 
 func (f logFlags) logger(to io.Writer) *slog.Logger {

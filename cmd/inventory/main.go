@@ -6,21 +6,29 @@
 //	inventory audit     does every unit add up?
 //	inventory key       API keys
 //	inventory outbox    what became of orders, for programs that pass it on
+//	inventory completion
+//
+// It exits with 0, with 1 if something failed, with 2 if it was called in a way that cannot work, and with 3 if an audit
+// has found something.
 package main
 
 import (
 	"github.com/alecthomas/kong"
 
+	"inventory/internal/app"
 	"inventory/internal/cli"
 )
 
 type commands struct {
-	Serve   serveCommand   `cmd:"" help:"Run the service until SIGTERM or SIGINT."`
-	Demo    demoCommand    `cmd:"" help:"Hold a flash sale over real HTTP, audit it and print a summary. Exit status 1 if the audit fails."`
-	Migrate migrateCommand `cmd:"" help:"Change or show the database schema."`
-	Audit   auditCommand   `cmd:"" help:"Recompute the balance of every SKU from the rows, on a live system too. Exit status 1 on any difference."`
-	Key     keyCommand     `cmd:"" help:"API keys of callers."`
-	Outbox  outboxCommand  `cmd:"" help:"List what became of orders, for programs that pass it on to a queue."`
+	Version kong.VersionFlag `help:"Print the version." env:"-"`
+
+	Serve      serveCommand      `cmd:"" group:"sell" help:"Run the service until SIGTERM or SIGINT."`
+	Demo       demoCommand       `cmd:"" group:"sell" help:"Hold a flash sale over real HTTP, audit it and print a summary. Exit status 3 if the audit finds something."`
+	Migrate    migrateCommand    `cmd:"" group:"look-after" help:"Change or show the database schema."`
+	Audit      auditCommand      `cmd:"" group:"look-after" help:"Recompute the balance of every SKU from the rows, on a live system too. Exit status 3 on any difference."`
+	Outbox     outboxCommand     `cmd:"" group:"look-after" help:"List what became of orders, for programs that pass it on to a queue."`
+	Key        keyCommand        `cmd:"" group:"look-after" help:"API keys of callers."`
+	Completion completionCommand `cmd:"" group:"shell" help:"Print the script by which a shell completes commands and flags."`
 }
 
 // BeforeResolve checks the settings before kong uses them.
@@ -39,6 +47,25 @@ func options() []kong.Option {
 	return []kong.Option{
 		kong.Name("inventory"),
 		kong.Description("Sells stock that everyone wants at the same second: exactly once, never below zero."),
+		kong.Vars{"version": app.ThisBuild().String()},
+		kong.ExplicitGroups(groups()),
 		kong.DefaultEnvars(prefix),
+	}
+}
+
+// groups are the headings of the help, in their order.
+func groups() []kong.Group {
+	return []kong.Group{
+		{Key: "sell", Title: "Sell"},
+		{Key: "look-after", Title: "Look after it"},
+		{Key: "shell", Title: "In a shell"},
+		{Key: "servers", Title: "Servers"},
+		{Key: "listeners", Title: "Listeners"},
+		{Key: "keys", Title: "Keys and TLS"},
+		{Key: "tokens", Title: "Tokens of buyers"},
+		{Key: "limits", Title: "Limits"},
+		{Key: "stopping", Title: "Time-outs and stopping"},
+		{Key: "logs", Title: "Logs"},
+		{Key: "sale", Title: "The sale"},
 	}
 }

@@ -112,8 +112,19 @@ func sqliteFile(t *testing.T) string {
 // oneLine checks that a command failed and said why in one line, with each of the texts and nothing secret.
 func oneLine(t *testing.T, r result, texts ...string) {
 	t.Helper()
+	endedWith(t, statusFailed, r, texts...)
+}
+
+// wrongUse is oneLine for a command that was called in a way that cannot work.
+func wrongUse(t *testing.T, r result, texts ...string) {
+	t.Helper()
+	endedWith(t, statusUsage, r, texts...)
+}
+
+func endedWith(t *testing.T, status int, r result, texts ...string) {
+	t.Helper()
 	last := r.err[strings.LastIndexByte(strings.TrimSpace(r.err), '\n')+1:]
-	if r.code != 1 || !strings.HasPrefix(last, "inventory: ") {
+	if r.code != status || !strings.HasPrefix(last, "inventory: ") {
 		t.Errorf("exit status %d, %s", r.code, r.err)
 	}
 	for _, text := range texts {

@@ -14,7 +14,15 @@ import (
 type migrateCommand struct {
 	Up     migrateUp     `cmd:"" help:"Apply every migration that the database lacks. serve and demo do this by themselves."`
 	Down   migrateDown   `cmd:"" help:"Undo the last migration. The data in what it added is lost."`
-	Status migrateStatus `cmd:"" help:"List the migrations and whether the database has them."`
+	Status migrateStatus `cmd:"" help:"List the migrations and whether the database has them. Changes nothing, and works beside a service."`
+}
+
+// Help shows examples.
+func (migrateCommand) Help() string {
+	return `Examples:
+
+    inventory migrate status
+    inventory migrate up --database-url postgres://…`
 }
 
 type (
@@ -37,8 +45,24 @@ func (c *migrateDown) Run(ctx context.Context, s cli.Streams) error {
 
 // Run lists the steps.
 func (c *migrateStatus) Run(ctx context.Context, s cli.Streams) error {
-	steps, err := app.MigrationStatus(ctx, c.DatabaseURL)
-	return printSteps(s.Out, steps, err)
+	status, err := app.MigrationStatus(ctx, c.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	for i, step := range status.Steps {
+		if status.Dirty && step.Version == status.Version {
+			status.Steps[i].Name += "  (begun and not finished: inventory migrate up finishes it)"
+		}
+	}
+	if err := printSteps(s.Out, status.Steps, nil); err != nil || !status.Newer() {
+		return err
+	}
+	state := "applied by a newer program"
+	if status.Dirty {
+		state = "begun by a newer program and not finished: its inventory migrate up finishes it"
+	}
+	_, err = fmt.Fprintf(s.Out, "%04d  %s\n", status.Version, state)
+	return err
 }
 
 func printSteps(out io.Writer, steps []migrations.Step, err error) error {

@@ -14,15 +14,29 @@ import (
 )
 
 type outboxCommand struct {
-	On   outboxOn   `cmd:"" help:"Note what becomes of orders from now on, whichever process writes it. While stock is sold, too."`
-	Off  outboxOff  `cmd:"" help:"Note no more. What is there stays."`
-	Read outboxRead `cmd:"" help:"Print what became of orders, behind a cursor."`
-	Trim outboxTrim `cmd:"" help:"Remove what has been read."`
+	On     outboxOn     `cmd:"" help:"Note what becomes of orders from now on, whichever process writes it. While stock is sold, too."`
+	Off    outboxOff    `cmd:"" help:"Note no more. What is there stays."`
+	Read   outboxRead   `cmd:"" help:"Print what became of orders, behind a cursor."`
+	Status outboxStatus `cmd:"" help:"Tell whether it is on, and how much is there."`
+	Trim   outboxTrim   `cmd:"" help:"Remove what has been read."`
+}
+
+// Help shows examples.
+func (outboxCommand) Help() string {
+	return `Examples:
+
+    inventory outbox on
+    inventory outbox read --json --follow --after "$CURSOR"
+    inventory outbox trim --before "$CURSOR"`
 }
 
 type (
-	outboxOn   struct{ databaseFlag }
-	outboxOff  struct{ databaseFlag }
+	outboxOn     struct{ databaseFlag }
+	outboxOff    struct{ databaseFlag }
+	outboxStatus struct {
+		databaseFlag
+		JSON bool `help:"Print one JSON object."`
+	}
 	outboxRead struct {
 		databaseFlag
 		After  string        `help:"Cursor of the last line that was dealt with. Default: from the beginning." placeholder:"CURSOR" mayBeEmpty:""`
@@ -136,6 +150,34 @@ func (c *outboxRead) printOne(out io.Writer, change stock.Change) error {
 	}
 	_, err := fmt.Fprintf(out, "%s  %s  %-9s  %s  %d x %s  %s\n", change.Cursor, change.At.Format(time.RFC3339Nano),
 		change.Status, change.OrderID, change.Quantity, change.SKU, change.BuyerID)
+	return err
+}
+
+// statusLine is the status of an outbox as JSON.
+type statusLine struct {
+	On     bool      `json:"on"`
+	Rows   int64     `json:"rows"`
+	Oldest time.Time `json:"oldest,omitzero"`
+	Newest time.Time `json:"newest,omitzero"`
+}
+
+// Run tells what the outbox does and holds.
+func (c *outboxStatus) Run(ctx context.Context, s cli.Streams) error {
+	status, err := app.ReadOutboxStatus(ctx, c.DatabaseURL)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(s.Out).Encode(statusLine(status))
+	}
+	state, rows := "off", "no rows"
+	if status.On {
+		state = "on"
+	}
+	if status.Rows > 0 {
+		rows = fmt.Sprintf("%d rows, from %s to %s", status.Rows, status.Oldest.Format(time.RFC3339), status.Newest.Format(time.RFC3339))
+	}
+	_, err = fmt.Fprintf(s.Out, "the outbox is %s: %s\n", state, rows)
 	return err
 }
 

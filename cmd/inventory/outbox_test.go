@@ -145,19 +145,20 @@ func TestOutboxThatCannotBe(t *testing.T) {
 	t.Parallel()
 	file := sqliteFile(t)
 	for _, c := range []struct {
-		args []string
-		says string
+		args   []string
+		says   string
+		status int
 	}{
-		{[]string{"outbox", "read", "--database-url", file}, "no SQLite file"},
-		{[]string{"outbox", "on", "--database-url", file}, "no SQLite file"},
-		{[]string{"outbox", "on", "--database-url", database(t)}, "apply the migrations"},
-		{[]string{"outbox", "read", "--database-url", database(t)}, "apply the migrations"},
-		{[]string{"outbox", "read", "--limit", "-1"}, "--limit"},
-		{[]string{"outbox", "read", "--poll", "0s"}, "--poll"},
-		{[]string{"outbox", "read", "--after", "x", "--database-url", database(t)}, `cursor "x"`},
-		{[]string{"outbox", "trim", "--database-url", file}, "--before"},
+		{[]string{"outbox", "read", "--database-url", file}, "no SQLite file", statusFailed},
+		{[]string{"outbox", "on", "--database-url", file}, "no SQLite file", statusFailed},
+		{[]string{"outbox", "on", "--database-url", database(t)}, "apply the migrations", statusFailed},
+		{[]string{"outbox", "read", "--database-url", database(t)}, "apply the migrations", statusFailed},
+		{[]string{"outbox", "read", "--limit", "-1"}, "--limit", statusUsage},
+		{[]string{"outbox", "read", "--poll", "0s"}, "--poll", statusUsage},
+		{[]string{"outbox", "read", "--after", "x", "--database-url", database(t)}, `cursor "x"`, statusFailed},
+		{[]string{"outbox", "trim", "--database-url", file}, "--before", statusUsage},
 	} {
-		oneLine(t, invoke(t, c.args...), c.says)
+		endedWith(t, c.status, invoke(t, c.args...), c.says)
 	}
 }
 

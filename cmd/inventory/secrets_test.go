@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -156,6 +157,9 @@ func TestSecretsAreToldToNobody(t *testing.T) {
 			}
 			v.askEverything(http.StatusServiceUnavailable)
 			v.end(syscall.SIGTERM)
+			if starting := regexp.MustCompile(`starting.*127\.0\.0\.1:\d+/\w+.*127\.0\.0\.1:\d+.*reentrant`); !starting.MatchString(v.log.String()) {
+				t.Errorf("the first line does not name the servers: %s", v.log.String())
+			}
 			told := v.told.String() + v.log.String()
 			for kind, secret := range v.secrets {
 				if at := strings.Index(told, secret); at >= 0 {

@@ -12,29 +12,42 @@ import (
 
 // databaseFlag and redisFlag are shared by the commands that need them.
 type databaseFlag struct {
-	DatabaseURL string `help:"postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE. Default: sqlite:inventory.db in the working directory, a temporary one for demo." placeholder:"URL"`
+	DatabaseURL string `group:"servers" help:"postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE. Default: sqlite:inventory.db in the working directory, a temporary one for demo." placeholder:"URL"`
 }
 
 type serviceFlags struct {
 	databaseFlag
-	RedisURL string `help:"redis://USER:PASSWORD@HOST:PORT/DB, rediss://… with TLS, or embedded: inside the process, for this process alone. For --lock redlock an odd number of servers, 3 or more, with commas in between." placeholder:"URL" default:"embedded"`
-	Lock     string `help:"Lock of a segment: reentrant; fair, first come, first served over all processes; redlock, on most of several servers; or none, to sell under the database's guard alone." enum:"reentrant,fair,redlock,none" default:"reentrant"`
+	RedisURL string `group:"servers" help:"redis://USER:PASSWORD@HOST:PORT/DB, rediss://… with TLS, or embedded: inside the process, for this process alone. For --lock redlock an odd number of servers, 3 or more, with commas in between." placeholder:"URL" default:"embedded"`
+	Lock     string `group:"servers" help:"Lock of a segment: reentrant; fair, first come, first served over all processes; redlock, on most of several servers; or none, to sell under the database's guard alone." enum:"reentrant,fair,redlock,none" default:"reentrant"`
 }
 
 type serveCommand struct {
 	serviceFlags
+	Listen         string         `group:"listeners" help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
+	AdminListen    string         `group:"listeners" help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
+	MetricsListen  string         `group:"listeners" help:"Address of metrics and health alone, HOST:PORT, for Prometheus and probes on other machines. Default: the admin listener alone has them." placeholder:"HOST:PORT"`
+	MaxConnections int            `group:"limits" help:"Connections to the public API at most. A new one takes the place of the one that has been without a request for longest." placeholder:"N" default:"10000"`
+	AnswerWithin   time.Duration  `group:"stopping" help:"Time after which nothing is written for a request any more, from when it was read, such as 2s. Whoever got no answer by then may take the next one as final." default:"2s"`
+	ShutdownDelay  *time.Duration `group:"stopping" help:"Time for which a service that stops goes on serving while /readyz answers 503, so that balancers stop sending, such as 5s. Default: 5s, and 0s if --listen is loopback." placeholder:"DURATION"`
+	DrainTimeout   time.Duration  `group:"stopping" help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
 	accessFlags
 	logFlags
-	Listen         string        `help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
-	AdminListen    string        `help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
-	MetricsListen  string        `help:"Address of metrics and health alone, HOST:PORT, for Prometheus and probes on other machines. Default: the admin listener alone has them." placeholder:"HOST:PORT"`
-	MaxConnections int           `help:"Connections to the public API at most. A new one takes the place of the one that has been without a request for longest." placeholder:"N" default:"10000"`
-	AnswerWithin   time.Duration `help:"Time after which nothing is written for a request any more, from when it was read, such as 2s. Whoever got no answer by then may take the next one as final." default:"2s"`
-	DrainTimeout   time.Duration `help:"Time for requests in flight when the service stops, such as 10s." default:"10s"`
+}
+
+// Help shows examples.
+func (serveCommand) Help() string {
+	return `Examples:
+
+    inventory serve
+    inventory serve --listen 0.0.0.0:8443 --api-keys api-keys --tls-cert cert.pem --tls-key key.pem
+    INVENTORY_DATABASE_URL=postgres://… INVENTORY_REDIS_URL=redis://… inventory serve`
 }
 
 // Validate tells kong which value is out of range.
 func (c *serveCommand) Validate() error {
+	if c.ShutdownDelay != nil && *c.ShutdownDelay < 0 {
+		return errors.New("--shutdown-delay must be 0s or more")
+	}
 	if c.DrainTimeout <= 0 {
 		return errors.New("--drain-timeout must be more than 0s")
 	}
@@ -56,7 +69,8 @@ func (c *serveCommand) Run(ctx context.Context, s cli.Streams) error {
 	app.SpendMemory(log)
 	config := app.Config{
 		Listen: c.Listen, AdminListen: c.AdminListen, MetricsListen: c.MetricsListen, DatabaseURL: c.DatabaseURL, RedisURL: c.RedisURL,
-		Lock: c.Lock, MaxConnections: c.MaxConnections, AnswerWithin: c.AnswerWithin, DrainTimeout: c.DrainTimeout, Logger: log,
+		Lock: c.Lock, MaxConnections: c.MaxConnections, AnswerWithin: c.AnswerWithin, ShutdownDelay: c.ShutdownDelay,
+		DrainTimeout: c.DrainTimeout, Logger: log,
 	}
 	if err := c.accessFlags.into(&config); err != nil {
 		return err

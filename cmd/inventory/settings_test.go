@@ -44,7 +44,7 @@ func TestSettingsThatNobodyMeant(t *testing.T) { // not parallel: it sets variab
 			t.Chdir(t.TempDir())
 			ended, cancel := context.WithCancel(t.Context())
 			cancel() // if a service starts all the same, it ends at once
-			oneLine(t, invokeIn(ended, t, c.args...), c.says...)
+			wrongUse(t, invokeIn(ended, t, c.args...), c.says...)
 			if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 				t.Errorf("left behind %v, %v", left, err)
 			}
@@ -82,7 +82,7 @@ func TestNamesOfBefore(t *testing.T) { // not parallel: it sets variables
 	t.Setenv(now, file)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	oneLine(t, invokeIn(ended, t, "serve"), "both in the environment")
+	wrongUse(t, invokeIn(ended, t, "serve"), "both in the environment")
 }
 
 // An empty cursor reads from the beginning, so a script's first call is like the others.

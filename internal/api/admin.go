@@ -16,6 +16,7 @@ type AdminConfig struct {
 	Database func(context.Context) error // nil error: it takes writes
 	Redis    func(context.Context) error // nil error: it answers; nil: there is none
 	Locks    func(context.Context) error // nil error: they work; nil: there are none
+	Stopping func() bool                 // tells whether the service is about to end; nil: it is not
 	Logger   *slog.Logger
 	Hosts    *Hosts // that may be asked for; nil: any
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -18,6 +19,8 @@ import (
 type Metrics struct {
 	requests       *prometheus.CounterVec
 	requestSeconds *prometheus.HistogramVec
+	orderOutcomes  *prometheus.HistogramVec
+	inFlight       prometheus.Gauge
 	known          struct {
 		sync.RWMutex
 		series map[outcome]series
@@ -67,11 +70,15 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Namespace: "inventory", Name: "http_requests_total", Help: "Requests by route and status; code is that of a problem, or client_gone with 499 where the caller hung up. On /v1/deductions each order counts.",
 		}, []string{"route", "status", "code"}),
 		requestSeconds: histogram("http_request_seconds", "Time to answer a request.", seconds, "route"),
-		batchOrders:    batchOrders.WithLabelValues().(prometheus.Histogram),
-		batchSeconds:   histogram("batch_seconds", "Time to write a batch, with its segment's lock or under the guard alone.", seconds, "locked"),
-		mergeSeconds:   histogram("merge_seconds", "Time of a merge with the wait for its locks.", seconds, "locked"),
-		mergedOrders:   counter("merged_orders_total", "Orders that took from several segments."),
-		lockSeconds:    histogram("lock_wait_seconds", "Time a worker waited for a lock, and whether it got it.", seconds, "got"),
+		orderOutcomes:  histogram("http_order_seconds", "Time to answer a deduction or an order of several SKUs, by what became of it: accepted, known, refused, invalid, failed or client_gone.", seconds, "outcome"),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: "inventory", Name: "http_requests_in_flight", Help: "Requests that are being answered now; a stream of events is one.",
+		}),
+		batchOrders:  batchOrders.WithLabelValues().(prometheus.Histogram),
+		batchSeconds: histogram("batch_seconds", "Time to write a batch, with its segment's lock or under the guard alone.", seconds, "locked"),
+		mergeSeconds: histogram("merge_seconds", "Time of a merge with the wait for its locks.", seconds, "locked"),
+		mergedOrders: counter("merged_orders_total", "Orders that took from several segments."),
+		lockSeconds:  histogram("lock_wait_seconds", "Time a worker waited for a lock, and whether it got it.", seconds, "got"),
 		locksFail: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: "inventory", Name: "locks_fail", Help: "1 while workers do without locks because locks fail: the breaker is open.",
 		}),
@@ -90,10 +97,60 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		resegmentSeconds: resegmentSeconds.WithLabelValues().(prometheus.Histogram),
 	}
 	m.known.series = make(map[outcome]series)
-	r.MustRegister(m.requests, m.requestSeconds, batchOrders, m.batchSeconds, m.mergeSeconds, m.mergedOrders,
+	m.begin()
+	r.MustRegister(m.requests, m.requestSeconds, m.orderOutcomes, m.inFlight, batchOrders, m.batchSeconds, m.mergeSeconds, m.mergedOrders,
 		m.lockSeconds, m.locksFail, queueSeconds, m.fencedOut, m.guardFired, m.soldOut, rememberSeconds, m.noticesFail,
 		settledOrders, settleSeconds, m.expired, m.orderSeconds, resegmentSeconds)
 	return m
+}
+
+// begin makes the series that rules and boards ask for: a rate needs a first value, and the first failure would have none
+// before it.
+func (m *Metrics) begin() {
+	for _, route := range []string{deductRoute, orderRoute} {
+		for status, codes := range map[int][]stock.Code{
+			http.StatusCreated: {""}, http.StatusOK: {""}, http.StatusConflict: {stock.CodeSoldOut, stock.CodeInsufficientStock},
+			http.StatusServiceUnavailable: {stock.CodeOverloaded, stock.CodeUnavailable}, statusHungUp: {codeHungUp},
+		} {
+			for _, code := range codes {
+				m.seriesOf(outcome{true, route, status, code})
+			}
+		}
+	}
+	for _, yes := range []string{"true", "false"} {
+		for _, vec := range []*prometheus.HistogramVec{m.batchSeconds, m.mergeSeconds, m.lockSeconds, m.orderSeconds} {
+			vec.WithLabelValues(yes)
+		}
+	}
+	for _, o := range []string{"accepted", "known", "refused", "invalid", "failed", string(codeHungUp)} {
+		m.orderOutcomes.WithLabelValues(o)
+	}
+}
+
+// The routes of orders.
+const (
+	deductRoute = "/v1/skus/:sku/deductions"
+	orderRoute  = "/v1/orders"
+)
+
+// ofOrder says what became of an order; "" is no order.
+func (o outcome) ofOrder() string {
+	switch {
+	case !o.post || o.route != deductRoute && o.route != orderRoute:
+		return ""
+	case o.status == http.StatusCreated:
+		return "accepted"
+	case o.status == http.StatusOK:
+		return "known"
+	case o.status == http.StatusConflict:
+		return "refused"
+	case o.status == statusHungUp:
+		return string(codeHungUp)
+	case o.status >= http.StatusInternalServerError:
+		return "failed"
+	default:
+		return "invalid"
+	}
 }
 
 // WatchQueues registers the number of waiting orders, read at each scrape.
@@ -142,6 +199,7 @@ func WatchEvents(r prometheus.Registerer, hub *events.Hub) {
 
 // outcome is what requests are counted by. There are few.
 type outcome struct {
+	post   bool   // not the method itself: callers may invent many
 	route  string // the pattern, of which there are few; a path that is no route has none
 	status int
 	code   stock.Code // of a problem
@@ -151,17 +209,20 @@ type outcome struct {
 type series struct {
 	requests prometheus.Counter
 	seconds  prometheus.Observer
+	order    prometheus.Observer // nil: it is no order
 }
 
 // observe counts and times requests.
 func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
+		m.inFlight.Inc()
+		defer m.inFlight.Dec()
 		start, caller := time.Now(), c.Request().Context()
 		err := hungUpOr(caller, next(c))
 		if err != nil {
 			c.Error(err) // answers now, so that the status is known; Echo answers only once
 		}
-		o := outcome{route: c.Path(), status: c.Response().Status}
+		o := outcome{post: c.Request().Method == http.MethodPost, route: c.Path(), status: c.Response().Status}
 		if err != nil {
 			o.code = asStockError(err).Code
 		}
@@ -169,12 +230,16 @@ func (m *Metrics) observe(next echo.HandlerFunc) echo.HandlerFunc {
 			o.status, o.code = statusHungUp, codeHungUp
 		}
 		s := m.seriesOf(o)
+		took := time.Since(start).Seconds()
 		if orders, many := c.Get(ordersKey).(map[outcome]int); many {
 			m.countOrders(orders)
 		} else {
 			s.requests.Inc()
 		}
-		s.seconds.Observe(time.Since(start).Seconds())
+		s.seconds.Observe(took)
+		if s.order != nil {
+			s.order.Observe(took)
+		}
 		return nil
 	}
 }
@@ -199,6 +264,9 @@ func (m *Metrics) seriesOf(o outcome) series {
 	s = series{
 		requests: m.requests.WithLabelValues(o.route, strconv.Itoa(o.status), string(o.code)),
 		seconds:  m.requestSeconds.WithLabelValues(o.route),
+	}
+	if order := o.ofOrder(); order != "" {
+		s.order = m.orderOutcomes.WithLabelValues(order)
 	}
 	m.known.Lock()
 	defer m.known.Unlock()

@@ -27,12 +27,21 @@ type readiness struct {
 	Locks    string `json:"locks"`
 }
 
-// readyHandler answers 200 while the database takes writes: without Redis the service is slower, not wrong.
+// leaving is the answer of a service that stops. It asks nobody, so it comes at once.
+type leaving struct {
+	Stopping bool `json:"stopping"`
+}
+
+// readyHandler answers 200 while the database takes writes: without Redis the service is slower, not wrong. A service
+// that stops is not ready.
 func (c AdminConfig) readyHandler() echo.HandlerFunc {
 	database := &recent{ask: c.Database, limit: readyTimeout}
 	redis := &recent{ask: c.Redis, limit: redisTimeout}
 	locks := &recent{ask: c.Locks, limit: redisTimeout}
 	return func(e echo.Context) error {
+		if c.Stopping != nil && c.Stopping() {
+			return e.JSON(http.StatusServiceUnavailable, leaving{Stopping: true})
+		}
 		ctx, answer := e.Request().Context(), readiness{}
 		var asked sync.WaitGroup
 		asked.Go(func() { answer.Database = state(database.answer(ctx), "unreachable") })

@@ -52,12 +52,12 @@ func (s *server) routes() []route {
 		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
 		// On the hot routes the worker keeps the time.
-		{http.MethodPost, "/v1/skus/:sku/deductions", buyers, s.deduct},
+		{http.MethodPost, deductRoute, buyers, s.deduct},
 		{http.MethodPost, "/v1/deductions", buyers, s.deductAll},
 		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, timed(s.readDeduction)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", settlers, s.bounded(s.commit)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, s.bounded(s.cancel)},
-		{http.MethodPost, "/v1/orders", buyers, s.bounded(s.placeOrder)},
+		{http.MethodPost, orderRoute, buyers, s.bounded(s.placeOrder)},
 		{http.MethodGet, "/v1/events", buyers, s.watchEvents}, // goes on for as long as its listener wants
 		{http.MethodPost, "/v1/skus/:sku/restock", admins, s.bounded(s.restock)},
 		{http.MethodPost, "/v1/skus/:sku/adjust", admins, s.bounded(s.adjust)},

@@ -9,9 +9,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,6 +60,7 @@ type App struct {
 	probesAt    string
 	address     string
 	adminAt     string
+	stopping    atomic.Bool
 	serving     *errgroup.Group
 	serves      context.Context // ends when a listener fails, with its error as the cause, or when both have ended
 	// closers undo what Start did, in the opposite order.
@@ -67,14 +70,18 @@ type App struct {
 // Start starts a service. On an error everything that was started is closed.
 func Start(ctx context.Context, config Config) (app *App, err error) {
 	a := &App{config: config.withDefaults()}
+	sampled := newSampling(a.config.Logger.Handler())
+	a.config.Logger = slog.New(sampled)
+	a.onClose(func(context.Context) error { sampled.close(); return nil })
 	defer func() {
 		if err != nil {
+			a.config.ShutdownDelay = new(time.Duration) // nobody has been sent here yet
 			err = errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 			app = nil
 		}
 	}()
 	if err := a.config.check(); err != nil {
-		return nil, err
+		return nil, ConfigError{err}
 	}
 	if err := a.openAccess(); err != nil {
 		return nil, err
@@ -86,7 +93,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(ThisBuild().metric(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := api.NewMetrics(registry)
 	lockMetrics, err := lockmetrics.New(registry)
 	if err != nil {
@@ -110,7 +117,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	if a.traces != nil {
 		public.Traces = a.traces.provider
 	}
-	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Logger: a.config.Logger}
+	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Stopping: a.stopping.Load, Logger: a.config.Logger}
 	if len(redis) > 0 {
 		admin.Redis = redis.ping
 		admin.Locks = func(context.Context) error { return a.service.CheckLocks() }
@@ -130,10 +137,11 @@ func (a *App) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.tellWhatStarts(d)
 	if a.traces != nil {
 		d.configure = append(d.configure, a.traces.postgres)
 	}
-	store, release, err := d.openOwned(ctx)
+	store, release, err := d.openOwned(ctx, a.config.Logger)
 	if err != nil {
 		return err
 	}
@@ -142,18 +150,24 @@ func (a *App) openStore(ctx context.Context) error {
 	}
 	a.store, a.workers = store, d.workers()
 	a.onClose(func(context.Context) error { return errors.Join(store.Close(), release()) })
-	a.config.Logger.Info("database is open", "database", d.String(), "redis", redisName(a.config), "lock", a.config.Lock)
 	return nil
 }
 
+// tellWhatStarts logs what the service is about to use. URLs may hold secrets, so it names servers alone.
+func (a *App) tellWhatStarts(d database) {
+	build := ThisBuild()
+	a.config.Logger.Info("starting", "version", build.Version, "revision", build.Revision, "database", d.String(),
+		"redis", redisName(a.config), "lock", a.config.Lock)
+}
+
 func redisName(c Config) string {
-	switch {
-	case c.Lock == LockNone:
+	switch all, err := redisOptions(c); {
+	case err != nil || c.Lock == LockNone:
 		return "none"
 	case c.RedisURL == Embedded:
 		return "embedded, for this process alone"
 	default:
-		return "external"
+		return redisHosts(all)
 	}
 }
 
@@ -272,9 +286,26 @@ func (a *App) drain(ctx context.Context) error {
 // closeLimit bounds the closing of each thing after the drain.
 const closeLimit = 2 * time.Second
 
-// Close stops accepting, finishes what is in flight within the drain time-out and ctx, releases the locks and closes
-// everything. What takes longer is abandoned, and the error says so.
+// beforeDrain goes on serving for the shutdown delay: a balancer that sees /readyz sends nothing new afterwards. It does
+// not wait if a listener has failed.
+func (a *App) beforeDrain(ctx context.Context) {
+	a.stopping.Store(true)
+	if a.serving == nil || *a.config.ShutdownDelay <= 0 {
+		return
+	}
+	a.config.Logger.Info("not ready any more, and still serving", "for", *a.config.ShutdownDelay)
+	select {
+	case <-time.After(*a.config.ShutdownDelay):
+	case <-a.serves.Done():
+	case <-ctx.Done():
+	}
+}
+
+// Close makes /readyz say that the service stops, waits for the shutdown delay, stops accepting, finishes what is in
+// flight within the drain time-out and ctx, releases the locks and closes everything. What takes longer is abandoned,
+// and the error says so.
 func (a *App) Close(ctx context.Context) error {
+	a.beforeDrain(ctx)
 	drain := ctx
 	if a.config.DrainTimeout > 0 {
 		var cancel context.CancelFunc

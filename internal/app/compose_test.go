@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-var exactImage = regexp.MustCompile(`^[a-z]+:[^@]+@sha256:[0-9a-f]{64}$`)
+var exactImage = regexp.MustCompile(`^[a-z/]+:[^@]+@sha256:[0-9a-f]{64}$`)
 
 // TestComposeGivesAwayLittle: every service has a read-only file system, no capabilities and no way to new ones. Images
 // are named by digest, nothing is published beyond loopback, and there is no default password.

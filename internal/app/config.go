@@ -50,9 +50,12 @@ type Config struct {
 	MaxConnections   int           // of the public listener; 0: 10,000
 	AnswerWithin     time.Duration // how long after it was read something may be written for a request; 0: 2 s
 	DrainTimeout     time.Duration // for requests in flight when the service stops
-	BatchLimit       int           // orders that one write carries out at most; 0: as many as pay
-	Workers          int           // of one SKU at a time, at most; 0: as many as suit the database
-	Logger           *slog.Logger  // nil: none
+	// ShutdownDelay is how long a service that stops goes on serving, not ready any more, so that balancers stop
+	// sending; nil: 5 s if it listens beyond loopback, else none.
+	ShutdownDelay *time.Duration
+	BatchLimit    int          // orders that one write carries out at most; 0: as many as pay
+	Workers       int          // of one SKU at a time, at most; 0: as many as suit the database
+	Logger        *slog.Logger // nil: none
 }
 
 // Embedded is the Redis URL of the server inside the process.
@@ -63,6 +66,9 @@ const (
 	DefaultMaxReserveFor = time.Hour // longer than a checkout takes
 	DefaultTokenQuantity = 10        // units: more than one person buys at once
 )
+
+// defaultShutdownDelay is longer than balancers take to notice that a service is not ready.
+const defaultShutdownDelay = 5 * time.Second
 
 const defaultDatabaseURL = "sqlite:inventory.db"
 
@@ -90,11 +96,23 @@ func (c Config) withDefaults() Config {
 	if c.Access.TokenRights.MaxQuantity == 0 {
 		c.Access.TokenRights.MaxQuantity = DefaultTokenQuantity
 	}
+	if c.ShutdownDelay == nil {
+		c.ShutdownDelay = new(defaultShutdownDelay)
+		if isLoopback(c.Listen) { // no balancer is on the way
+			*c.ShutdownDelay = 0
+		}
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
 }
+
+// ConfigError means that a configuration cannot work, whatever goes on elsewhere.
+type ConfigError struct{ error }
+
+// Unwrap returns the reason.
+func (e ConfigError) Unwrap() error { return e.error }
 
 func (c Config) check() error {
 	kinds := []string{LockReentrant, LockFair, LockRed, LockNone}

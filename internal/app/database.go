@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -31,8 +31,8 @@ func parseDatabase(databaseURL string) (database, error) {
 	scheme, rest, _ := strings.Cut(databaseURL, ":")
 	switch scheme {
 	case "postgres", "postgresql":
-		if _, err := url.Parse(databaseURL); err != nil {
-			return database{}, errors.New("database URL: not a valid postgres:// URL") // err would quote the password
+		if err := checkURL(databaseURL); err != nil {
+			return database{}, ConfigError{fmt.Errorf("database URL: %w", err)}
 		}
 		return database{postgresURL: databaseURL}, nil
 	case "sqlite":
@@ -40,7 +40,7 @@ func parseDatabase(databaseURL string) (database, error) {
 			return database{file: file}, nil
 		}
 	}
-	return database{}, errors.New("database URL: must be postgres://… or sqlite:FILE")
+	return database{}, ConfigError{errors.New("database URL: must be postgres://… or sqlite:FILE")}
 }
 
 // String names the database without secrets.
@@ -48,7 +48,7 @@ func (d database) String() string {
 	if d.file != "" {
 		return "SQLite file " + d.file
 	}
-	return "PostgreSQL"
+	return "PostgreSQL " + postgresHosts(d.postgresURL)
 }
 
 // workers is how many batches of one SKU the database can write at a time; 0 is many.
@@ -94,11 +94,6 @@ func MigrateUp(ctx context.Context, databaseURL string) ([]migrations.Step, erro
 // MigrateDown undoes the last migration of a database, and returns all of them.
 func MigrateDown(ctx context.Context, databaseURL string) ([]migrations.Step, error) {
 	return migrateAlone(ctx, databaseURL, (*migrations.Migrator).Down)
-}
-
-// MigrationStatus returns the migrations of a database.
-func MigrationStatus(ctx context.Context, databaseURL string) ([]migrations.Step, error) {
-	return migrateAlone(ctx, databaseURL, func(*migrations.Migrator) error { return nil })
 }
 
 // migrateAlone migrates a database; no service owns it meanwhile.
@@ -147,7 +142,7 @@ func (d database) reachable(ctx context.Context) error {
 }
 
 // openOwned migrates a database up and opens it. release gives up a SQLite file, after the store is closed.
-func (d database) openOwned(ctx context.Context) (store stock.Store, release func() error, err error) {
+func (d database) openOwned(ctx context.Context, log *slog.Logger) (store stock.Store, release func() error, err error) {
 	if err := d.reachable(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -155,7 +150,14 @@ func (d database) openOwned(ctx context.Context) (store stock.Store, release fun
 	if err != nil {
 		return nil, nil, err
 	}
-	err = d.migrate((*migrations.Migrator).Up)
+	status, err := d.status(ctx)
+	if err == nil {
+		tellDirty(log, status)
+		err = d.migrate((*migrations.Migrator).Up)
+	}
+	if err == nil {
+		err = d.tellUnsafe(ctx, log)
+	}
 	if err == nil {
 		store, err = d.openStore(ctx)
 	}
@@ -171,11 +173,16 @@ func OpenForReading(ctx context.Context, databaseURL string) (stock.Store, error
 	if err != nil {
 		return nil, err
 	}
+	if d.file != "" {
+		if err := d.exists(); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.upToDate(ctx); err != nil {
+		return nil, err
+	}
 	if d.file == "" {
 		return d.openStore(ctx)
-	}
-	if err := d.exists(); err != nil {
-		return nil, err
 	}
 	return sqlite.OpenReader(ctx, d.file)
 }

@@ -44,6 +44,9 @@ func redisOptions(c Config) ([]*redis.Options, error) {
 	}
 	var all []*redis.Options
 	for _, url := range urls {
+		if err := checkURL(url); err != nil {
+			return nil, fmt.Errorf("redis URL: %w", err)
+		}
 		options, err := redis.ParseURL(url)
 		if err != nil {
 			return nil, errRedisURL // err may quote a password

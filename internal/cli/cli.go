@@ -46,10 +46,18 @@ func Run(ctx context.Context, args []string, s Streams, grammar any, options ...
 	if err == nil {
 		err = parsed.Run()
 	}
-	if err != nil {
-		return fail(s, name, err)
+	if err == nil {
+		return 0
 	}
-	return 0
+	if failer, ok := grammar.(Failer); ok {
+		return failer.Fail(s, args, err)
+	}
+	return fail(s, name, err)
+}
+
+// A Failer is a grammar that tells of its failures itself, and chooses the exit status.
+type Failer interface {
+	Fail(s Streams, args []string, err error) (status int)
 }
 
 // Parse parses args by a kong grammar. The Run method of its result runs the command.

@@ -68,8 +68,16 @@ func OpenReader(ctx context.Context, file string) (*Store, error) {
 // DSN names a database file for database/sql, whatever characters are in its path.
 func DSN(file string) string { return dsn(file) }
 
+// ReadOnlyDSN names a database file for database/sql, to read what is there: it changes not even the journal's mode.
+func ReadOnlyDSN(file string) string {
+	return name(file, url.Values{"_pragma": {"busy_timeout(5000)"}, "mode": {"ro"}})
+}
+
 func dsn(file string, pragmas ...string) string {
-	query := url.Values{"_pragma": append([]string{"busy_timeout(5000)", "journal_mode(WAL)"}, pragmas...)}
+	return name(file, url.Values{"_pragma": append([]string{"busy_timeout(5000)", "journal_mode(WAL)"}, pragmas...)})
+}
+
+func name(file string, query url.Values) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: query.Encode()}).String()
 }
 

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"inventory/internal/app"
+	"inventory/internal/cli"
+)
+
+// Exit statuses. 0 is success.
+const (
+	statusFailed = 1 // it did not work this time
+	statusUsage  = 2 // it never will, as it was called
+	statusFound  = 3 // it worked, and found what should not be
+)
+
+// usageError is about the command line.
+type usageError struct{ error }
+
+// Fail tells the user what went wrong in one line, and returns the exit status. Where the log is JSON the line is, too:
+// whoever reads the log would lose it.
+func (*commands) Fail(s cli.Streams, args []string, err error) int {
+	status, line := statusOf(err), strings.Join(strings.Fields(err.Error()), " ")
+	if logsJSON(args) {
+		slog.New(slog.NewJSONHandler(s.Err, nil)).Error("the program ends", "error", line, "exit_status", status)
+	} else {
+		_, _ = fmt.Fprintln(s.Err, "inventory:", line) // there is nowhere else to say it; the status says it too
+	}
+	return status
+}
+
+func statusOf(err error) int {
+	if errors.Is(err, errAuditFailed) || errors.Is(err, errSaleFailed) {
+		return statusFound
+	}
+	_, unparsed := errors.AsType[*kong.ParseError](err)
+	_, unusable := errors.AsType[app.ConfigError](err)
+	_, unclear := errors.AsType[usageError](err)
+	if unparsed || unusable || unclear {
+		return statusUsage
+	}
+	return statusFailed
+}
+
+// logsJSON tells whether the log is wanted as JSON, also if the command line could not be parsed.
+func logsJSON(args []string) bool {
+	const flag, value = "--log-format", "json"
+	if at := slices.Index(args, flag); at >= 0 && at+1 < len(args) {
+		return args[at+1] == value
+	}
+	for _, arg := range args {
+		if format, found := strings.CutPrefix(arg, flag+"="); found {
+			return format == value
+		}
+	}
+	return os.Getenv(prefix+"_LOG_FORMAT") == value
+}

@@ -1,0 +1,164 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// kustomization has the fields of Kustomize that we use.
+type kustomization struct {
+	metav1.TypeMeta `json:",inline"`
+	Resources       []string `json:"resources"`
+	Labels          []struct {
+		Pairs            map[string]string `json:"pairs"`
+		IncludeSelectors bool              `json:"includeSelectors"`
+	} `json:"labels"`
+	Images []struct {
+		Name   string `json:"name"`
+		NewTag string `json:"newTag"`
+	} `json:"images"`
+}
+
+// serviceMonitor has the fields of the operator's that we use: its module has a hundred dependencies.
+type serviceMonitor struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Selector  metav1.LabelSelector `json:"selector"`
+		JobLabel  string               `json:"jobLabel"`
+		Endpoints []struct {
+			Port          string          `json:"port"`
+			Interval      metav1.Duration `json:"interval"`
+			ScrapeTimeout metav1.Duration `json:"scrapeTimeout"`
+		} `json:"endpoints"`
+	} `json:"spec"`
+}
+
+// decode reads a file of deploy/kubernetes, and refuses fields that there are not.
+func decode[T any](t *testing.T, name string) (object T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("kubernetes", name))
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &object)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return object
+}
+
+// TestKubernetesFilesAreWhatTheySay: each resource decodes strictly, and Kustomize names all that there are.
+func TestKubernetesFilesAreWhatTheySay(t *testing.T) {
+	t.Parallel()
+	k := decode[kustomization](t, "kustomization.yaml")
+	files, err := filepath.Glob("kubernetes/*.yaml")
+	if err != nil || len(files) != len(k.Resources)+1 {
+		t.Errorf("files %q, resources %q, %v", files, k.Resources, err)
+	}
+	for _, object := range []metav1.TypeMeta{
+		decode[corev1.ServiceAccount](t, "serviceaccount.yaml").TypeMeta, decode[appsv1.Deployment](t, "deployment.yaml").TypeMeta,
+		decode[corev1.Service](t, "service.yaml").TypeMeta, decode[policyv1.PodDisruptionBudget](t, "poddisruptionbudget.yaml").TypeMeta,
+		decode[autoscalingv2.HorizontalPodAutoscaler](t, "horizontalpodautoscaler.yaml").TypeMeta,
+		decode[serviceMonitor](t, "servicemonitor.yaml").TypeMeta,
+	} {
+		if object.Kind == "" || object.APIVersion == "" {
+			t.Errorf("%+v has no kind", object)
+		}
+	}
+}
+
+// TestKubernetesRunsTheServiceAsTheHandbookSays: it stops in time, may do little, and its settings are flags of serve.
+func TestKubernetesRunsTheServiceAsTheHandbookSays(t *testing.T) {
+	t.Parallel()
+	pod := decode[appsv1.Deployment](t, "deployment.yaml").Spec.Template.Spec
+	c := pod.Containers[0]
+	if pod.EnableServiceLinks == nil || *pod.EnableServiceLinks {
+		t.Error("variables of other services would be taken for settings")
+	}
+	if patience := pod.TerminationGracePeriodSeconds; patience == nil || *patience < 5+10+5 {
+		t.Errorf("killed after %v, before it has stopped", patience)
+	}
+	if !*pod.SecurityContext.RunAsNonRoot || !*c.SecurityContext.ReadOnlyRootFilesystem || *c.SecurityContext.AllowPrivilegeEscalation ||
+		len(c.SecurityContext.Capabilities.Drop) != 1 || c.SecurityContext.Capabilities.Drop[0] != "ALL" {
+		t.Errorf("it may do more than it needs: %+v", c.SecurityContext)
+	}
+	ports := make(map[string]bool)
+	for _, port := range c.Ports {
+		ports[port.Name] = true
+	}
+	for name, probe := range map[string]*corev1.Probe{"/healthz": c.LivenessProbe, "/readyz": c.ReadinessProbe} {
+		if probe.HTTPGet.Path != name || !ports[probe.HTTPGet.Port.StrVal] {
+			t.Errorf("%s: %+v", name, probe.HTTPGet)
+		}
+	}
+	for _, port := range decode[corev1.Service](t, "service.yaml").Spec.Ports {
+		if !ports[port.TargetPort.StrVal] {
+			t.Errorf("the service sends to %s, which is no port of a container", port.TargetPort.StrVal)
+		}
+	}
+	if scaled := decode[autoscalingv2.HorizontalPodAutoscaler](t, "horizontalpodautoscaler.yaml").Spec.ScaleTargetRef; scaled.Name != "inventory" || scaled.Kind != "Deployment" {
+		t.Errorf("%+v is scaled", scaled)
+	}
+	var variables []string
+	for _, variable := range c.Env {
+		variables = append(variables, variable.Name)
+	}
+	areSettings(t, variables)
+}
+
+// areSettings demands that each variable is one of inventory serve.
+func areSettings(t *testing.T, variables []string) {
+	t.Helper()
+	help, err := exec.CommandContext(t.Context(), "go", "run", "../cmd/inventory", "serve", "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, variable := range variables {
+		if !regexp.MustCompile(`\$` + variable + `\b`).Match(help) {
+			t.Errorf("%s is no setting", variable)
+		}
+	}
+}
+
+// TestKustomizeBuilds where kubectl is.
+func TestKustomizeBuilds(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("kubectl"); err != nil {
+		t.Skip("no kubectl here: deploy/kubernetes is not built")
+	}
+	built, err := exec.CommandContext(t.Context(), "kubectl", "kustomize", "kubernetes").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, built)
+	}
+	for part := range strings.SplitSeq(string(built), "\n---\n") {
+		text, err := yaml.YAMLToJSON([]byte(part))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var object struct {
+			Kind     string
+			Metadata metav1.ObjectMeta
+			Spec     struct{ Selector json.RawMessage }
+		}
+		if err := json.Unmarshal(text, &object); err != nil || object.Metadata.Labels["app.kubernetes.io/name"] != "inventory" {
+			t.Errorf("%v: %s", err, part)
+		}
+		if object.Kind == "Service" || object.Kind == "ServiceMonitor" {
+			if !strings.Contains(string(object.Spec.Selector), `"inventory"`) {
+				t.Errorf("%s selects %s", object.Kind, object.Spec.Selector)
+			}
+		}
+	}
+}

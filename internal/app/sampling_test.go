@@ -1,0 +1,67 @@
+package app
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestFailuresThatRepeatAreCounted: a thousand of them are eleven lines, and the last one says how many are not there.
+func TestFailuresThatRepeatAreCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told strings.Builder
+		sampled := newSampling(slog.NewTextHandler(&told, nil))
+		log := slog.New(sampled)
+		for i := range 1000 {
+			log.Warn("request failed", "n", i)
+			log.With("from", "elsewhere").Warn("request failed", "n", i)
+			log.Info("as it was", "n", i)
+		}
+		log.Error("once")
+		want := func(failed, others int, last string) {
+			t.Helper()
+			lines := told.String()
+			if got := strings.Count(lines, "request failed"); got != failed {
+				t.Errorf("%d lines, want %d", got, failed)
+			}
+			if got := strings.Count(lines, "\n") - failed; got != others {
+				t.Errorf("%d other lines, want %d", got, others)
+			}
+			if !strings.Contains(lines, last) {
+				t.Errorf("no %q in %s", last, lines[max(0, len(lines)-300):])
+			}
+		}
+		want(sampleFirst, 1001, "msg=once")
+		time.Sleep(sampleWithin)
+		synctest.Wait()
+		want(sampleFirst+1, 1001, `n=999 repeated=1990`)
+		log.Warn("request failed", "n", -1) // a new window
+		want(sampleFirst+2, 1001, "n=-1")
+		for i := range 20 {
+			log.Warn("request failed", "n", i)
+		}
+		sampled.close()
+		want(2*sampleFirst+2, 1001, "n=19 repeated=11")
+		log.Warn("request failed", "n", "after")
+		want(2*sampleFirst+3, 1001, "n=after")
+	})
+}
+
+// TestMessagesWithoutEndAreNotRemembered: there is a bound.
+func TestMessagesWithoutEndAreNotRemembered(t *testing.T) {
+	t.Parallel()
+	sampled := newSampling(slog.DiscardHandler)
+	defer sampled.close()
+	log := slog.New(sampled)
+	for i := range 2 * sampleKinds {
+		log.Warn(fmt.Sprint("message ", i))
+	}
+	line := slog.NewRecord(time.Time{}, slog.LevelWarn, "one more", 0)
+	if err := sampled.Handle(t.Context(), line); err != nil || len(sampled.samples.kinds) > sampleKinds {
+		t.Errorf("%d messages are remembered, %v", len(sampled.samples.kinds), err)
+	}
+}

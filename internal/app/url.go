@@ -1,0 +1,64 @@
+package app
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+)
+
+// errReserved is told instead of an error that may quote a part of a password.
+var errReserved = errors.New("a name or password in it has characters that mean something in a URL: " +
+	"write each of them as % and two digits, such as %2F for /, %3F for ?, %23 for #, %40 for @, %25 for %, %2C for a comma")
+
+// checkURL refuses a URL that cannot be read, and one whose password was not read as such: behind the end of the
+// server's name there is another @. The error quotes nothing.
+func checkURL(text string) error {
+	parsed, err := url.Parse(text)
+	switch {
+	case err != nil && strings.Contains(text, "@"):
+		return errReserved
+	case err != nil:
+		return errors.New("it is not a valid URL") // err would quote it
+	case parsed.User == nil && strings.Contains(text, "@"):
+		return errReserved
+	}
+	return nil
+}
+
+// postgresHosts names the servers and the database of a URL, without secrets; "" if it cannot be read.
+func postgresHosts(databaseURL string) string {
+	config, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return ""
+	}
+	c := config.ConnConfig
+	hosts := []string{address(c.Host, c.Port)}
+	for _, other := range c.Fallbacks {
+		if host := address(other.Host, other.Port); host != hosts[len(hosts)-1] { // once with TLS, once without
+			hosts = append(hosts, host)
+		}
+	}
+	return strings.Join(hosts, ",") + "/" + c.Database
+}
+
+// redisHosts names the servers of a configuration, without secrets.
+func redisHosts(all []*redis.Options) string {
+	var hosts []string
+	for _, options := range all {
+		hosts = append(hosts, options.Addr)
+	}
+	return strings.Join(hosts, ",")
+}
+
+// address is HOST:PORT, or the folder of a socket.
+func address(host string, port uint16) string {
+	if strings.HasPrefix(host, "/") {
+		return host
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
