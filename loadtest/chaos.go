@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"time"
 
@@ -68,9 +67,7 @@ func (c *chaosCommand) measure(ctx context.Context, s cli.Streams) (report.Docum
 	if c.Logs {
 		config.Logs = s.Err
 	}
-	if config.Seed == 0 {
-		config.Seed = 1 + rand.Uint64N(1<<32) // short enough to be typed
-	}
+	config.Seed = drawnSeed(config.Seed)
 	if c.Quick {
 		config.Rounds, config.Length = 1, 8*time.Second
 	}

@@ -15,12 +15,13 @@ import (
 
 type contendersCommand struct {
 	reportFlags
-	Quick       bool     `help:"One short round of each case, and 50,000 orders where a full run has 5 million. Default: off."`
-	Tiny        bool     `help:"Hardly anything of each case, for tests." hidden:""`
-	Case        []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
-	Generator   string   `help:"What sends the requests over HTTP: wrk, or lab, which is this program. Default: wrk where it is on PATH, else lab." placeholder:"NAME"`
-	RedisURL    string   `help:"The Redis of all designs: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
-	DatabaseURL string   `help:"A database on the PostgreSQL of all designs, which must sync its commits and let this user create databases, which are dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
+	Quick     bool     `help:"One short round of each case, and 50,000 orders where a full run has 5 million. Default: off."`
+	Tiny      bool     `help:"Hardly anything of each case, for tests." hidden:""`
+	Case      []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
+	Generator string   `help:"What sends the requests over HTTP: wrk, or lab, which is this program. Default: wrk where it is on PATH, else lab." placeholder:"NAME"`
+	seedFlag
+	RedisURL    string `help:"The Redis of all designs: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
+	DatabaseURL string `help:"A database on the PostgreSQL of all designs, which must sync its commits and let this user create databases, which are dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
 }
 
 // Help is what --help and list tell beside the flags.
@@ -49,7 +50,7 @@ func (c *contendersCommand) measure(ctx context.Context, s cli.Streams) (report.
 	}
 	config := contenders.Config{
 		URLs:  servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
-		Scale: contenders.Full(), Cases: c.Case, Generator: c.Generator,
+		Scale: contenders.Full(), Seed: c.drawn(), Cases: c.Case, Generator: c.Generator,
 		Worker:   []string{program, "contenders-worker"},
 		Progress: func(name string) { _, _ = fmt.Fprintf(s.Err, "measuring: %s\n", name) },
 	}

@@ -14,7 +14,7 @@ import (
 
 // reportFlags choose who is told what a run found. Every scenario has them.
 type reportFlags struct {
-	JSON    string  `help:"Write the report as one JSON object (docs/LAB.md) to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	JSON    string  `help:"Write the report as one JSON object (docs/lab/json.md) to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	HTML    string  `name:"html" help:"Write the report as a page with plots to this file, which opens without a network; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	Compare earlier `help:"A report of the same scenario that an earlier run has written with --json: what is printed, and the page of --html, compare this run with it. Default: none." placeholder:"FILE"`
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"time"
 
@@ -16,11 +15,11 @@ import (
 )
 
 type explainCommand struct {
-	For         time.Duration `help:"How long rounds go on, 1s to 24h: until all intervals are narrow enough, or no round would end in time. Default: ${default}." default:"3m" placeholder:"DURATION"`
-	Seed        uint64        `help:"Decides the order of the combinations in each round. 0 draws one. Default: ${default}." default:"0" placeholder:"NUMBER"`
-	Tiny        bool          `help:"Hardly anything of each combination, for tests." hidden:""`
-	RedisURL    string        `help:"The Redis of all processes: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
-	DatabaseURL string        `help:"A database on the PostgreSQL of all processes, which must sync its commits and let this user create a database, which is dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
+	For time.Duration `help:"How long rounds go on, 1s to 24h: until all intervals are narrow enough, or no round would end in time. Default: ${default}." default:"3m" placeholder:"DURATION"`
+	seedFlag
+	Tiny        bool   `help:"Hardly anything of each combination, for tests." hidden:""`
+	RedisURL    string `help:"The Redis of all processes: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
+	DatabaseURL string `help:"A database on the PostgreSQL of all processes, which must sync its commits and let this user create a database, which is dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
 	reportFlags
 }
 
@@ -53,15 +52,12 @@ func (c *explainCommand) measure(ctx context.Context, s cli.Streams) (report.Doc
 	}
 	config := explain.Config{
 		URLs:  servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
-		Scale: explain.Full(), Seed: c.Seed, Worker: []string{program, "crowd-worker"},
+		Scale: explain.Full(), Seed: c.drawn(), Worker: []string{program, "crowd-worker"},
 		Progress: func(rounds int) { _, _ = fmt.Fprintf(s.Err, "measured: %d rounds\n", rounds) },
 	}
 	config.Scale.For = c.For
 	if c.Tiny {
 		config.Scale = explain.Tiny()
-	}
-	if config.Seed == 0 {
-		config.Seed = 1 + rand.Uint64N(1<<32) // short enough to be typed
 	}
 	result, err := explain.Run(ctx, config)
 	if result.Started.IsZero() {

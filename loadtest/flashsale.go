@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -30,7 +29,7 @@ type flashSaleCommand struct {
 	Seed          uint64 `help:"What the requests and their times follow from; 0 draws one. A database sells a seed once. Default: ${default}." default:"0" placeholder:"NUMBER"`
 	Arrivals      string `help:"How requests of a rate lie in time: poisson, as people come, or even. Default: ${default}." default:"poisson" enum:"poisson,even" placeholder:"KIND"`
 	Connections   int    `help:"Connections, 1 to 10000, each with one request under way. Default: ${default}." default:"256" placeholder:"NUMBER"`
-	Rates         string `help:"CSV file of seconds,rate[,name] (docs/LAB.md) instead of the eight flags of phases. Default: none." placeholder:"FILE"`
+	Rates         string `help:"CSV file of seconds,rate[,name] (docs/lab/flash-sale.md) instead of the eight flags of phases. Default: none." placeholder:"FILE"`
 
 	TrickleRate  float64       `help:"Requests a second before the sale opens, 0 to 100000. Default: ${default}." default:"100" placeholder:"RATE"`
 	TrickleFor   time.Duration `help:"How long before the sale opens requests come. Default: ${default}." default:"2s" placeholder:"DURATION"`
@@ -126,9 +125,7 @@ func (c *flashSaleCommand) sale() (flashsale.Config, error) {
 	if c.Quick {
 		config.Rounds = 1
 	}
-	if config.Seed == 0 {
-		config.Seed = 1 + rand.Uint64N(1<<32) // short enough to be typed
-	}
+	config.Seed = drawnSeed(config.Seed)
 	var err error
 	if config.Least, config.Most, err = c.quantities(); err != nil {
 		return flashsale.Config{}, err

@@ -16,13 +16,14 @@ import (
 
 type locksCommand struct {
 	reportFlags
-	Quick       bool     `help:"One short round of each case, with fewer contenders. Default: off."`
-	Break       bool     `help:"Instead of measuring, break locks: let what happens in production happen to ours, to libraries and to those of textbooks. Exit status 1 if one of ours broke, or the known flaw of another did not show. Default: off."`
-	Tiny        bool     `help:"Hardly anything of each case, for tests." hidden:""`
-	Case        []string `help:"Only the cases of these names, or with --break the faults, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
-	RedisURL    string   `help:"The Redis of the locks: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
-	DatabaseURL string   `help:"The PostgreSQL of advisory locks: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: one started for this run." placeholder:"URL"`
-	MongoDBURL  string   `name:"mongodb-url" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod or ferretdb is on PATH." placeholder:"URL"`
+	Quick bool     `help:"One short round of each case, with fewer contenders. Default: off."`
+	Break bool     `help:"Instead of measuring, break locks: let what happens in production happen to ours, to libraries and to those of textbooks. Exit status 1 if one of ours broke, or the known flaw of another did not show. Default: off."`
+	Tiny  bool     `help:"Hardly anything of each case, for tests." hidden:""`
+	Case  []string `help:"Only the cases of these names, or with --break the faults, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
+	seedFlag
+	RedisURL    string `help:"The Redis of the locks: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
+	DatabaseURL string `help:"The PostgreSQL of advisory locks: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: one started for this run." placeholder:"URL"`
+	MongoDBURL  string `name:"mongodb-url" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod or ferretdb is on PATH." placeholder:"URL"`
 }
 
 // Help is what --help and list tell beside the flags.
@@ -75,7 +76,7 @@ func (c *locksCommand) urls() servers.URLs {
 func (c *locksCommand) config(s cli.Streams) lockbench.Config {
 	config := lockbench.Config{
 		URLs:  c.urls(),
-		Scale: lockbench.Full(), Cases: c.Case,
+		Scale: lockbench.Full(), Seed: c.drawn(), Cases: c.Case,
 		Progress: func(name string) { _, _ = fmt.Fprintf(s.Err, "measuring: %s\n", name) },
 	}
 	switch {

@@ -30,9 +30,9 @@ func differences(t *testing.T, folder string) (changed []string) {
 	if readFile(t, job.Document) != readFile(t, filepath.Join(folder, "BENCHMARKS.md")) {
 		changed = append(changed, "BENCHMARKS.md")
 	}
-	was, is := plotsOf(t, folder), plotsOf(t, again)
-	for name, svg := range is {
-		if was[name] != svg {
+	was, is := madeOf(t, folder), madeOf(t, again)
+	for name, text := range is {
+		if was[name] != text {
 			changed = append(changed, name)
 		}
 	}
@@ -44,22 +44,24 @@ func differences(t *testing.T, folder string) (changed []string) {
 	return changed
 }
 
-// plotsOf are the plots beside a document, by their names.
-func plotsOf(t *testing.T, folder string) map[string]string {
+// madeOf are the plots and the pages beside a document, by their names.
+func madeOf(t *testing.T, folder string) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "plots", "*", "*.svg"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plots := map[string]string{}
-	for _, file := range files {
-		name, err := filepath.Rel(folder, file)
+	made := map[string]string{}
+	for _, pattern := range []string{filepath.Join("plots", "*", "*.svg"), filepath.Join("benchmarks", "*.md")} {
+		files, err := filepath.Glob(filepath.Join(folder, pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
-		plots[name] = readFile(t, file)
+		for _, file := range files {
+			name, err := filepath.Rel(folder, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made[name] = readFile(t, file)
+		}
 	}
-	return plots
+	return made
 }
 
 // TestTheDocumentIsThatOfItsReports: what docs/BENCHMARKS.md shows is what docs/benchmarks holds.
@@ -95,13 +97,15 @@ func TestAChangedDocumentIsNoticed(t *testing.T) {
 	if err := os.WriteFile(document, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name := range plotsOf(t, folder) {
-		if err := os.Remove(filepath.Join(folder, name)); err != nil {
-			t.Fatal(err)
-		}
+	page := filepath.Join(folder, "benchmarks", "replay.md")
+	if err := os.WriteFile(page, []byte(strings.Replace(readFile(t, page), "| accepted | 4 |", "| accepted | 5 |", 1)), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if changed := differences(t, folder); len(changed) != 2 {
-		t.Errorf("with another cell, and without its plot: %q", changed)
+	if err := os.RemoveAll(filepath.Join(folder, "plots")); err != nil {
+		t.Fatal(err)
+	}
+	if changed := differences(t, folder); len(changed) != 3 {
+		t.Errorf("with another cell, on both pages, and without its plot: %q", changed)
 	}
 }
 

@@ -14,12 +14,13 @@ import (
 
 type segmentsCommand struct {
 	reportFlags
-	Quick       bool     `help:"One short round of each case, with fewer numbers of segments. Default: off."`
-	Tiny        bool     `help:"Hardly anything of each case, for tests." hidden:""`
-	Case        []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
-	Lock        string   `help:"Kind of lock of the segments: reentrant, fair or none; redlock would need several servers. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
-	RedisURL    string   `help:"The Redis of all processes: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
-	DatabaseURL string   `help:"A database on the PostgreSQL of all processes, which must sync its commits and let this user create a database, which is dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
+	Quick bool     `help:"One short round of each case, with fewer numbers of segments. Default: off."`
+	Tiny  bool     `help:"Hardly anything of each case, for tests." hidden:""`
+	Case  []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
+	Lock  string   `help:"Kind of lock of the segments: reentrant, fair or none; redlock would need several servers. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
+	seedFlag
+	RedisURL    string `help:"The Redis of all processes: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
+	DatabaseURL string `help:"A database on the PostgreSQL of all processes, which must sync its commits and let this user create a database, which is dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
 }
 
 // Help is what --help and list tell beside the flags.
@@ -45,7 +46,7 @@ func (c *segmentsCommand) measure(ctx context.Context, s cli.Streams) (report.Do
 	}
 	config := segments.Config{
 		URLs:  servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL},
-		Scale: segments.Full(), Cases: c.Case, Lock: c.Lock,
+		Scale: segments.Full(), Seed: c.drawn(), Cases: c.Case, Lock: c.Lock,
 		Worker:   []string{program, "crowd-worker"},
 		Progress: func(name string) { _, _ = fmt.Fprintf(s.Err, "measuring: %s\n", name) },
 	}

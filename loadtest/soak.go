@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"inventory/internal/cli"
@@ -95,9 +94,7 @@ func (c *soakCommand) measure(ctx context.Context, s cli.Streams) (d report.Docu
 	}
 	defer func() { err = errors.Join(err, to.Close(context.WithoutCancel(ctx))) }()
 	config := soak.Config{Work: c.work(), Connections: c.Connections, Key: c.APIKey, Progress: s.Err}
-	if config.Seed == 0 {
-		config.Seed = 1 + rand.Uint64N(1<<32) // short enough to be typed
-	}
+	config.Seed = drawnSeed(config.Seed)
 	if _, err := fmt.Fprintf(s.Err, "soak: seed %d, about %.0f requests over %v, sent to %s\n", config.Seed, config.Expected(),
 		config.Length, to.Name); err != nil {
 		return report.Document{}, fmt.Errorf("print: %w", err)

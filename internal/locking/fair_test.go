@@ -366,26 +366,6 @@ func TestFifoLeaseLetsAWaiterIn(t *testing.T) {
 	})
 }
 
-func TestFifoWatchdog(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
-		const lease = 300 * time.Millisecond
-		ctx := w.ctx()
-		l := w.locks(WatchdogLease(lease))
-		h := w.must(of(l).Lock(ctx))
-		if _, err := of(w.locks()).Lock(ctx, Wait(3*lease)); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("while it is renewed: %v", err)
-		}
-		w.ok(h.Context().Err())
-		w.ok(l.Close()) // it dies
-		next := w.must(of(w.locks()).Lock(ctx, Wait(lease+time.Second)))
-		<-h.Context().Done()
-		if !errors.Is(context.Cause(h.Context()), ErrLost) {
-			w.t.Error("the hold does not know")
-		}
-		w.ok(next.Unlock(ctx))
-	})
-}
-
 // Eight waiters whose holders never unlock all enter, in order, each when the lease before it ends.
 func TestFifoHoldersThatNeverUnlock(t *testing.T) {
 	twice(t, func(w *world, of func(*Locks) *fifo) {

@@ -196,12 +196,8 @@ func TestHandoffYields(t *testing.T) {
 				}
 			})
 		}
-		for range 20 {
-			start := time.Now()
+		for range 20 { // in the simulation each within a time
 			w.ok(w.must(lone.Lock(w.ctx())).Unlock(w.ctx()))
-			if took := time.Since(start); took > policy.Poll/2 {
-				w.t.Errorf("the lone caller waited for %s", took)
-			}
 		}
 		cancel()
 		callers.Wait()

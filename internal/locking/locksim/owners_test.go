@@ -370,3 +370,54 @@ func TestManyReadersAreRenewed(t *testing.T) {
 		ok(t, must(t, rival, rival.Ctx, writer).Unlock(rival.Ctx))
 	})
 }
+
+// A hold lives as long as its process renews it, and one lease at most after that.
+func TestWatchdog(t *testing.T) {
+	for _, name := range []string{"a", "fair:a", "write:a"} {
+		scripted(t, func(t *testing.T, w *locksim.World) {
+			c, rival := once(w), once(w).Actor()
+			a := c.Actor()
+			grip := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{name}})
+			if _, err := rival.Lock(rival.Ctx, locksim.Acquisition{Names: []string{name}, Wait: 5 * lease}); !errors.Is(err, locking.ErrBusy) {
+				t.Errorf("%s, while it is renewed: %v", name, err)
+			}
+			ok(t, grip.Hold.Context().Err())
+			ok(t, c.Locks.Close()) // the process ends
+			ended := time.Now()
+			next := must(t, rival, rival.Ctx, locksim.Acquisition{Names: []string{name}, Wait: 5 * lease})
+			if took := time.Since(ended); took > lease+100*time.Millisecond {
+				t.Errorf("%s: free after %s", name, took)
+			}
+			if cause := context.Cause(grip.Hold.Context()); !errors.Is(cause, locking.ErrLost) {
+				t.Errorf("%s: the hold ended with %v", name, cause)
+			}
+			ok(t, next.Unlock(rival.Ctx))
+		})
+	}
+}
+
+// A process whose callers never stop wanting the lock lets others have it.
+func TestHandoffYields(t *testing.T) {
+	swift(t, func(t *testing.T, w *locksim.World) {
+		busy, lone := w.Client(locksim.Habit{Retries: -1}), w.Client(locksim.Habit{Retries: -1}).Actor()
+		var over atomic.Bool
+		var callers sync.WaitGroup
+		for range 8 {
+			a := busy.Actor()
+			callers.Go(func() {
+				for !over.Load() {
+					grip := must(t, a, a.Ctx, alone)
+					time.Sleep(10 * time.Microsecond)
+					ok(t, grip.Unlock(a.Ctx))
+				}
+			})
+		}
+		defer callers.Wait()
+		defer over.Store(true)
+		for range 20 {
+			turn := alone
+			turn.Wait = 20 * time.Millisecond
+			ok(t, must(t, lone, lone.Ctx, turn).Unlock(lone.Ctx))
+		}
+	})
+}

@@ -1,7 +1,6 @@
 package breaks
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/worker"
 )
 
 // job is what a process of its own holds. It goes to its standard input: addresses may hold passwords.
@@ -54,14 +54,11 @@ type holder struct {
 // Hold does one job, that of a process which the lab has started to hold a lock, step by step, until nobody listens any
 // more.
 func Hold(ctx context.Context, in io.Reader, out io.Writer) error {
-	lines := bufio.NewScanner(in)
-	if !lines.Scan() {
-		return errors.New("there is no job")
+	j, lines, err := worker.Read[job](in)
+	if err != nil {
+		return err
 	}
-	h := &holder{}
-	if err := json.Unmarshal(lines.Bytes(), &h.job); err != nil {
-		return fmt.Errorf("read the job: %w", err)
-	}
+	h := &holder{job: j}
 	if err := h.open(ctx, out); err != nil {
 		return err
 	}

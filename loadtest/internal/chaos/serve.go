@@ -1,17 +1,16 @@
 package chaos
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
 
 	"inventory/internal/app"
 	"inventory/internal/cli"
+	"inventory/loadtest/internal/worker"
 )
 
 // Job is what a process is told to do.
@@ -34,15 +33,12 @@ const drainTimeout = 5 * time.Second
 // nobody talks to it any more.
 func Serve(ctx context.Context, in io.Reader, s cli.Streams) error {
 	ctx = context.WithoutCancel(ctx)
-	lines := bufio.NewScanner(in)
-	if !lines.Scan() {
-		return errors.New("there is no job")
-	}
-	var j Job
-	if err := json.Unmarshal(lines.Bytes(), &j); err != nil {
-		return fmt.Errorf("read the job: %w", err)
+	j, lines, err := worker.Read[Job](in)
+	if err != nil {
+		return err
 	}
 	say := json.NewEncoder(s.Out)
+	app.SpendMemory(nil) // as `inventory serve` does
 	service, err := app.Start(ctx, app.Config{
 		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, DrainTimeout: drainTimeout,
 		Logger: slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelError})),

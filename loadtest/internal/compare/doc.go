@@ -1,3 +1,2 @@
-// Package compare is what the scenarios that compare contenders share: the turns they take, and the arithmetic of their
-// rounds.
+// Package compare is the arithmetic of figures that scenarios share.
 package compare

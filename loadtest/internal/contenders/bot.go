@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 )
 
 const (
@@ -70,7 +70,7 @@ func checkBot(bought, taken round) error {
 		taken.counts.Accepted, buyerLimit, bought.counts.Refused)
 }
 
-func botTargets(c Case, s Scale) []report.Target {
-	ratio := c.entry(botName, s.many()-s.bots()).Ratio
-	return []report.Target{report.AtLeast("buyers beside a bot, in parts of buyers alone", ratio, 0.90)}
+func botTargets(s Scale) []experiment.Target {
+	buyers := s.many() - s.bots()
+	return []experiment.Target{atLeast("buyers beside a bot, in parts of buyers alone", counted, at(botName, buyers), at(aloneName, buyers), 0.90)}
 }

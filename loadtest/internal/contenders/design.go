@@ -8,7 +8,7 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/crowd"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -64,17 +64,13 @@ func (m *market) entrant(ctx context.Context, d design, callers int) (*entrant, 
 		return nil, fmt.Errorf("open %s: %w", d.name, err)
 	}
 	e := &entrant{name: d.name, ours: d.ours, callers: callers}
-	window := m.world.scale.Window
-	if callers == 1 {
-		window /= time.Duration(m.world.scale.Slices)
-	}
-	e.measure = func(ctx context.Context) (round, error) { return s.round(ctx, callers, window) }
+	e.measure = func(ctx context.Context) (round, error) { return s.round(ctx, callers, m.world.scale.Window) }
 	warm, err := s.round(ctx, callers, warmUp)
 	if warm.sku != "" {
 		m.world.told.Add(warm.sku, warm.counts.Accepted, warm.unheard)
 	}
-	if err != nil {
-		e.failed = fmt.Errorf("warm up: %w", err)
+	if err != nil { // and not the whole case
+		e.measure = func(context.Context) (round, error) { return round{}, fmt.Errorf("warm up: %w", err) }
 	}
 	return e, nil
 }
@@ -93,11 +89,11 @@ func (s shop) round(ctx context.Context, callers int, window time.Duration) (rou
 }
 
 // inProcessTargets are about many callers, where batches pay.
-func inProcessTargets(c Case, s Scale) []report.Target {
+func inProcessTargets(s Scale) []experiment.Target {
 	many := s.many()
-	return []report.Target{
-		report.AtLeast(fmt.Sprintf("inventory, %d callers, in parts of textbook segments", many), c.ratioOf(inventoryName, textbookName, many), 20),
-		report.AtLeast(fmt.Sprintf("inventory, %d callers, in parts of Redis Lua", many), c.ratioOf(inventoryName, luaName, many), 1),
+	return []experiment.Target{
+		atLeast(fmt.Sprintf("inventory, %d callers, in parts of textbook segments", many), counted, at(inventoryName, many), at(textbookName, many), 20),
+		atLeast(fmt.Sprintf("inventory, %d callers, in parts of Redis Lua", many), counted, at(inventoryName, many), at(luaName, many), 1),
 	}
 }
 

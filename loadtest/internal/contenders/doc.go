@@ -7,10 +7,8 @@
 // row of its own under a random UUID. They lock on one Redis. The client, the servers and this program share the
 // machine.
 //
-// A case is a question. Its contenders take turns within each round, each round begins with another one, and a round
-// is a window of time. Each round of a contender sells a SKU of its own, so that none meets what another left; the
-// exceptions are cases about what is there already. Figures are medians of the rounds, with the least and the most; a
-// ratio is the median of the ratios of rounds that followed one another.
+// A case is a question. Each round of a contender sells a SKU of its own, so that none meets what another left; the
+// exceptions are cases about what is there already. Rounds, ratios, intervals and verdicts are those of package experiment.
 //
 // Each case ends with the audit of all its SKUs: what buyers were told is held against the rows. Inside the process
 // the two must be equal. Over HTTP, wrk closes its connections at the end of its window, and what it has not heard by

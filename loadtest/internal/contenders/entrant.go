@@ -3,13 +3,15 @@ package contenders
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
-	"inventory/loadtest/internal/books"
+	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/experiment"
 )
 
-// entrant is a contender that plays one round after another.
+// entrant is a contender that sells, or answers.
 type entrant struct {
 	name    string
 	ours    bool
@@ -19,8 +21,7 @@ type entrant struct {
 	// measure plays a round.
 	measure func(ctx context.Context) (round, error)
 
-	rounds []round
-	failed error
+	skus []string // of each round
 }
 
 // round is what came of one.
@@ -35,36 +36,48 @@ type round struct {
 	share    float64 // of the whole, that the process with the least got; 0 where there is one process
 }
 
-// play plays a round. An entrant that failed once does not play again. A round that the end of ctx has cut short tells
-// nothing of speed; what it has sold is written down.
-func (e *entrant) play(ctx context.Context, told books.Ledger, number int) {
-	if e.failed != nil {
-		return
+// at is the name of an entrant with so many callers, or connections.
+func at(name string, callers int) string { return fmt.Sprintf("%s, %d at once", name, callers) }
+
+// contender has an entrant's sales written down, also of a round that the end of ctx has cut short, and so tells nothing of
+// speed.
+func (w *world) contender(e *entrant) experiment.Contender {
+	return experiment.Contender{
+		Name: at(e.name, e.callers), Levels: []string{e.name, strconv.Itoa(e.callers)}, Ours: e.ours,
+		Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
+			r, err := e.measure(ctx)
+			if r.sku != "" {
+				w.told.Add(r.sku, r.counts.Accepted, r.unheard)
+			}
+			e.skus = append(e.skus, r.sku)
+			if err != nil {
+				return nil, err
+			}
+			return r.sample(e.answers), nil
+		},
 	}
-	r, err := e.measure(ctx)
-	if r.sku != "" {
-		told.Add(r.sku, r.counts.Accepted, r.unheard)
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		e.failed = fmt.Errorf("round %d: %w", number+1, err)
-		return
-	}
-	e.rounds = append(e.rounds, r)
 }
 
-// perSecond is what counts, of each round.
-func (e *entrant) perSecond() (all []float64) {
-	for _, r := range e.rounds {
-		n := r.counts.Accepted
-		if e.answers {
-			n += r.counts.Replayed + r.counts.Refused
-		}
-		all = append(all, float64(n)/r.took.Seconds())
+// sample is what a round tells.
+func (r round) sample(allAnswers bool) experiment.Sample {
+	seconds, all := r.took.Seconds(), r.counts.Accepted+r.counts.Replayed+r.counts.Refused
+	s := experiment.Sample{
+		accepted: float64(r.counts.Accepted) / seconds, answers: float64(all) / seconds,
+		p50: compare.Milliseconds(r.p50), p99: compare.Milliseconds(r.p99),
+		"accepted": float64(r.counts.Accepted), "replayed": float64(r.counts.Replayed), "refused": float64(r.counts.Refused),
+		"gave up": float64(r.counts.GaveUp), "unheard": float64(r.unheard),
 	}
-	return all
+	if s[counted] = s[accepted]; allAnswers {
+		s[counted] = s[answers]
+	}
+	if r.p99 == 0 { // nobody was served
+		delete(s, p50)
+		delete(s, p99)
+	}
+	if r.share > 0 {
+		s[leastShare] = r.share
+	}
+	return s
 }
 
 // roundOf is a sale as a round of a contender.

@@ -9,7 +9,7 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/crowd"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
@@ -192,7 +192,7 @@ func newSKU(sku stock.NewSKU) client.NewSKU {
 }
 
 // overHTTPTargets are for some connections, and for many.
-func overHTTPTargets(c Case, s Scale) (targets []report.Target) {
+func overHTTPTargets(s Scale) (targets []experiment.Target) {
 	for _, t := range []struct {
 		name   string
 		bounds [2]float64
@@ -204,7 +204,7 @@ func overHTTPTargets(c Case, s Scale) (targets []report.Target) {
 	} {
 		for i, connections := range s.Callers {
 			what := fmt.Sprintf("%s, %d connections, in parts of noop", t.name, connections)
-			targets = append(targets, report.AtLeast(what, c.entry(t.name, connections).Ratio, t.bounds[i]))
+			targets = append(targets, atLeast(what, counted, at(t.name, connections), at(noopName, connections), t.bounds[i]))
 		}
 	}
 	return targets

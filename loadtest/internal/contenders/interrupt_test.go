@@ -11,21 +11,21 @@ import (
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/crowd"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 )
 
 // ledgerWorld has two contenders that sell 10 a round into a book, and the book. The second one's second round is cut short:
 // of two more nobody heard, and one has a row.
 func ledgerWorld(cancel func()) (*world, question, *stock.Audit) {
 	rows := &stock.Audit{}
-	w := &world{scale: Scale{Rounds: 3}, told: books.Ledger{}}
+	w := &world{scale: Scale{Rounds: 3}, seed: 1, told: books.Ledger{}}
 	w.books = []book{func(ctx context.Context) (stock.Audit, error) { return *rows, ctx.Err() }}
 	of := func(name string) *entrant {
 		e := &entrant{name: name, ours: true, callers: 4}
 		e.measure = func(context.Context) (round, error) {
-			r := round{sku: fmt.Sprintf("%s-%d", name, len(e.rounds)), counts: crowd.Counts{Accepted: 10}, took: time.Second}
+			r := round{sku: fmt.Sprintf("%s-%d", name, len(e.skus)), counts: crowd.Counts{Accepted: 10}, took: time.Second}
 			committed, err := int64(10), error(nil)
-			if name == "b" && len(e.rounds) == 1 {
+			if name == "b" && len(e.skus) == 1 {
 				cancel()
 				r.unheard, committed, err = 2, 11, context.Canceled
 			}
@@ -36,8 +36,10 @@ func ledgerWorld(cancel func()) (*world, question, *stock.Audit) {
 	}
 	return w, question{
 		name: "sale", ratio: "a", about: "b",
-		ask:     func(context.Context, *world) ([]*entrant, error) { return []*entrant{of("a"), of("b")}, nil },
-		targets: func(Case, Scale) []report.Target { return []report.Target{report.AtLeast("all", 0, 1)} },
+		ask: func(context.Context, *world) ([]*entrant, error) { return []*entrant{of("a"), of("b")}, nil },
+		targets: func(Scale) []experiment.Target {
+			return []experiment.Target{atLeast("all", accepted, at("b", 4), at("a", 4), 1)}
+		},
 	}, rows
 }
 
@@ -45,20 +47,26 @@ func TestAnInterruptKeepsWholeRoundsAndAudits(t *testing.T) {
 	t.Parallel()
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	w, q, _ := ledgerWorld(func() { cancel(why) })
-	var r Result
-	if err := r.ask(ctx, w, q); !errors.Is(err, why) {
+	w, q, rows := ledgerWorld(func() { cancel(why) })
+	r, err := asked(ctx, w, q)
+	if !errors.Is(err, why) {
 		t.Errorf("ended with %v", err)
 	}
 	d, text, _ := told(t, r)
-	if !d.Interrupted || !d.AuditOK || len(d.Wrong) > 0 || !strings.Contains(text, "audit of 3 SKUs: OK") || !strings.Contains(text, "stopped early") {
+	if !d.Interrupted || !d.AuditOK || len(d.Wrong) > 0 || !strings.Contains(text, fmt.Sprintf("audit of %d SKUs: OK", len(rows.SKUs))) || !strings.Contains(text, "stopped early") {
 		t.Errorf("%s", text)
 	}
-	// The second round begins with the second contender, so each has one whole round, though three SKUs were sold.
-	c := r.Cases[0]
-	if len(c.Entries) != 2 || c.Entries[0].Accepted != 10 || c.Entries[1].Accepted != 10 || c.Entries[1].Rows != 10 || len(c.Targets) > 0 {
-		t.Errorf("%+v", c)
+	// Each has one whole round, though more SKUs were sold.
+	entries := r.Results[0].Entries()
+	if len(entries) != 2 || entries[0]["accepted_per_second"] != 10. || entries[1]["accepted_per_second"] != 10. || entries[1]["rows"] != 10. || len(r.Targets()) > 0 {
+		t.Errorf("%+v", entries)
 	}
+}
+
+// asked is what comes of a question.
+func asked(ctx context.Context, w *world, q question) (r Result, err error) {
+	err = r.Ask(ctx, []experiment.Asked{{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) { return w.answer(ctx, q) }}}, nil, func(string) {})
+	return r, err
 }
 
 func TestALateAuditFindsWhatIsWrong(t *testing.T) {
@@ -77,8 +85,8 @@ func TestALateAuditFindsWhatIsWrong(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w, q, rows := ledgerWorld(cancel)
 		c.spoil(w, rows)
-		var r Result
-		if err := r.ask(ctx, w, q); err == nil {
+		r, err := asked(ctx, w, q)
+		if err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		d, _, _ := told(t, r)

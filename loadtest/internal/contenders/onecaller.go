@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
 )
 
@@ -55,7 +55,9 @@ func bareTransaction() design {
 	}}
 }
 
-func oneCallerTargets(c Case, _ Scale) []report.Target {
-	ratio := compare.PairedRatio(c.entry(inventoryName, 1).waits, c.entry(bareName, 1).waits)
-	return []report.Target{report.AtMost("inventory, one caller, p50 in parts of a bare transaction's", ratio, 1.2)}
+func oneCallerTargets(Scale) []experiment.Target {
+	return []experiment.Target{{
+		Name: "inventory, one caller, p50 in parts of a bare transaction's",
+		Of:   experiment.Times(p50, at(inventoryName, 1), at(bareName, 1)), Sign: report.LessThan, Bound: 1.2,
+	}}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -97,9 +97,10 @@ func (w *world) fill(ctx context.Context, databaseURL, fill, sku string) (err er
 	return err
 }
 
-func manyOrdersTargets(c Case, s Scale) []report.Target {
-	return []report.Target{
-		report.AtLeast(fmt.Sprintf("%d orders with random ids, in parts of an empty table", s.Orders), c.entry(randomName, s.many()).Ratio, 0.75),
-		report.AtLeast(fmt.Sprintf("%d orders with growing ids, in parts of an empty table", s.Orders), c.entry(growingName, s.many()).Ratio, 0.90),
+func manyOrdersTargets(s Scale) []experiment.Target {
+	empty := at(emptyName, s.many())
+	return []experiment.Target{
+		atLeast(fmt.Sprintf("%d orders with random ids, in parts of an empty table", s.Orders), counted, at(randomName, s.many()), empty, 0.75),
+		atLeast(fmt.Sprintf("%d orders with growing ids, in parts of an empty table", s.Orders), counted, at(growingName, s.many()), empty, 0.90),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/books"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -43,9 +44,10 @@ func TestFilledOrdersAreLikeSoldOnes(t *testing.T) {
 			}
 		}
 	}
-	var c Case
-	if rows, err := w.audit(t.Context(), &c); err != nil || c.SKUs != 2 || len(c.Wrong) > 0 || rows["random"] != 0 {
-		t.Errorf("%v: %+v, %v", err, c, rows)
+	sold := experiment.Sample{}
+	c := experiment.Result{Rounds: []experiment.Round{{at("buyer", 1): sold}}}
+	if err := w.audit(t.Context(), &c, []*entrant{{name: "buyer", callers: 1, skus: []string{"random"}}}); err != nil || c.SKUs != 2 || len(c.Wrong) > 0 || sold[rows] != 0 {
+		t.Errorf("%v: %+v", err, c)
 	}
 }
 

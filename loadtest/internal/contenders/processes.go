@@ -9,6 +9,7 @@ import (
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
@@ -61,10 +62,10 @@ func together(sku string, sales []crowd.Sale) round {
 	return r
 }
 
-func severalProcessesTargets(c Case, s Scale) []report.Target {
-	three := c.entry(threeProcessesName, s.many())
-	return []report.Target{
-		report.AtLeast("three processes, in parts of one", three.Ratio, 0.90),
-		report.AtLeast("three processes, share of the one that sold least", three.LeastShare, 0.2),
+func severalProcessesTargets(s Scale) []experiment.Target {
+	three := at(threeProcessesName, s.many())
+	return []experiment.Target{
+		atLeast("three processes, in parts of one", counted, three, at(oneProcessName, s.many()), 0.90),
+		{Name: "three processes, share of the one that sold least", Of: experiment.Level(leastShare, three), Sign: report.MoreThan, Bound: 0.2},
 	}
 }

@@ -3,7 +3,7 @@ package contenders
 import (
 	"context"
 
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 )
 
 const (
@@ -25,7 +25,8 @@ func replays(ctx context.Context, w *world) ([]*entrant, error) {
 	return []*entrant{none, some}, nil
 }
 
-func replaysTargets(c Case, s Scale) []report.Target {
-	ratio := c.entry(replaysName, s.many()).Ratio
-	return []report.Target{report.AtLeast("1% replays, answers in parts of those without", ratio, 0.90)}
+func replaysTargets(s Scale) []experiment.Target {
+	return []experiment.Target{
+		atLeast("1% replays, answers in parts of those without", counted, at(replaysName, s.many()), at(noReplaysName, s.many()), 0.90),
+	}
 }

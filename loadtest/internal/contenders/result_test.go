@@ -3,6 +3,7 @@ package contenders
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -10,49 +11,60 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
 )
 
-// played is an entrant that has sold so many in each second.
-func played(name string, accepted ...int64) *entrant {
-	e := &entrant{name: name, ours: strings.HasPrefix(name, inventoryName), callers: 512}
-	for i, n := range accepted {
-		e.rounds = append(e.rounds, round{
-			sku: name + string(rune('a'+i)), counts: crowd.Counts{Accepted: n, Refused: 10}, took: time.Second,
-			p50: time.Duration(i+1) * time.Millisecond, p99: 10 * time.Millisecond,
-		})
-	}
-	return e
-}
-
+// sample is a case in which so many were sold in each round of a second, and a peer has failed.
 func sample() Result {
-	c := Case{Name: "in process", ratio: inventoryName, about: inventoryName, SKUs: 6}
-	failed := played(luaName)
-	failed.failed = errors.New("it hung")
-	rows := map[string]int64{inventoryName + "a": 200, inventoryName + "b": 100, inventoryName + "c": 300}
-	c.Entries = entries([]*entrant{played(inventoryName, 200, 100, 300), played(textbookName, 10, 4, 20), failed}, rows, inventoryName)
-	c.Targets = inProcessTargets(c, Full())
-	return Result{Cases: []Case{c}}
+	played := map[string][]float64{inventoryName: {200, 100, 300}, textbookName: {10, 5, 15}}
+	w := &world{scale: Full()}
+	q := questions()[0]
+	q.ratio = inventoryName
+	c := w.caseOf(q, []*entrant{{name: inventoryName, ours: true, callers: 512}, {name: textbookName, callers: 512}, {name: luaName, callers: 512}})
+	r := experiment.Result{Name: q.name, Case: c, SKUs: 6, Failed: map[string]error{at(luaName, 512): errors.New("it hung")}}
+	for i := range 6 {
+		round := experiment.Round{}
+		for name, sold := range played {
+			n := int64(sold[i%3])
+			round[at(name, 512)] = second{n}.sample()
+		}
+		r.Rounds = append(r.Rounds, round)
+	}
+	return Result{Report: experiment.Report{Results: []experiment.Result{r}}}
 }
 
-func TestFiguresAreMediansOfRounds(t *testing.T) {
+// second is a round of one.
+type second struct{ accepted int64 }
+
+func (r second) sample() experiment.Sample {
+	s := (round{counts: crowd.Counts{Accepted: r.accepted, Refused: 10}, took: time.Second, p50: 2 * time.Millisecond, p99: 10 * time.Millisecond}).sample(false)
+	s[rows] = float64(r.accepted)
+	return s
+}
+
+func TestFiguresAreThoseOfAllRounds(t *testing.T) {
 	t.Parallel()
-	all := sample().Cases[0].Entries
+	all := sample().Results[0].Entries()
 	ours, book := all[0], all[1]
-	if ours.Accepted != 200 || ours.Answers != 210 || ours.Spread != (Spread{100, 300}) || ours.P50 != 2 || ours.Rows != 600 ||
-		ours.Counts.Accepted != 600 || ours.Refused != 30 || ours.Ratio != 1 {
-		t.Errorf("%+v", ours)
+	for name, want := range map[string]any{
+		"name": inventoryName, "callers": 512., "accepted_per_second": 200., "answers_per_second": 210., "p50_ms": 2., "rows": 1200.,
+		"accepted": 1200., "refused": 60., "ratio": 1.,
+	} {
+		if ours[name] != want {
+			t.Errorf("%s is %v", name, ours[name])
+		}
 	}
-	// 10/200, 4/100 and 20/300: the median is that of pairs.
-	if book.Ratio != 0.05 || book.RatioTo != inventoryName {
+	// 10/200, 5/100 and 15/300: ratios are those of pairs.
+	if ratio, _ := book["ratio"].(float64); math.Abs(ratio-0.05) > 1e-9 || all[2]["note"] != "it hung" || all[2]["ratio"] != nil {
 		t.Errorf("%+v", book)
 	}
 }
 
 func TestTargetsSayWhatWasMissed(t *testing.T) {
 	t.Parallel()
-	targets := sample().Cases[0].Targets
-	if len(targets) != 2 || targets[0].Value != 20 || !targets[0].Met || targets[1].Met {
+	targets := sample().Targets()
+	if len(targets) != 2 || math.Abs(targets[0].Value-20) > 1e-9 || targets[1].Met || targets[1].Undecided {
 		t.Errorf("%v", targets)
 	}
 }
@@ -60,13 +72,12 @@ func TestTargetsSayWhatWasMissed(t *testing.T) {
 func TestWhatOursMayNotDo(t *testing.T) {
 	t.Parallel()
 	r := sample() // in which a peer has failed, which is its own affair
-	if err := r.Err(); err != nil || !r.AuditOK() {
+	if err := r.Err(); err != nil {
 		t.Error(err)
 	}
-	r.Cases[0].Entries[0].Note = "it broke"
-	r.Cases[0].Wrong = []string{"a unit is missing"}
-	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "inventory, 512 callers: it broke") ||
-		!strings.Contains(err.Error(), "a unit is missing") || r.AuditOK() {
+	r.Results[0].Failed[at(inventoryName, 512)] = errors.New("it broke")
+	r.Results[0].Wrong = []string{"a unit is missing"}
+	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "it broke") || !strings.Contains(err.Error(), "a unit is missing") {
 		t.Error(err)
 	}
 }
@@ -102,20 +113,20 @@ func TestAnEmptyResultHasAllLists(t *testing.T) {
 func TestTheTableTellsWhatWentWrong(t *testing.T) {
 	t.Parallel()
 	d, text, _ := told(t, sample())
-	for _, says := range []string{"1 of 2 targets are met", "met: NO", "it hung", "audit of 6 SKUs: OK", "inventory accepts 200 orders a second of 512 callers"} {
+	for _, says := range []string{"of 2 targets are met", "met: NO", "it hung", "audit of 6 SKUs: OK", "inventory, 512 at once: 200 ("} {
 		if !strings.Contains(text, says) {
 			t.Errorf("no %q in\n%s", says, text)
 		}
 	}
 	s := d.Sections[0]
-	if row := strings.Join(s.Table.Rows[0][:3], "|"); row != "inventory|512|200" {
+	if row := strings.Join(s.Table.Rows[0][:3], "|"); !strings.HasPrefix(row, "inventory|512|200 (") {
 		t.Errorf("the row of ours is %q", row)
 	}
 	if len(d.Figures) != 2 || d.Figures[0].Value != 200 || d.Figures[1].Value != 10 {
 		t.Errorf("%+v", d.Figures)
 	}
-	if len(s.Plots) != 3 || len(s.Plots[0].Categories) != 3 || len(s.Plots[0].Series) != 1 || len(s.Plots[2].Series) != 2 ||
-		s.Plots[0].Series[0].Y[0] != 200 || s.Plots[2].Series[0].Y[2] <= 0 {
+	if len(s.Plots) != 2 || len(s.Plots[0].Categories) != 3 || len(s.Plots[0].Series) != 1 || s.Plots[0].Series[0].Y[0] != 200 ||
+		!math.IsNaN(s.Plots[1].Series[0].Y[2]) {
 		t.Errorf("%+v", s.Plots)
 	}
 }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"inventory/loadtest/internal/books"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -17,6 +16,7 @@ type Config struct {
 	servers.URLs
 	Scale     Scale
 	Cases     []string // names; none: all
+	Seed      uint64   // of the order of contenders in each round
 	Generator string   // GeneratorWrk or GeneratorLab; "" is wrk where it is on PATH
 	// Worker is the command line of a process that does Work.
 	Worker []string
@@ -32,7 +32,7 @@ type question struct {
 	about   string // the entrant that tells most
 	ask     func(ctx context.Context, w *world) ([]*entrant, error)
 	slices  bool // short rounds, as many more
-	targets func(c Case, s Scale) []report.Target
+	targets func(s Scale) []experiment.Target
 }
 
 // questions are all cases, in the order in which they are told.
@@ -57,29 +57,15 @@ func Names() (names []string) {
 	return names
 }
 
-// choose returns the cases of these names.
-func choose(names []string) ([]question, error) {
-	for _, name := range names {
-		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("there is no case %q; there are %q", name, Names())
-		}
-	}
-	all := questions()
-	if len(names) == 0 {
-		return all, nil
-	}
-	return slices.DeleteFunc(all, func(q question) bool { return !slices.Contains(names, q.name) }), nil
-}
-
 // Check tells whether there are cases of these names.
-func Check(names []string) error {
-	_, err := choose(names)
-	return err
-}
+func Check(names []string) error { return experiment.Check(Names(), names) }
 
 // Run measures. What it has until ctx ends, or something fails, it returns beside the error.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	chosen, err := choose(c.Cases)
+	if err := Check(c.Cases); err != nil {
+		return Result{}, err
+	}
+	load, err := servers.LookAround(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -97,31 +83,19 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	environment.Target, environment.Generator = on.Name, generator.name()
-	environment.Measurement = append(environment.Measurement, fmt.Sprintf("rounds: %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-	result = Result{Rounds: c.Scale.Rounds, Window: c.Scale.Window, Started: time.Now(), Environment: environment}
-	defer func() { result.Elapsed = time.Since(result.Started) }()
-	for _, q := range chosen {
-		c.Progress(q.name)
-		w := &world{servers: on.URLs, keep: c.DatabaseURL == "", scale: c.Scale, worker: c.Worker, generator: generator, told: books.Ledger{}}
-		if err := result.ask(ctx, w, q); err != nil {
-			return result, err
-		}
+	environment.Measurement = append(environment.Measurement, load.String(),
+		fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
+	result = Result{scale: c.Scale, Report: experiment.Report{
+		Scenario: "contenders", Seed: c.Seed, Started: time.Now(), Environment: environment, Warnings: servers.Warnings(load, environment),
+	}}
+	var asked []experiment.Asked
+	for _, q := range questions() {
+		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
+			w := &world{
+				servers: on.URLs, keep: c.DatabaseURL == "", scale: c.Scale.of(q), seed: c.Seed, worker: c.Worker, generator: generator, told: books.Ledger{},
+			}
+			return w.answer(ctx, q)
+		}})
 	}
-	return result, nil
-}
-
-// ask adds a case.
-func (r *Result) ask(ctx context.Context, w *world, q question) error {
-	measured, err := w.answer(ctx, q)
-	r.Interrupted = ctx.Err() != nil
-	if measured.Name != "" {
-		r.Cases = append(r.Cases, measured)
-	}
-	switch {
-	case r.Interrupted: // which says why, where err is what came of it
-		return fmt.Errorf("the comparison was stopped: %w", context.Cause(ctx))
-	case err != nil:
-		return fmt.Errorf("case %q: %w", q.name, err)
-	}
-	return nil
+	return result, result.Ask(ctx, asked, c.Cases, c.Progress)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 )
 
 const (
@@ -34,7 +34,8 @@ func underTerms(ctx context.Context, w *world) ([]*entrant, error) {
 	}, nil
 }
 
-func termsTargets(c Case, s Scale) []report.Target {
-	ratio := c.entry(termsName, s.many()).Ratio
-	return []report.Target{report.AtLeast("limit, window and reservations, in parts of plain deductions", ratio, 0.80)}
+func termsTargets(s Scale) []experiment.Target {
+	return []experiment.Target{
+		atLeast("limit, window and reservations, in parts of plain deductions", counted, at(termsName, s.many()), at(plainName, s.many()), 0.80),
+	}
 }

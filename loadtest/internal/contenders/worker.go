@@ -3,7 +3,6 @@ package contenders
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"inventory/internal/access"
 	"inventory/internal/app"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/worker"
 )
 
 // The kinds of work that processes of their own do.
@@ -35,13 +35,9 @@ type job struct {
 // Work does one job: that of a process which the lab has started. A server tells its URL, and serves until nobody
 // listens any more.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
-	lines := bufio.NewScanner(in)
-	if !lines.Scan() {
-		return errors.New("there is no job")
-	}
-	var j job
-	if err := json.Unmarshal(lines.Bytes(), &j); err != nil {
-		return fmt.Errorf("read the job: %w", err)
+	j, lines, err := worker.Read[job](in)
+	if err != nil {
+		return err
 	}
 	switch j.Kind {
 	case workNoop:

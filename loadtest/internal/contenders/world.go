@@ -7,10 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/books"
-	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -19,6 +20,7 @@ type world struct {
 	servers   servers.URLs
 	keep      bool // its databases: their server goes soon, and dropping one takes a checkpoint
 	scale     Scale
+	seed      uint64
 	worker    []string
 	generator generator
 	keys      keys // of a case over HTTP
@@ -41,69 +43,96 @@ func (w *world) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// answer lets the entrants of a case take turns until ctx ends, and audits what came of it.
-func (w *world) answer(ctx context.Context, q question) (c Case, err error) {
+// narrow: intervals need not be narrower.
+const narrow = 1.05
+
+// answer lets the entrants of a case play until ctx ends, and audits what came of it.
+func (w *world) answer(ctx context.Context, q question) (result experiment.Result, err error) {
 	defer func() { err = errors.Join(err, w.close(context.WithoutCancel(ctx))) }()
 	if q.http {
 		if err := w.issueKeys(); err != nil {
-			return Case{}, err
+			return experiment.Result{}, err
 		}
 	}
 	entrants, err := q.ask(ctx, w)
 	if err != nil {
-		return Case{}, err
+		return experiment.Result{}, err
 	}
-	w.play(ctx, q, entrants)
-	c = Case{Name: q.name, http: q.http, ratio: q.ratio, about: q.about, Unfinished: ctx.Err() != nil}
-	rows, err := w.audit(ctx, &c)
-	if err != nil {
-		return Case{}, err
-	}
-	c.Entries = entries(entrants, rows, q.ratio)
-	if q.targets != nil && !c.Unfinished {
-		c.Targets = q.targets(c, w.scale)
-	}
-	return c, nil
+	result = experiment.Run(ctx, w.caseOf(q, entrants), experiment.Rules{Seed: w.seed, Window: w.scale.Window, Rounds: w.scale.Rounds, Narrow: narrow})
+	return result, w.audit(ctx, &result, entrants)
 }
 
-// play lets entrants take turns.
-func (w *world) play(ctx context.Context, q question, entrants []*entrant) {
-	rounds := w.scale.Rounds
-	if q.slices {
-		rounds *= w.scale.Slices
+// caseOf is a question as a case.
+func (w *world) caseOf(q question, entrants []*entrant) experiment.Case {
+	who := "callers"
+	if q.http {
+		who = "connections"
 	}
-	for round := range rounds {
-		for _, e := range compare.InTurn(entrants, round) {
-			if e.play(ctx, w.told, round); ctx.Err() != nil {
-				return
-			}
+	c := experiment.Case{
+		Factors: []string{"", who}, Over: true, Metrics: metrics(),
+		Ratios: []experiment.Ratio{{Name: "ratio", Head: "x " + q.ratio, Metric: counted, To: func(_ experiment.Result, c experiment.Contender) string {
+			return q.ratio + strings.TrimPrefix(c.Name, c.Levels[0]) // with as many callers
+		}}},
+		About: func(r experiment.Result) []string { return []string{mostCallers(r, q.about)} },
+	}
+	if q.targets != nil {
+		c.Targets = q.targets(w.scale)
+	}
+	for _, e := range entrants {
+		c.Contenders = append(c.Contenders, w.contender(e))
+	}
+	return c
+}
+
+// mostCallers is the contender of a name with the most callers.
+func mostCallers(r experiment.Result, name string) (found string) {
+	for _, c := range r.Case.Contenders {
+		if c.Levels[0] == name {
+			found = c.Name // they become more
 		}
 	}
+	return found
 }
 
-// audit holds all rows against one another, and against what buyers were told. It returns the orders of each SKU. One
+// audit holds all rows against one another, and against what buyers were told, and adds how many rows contenders have. One
 // that cannot be made after ctx has ended is told of, and costs nothing else.
-func (w *world) audit(ctx context.Context, c *Case) (rows map[string]int64, err error) {
+func (w *world) audit(ctx context.Context, result *experiment.Result, entrants []*entrant) error {
 	patience, cancel := books.Patience(ctx)
 	defer cancel()
 	var all stock.Audit
 	for _, audit := range w.books {
 		one, err := audit(patience)
 		if err != nil && ctx.Err() != nil {
-			c.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
-			return nil, nil
+			result.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("audit: %w", err)
+			return fmt.Errorf("audit: %w", err)
 		}
 		all.SKUs = append(all.SKUs, one.SKUs...)
 	}
-	c.SKUs, c.Wrong = len(all.SKUs), w.told.Against(all)
-	rows = map[string]int64{}
+	result.SKUs, result.Wrong = len(all.SKUs), w.told.Against(all)
+	orders := map[string]int64{}
 	for _, balance := range all.SKUs {
-		rows[balance.SKU] = balance.Reserved + balance.Committed - w.told.Before(balance.SKU)
+		orders[balance.SKU] = balance.Reserved + balance.Committed - w.told.Before(balance.SKU)
 	}
-	return rows, nil
+	for _, e := range entrants {
+		e.noteRows(result, orders)
+	}
+	return nil
+}
+
+// noteRows adds how many rows each round has; where all sell one SKU, its rows are those of the first.
+func (e *entrant) noteRows(result *experiment.Result, orders map[string]int64) {
+	for i, round := range result.Rounds {
+		sample := round[at(e.name, e.callers)]
+		if sample == nil {
+			continue
+		}
+		if sample[rows] = 0; !slices.Contains(e.skus[:i], e.skus[i]) {
+			sample[rows] = float64(orders[e.skus[i]])
+		}
+	}
 }
 
 // folder makes a temporary folder.

@@ -12,6 +12,7 @@ import (
 
 	"inventory/internal/app"
 	"inventory/loadtest/internal/target"
+	"inventory/loadtest/internal/worker"
 )
 
 // Job is what a process of its own shall do.
@@ -28,20 +29,11 @@ type Job struct {
 	Patient     bool          `json:"patient"` // whether the callers are
 }
 
-const (
-	ready   = "ready" // says a process when it is
-	goAhead = "go"    // says the lab when all are
-)
-
 // Work does the job of a process that the lab has started, which is the first line of what the lab says.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
-	lines := bufio.NewScanner(in)
-	if !lines.Scan() {
-		return errors.New("there is no job")
-	}
-	var j Job
-	if err := json.Unmarshal(lines.Bytes(), &j); err != nil {
-		return fmt.Errorf("read the job: %w", err)
+	j, lines, err := worker.Read[Job](in)
+	if err != nil {
+		return err
 	}
 	return j.Do(ctx, lines, out)
 }
@@ -52,11 +44,8 @@ func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) error 
 		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, AnswerWithin: target.AnswerWithin,
 		BatchLimit: j.BatchLimit, Workers: j.Workers,
 	}, func(service *app.App) error {
-		if _, err := fmt.Fprintln(out, ready); err != nil {
-			return fmt.Errorf("talk to the lab: %w", err)
-		}
-		if !lines.Scan() || lines.Text() != goAhead {
-			return errors.New("nobody said go")
+		if err := worker.WaitForGo(lines, out); err != nil {
+			return err
 		}
 		sell := Through(service.Service())
 		if j.Patient {

@@ -29,15 +29,20 @@ func (e Estimate) Above(bound float64) bool { return e.Low > bound }
 // Below tells whether all of the interval is below a bound.
 func (e Estimate) Below(bound float64) bool { return e.High < bound }
 
-// Of is what a contender had of a metric: the mean of its rounds.
+// Of is what a contender had of a metric: the mean of its rounds, or their sum.
 func (r Result) Of(contender, metric string) Estimate {
 	var values []float64
 	for _, round := range r.Rounds {
-		if value, ok := round[contender][metric]; ok {
+		if value, ok := round[contender][metric]; ok && !math.IsNaN(value) {
 			values = append(values, value)
 		}
 	}
-	return r.estimate(values)
+	e := r.estimate(values)
+	if slices.ContainsFunc(r.Case.Metrics, func(m Metric) bool { return m.Sum && m.Name == metric }) {
+		sum := e.Value * float64(len(values))
+		e.Value, e.Low, e.High = sum, sum, sum // which is no estimate: it has happened
+	}
+	return e
 }
 
 // Compare answers a comparison. The ratios of a round are one observation: what else happened then hit all of them.

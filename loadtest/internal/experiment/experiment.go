@@ -12,28 +12,43 @@ import (
 
 // Case is a question.
 type Case struct {
-	Factors     []string // what contenders differ in; none: they have names alone
+	Factors     []string // what contenders differ in, "" is by name; none: they have names alone
 	Contenders  []Contender
 	Metrics     []Metric
-	Comparisons []Comparison // what is asked: rounds go on until each is known well enough
+	Ratios      []Ratio
+	Comparisons []Comparison // what is asked: rounds go on until each is known well enough, and each target
 	Targets     []Target
+	// About are the contenders that tell most; nil: none does.
+	About func(r Result) []string
+	Over  bool                 // plots are over the first factor
+	Plots func() []report.Plot // of the case's own, instead; nil: none
 }
 
 // Contender is one of those who are compared.
 type Contender struct {
 	Name   string
 	Levels []string // of each factor
-	// Play plays for a window, and tells what came of it.
+	Ours   bool     // it must not fail
+	// Play plays for a window, and tells what came of it. Who fails may have something to tell, but plays no more.
 	Play func(ctx context.Context, window time.Duration) (Sample, error)
 }
 
 // Sample has what a window came to, by the names of metrics. What is missing was not measured.
 type Sample map[string]float64
 
-// Metric is something that each window tells.
+// Metric is something that each window tells. What nobody has is not told.
 type Metric struct {
 	Name  string // with its unit
-	Exact bool   // its interval is told as well
+	Exact bool   // its interval is told as well, and it is drawn
+	Sum   bool   // of all rounds, and not their mean
+	Log   bool   // it is drawn on an axis of powers of ten
+}
+
+// Ratio says how many times as much of a metric each contender has as another one.
+type Ratio struct {
+	Name, Head string // Head is over its column
+	Metric     string
+	To         func(r Result, c Contender) string // "": none
 }
 
 // Comparison asks how many times as much of a metric some contenders have as others.
@@ -46,9 +61,10 @@ type Comparison struct {
 // Pair are the names of two contenders, of which the first is divided by the second.
 type Pair [2]string
 
-// Target is what a comparison has to come to.
+// Target is what something has to come to.
 type Target struct {
-	Comparison
+	Name  string
+	Of    Ask
 	Sign  report.Sign
 	Bound float64
 }
@@ -58,19 +74,28 @@ type Rules struct {
 	Seed   uint64
 	WarmUp time.Duration // that each contender plays before the first round; 0: none does
 	Window time.Duration
-	For    time.Duration // no round begins that would end later, but the first one
-	Narrow float64       // rounds end when the high end of each interval is at most this many times the low one; 0: never
+	For    time.Duration // no round begins that would end later, but the first one; 0: Rounds decides
+	Rounds int           // at most; 0: as many as there is time for
+	// Partial keeps what was played of a round that the end of ctx cuts short.
+	Partial bool
+	Narrow  float64 // rounds end when the high end of each interval is at most this many times the low one; 0: never
 	// Progress is told how many rounds have been played; nil: nobody is.
 	Progress func(rounds int)
 }
 
 // Result is what came of a case.
 type Result struct {
+	Name   string
 	Case   Case
 	Rules  Rules
 	Rounds []Round
 	Failed map[string]error // by contender; it plays no more
 	Narrow bool             // all comparisons are known as well as was asked for
+	// Interrupted is a case that was stopped before its last round.
+	Interrupted bool
+	SKUs        int      // that were audited
+	Wrong       []string // what does not add up
+	Notes       []string
 }
 
 // Round has the samples of a round by the names of contenders.
@@ -84,10 +109,11 @@ func Run(ctx context.Context, c Case, rules Rules) Result {
 	if rules.WarmUp > 0 {
 		r.round(ctx, random, rules.WarmUp)
 	}
-	for len(r.Rounds) == 0 || !r.Narrow && time.Since(start)+longest <= rules.For {
+	for len(r.Rounds) == 0 || !r.Interrupted && !r.Narrow && rules.another(len(r.Rounds), time.Since(start)+longest) {
 		began := time.Now()
 		round := r.round(ctx, random, rules.Window)
-		if ctx.Err() != nil || len(round) == 0 {
+		r.Interrupted = ctx.Err() != nil
+		if r.Interrupted && !rules.Partial || len(round) == 0 {
 			break
 		}
 		longest = max(longest, time.Since(began))
@@ -100,6 +126,14 @@ func Run(ctx context.Context, c Case, rules Rules) Result {
 	return r
 }
 
+// another tells whether there is one more round after some, that would end after so long.
+func (r Rules) another(rounds int, end time.Duration) bool {
+	if r.Rounds > 0 && rounds >= r.Rounds {
+		return false
+	}
+	return end <= r.For || r.For == 0 && r.Rounds > 0
+}
+
 // round lets all play who have not failed, in an order by chance.
 func (r *Result) round(ctx context.Context, random *rand.Rand, window time.Duration) Round {
 	contenders := slices.Clone(r.Case.Contenders)
@@ -110,11 +144,10 @@ func (r *Result) round(ctx context.Context, random *rand.Rand, window time.Durat
 			continue
 		}
 		sample, err := c.Play(ctx, window)
-		switch {
-		case ctx.Err() != nil: // which is why it failed
-		case err != nil:
+		if err != nil && ctx.Err() == nil { // or else that is why
 			r.Failed[c.Name] = fmt.Errorf("%s, round %d: %w", c.Name, len(r.Rounds)+1, err)
-		default:
+		}
+		if err == nil || sample != nil {
 			round[c.Name] = sample
 		}
 	}
@@ -126,17 +159,7 @@ func (r *Result) narrow() bool {
 	if r.Rules.Narrow == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(r.asked(), func(c Comparison) bool {
-		e := r.Compare(c)
-		return !(e.High <= e.Low*r.Rules.Narrow) // so that what is no number is not narrow
-	})
-}
-
-// asked are all comparisons, with those of targets.
-func (r *Result) asked() []Comparison {
-	all := slices.Clone(r.Case.Comparisons)
-	for _, t := range r.Case.Targets {
-		all = append(all, t.Comparison)
-	}
-	return all
+	wide := func(e Estimate) bool { return !(e.High <= e.Low*r.Rules.Narrow) } // so that what is no number is
+	return !slices.ContainsFunc(r.Case.Comparisons, func(c Comparison) bool { return wide(r.Compare(c)) }) &&
+		!slices.ContainsFunc(r.Case.Targets, func(t Target) bool { return wide(t.Of(*r)) })
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -126,9 +127,9 @@ func TestTheSeedDecidesTheOrder(t *testing.T) {
 func TestMissingDataMeetsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		broken := Contender{Name: "broken", Play: func(context.Context, time.Duration) (Sample, error) { return nil, errors.New("oh") }}
+		broken := Contender{Name: "broken", Ours: true, Play: func(context.Context, time.Duration) (Sample, error) { return nil, errors.New("oh") }}
 		target := func(of string, sign report.Sign, bound float64) Target {
-			return Target{compared(of, "good"), sign, bound}
+			return Target{of, Times(sold, of, "good"), sign, bound}
 		}
 		c := Case{
 			Contenders: []Contender{steady("good", 10), broken, steady("nothing", 0), steady("better", 12)},
@@ -150,6 +151,9 @@ func TestMissingDataMeetsNothing(t *testing.T) {
 		}
 		if rows := fmt.Sprint(s.Table.Rows); rows != "[[good 10 (10 to 10)] [broken -] [nothing 0 (0 to 0)] [better 12 (12 to 12)]]" {
 			t.Error(rows)
+		}
+		if e := r.Entry(c.Contenders[1]); e["note"] == nil || e[sold] != nil {
+			t.Errorf("%v", e)
 		}
 		short := Run(t.Context(), c, Rules{Window: time.Second})
 		if got := short.Targets()[4]; got.Met || !got.Undecided {
@@ -190,5 +194,15 @@ func TestIntervalsHoldWhatIsTrue(t *testing.T) {
 		if share := float64(held) / trials; share < 0.92 || share > 0.98 {
 			t.Errorf("%d rounds: %.3f of the intervals hold the mean", n, share)
 		}
+	}
+}
+
+func TestLevelsThatAreNumbers(t *testing.T) {
+	t.Parallel()
+	if x, ok := numbers([]string{"1s", "2m"}); !ok || !slices.Equal(x, []float64{1, 120}) {
+		t.Errorf("%v, %v", x, ok)
+	}
+	if _, ok := numbers([]string{"1", "inf"}); ok {
+		t.Error("infinity is no place on an axis")
 	}
 }

@@ -2,14 +2,11 @@ package explain
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"inventory/internal/stock"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
-	"inventory/loadtest/internal/servers"
 )
 
 // The metrics of a cell.
@@ -36,7 +33,7 @@ func (s *shop) question() experiment.Case {
 		c.Comparisons = append(c.Comparisons, effect(byLock, l))
 	}
 	for _, cell := range everywhere().cells() {
-		contender := experiment.Contender{Name: cell.String(), Play: func(ctx context.Context, window time.Duration) (experiment.Sample, error) {
+		contender := experiment.Contender{Name: cell.String(), Ours: true, Play: func(ctx context.Context, window time.Duration) (experiment.Sample, error) {
 			return s.play(ctx, cell, window)
 		}}
 		for i, f := range factors() {
@@ -50,31 +47,19 @@ func (s *shop) question() experiment.Case {
 // play sells a fresh SKU in the way of a cell.
 func (s *shop) play(ctx context.Context, cell levels, window time.Duration) (experiment.Sample, error) {
 	segments, processes := []int{1, 10}[cell[bySegments]], []int{1, 3}[cell[byProcesses]]
-	sku := servers.NewName("hot-")
-	s.told.Add(sku, 0, 0)
-	if _, _, err := s.service.CreateSKU(ctx, stock.NewSKU{SKU: sku, Stock: stock.MaxStock, Segments: segments}); err != nil {
-		return nil, fmt.Errorf("put a SKU up for sale: %w", err)
-	}
-	jobs := make([]crowd.Job, processes)
-	for i := range jobs {
-		jobs[i] = crowd.Job{
-			DatabaseURL: s.DatabaseURL, RedisURL: s.RedisURL, Lock: factors()[byLock].cells[cell[byLock]], SKU: sku,
-			BatchLimit: []int{1, 0}[cell[byBatching]], Workers: segments,
-			Callers: (s.Scale.Callers + i) / processes, WarmUp: s.Scale.WarmUp, Window: window, Patient: true,
-		}
-	}
-	sales, err := crowd.Compete(ctx, s.Worker, s.Scale.WarmUp+window, jobs)
+	_, sales, err := s.Sell(ctx, segments, processes, s.scale.Callers, crowd.Job{
+		Lock: factors()[byLock].cells[cell[byLock]], BatchLimit: []int{1, 0}[cell[byBatching]], Workers: segments,
+		WarmUp: s.scale.WarmUp, Window: window, Patient: true,
+	})
 	if err != nil {
-		s.told.Add(sku, 0, stock.MaxStock) // a process that told nothing may have sold anything
 		return nil, err
 	}
 	all := crowd.Together(sales)
-	s.told.Add(sku, all.Counts.Accepted, all.Unheard)
 	s.gcPercent = all.GCPercent
 	return experiment.Sample{
 		throughput: float64(all.InTime) / all.Window.Seconds(),
-		median:     compare.Milliseconds(all.Waits.Quantile(50)),
-		slowest:    compare.Milliseconds(all.Waits.Quantile(99)),
+		median:     compare.Quantile(all.Waits, 50),
+		slowest:    compare.Quantile(all.Waits, 99),
 		perWrite:   compare.Ratio(float64(all.Lanes.Orders), float64(all.Lanes.Batches)),
 		unlocked:   compare.Ratio(float64(all.Lanes.Unlocked), float64(all.Lanes.Batches)),
 	}, nil

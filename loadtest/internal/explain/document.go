@@ -58,12 +58,7 @@ func (r Result) cells() (all []cell) {
 
 // warnings say why figures may not be what they seem.
 func (r Result) warnings() (all []string) {
-	if !r.Load.Quiet() {
-		all = append(all, r.Load.String())
-	}
-	if slices.Contains([]string{"tmpfs", "ramfs"}, r.Environment.FileSystem) {
-		all = append(all, "PostgreSQL's files are in memory ("+r.Environment.FileSystem+"), so its syncs cost nothing: set TMPDIR to a folder on a disk")
-	}
+	all = slices.Clone(r.Warnings)
 	if !r.Measured.Narrow {
 		all = append(all, fmt.Sprintf("after %d rounds not all intervals are as narrow as %.0f %%: --for says how long to go on",
 			len(r.Measured.Rounds), 100*(narrow-1)))

@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"inventory/internal/app"
-	"inventory/internal/stock/selling"
-	"inventory/loadtest/internal/books"
+	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
@@ -49,85 +48,46 @@ const (
 
 // shop is what all cells stand on.
 type shop struct {
-	Config
-	service   *selling.Service // makes SKUs
-	told      books.Ledger
+	*crowd.Shop
+	scale     Scale
 	gcPercent uint64 // of the processes that sell
 }
 
 // Run measures. What it has until ctx ends, or something fails, it returns beside the error.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	load, err := servers.LookAround(ctx)
+	on, err := crowd.OpenShop(ctx, c.URLs, c.Worker, "explain_", app.Config{Lock: app.LockNone})
 	if err != nil {
 		return Result{}, err
 	}
-	on, err := servers.Open(ctx, c.URLs)
-	if err != nil {
-		return Result{}, err
-	}
-	defer func() { err = errors.Join(err, on.Stop()) }()
-	environment, err := on.Durable(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	if err := on.MakeDatabase(ctx, "explain_"); err != nil {
-		return Result{}, err
-	}
-	environment.Target, environment.Generator = on.Name, "callers inside the processes that sell"
-	c.URLs = on.URLs
-	s := &shop{Config: c, told: books.Ledger{}}
-	result = Result{Started: time.Now(), Seed: c.Seed, Load: load}
-	if err := s.measure(ctx, &result); err != nil {
-		return Result{}, err
-	}
+	defer func() { err = errors.Join(err, on.Close(context.WithoutCancel(ctx))) }()
+	s := &shop{Shop: on, scale: c.Scale}
+	result = Result{Started: time.Now(), Seed: c.Seed, Warnings: on.Warnings}
+	result.Measured = experiment.Run(ctx, s.question(), experiment.Rules{
+		Seed: c.Seed, WarmUp: min(firstWindow, c.Scale.Window), Window: c.Scale.Window, For: c.Scale.For, Narrow: narrow, Progress: c.Progress,
+	})
 	result.Elapsed, result.Interrupted = time.Since(result.Started), ctx.Err() != nil
 	if result.Interrupted {
 		err = fmt.Errorf("the measurement was stopped: %w", context.Cause(ctx))
 	}
-	environment.Measurement = append(environment.Measurement, load.String(), s.conditions(len(result.Measured.Rounds)))
-	result.Environment = environment
-	s.audit(ctx, &result)
+	result.Environment = on.Environment
+	result.Environment.Measurement = append(on.Environment.Measurement, s.conditions(len(result.Measured.Rounds), c.Seed))
+	audit, wrong := on.Audit(ctx)
+	result.SKUs, result.Wrong = len(audit.SKUs), wrong
 	return result, err
 }
 
-// measure plays all cells, beside a service of this process that makes SKUs.
-func (s *shop) measure(ctx context.Context, result *Result) (err error) {
-	service, err := app.Start(ctx, app.Config{DatabaseURL: s.DatabaseURL, Lock: app.LockNone})
-	if err != nil {
-		return fmt.Errorf("start the service: %w", err)
-	}
-	defer func() { err = errors.Join(err, service.Close(context.WithoutCancel(ctx))) }()
-	s.service = service.Service()
-	result.Measured = experiment.Run(ctx, s.question(), experiment.Rules{
-		Seed: s.Seed, WarmUp: min(firstWindow, s.Scale.Window), Window: s.Scale.Window, For: s.Scale.For, Narrow: narrow, Progress: s.Progress,
-	})
-	return nil
-}
-
 // conditions are what all cells have in common.
-func (s *shop) conditions(rounds int) string {
+func (s *shop) conditions(rounds int, seed uint64) string {
 	return fmt.Sprintf("rounds: %d of %s a cell after %s of warm-up, in an order by seed %d; %d callers in all; GOGC %d in every process that sells",
-		rounds, s.Scale.Window, s.Scale.WarmUp, s.Seed, s.Scale.Callers, s.gcPercent)
-}
-
-// audit holds the rows against one another, and against what callers were told, also when ctx has ended.
-func (s *shop) audit(ctx context.Context, result *Result) {
-	ctx, cancel := books.Patience(ctx)
-	defer cancel()
-	audit, err := books.Audit(ctx, s.DatabaseURL)
-	if err != nil {
-		result.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
-		return
-	}
-	result.SKUs, result.Wrong = len(audit.SKUs), s.told.Against(audit)
+		rounds, s.scale.Window, s.scale.WarmUp, seed, s.scale.Callers, s.gcPercent)
 }
 
 // Result is what a run measured.
 type Result struct {
 	Measured    experiment.Result
-	Load        servers.Load // before the start
-	SKUs        int          // that were audited
-	Wrong       []string     // what does not add up
+	Warnings    []string // why figures may not be what they seem
+	SKUs        int      // that were audited
+	Wrong       []string // what does not add up
 	Seed        uint64
 	Started     time.Time // zero: nothing could be measured
 	Elapsed     time.Duration

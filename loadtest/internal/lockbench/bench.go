@@ -5,11 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -17,6 +15,7 @@ import (
 type Config struct {
 	servers.URLs
 	Scale Scale
+	Seed  uint64   // of the order of contenders in each round
 	Cases []string // names; none: all
 	// Worker is the command line of a process that does Work.
 	Worker []string
@@ -26,7 +25,7 @@ type Config struct {
 
 // Scale is how much time a measurement takes.
 type Scale struct {
-	Rounds     int
+	Rounds     int           // at most
 	Window     time.Duration // of one contender in one round, where it is measured for a time
 	Crowd      int           // goroutines of one process that meet at one lock
 	Slices     int           // into which the window of one caller is cut
@@ -41,7 +40,7 @@ type Scale struct {
 // Full is the scale of figures to be told.
 func Full() Scale {
 	return Scale{
-		Rounds: 5, Window: 2 * time.Second, Crowd: 64, Slices: 20, Visits: 10, Holds: 10_000, Lease: 9 * time.Second, Names: 1000, NameVisits: 3,
+		Rounds: 8, Window: 1250 * time.Millisecond, Crowd: 64, Slices: 20, Visits: 10, Holds: 10_000, Lease: 9 * time.Second, Names: 1000, NameVisits: 3,
 	}
 }
 
@@ -63,21 +62,22 @@ func Tiny() Scale {
 // question is a case.
 type question struct {
 	name    string
-	ask     func(ctx context.Context, b *bench) ([]Contender, error)
-	targets func(c Case) []report.Target
+	ask     func(ctx context.Context, b *bench) (entrants []entrant, done func() error, err error)
+	targets func() []experiment.Target
+	slices  bool // short rounds, as many more
 }
 
 // questions are all cases, in the order in which they are told.
 func questions() []question {
 	return []question{
-		{"one caller", oneCaller, oneCallerTargets},
-		{"64 goroutines", manyGoroutines, manyGoroutinesTargets},
-		{"16 clients", separateClients, separateClientsTargets},
-		{"3 processes", severalProcesses, severalProcessesTargets},
-		{"lone caller", loneCaller, loneCallerTargets},
-		{"readers", manyReaders, manyReadersTargets},
-		{"10,000 holds", manyHolds, manyHoldsTargets},
-		{"1,000 names", manyNames, manyNamesTargets},
+		{"one caller", oneCaller, oneCallerTargets, true},
+		{"64 goroutines", manyGoroutines, manyGoroutinesTargets, false},
+		{"16 clients", separateClients, separateClientsTargets, false},
+		{"3 processes", severalProcesses, severalProcessesTargets, false},
+		{"lone caller", loneCaller, loneCallerTargets, false},
+		{"readers", manyReaders, manyReadersTargets, false},
+		{"10,000 holds", manyHolds, manyHoldsTargets, false},
+		{"1,000 names", manyNames, manyNamesTargets, false},
 	}
 }
 
@@ -89,17 +89,24 @@ func Names() (names []string) {
 	return names
 }
 
+// Check tells whether there are cases of these names.
+func Check(names []string) error { return experiment.Check(Names(), names) }
+
 // bench is a run.
 type bench struct {
 	servers servers.URLs
 	scale   Scale
+	seed    uint64
 	worker  []string
 	run     string // begins the names of this run's locks
 }
 
 // Run measures. What it has until ctx ends, or something fails, it returns beside the error.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	chosen, err := choose(c.Cases)
+	if err := Check(c.Cases); err != nil {
+		return Result{}, err
+	}
+	load, err := servers.LookAround(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -120,114 +127,60 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	environment.Target, environment.Generator = on.Name, "callers inside this program and processes of its own"
-	environment.Measurement = append(environment.Measurement, c.Scale.measurement())
-	result = Result{Started: time.Now(), Environment: environment, LeftOut: leftOut}
-	defer func() { result.Elapsed = time.Since(result.Started) }()
-	b := &bench{servers: on.URLs, scale: c.Scale, worker: c.Worker, run: "bench-" + rand.Text()[:8] + "-"}
-	for _, q := range chosen {
-		c.Progress(q.name)
-		if err := result.ask(ctx, b, q); err != nil {
-			return result, err
-		}
+	environment.Measurement = append(environment.Measurement, load.String(),
+		fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
+	result = Result{LeftOut: leftOut, Report: experiment.Report{
+		Scenario: "locks", Seed: c.Seed, Started: time.Now(), Environment: environment, Warnings: servers.Warnings(load, environment),
+	}}
+	b := &bench{servers: on.URLs, scale: c.Scale, seed: c.Seed, worker: c.Worker, run: "bench-" + rand.Text()[:8] + "-"}
+	var asked []experiment.Asked
+	for _, q := range questions() {
+		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) { return b.answer(ctx, q) }})
 	}
-	return result, nil
+	return result, result.Ask(ctx, asked, c.Cases, c.Progress)
 }
 
-// ask adds a case.
-func (r *Result) ask(ctx context.Context, b *bench, q question) error {
-	contenders, err := q.ask(ctx, b)
-	r.Interrupted = ctx.Err() != nil
-	if len(contenders) > 0 {
-		r.Cases = append(r.Cases, Case{Name: q.name, Contenders: contenders, Unfinished: r.Interrupted || err != nil})
+// narrow: intervals need not be narrower.
+const narrow = 1.05
+
+// answer lets the entrants of a case play.
+func (b *bench) answer(ctx context.Context, q question) (experiment.Result, error) {
+	of := *b
+	if q.slices {
+		of.scale.Rounds, of.scale.Window = b.scale.Rounds*b.scale.Slices, b.scale.Window/time.Duration(b.scale.Slices)
 	}
-	switch {
-	case r.Interrupted: // which says why, where err is what came of it
-		return fmt.Errorf("the comparison was stopped: %w", context.Cause(ctx))
-	case err != nil:
-		return fmt.Errorf("case %q: %w", q.name, err)
+	entrants, done, err := q.ask(ctx, &of)
+	if err != nil {
+		return experiment.Result{}, err
 	}
-	return nil
+	result := experiment.Run(ctx, q.caseOf(entrants), experiment.Rules{Seed: b.seed, Window: of.scale.Window, Rounds: of.scale.Rounds, Narrow: narrow})
+	result.Wrong = wrong(result)
+	return result, done()
 }
 
-// Check tells whether there are cases of these names.
-func Check(names []string) error {
-	_, err := choose(names)
-	return err
-}
-
-// choose returns the cases of these names.
-func choose(names []string) ([]question, error) {
-	all := questions()
-	for _, name := range names {
-		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("there is no case %q; there are %q", name, Names())
-		}
+// caseOf is a question as a case.
+func (q question) caseOf(entrants []entrant) experiment.Case {
+	c := experiment.Case{
+		Metrics: metrics(), Ratios: []experiment.Ratio{fastest()}, Targets: q.targets(),
+		About: func(r experiment.Result) []string { return []string{r.First()} },
 	}
-	if len(names) == 0 {
-		return all, nil
+	for _, e := range entrants {
+		played := 0
+		c.Contenders = append(c.Contenders, experiment.Contender{
+			Name: e.name, Ours: e.ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
+				played++
+				return e.measure(ctx, played)
+			},
+		})
 	}
-	return slices.DeleteFunc(all, func(q question) bool { return !slices.Contains(names, q.name) }), nil
+	return c
 }
 
-// series collects the rounds of contenders.
-type series struct {
-	names  []string // in the order of their first round
-	ours   map[string]bool
-	rounds map[string][]Figures
-	notes  map[string]string
-}
-
-func newSeries() *series {
-	return &series{ours: map[string]bool{}, rounds: map[string][]Figures{}, notes: map[string]string{}}
-}
-
-// announce fixes the order in which contenders are told.
-func (s *series) announce(name string, ours bool) {
-	s.names = append(s.names, name)
-	s.ours[name] = ours
-}
-
-func (s *series) add(name string, round Figures, note string) {
-	s.rounds[name] = append(s.rounds[name], round)
-	if note != "" {
-		s.notes[name] = note
-	}
-}
-
-// contenders are those that came to their turn.
-func (s *series) contenders() (out []Contender) {
-	for _, name := range s.names {
-		if len(s.rounds[name]) == 0 {
-			continue
-		}
-		out = append(out, Contender{Name: name, Ours: s.ours[name], Figures: overall(s.rounds[name]), Note: s.notes[name]})
-	}
-	return out
-}
-
-// entrant is a contender that is measured once in each round.
+// entrant is a contender that is measured once in each round. One that fails may have figures until then.
 type entrant struct {
 	name    string
 	ours    bool
-	measure func(ctx context.Context, round int) (f Figures, note string)
-}
-
-// rounds lets entrants take turns.
-func (b *bench) rounds(ctx context.Context, entrants []entrant) []Contender {
-	s := newSeries()
-	for _, e := range entrants {
-		s.announce(e.name, e.ours)
-	}
-	for round := range b.scale.Rounds {
-		for _, e := range compare.InTurn(entrants, round) {
-			f, note := e.measure(ctx, round)
-			if ctx.Err() != nil {
-				return s.contenders() // a round that was cut short tells nothing
-			}
-			s.add(e.name, f, note)
-		}
-	}
-	return s.contenders()
+	measure func(ctx context.Context, round int) (experiment.Sample, error)
 }
 
 // crowd is callers at one lock.
@@ -235,21 +188,21 @@ type crowd struct {
 	name    string // of the lock
 	callers int
 	load    load
-	also    func(t *tally, f Figures) // adds figures; nil: none
+	also    func(t *tally, f experiment.Sample) // adds figures; nil: none
 }
 
 // entrantsOf makes entrants of fleets that a crowd uses. They are warm then.
 func (b *bench) entrantsOf(ctx context.Context, fleets []*fleet, c crowd) (entrants []entrant) {
 	for _, f := range fleets {
 		warmUp(ctx, f, b.run+c.name+"-warm", c.callers)
-		entrants = append(entrants, entrant{f.name, f.ours, func(ctx context.Context, round int) (Figures, string) {
+		entrants = append(entrants, entrant{f.name, f.ours, func(ctx context.Context, round int) (experiment.Sample, error) {
 			before := f.commands()
 			t := drive(ctx, c.load, f.handles(fmt.Sprintf("%s%s-%d", b.run, c.name, round), c.callers))
 			figures := t.figures(f.commands() - before)
 			if c.also != nil {
 				c.also(t, figures)
 			}
-			return figures, t.note
+			return figures, t.err
 		}})
 	}
 	return entrants

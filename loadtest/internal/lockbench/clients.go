@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 )
 
 const (
@@ -17,54 +17,57 @@ const (
 	// simultaneous are arrivals whose order nobody can know.
 	simultaneous = 2 * time.Millisecond
 	sleeping     = "sleep"
+	// behindAll is the wait p99, or what it would be behind all others who only sleep.
+	behindAll = "wait behind all ms"
 )
 
 // separateClients measures one lock between 16 clients that each have their own connections, as processes do. The
 // baseline is the same holds slept one after another.
-func separateClients(ctx context.Context, b *bench) ([]Contender, error) {
+func separateClients(ctx context.Context, b *bench) ([]entrant, func() error, error) {
 	fleets, closeAll, err := openFleets(ctx, b.crowdKinds(), b.servers, separate, separate)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	holds := b.scale.Visits * separate
 	all := b.entrantsOf(ctx, fleets, crowd{
 		name: "clients", callers: separate,
 		load: load{times: b.scale.Visits, hold: separateHold, think: separateThink, traced: true},
-		also: func(t *tally, f Figures) {
-			f[IdleP50] = compare.Milliseconds(idle(t.visits))
+		also: func(t *tally, f experiment.Sample) {
+			f[behindAll] = f[WaitP99]
+			f[IdleP50] = idle(t.visits)
 			f[OrderViolations] = float64(overtaken(t.visits))
 		},
 	})
-	baseline := entrant{name: sleeping, measure: func(context.Context, int) (Figures, string) { return sleep(holds), "" }}
-	contenders := b.rounds(ctx, append(all, baseline))
-	fair, mutex := Case{Contenders: contenders}.find(fairName), Case{Contenders: contenders}.find(mutexName)
-	fair[Ratio] = compare.Ratio(fair[PerSecond], mutex[PerSecond])
-	return contenders, closeAll()
+	baseline := entrant{name: sleeping, measure: func(context.Context, int) (experiment.Sample, error) { return sleep(holds), nil }}
+	return append(all, baseline), closeAll, nil
 }
 
 // sleep is what some holds take that follow one another at once.
-func sleep(holds int) Figures {
+func sleep(holds int) experiment.Sample {
 	start := time.Now()
 	for range holds {
 		time.Sleep(separateHold)
 	}
 	took := time.Since(start)
-	return Figures{PerSecond: float64(holds) / took.Seconds(), Seconds: took.Seconds(), Fairness: 1}
+	return experiment.Sample{
+		PerSecond: float64(holds) / took.Seconds(), Seconds: took.Seconds(), Fairness: 1, Violations: 0,
+		behindAll: compare.Milliseconds(took) * separate / float64(holds),
+	}
 }
 
-// idle is the median of how long the lock stayed free while somebody waited: from the start of a release to the next
+// idle is the median, in milliseconds, of how long the lock stayed free while somebody waited: from the start of a release to the next
 // grant.
-func idle(visits []visit) time.Duration {
+func idle(visits []visit) float64 {
 	visits = byGrant(visits)
 	var gaps []float64
 	for i := range visits[:max(len(visits)-1, 0)] {
 		free := visits[i].releasing
 		waiting := func(v visit) bool { return v.called.Before(free) }
 		if slices.ContainsFunc(visits[i+1:], waiting) {
-			gaps = append(gaps, float64(visits[i+1].granted.Sub(free)))
+			gaps = append(gaps, compare.Milliseconds(visits[i+1].granted.Sub(free)))
 		}
 	}
-	return time.Duration(compare.Median(gaps))
+	return compare.Median(gaps)
 }
 
 // overtaken counts who was granted the lock before somebody who had clearly called earlier.
@@ -83,16 +86,14 @@ func byGrant(visits []visit) []visit {
 	return slices.SortedFunc(slices.Values(visits), func(a, b visit) int { return cmp.Compare(a.granted.UnixNano(), b.granted.UnixNano()) })
 }
 
-func separateClientsTargets(c Case) []report.Target {
-	mutex, fair, slept := c.find(mutexName), c.find(fairName), c.find(sleeping)
-	holds := compare.Ratio(1000*separate, slept[PerSecond])
-	return []report.Target{
-		report.AtMost("total time, in parts of the holds slept one after another", compare.Ratio(mutex[Seconds], slept[Seconds]), 1.1),
-		report.AtMost("idle after a release, p50 ms", mutex[IdleP50], 0.3),
-		report.AtMost("commands an acquisition", mutex[Commands], 4),
-		report.AtMost("wait p99, in parts of 16 holds", compare.Ratio(mutex[WaitP99], holds), 1.3),
-		report.AtMost("fair: callers who were overtaken", fair[OrderViolations], 0),
-		report.AtLeast("fair: acquisitions, in parts of the mutex's", fair[Ratio], 0.8),
-		report.AtMost("fair: commands an acquisition", fair[Commands], 4),
+func separateClientsTargets() []experiment.Target {
+	return []experiment.Target{
+		atMost("total time, in parts of the holds slept one after another", experiment.Times(Seconds, mutexName, sleeping), 1.1),
+		atMost("idle after a release, p50 ms", experiment.Level(IdleP50, mutexName), 0.3),
+		atMost("commands an acquisition", experiment.Level(Commands, mutexName), 4),
+		atMost("wait p99, in parts of 16 holds", experiment.Times(behindAll, mutexName, sleeping), 1.3),
+		atMost("fair: callers who were overtaken", experiment.Level(OrderViolations, fairName), 0),
+		atLeast("fair: acquisitions, in parts of the mutex's", experiment.Times(PerSecond, fairName, mutexName), 0.8),
+		atMost("fair: commands an acquisition", experiment.Level(Commands, fairName), 4),
 	}
 }

@@ -34,7 +34,7 @@ func TestEverybodyKeepsOthersOut(t *testing.T) {
 			if err := f.close(); err != nil {
 				t.Error(err)
 			}
-			if tally.violations != 0 || tally.note != "" || tally.all != callers*times || f.commands() < tally.all {
+			if tally.violations != 0 || tally.err != nil || tally.all != callers*times || f.commands() < tally.all {
 				t.Errorf("%+v, after %d commands", tally, f.commands())
 			}
 		})

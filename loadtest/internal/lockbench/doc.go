@@ -2,9 +2,8 @@
 //
 // # Rules of measuring
 //
-// A case is a question, such as what 64 goroutines get from one lock. Its contenders take turns within each round, and
-// each round begins with another one, so that what else happens on the machine hits all of them. A figure is the
-// median of its rounds; what must never happen is added up.
+// A case is a question, such as what 64 goroutines get from one lock. Rounds, ratios, intervals and verdicts are those of
+// package experiment. What must never happen is added up.
 //
 // Connections, scripts and subscriptions are there before the clock starts, and it stops at the last release. A wait
 // lasts from the call of Lock to its return. Commands are those that a client writes to its connections, subscriptions

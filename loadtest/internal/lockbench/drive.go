@@ -37,7 +37,7 @@ type tally struct {
 	elapsed    time.Duration // the window, or until the last release
 	violations int64
 	visits     []visit
-	note       string // what went wrong; "" nothing
+	err        error // what went wrong
 }
 
 // guard is what a lock guards: two plain integers.
@@ -190,13 +190,13 @@ func settle(callers []*caller, guards []guard, start time.Time, l load) *tally {
 	if l.window == 0 {
 		t.elapsed = time.Since(start) // it was not done with the last release
 	}
-	t.note = fmt.Sprintf("%d of %d callers failed, one with: %s", failed, len(callers), first)
+	t.err = fmt.Errorf("%d of %d callers failed, one with: %w", failed, len(callers), first)
 	return t
 }
 
 // abandon adds up what callers did of whom some never came back. What they still write to is theirs.
 func abandon(callers []*caller, l load) *tally {
-	t := &tally{waits: latency.New(), elapsed: l.limit, note: fmt.Sprintf("hung: after %s not all callers had come back", l.patience())}
+	t := &tally{waits: latency.New(), elapsed: l.limit, err: fmt.Errorf("hung: after %s not all callers had come back", l.patience())}
 	for _, c := range callers {
 		t.counts = append(t.counts, c.counts.Load())
 		t.all += c.all.Load()

@@ -3,6 +3,7 @@ package lockbench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +40,7 @@ func mutexHandles(callers int) (handles []handle) {
 func TestSomeTimesEach(t *testing.T) {
 	t.Parallel()
 	got := drive(t.Context(), load{times: 7, traced: true}, mutexHandles(4), mutexHandles(4))
-	if got.all != 56 || got.violations != 0 || got.note != "" || compare.Jain(got.counts) != 1 || len(got.visits) != 56 || got.waits.Count() != 56 {
+	if got.all != 56 || got.violations != 0 || got.err != nil || compare.Jain(got.counts) != 1 || len(got.visits) != 56 || got.waits.Count() != 56 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -82,7 +83,7 @@ func TestAFailureIsNoted(t *testing.T) {
 	t.Parallel()
 	broken := lockFunc(func(context.Context) (hold, error) { return nil, errors.New("broken") })
 	got := drive(t.Context(), load{times: 3}, append(mutexHandles(1), broken))
-	if got.all != 3 || !strings.Contains(got.note, "1 of 2 callers failed, one with: lock: broken") {
+	if got.all != 3 || !strings.Contains(fmt.Sprint(got.err), "1 of 2 callers failed, one with: lock: broken") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -101,7 +102,7 @@ func TestWhoHangsIsLeftBehind(t *testing.T) {
 	})
 	const limit = 40 * time.Millisecond
 	got := drive(t.Context(), load{times: 3, limit: limit}, []handle{hangs})
-	if got.all != 2 || !strings.HasPrefix(got.note, "hung:") || got.waits.Max() < limit-time.Millisecond {
+	if got.all != 2 || !strings.HasPrefix(fmt.Sprint(got.err), "hung:") || got.waits.Max() < limit-time.Millisecond {
 		t.Errorf("%+v", got)
 	}
 }
@@ -115,7 +116,7 @@ func TestWhoHeedsItsContextFails(t *testing.T) {
 	})
 	const limit = 20 * time.Millisecond
 	got := drive(t.Context(), load{times: 1, limit: limit}, []handle{waits})
-	if got.all != 0 || !strings.Contains(got.note, "canceled") || got.waits.Max() < limit-time.Millisecond {
+	if got.all != 0 || !strings.Contains(fmt.Sprint(got.err), "canceled") || got.waits.Max() < limit-time.Millisecond {
 		t.Errorf("%+v", got)
 	}
 }

@@ -1,68 +1,80 @@
 package lockbench
 
 import (
-	"maps"
 	"slices"
 
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/report"
 )
-
-// Figures are what was measured, by name.
-type Figures map[string]float64
 
 // What every contender of every case has.
 const (
-	PerSecond  = "per_second"
-	WaitP50    = "wait_p50_ms"
-	WaitP99    = "wait_p99_ms"
-	WaitMax    = "wait_max_ms"
+	PerSecond  = "per second"
+	WaitP50    = "wait p50 ms"
+	WaitP99    = "wait p99 ms"
+	WaitMax    = "wait max ms"
 	Fairness   = "jain"
-	Commands   = "commands_per_acquisition"
-	Seconds    = "total_seconds"
+	Commands   = "commands per acquisition"
+	Seconds    = "total seconds"
 	Violations = "violations"
 )
 
 // What some have.
 const (
-	IdleP50          = "idle_p50_ms"
-	OrderViolations  = "order_violations"
-	Ratio            = "ratio"
-	UnlockP50        = "unlock_p50_ms"
-	BusyPerSecond    = "busy_per_second"
-	TripsPerPeriod   = "round_trips_per_period"
-	CPUPercent       = "cpu_percent" // of a core, with the watchdog's default lease
-	MicrosPerRenewal = "cpu_us_per_renewal"
-	LostHolds        = "lost_holds"
-	Subscribers      = "subscription_connections"
-	LeftGoroutines   = "left_goroutines"
-	LeftChannels     = "left_channels"
-	LeftKeys         = "left_keys"
-	LeftBehind       = "left_behind"
+	IdleP50          = "idle p50 ms"
+	OrderViolations  = "order violations"
+	UnlockP50        = "unlock p50 ms"
+	BusyPerSecond    = "busy per second"
+	TripsPerPeriod   = "round trips per period"
+	CPUPercent       = "cpu percent" // of a core, with the watchdog's default lease
+	MicrosPerRenewal = "cpu us per renewal"
+	LostHolds        = "lost holds"
+	Subscribers      = "subscription connections"
+	LeftGoroutines   = "left goroutines"
+	LeftChannels     = "left channels"
+	LeftKeys         = "left keys"
+	LeftBehind       = "left behind"
 )
 
-// common are the figures of every contender, in the order in which they are told.
-func common() []string {
-	return []string{PerSecond, WaitP50, WaitP99, WaitMax, Fairness, Commands, Seconds, Violations}
+// metrics are those of all cases. Of what is wrong, one is too many: rounds are added up.
+func metrics() []experiment.Metric {
+	return []experiment.Metric{
+		{Name: PerSecond, Exact: true},
+		{Name: WaitP50},
+		{Name: WaitP99, Exact: true, Log: true},
+		{Name: WaitMax},
+		{Name: Fairness},
+		{Name: Commands},
+		{Name: Seconds},
+		{Name: Violations, Sum: true},
+		{Name: IdleP50, Exact: true},
+		{Name: OrderViolations, Sum: true},
+		{Name: UnlockP50, Exact: true},
+		{Name: BusyPerSecond},
+		{Name: TripsPerPeriod},
+		{Name: CPUPercent, Exact: true},
+		{Name: MicrosPerRenewal},
+		{Name: LostHolds, Sum: true},
+		{Name: Subscribers},
+		{Name: LeftGoroutines, Sum: true},
+		{Name: LeftChannels, Sum: true},
+		{Name: LeftKeys, Sum: true},
+		{Name: LeftBehind, Sum: true},
+	}
 }
 
-// isWrong tells figures of which one is too many: rounds are added up.
-func isWrong(name string) bool {
-	return slices.Contains([]string{
-		Violations, OrderViolations, LostHolds, LeftGoroutines, LeftChannels, LeftKeys, LeftBehind,
-	}, name)
-}
-
-// figures are those of a tally, for which commands were sent.
-func (t *tally) figures(commands int64) Figures {
+// figures are those of a tally, for which commands were sent. Who came to nothing has no waits but those it gave up.
+func (t *tally) figures(commands int64) experiment.Sample {
 	var within int64
 	for _, n := range t.counts {
 		within += n
 	}
-	return Figures{
+	return experiment.Sample{
 		PerSecond:  compare.Ratio(float64(within), t.elapsed.Seconds()),
-		WaitP50:    compare.Milliseconds(t.waits.Quantile(50)),
-		WaitP99:    compare.Milliseconds(t.waits.Quantile(99)),
-		WaitMax:    compare.Milliseconds(t.waits.Max()),
+		WaitP50:    compare.Quantile(t.waits, 50),
+		WaitP99:    compare.Quantile(t.waits, 99),
+		WaitMax:    compare.Quantile(t.waits, 100),
 		Fairness:   compare.Jain(t.counts),
 		Commands:   compare.Ratio(float64(commands), float64(t.all)),
 		Seconds:    t.elapsed.Seconds(),
@@ -70,23 +82,38 @@ func (t *tally) figures(commands int64) Figures {
 	}
 }
 
-// overall returns one figure for several rounds of each.
-func overall(rounds []Figures) Figures {
-	values := map[string][]float64{}
-	for _, round := range rounds {
-		for name, value := range round {
-			values[name] = append(values[name], value)
-		}
+// fastest is how many times as often as the fastest peer a contender locks.
+func fastest() experiment.Ratio {
+	return experiment.Ratio{Name: "ratio to best peer", Head: "x best peer", Metric: PerSecond, To: func(r experiment.Result, _ experiment.Contender) string {
+		return r.Most(PerSecond, peersOf(r))
+	}}
+}
+
+// peersOf are the locks of others.
+func peersOf(r experiment.Result) func(name string) bool {
+	return func(name string) bool {
+		return slices.ContainsFunc(r.Case.Contenders, func(c experiment.Contender) bool {
+			return c.Name == name && !c.Ours && name != sleeping
+		})
 	}
-	out := Figures{}
-	for name := range maps.Keys(values) {
-		if isWrong(name) {
-			for _, value := range values[name] {
-				out[name] += value
-			}
-			continue
-		}
-		out[name] = compare.Median(values[name])
+}
+
+// toFastestPeer asks how many times as much of a metric the mutex has as the fastest of all peers.
+func toFastestPeer(metric string) experiment.Ask {
+	return func(r experiment.Result) experiment.Estimate {
+		return experiment.TimesBest(metric, mutexName, PerSecond, peersOf(r))(r)
 	}
-	return out
+}
+
+// toFastestLibrary asks the same of libraries that lock on Redis.
+func toFastestLibrary(metric string) experiment.Ask {
+	return experiment.TimesBest(metric, mutexName, PerSecond, isLibrary)
+}
+
+func atLeast(what string, of experiment.Ask, bound float64) experiment.Target {
+	return experiment.Target{Name: what, Of: of, Sign: report.MoreThan, Bound: bound}
+}
+
+func atMost(what string, of experiment.Ask, bound float64) experiment.Target {
+	return experiment.Target{Name: what, Of: of, Sign: report.LessThan, Bound: bound}
 }

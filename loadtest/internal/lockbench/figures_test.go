@@ -3,29 +3,49 @@ package lockbench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
 )
 
-// TestWrongsAreAddedUp: a median of violations would lose those of a single round.
-func TestWrongsAreAddedUp(t *testing.T) {
-	t.Parallel()
-	got := overall([]Figures{{PerSecond: 1, Violations: 0}, {PerSecond: 5, Violations: 2}, {PerSecond: 3, Violations: 0}})
-	if got[PerSecond] != 3 || got[Violations] != 2 {
-		t.Errorf("%v", got)
-	}
+// of is an entrant that has the same to tell in each round.
+func of(name string, ours bool, f experiment.Sample, err error) entrant {
+	return entrant{name, ours, func(context.Context, int) (experiment.Sample, error) { return f, err }}
 }
 
 // sample has one contender of each sort.
-func sample() Result {
-	return Result{Cases: []Case{{Name: "one caller", Contenders: []Contender{
-		{Name: "inventory mutex", Ours: true, Figures: Figures{PerSecond: 80, Commands: 2, "extra": 1.5}},
-		{Name: redsyncName, Figures: Figures{PerSecond: 90}},
-		{Name: advisoryName, Figures: Figures{PerSecond: 100}, Note: `it "hung"`},
-		{Name: sleeping, Figures: Figures{PerSecond: 1000}},
-	}}}}
+func sample(t *testing.T) Result {
+	t.Helper()
+	q := questions()[0]
+	c := q.caseOf([]entrant{
+		of("inventory mutex", true, experiment.Sample{PerSecond: 80, WaitP99: 0.1, Commands: 2, UnlockP50: 1.5, Violations: 0}, nil),
+		of(redsyncName, false, experiment.Sample{PerSecond: 90, WaitP99: 0.2}, nil),
+		of(advisoryName, false, experiment.Sample{PerSecond: 100, WaitP99: 0}, nil),
+		of(sleeping, false, experiment.Sample{PerSecond: 1000}, nil),
+	})
+	r := experiment.Run(t.Context(), c, experiment.Rules{Rounds: 6})
+	r.Name, r.Wrong = q.name, wrong(r)
+	return Result{Report: experiment.Report{Results: []experiment.Result{r}}}
+}
+
+// TestWrongsAreAddedUp: a mean of violations would hide those of a single round.
+func TestWrongsAreAddedUp(t *testing.T) {
+	t.Parallel()
+	n := 0
+	e := entrant{mutexName, true, func(context.Context, int) (experiment.Sample, error) {
+		n++
+		return experiment.Sample{PerSecond: float64(n), Violations: float64(n % 2)}, nil
+	}}
+	r := experiment.Run(t.Context(), questions()[0].caseOf([]entrant{e}), experiment.Rules{Rounds: 4})
+	if r.Of(mutexName, PerSecond).Value != 2.5 || r.Of(mutexName, Violations).Value != 2 {
+		t.Errorf("%v", r.Rounds)
+	}
+	if got := wrong(r); len(got) != 1 || got[0] != "inventory mutex let two in at once, 2 times" {
+		t.Errorf("%q", got)
+	}
 }
 
 // told is a result as a document, written as JSON.
@@ -42,9 +62,9 @@ func told(t *testing.T, r Result) (report.Document, string) {
 	return d, text.String()
 }
 
-func TestJSONHasAllThatIsCommon(t *testing.T) {
+func TestJSONHasAllThatWasMeasured(t *testing.T) {
 	t.Parallel()
-	_, text := told(t, sample())
+	_, text := told(t, sample(t))
 	var got struct {
 		Cases []struct {
 			Case       string
@@ -54,57 +74,76 @@ func TestJSONHasAllThatIsCommon(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	for _, contender := range got.Cases[0].Contenders {
-		for _, name := range common() {
-			if _, is := contender[name].(float64); !is {
-				t.Errorf("%v: %s is %v", contender["name"], name, contender[name])
-			}
-		}
-	}
-	if first := got.Cases[0].Contenders[0]; first["extra"] != 1.5 || first["per_second"] != 80. || got.Cases[0].Contenders[2]["note"] != `it "hung"` {
+	if len(got.Cases[0].Contenders) != 4 {
 		t.Errorf("%s", text)
+	}
+	for name, want := range map[string]any{
+		"name": mutexName, "ours": true, "unlock_p50_ms": 1.5, "per_second": 80., "wait_p99_ms": 0.1, "commands_per_acquisition": 2., "violations": 0., "ratio_to_best_peer": 0.8,
+	} {
+		value := got.Cases[0].Contenders[0][name]
+		if n, is := value.(float64); is {
+			value = float64(int(n*1000+0.5)) / 1000
+		}
+		if value != want {
+			t.Errorf("%s: %v instead of %v", name, value, want)
+		}
 	}
 }
 
 func TestTargetsCompareWithTheBest(t *testing.T) {
 	t.Parallel()
 	var got []string
-	for _, target := range sample().Cases[0].Targets() {
+	for _, target := range sample(t).Targets() {
 		got = append(got, target.String())
 	}
 	want := []string{
-		"cycles, in parts of the fastest library's: 0.889 (target: at least 0.85), met: yes",
-		"cycles, in parts of the fastest peer's: 0.8 (target: at least 0.85), met: NO",
-		"commands a cycle: 2 (target: at most 2), met: yes",
+		"cycles, in parts of the fastest library's: 0.889 (0.889 to 0.889) (target: at least 0.85), met: yes",
+		"cycles, in parts of the fastest peer's: 0.8 (0.8 to 0.8) (target: at least 0.85), met: NO",
+		"commands a cycle: 2 (2 to 2) (target: at most 2), met: yes",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%q", got)
 	}
 }
 
+// TestATargetOnMissingDataIsMissed: nobody was measured, and nothing at all is less than any bound.
+func TestATargetOnMissingDataIsMissed(t *testing.T) {
+	t.Parallel()
+	for _, q := range questions() {
+		c := q.caseOf([]entrant{of("nobody", true, experiment.Sample{}, nil), of("nobody else", true, experiment.Sample{}, nil)})
+		for _, target := range experiment.Run(t.Context(), c, experiment.Rules{Rounds: 6}).Targets() {
+			if target.Met || target.Undecided {
+				t.Errorf("case %q: %s", q.name, target)
+			}
+		}
+	}
+}
+
 func TestTheDocumentTellsAll(t *testing.T) {
 	t.Parallel()
-	d, _ := told(t, sample())
+	r := sample(t)
+	r.Results[0].Failed[advisoryName] = errors.New(`it "hung"`)
+	d, _ := told(t, r)
 	var text strings.Builder
 	if err := d.Print(&text); err != nil {
 		t.Fatal(err)
 	}
 	for _, says := range []string{
-		"2 of 3 targets are met", "0.80 times as often as the fastest peer", "note: " + advisoryName + `: it "hung"`, "met: NO", leftOut, "audit: OK",
+		"2 of 3 targets are met", "0.8 (0.8 to 0.8) times " + advisoryName, `failed: it "hung"`, "met: NO", leftOut, "audit: OK",
 	} {
 		if !strings.Contains(text.String(), says) {
 			t.Errorf("no %q in\n%s", says, &text)
 		}
 	}
 	s := d.Sections[0]
-	if row := strings.Join(s.Table.Rows[0][:3], " "); row != "inventory mutex 80 0.80" {
+	if row := s.Table.Rows[0]; row[0] != mutexName || row[1] != "80 (80 to 80)" || row[len(row)-1] != "0.8 (0.8 to 0.8)" {
 		t.Errorf("the row of ours is %q", row)
 	}
-	if len(d.Figures) != 2 || d.Figures[0].Value != 80 || len(s.Plots) != 2 {
+	if len(d.Figures) != 3 || d.Figures[0].Value != 80 || len(s.Plots) != 3 {
 		t.Fatalf("%+v, %d plots", d.Figures, len(s.Plots))
 	}
 	cycles, waits := s.Plots[0], s.Plots[1]
-	if len(cycles.Categories) != 4 || len(cycles.Series[0].Y) != 4 || len(waits.Categories) != 3 || len(waits.Series[2].Y) != 3 || waits.Series[0].Y[0] <= 0 {
+	if len(cycles.Categories) != 4 || len(cycles.Series[0].Y) != 4 || waits.Series[0].Y[2] <= 0 {
 		t.Errorf("%+v", s.Plots)
 	}
 }
@@ -112,56 +151,37 @@ func TestTheDocumentTellsAll(t *testing.T) {
 // TestAnUnfinishedCaseIsHeldToNothing: who had fewer rounds would look worse, or better.
 func TestAnUnfinishedCaseIsHeldToNothing(t *testing.T) {
 	t.Parallel()
-	r := sample()
-	r.Cases[0].Unfinished, r.Interrupted = true, true
+	r := sample(t)
+	r.Results[0].Interrupted, r.Interrupted = true, true
 	d, text := told(t, r)
-	if s := d.Sections[0]; !d.Interrupted || len(s.Targets) != 0 || len(s.Notes) != 2 || !strings.Contains(text, `"unfinished":true`) {
+	if s := d.Sections[0]; !d.Interrupted || len(s.Targets) != 0 || len(s.Notes) != 1 || !strings.Contains(text, `"unfinished":true`) {
 		t.Errorf("%+v: %s", d, text)
-	}
-}
-
-// TestACutRoundTellsNothing interrupts in the second contender's second round.
-func TestACutRoundTellsNothing(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	b := &bench{scale: Scale{Rounds: 3}}
-	of := func(name string) entrant {
-		return entrant{name, true, func(_ context.Context, round int) (Figures, string) {
-			if name == "b" && round == 1 {
-				cancel()
-			}
-			return Figures{PerSecond: float64(round + 1)}, ""
-		}}
-	}
-	got := b.rounds(ctx, []entrant{of("a"), of("b")})
-	// The second round begins with the second contender.
-	if len(got) != 2 || got[0].Figures[PerSecond] != 1 || got[1].Figures[PerSecond] != 1 {
-		t.Errorf("%+v", got)
-	}
-	if got := b.rounds(ctx, []entrant{of("a")}); len(got) != 0 {
-		t.Errorf("after the end: %+v", got)
 	}
 }
 
 func TestWhatOursMayNotDo(t *testing.T) {
 	t.Parallel()
-	r := sample()
-	r.Cases[0].Contenders[1].Figures[Violations] = 3 // a peer's are its own affair
-	if err := r.Err(); err != nil {
-		t.Error(err)
-	}
-	r.Cases[0].Contenders[0].Figures[Violations] = 2
-	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "inventory mutex let two in at once, 2 times") {
-		t.Error(err)
+	for name, c := range map[string]struct {
+		who  string
+		says string
+	}{"a peer's violations are its own affair": {redsyncName, ""}, "ours": {mutexName, "inventory mutex let two in at once, 12 times"}} {
+		r := sample(t)
+		for _, round := range r.Results[0].Rounds {
+			round[c.who] = experiment.Sample{PerSecond: 1, Violations: 2}
+		}
+		r.Results[0].Wrong = wrong(r.Results[0])
+		if err := r.Err(); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
 func TestUnknownCases(t *testing.T) {
 	t.Parallel()
-	if _, err := choose([]string{"one caller", "two"}); err == nil || !strings.Contains(err.Error(), `"two"`) {
+	if err := Check([]string{"one caller", "two"}); err == nil || !strings.Contains(err.Error(), `"two"`) {
 		t.Error(err)
 	}
-	if chosen, err := choose([]string{"16 clients"}); err != nil || len(chosen) != 1 || chosen[0].name != "16 clients" {
-		t.Error(chosen, err)
+	if err := Check([]string{"16 clients"}); err != nil {
+		t.Error(err)
 	}
 }

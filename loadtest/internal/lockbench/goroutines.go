@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 )
 
 // crowdKinds are all contenders that keep everybody else out: readers do not.
@@ -29,20 +28,18 @@ func (b *bench) crowdKinds() []kind {
 }
 
 // manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
-func manyGoroutines(ctx context.Context, b *bench) ([]Contender, error) {
+func manyGoroutines(ctx context.Context, b *bench) ([]entrant, func() error, error) {
 	fleets, closeAll, err := openFleets(ctx, b.crowdKinds(), b.servers, 1, b.scale.Crowd)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := b.entrantsOf(ctx, fleets, crowd{name: "goroutines", callers: b.scale.Crowd, load: load{window: b.scale.Window}})
-	return b.rounds(ctx, all), closeAll()
+	return b.entrantsOf(ctx, fleets, crowd{name: "goroutines", callers: b.scale.Crowd, load: load{window: b.scale.Window}}), closeAll, nil
 }
 
-func manyGoroutinesTargets(c Case) []report.Target {
-	mutex, peer, library := c.find(mutexName), c.bestPeer(PerSecond), c.bestLibrary(PerSecond)
-	return []report.Target{
-		report.AtLeast("acquisitions, in parts of the fastest peer's", compare.Ratio(mutex[PerSecond], peer[PerSecond]), 5),
-		report.AtLeast("Jain's index", mutex[Fairness], 0.95),
-		report.AtMost("longest wait, in parts of the fastest library's", compare.Ratio(mutex[WaitMax], library[WaitMax]), 1.0/20),
+func manyGoroutinesTargets() []experiment.Target {
+	return []experiment.Target{
+		atLeast("acquisitions, in parts of the fastest peer's", toFastestPeer(PerSecond), 5),
+		atLeast("Jain's index", experiment.Level(Fairness, mutexName), 0.95),
+		atMost("longest wait, in parts of the fastest library's", toFastestLibrary(WaitMax), 1.0/20),
 	}
 }

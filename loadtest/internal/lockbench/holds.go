@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
 	"inventory/internal/latency"
 	"inventory/internal/locking"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/gauges"
 )
 
 const (
@@ -22,35 +24,31 @@ const (
 	periodsWatched = 2
 )
 
-// manyHolds measures what it costs to keep 10,000 locks under the watchdog.
-func manyHolds(ctx context.Context, b *bench) (contenders []Contender, err error) {
+// manyHolds measures what it costs to keep 10,000 locks under the watchdog. What it is to take them is told once.
+func manyHolds(ctx context.Context, b *bench) (all []entrant, done func() error, err error) {
 	w, err := openWire(ctx, b.servers.RedisURL, takers)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, w.rdb.Close()) }()
 	locks, err := locking.New(w.rdb, locking.WatchdogLease(b.scale.Lease))
 	if err != nil {
-		return nil, err
+		return nil, nil, errors.Join(err, w.rdb.Close())
 	}
-	defer func() { err = errors.Join(err, locks.Close()) }()
 	kept := &keeper{locker: func(i int) locking.Locker { return locks.Mutex(fmt.Sprint(b.run, "held-", i)) }}
+	done = func() error {
+		return errors.Join(kept.release(context.WithoutCancel(ctx)), locks.Close(), w.rdb.Close())
+	}
 	taken, err := kept.take(ctx, w, b.scale.Holds)
 	if err != nil {
-		return nil, err
+		return nil, nil, errors.Join(err, done())
 	}
-	round := func(ctx context.Context, _ int) (Figures, string) {
+	return []entrant{{mutexName, true, func(ctx context.Context, round int) (experiment.Sample, error) {
 		f, err := kept.watch(ctx, w, b.scale.Lease/3)
-		if err != nil {
-			return f, err.Error()
+		if err == nil && round == 1 {
+			maps.Copy(f, taken)
 		}
-		for name, value := range taken {
-			f[name] = value
-		}
-		return f, ""
-	}
-	contenders = b.rounds(ctx, []entrant{{mutexName, true, round}})
-	return contenders, kept.release(context.WithoutCancel(ctx))
+		return f, err
+	}}}, done, nil
 }
 
 // keeper keeps locks.
@@ -62,7 +60,7 @@ type keeper struct {
 }
 
 // take takes locks, and returns what it is to take one.
-func (k *keeper) take(ctx context.Context, w *wire, locks int) (Figures, error) {
+func (k *keeper) take(ctx context.Context, w *wire, locks int) (experiment.Sample, error) {
 	t := &tally{counts: make([]int64, takers), waits: latency.New()}
 	before, start := w.commands.Load(), time.Now()
 	err := k.share(locks, func(taker, lock int) error {
@@ -99,24 +97,24 @@ func (k *keeper) share(things int, do func(taker, thing int) error) error {
 }
 
 // watch measures some periods of the watchdog.
-func (k *keeper) watch(ctx context.Context, w *wire, period time.Duration) (Figures, error) {
+func (k *keeper) watch(ctx context.Context, w *wire, period time.Duration) (experiment.Sample, error) {
 	trips, start := w.trips.Load(), time.Now()
-	cpu, err := cpuTime()
+	cpu, err := gauges.OwnCPU(ctx)
 	if err != nil {
-		return Figures{}, err
+		return nil, err
 	}
 	select {
 	case <-time.After(periodsWatched * period):
 	case <-ctx.Done():
-		return Figures{}, ctx.Err()
+		return nil, ctx.Err()
 	}
-	after, err := cpuTime()
+	after, err := gauges.OwnCPU(ctx)
 	if err != nil {
-		return Figures{}, err
+		return nil, err
 	}
 	periods := float64(time.Since(start)) / float64(period)
 	used := float64(after-cpu) / periods // in a period
-	return Figures{
+	return experiment.Sample{
 		TripsPerPeriod:   float64(w.trips.Load()-trips) / periods,
 		CPUPercent:       100 * used / float64(defaultPeriod),
 		MicrosPerRenewal: used / float64(time.Microsecond) / float64(len(k.holds)),
@@ -138,11 +136,10 @@ func (k *keeper) release(ctx context.Context) error {
 	return k.share(len(k.holds), func(_, i int) error { return k.holds[i].Unlock(ctx) })
 }
 
-func manyHoldsTargets(c Case) []report.Target {
-	mutex := c.find(mutexName)
-	return []report.Target{
-		report.AtMost("round trips a period", mutex[TripsPerPeriod], 100),
-		report.AtMost("percent of a core, at the default lease", mutex[CPUPercent], 2),
-		report.AtMost("holds lost", mutex[LostHolds], 0),
+func manyHoldsTargets() []experiment.Target {
+	return []experiment.Target{
+		atMost("round trips a period", experiment.Level(TripsPerPeriod, mutexName), 100),
+		atMost("percent of a core, at the default lease", experiment.Level(CPUPercent, mutexName), 2),
+		atMost("holds lost", experiment.Level(LostHolds, mutexName), 0),
 	}
 }

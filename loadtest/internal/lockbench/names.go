@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 )
 
 const (
@@ -24,28 +24,24 @@ const (
 )
 
 // manyNames lets several clients contend for 1,000 locks at once, and looks what it takes and what it leaves behind.
-func manyNames(ctx context.Context, b *bench) ([]Contender, error) {
+func manyNames(_ context.Context, b *bench) ([]entrant, func() error, error) {
 	options, err := redis.ParseURL(b.servers.RedisURL)
 	if err != nil {
-		return nil, fmt.Errorf("redis URL: %w", err)
+		return nil, nil, fmt.Errorf("redis URL: %w", err)
 	}
 	var entrants []entrant
 	for _, k := range []kind{inventoryMutex(), inventoryFair(), inventoryWriter()} {
-		entrants = append(entrants, entrant{k.name, k.ours, func(ctx context.Context, round int) (Figures, string) {
+		entrants = append(entrants, entrant{k.name, k.ours, func(ctx context.Context, round int) (experiment.Sample, error) {
 			probe := redis.NewClient(options)
 			defer probe.Close()
-			f, err := b.names(ctx, k, probe, round)
-			if err != nil {
-				return f, err.Error()
-			}
-			return f, ""
+			return b.names(ctx, k, probe, round)
 		}})
 	}
-	return b.rounds(ctx, entrants), nil
+	return entrants, func() error { return nil }, nil
 }
 
 // names measures one round.
-func (b *bench) names(ctx context.Context, k kind, probe *redis.Client, round int) (Figures, error) {
+func (b *bench) names(ctx context.Context, k kind, probe *redis.Client, round int) (experiment.Sample, error) {
 	before, err := footprintOf(ctx, probe)
 	if err != nil {
 		return nil, err
@@ -63,10 +59,7 @@ func (b *bench) names(ctx context.Context, k kind, probe *redis.Client, round in
 	t := drive(ctx, load{times: b.scale.NameVisits}, groups...)
 	figures := t.figures(f.commands() - commands)
 	subscribers, err := watch()
-	if t.note != "" {
-		err = errors.Join(err, errors.New(t.note))
-	}
-	if err := errors.Join(err, f.close()); err != nil {
+	if err := errors.Join(err, t.err, f.close()); err != nil {
 		return figures, err
 	}
 	left, err := before.left(ctx, probe)
@@ -171,14 +164,11 @@ func (f footprint) left(ctx context.Context, probe *redis.Client) (footprint, er
 	}
 }
 
-func manyNamesTargets(c Case) []report.Target {
-	var most, left float64
-	for _, contender := range c.Contenders {
-		most = max(most, contender.Figures[Subscribers])
-		left += contender.Figures[LeftBehind]
-	}
-	return []report.Target{
-		report.AtMost("subscription connections of 3 clients", most, namesClients),
-		report.AtMost("goroutines, channels and keys left behind", left, 0),
+func manyNamesTargets() []experiment.Target {
+	return []experiment.Target{
+		atMost("subscription connections of 3 clients", func(r experiment.Result) experiment.Estimate {
+			return r.Of(r.Most(Subscribers, func(string) bool { return true }), Subscribers)
+		}, namesClients),
+		atMost("goroutines, channels and keys left behind", experiment.Total(LeftBehind), 0),
 	}
 }

@@ -2,57 +2,31 @@ package lockbench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"inventory/internal/latency"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/worker"
 )
 
 // compete runs each job in a process of its own, all at once, and returns what they did, in that order.
 func (b *bench) compete(ctx context.Context, jobs []job) (accounts []account, err error) {
-	var processes []*worker.Process
-	defer func() {
-		for _, p := range processes {
-			err = errors.Join(err, p.End())
-		}
-	}()
-	for _, j := range jobs {
-		p, err := worker.Start(ctx, b.worker, j, 3*slack+j.Window) // one that hangs is killed
-		if err != nil {
-			return nil, err
-		}
-		processes = append(processes, p)
+	all, err := worker.StartAll(ctx, b.worker, 3*slack+jobs[0].Window, jobs) // one that hangs is killed
+	if err != nil {
+		return nil, err
 	}
-	for _, p := range processes {
-		if said, err := p.Hear(); err != nil || said != ready {
-			return nil, errors.Join(err, fmt.Errorf("a process is not ready, it says %q", said))
-		}
+	defer func() { err = errors.Join(err, all.End()) }()
+	if err := all.Go(); err != nil {
+		return nil, err
 	}
-	for _, p := range processes {
-		if err := p.Say(goAhead); err != nil {
-			return nil, fmt.Errorf("start the clock: %w", err)
-		}
-	}
-	for _, p := range processes {
-		said, err := p.Hear()
-		if err != nil {
-			return nil, err
-		}
-		r := account{Waits: latency.New()}
-		if err := json.Unmarshal([]byte(said), &r); err != nil {
-			return nil, fmt.Errorf("understand a process: %w", err)
-		}
-		accounts = append(accounts, r)
-	}
-	return accounts, nil
+	return worker.Results(all, func() account { return account{Waits: latency.New()} })
 }
 
 // together returns the figures of some processes as one; fairness is that between processes.
-func together(accounts []account, window time.Duration) (Figures, string) {
+func together(accounts []account, window time.Duration) (experiment.Sample, error) {
 	t := &tally{waits: latency.New(), elapsed: window}
 	var commands int64
 	for _, r := range accounts {
@@ -61,11 +35,17 @@ func together(accounts []account, window time.Duration) (Figures, string) {
 		t.violations += r.Violations
 		t.waits.Add(r.Waits)
 		commands += r.Commands
-		if r.Note != "" {
-			t.note = r.Note
-		}
+		t.err = errors.Join(t.err, r.err())
 	}
-	return t.figures(commands), t.note
+	return t.figures(commands), t.err
+}
+
+// err is what went wrong.
+func (r account) err() error {
+	if r.Note == "" {
+		return nil
+	}
+	return errors.New(r.Note)
 }
 
 // sum is how many acquisitions fell into the window.
@@ -77,10 +57,10 @@ func (r account) sum() (all int64) {
 }
 
 // contest makes entrants that compete in processes: what jobs of a kind do, and what their accounts come to.
-func (b *bench) contest(name string, kinds []kind, jobs []job, figures func(accounts []account) (Figures, string),
+func (b *bench) contest(name string, kinds []kind, jobs []job, figures func(accounts []account) (experiment.Sample, error),
 ) (entrants []entrant) {
 	for _, k := range kinds {
-		entrants = append(entrants, entrant{k.name, k.ours, func(ctx context.Context, round int) (Figures, string) {
+		entrants = append(entrants, entrant{k.name, k.ours, func(ctx context.Context, round int) (experiment.Sample, error) {
 			mine := slices.Clone(jobs)
 			for i := range mine {
 				mine[i].Servers, mine[i].Kind = b.servers, k.name
@@ -88,7 +68,7 @@ func (b *bench) contest(name string, kinds []kind, jobs []job, figures func(acco
 			}
 			accounts, err := b.compete(ctx, mine)
 			if err != nil {
-				return Figures{}, err.Error()
+				return nil, err
 			}
 			return figures(accounts)
 		}})

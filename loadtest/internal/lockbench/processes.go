@@ -2,9 +2,10 @@ package lockbench
 
 import (
 	"context"
+	"errors"
 	"time"
 
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 )
 
 const (
@@ -20,36 +21,32 @@ func loneCallerKinds() []kind {
 }
 
 // severalProcesses measures one lock between three processes of 16 goroutines each that do nothing under it.
-func severalProcesses(ctx context.Context, b *bench) ([]Contender, error) {
+func severalProcesses(_ context.Context, b *bench) ([]entrant, func() error, error) {
 	jobs := make([]job, threeProcesses)
 	for i := range jobs {
 		jobs[i] = job{Callers: eachProcess, Window: b.scale.Window}
 	}
-	return b.rounds(ctx, b.contest("processes", b.crowdKinds(), jobs, func(accounts []account) (Figures, string) {
+	return b.contest("processes", b.crowdKinds(), jobs, func(accounts []account) (experiment.Sample, error) {
 		return together(accounts, b.scale.Window)
-	})), nil
+	}), func() error { return nil }, nil
 }
 
-func severalProcessesTargets(c Case) []report.Target {
-	mutex := c.find(mutexName)
-	return []report.Target{report.AtLeast("Jain's index over the processes", mutex[Fairness], 0.95)}
+func severalProcessesTargets() []experiment.Target {
+	return []experiment.Target{atLeast("Jain's index over the processes", experiment.Level(Fairness, mutexName), 0.95)}
 }
 
 // loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy.
-func loneCaller(ctx context.Context, b *bench) ([]Contender, error) {
+func loneCaller(_ context.Context, b *bench) ([]entrant, func() error, error) {
 	lone := job{Callers: 1, Window: b.scale.Window, Think: lonePause}
 	busy := job{Callers: b.scale.Crowd, Window: b.scale.Window}
-	return b.rounds(ctx, b.contest("lone", loneCallerKinds(), []job{lone, busy}, func(accounts []account) (Figures, string) {
-		f, note := together(accounts[:1], b.scale.Window)
+	return b.contest("lone", loneCallerKinds(), []job{lone, busy}, func(accounts []account) (experiment.Sample, error) {
+		f, err := together(accounts[:1], b.scale.Window)
 		f[BusyPerSecond] = float64(accounts[1].sum()) / b.scale.Window.Seconds()
 		f[Violations] += float64(accounts[1].Violations)
-		if note == "" {
-			note = accounts[1].Note
-		}
-		return f, note
-	})), nil
+		return f, errors.Join(err, accounts[1].err())
+	}), func() error { return nil }, nil
 }
 
-func loneCallerTargets(c Case) []report.Target {
-	return []report.Target{report.AtMost("the lone caller's wait, p99 ms", c.find(mutexName)[WaitP99], 5)}
+func loneCallerTargets() []experiment.Target {
+	return []experiment.Target{atMost("the lone caller's wait, p99 ms", experiment.Level(WaitP99, mutexName), 5)}
 }

@@ -11,54 +11,53 @@ import (
 	"inventory/internal/latency"
 	"inventory/internal/locking"
 	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/experiment"
 )
 
 // fewReaders are those whose unlock is the measure for that of many.
 const fewReaders = 10
 
 // manyReaders measures what it costs one reader to unlock and lock again while few or many others read.
-func manyReaders(ctx context.Context, b *bench) (contenders []Contender, err error) {
+func manyReaders(ctx context.Context, b *bench) (all []entrant, done func() error, err error) {
 	w, err := openWire(ctx, b.servers.RedisURL, takers)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, w.rdb.Close()) }()
 	locks, err := locking.New(w.rdb)
 	if err != nil {
-		return nil, err
+		return nil, nil, errors.Join(err, w.rdb.Close())
 	}
-	defer func() { err = errors.Join(err, locks.Close()) }()
 	var rooms []*room
-	s := newSeries()
+	done = func() (err error) {
+		for _, r := range rooms {
+			err = errors.Join(err, r.release(context.WithoutCancel(ctx)))
+		}
+		return errors.Join(err, locks.Close(), w.rdb.Close())
+	}
 	for _, readers := range []int{fewReaders, b.scale.Holds} {
 		reader := locks.RWMutex(fmt.Sprint(b.run, "read-by-", readers)).Reader()
-		r := &room{name: roomName(readers), keeper: keeper{locker: func(int) locking.Locker { return reader }}}
-		if _, err := r.take(ctx, w, readers); err != nil {
-			return nil, err
-		}
+		r := &room{keeper: keeper{locker: func(int) locking.Locker { return reader }}}
 		rooms = append(rooms, r)
-		s.announce(r.name, true)
-	}
-	for range b.scale.Rounds {
-		if err = b.visitRooms(ctx, w, rooms, s); err != nil {
-			break
+		if _, err := r.take(ctx, w, readers); err != nil {
+			return nil, nil, errors.Join(err, done())
 		}
+		all = append(all, entrant{roomName(readers), true, func(ctx context.Context, _ int) (experiment.Sample, error) {
+			return r.play(ctx, w, b.scale.Window)
+		}})
 	}
-	for _, r := range rooms {
-		err = errors.Join(err, r.release(context.WithoutCancel(ctx)))
-	}
-	return compareRooms(s.contenders()), err
+	return all, done, nil
 }
 
 func roomName(readers int) string {
 	return fmt.Sprintf("inventory rwmutex, %s readers", humanize.Comma(int64(readers)))
 }
 
+// cost is what it takes to unlock and to lock again.
+const cost = "unlock and lock ms"
+
 // room is a lock with readers inside.
 type room struct {
 	keeper
-	name     string
 	visits   int64
 	commands int64
 	unlocks  *latency.Histogram
@@ -66,26 +65,20 @@ type room struct {
 	took     time.Duration
 }
 
-// visitRooms measures a round, in which one reader of each room in turn goes out and in again.
-func (b *bench) visitRooms(ctx context.Context, w *wire, rooms []*room, s *series) error {
-	for _, r := range rooms {
-		r.visits, r.commands, r.took, r.unlocks, r.locks = 0, 0, 0, latency.New(), latency.New()
-	}
-	for end := time.Now().Add(b.scale.Window); time.Now().Before(end); {
-		for _, r := range rooms {
-			if err := r.visit(ctx, w); err != nil {
-				return err
-			}
+// play has one reader after the other go out and in again, for a window of time.
+func (r *room) play(ctx context.Context, w *wire, window time.Duration) (experiment.Sample, error) {
+	r.visits, r.commands, r.took, r.unlocks, r.locks = 0, 0, 0, latency.New(), latency.New()
+	for end := time.Now().Add(window); time.Now().Before(end); {
+		if err := r.visit(ctx, w); err != nil {
+			return nil, err
 		}
 	}
-	for _, r := range rooms {
-		t := &tally{counts: []int64{r.visits}, all: r.visits, waits: r.locks, elapsed: r.took}
-		f := t.figures(r.commands)
-		f[UnlockP50] = compare.Milliseconds(r.unlocks.Quantile(50))
-		f[LostHolds] = float64(r.lost())
-		s.add(r.name, f, "")
-	}
-	return nil
+	t := &tally{counts: []int64{r.visits}, all: r.visits, waits: r.locks, elapsed: r.took}
+	f := t.figures(r.commands)
+	f[UnlockP50] = compare.Quantile(r.unlocks, 50)
+	f[cost] = f[UnlockP50] + f[WaitP50]
+	f[LostHolds] = float64(r.lost())
+	return f, nil
 }
 
 // visit lets the next reader out and in.
@@ -110,19 +103,12 @@ func (r *room) visit(ctx context.Context, w *wire) error {
 	return nil
 }
 
-// compareRooms tells how many times as long it takes in each room as in the first.
-func compareRooms(contenders []Contender) []Contender {
-	cost := func(c Contender) float64 { return c.Figures[UnlockP50] + c.Figures[WaitP50] }
-	for _, c := range contenders {
-		c.Figures[Ratio] = compare.Ratio(cost(c), cost(contenders[0]))
-	}
-	return contenders
-}
-
-func manyReadersTargets(c Case) []report.Target {
-	last := c.Contenders[len(c.Contenders)-1]
-	return []report.Target{
-		report.AtMost("unlock and lock beside many readers, in parts of that beside 10", last.Figures[Ratio], 2),
-		report.AtMost("holds lost", last.Figures[LostHolds], 0),
+func manyReadersTargets() []experiment.Target {
+	return []experiment.Target{
+		atMost("unlock and lock beside many readers, in parts of that beside 10", func(r experiment.Result) experiment.Estimate {
+			rooms := r.Case.Contenders
+			return experiment.Times(cost, rooms[1].Name, rooms[0].Name)(r)
+		}, 2),
+		atMost("holds lost", experiment.Total(LostHolds), 0),
 	}
 }

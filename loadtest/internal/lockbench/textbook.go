@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/textbook"
@@ -158,11 +159,11 @@ type textbookHandle struct{ of textbook.Lock }
 func (h textbookHandle) lock(ctx context.Context) (hold, error) { return h.of.Lock(ctx) }
 
 // knownFlaws tells what is wrong with the textbooks' locks that took part, however fast they are.
-func knownFlaws(cases []Case) report.Section {
+func knownFlaws(cases []experiment.Result) report.Section {
 	table := &report.Table{Columns: []string{"", "known flaw"}}
 	for _, known := range textbook.All() {
-		took := func(c Contender) bool { return c.Name == known.Name || c.Name == polled(known.Name) }
-		if slices.ContainsFunc(cases, func(c Case) bool { return slices.ContainsFunc(c.Contenders, took) }) {
+		took := func(c experiment.Contender) bool { return c.Name == known.Name || c.Name == polled(known.Name) }
+		if slices.ContainsFunc(cases, func(r experiment.Result) bool { return slices.ContainsFunc(r.Case.Contenders, took) }) {
 			table.Rows = append(table.Rows, []string{known.Name, known.Flaw})
 		}
 	}

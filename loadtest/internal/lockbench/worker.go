@@ -1,7 +1,6 @@
 package lockbench
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/worker"
 )
 
 // job is what a process of its own shall do. It goes to its standard input: addresses may hold passwords.
@@ -34,21 +34,12 @@ type account struct {
 	Note       string             `json:"note"`
 }
 
-const (
-	ready   = "ready" // says a process when it is warm
-	goAhead = "go"    // says the lab when all are
-)
-
 // Work does one job: that of a process which the lab has started to compete with others. It ends when nobody listens
 // any more.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
-	lines := bufio.NewScanner(in)
-	if !lines.Scan() {
-		return errors.New("there is no job")
-	}
-	var j job
-	if err := json.Unmarshal(lines.Bytes(), &j); err != nil {
-		return fmt.Errorf("read the job: %w", err)
+	j, lines, err := worker.Read[job](in)
+	if err != nil {
+		return err
 	}
 	k, err := processKind(j.Kind)
 	if err != nil {
@@ -59,11 +50,8 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	warmUp(ctx, f, j.Lock+"-warm", j.Callers)
-	if _, err := fmt.Fprintln(out, ready); err != nil {
+	if err := worker.WaitForGo(lines, out); err != nil {
 		return errors.Join(err, f.close())
-	}
-	if !lines.Scan() || lines.Text() != goAhead {
-		return errors.Join(errors.New("nobody said go"), f.close())
 	}
 	r, err := j.do(ctx, f)
 	if err == nil {
@@ -76,8 +64,9 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 func (j job) do(ctx context.Context, f *fleet) (account, error) {
 	before := f.commands()
 	t := drive(ctx, load{window: j.Window, think: j.Think}, f.handles(j.Lock, j.Callers))
-	r := account{t.counts, t.all, f.commands() - before, t.waits, t.violations, t.note}
-	if t.note != "" {
+	r := account{t.counts, t.all, f.commands() - before, t.waits, t.violations, ""}
+	if t.err != nil {
+		r.Note = t.err.Error()
 		return r, nil // it would hang again
 	}
 	broken, err := checkExclusion(ctx, j, f)

@@ -1,9 +1,10 @@
-// Package publish puts reports of the lab into a document: the tables of each between the lines
+// Package publish puts reports of the lab into a document: the sentences and targets of each between the lines
 //
 //	<!-- SCENARIO: begin -->
 //	<!-- SCENARIO: end -->
 //
-// and its plots as SVG into a folder of the scenario's name. What stands around those lines stays.
+// all its tables into a page of its own in the folder benchmarks beside the document, and its plots as SVG into a folder of the
+// scenario's name. What stands around those lines stays.
 package publish
 
 import (
@@ -33,7 +34,8 @@ type Done struct {
 // chapter is what a report comes to.
 type chapter struct {
 	scenario string
-	text     string
+	text     string            // for the document
+	page     string            // all of it
 	plots    map[string][]byte // by the name of the file
 }
 
@@ -60,13 +62,28 @@ func Run(job Job) (done []Done, err error) {
 		}
 		chapters = append(chapters, c)
 	}
+	if err := os.MkdirAll(job.pages(), 0o755); err != nil {
+		return nil, err
+	}
 	for _, c := range chapters {
+		if err := os.WriteFile(filepath.Join(job.pages(), c.scenario+".md"), []byte(c.page), 0o644); err != nil {
+			return nil, err
+		}
 		if err := c.writePlots(filepath.Join(job.Plots, c.scenario)); err != nil {
 			return nil, err
 		}
 		done = append(done, Done{c.scenario, len(c.plots)})
 	}
 	return done, replace(job.Document, text)
+}
+
+// pages is the folder of the pages with all tables.
+func (job Job) pages() string { return filepath.Join(filepath.Dir(job.Document), "benchmarks") }
+
+// plotsFrom is where the plots of a scenario are, seen from a folder.
+func (job Job) plotsFrom(folder, scenario string) (string, error) {
+	seen, err := filepath.Rel(folder, filepath.Join(job.Plots, scenario))
+	return filepath.ToSlash(seen), err
 }
 
 // replace writes a file anew, or leaves it as it is: a disk that is full must not cost what stands around the tables.
@@ -95,11 +112,18 @@ func (job Job) chapter(file string) (chapter, error) {
 	if !isPlain(d.Scenario) {
 		return chapter{}, fmt.Errorf("%q is no name of a scenario", d.Scenario)
 	}
-	folder, err := filepath.Rel(filepath.Dir(job.Document), filepath.Join(job.Plots, d.Scenario))
+	fromDocument, err := job.plotsFrom(filepath.Dir(job.Document), d.Scenario)
 	if err != nil {
 		return chapter{}, err
 	}
-	c := chapter{scenario: d.Scenario, text: d.Markdown(filepath.ToSlash(folder)), plots: map[string][]byte{}}
+	fromPage, err := job.plotsFrom(job.pages(), d.Scenario)
+	if err != nil {
+		return chapter{}, err
+	}
+	c := chapter{
+		scenario: d.Scenario, text: d.Brief(fromDocument, "benchmarks/"+d.Scenario+".md"), plots: map[string][]byte{},
+		page: fmt.Sprintf("# All tables of %s\n\nThe lab has made this page of a report ([how](../LAB.md#publishing)).\n\n%s", d.Scenario, d.Markdown(fromPage)),
+	}
 	for _, s := range d.Sections {
 		for _, p := range s.Plots {
 			if !isPlain(p.Name) {

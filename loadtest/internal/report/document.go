@@ -12,7 +12,7 @@ import (
 )
 
 // Schema names the shape of a Document as JSON. The number grows when a member goes or changes its meaning; members may be
-// added without. docs/LAB.md describes them.
+// added without. docs/lab/json.md describes them.
 const Schema = "inventory-lab/1"
 
 // Document is what a run found.

@@ -55,7 +55,7 @@ func readNumber(from *jsontext.Decoder, value *float64) error {
 
 // SetOwn makes the members that only one scenario has of a struct or a map.
 func (d *Document) SetOwn(members any) error {
-	text, err := json.Marshal(members, json.WithMarshalers(json.MarshalToFunc(writeNumber)))
+	text, err := json.Marshal(members, json.WithMarshalers(json.MarshalToFunc(writeNumber)), json.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("the members of %s: %w", d.Scenario, err)
 	}

@@ -11,15 +11,7 @@ func (d Document) Markdown(plotFolder string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", d.Environment)
 	for _, s := range d.Sections {
-		fmt.Fprintf(&text, "\n### %s\n", escaped(s.Name, "<"))
-		if plotFolder != "" {
-			for _, p := range s.Plots {
-				fmt.Fprintf(&text, "\n![%s](%s/%s)\n", escaped(p.Title, "[]<"), strings.TrimSuffix(plotFolder, "/"), p.File())
-			}
-		}
-		if s.Table != nil {
-			fmt.Fprintf(&text, "\n%s", s.Table.Markdown())
-		}
+		s.markdown(&text, plotFolder)
 		s.listed(&text)
 	}
 	fmt.Fprintf(&text, "\n- %s\n", d.verdict())
@@ -29,8 +21,47 @@ func (d Document) Markdown(plotFolder string) string {
 	return text.String()
 }
 
+// briefColumns are as many of a table as a person in a hurry looks at.
+const briefColumns = 4
+
+// Brief is the document for a page of several: its sentences, the plots and the first columns of its first section, and all
+// targets. The rest is on a page of its own, to which it links.
+func (d Document) Brief(plotFolder, page string) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s\n\n", d.Environment)
+	for _, line := range d.Summary {
+		fmt.Fprintf(&text, "- %s\n", escaped(line, "<"))
+	}
+	targets := Section{}
+	for i, s := range d.Sections {
+		targets.Targets = append(targets.Targets, s.Targets...)
+		if i == 0 {
+			if s.Table != nil {
+				s.Table = s.Table.first(briefColumns)
+			}
+			s.markdown(&text, plotFolder)
+		}
+	}
+	targets.listed(&text)
+	fmt.Fprintf(&text, "\n[All tables and plots](%s)\n", page)
+	return text.String()
+}
+
 // File is the name of the file that has the plot as an image.
 func (p Plot) File() string { return p.Name + ".svg" }
+
+// markdown is the section without its targets and notes.
+func (s Section) markdown(text *strings.Builder, plotFolder string) {
+	fmt.Fprintf(text, "\n### %s\n", escaped(s.Name, "<"))
+	if plotFolder != "" {
+		for _, p := range s.Plots {
+			fmt.Fprintf(text, "\n![%s](%s/%s)\n", escaped(p.Title, "[]<"), strings.TrimSuffix(plotFolder, "/"), p.File())
+		}
+	}
+	if s.Table != nil {
+		fmt.Fprintf(text, "\n%s", s.Table.Markdown())
+	}
+}
 
 // listed are the targets and the notes.
 func (s Section) listed(text *strings.Builder) {

@@ -39,6 +39,15 @@ func (t Table) Markdown() string {
 	return text.String()
 }
 
+// first is the table with so many columns at most.
+func (t Table) first(columns int) *Table {
+	out := &Table{Columns: t.Columns[:min(columns, len(t.Columns))]}
+	for _, row := range t.Rows {
+		out.Rows = append(out.Rows, row[:min(columns, len(row))])
+	}
+	return out
+}
+
 // lines are the header and the rows.
 func (t Table) lines() func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {

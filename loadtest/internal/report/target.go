@@ -54,6 +54,24 @@ func (t Target) judged(low, high float64) Target {
 	return t
 }
 
+// Verdict counts targets by what came of them.
+func Verdict(targets []Target) string {
+	met, undecided := 0, 0
+	for _, t := range targets {
+		switch {
+		case t.Met:
+			met++
+		case t.Undecided:
+			undecided++
+		}
+	}
+	text := fmt.Sprintf("%d of %d targets are met", met, len(targets))
+	if undecided > 0 {
+		text += fmt.Sprintf(", %d undecided", undecided)
+	}
+	return text + "."
+}
+
 // String is the target with its value and the verdict.
 func (t Target) String() string {
 	switch {

@@ -1,6 +1,7 @@
 package segments
 
 import (
+	"slices"
 	"time"
 
 	"inventory/loadtest/internal/compare"
@@ -40,4 +41,9 @@ func (c *course) series(name string) report.Series {
 		}
 	}
 	return s
+}
+
+// seen leaves out series without any point: nothing of the kind has happened.
+func seen(all ...report.Series) []report.Series {
+	return slices.DeleteFunc(all, func(s report.Series) bool { return len(s.Y) == 0 })
 }

@@ -5,9 +5,8 @@
 // # Rules of measuring
 //
 // All processes share one PostgreSQL that syncs every commit and one Redis; these, the callers and this program share
-// the machine. Each round of a contender sells a SKU of its own that does not sell out. Contenders take turns within
-// each round, each round begins with another one; figures are medians of the rounds, with the least and the most, and
-// a ratio is the median of the ratios within each round.
+// the machine. Each window of a contender sells a SKU of its own that does not sell out. Rounds, ratios, intervals and
+// verdicts are those of package experiment.
 //
 // A run ends with the audit: what callers were told is held against the rows, and the two must be equal, for every
 // SKU. A caller whose answer leaves open what happened asks again, as callers should, so that it knows.

@@ -1,40 +1,50 @@
 package segments
 
 import (
+	"context"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"inventory/internal/latency"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/experiment"
 )
 
 // sold is what a process sold in a second.
 func sold(accepted int64) crowd.Sale {
 	return crowd.Sale{
-		Counts: crowd.Counts{Accepted: accepted}, Took: time.Second, Waits: latency.New(),
+		Counts: crowd.Counts{Accepted: accepted}, InTime: accepted, Took: time.Second, Window: time.Second, Waits: latency.New(),
 		Lanes: crowd.Lanes{Batches: 4, Orders: 40, Unlocked: 1, LockWaits: 5, LockSeconds: 0.25},
 	}
 }
 
-func TestFiguresAreMediansOfRounds(t *testing.T) {
+// TestTheMatrixIsPaired plays it on a machine that is half as fast in every other round.
+func TestTheMatrixIsPaired(t *testing.T) {
 	t.Parallel()
-	all := entries([]*contender{
-		{segments: 1, processes: 1, rounds: [][]crowd.Sale{{sold(100)}, {sold(50)}, {sold(120)}}},
-		{segments: 8, processes: 2, rounds: [][]crowd.Sale{{sold(100), sold(100)}, {sold(50), sold(0)}, {sold(150), sold(150)}}},
-		{segments: 8, processes: 1, rounds: [][]crowd.Sale{{sold(400)}, {sold(100)}, {sold(200)}}},
+	rounds := map[string]int{}
+	c := matrixOf(Scale{Segments: []int{1, 8}, Processes: []int{1, 2}}, func(_ context.Context, name string, segments, processes int, _ time.Duration) (experiment.Sample, error) {
+		rounds[name]++
+		return experiment.Sample{accepted: float64(100*segments*processes) / float64(1+rounds[name]%2)}, nil
 	})
-	e := all[1]
-	if e.Accepted != 200 || e.Spread != (Spread{50, 300}) || !slices.Equal(e.Shares, []float64{300. / 550, 250. / 550}) || e.Jain != 1 {
-		t.Errorf("%+v", e)
+	r := experiment.Run(t.Context(), c, experiment.Rules{Rounds: 8})
+	e := r.Entries()[3] // 8 segments, 2 processes
+	if e["accepted_per_second"] != 1200. || math.Abs(e["ratio_to_one_process"].(float64)-2) > 1e-9 || math.Abs(e["ratio_to_one_segment"].(float64)-8) > 1e-9 {
+		t.Errorf("%v", e)
 	}
-	// 200/400, 50/100 and 300/200; nobody sold one segment with two processes.
-	if e.ToOneProcess != 0.5 || e.ToOneSegment != 0 || all[2].ToOneSegment != 2 {
-		t.Errorf("%+v, %+v", e, all[2])
+	if ratio := r.Section("").Table.Rows[3][4]; ratio != "8 (8 to 8)" {
+		t.Error(ratio)
 	}
-	if e.BatchOrders != 10 || e.LockWaitShare != 0.25 || e.LockWaitMean != 50 || e.Unlocked != 0.25 {
-		t.Errorf("%+v", e)
+}
+
+func TestFiguresOfASale(t *testing.T) {
+	t.Parallel()
+	s := sampleOf([]crowd.Sale{sold(150), sold(50)})
+	if s[accepted] != 200 || s[leastShare] != 0.25 || math.Abs(s[jain]-0.8) > 1e-9 || s[perBatch] != 10 || s[lockShare] != 0.25 || s[lockMean] != 50 || s[unlocked] != 0.25 {
+		t.Errorf("%v", s)
 	}
 }
 
@@ -85,10 +95,7 @@ func TestWhoIsBackSellsItsPart(t *testing.T) {
 // TestMomentsTellWhenAnswersCame: an answer counts when it comes, and its time when the order was planned.
 func TestMomentsTellWhenAnswersCame(t *testing.T) {
 	t.Parallel()
-	var o Overload
-	for _, c := range []*course{&o.offered, &o.accepted, &o.refused, &o.acceptedP50, &o.acceptedP99, &o.refusedP99} {
-		c.every = slice
-	}
+	o := newFlood(nil)
 	o.show(replies{{0, slice, ""}, {1, 3 * slice, ""}, {slice, 0, stock.CodeOverloaded}, {slice, 0, stock.CodeUnavailable}})
 	o.show(replies{{0, slice, ""}})
 	perSlice := 1 / slice.Seconds()
@@ -111,13 +118,16 @@ func TestMomentsTellWhenAnswersCame(t *testing.T) {
 
 func TestTheSummaryTellsWhoSoldMost(t *testing.T) {
 	t.Parallel()
-	r := Result{Segments: []Entry{
-		{Segments: 1, Processes: 1, Accepted: 100, P99: 4}, {Segments: 8, Processes: 1, Accepted: 300, P99: 5}, {Segments: 8, Processes: 2, Accepted: 200, P99: 6},
-	}}
+	c := matrixOf(Scale{Segments: []int{1, 8}, Processes: []int{1, 2}}, nil)
+	r := Result{Report: experiment.Report{Results: []experiment.Result{{Name: matrixCase, Case: c, Rounds: []experiment.Round{{
+		named("1", "1"): {accepted: 100, p99: 4}, named("8", "1"): {accepted: 300, p99: 5}, named("8", "2"): {accepted: 200, p99: 6},
+	}}}}}}
 	d, text, _ := tell(t, r)
-	const want = "segments: most is sold by 1 process from 8 segments (300 orders a second), by 2 processes from 8 segments (200 orders a second)."
-	if d.Summary[0] != want || len(d.Figures) != 4 || d.Figures[1].Value != 5 {
-		t.Errorf("%s\n%+v", text, d.Figures)
+	summary := strings.Join(d.Summary, "\n")
+	for _, says := range []string{"segments: 8 segments, 1 process: 300 accepted per second, 3 times 1 segment, 1 process; 5 p99 ms.", "8 segments, 2 processes: 200"} {
+		if !strings.Contains(summary, says) || len(d.Figures) != 4 || d.Figures[1].Value != 5 {
+			t.Errorf("no %q in %s\n%+v", says, text, d.Figures)
+		}
 	}
 	if p := d.Sections[0].Plots; len(p) != 2 || len(p[0].Series) != 2 || !slices.Equal(p[0].Series[0].X, []float64{1, 8}) || !slices.Equal(p[1].Series[0].Y, []float64{4, 5}) {
 		t.Errorf("%+v", p)

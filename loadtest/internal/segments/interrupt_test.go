@@ -46,7 +46,7 @@ func TestAnInterruptedSaleIsAudited(t *testing.T) {
 		t.Fatalf("%v: %v", failed, err)
 	}
 	d, text, _ := tell(t, result)
-	if !d.Interrupted || !d.AuditOK || result.SKUs != 1 || len(result.Segments) != 0 || result.Unfinished != matrixCase {
+	if !d.Interrupted || !d.AuditOK || result.SKUs != 1 || len(result.Results[0].Rounds) != 0 || result.Unfinished() != matrixCase {
 		t.Errorf("%+v\n%s", result, text)
 	}
 	if !strings.Contains(text, "audit of 1 SKUs: OK") {

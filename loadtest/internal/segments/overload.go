@@ -8,33 +8,25 @@ import (
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
 )
 
-// Overload is what the service does when three times as much is asked for as it can sell: medians of its rounds.
-type Overload struct {
-	Segments   int     `json:"segments"`
-	Capacity   float64 `json:"capacity_per_second"` // found just before, with callers who wait for their answers
-	Offered    float64 `json:"offered_per_second"`
-	Goodput    float64 `json:"goodput_per_second"` // accepted
-	ToCapacity float64 `json:"goodput_ratio"`
-	Spread     Spread  `json:"goodput_ratio_spread"`
-	CalmP50    float64 `json:"calm_p50_ms"` // of acceptances, before
-	CalmP99    float64 `json:"calm_p99_ms"`
-	P50        float64 `json:"p50_ms"` // of acceptances, meanwhile
-	P99        float64 `json:"p99_ms"`
-	RefusedP50 float64 `json:"refused_p50_ms"`
-	RefusedP99 float64 `json:"refused_p99_ms"`
-	Back       float64 `json:"back_seconds"` // until acceptances take no more than twice what they took before, and nobody is refused
-	Accepted   int64   `json:"accepted"`     // of all rounds
-	Refused    int64   `json:"refused"`      // told that the service is overloaded
-	Unknown    int64   `json:"unknown"`      // not told what happened, so they may have a row
-	Rounds     int     `json:"rounds"`
+// flooded is the one contender.
+const flooded = "inventory"
 
-	targets                                                          []report.Target
-	from, to                                                         float64 // when too much was offered, in seconds
-	offered, accepted, refused, acceptedP50, acceptedP99, refusedP99 course
-}
+// The metrics. Waits are those of acceptances, where nothing else is said; calm is the time before.
+const (
+	capacity   = "capacity per second" // found just before, with callers who wait for their answers
+	offered    = "offered per second"
+	goodput    = "goodput per second" // accepted
+	toCapacity = "goodput ratio"
+	calmP50    = "calm p50 ms"
+	calmP99    = "calm p99 ms"
+	refusedP50 = "refused p50 ms"
+	refusedP99 = "refused p99 ms"
+	unknown    = "unknown" // not told what happened, so they may have a row
+)
 
 const (
 	tooMuch    = 3. // times what the service can
@@ -44,109 +36,109 @@ const (
 	calmWithin = 5.                     // seconds
 )
 
-// overload offers too much between calm times, in this process. Rounds that were over before an error are measured;
-// without any there is nothing.
-func (s *shop) overload(ctx context.Context) (*Overload, error) {
-	out := &Overload{Segments: s.Scale.Default, from: s.Scale.Calm.Seconds(), to: (s.Scale.Calm + s.Scale.Overload).Seconds()}
-	for _, c := range []*course{&out.offered, &out.accepted, &out.refused, &out.acceptedP50, &out.acceptedP99, &out.refusedP99} {
+// flood is the case, with what its rounds have seen over time.
+type flood struct {
+	*shop
+	offered, accepted, refused, acceptedP50, acceptedP99, refusedP99 course
+}
+
+func newFlood(s *shop) *flood {
+	f := &flood{shop: s}
+	for _, c := range []*course{&f.offered, &f.accepted, &f.refused, &f.acceptedP50, &f.acceptedP99, &f.refusedP99} {
 		c.every = slice
 	}
-	var rounds []flood
-	for range s.Scale.Rounds {
-		r, err := s.flood(ctx)
-		if err != nil {
-			return out.settle(rounds), err
-		}
-		out.show(r.all)
-		r.all = nil // it is large
-		rounds = append(rounds, r)
-	}
-	out = out.settle(rounds)
-	out.targets = []report.Target{
-		report.AtLeast("goodput when three times as much is offered, in parts of the capacity", out.ToCapacity, 0.9),
-		report.AtMost("seconds until latency is normal again", out.Back, calmWithin),
-	}
-	return out, nil
+	return f
 }
 
-// settle is the figures of all rounds, nil without any.
-func (o *Overload) settle(rounds []flood) *Overload {
-	if len(rounds) == 0 {
-		return nil
-	}
-	o.Rounds = len(rounds)
-	for _, r := range rounds {
-		o.Accepted, o.Refused, o.Unknown = o.Accepted+r.accepted, o.Refused+r.refused, o.Unknown+r.unknown
-	}
-	median := func(figure func(r flood) float64) (float64, []float64) {
-		var values []float64
-		for _, r := range rounds {
-			values = append(values, figure(r))
-		}
-		return compare.Median(values), values
-	}
-	for to, figure := range map[*float64]func(r flood) float64{
-		&o.Capacity:   func(r flood) float64 { return r.capacity },
-		&o.Offered:    func(r flood) float64 { return tooMuch * r.capacity },
-		&o.Goodput:    func(r flood) float64 { return r.goodput },
-		&o.CalmP50:    func(r flood) float64 { return compare.Milliseconds(r.calm.quantile(50)) },
-		&o.CalmP99:    func(r flood) float64 { return compare.Milliseconds(r.calm.quantile(99)) },
-		&o.P50:        func(r flood) float64 { return compare.Milliseconds(r.sold.quantile(50)) },
-		&o.P99:        func(r flood) float64 { return compare.Milliseconds(r.sold.quantile(99)) },
-		&o.RefusedP50: func(r flood) float64 { return compare.Milliseconds(r.turnedAway.quantile(50)) },
-		&o.RefusedP99: func(r flood) float64 { return compare.Milliseconds(r.turnedAway.quantile(99)) },
-		&o.Back:       func(r flood) float64 { return r.back.Seconds() },
-	} {
-		*to, _ = median(figure)
-	}
-	ratio, all := median(func(r flood) float64 { return compare.Ratio(r.goodput, r.capacity) })
-	o.ToCapacity, o.Spread = ratio, spreadOf(all)
-	return o
+// overload offers too much between calm times, in this process.
+func (s *shop) overload(ctx context.Context) (experiment.Result, error) {
+	f := newFlood(s)
+	return s.play(ctx, experiment.Case{
+		Contenders: []experiment.Contender{{Name: flooded, Ours: true, Play: f.play}},
+		Metrics: []experiment.Metric{
+			{Name: capacity},
+			{Name: offered},
+			{Name: goodput, Exact: true},
+			{Name: toCapacity, Exact: true},
+			{Name: calmP50},
+			{Name: calmP99},
+			{Name: p50},
+			{Name: p99, Exact: true},
+			{Name: refusedP50},
+			{Name: refusedP99},
+			{Name: back, Exact: true},
+			{Name: taken, Sum: true},
+			{Name: refused, Sum: true},
+			{Name: unknown, Sum: true},
+		},
+		Targets: []experiment.Target{
+			{Name: "goodput when three times as much is offered, in parts of the capacity", Of: experiment.Level(toCapacity, flooded), Sign: report.MoreThan, Bound: 0.9},
+			{Name: "seconds until latency is normal again", Of: experiment.Level(back, flooded), Sign: report.LessThan, Bound: calmWithin},
+		},
+		About: func(experiment.Result) []string { return []string{flooded} },
+		Plots: f.plots,
+	}, s.scale.LongRounds, s.scale.Calm+s.scale.Overload+s.scale.Recovery)
 }
 
-// flood is a round.
-type flood struct {
-	capacity, goodput          float64
-	all                        replies
-	calm, sold, turnedAway     replies // accepted before; accepted, and refused, meanwhile
-	back                       time.Duration
-	accepted, refused, unknown int64
-}
-
-// flood finds the capacity, and then offers less, too much, and less again, without a break.
-func (s *shop) flood(ctx context.Context) (r flood, err error) {
-	sku, err := s.create(ctx, s.Scale.Default)
+// play finds the capacity, and then offers less, too much, and less again, without a break.
+func (f *flood) play(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
+	scale := f.scale
+	sku, err := f.Create(ctx, scale.Default)
 	if err != nil {
-		return flood{}, err
+		return nil, err
 	}
-	peak, err := crowd.Buy(ctx, sku, s.Scale.Callers, 0, s.Scale.Overload, crowd.Through(s.service))
-	s.told.Add(sku, peak.Counts.Accepted, peak.Unheard)
+	peak, err := crowd.Buy(ctx, sku, scale.Callers, 0, scale.Overload, crowd.Through(f.Service))
+	f.Tell(sku, peak.Counts.Accepted, peak.Unheard)
 	if err != nil {
-		return flood{}, fmt.Errorf("find the capacity: %w", err)
+		return nil, fmt.Errorf("find the capacity: %w", err)
 	}
-	r.capacity = peak.Timeline.PerSecond(s.Scale.Overload/4, s.Scale.Overload)
-	begins := s.Scale.Calm
-	ends := begins + s.Scale.Overload
-	r.all = offer(ctx, s.service, sku, plan([]phase{
-		{calmly * r.capacity, s.Scale.Calm}, {tooMuch * r.capacity, s.Scale.Overload}, {calmly * r.capacity, s.Scale.Recovery},
-	}))
-	all := r.all
+	can := peak.Timeline.PerSecond(scale.Overload/4, scale.Overload)
+	all := replies(offer(ctx, f.Service, sku, plan([]phase{
+		{calmly * can, scale.Calm}, {tooMuch * can, scale.Overload}, {calmly * can, scale.Recovery},
+	})))
+	counts := all.counts()
+	f.Tell(sku, counts[taken], counts[unknown])
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	f.show(all)
+	return all.sample(scale, can, counts), nil
+}
+
+// counts are how many were accepted, refused, and told nothing.
+func (all replies) counts() map[string]int64 {
+	n := map[string]int64{}
 	for _, reply := range all {
 		switch reply.code {
 		case "":
-			r.accepted++
+			n[taken]++
 		case stock.CodeOverloaded:
-			r.refused++
+			n[refused]++
 		default:
-			r.unknown++
+			n[unknown]++
 		}
 	}
-	s.told.Add(sku, r.accepted, r.unknown)
+	return n
+}
+
+// sample is what a plan's answers come to, where the service can so much a second.
+func (all replies) sample(scale Scale, can float64, counts map[string]int64) experiment.Sample {
 	const forever = time.Hour
-	r.goodput = float64(all.of("", 0, forever).within(begins, ends)) / s.Scale.Overload.Seconds()
-	r.calm, r.sold, r.turnedAway = all.of("", begins/2, begins), all.of("", begins, ends), all.of(stock.CodeOverloaded, begins, ends)
-	r.back = all.calmAgain(ends, ends+s.Scale.Recovery, normal*r.calm.quantile(99))
-	return r, context.Cause(ctx)
+	begins := scale.Calm
+	ends := begins + scale.Overload
+	good := float64(all.of("", 0, forever).within(begins, ends)) / scale.Overload.Seconds()
+	calm, sold, turnedAway := all.of("", begins/2, begins), all.of("", begins, ends), all.of(stock.CodeOverloaded, begins, ends)
+	sample := experiment.Sample{
+		capacity: can, offered: tooMuch * can, goodput: good, toCapacity: compare.Ratio(good, can),
+		back:  all.calmAgain(ends, ends+scale.Recovery, normal*calm.quantile(99)).Seconds(),
+		taken: float64(counts[taken]), refused: float64(counts[refused]), unknown: float64(counts[unknown]),
+	}
+	for metrics, waits := range map[[2]string]replies{{calmP50, calmP99}: calm, {p50, p99}: sold, {refusedP50, refusedP99}: turnedAway} {
+		if len(waits) > 0 {
+			sample[metrics[0]], sample[metrics[1]] = compare.Milliseconds(waits.quantile(50)), compare.Milliseconds(waits.quantile(99))
+		}
+	}
+	return sample
 }
 
 // calmAgain is how long after a time it took until a slice had no refusal and an acceptable 99th percentile; the whole rest
@@ -159,4 +151,25 @@ func (all replies) calmAgain(from, to, acceptable time.Duration) time.Duration {
 		}
 	}
 	return to - from
+}
+
+// plots show what was asked for, what became of it, and how long that took.
+func (f *flood) plots() []report.Plot {
+	x := report.Axis{Label: "seconds"}
+	begins := f.scale.Calm.Seconds()
+	marks := []report.Mark{{X: begins, Label: "three times the capacity"}, {X: begins + f.scale.Overload.Seconds(), Label: "half of it again"}}
+	return []report.Plot{
+		{
+			Name: "overload-answers", Title: "orders asked for, accepted and refused", Kind: report.Lines,
+			X: x, Y: report.Axis{Label: "orders a second"}, Marks: marks,
+			Series: seen(f.offered.series("asked for"), f.accepted.series("accepted"), f.refused.series("refused")),
+		},
+		{
+			Name: "overload-wait", Title: "from the planned time of an order to its answer", Kind: report.Lines,
+			X: x, Y: report.Axis{Label: "ms", Log: true}, Marks: marks,
+			Series: seen(
+				f.acceptedP50.series("accepted, p50"), f.acceptedP99.series("accepted, p99"), f.refusedP99.series("refused, p99"),
+			),
+		},
+	}
 }

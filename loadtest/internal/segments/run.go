@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"inventory/internal/app"
-	"inventory/internal/stock"
-	"inventory/internal/stock/selling"
-	"inventory/loadtest/internal/books"
+	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -19,6 +18,7 @@ type Config struct {
 	servers.URLs
 	Lock  string // the kind of lock of the segments; "" is the service's default
 	Scale Scale
+	Seed  uint64   // of the order of contenders in each round
 	Cases []string // names; none: all
 	// Worker is the command line of a process that does crowd.Work.
 	Worker []string
@@ -36,21 +36,23 @@ const (
 // Names are those of all cases.
 func Names() []string { return []string{matrixCase, stoppedCase, overloadCase} }
 
+// Check tells whether there are cases of these names.
+func Check(names []string) error { return experiment.Check(Names(), names) }
+
 // shop is what all cases stand on.
 type shop struct {
-	Config
-	service *selling.Service // makes SKUs, and sells in the overload
-	told    books.Ledger
+	*crowd.Shop
+	lock  string
+	scale Scale
+	seed  uint64
+	skus  map[string][]string // of each contender of the matrix, by rounds
 }
 
-// Check tells whether there are cases of these names.
-func Check(names []string) error {
-	for _, name := range names {
-		if !slices.Contains(Names(), name) {
-			return fmt.Errorf("there is no case %q; there are %q", name, Names())
-		}
-	}
-	return nil
+// Result is what a run measured.
+type Result struct {
+	experiment.Report
+	scale Scale
+	lock  string
 }
 
 // Run measures. What it has until ctx ends, or something fails, it returns beside the error.
@@ -58,88 +60,78 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err := Check(c.Cases); err != nil {
 		return Result{}, err
 	}
-	on, err := servers.Open(ctx, c.URLs)
+	if c.Lock == "" {
+		c.Lock = app.LockReentrant
+	}
+	on, err := crowd.OpenShop(ctx, c.URLs, c.Worker, "segments_", app.Config{Lock: c.Lock})
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, on.Stop()) }()
-	environment, err := on.Durable(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	if err := on.MakeDatabase(ctx, "segments_"); err != nil {
-		return Result{}, err
-	}
-	settings := c.settings()
-	environment.Target, environment.Generator = on.Name, "callers inside the processes that sell"
-	environment.Measurement = append(environment.Measurement, settings.String())
-	result = Result{Settings: settings, Started: time.Now(), Environment: environment}
-	c.URLs = on.URLs
-	s := &shop{Config: c, told: books.Ledger{}}
-	err = s.measure(ctx, &result)
-	result.Elapsed, result.Interrupted = time.Since(result.Started), ctx.Err() != nil
-	if result.Interrupted { // which says why, where err is what came of it
-		err = fmt.Errorf("the comparison was stopped: %w", context.Cause(ctx))
-	}
+	defer func() { err = errors.Join(err, on.Close(context.WithoutCancel(ctx))) }()
+	s := &shop{Shop: on, lock: c.Lock, scale: c.Scale, seed: c.Seed, skus: map[string][]string{}}
+	result = Result{scale: c.Scale, lock: c.Lock, Report: experiment.Report{
+		Scenario: "segments", Seed: c.Seed, Started: time.Now(), Environment: on.Environment, Warnings: on.Warnings,
+	}}
+	result.Environment.Measurement = append(result.Environment.Measurement,
+		fmt.Sprintf("rounds: up to %d of %s after %s of warm-up, %d callers in all, lock %s", c.Scale.Rounds, c.Scale.Window, c.Scale.WarmUp, c.Scale.Callers, c.Lock))
+	err = result.Ask(ctx, []experiment.Asked{{Name: matrixCase, Ask: s.matrix}, {Name: stoppedCase, Ask: s.stopped}, {Name: overloadCase, Ask: s.overload}}, c.Cases, c.Progress)
 	s.audit(ctx, &result)
 	return result, err
 }
 
-// measure does the cases that are wanted, beside a service of this process.
-func (s *shop) measure(ctx context.Context, result *Result) (err error) {
-	service, err := app.Start(ctx, app.Config{DatabaseURL: s.DatabaseURL, RedisURL: s.RedisURL, Lock: s.Lock})
-	if err != nil {
-		return fmt.Errorf("start the service: %w", err)
-	}
-	defer func() { err = errors.Join(err, service.Close(context.WithoutCancel(ctx))) }()
-	s.service = service.Service()
-	for _, c := range []struct {
-		name string
-		do   func() error
-	}{
-		{matrixCase, func() (err error) { result.Segments, err = s.matrix(ctx); return err }},
-		{stoppedCase, func() (err error) { result.Stopped, err = s.stopped(ctx); return err }},
-		{overloadCase, func() (err error) { result.Overload, err = s.overload(ctx); return err }},
-	} {
-		if len(s.Cases) > 0 && !slices.Contains(s.Cases, c.name) {
-			continue
-		}
-		s.Progress(c.name)
-		if err := c.do(); err != nil {
-			result.Unfinished = c.name
-			return fmt.Errorf("case %q: %w", c.name, err)
-		}
-	}
-	return nil
+// narrow: intervals need not be narrower.
+const narrow = 1.05
+
+// play plays a case whose rounds take so long.
+func (s *shop) play(ctx context.Context, c experiment.Case, rounds int, window time.Duration) (experiment.Result, error) {
+	return experiment.Run(ctx, c, experiment.Rules{Seed: s.seed, Window: window, Rounds: rounds, Narrow: narrow}), nil
 }
 
-// create puts a fresh SKU up for sale that will not be sold out.
-func (s *shop) create(ctx context.Context, segments int) (sku string, err error) {
-	sku = servers.NewName("hot-")
-	s.told.Add(sku, 0, 0)
-	if _, _, err := s.service.CreateSKU(ctx, stock.NewSKU{SKU: sku, Stock: stock.MaxStock, Segments: segments}); err != nil {
-		return "", fmt.Errorf("put a SKU up for sale: %w", err)
-	}
-	return sku, nil
-}
-
-// audit holds the rows against one another, and against what callers were told, also when ctx has ended.
+// audit adds what the rows tell.
 func (s *shop) audit(ctx context.Context, result *Result) {
-	ctx, cancel := books.Patience(ctx)
-	defer cancel()
-	audit, err := books.Audit(ctx, s.DatabaseURL)
-	if err != nil {
-		result.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
-		return
-	}
-	result.SKUs, result.Wrong = len(audit.SKUs), s.told.Against(audit)
-	merges := map[string]int64{}
+	audit, wrong := s.Audit(ctx)
+	result.SKUs, result.Wrong = len(audit.SKUs), wrong
+	merged := map[string]float64{}
 	for _, b := range audit.SKUs {
-		merges[b.SKU] = b.Merges
+		merged[b.SKU] = float64(b.Merges)
 	}
-	for i := range result.Segments {
-		for _, sku := range result.Segments[i].skus {
-			result.Segments[i].Merges += merges[sku]
+	if r := result.Result(matrixCase); r != nil {
+		for i, round := range r.Rounds {
+			for name, sample := range round {
+				sample[merges] = merged[s.skus[name][i]]
+			}
 		}
 	}
+}
+
+// Document is the result as it is told.
+func (r Result) Document() (report.Document, error) {
+	d := r.Report.Document()
+	own := map[string]any{
+		"segments": []any{}, "stopped": nil, "overload": nil, "targets": r.Targets(), "skus_audited": r.SKUs,
+		"rounds": r.scale.Rounds, "window_seconds": r.scale.Window.Seconds(), "callers": r.scale.Callers, "lock": r.lock,
+	}
+	if unfinished := r.Unfinished(); unfinished != "" {
+		own["unfinished"] = unfinished
+	}
+	if one := r.Result(matrixCase); one != nil {
+		own["segments"] = one.Entries()
+	}
+	if one := r.Result(stoppedCase); one != nil && len(one.Rounds) > 0 {
+		own["stopped"] = r.stopped(*one)
+	}
+	if one := r.Result(overloadCase); one != nil && len(one.Rounds) > 0 {
+		entry := one.Entries()[0]
+		entry["segments"] = r.scale.Default
+		own["overload"] = entry
+	}
+	return d, d.SetOwn(own)
+}
+
+// stopped is one of three that stood still, with what two sold alone.
+func (r Result) stopped(one experiment.Result) map[string]any {
+	entry := one.Entry(one.Case.Contenders[0])
+	entry["segments"], entry["stopped_seconds"] = r.scale.Default, r.scale.Still.Seconds()
+	entry["two_processes_per_second"] = one.Of(twoAlone, while).Value
+	return entry
 }

@@ -4,13 +4,15 @@ import "time"
 
 // Scale is how much time a measurement takes.
 type Scale struct {
-	Rounds    int
+	Rounds    int   // at most
 	Segments  []int // of a SKU, one after another
 	Processes []int // that sell it
 	Callers   int   // in all
+	WarmUp    time.Duration
 	Window    time.Duration
 
-	Default int // segments of a SKU where they are not the question
+	LongRounds int // of the other cases, whose windows follow
+	Default    int // segments of a SKU where they are not the question
 	// A process stands still from After on, for Still, and sells on for Rest.
 	After, Still, Rest time.Duration
 	// Calm is how long less is asked for than the service can, Overload how long too much is, and Recovery how long less
@@ -22,8 +24,9 @@ type Scale struct {
 // orders wait.
 func Full() Scale {
 	return Scale{
-		Rounds: 5, Segments: []int{1, 2, 4, 8, 16, 32, 64}, Processes: []int{1, 2, 4}, Callers: 512, Window: 2 * time.Second,
-		Default: 10, After: 3 * time.Second, Still: 7 * time.Second, Rest: 5 * time.Second,
+		Rounds: 10, Segments: []int{1, 2, 4, 8, 16, 32, 64}, Processes: []int{1, 2, 4}, Callers: 512,
+		WarmUp: 300 * time.Millisecond, Window: time.Second,
+		LongRounds: 6, Default: 10, After: 3 * time.Second, Still: 7 * time.Second, Rest: 5 * time.Second,
 		Calm: 2 * time.Second, Overload: 4 * time.Second, Recovery: 6 * time.Second,
 	}
 }
@@ -31,7 +34,7 @@ func Full() Scale {
 // Quick is that of a first look.
 func Quick() Scale {
 	s := Full()
-	s.Rounds, s.Segments, s.Window = 1, []int{1, 8, 64}, 400*time.Millisecond
+	s.Rounds, s.LongRounds, s.Segments, s.Window = 1, 1, []int{1, 8, 64}, 400*time.Millisecond
 	s.After, s.Still, s.Rest = time.Second/2, 2*time.Second, 7*time.Second/2
 	s.Calm, s.Overload = time.Second, 2*time.Second
 	return s
@@ -41,7 +44,8 @@ func Quick() Scale {
 func Tiny() Scale {
 	const moment = 200 * time.Millisecond
 	return Scale{
-		Rounds: 1, Segments: []int{1, 3}, Processes: []int{1, 2}, Callers: 9, Window: moment / 4, Default: 3,
+		Rounds: 1, Segments: []int{1, 3}, Processes: []int{1, 2}, Callers: 9, WarmUp: moment / 20, Window: moment / 4,
+		LongRounds: 1, Default: 3,
 		After: moment, Still: moment, Rest: moment, Calm: moment, Overload: moment, Recovery: moment,
 	}
 }

@@ -8,131 +8,125 @@ import (
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
 )
 
-// Stopped is what three processes sell, one of which is stopped and continued later, as a machine that swaps, or that is
-// moved, would be: medians of its rounds. Two processes sell by themselves beside it, to as many callers each, for as
-// long: what a database does in its tenth second is compared with its tenth second.
-type Stopped struct {
-	Segments   int     `json:"segments"`
-	StillFor   float64 `json:"stopped_seconds"`
-	Before     float64 `json:"before_per_second"`
-	While      float64 `json:"while_per_second"`
-	After      float64 `json:"after_per_second"`
-	Two        float64 `json:"two_processes_per_second"` // while, in the other round, a third would stand still
-	WhileToTwo float64 `json:"while_to_two_processes"`
-	AfterToTwo float64 `json:"after_to_two_processes"`
-	Back       float64 `json:"back_seconds"`           // after it was continued, until the stopped one sells its part again
-	Share      float64 `json:"stopped_share_after"`    // of all that is sold once it was continued
-	OthersMax  float64 `json:"others_longest_wait_ms"` // of callers in the processes that went on, in any round
-	Accepted   int64   `json:"accepted"`               // of all rounds; each has a row
-	Refused    int64   `json:"refused"`                // told that they had waited for too long
-	Rounds     int     `json:"rounds"`
+// The contenders: three processes, one of which is stopped and continued later, as a machine that swaps, or that is moved,
+// would be; and two by themselves, with as many callers each, for as long. What a database does in its tenth second is
+// compared with its tenth second.
+const (
+	oneStopped = "one of three stands still"
+	twoAlone   = "two alone"
+)
 
-	targets       []report.Target
-	all, one, two course  // of the whole, of the one that is stopped, and of the two alone
-	stoppedAt     float64 // seconds
-}
+// The metrics. Accepted orders have rows; refused ones were told that they had waited for too long.
+const (
+	before     = "before per second"
+	while      = "while per second"
+	after      = "after per second"
+	back       = "back seconds"        // after it was continued, until the stopped one sells its part again
+	shareAfter = "stopped share after" // of all that is sold once it was continued
+	othersMax  = "others longest wait ms"
+	taken      = "accepted"
+	refused    = "refused"
+)
 
 const (
 	threeProcesses = 3
 	stride         = 5 * crowd.Step         // in which a sale is shown
 	glance         = 500 * time.Millisecond // in which a process that is back sells
 	itsPart        = 0.2                    // of the whole
-	// backLimit is how soon, in seconds.
-	backLimit = 3.
+	backLimit      = 3.                     // seconds
 )
 
-// halt is what the rounds have seen in which one of three processes stood still, and those of two beside them.
-type halt struct {
-	before, while, after, twoWhile, twoAfter, back, share []float64
+// stopping is the case, with what its rounds have seen over time.
+type stopping struct {
+	*shop
+	all, one, two course // of the whole, of the one that is stopped, and of the two alone
 }
 
-// stopped stops one of three processes in mid-run, beside rounds of two processes that nobody disturbs. Rounds that were
-// over before an error are measured; without any there is nothing.
-func (s *shop) stopped(ctx context.Context) (*Stopped, error) {
-	out := &Stopped{
-		Segments: s.Scale.Default, StillFor: s.Scale.Still.Seconds(), stoppedAt: s.Scale.After.Seconds(),
-		all: course{every: stride}, one: course{every: stride}, two: course{every: stride},
+// stopped stops one of three processes in mid-run, beside windows of two processes that nobody disturbs.
+func (s *shop) stopped(ctx context.Context) (experiment.Result, error) {
+	c := &stopping{shop: s, all: course{every: stride}, one: course{every: stride}, two: course{every: stride}}
+	ratio := func(name, metric string) experiment.Ratio {
+		return experiment.Ratio{Name: name, Head: metric + " x two", Metric: metric, To: func(experiment.Result, experiment.Contender) string {
+			return twoAlone
+		}}
 	}
-	var h halt
-	end := s.Scale.After + s.Scale.Still + s.Scale.Rest
-	for round := range s.Scale.Rounds {
-		var two crowd.Timeline
-		var r stop
-		for _, play := range compare.InTurn([]func() error{
-			func() (err error) { two, err = s.twoAlone(ctx, end); return err },
-			func() (err error) {
-				if r, err = s.stopOne(ctx, end); err == nil {
-					err = context.Cause(ctx)
-				}
-				return err
-			},
-		}, round) {
-			if err := play(); err != nil {
-				return out.settle(h), err
-			}
-		}
-		out.add(&h, r, two, end)
-	}
-	out = out.settle(h)
-	out.targets = []report.Target{
-		report.AtLeast("while one of three stands still, in parts of two processes", out.WhileToTwo, 0.9),
-		report.AtMost("seconds until the one that stood still sells a fifth of the whole", out.Back, backLimit),
-	}
-	return out, nil
+	result, err := s.play(ctx, experiment.Case{
+		Contenders: []experiment.Contender{{Name: oneStopped, Ours: true, Play: c.stopOne}, {Name: twoAlone, Ours: true, Play: c.twoAlone}},
+		Metrics: []experiment.Metric{
+			{Name: before},
+			{Name: while, Exact: true},
+			{Name: after},
+			{Name: back, Exact: true},
+			{Name: shareAfter},
+			{Name: othersMax},
+			{Name: taken, Sum: true},
+			{Name: refused, Sum: true},
+		},
+		Ratios: []experiment.Ratio{ratio("while to two processes", while), ratio("after to two processes", after)},
+		Targets: []experiment.Target{
+			{Name: "while one of three stands still, in parts of two processes", Of: experiment.Times(while, oneStopped, twoAlone), Sign: report.MoreThan, Bound: 0.9},
+			{Name: "seconds until the one that stood still sells a fifth of the whole", Of: experiment.Level(back, oneStopped), Sign: report.LessThan, Bound: backLimit},
+		},
+		About: func(experiment.Result) []string { return []string{oneStopped} },
+		Plots: c.plots,
+	}, s.scale.LongRounds, s.scale.After+s.scale.Still+s.scale.Rest)
+	return result, err
 }
 
-// add adds a round.
-func (s *Stopped) add(h *halt, r stop, two crowd.Timeline, end time.Duration) {
+// stopOne is a window in which the first process stood still.
+func (c *stopping) stopOne(ctx context.Context, window time.Duration) (experiment.Sample, error) {
+	r, err := c.stop(ctx, window)
+	if err != nil {
+		return nil, err
+	}
 	all, one := crowd.Together(r.sales), r.sales[0].Timeline
-	h.before = append(h.before, all.Timeline.PerSecond(0, r.stopped))
-	h.while, h.twoWhile = append(h.while, all.Timeline.PerSecond(r.stopped, r.continued)), append(h.twoWhile, two.PerSecond(r.stopped, r.continued))
-	h.after, h.twoAfter = append(h.after, all.Timeline.PerSecond(r.continued, end)), append(h.twoAfter, two.PerSecond(r.continued, end))
-	h.back = append(h.back, returned(one, all.Timeline, r.continued, end).Seconds())
-	h.share = append(h.share, compare.Ratio(one.PerSecond(r.continued, end), all.Timeline.PerSecond(r.continued, end)))
-	s.OthersMax = max(s.OthersMax, compare.Milliseconds(crowd.Together(r.sales[1:]).Waits.Max()))
-	s.Accepted, s.Refused, s.Rounds = s.Accepted+all.Counts.Accepted, s.Refused+all.Counts.Refused, s.Rounds+1
-	s.all.sold(all.Timeline, end)
-	s.one.sold(one, end)
-	s.two.sold(two, end)
+	c.all.sold(all.Timeline, window)
+	c.one.sold(one, window)
+	return experiment.Sample{
+		before:     all.Timeline.PerSecond(0, r.stopped),
+		while:      all.Timeline.PerSecond(r.stopped, r.continued),
+		after:      all.Timeline.PerSecond(r.continued, window),
+		back:       returned(one, all.Timeline, r.continued, window).Seconds(),
+		shareAfter: compare.Ratio(one.PerSecond(r.continued, window), all.Timeline.PerSecond(r.continued, window)),
+		othersMax:  compare.Milliseconds(crowd.Together(r.sales[1:]).Waits.Max()),
+		taken:      float64(all.Counts.Accepted),
+		refused:    float64(all.Counts.Refused),
+	}, nil
 }
 
-// settle is the figures of all rounds, nil without any.
-func (s *Stopped) settle(h halt) *Stopped {
-	if s.Rounds == 0 {
-		return nil
+// twoAlone sells by two processes, to as many callers each as if there were a third.
+func (c *stopping) twoAlone(ctx context.Context, window time.Duration) (experiment.Sample, error) {
+	callers := c.scale.Callers * (threeProcesses - 1) / threeProcesses
+	_, sales, err := c.Sell(ctx, c.scale.Default, threeProcesses-1, callers, crowd.Job{Lock: c.lock, Window: window})
+	if err != nil {
+		return nil, err
 	}
-	s.Before, s.While, s.After, s.Two = compare.Median(h.before), compare.Median(h.while), compare.Median(h.after), compare.Median(h.twoWhile)
-	s.WhileToTwo, s.AfterToTwo = compare.PairedRatio(h.while, h.twoWhile), compare.PairedRatio(h.after, h.twoAfter)
-	s.Back, s.Share = compare.Median(h.back), compare.Median(h.share)
-	return s
+	all := crowd.Together(sales)
+	c.two.sold(all.Timeline, window)
+	stopped, continued := c.scale.After, c.scale.After+c.scale.Still
+	return experiment.Sample{
+		before: all.Timeline.PerSecond(0, stopped), while: all.Timeline.PerSecond(stopped, continued), after: all.Timeline.PerSecond(continued, window),
+		taken: float64(all.Counts.Accepted), refused: float64(all.Counts.Refused),
+	}, nil
 }
 
-// stop is a round in which the first process stood still.
+// stop is what three processes sold, and when the first of them stood still.
 type stop struct {
 	sales              []crowd.Sale
 	stopped, continued time.Duration // since the beginning
 }
 
-// twoAlone sells by two processes, to as many callers each as if there were a third.
-func (s *shop) twoAlone(ctx context.Context, window time.Duration) (crowd.Timeline, error) {
-	_, sales, err := s.sell(ctx, s.Scale.Default, s.jobs(threeProcesses-1, s.Scale.Callers*(threeProcesses-1)/threeProcesses, window))
-	return crowd.Together(sales).Timeline, err
-}
-
-func (s *shop) stopOne(ctx context.Context, window time.Duration) (r stop, err error) {
-	sku, err := s.create(ctx, s.Scale.Default)
+func (c *stopping) stop(ctx context.Context, window time.Duration) (r stop, err error) {
+	sku, err := c.Create(ctx, c.scale.Default)
 	if err != nil {
 		return stop{}, err
 	}
-	defer func() { s.writeDown(sku, r.sales, err) }()
-	jobs := s.jobs(threeProcesses, s.Scale.Callers, window)
-	for i := range jobs {
-		jobs[i].SKU, jobs[i].Patient = sku, true
-	}
-	all, err := crowd.Start(ctx, s.Worker, window, jobs)
+	defer func() { c.WriteDown(sku, r.sales, err) }()
+	all, err := c.Start(ctx, window, c.Jobs(sku, threeProcesses, c.scale.Callers, crowd.Job{Lock: c.lock, Window: window, Patient: true}))
 	if err != nil {
 		return stop{}, err
 	}
@@ -141,18 +135,31 @@ func (s *shop) stopOne(ctx context.Context, window time.Duration) (r stop, err e
 	if err := all.Go(); err != nil {
 		return stop{}, err
 	}
-	sleep(ctx, s.Scale.After)
+	sleep(ctx, c.scale.After)
 	r.stopped = time.Since(began)
 	if err := all[0].Stop(); err != nil {
 		return stop{}, fmt.Errorf("stop a process: %w", err)
 	}
-	sleep(ctx, s.Scale.Still)
+	sleep(ctx, c.scale.Still)
 	r.continued = time.Since(began)
 	if err := all[0].Continue(); err != nil {
 		return stop{}, fmt.Errorf("continue a process: %w", err)
 	}
-	r.sales, err = all.Sales()
+	r.sales, err = crowd.Sales(all)
 	return r, err
+}
+
+// plots show who sold when.
+func (c *stopping) plots() []report.Plot {
+	stopped := c.scale.After.Seconds()
+	return []report.Plot{{
+		Name: "stopped-accepted", Title: "one of three processes stands still for a while", Kind: report.Lines,
+		X: report.Axis{Label: "seconds"}, Y: report.Axis{Label: "orders a second"},
+		Series: seen(
+			c.all.series("all three"), c.one.series("the one that stands still"), c.two.series("two alone, another sale"),
+		),
+		Marks: []report.Mark{{X: stopped, Label: "stopped"}, {X: stopped + c.scale.Still.Seconds(), Label: "continued"}},
+	}}
 }
 
 // returned is how long after a time it took until a glance saw one sell its part of all; the whole rest if none did.

@@ -3,10 +3,13 @@ package servers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/load"
+
+	"inventory/loadtest/internal/report"
 )
 
 const (
@@ -43,4 +46,15 @@ func (l Load) String() string {
 		quiet = "NOT quiet"
 	}
 	return fmt.Sprintf("the machine was %s before the start: %.0f%% of all processors busy for a second, load average %.2f", quiet, l.Busy, l.Average)
+}
+
+// Warnings say why figures may not be what they seem.
+func Warnings(load Load, e report.Environment) (all []string) {
+	if !load.Quiet() {
+		all = append(all, load.String())
+	}
+	if slices.Contains([]string{"tmpfs", "ramfs"}, e.FileSystem) {
+		all = append(all, "PostgreSQL's files are in memory ("+e.FileSystem+"), so its syncs cost nothing: set TMPDIR to a folder on a disk")
+	}
+	return all
 }

@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"slices"
 
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
 )
 
 // Document is all runs in one report.
 func (r Result) Document() (report.Document, error) {
 	d := report.Document{
-		Scenario: "sweep-" + r.Scenario, Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Interrupted,
+		Scenario: "sweep-" + r.Scenario, Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Measured.Interrupted,
 	}
-	figures := r.figures()
-	d.Summary = r.summary(figures)
-	d.Figures = r.headlines(figures)
-	d.Sections = []report.Section{{
-		Name: "combinations", Table: r.table(figures), Plots: r.plots(figures), Notes: r.notes(),
-	}}
+	d.Summary = r.summary()
+	d.Figures = r.headlines()
+	section := r.Measured.Section("combinations")
+	section.Notes = r.notes()
+	d.Sections = []report.Section{section}
 	r.judge(&d)
 	runs := r.Runs
 	if runs == nil {
@@ -73,7 +73,7 @@ func keepCommon(e *report.Environment, other report.Environment) {
 }
 
 // summary tells what was run, and how far the figures are apart.
-func (r Result) summary(figures []figure) []string {
+func (r Result) summary() []string {
 	lines := []string{fmt.Sprintf("Sweep of %s over %s, runs: %d.", r.Scenario, r.Grid, len(r.Runs))}
 	failed := 0
 	for _, run := range r.Runs {
@@ -84,70 +84,48 @@ func (r Result) summary(figures []figure) []string {
 	if failed > 0 {
 		lines = append(lines, fmt.Sprintf("%d of them did not end as they should.", failed))
 	}
-	for _, f := range figures {
-		if line := r.span(f); line != "" {
+	for _, m := range r.Measured.Case.Metrics {
+		if line := r.span(m.Name); line != "" {
 			lines = append(lines, line)
 		}
 	}
 	return lines
 }
 
-// span is a figure from its least to its most.
-func (r Result) span(f figure) string {
-	var least, most float64
-	var low, high Point
+// span is a metric from its least to its most.
+func (r Result) span(metric string) string {
+	var least, most experiment.Estimate
+	var low, high string
 	for _, p := range r.Grid.Points() {
-		value, ok := f.at(p)
-		if !ok {
+		e := r.Measured.Of(p.String(), metric)
+		if e.Rounds == 0 {
 			continue
 		}
-		if low == nil || value < least {
-			low, least = p, value
+		if low == "" || e.Value < least.Value {
+			low, least = p.String(), e
 		}
-		if high == nil || value > most {
-			high, most = p, value
+		if high == "" || e.Value > most.Value {
+			high, most = p.String(), e
 		}
 	}
-	if low == nil || least == most {
+	if low == "" || least.Value == most.Value {
 		return ""
 	}
-	return fmt.Sprintf("%s: %s (%s) to %s (%s).", f.title(), report.Number(least), low, report.Number(most), high)
+	return fmt.Sprintf("%s: %s (%s) to %s (%s).", metric, report.Number(least.Value), low, report.Number(most.Value), high)
 }
 
-// headlines are the first figure of each combination.
-func (r Result) headlines(figures []figure) (all []report.Figure) {
-	if len(figures) == 0 {
+// headlines are the first metric of each combination.
+func (r Result) headlines() (all []report.Figure) {
+	if len(r.Measured.Case.Metrics) == 0 {
 		return nil
 	}
-	first := figures[0]
+	first := r.Measured.Case.Metrics[0].Name
 	for _, p := range r.Grid.Points() {
-		if value, ok := first.at(p); ok {
-			all = append(all, report.Figure{Name: first.name + ", " + p.String(), Unit: first.unit, Value: value})
+		if e := r.Measured.Of(p.String(), first); e.Rounds > 0 {
+			all = append(all, report.Figure{Name: first + ", " + p.String(), Value: e.Value})
 		}
 	}
 	return all
-}
-
-// table has a row for each combination.
-func (r Result) table(figures []figure) *report.Table {
-	table := &report.Table{}
-	for _, axis := range r.Grid {
-		table.Columns = append(table.Columns, axis.Flag)
-	}
-	for _, f := range figures {
-		table.Columns = append(table.Columns, f.title())
-	}
-	for _, p := range r.Grid.Points() {
-		var row []string
-		for _, s := range p {
-			row = append(row, s.Value)
-		}
-		for _, f := range figures {
-			row = append(row, f.cell(p))
-		}
-		table.Rows = append(table.Rows, row)
-	}
-	return table
 }
 
 // notes tell which runs did not end as they should.

@@ -1,22 +1,24 @@
 package sweep
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"time"
 
-	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
 )
 
 // Result is what a sweep has measured.
 type Result struct {
-	Scenario    string
-	Grid        Grid
-	Rounds      int
-	Runs        []Run
-	Started     time.Time
-	Elapsed     time.Duration
-	Interrupted bool
+	Scenario string
+	Grid     Grid
+	Rounds   int
+	Runs     []Run
+	Measured experiment.Result
+	Started  time.Time
+	Elapsed  time.Duration
 }
 
 // Run is a scenario with one combination.
@@ -27,59 +29,73 @@ type Run struct {
 	Report *report.Document `json:"report"` // null: it did not come to one
 }
 
-// whole tells whether a run's figures may be compared: it was not cut short.
-func (r Run) whole() bool { return r.Report != nil && !r.Report.Interrupted }
+// Scenario runs a scenario once with a combination, and returns its report, if it has come to one.
+type Scenario func(ctx context.Context, p Point) (*report.Document, error)
 
-// figure is one of a scenario's, and what the rounds of each combination have made of it.
-type figure struct {
-	name, unit string
-	rounds     map[string][]float64 // by the combination's text
-}
-
-// title is the name with the unit.
-func (f figure) title() string {
-	switch f.unit {
-	case "":
-		return f.name
-	case "/s":
-		return f.name + " a second"
+// Run runs a scenario with each combination, in an order by the seed, until ctx ends. A combination that fails is not run again.
+func (r *Result) Run(ctx context.Context, seed uint64, once Scenario) {
+	r.Started = time.Now()
+	c := experiment.Case{Over: true}
+	for _, axis := range r.Grid {
+		c.Factors = append(c.Factors, axis.Flag)
 	}
-	return f.name + ", " + f.unit
-}
-
-// at is the median of a combination's rounds. ok is false where there are none.
-func (f figure) at(p Point) (median float64, ok bool) {
-	rounds := f.rounds[p.String()]
-	return compare.Median(rounds), len(rounds) > 0
-}
-
-// cell is what a table has of a combination.
-func (f figure) cell(p Point) string {
-	median, ok := f.at(p)
-	if !ok {
-		return "-"
+	ran := map[string]int{}
+	for _, p := range r.Grid.Points() {
+		contender := experiment.Contender{Name: p.String(), Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
+			ran[p.String()]++
+			run := Run{Point: p, Round: ran[p.String()]}
+			document, err := once(ctx, p)
+			if run.Report = document; err != nil {
+				run.Error = strings.Join(strings.Fields(err.Error()), " ")
+			}
+			r.Runs = append(r.Runs, run)
+			return run.sample(), err
+		}}
+		for _, s := range p {
+			contender.Levels = append(contender.Levels, s.Value)
+		}
+		c.Contenders = append(c.Contenders, contender)
 	}
-	rounds := f.rounds[p.String()]
-	if len(rounds) == 1 {
-		return report.Number(median)
-	}
-	return report.Number(median) + " (" + report.Number(slices.Min(rounds)) + " to " + report.Number(slices.Max(rounds)) + ")"
+	r.Measured = experiment.Run(ctx, c, experiment.Rules{Seed: seed, Rounds: r.Rounds, Partial: true})
+	r.Measured.Case.Metrics = r.metrics()
+	r.Elapsed = time.Since(r.Started)
 }
 
-// figures are those of all whole runs, in the order of their first appearance.
-func (r Result) figures() (all []figure) {
+// sample are the figures of a run, unless it was cut short.
+func (r Run) sample() experiment.Sample {
+	if r.Report == nil || r.Report.Interrupted {
+		return nil
+	}
+	sample := experiment.Sample{}
+	for _, f := range r.Report.Figures {
+		sample[title(f)] = f.Value
+	}
+	return sample
+}
+
+// metrics are the figures of all runs, in the order of their first appearance.
+func (r *Result) metrics() (all []experiment.Metric) {
 	for _, run := range r.Runs {
-		if !run.whole() {
+		if run.sample() == nil {
 			continue
 		}
 		for _, f := range run.Report.Figures {
-			i := slices.IndexFunc(all, func(known figure) bool { return known.name == f.Name && known.unit == f.Unit })
-			if i < 0 {
-				i, all = len(all), append(all, figure{f.Name, f.Unit, map[string][]float64{}})
+			m := experiment.Metric{Name: title(f), Exact: true}
+			if !slices.Contains(all, m) {
+				all = append(all, m)
 			}
-			point := run.Point.String()
-			all[i].rounds[point] = append(all[i].rounds[point], f.Value)
 		}
 	}
 	return all
+}
+
+// title is the name of a figure with its unit.
+func title(f report.Figure) string {
+	switch f.Unit {
+	case "":
+		return f.Name
+	case "/s":
+		return f.Name + " a second"
+	}
+	return f.Name + ", " + f.Unit
 }

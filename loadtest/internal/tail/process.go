@@ -1,7 +1,6 @@
 package tail
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,13 +28,9 @@ type addresses struct {
 
 // Work is the service in a process that the lab has started: it tells its addresses, and serves until nobody talks any more.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
-	lines := bufio.NewScanner(in)
-	if !lines.Scan() {
-		return errors.New("there is no job")
-	}
-	var j job
-	if err := json.Unmarshal(lines.Bytes(), &j); err != nil {
-		return fmt.Errorf("read the job: %w", err)
+	j, lines, err := worker.Read[job](in)
+	if err != nil {
+		return err
 	}
 	config := app.Config{DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock}
 	// A terminal sends its signals to all processes of the lab, which ends this one itself.

@@ -1,7 +1,6 @@
 package target
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,19 +67,16 @@ func (t *Target) startProcess(ctx context.Context, p *Process, redisURL string) 
 // the answers that are under way.
 func Serve(ctx context.Context, in io.Reader, s cli.Streams) (err error) {
 	ctx = context.WithoutCancel(ctx)
-	lines := bufio.NewScanner(in)
-	if !lines.Scan() {
-		return errors.New("there is no job")
-	}
-	var j job
-	if err := json.Unmarshal(lines.Bytes(), &j); err != nil {
-		return fmt.Errorf("read the job: %w", err)
+	j, lines, err := worker.Read[job](in)
+	if err != nil {
+		return err
 	}
 	say := json.NewEncoder(s.Out)
+	log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: j.LogLevel}))
+	app.SpendMemory(log) // as `inventory serve` does
 	service, err := app.Start(ctx, app.Config{
 		AnswerWithin: AnswerWithin,
-		DatabaseURL:  j.DatabaseURL, RedisURL: j.RedisURL, DrainTimeout: drainTimeout,
-		Logger: slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: j.LogLevel})),
+		DatabaseURL:  j.DatabaseURL, RedisURL: j.RedisURL, DrainTimeout: drainTimeout, Logger: log,
 	})
 	if err != nil {
 		return say.Encode(up{Error: err.Error()})

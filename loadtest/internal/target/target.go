@@ -114,6 +114,7 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 	if c.Process != nil {
 		return t.startProcess(ctx, c.Process, redisURL)
 	}
+	app.SpendMemory(c.Logger) // as `inventory serve` does
 	service, err := app.Start(ctx, app.Config{
 		AnswerWithin: AnswerWithin,
 		DatabaseURL:  t.databaseURL, RedisURL: redisURL, DrainTimeout: drainTimeout, Logger: c.Logger,

@@ -41,14 +41,14 @@ func (all replies) moments() []moment {
 }
 
 // show adds a round to what is shown over time.
-func (o *Overload) show(all replies) {
+func (f *flood) show(all replies) {
 	for i, m := range all.moments() {
-		for to, n := range map[*course]int{&o.offered: m.offered, &o.accepted: m.accepted, &o.refused: m.refused} {
+		for to, n := range map[*course]int{&f.offered: m.offered, &f.accepted: m.accepted, &f.refused: m.refused} {
 			to.note(i, float64(n)/slice.Seconds())
 		}
-		noteQuantile(&o.acceptedP50, i, m.sold, 0.5)
-		noteQuantile(&o.acceptedP99, i, m.sold, 0.99)
-		noteQuantile(&o.refusedP99, i, m.turnedAway, 0.99)
+		noteQuantile(&f.acceptedP50, i, m.sold, 0.5)
+		noteQuantile(&f.acceptedP99, i, m.sold, 0.99)
+		noteQuantile(&f.refusedP99, i, m.turnedAway, 0.99)
 	}
 }
 

@@ -1,0 +1,137 @@
+package crowd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"inventory/internal/app"
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+	"inventory/loadtest/internal/books"
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/worker"
+)
+
+// Shop is where crowds buy: a database of its own on servers that sync their commits, and a service of this process that makes
+// SKUs.
+type Shop struct {
+	servers.URLs
+	Service     *selling.Service
+	Environment report.Environment
+	Warnings    []string
+
+	worker []string
+	told   books.Ledger
+	on     *servers.Servers
+	app    *app.App
+}
+
+// OpenShop opens a shop on some servers. worker is the command line of a process that does Work, and prefix begins the name of
+// the database. The service is as config says, on the servers.
+func OpenShop(ctx context.Context, urls servers.URLs, worker []string, prefix string, config app.Config) (*Shop, error) {
+	s := &Shop{worker: worker, told: books.Ledger{}}
+	if err := s.open(ctx, urls, prefix, config); err != nil {
+		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+	}
+	return s, nil
+}
+
+func (s *Shop) open(ctx context.Context, urls servers.URLs, prefix string, config app.Config) error {
+	load, err := servers.LookAround(ctx)
+	if err != nil {
+		return err
+	}
+	if s.on, err = servers.Open(ctx, urls); err != nil {
+		return err
+	}
+	if s.Environment, err = s.on.Durable(ctx); err != nil {
+		return err
+	}
+	if err := s.on.MakeDatabase(ctx, prefix); err != nil {
+		return err
+	}
+	s.URLs, s.Warnings = s.on.URLs, servers.Warnings(load, s.Environment)
+	s.Environment.Target, s.Environment.Generator = s.on.Name, "callers inside the processes that sell"
+	s.Environment.Measurement = append(s.Environment.Measurement, load.String())
+	config.DatabaseURL, config.RedisURL = s.DatabaseURL, s.RedisURL
+	app.SpendMemory(nil) // as `inventory serve` does
+	if s.app, err = app.Start(ctx, config); err != nil {
+		return fmt.Errorf("start the service: %w", err)
+	}
+	s.Service = s.app.Service()
+	return nil
+}
+
+// Close ends what OpenShop has started.
+func (s *Shop) Close(ctx context.Context) (err error) {
+	if s.app != nil {
+		err = s.app.Close(ctx)
+	}
+	if s.on != nil {
+		err = errors.Join(err, s.on.Stop())
+	}
+	return err
+}
+
+// Create puts a fresh SKU up for sale that will not be sold out.
+func (s *Shop) Create(ctx context.Context, segments int) (sku string, err error) {
+	sku = servers.NewName("hot-")
+	s.told.Add(sku, 0, 0)
+	if _, _, err := s.Service.CreateSKU(ctx, stock.NewSKU{SKU: sku, Stock: stock.MaxStock, Segments: segments}); err != nil {
+		return "", fmt.Errorf("put a SKU up for sale: %w", err)
+	}
+	return sku, nil
+}
+
+// Jobs are those of some processes that sell a SKU here, and share the callers. All else is as in the job that is given.
+func (s *Shop) Jobs(sku string, processes, callers int, like Job) []Job {
+	jobs := make([]Job, processes)
+	for i := range jobs {
+		jobs[i] = like
+		jobs[i].DatabaseURL, jobs[i].RedisURL, jobs[i].SKU = s.DatabaseURL, s.RedisURL, sku
+		jobs[i].Callers = (callers + i) / processes
+	}
+	return jobs
+}
+
+// Sell sells a fresh SKU by some processes that share the callers.
+func (s *Shop) Sell(ctx context.Context, segments, processes, callers int, like Job) (sku string, sales []Sale, err error) {
+	if sku, err = s.Create(ctx, segments); err != nil {
+		return "", nil, err
+	}
+	sales, err = Compete(ctx, s.worker, like.WarmUp+like.Window, s.Jobs(sku, processes, callers, like))
+	s.WriteDown(sku, sales, err)
+	return sku, sales, err
+}
+
+// Start starts the processes of some jobs. Whoever does writes their sales down.
+func (s *Shop) Start(ctx context.Context, window time.Duration, jobs []Job) (worker.All, error) {
+	return Start(ctx, s.worker, window, jobs)
+}
+
+// Tell writes down what callers were told of a SKU.
+func (s *Shop) Tell(sku string, accepted, unheard int64) { s.told.Add(sku, accepted, unheard) }
+
+// WriteDown writes down what callers of several processes were told. Processes that told nothing may have sold anything.
+func (s *Shop) WriteDown(sku string, sales []Sale, err error) {
+	if err != nil {
+		s.told.Add(sku, 0, stock.MaxStock)
+		return
+	}
+	all := Together(sales)
+	s.told.Add(sku, all.Counts.Accepted, all.Unheard)
+}
+
+// Audit holds the rows against one another, and against what callers were told, also when ctx has ended.
+func (s *Shop) Audit(ctx context.Context) (audit stock.Audit, wrong []string) {
+	ctx, cancel := books.Patience(ctx)
+	defer cancel()
+	audit, err := books.Audit(ctx, s.DatabaseURL)
+	if err != nil {
+		return stock.Audit{}, []string{fmt.Sprintf("no audit could be made: %v", err)}
+	}
+	return audit, s.told.Against(audit)
+}

@@ -1,0 +1,140 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"inventory/loadtest/internal/report"
+)
+
+// Report is what came of several cases.
+type Report struct {
+	Scenario    string
+	Results     []Result
+	Seed        uint64    // of the order of contenders
+	Started     time.Time // zero: nothing could be measured
+	Elapsed     time.Duration
+	Interrupted bool
+	Environment report.Environment
+	Warnings    []string
+	SKUs        int      // that were audited after all cases, beside those of each
+	Wrong       []string // what did not add up then
+}
+
+// Asked is a case that waits to be asked.
+type Asked struct {
+	Name string
+	Ask  func(ctx context.Context) (Result, error)
+}
+
+// Check tells whether there are cases of all names that are wanted.
+func Check(known, wanted []string) error {
+	for _, name := range wanted {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("there is no case %q; there are %q", name, known)
+		}
+	}
+	return nil
+}
+
+// Ask asks the cases that are wanted, none: all, one after the other, and keeps what comes of them until ctx ends or one
+// fails. progress is told of each as it begins.
+func (r *Report) Ask(ctx context.Context, all []Asked, wanted []string, progress func(name string)) error {
+	defer func() { r.Elapsed = time.Since(r.Started) }()
+	for _, a := range all {
+		if len(wanted) > 0 && !slices.Contains(wanted, a.Name) {
+			continue
+		}
+		progress(a.Name)
+		result, err := a.Ask(ctx)
+		r.Interrupted = ctx.Err() != nil
+		if len(result.Case.Contenders) > 0 {
+			result.Name, result.Interrupted = a.Name, r.Interrupted
+			r.Results = append(r.Results, result)
+		}
+		switch {
+		case r.Interrupted: // which says why, where err is what came of it
+			return fmt.Errorf("the comparison was stopped: %w", context.Cause(ctx))
+		case err != nil:
+			return fmt.Errorf("case %q: %w", a.Name, err)
+		}
+	}
+	return nil
+}
+
+// Result is what came of the case of a name, nil if it was not asked.
+func (r Report) Result(name string) *Result {
+	i := slices.IndexFunc(r.Results, func(one Result) bool { return one.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &r.Results[i]
+}
+
+// Unfinished is the case that was interrupted; "": none was.
+func (r Report) Unfinished() string {
+	for _, one := range r.Results {
+		if one.Interrupted {
+			return one.Name
+		}
+	}
+	return ""
+}
+
+// Targets are those of all cases.
+func (r Report) Targets() []report.Target {
+	all := []report.Target{}
+	for _, one := range r.Results {
+		all = append(all, one.Targets()...)
+	}
+	return all
+}
+
+// Audited is how many SKUs were audited.
+func (r Report) Audited() int {
+	n := r.SKUs
+	for _, one := range r.Results {
+		n += one.SKUs
+	}
+	return n
+}
+
+// Err is what must not be: a contender of ours that failed, and rows that do not add up. A missed target is a result.
+func (r Report) Err() error {
+	var errs []error
+	for _, wrong := range r.Wrong {
+		errs = append(errs, fmt.Errorf("audit: %s", wrong))
+	}
+	for _, one := range r.Results {
+		if err := one.Err(); err != nil {
+			errs = append(errs, fmt.Errorf("case %q: %w", one.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Document tells all cases.
+func (r Report) Document() report.Document {
+	d := report.Document{
+		Scenario: r.Scenario, Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Interrupted, Seed: r.Seed,
+		Environment: r.Environment, Warnings: r.Warnings, Wrong: slices.Clone(r.Wrong),
+	}
+	d.Summary = append(d.Summary, report.Verdict(r.Targets()))
+	for _, one := range r.Results {
+		d.Sections, d.Wrong = append(d.Sections, one.Section(one.Name)), append(d.Wrong, one.Wrong...)
+		d.Summary, d.Figures = append(d.Summary, one.sentences()...), append(d.Figures, one.figures()...)
+	}
+	if r.SKUs > 0 && len(r.Wrong) == 0 {
+		d.Summary = append(d.Summary, audited(r.SKUs))
+	}
+	d.AuditOK = len(d.Wrong) == 0
+	return d
+}
+
+// audited says that nothing is wrong.
+func audited(skus int) string {
+	return fmt.Sprintf("audit of %d SKUs: OK, the rows are those that callers were told of", skus)
+}
