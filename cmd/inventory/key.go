@@ -33,7 +33,7 @@ func (c *keyNewCommand) Run(s cli.Streams) error {
 	}
 	key, line, err := access.NewKey(c.Name, scope)
 	if err != nil {
-		return fmt.Errorf("--name: %w", err)
+		return usageError{fmt.Errorf("--name: %w", err)}
 	}
 	if c.File == "" {
 		_, err = fmt.Fprintf(s.Out, "%s\n%s\n", key, line)

@@ -97,11 +97,7 @@ func (p *process) stoppedUntilLate(path, body string) {
 func (p *process) stoppedUntilAlone(path, body string) {
 	p.Helper()
 	before := p.count(path)
-	p.stopped(path, body, time.Time{}, func(conn net.Conn) {
-		if err := conn.Close(); err != nil {
-			p.Fatal(err)
-		}
-	})
+	p.stopped(path, body, time.Time{}, func(conn net.Conn) { hangUp(p.T, conn) })
 	for pace := time.Tick(5 * time.Millisecond); p.count(path) == before; <-pace {
 		if p.Context().Err() != nil {
 			p.Fatalf("%s: the request was not dealt with", path)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +14,7 @@ import (
 func TestFailuresThatRepeatAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var told strings.Builder
+		var told lockedText
 		sampled := newSampling(slog.NewTextHandler(&told, nil))
 		log := slog.New(sampled)
 		for i := range 1000 {
@@ -49,6 +50,24 @@ func TestFailuresThatRepeatAreCounted(t *testing.T) {
 		log.Warn("request failed", "n", "after")
 		want(2*sampleFirst+3, 1001, "n=after")
 	})
+}
+
+// lockedText is what has been written, by whomever.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // TestMessagesWithoutEndAreNotRemembered: there is a bound.
