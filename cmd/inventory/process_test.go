@@ -194,6 +194,9 @@ func audited(t *testing.T, url string) {
 }
 
 func TestThreeProcessesSellOneSKU(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	t.Parallel()
 	url := database(t)
 	var urls []string
@@ -216,6 +219,9 @@ func TestThreeProcessesSellOneSKU(t *testing.T) {
 }
 
 func TestKillOneOfThreeInMidSale(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	t.Parallel()
 	url := database(t)
 	args := []string{"--database-url", url, "--redis-url", redisServer.URL()}
@@ -320,6 +326,9 @@ func TestTermFinishesWhatIsInFlight(t *testing.T) {
 
 // TestTermKeepsItsTimeOut blocks an order on a row that another transaction has locked.
 func TestTermKeepsItsTimeOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	t.Parallel()
 	url := database(t)
 	p := serve(t, "--database-url", url, "--redis-url", redisServer.URL(), "--drain-timeout", "1s")

@@ -22,6 +22,9 @@ type clustered struct {
 
 // TestCluster runs on one cluster, one test after the other: some of them maltreat it, and leave it whole.
 func TestCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	t.Parallel()
 	cluster, err := servertest.StartCluster(t.Context())
 	if err != nil {
@@ -47,10 +50,9 @@ func TestCluster(t *testing.T) {
 		{"DeadProcessInQueue", clusterDeadProcess},
 		{"Replicas", clusterReplicas},
 		{"Failover", clusterFailover},
-	}
-	if !testing.Short() {
-		tests = append(tests, part{"Migration", clusterMigration},
-			part{"PausedMaster", clusterPausedMaster}, part{"Death", clusterDeath})
+		{"Migration", clusterMigration},
+		{"PausedMaster", clusterPausedMaster},
+		{"Death", clusterDeath},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

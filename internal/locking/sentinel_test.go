@@ -17,6 +17,9 @@ type guarded struct {
 
 // TestSentinel runs on one master with a replica, one test after the other.
 func TestSentinel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	t.Parallel()
 	sentinel, err := servertest.StartSentinel(t.Context(), 1)
 	if err != nil {
@@ -32,10 +35,7 @@ func TestSentinel(t *testing.T) {
 		run  func(w *guarded)
 	}
 	// First: Sentinel acts on its own only when the last failover is a while ago.
-	tests := []part{{"Death", sentinelDeath}}
-	if !testing.Short() {
-		tests = append(tests, part{"Failover", sentinelFailover})
-	}
+	tests := []part{{"Death", sentinelDeath}, {"Failover", sentinelFailover}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(&guarded{&world{t: t, name: t.Name()}, sentinel})
