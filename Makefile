@@ -15,6 +15,9 @@ PACKAGES ?= ./loadtest ./...
 # The inner loop is that of the service. Most of what the lab tests are whole runs of it, on servers of their own.
 SHORT    ?= $(filter-out %/servertest,$(shell $(GO) list ./cmd/... ./internal/... ./migrations/...))
 
+# What the inner loop leaves out: attackers beside honest callers, failovers, thousands of waiters, servers that stand still.
+SLOW := LeaveOthersTheir|CostNoMore|ListeningToStrangers|TLSKeepsDeadlines|SilentCollector|Cluster$$|Sentinel$$|Thousand|BearsAMinority|ServerPause|ServerRestart|ServerDown|WithoutAConnection|StalledStandby|GoesDark|GoDark|InMidSale|ThreeProcesses|KeepsItsTimeOut|TheirCredential|IsCutOff
+
 # The race detector also checks all arithmetic of pointers, which is a third of its cost in SQLite: C, turned into Go.
 RACE := -race -gcflags=modernc.org/...=-d=checkptr=0
 
@@ -69,7 +72,7 @@ test: servers ## Run all tests under the race detector
 
 .PHONY: test-short
 test-short: servers ## Run the quick tests of the service, in about a minute
-	$(GO) test -short -timeout 60s $(SHORT)
+	$(GO) test -short -timeout 60s -skip '$(SLOW)' $(SHORT)
 
 # Apart from make test, which installs no browser.
 .PHONY: test-browser

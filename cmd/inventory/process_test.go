@@ -194,9 +194,6 @@ func audited(t *testing.T, url string) {
 }
 
 func TestThreeProcessesSellOneSKU(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	url := database(t)
 	var urls []string
@@ -219,9 +216,6 @@ func TestThreeProcessesSellOneSKU(t *testing.T) {
 }
 
 func TestKillOneOfThreeInMidSale(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	url := database(t)
 	args := []string{"--database-url", url, "--redis-url", redisServer.URL()}
@@ -326,9 +320,6 @@ func TestTermFinishesWhatIsInFlight(t *testing.T) {
 
 // TestTermKeepsItsTimeOut blocks an order on a row that another transaction has locked.
 func TestTermKeepsItsTimeOut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	url := database(t)
 	p := serve(t, "--database-url", url, "--redis-url", redisServer.URL(), "--drain-timeout", "1s")

@@ -241,9 +241,6 @@ func (s *stand) fill(next func() client.Frame, is func() bool) {
 
 // TestListenerWhoStandsStillIsCutOff: and nobody waits for it, neither publishers nor other readers.
 func TestListenerWhoStandsStillIsCutOff(t *testing.T) { // not in parallel: it publishes without a pause
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	s := openStand(t, api.Streams{Patience: time.Second}, 0)
 	conn := s.standStill()
 	next := s.pull(s.listen("?sku=a"))

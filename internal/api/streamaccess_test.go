@@ -56,9 +56,6 @@ func TestListenersOfOneCallerAreBounded(t *testing.T) {
 
 // A stream lasts no longer than the credential of its listener.
 func TestStreamsEndWithTheirCredential(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	d := openDoors(t, app.Config{})
 	_, ofShop := d.follow(shop)

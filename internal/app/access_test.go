@@ -95,9 +95,6 @@ func TestTLS(t *testing.T) {
 
 // A connection that sends nothing, not even a hello, is closed when its time is over.
 func TestTLSKeepsDeadlines(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	certFile, keyFile, _ := certificate(t)
 	a := start(t, app.Config{Lock: app.LockNone, TLSCert: certFile, TLSKey: keyFile})
@@ -142,9 +139,6 @@ func TestAccessThatMakesNoSense(t *testing.T) {
 
 // Where a service may listen depends on who is asked for a key. If it is nobody, the log says so in one line.
 func TestListeningToStrangers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	_, line, err := access.NewKey("shop", access.ScopeBuyer)
 	if err != nil {

@@ -17,9 +17,6 @@ import (
 // TestReadersOfManyReservationsCostNoMore lets 32 callers read a SKU while 8 others buy. Buyers keep the rate that they
 // have beside readers of a SKU without reservations, and so do the readers.
 func TestReadersOfManyReservationsCostNoMore(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	s := open(t, app.LockReentrant, redisServers[0].URL())
 	a := s.apps[0]
 	for _, sku := range []string{"reserved", "plain", "bought"} {

@@ -112,9 +112,6 @@ func strangersDialer() *net.Dialer {
 // TestBadTokensLeaveOthersTheirTurn lets strangers send tokens with wrong signatures. To check a signature costs more
 // than an order, so the limit comes first: only within it are they told that the token is wrong.
 func TestBadTokensLeaveOthersTheirTurn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	const limit = 2 // requests a second of an address: checks are few, also where the machine is slow
 	g := openGuarded(t, app.Config{AddressRateLimit: limit})
 	_, stranger, err := ed25519.GenerateKey(rand.Reader)
@@ -142,9 +139,6 @@ func TestBadTokensLeaveOthersTheirTurn(t *testing.T) {
 // TestListenersLeaveOthersTheirStream lets one token try to open as many streams as there are for all. Others still get
 // their streams and their events, and buyers keep their rate.
 func TestListenersLeaveOthersTheirStream(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	g := openGuarded(t, app.Config{})
 	greedy := g.token(t, "greedy")
 	taken := 0
@@ -209,9 +203,6 @@ func hearsOf(stream io.Reader, what string) error {
 // TestConnectionsLeaveOthersTheirs lets strangers open connections and send little on them, 150 at first and then more,
 // where there is room for 100. Buyers keep their connections and their rate, and new connections of theirs are accepted.
 func TestConnectionsLeaveOthersTheirs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	g := openGuarded(t, app.Config{MaxConnections: 100})
 	address := strings.TrimPrefix(g.URL(), "http://")
 	open := func(ctx context.Context, _ *caller, n int) int {

@@ -166,9 +166,6 @@ func (l *load) keepsBeside(others *load) {
 // TestLargeOrdersLeaveOthersTheirTurn lets 12 callers send the largest possible orders, of several kinds, beside 8 who
 // buy two SKUs at a time. Those 8 keep 0.8 of the rate that they have alone. Without turns it is less than a third.
 func TestLargeOrdersLeaveOthersTheirTurn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	s := open(t, app.LockReentrant, redisServers[0].URL())
 	shop := openShop(t, s.apps[0])
 	honest := newLoad(t, s.apps[0], 8, shop.small)

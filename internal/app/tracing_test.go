@@ -141,9 +141,6 @@ func TestNoTracesUnlessConfigured(t *testing.T) {
 
 // TestASilentCollectorHoldsNobodyUp: closing gives up on it, and leaves nothing behind; TestMain checks that.
 func TestASilentCollectorHoldsNobodyUp(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	asked := make(chan struct{}, 1)
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // the server notices only then that the caller leaves

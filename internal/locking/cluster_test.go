@@ -22,9 +22,6 @@ type clustered struct {
 
 // TestCluster runs on one cluster, one test after the other: some of them maltreat it, and leave it whole.
 func TestCluster(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	cluster, err := servertest.StartCluster(t.Context())
 	if err != nil {

@@ -311,9 +311,6 @@ func TestInterruptedTryLeavesNothing(t *testing.T) {
 }
 
 func TestTenThousandCyclesOverDistinctNames(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	w, _ := private(t)
 	rdb, l := w.client(), w.locks()
@@ -345,9 +342,6 @@ func TestTenThousandCyclesOverDistinctNames(t *testing.T) {
 
 // 5,000 contended acquisitions over one subscription connection of each process leave no subscription behind.
 func TestFiveThousandContendedAcquisitions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	w, _ := private(t)
 	rdb := w.client()

@@ -613,9 +613,6 @@ func TestFifoManyContenders(t *testing.T) {
 
 // A pause of the server empties no queue, changes no order and raises no error.
 func TestFifoServerPause(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	w, server := private(t)
 	rdb, ctx := w.client(), w.ctx()

@@ -501,9 +501,6 @@ func TestPausedServer(t *testing.T) {
 }
 
 func TestServerDown(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	w, server := private(t)
 	ctx := w.ctx()
 	l := w.locks()
@@ -586,9 +583,6 @@ func TestLateRenewal(t *testing.T) {
 // The connection is gone, and the network swallows the attempts to make another one: an unlock keeps its bound,
 // whatever patience the client has.
 func TestUnlockWithoutAConnection(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	w, server := private(t)
 	var swallows atomic.Bool

@@ -271,9 +271,6 @@ func TestFifoQueueIsForgotten(t *testing.T) {
 }
 
 func TestFifoServerRestart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	w, server := private(t)
 	ctx := w.ctx()

@@ -513,9 +513,6 @@ func (f *fleet) quickest(ctx context.Context, r *Red) (h *Hold, took time.Durati
 
 // Two of five may be down, slow or without memory, before the lock is taken and while it is held; three may not.
 func TestRedLockBearsAMinority(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	f := privateFleet(t, 5)
 	ctx, r := f.ctx(), f.red()
 	h := f.enterAll(ctx, r, 5)

@@ -453,9 +453,6 @@ func TestRWAsPartsOfAMultiLock(t *testing.T) {
 // A read unlock must not look at all the readers. The two locks take turns, so that what else the machine does
 // falls on both.
 func TestRWTenThousandReaders(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	w, _ := private(t)
 	rdb, ctx := w.client(), w.ctx()
@@ -535,9 +532,6 @@ func TestRWRandomReaders(t *testing.T) {
 // Thousands of readers unlock at once: it takes few round trips, for a round trip each would wait for a connection
 // too long.
 func TestRWThousandsUnlockAtOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	w := &world{t: t, addr: shared, name: t.Name()}
 	const many = 3000

@@ -17,9 +17,6 @@ type guarded struct {
 
 // TestSentinel runs on one master with a replica, one test after the other.
 func TestSentinel(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	sentinel, err := servertest.StartSentinel(t.Context(), 1)
 	if err != nil {

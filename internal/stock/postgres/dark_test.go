@@ -64,9 +64,6 @@ func behindProxy(t *testing.T) (*selling.Service, *servertest.Proxy) {
 // TestAPoolThatGoesDarkIsRenewed: the connections that a store has deliver nothing any more, those in use and those at
 // rest, and new ones work.
 func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	const skus = 24 // more than there are connections
 	for name, rest := range map[string]time.Duration{"all in use": 0, "all at rest": 1500 * time.Millisecond} {
@@ -139,9 +136,6 @@ func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
 
 // TestNoticesGoDark: without a word from the server, the service knows that it no longer hears of restocks.
 func TestNoticesGoDark(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	proxied, proxy := through(t, server.URL())
 	store, err := postgres.Open(t.Context(), proxied, 0)

@@ -70,9 +70,6 @@ func withStandby(t *testing.T) (store *postgres.Store, stall func(stalled bool))
 // TestAStalledStandby: an order that the standby does not have is neither seen nor told of, however often it is asked for,
 // and is there once the standby has it.
 func TestAStalledStandby(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	t.Parallel()
 	store, stall := withStandby(t)
 	service := selling.NewService(selling.Config{Store: store})
