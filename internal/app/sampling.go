@@ -32,9 +32,9 @@ type samples struct {
 type sample struct {
 	logged  int
 	dropped int
-	last    slog.Record // of those dropped
-	to      slog.Handler
-	ends    *time.Timer // tells of those dropped
+	last    slog.Record  // of those dropped
+	to      slog.Handler // of last
+	ends    *time.Timer  // tells of those dropped
 }
 
 // newSampling returns a handler in front of another one. Close tells of what was dropped.
@@ -69,7 +69,7 @@ func (s *samples) drop(line slog.Record, to slog.Handler) bool {
 		if s.closed || len(s.kinds) >= sampleKinds {
 			return false
 		}
-		k = &sample{to: to}
+		k = &sample{}
 		k.ends = time.AfterFunc(sampleWithin, func() { s.end(line.Message) })
 		s.kinds[line.Message] = k
 	}
@@ -77,17 +77,16 @@ func (s *samples) drop(line slog.Record, to slog.Handler) bool {
 		k.logged++
 		return false
 	}
-	k.dropped, k.last = k.dropped+1, line.Clone()
+	k.dropped, k.last, k.to = k.dropped+1, line.Clone(), to
 	return true
 }
 
 // end ends the window of a message.
 func (s *samples) end(message string) {
 	s.mu.Lock()
-	k := s.kinds[message]
-	delete(s.kinds, message)
-	s.mu.Unlock()
-	if k != nil {
+	defer s.mu.Unlock() // who closes waits until it is told
+	if k := s.kinds[message]; k != nil {
+		delete(s.kinds, message)
 		k.tell()
 	}
 }

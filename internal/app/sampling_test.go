@@ -39,7 +39,7 @@ func TestFailuresThatRepeatAreCounted(t *testing.T) {
 		want(sampleFirst, 1001, "msg=once")
 		time.Sleep(sampleWithin)
 		synctest.Wait()
-		want(sampleFirst+1, 1001, `n=999 repeated=1990`)
+		want(sampleFirst+1, 1001, `from=elsewhere n=999 repeated=1990`)
 		log.Warn("request failed", "n", -1) // a new window
 		want(sampleFirst+2, 1001, "n=-1")
 		for i := range 20 {
