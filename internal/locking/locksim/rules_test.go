@@ -288,16 +288,23 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 func TestMultiLockKeepsWhatItHasTaken(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
-			a, b := once(w).Actor(), once(w).Actor()
-			late := locksim.Acquisition{Names: []string{strings.Replace(name, "read:", "write:", 1) + "b"}}
-			rival := must(t, b, b.Ctx, late)
+			a, b, thief := once(w).Actor(), once(w).Actor(), once(w).Actor()
+			writer := strings.Replace(name, "read:", "write:", 1)
+			rival := must(t, b, b.Ctx, locksim.Acquisition{Names: []string{writer + "b"}})
+			time.AfterFunc(2*lease+lease/6, func() {
+				if _, err := thief.Lock(thief.Ctx, locksim.Acquisition{Names: []string{writer}, Try: true}); !errors.Is(err, locking.ErrBusy) {
+					t.Errorf("%s: the first part is not kept: %v", name, err)
+				}
+			})
 			time.AfterFunc(3*lease+lease/6, func() { _ = rival.Unlock(b.Ctx) })
 			both := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{name, name + "b"}, Lease: lease})
 			if left := both.Hold.Remaining(); left < trusted-10*latency {
 				t.Errorf("%s: %s left", name, left)
 			}
 			<-both.Hold.Context().Done() // nothing renews it any more
-			_ = both.Unlock(a.Ctx)
+			if err := both.Unlock(a.Ctx); !errors.Is(err, locking.ErrLost) {
+				t.Errorf("%s: unlock: %v", name, err)
+			}
 		})
 	}
 }
