@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -371,4 +372,36 @@ func TestLostAnswerToAWaiter(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An attempt is granted and its answer lost. A copy of it arrives, and its caller asks again, while somebody else waits:
+// all get the same answer, and nobody is overtaken.
+func TestCopyOfAGrantOvertakesNobody(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		w.Peaceful = true // the checker looks at the order
+		c, b, d := once(w), once(w).Actor(), once(w).Actor()
+		a := c.Actor()
+		acquisition := locksim.Acquisition{Names: []string{"write:a"}}
+		holder := must(t, b, b.Ctx, acquisition)
+		var waiting sync.WaitGroup
+		for _, who := range []*locksim.Actor{a, d} {
+			waiting.Go(func() {
+				if grip, err := who.Lock(who.Ctx, acquisition); err == nil {
+					ok(t, grip.Unlock(who.Ctx))
+				} else if who == d {
+					t.Error(err)
+				}
+			})
+			time.Sleep(50 * latency) // it stands in the line
+		}
+		lost := false
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Client == c && q.Verb == "fifo_acquire" && !lost {
+				lost = true
+				f.Mute, f.CutAfter, f.Copies = true, 20*latency, []time.Duration{5 * latency}
+			}
+		})
+		ok(t, holder.Unlock(b.Ctx))
+		waiting.Wait()
+	})
 }
