@@ -120,7 +120,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Stopping: a.stopping.Load, Logger: a.config.Logger}
 	if len(redis) > 0 {
 		admin.Redis = redis.ping
-		admin.Locks = func(context.Context) error { return a.service.CheckLocks() }
+		admin.Locks = func(ctx context.Context) error { return errors.Join(a.service.CheckLocks(), redis.pingMasters(ctx)) }
 	}
 	admin.Hosts = a.config.hostsOf(a.config.AdminListen)
 	if err := a.listen(ctx, api.New(public), api.NewAdmin(admin)); err != nil {
@@ -161,7 +161,7 @@ func (a *App) tellWhatStarts(d database) {
 }
 
 func redisName(c Config) string {
-	switch all, err := redisOptions(c); {
+	switch all, err := redisAddresses(c); {
 	case err != nil || c.Lock == LockNone:
 		return "none"
 	case c.RedisURL == Embedded:

@@ -28,8 +28,9 @@ type Config struct {
 	MetricsListen string
 	// DatabaseURL is postgres://… or sqlite:FILE; "" is sqlite:inventory.db in the working directory.
 	DatabaseURL string
-	// RedisURL is redis://… or rediss://…; for LockRed an odd number of them, three or more, separated by commas. "" or
-	// "embedded" is one inside the process, or three for LockRed.
+	// RedisURL is redis://… of one server, redis+sentinel://… or redis+cluster://…, or the same with rediss; for LockRed an
+	// odd number of servers, three or more, separated by commas. "" or "embedded" is one inside the process, or three for
+	// LockRed.
 	RedisURL string
 	Lock     string        // one of the kinds; "" is LockReentrant
 	Access   access.Config // who may call; the zero value is anybody
@@ -128,7 +129,7 @@ func (c Config) check() error {
 	if most := c.Access.TokenRights.MaxQuantity; most < 1 || most > stock.MaxQuantity {
 		return fmt.Errorf("quantity of tokens: must be 1 to %d", stock.MaxQuantity)
 	}
-	if _, err := redisOptions(c); err != nil {
+	if _, err := redisAddresses(c); err != nil {
 		return err
 	}
 	if err := checkAddress(c.Listen, c.Access.Configured() || c.AllowAnonymous, "--allow-anonymous"); err != nil {
