@@ -54,7 +54,7 @@ func sendHTTP2(t *testing.T, address string, config *tls.Config, fields []hpack.
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
