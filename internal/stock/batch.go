@@ -33,6 +33,8 @@ type BatchResult struct {
 	// Stale is set where an outcome is Limited although reservations of the SKU have expired whose units are not back:
 	// they may be the buyer's.
 	Stale bool
+	// Skipped is set where another transaction held the segment's row when the batch was first tried.
+	Skipped bool
 }
 
 // BatchPlan says how a batch is carried out.

@@ -82,7 +82,11 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 	for hop, layouts := 0, 0; len(pending) > 0; hop++ {
 		var err error
 		if segments := w.choose(pending); len(segments) > 0 && hop < maxHops {
-			w.lock.acquire(segments, lockBy)
+			if w.contention.locks() {
+				w.lock.acquire(segments, lockBy)
+			} else {
+				w.lock.doWithout(segments[0])
+			}
 			pending, err = w.deduct(ctx, pending)
 		} else if !isRead || w.levels == nil {
 			isRead = true

@@ -22,7 +22,7 @@ const (
 //
 //	refuse  answer what needs no stock: replays, what the terms do not allow, what is sold out
 //	choose  find the segments that can fill something
-//	lock    take the lock of one of them, if it can be had in time
+//	lock    take the lock of one of them if it saves waiting, and can be had in time
 //	write   fill what fits into it
 //	merge   fill what no single segment can fill, from all of them
 type worker struct {
@@ -32,6 +32,8 @@ type worker struct {
 	queue     *queue
 	lock      segmentLock // of the segment where it sells, or sold last
 	coalescer coalescer
+
+	contention contention // whether it takes that lock
 
 	notified   int64        // notifications of the seller that are applied
 	terms      *stock.Terms // on which the SKU is sold; nil before the first read
@@ -52,6 +54,7 @@ func batchSize(waiting int) int { return max(batchLimit, waiting/batchParts) }
 func (w *worker) onNotification() {
 	if n := w.seller.notifications.Load(); n != w.notified {
 		w.notified, w.levels, w.soldOut = n, nil, time.Time{}
+		w.contention.forget()
 	}
 }
 

@@ -61,7 +61,8 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 		w.service.noteGuard(w.sku, err)
 		return requests, err
 	}
-	w.noteSold(stock.EventSale, result.At, result.Outcomes)
+	sold := w.noteSold(stock.EventSale, result.At, result.Outcomes)
+	w.contention.note(w.lock.segment, start, result, sold, w.queue.length())
 	w.levels[w.lock.segment] = result.Available
 	w.noteRetries(result.Outcomes)
 	w.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
@@ -90,8 +91,8 @@ func (w *worker) noteRetries(outcomes []stock.Outcome) {
 }
 
 // noteSold invalidates the sold-out cache if something was sold: units have come, and an order that is told of its stock
-// must not be refused when it asks again.
-func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome) {
+// must not be refused when it asks again. It returns how many units were sold.
+func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome) (units int64) {
 	sold := stock.Event{Kind: kind, SKU: w.sku, At: at}
 	for _, o := range outcomes {
 		if o.Kind == stock.Accepted {
@@ -103,6 +104,7 @@ func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.O
 		w.service.soldOut.invalidate(w.sku)
 		w.service.events.Publish(sold)
 	}
+	return sold.Units
 }
 
 func (s *Service) noteGuard(sku string, err error) {
