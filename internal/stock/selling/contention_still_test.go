@@ -9,9 +9,10 @@ import (
 
 // still is a process whose writer stands still where its next write begins, until it is let go.
 type still struct {
-	store  *slowStore
-	seen   counts
-	answer chan error
+	service *selling.Service
+	store   *slowStore
+	seen    counts
+	answer  chan error
 }
 
 // standStill starts a process with an order for so many units. It returns when the write stands still: under a lock, or
@@ -23,9 +24,9 @@ func (w *world) standStill(locked bool, units int64) *still {
 		store:  &slowStore{Store: w.store, entered: make(chan struct{}), proceed: make(chan struct{})},
 	}
 	w.always = locked
-	s := w.startOn(p.store, &p.seen)
+	p.service = w.startOn(p.store, &p.seen)
 	go func() {
-		_, _, err := s.Deduct(w.Context(), sku, stock.Order{OrderID: "still", Quantity: units})
+		_, _, err := p.service.Deduct(w.Context(), sku, stock.Order{OrderID: "still", Quantity: units})
 		p.answer <- err
 	}()
 	<-p.store.entered
@@ -57,14 +58,14 @@ func (w *world) other(locked bool, units int64) *selling.Service {
 	return s
 }
 
-// eachStill runs a test in both worlds, with a SKU of so many units in one segment, and checks how many are left.
-func eachStill(t *testing.T, units, left int64, test func(w *world)) {
+// eachStill runs a test in both worlds, with a SKU of so many units, and checks how many are left.
+func eachStill(t *testing.T, units int64, segments int, left int64, test func(w *world)) {
 	t.Helper()
 	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := open(t)
-			w.create(w.start(nil), units, 1)
+			w.create(w.start(nil), units, segments)
 			test(w)
 			if b := w.audit(); b.Available != left {
 				w.Errorf("%d units are left, want %d: %+v", b.Available, left, b)
@@ -88,7 +89,7 @@ func TestLocksBeginBesideAStillWriter(t *testing.T) {
 	for name, c := range afterStandingStill {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachStill(t, c.units, c.left, func(w *world) {
+			eachStill(t, c.units, 1, c.left, func(w *world) {
 				p := w.standStill(false, 3)
 				w.other(true, 5)
 				token := w.token(0)
@@ -110,7 +111,7 @@ func TestLocksEndBesideAStillWriter(t *testing.T) {
 	for name, c := range afterStandingStill {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachStill(t, c.units, c.left, func(w *world) {
+			eachStill(t, c.units, 1, c.left, func(w *world) {
 				p := w.standStill(true, 3)
 				w.other(false, 5)
 				if code := p.letGo(); code != c.want || p.seen.fencedOut.Load() > 0 {
@@ -125,7 +126,7 @@ func TestLocksEndBesideAStillWriter(t *testing.T) {
 // without a lock. The first holder's token is refused all the same, and leaves no trace.
 func TestAWriteWithoutALockHidesNoFence(t *testing.T) {
 	t.Parallel()
-	eachStill(t, 20, 11, func(w *world) {
+	eachStill(t, 20, 1, 11, func(w *world) {
 		p := w.standStill(true, 3)
 		next := w.takeOver(0)
 		_, err := w.store.Deduct(w.Context(), stock.Batch{
@@ -149,7 +150,7 @@ func TestResegmentBesideAStillWriter(t *testing.T) {
 	for name, locked := range map[string]bool{"under a lock that was lost": true, "without a lock": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachStill(t, 20, 17, func(w *world) {
+			eachStill(t, 20, 1, 17, func(w *world) {
 				p := w.standStill(locked, 3)
 				if locked {
 					w.takeOver(0)

@@ -93,7 +93,7 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 			err = w.read(ctx)
 			hop = -1 // the levels may show segments worth another try
 		} else {
-			pending, err = w.merge(ctx, pending)
+			pending, err = w.mergeFirst(ctx, pending, hop)
 		}
 		if errors.Is(err, stock.ErrLayout) && layouts < maxLayouts {
 			layouts++

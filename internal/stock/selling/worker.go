@@ -73,18 +73,23 @@ func (w *worker) read(ctx context.Context) error {
 	return nil
 }
 
-// choose returns the segments that can fill at least one request, as far as is known. That is the locked one alone if it
-// can, else all that can, shuffled.
+// choose returns the segments that can fill the first request, as far as is known. That is the locked one alone if it can,
+// else all that can, shuffled.
 func (w *worker) choose(pending []*request) []int {
-	smallest := int64(stock.MaxQuantity)
-	for _, r := range pending {
-		smallest = min(smallest, r.order.Quantity)
-	}
-	found := w.segmentsWith(smallest)
+	found := w.segmentsWith(pending[0].order.Quantity)
 	if w.lock.held() && slices.Contains(found, w.lock.segment) {
 		return []int{w.lock.segment}
 	}
 	return w.shuffle(found)
+}
+
+// unfillable returns how many requests come before the first one that some segment can fill, as far as is known.
+func (w *worker) unfillable(pending []*request) int {
+	most := slices.Max(w.levels)
+	if i := slices.IndexFunc(pending, func(r *request) bool { return r.order.Quantity <= most }); i >= 0 {
+		return i
+	}
+	return len(pending)
 }
 
 // segmentsWith returns the segments that hold at least so many units, as far as is known.
