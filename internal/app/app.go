@@ -176,6 +176,7 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 	config := selling.Config{
 		Store: a.store, Workers: a.workers, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
 		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger, BatchLimit: a.config.BatchLimit,
+		LockAlways: a.config.Lock == LockFair,
 	}
 	if a.config.Workers != 0 {
 		config.Workers = a.config.Workers
