@@ -153,6 +153,7 @@ func samples() map[string]sample {
 		"GET /docs/swagger-ui-bundle.js":                 {path: "/docs/swagger-ui-bundle.js"},
 		"GET /docs/swagger-ui.css":                       {path: "/docs/swagger-ui.css"},
 		"GET /docs/favicon-32x32.png":                    {path: "/docs/favicon-32x32.png"},
+		"GET /v1/skus":                                   {path: "/v1/skus"},
 		"PUT /v1/skus/:sku":                              {path: "/v1/skus/NEW", body: `{"stock":5}`},
 		"GET /v1/skus/:sku":                              {path: "/v1/skus/shoe"},
 		"POST /v1/skus/:sku/deductions":                  {path: "/v1/skus/shoe/deductions", body: `{"order_id":"NEW","quantity":1}`},

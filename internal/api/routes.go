@@ -49,6 +49,7 @@ type route struct {
 // which buyer a request may act: see caller.go.
 func (s *server) routes() []route {
 	return append(docsRoutes(), []route{
+		{http.MethodGet, "/v1/skus", buyers, timed(s.readSKUs)},
 		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
 		// On the hot routes the worker keeps the time.

@@ -650,6 +650,48 @@ type SKU struct {
 // Example: sneaker-42
 type SKUID = string
 
+// SKUSummary A SKU as it is read alone, but for its segments, which are counted. stock = available + reserved + committed
+type SKUSummary struct {
+	Available Units `json:"available"`
+	Committed Units `json:"committed"`
+
+	// Layout Grows with every resegment
+	Layout      int64     `json:"layout"`
+	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
+
+	// MaxReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
+	// s, m and h, as in "1h30m".
+	//
+	//
+	// Example: 15m
+	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
+	Name          *string     `json:"name,omitempty"`
+	PerBuyerLimit *Units      `json:"per_buyer_limit,omitempty"`
+	Reserved      Units       `json:"reserved"`
+
+	// SaleEndsAt RFC 3339
+	SaleEndsAt *Instant `json:"sale_ends_at,omitempty"`
+
+	// SaleStartsAt RFC 3339
+	SaleStartsAt *Instant `json:"sale_starts_at,omitempty"`
+
+	// Segments How many there are
+	Segments int `json:"segments"`
+
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
+	Sku   SKUID `json:"sku"`
+	Stock Units `json:"stock"`
+}
+
+// SKUs defines model for SKUs.
+type SKUs struct {
+	// Next Where to read on; without it this is the end for now
+	Next *SKUID       `json:"next,omitempty"`
+	Skus []SKUSummary `json:"skus"`
+}
+
 // Segment defines model for Segment.
 type Segment struct {
 	Available Units `json:"available"`
@@ -726,6 +768,15 @@ type WatchEventsParams struct {
 type PlaceOrderParams struct {
 	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// ReadSKUsParams defines parameters for ReadSKUs.
+type ReadSKUsParams struct {
+	// After The next of an earlier answer, or any SKU to begin behind; without it from the beginning
+	After *SKUID `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit SKUs in one answer, at most
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // CreateSKUParams defines parameters for CreateSKU.
@@ -976,6 +1027,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
 	PlaceOrder(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadSKUs Read the totals of all SKUs, page by page
+	//
+	// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
+	// a second or so.
+	//
+	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
+	ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadSKU Read a SKU's totals and segments, in one snapshot
 	//
@@ -1280,6 +1339,24 @@ func (c *Client) PlaceOrderWithBody(ctx context.Context, params *PlaceOrderParam
 // Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
 func (c *Client) PlaceOrder(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPlaceOrderRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadSKUs Read the totals of all SKUs, page by page
+//
+// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
+// a second or so.
+//
+// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
+func (c *Client) ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadSKUsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1823,6 +1900,72 @@ func NewPlaceOrderRequestWithBody(server string, params *PlaceOrderParams, conte
 			req.Header.Set("Request-Deadline", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewReadSKUsRequest constructs an http.Request for the ReadSKUs method
+func NewReadSKUsRequest(server string, params *ReadSKUsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -2672,6 +2815,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
 	PlaceOrderWithResponse(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error)
 
+	// ReadSKUsWithResponse Read the totals of all SKUs, page by page
+	//
+	// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
+	// a second or so.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
+	ReadSKUsWithResponse(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*ReadSKUsResponse, error)
+
 	// ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -3441,6 +3594,119 @@ func (r PlaceOrderResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PlaceOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReadSKUsResponse400Headers the declared response headers of an HTTP 400 response for ReadSKUs
+type ReadSKUsResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadSKUsResponse401Headers the declared response headers of an HTTP 401 response for ReadSKUs
+type ReadSKUsResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadSKUsResponse403Headers the declared response headers of an HTTP 403 response for ReadSKUs
+type ReadSKUsResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReadSKUsResponse429Headers the declared response headers of an HTTP 429 response for ReadSKUs
+type ReadSKUsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReadSKUsResponse503Headers the declared response headers of an HTTP 503 response for ReadSKUs
+type ReadSKUsResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadSKUsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SKUs
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadSKUsResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadSKUsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadSKUsResponse403Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadSKUsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadSKUsResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadSKUsResponse) GetJSON200() *SKUs {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadSKUsResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadSKUsResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadSKUsResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadSKUsResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadSKUsResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadSKUsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadSKUsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadSKUsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadSKUsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5396,6 +5662,22 @@ func (c *ClientWithResponses) PlaceOrderWithResponse(ctx context.Context, params
 	return ParsePlaceOrderResponse(rsp)
 }
 
+// ReadSKUsWithResponse Read the totals of all SKUs, page by page
+//
+// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
+// a second or so.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
+func (c *ClientWithResponses) ReadSKUsWithResponse(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*ReadSKUsResponse, error) {
+	rsp, err := c.ReadSKUs(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadSKUsResponse(rsp)
+}
+
 // ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
 //
 // Returns a wrapper object for the known response body format(s).
@@ -6358,6 +6640,134 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers PlaceOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReadSKUsResponse parses an HTTP response from a ReadSKUsWithResponse call
+func ParseReadSKUsResponse(rsp *http.Response) (*ReadSKUsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadSKUsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SKUs
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadSKUsResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadSKUsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadSKUsResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadSKUsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadSKUsResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

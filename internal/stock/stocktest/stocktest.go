@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 	}{
 		{"create", testCreate},
 		{"unknown SKU", testUnknownSKU},
+		{"SKUs page by page", testSummaries},
 		{"batch", testBatch},
 		{"short order leaves its neighbours", testShortOrder},
 		{"turns, not ids, decide who gets the last unit", testTurns},
