@@ -166,6 +166,8 @@ func samples() map[string]sample {
 		"POST /v1/skus/:sku/adjust":                      {path: "/v1/skus/shoe/adjust", body: `{"ref":"NEW","quantity":1,"reason":"count"}`},
 		"POST /v1/skus/:sku/resegment":                   {path: "/v1/skus/shoe/resegment", body: `{"ref":"NEW","segments":3}`},
 		"GET /v1/skus/:sku/movements":                    {path: "/v1/skus/shoe/movements"},
+		"GET /v1/skus/:sku/locks":                        {path: "/v1/skus/shoe/locks"},
+		"GET /v1/activity":                               {path: "/v1/activity"},
 		"GET /v1/skus/:sku/audit":                        {path: "/v1/skus/shoe/audit"},
 		"GET /v1/audit":                                  {path: "/v1/audit"},
 		"GET /v1/events":                                 {path: "/v1/events", stream: true},

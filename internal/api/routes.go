@@ -54,7 +54,7 @@ func (s *server) routes() []route {
 		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
 		// On the hot routes the worker keeps the time.
 		{http.MethodPost, deductRoute, buyers, s.deduct},
-		{http.MethodPost, "/v1/deductions", buyers, s.deductAll},
+		{http.MethodPost, manyRoute, buyers, s.deductAll},
 		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, timed(s.readDeduction)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", settlers, s.bounded(s.commit)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, s.bounded(s.cancel)},
@@ -64,6 +64,8 @@ func (s *server) routes() []route {
 		{http.MethodPost, "/v1/skus/:sku/adjust", admins, s.bounded(s.adjust)},
 		{http.MethodPost, "/v1/skus/:sku/resegment", admins, s.bounded(s.resegment)},
 		{http.MethodGet, "/v1/skus/:sku/movements", admins, timed(s.readMovements)},
+		{http.MethodGet, "/v1/skus/:sku/locks", admins, timed(s.readLocks)},
+		{http.MethodGet, "/v1/activity", admins, timed(s.readActivity)},
 		{http.MethodGet, "/v1/skus/:sku/audit", admins, timed(s.auditSKU)},
 		{http.MethodGet, "/v1/audit", admins, timed(s.audit)},
 	}...)

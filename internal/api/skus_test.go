@@ -44,3 +44,31 @@ func TestSKUsPageByPage(t *testing.T) {
 		s.wantProblem(s.send("GET", "/v1/skus?"+query, ""), 400, "invalid_request")
 	}
 }
+
+// TestWatching reads what people watch a sale by.
+func TestWatching(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":3,"segments":2}`), 201, "")
+	for _, order := range []string{"o", "o", "p"} {
+		s.send("POST", "/v1/skus/a/deductions", `{"order_id":"`+order+`","quantity":2}`)
+	}
+	s.send("POST", "/v1/deductions", `{"deductions":[{"sku":"a","order_id":"q","quantity":1},{"sku":"b","order_id":"q","quantity":1}]}`)
+	var activity struct {
+		Process, Locks                   string
+		Accepted, Known, Refused, Failed int
+		Batches                          struct{ Count, Sum int }
+	}
+	got := s.send("GET", "/v1/activity", "")
+	if err := json.Unmarshal([]byte(got.body), &activity); err != nil || got.status != 200 {
+		t.Fatal(got, err)
+	}
+	if a := activity; a.Process == "" || a.Locks != "working" || a.Accepted != 2 || a.Known != 1 || a.Refused != 1 || a.Failed != 1 {
+		t.Errorf("activity %s", got.body)
+	}
+	s.want(s.send("GET", "/v1/skus/a/locks?from=1&limit=128", ""), 200, "")
+	s.wantProblem(s.send("GET", "/v1/skus/none/locks", ""), 404, "unknown_sku")
+	for _, query := range []string{"from=-1", "from=1024", "from=01", "limit=0", "limit=129"} {
+		s.wantProblem(s.send("GET", "/v1/skus/a/locks?"+query, ""), 400, "invalid_request")
+	}
+}

@@ -128,6 +128,27 @@ func (e EventKind) Valid() bool {
 	}
 }
 
+// Defines values for LockUse.
+const (
+	LocksFailing LockUse = "failing"
+	LocksOff     LockUse = "off"
+	LocksWorking LockUse = "working"
+)
+
+// Valid indicates whether the value is a known member of the LockUse enum.
+func (e LockUse) Valid() bool {
+	switch e {
+	case LocksFailing:
+		return true
+	case LocksOff:
+		return true
+	case LocksWorking:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for MovementKind.
 const (
 	Adjusted    MovementKind = "adjust"
@@ -171,6 +192,54 @@ func (e Status) Valid() bool {
 	default:
 		return false
 	}
+}
+
+// Activity defines model for Activity.
+type Activity struct {
+	// Accepted Orders answered with 201
+	Accepted int64 `json:"accepted"`
+
+	// At RFC 3339
+	At Instant `json:"at"`
+
+	// BatchSeconds How many values there were and what they add up to: orders of batches, or seconds
+	BatchSeconds Tally `json:"batch_seconds"`
+
+	// Batches How many values there were and what they add up to: orders of batches, or seconds
+	Batches Tally `json:"batches"`
+
+	// Failed Orders with any other answer
+	Failed int64 `json:"failed"`
+
+	// FencedOut Writes refused because of an old fencing token
+	FencedOut int64 `json:"fenced_out"`
+
+	// Known Orders answered with 200
+	Known int64 `json:"known"`
+
+	// LockMissedSeconds How many values there were and what they add up to: orders of batches, or seconds
+	LockMissedSeconds Tally `json:"lock_missed_seconds"`
+
+	// LockWaitSeconds How many values there were and what they add up to: orders of batches, or seconds
+	LockWaitSeconds Tally `json:"lock_wait_seconds"`
+
+	// Locks failing: locks do not answer, and selling goes on under the guard of the database; off: there are none
+	Locks LockUse `json:"locks"`
+
+	// MergeSeconds How many values there were and what they add up to: orders of batches, or seconds
+	MergeSeconds Tally `json:"merge_seconds"`
+
+	// Process An id of the process, as long as it lives; it begins the ids of its events
+	Process string `json:"process"`
+
+	// QueueSeconds How many values there were and what they add up to: orders of batches, or seconds
+	QueueSeconds Tally `json:"queue_seconds"`
+
+	// Refused Orders answered with 409
+	Refused int64 `json:"refused"`
+
+	// Waiting Orders in the queues
+	Waiting int `json:"waiting"`
 }
 
 // Adjustment defines model for Adjustment.
@@ -337,6 +406,17 @@ type Line struct {
 	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
 	Status Status `json:"status"`
+}
+
+// LockUse failing: locks do not answer, and selling goes on under the guard of the database; off: there are none
+type LockUse string
+
+// Locks defines model for Locks.
+type Locks struct {
+	Locks []SegmentLock `json:"locks"`
+
+	// Use failing: locks do not answer, and selling goes on under the guard of the database; off: there are none
+	Use LockUse `json:"use"`
 }
 
 // LostEvents What a stream says when events are missing
@@ -698,8 +778,27 @@ type Segment struct {
 	Segment   int   `json:"segment"`
 }
 
+// SegmentLock defines model for SegmentLock.
+type SegmentLock struct {
+	// Holder The process, a colon, and the holder's own id; without it nobody holds the lock
+	Holder *string `json:"holder,omitempty"`
+
+	// RemainingMs Until it would be free if nobody did anything
+	RemainingMs int64 `json:"remaining_ms"`
+	Segment     int   `json:"segment"`
+
+	// Waiting How many wait for it
+	Waiting int `json:"waiting"`
+}
+
 // Status defines model for Status.
 type Status string
+
+// Tally How many values there were and what they add up to: orders of batches, or seconds
+type Tally struct {
+	Count int64   `json:"count"`
+	Sum   float64 `json:"sum"`
+}
 
 // Units defines model for Units.
 type Units = int64
@@ -819,6 +918,15 @@ type CommitDeductionParams struct {
 
 	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// ReadLocksParams defines parameters for ReadLocks.
+type ReadLocksParams struct {
+	// From The first segment to look at
+	From *int `form:"from,omitempty" json:"from,omitempty"`
+
+	// Limit Segments to look at, at most
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ReadMovementsParams defines parameters for ReadMovements.
@@ -942,6 +1050,14 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 
 // The interface specification for the client above.
 type ClientInterface interface {
+
+	// ReadActivity Read what the process that answers does
+	//
+	// Of all SKUs together. Numbers grow from the start of the process on: two answers of one process make a rate.
+	// Behind a balancer the process tells which one has answered.
+	//
+	// Corresponds with GET /v1/activity (the `ReadActivity` operationId).
+	ReadActivity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Audit Recompute the balance of every SKU from the rows, in one snapshot
 	//
@@ -1159,6 +1275,14 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 	CommitDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadLocks Look at the locks of a SKU's segments
+	//
+	// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
+	// that nobody holds or wants are left out.
+	//
+	// Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
+	ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadMovements Read the ledger, the oldest first
 	//
 	// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
@@ -1202,6 +1326,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
 	Restock(ctx context.Context, sku SKUPath, params *RestockParams, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// ReadActivity Read what the process that answers does
+//
+// Of all SKUs together. Numbers grow from the start of the process on: two answers of one process make a rate.
+// Behind a balancer the process tells which one has answered.
+//
+// Corresponds with GET /v1/activity (the `ReadActivity` operationId).
+func (c *Client) ReadActivity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadActivityRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // Audit Recompute the balance of every SKU from the rows, in one snapshot
@@ -1620,6 +1762,24 @@ func (c *Client) CommitDeduction(ctx context.Context, sku SKUPath, orderID Order
 	return c.Client.Do(req)
 }
 
+// ReadLocks Look at the locks of a SKU's segments
+//
+// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
+// that nobody holds or wants are left out.
+//
+// Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
+func (c *Client) ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadLocksRequest(c.Server, sku, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadMovements Read the ledger, the oldest first
 //
 // Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
@@ -1712,6 +1872,33 @@ func (c *Client) Restock(ctx context.Context, sku SKUPath, params *RestockParams
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+// NewReadActivityRequest constructs an http.Request for the ReadActivity method
+func NewReadActivityRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/activity")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
 }
 
 // NewAuditRequest constructs an http.Request for the Audit method
@@ -2485,6 +2672,79 @@ func NewCommitDeductionRequestWithBody(server string, sku SKUPath, orderID Order
 	return req, nil
 }
 
+// NewReadLocksRequest constructs an http.Request for the ReadLocks method
+func NewReadLocksRequest(server string, sku SKUPath, params *ReadLocksParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/locks", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewReadMovementsRequest constructs an http.Request for the ReadMovements method
 func NewReadMovementsRequest(server string, sku SKUPath, params *ReadMovementsParams) (*http.Request, error) {
 	var err error
@@ -2726,6 +2986,16 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
+	// ReadActivityWithResponse Read what the process that answers does
+	//
+	// Of all SKUs together. Numbers grow from the start of the process on: two answers of one process make a rate.
+	// Behind a balancer the process tells which one has answered.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/activity (the `ReadActivity` operationId).
+	ReadActivityWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ReadActivityResponse, error)
+
 	// AuditWithResponse Recompute the balance of every SKU from the rows, in one snapshot
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -2954,6 +3224,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 	CommitDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error)
 
+	// ReadLocksWithResponse Look at the locks of a SKU's segments
+	//
+	// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
+	// that nobody holds or wants are left out.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
+	ReadLocksWithResponse(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*ReadLocksResponse, error)
+
 	// ReadMovementsWithResponse Read the ledger, the oldest first
 	//
 	// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
@@ -2999,6 +3279,119 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
 	RestockWithResponse(ctx context.Context, sku SKUPath, params *RestockParams, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*RestockResponse, error)
+}
+
+// ReadActivityResponse400Headers the declared response headers of an HTTP 400 response for ReadActivity
+type ReadActivityResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadActivityResponse401Headers the declared response headers of an HTTP 401 response for ReadActivity
+type ReadActivityResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadActivityResponse403Headers the declared response headers of an HTTP 403 response for ReadActivity
+type ReadActivityResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReadActivityResponse429Headers the declared response headers of an HTTP 429 response for ReadActivity
+type ReadActivityResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReadActivityResponse503Headers the declared response headers of an HTTP 503 response for ReadActivity
+type ReadActivityResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadActivityResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Activity
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadActivityResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadActivityResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadActivityResponse403Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadActivityResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadActivityResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadActivityResponse) GetJSON200() *Activity {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadActivityResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadActivityResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadActivityResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadActivityResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadActivityResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadActivityResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadActivityResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadActivityResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadActivityResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
 }
 
 // AuditResponse400Headers the declared response headers of an HTTP 400 response for Audit
@@ -5030,6 +5423,133 @@ func (r CommitDeductionResponse) ContentType() string {
 	return ""
 }
 
+// ReadLocksResponse400Headers the declared response headers of an HTTP 400 response for ReadLocks
+type ReadLocksResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadLocksResponse401Headers the declared response headers of an HTTP 401 response for ReadLocks
+type ReadLocksResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadLocksResponse403Headers the declared response headers of an HTTP 403 response for ReadLocks
+type ReadLocksResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReadLocksResponse404Headers the declared response headers of an HTTP 404 response for ReadLocks
+type ReadLocksResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ReadLocksResponse429Headers the declared response headers of an HTTP 429 response for ReadLocks
+type ReadLocksResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReadLocksResponse503Headers the declared response headers of an HTTP 503 response for ReadLocks
+type ReadLocksResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadLocksResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Locks
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadLocksResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadLocksResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadLocksResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ReadLocksResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadLocksResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadLocksResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadLocksResponse) GetJSON200() *Locks {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadLocksResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadLocksResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadLocksResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ReadLocksResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadLocksResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadLocksResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadLocksResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadLocksResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadLocksResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadLocksResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ReadMovementsResponse400Headers the declared response headers of an HTTP 400 response for ReadMovements
 type ReadMovementsResponse400Headers struct {
 	RetryAfter *int
@@ -5537,6 +6057,22 @@ func (r RestockResponse) ContentType() string {
 	return ""
 }
 
+// ReadActivityWithResponse Read what the process that answers does
+//
+// Of all SKUs together. Numbers grow from the start of the process on: two answers of one process make a rate.
+// Behind a balancer the process tells which one has answered.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/activity (the `ReadActivity` operationId).
+func (c *ClientWithResponses) ReadActivityWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ReadActivityResponse, error) {
+	rsp, err := c.ReadActivity(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadActivityResponse(rsp)
+}
+
 // AuditWithResponse Recompute the balance of every SKU from the rows, in one snapshot
 //
 // Returns a wrapper object for the known response body format(s).
@@ -5885,6 +6421,22 @@ func (c *ClientWithResponses) CommitDeductionWithResponse(ctx context.Context, s
 	return ParseCommitDeductionResponse(rsp)
 }
 
+// ReadLocksWithResponse Look at the locks of a SKU's segments
+//
+// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
+// that nobody holds or wants are left out.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
+func (c *ClientWithResponses) ReadLocksWithResponse(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*ReadLocksResponse, error) {
+	rsp, err := c.ReadLocks(ctx, sku, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadLocksResponse(rsp)
+}
+
 // ReadMovementsWithResponse Read the ledger, the oldest first
 //
 // Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
@@ -5959,6 +6511,134 @@ func (c *ClientWithResponses) RestockWithResponse(ctx context.Context, sku SKUPa
 		return nil, err
 	}
 	return ParseRestockResponse(rsp)
+}
+
+// ParseReadActivityResponse parses an HTTP response from a ReadActivityWithResponse call
+func ParseReadActivityResponse(rsp *http.Response) (*ReadActivityResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadActivityResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Activity
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadActivityResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadActivityResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadActivityResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadActivityResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadActivityResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
 }
 
 // ParseAuditResponse parses an HTTP response from a AuditWithResponse call
@@ -8289,6 +8969,151 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers CommitDeductionResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReadLocksResponse parses an HTTP response from a ReadLocksWithResponse call
+func ParseReadLocksResponse(rsp *http.Response) (*ReadLocksResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadLocksResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Locks
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadLocksResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadLocksResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadLocksResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ReadLocksResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadLocksResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadLocksResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
