@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -48,7 +49,7 @@ type route struct {
 // routes is the table of what the public handler serves, and to whom. A handler of a route for buyers asks buyerFor for
 // which buyer a request may act: see caller.go.
 func (s *server) routes() []route {
-	return append(docsRoutes(), []route{
+	return slices.Concat(docsRoutes(), s.consoleRoutes(), []route{
 		{http.MethodGet, "/v1/skus", buyers, timed(s.readSKUs)},
 		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
@@ -68,7 +69,7 @@ func (s *server) routes() []route {
 		{http.MethodGet, "/v1/activity", admins, timed(s.readActivity)},
 		{http.MethodGet, "/v1/skus/:sku/audit", admins, timed(s.auditSKU)},
 		{http.MethodGet, "/v1/audit", admins, timed(s.audit)},
-	}...)
+	})
 }
 
 // register puts the table into Echo. The middleware of a handler is put together here once; Echo would put its own

@@ -2,6 +2,8 @@ package selling
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -84,11 +86,12 @@ func (s *Service) SegmentLocks(ctx context.Context, sku string, from, limit int)
 	return locks, nil
 }
 
-// inspect asks the lock server for the locks of some segments. If it fails, so has every lock that workers ask for: the
-// breaker finds out from those.
+// inspect asks the lock server for the locks of some segments. A busy server may leave a few unanswered, which are told as
+// free; it is an error where none is answered.
 func (s *Service) inspect(ctx context.Context, sku string, from, count int) ([]locking.State, error) {
 	states := make([]locking.State, max(count, 0))
-	asking, ctx := errgroup.WithContext(ctx)
+	errs := make([]error, len(states))
+	var asking errgroup.Group
 	asking.SetLimit(inspections)
 	for i := range states {
 		lock, ok := s.lock(sku, from+i).(interface {
@@ -97,10 +100,14 @@ func (s *Service) inspect(ctx context.Context, sku string, from, count int) ([]l
 		if !ok {
 			continue
 		}
-		asking.Go(func() (err error) {
-			states[i], err = lock.Inspect(ctx)
-			return err
+		asking.Go(func() error {
+			states[i], errs[i] = lock.Inspect(ctx)
+			return nil
 		})
 	}
-	return states, asking.Wait()
+	_ = asking.Wait() // the errors are in errs
+	if slices.Contains(errs, nil) {
+		return states, nil
+	}
+	return states, errors.Join(errs...)
 }
