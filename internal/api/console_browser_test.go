@@ -136,4 +136,3 @@ complaints:
 		p.Errorf("the browser says: %s", complaint)
 	}
 }
-
