@@ -14,7 +14,7 @@ import (
 // redisServer is a Redis with locks: a client, and for an embedded one the server too.
 type redisServer struct {
 	client   *redis.Client
-	embedded *embeddedRedis // nil: it runs elsewhere
+	embedded *EmbeddedRedis // nil: it runs elsewhere
 }
 
 // redisServers are one server, or those of a RedLock, of which most must answer.
@@ -66,7 +66,10 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 		return nil, err
 	}
 	var servers redisServers
-	for _, options := range all {
+	for i, options := range all {
+		if options.Addr == "" && a.config.RedisDial != nil {
+			options.Addr, options.Dialer = fmt.Sprintf("%s-%d", Embedded, i), a.config.RedisDial
+		}
 		server, err := connectRedis(options)
 		if err != nil {
 			return nil, err
@@ -89,10 +92,10 @@ func connectRedis(options *redis.Options) (*redisServer, error) {
 	r := &redisServer{}
 	if options.Addr == "" {
 		var err error
-		if r.embedded, err = startEmbeddedRedis(); err != nil {
+		if r.embedded, err = StartEmbeddedRedis(); err != nil {
 			return nil, err
 		}
-		options.Addr, options.Dialer = Embedded, r.embedded.dial
+		options.Addr, options.Dialer = Embedded, r.embedded.Dial
 	}
 	// A lock script is sent once: the lock library itself decides what a missing answer means. A Redis that does not
 	// answer must not hold up a worker, which goes on without it.
@@ -130,7 +133,7 @@ func (s redisServers) ping(ctx context.Context) error {
 func (r *redisServer) close() error {
 	err := r.client.Close()
 	if r.embedded != nil {
-		r.embedded.close()
+		r.embedded.Close()
 	}
 	return err
 }

@@ -24,6 +24,12 @@ export class Chart {
 		repaint(this.draw);
 	}
 
+	// set takes all points at once.
+	set(values) {
+		this.values = values.slice(-points);
+		repaint(this.draw);
+	}
+
 	#draw() {
 		const last = this.values.at(-1);
 		say(this.now, last === undefined || last === null ? "–" : this.show(last));
