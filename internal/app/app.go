@@ -138,6 +138,10 @@ func (a *App) openStore(ctx context.Context) error {
 		return err
 	}
 	a.tellWhatStarts(d)
+	if a.config.Store != nil {
+		a.store, a.workers = a.config.Store, d.workers()
+		return nil
+	}
 	if a.traces != nil {
 		d.configure = append(d.configure, a.traces.postgres)
 	}
@@ -181,10 +185,12 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 	if a.config.Workers != 0 {
 		config.Workers = a.config.Workers
 	}
-	if a.config.Lock != LockNone {
+	if a.config.Lock != LockNone || a.config.RedisDial != nil { // without locks a shared one carries events
 		if redis, err = a.openRedis(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if a.config.Lock != LockNone {
 		locks, err := a.openLocks(ctx, redis, lockObserver)
 		if err != nil {
 			return nil, err

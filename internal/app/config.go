@@ -1,8 +1,10 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -32,8 +34,14 @@ type Config struct {
 	// odd number of servers, three or more, separated by commas. "" or "embedded" is one inside the process, or three for
 	// LockRed.
 	RedisURL string
-	Lock     string        // one of the kinds; "" is LockReentrant
-	Access   access.Config // who may call; the zero value is anybody
+	// RedisDial connects to the embedded Redis that several services of this process share: address n is "embedded-n". Nil:
+	// each has its own.
+	RedisDial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Store is one that several services of this process share, of the database that DatabaseURL names; the service does not
+	// close it. Nil: it opens its own.
+	Store  stock.Store
+	Lock   string        // one of the kinds; "" is LockReentrant
+	Access access.Config // who may call; the zero value is anybody
 	// AllowAnonymous permits a public address beyond loopback without Access.
 	AllowAnonymous bool
 	// AdminAllowAnonymous permits an admin address beyond loopback, though nobody has to show a key there.

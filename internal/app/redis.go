@@ -13,7 +13,7 @@ import (
 type redisServer struct {
 	address  redisAddress
 	client   redis.UniversalClient
-	embedded *embeddedRedis // nil: it runs elsewhere
+	embedded *EmbeddedRedis // nil: it runs elsewhere
 }
 
 // redisServers are one server, or those of a RedLock, of which most must answer.
@@ -32,7 +32,10 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 		return nil, err
 	}
 	var servers redisServers
-	for _, address := range all {
+	for i, address := range all {
+		if address == (redisAddress{}) && a.config.RedisDial != nil {
+			address.server = &redis.Options{Addr: fmt.Sprintf("%s-%d", Embedded, i), Dialer: a.config.RedisDial}
+		}
 		server, err := connectRedis(address)
 		if err != nil {
 			return nil, err
@@ -72,10 +75,10 @@ func connectRedis(address redisAddress) (*redisServer, error) {
 		o := address.server
 		if o == nil {
 			var err error
-			if r.embedded, err = startEmbeddedRedis(); err != nil {
+			if r.embedded, err = StartEmbeddedRedis(); err != nil {
 				return nil, err
 			}
-			o = &redis.Options{Addr: Embedded, Dialer: r.embedded.dial}
+			o = &redis.Options{Addr: Embedded, Dialer: r.embedded.Dial}
 		}
 		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Second, redisAnswer, redisAnswer
@@ -123,7 +126,7 @@ func (s redisServers) pingMasters(ctx context.Context) error {
 func (r *redisServer) close() error {
 	err := r.client.Close()
 	if r.embedded != nil {
-		r.embedded.close()
+		r.embedded.Close()
 	}
 	return err
 }
