@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/servertest"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/worker"
 )
 
@@ -89,6 +91,31 @@ func (s *stack) watchFences(ctx context.Context) error {
 		return fmt.Errorf("watch fences: %w", err)
 	}
 	return nil
+}
+
+// readFences reads how often a row of each SKU was written under an older token.
+func (s *stack) readFences(ctx context.Context, skus []history.SKU) error {
+	conn, err := pgx.Connect(ctx, s.database)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close(ctx)
+	for i := range skus {
+		if err := conn.QueryRow(ctx, `SELECT count(*) FROM chaos_fences WHERE sku_id = $1`, skus[i].Name).Scan(&skus[i].FencesFell); err != nil {
+			return fmt.Errorf("read what became of fences: %w", err)
+		}
+	}
+	return nil
+}
+
+// open opens connections to the processes, wherever they are.
+func (s *stack) open() (*load.Services, error) {
+	now := func(process int) string { return *s.processes[process].url.Load() }
+	c := load.Config{URL: now, Connections: callers, Patience: patience, Promise: history.Promise{AnswerWithin: answerBound}}
+	for i := range s.processes {
+		c.URLs = append(c.URLs, now(i))
+	}
+	return load.Open(c)
 }
 
 func (s *stack) openProcess(ctx context.Context, i int, c Config) (*process, error) {
