@@ -22,6 +22,9 @@ type checker struct {
 
 // Check names each promise that was broken.
 func Check(operations []Operation, rows Rows, promise Promise) Findings {
+	if len(rows.SKUs) == 0 && len(promise.Stocks) > 0 {
+		return Findings{Violations: []Violation{{Name: "no such SKU", What: "the database knows none of them: is it the one that the service uses?"}}}
+	}
 	operations = joined(operations)
 	c := &checker{
 		operations: operations, promise: promise,

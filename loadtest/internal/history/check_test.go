@@ -155,10 +155,10 @@ func TestComplaints(t *testing.T) {
 			w.operations = slices.Delete(w.operations, 2, 3)
 			w.about(Commit, 900, Answer{Status: 200})
 		}, "undone"},
-		"not reserved before its time":  {func(w *world) { w.about(Commit, 1000, refuse("not_reserved")) }, "too early"},
-		"reserved after its time":       {func(w *world) { w.about(Read, 1900, Answer{Status: 200, State: reserved}) }, "too late"},
-		"committed after its time":      {func(w *world) { w.about(Commit, 1900, Answer{Status: 200}) }, "too late"},
-		"reserved long after its time":  {func(w *world) { w.rows.Deductions[1].State = reserved }, "too late"},
+		"not reserved before its time": {func(w *world) { w.about(Commit, 1000, refuse("not_reserved")) }, "too early"},
+		"reserved after its time":      {func(w *world) { w.about(Read, 1910, Answer{Status: 200, State: reserved}) }, "too late"},
+		"committed after its time":     {func(w *world) { w.about(Commit, 1900, Answer{Status: 200}) }, "too late"},
+		"reserved long after its time": {func(w *world) { w.rows.Deductions[1].State = reserved }, "too late"},
 	} {
 		t.Run(about, func(t *testing.T) {
 			t.Parallel()

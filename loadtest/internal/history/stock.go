@@ -103,11 +103,11 @@ func (s *steps) by(at time.Time) int64 {
 // course is what is known of the units of a SKU over time. What was given back counts for nothing, so what the sums come to
 // is never more than there was. (For the most it is never less: there what may have been given back was never taken.)
 type course struct {
-	initial, left        int64
-	came, mayHaveCome    steps
-	taken, mayHaveTaken  steps
-	lastGain             time.Time // nothing came, or came back, after this
-	stranded             bool
+	initial, left       int64
+	came, mayHaveCome   steps
+	taken, mayHaveTaken steps
+	lastGain            time.Time // nothing came, or came back, after this
+	stranded            bool
 }
 
 // courses are those of all SKUs.

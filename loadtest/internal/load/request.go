@@ -72,7 +72,9 @@ func (b object) text(name, value string) object {
 	return b
 }
 
-func (b object) number(name string, value int64) object { return strconv.AppendInt(b.name(name), value, 10) }
+func (b object) number(name string, value int64) object {
+	return strconv.AppendInt(b.name(name), value, 10)
+}
 
 func (b object) span(name string, value time.Duration) object {
 	if value == 0 {

@@ -64,7 +64,7 @@ func OutcomeSection(results []*Result) report.Section {
 		row := []string{name, humanize.Comma(n), report.Number(compare.Ratio(100*float64(n), float64(all)))}
 		table.Rows = append(table.Rows, append(row, Cells(waits)...))
 		if waits.Count() > 0 {
-			plot.Series = append(plot.Series, percentiles(name, waits))
+			plot.Series = append(plot.Series, Percentiles(name, waits))
 		}
 	}
 	for _, o := range Outcomes() {
@@ -91,8 +91,8 @@ func CodeNotes(results []*Result) (notes []string) {
 	return notes
 }
 
-// percentiles is a line of percentiles, at the steps of HdrHistogram's axis, as far as there are answers for them.
-func percentiles(name string, waits *latency.Histogram) report.Series {
+// Percentiles is a line of percentiles, at the steps of HdrHistogram's axis, as far as there are answers for them.
+func Percentiles(name string, waits *latency.Histogram) report.Series {
 	line := report.Series{Name: name}
 	for left := 100.; left*float64(waits.Count()) >= 100; left /= 1.5 {
 		line.X, line.Y = append(line.X, 100-left), append(line.Y, compare.Quantile(waits, 100-left))
