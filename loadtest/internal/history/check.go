@@ -17,6 +17,7 @@ type checker struct {
 	rows       map[key]Deduction
 	askers     map[key]*Operation   // who asked for a deduction
 	about      map[key][]*Operation // all that was asked of a deduction
+	courses    map[string]*course   // of the units of each SKU
 	found      Findings
 }
 
@@ -40,6 +41,7 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 	for i := range operations {
 		c.index(&operations[i])
 	}
+	c.courses = c.newCourses(rows)
 	for i := range operations {
 		o := &operations[i]
 		c.reasons(o)
@@ -64,7 +66,7 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 	}
 	c.ledger(rows.Movements)
 	c.stock(rows)
-	c.refusals(rows)
+	c.refusals()
 	c.buyers(rows)
 	slices.SortStableFunc(c.found.Violations, func(a, b Violation) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.What, b.What)) })
 	return c.found
@@ -227,12 +229,17 @@ func (c *checker) final(o *Operation) {
 	}
 }
 
-// isFinal tells whether no other attempt can have written a row that a refusal did not know of.
+// isFinal tells whether no other attempt can have written a row that a refusal did not know of. Where units come in or back,
+// a process may refuse for a while what another one has sold since.
 func (c *checker) isFinal(o *Operation, refusal int) bool {
 	refused := o.Attempts[refusal]
+	known := refused.Sent
+	if refused.Answer.Short() && slices.ContainsFunc(o.Lines, func(l Line) bool { return c.courses[l.SKU].gains() }) {
+		known = known.Add(-c.promise.Staleness)
+	}
 	for i, other := range o.Attempts {
 		mayWrite := other.Unknown() && !c.promise.over(other).Before(refused.Sent)
-		askedAgain := other.Answer.Accepted() && other.Ended.After(refused.Sent)
+		askedAgain := other.Answer.Accepted() && other.Ended.After(known)
 		if i != refusal && (mayWrite || askedAgain) {
 			return false
 		}

@@ -106,6 +106,10 @@ func TestComplaints(t *testing.T) {
 			o := &w.operations[0]
 			o.Attempts = append(o.Attempts, tried(4000, refuse("buyer_limit")))
 		}, "not final"},
+		"accepted, then sold out": {func(w *world) {
+			o := &w.operations[0]
+			o.Attempts = append(o.Attempts, tried(4000, refuse("insufficient_stock")))
+		}, "not final"},
 		"written after the deadline": {func(w *world) {
 			w.operations[0].Attempts = w.operations[0].Attempts[:1]
 		}, "late"},
@@ -210,6 +214,10 @@ func TestNoComplaints(t *testing.T) {
 			w.rows.SKUs[0].Available -= 3
 		},
 		"refused before it is over": func(w *world) { w.about(Cancel, 2900, Answer{Status: 200, State: expired}) },
+		"a replay refused by who has not heard of a restock": func(w *world) {
+			o := &w.operations[0]
+			o.Attempts = append(o.Attempts, tried(1500, refuse("insufficient_stock")))
+		},
 		"a busy service": func(w *world) {
 			w.operations[4].Attempts = []Attempt{tried(2200, Answer{Status: 503, Code: "overloaded"})}
 		},

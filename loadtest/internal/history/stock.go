@@ -110,8 +110,11 @@ type course struct {
 	stranded            bool
 }
 
-// courses are those of all SKUs.
-func (c *checker) courses(rows Rows) map[string]*course {
+// gains tells whether units came in or back.
+func (of *course) gains() bool { return of != nil && !of.lastGain.IsZero() }
+
+// newCourses are those of all SKUs.
+func (c *checker) newCourses(rows Rows) map[string]*course {
 	all := make(map[string]*course)
 	for _, s := range rows.SKUs {
 		all[s.Name] = &course{initial: s.Initial, left: s.Available}
@@ -194,8 +197,7 @@ func (of *course) move(o *Operation, line Line, p Promise) {
 }
 
 // refusals: nobody was refused for want of units that were certainly there, or are there still.
-func (c *checker) refusals(rows Rows) {
-	all := c.courses(rows)
+func (c *checker) refusals() {
 	for i := range c.operations {
 		o := &c.operations[i]
 		if !o.Kind.Takes() {
@@ -203,11 +205,11 @@ func (c *checker) refusals(rows Rows) {
 		}
 		for _, a := range o.Attempts {
 			if a.Answer.Short() {
-				c.refusal(o, a, all)
+				c.refusal(o, a)
 			}
 		}
 	}
-	for sku, of := range all {
+	for sku, of := range c.courses {
 		if of.stranded {
 			c.found.Stranded += of.left
 			c.complain(nil, "stranded", "SKU %q has %d units left, and somebody was refused who wanted no more", sku, of.left)
@@ -216,10 +218,10 @@ func (c *checker) refusals(rows Rows) {
 }
 
 // refusal holds one refusal against what was left of each of its SKUs: it is false if none of them was short.
-func (c *checker) refusal(o *Operation, a Attempt, all map[string]*course) {
+func (c *checker) refusal(o *Operation, a Attempt) {
 	least, most := true, true
 	for _, line := range o.Lines {
-		of := all[line.SKU]
+		of := c.courses[line.SKU]
 		if of == nil {
 			return
 		}
