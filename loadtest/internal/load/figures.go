@@ -26,11 +26,17 @@ func (r *Result) histogram(from, to time.Duration, counts func(Reply) bool, of f
 	return h
 }
 
-const forever = time.Duration(math.MaxInt64)
+// Forever is later than all that is due.
+const Forever = time.Duration(math.MaxInt64)
 
 // Latencies are those of the answers of some outcomes, from their planned times.
 func (r *Result) Latencies(some ...Outcome) *latency.Histogram {
-	return r.histogram(0, forever, func(reply Reply) bool { return slices.Contains(some, reply.Outcome) }, r.Latency)
+	return r.LatenciesIn(0, Forever, some...)
+}
+
+// LatenciesIn are those of the answers of some outcomes to the requests that were due between two times.
+func (r *Result) LatenciesIn(from, to time.Duration, some ...Outcome) *latency.Histogram {
+	return r.histogram(from, to, func(reply Reply) bool { return slices.Contains(some, reply.Outcome) }, r.Latency)
 }
 
 // All are the latencies of all who were due between two times, also of those who got no answer: they have waited at least

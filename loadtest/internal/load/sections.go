@@ -41,7 +41,7 @@ func together(results []*Result, of func(*Result) *latency.Histogram) *latency.H
 // CountAll counts the requests of all results.
 func CountAll(results []*Result) (all Counts) {
 	for _, r := range results {
-		for o, n := range r.Counts(0, forever) {
+		for o, n := range r.Counts(0, Forever) {
 			all[o] += n
 		}
 	}
@@ -72,7 +72,7 @@ func OutcomeSection(results []*Result) report.Section {
 			add(o.Words(), counts[o], together(results, func(r *Result) *latency.Histogram { return r.Latencies(o) }))
 		}
 	}
-	add("all who were due", all, together(results, func(r *Result) *latency.Histogram { return r.All(0, forever) }))
+	add("all who were due", all, together(results, func(r *Result) *latency.Histogram { return r.All(0, Forever) }))
 	return report.Section{Name: "What buyers were answered", Table: table, Plots: []report.Plot{plot}, Notes: append(CodeNotes(results),
 		"who got no answer counts with the time until that was clear: they have waited at least so long")}
 }
@@ -155,8 +155,8 @@ func GeneratorSection(results []*Result, drawn *Result, marks []report.Mark) rep
 		name string
 		of   func(*Result) *latency.Histogram
 	}{
-		{"all that were sent", func(r *Result) *latency.Histogram { all, _ := r.Lags(0, forever); return all }},
-		{"those for which a connection was free in time", func(r *Result) *latency.Histogram { _, own := r.Lags(0, forever); return own }},
+		{"all that were sent", func(r *Result) *latency.Histogram { all, _ := r.Lags(0, Forever); return all }},
+		{"those for which a connection was free in time", func(r *Result) *latency.Histogram { _, own := r.Lags(0, Forever); return own }},
 	} {
 		lags := together(results, h.of)
 		table.Rows = append(table.Rows, append([]string{h.name, humanize.Comma(lags.Count())}, Cells(lags)...))
@@ -172,7 +172,7 @@ func GeneratorSection(results []*Result, drawn *Result, marks []report.Mark) rep
 
 // LagP99 is how late, in milliseconds, one of a hundred requests was sent: of all, and of those with a connection free in time.
 func (r *Result) LagP99() (all, own float64) {
-	a, o := r.Lags(0, forever)
+	a, o := r.Lags(0, Forever)
 	return compare.Milliseconds(a.Quantile(99)), compare.Milliseconds(o.Quantile(99))
 }
 
@@ -194,7 +194,7 @@ func (r *Result) Warnings(name string) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s1%% of the sends were %s ms late or more, because all connections were busy; latencies have that in them; "+
 			"more connections raise how much can be under way", name, report.Number(all)))
 	}
-	counts := r.Counts(0, forever)
+	counts := r.Counts(0, Forever)
 	if dropped := counts[Dropped]; dropped > 0 {
 		lines = append(lines, fmt.Sprintf("%s%s requests were dropped: no connection was free within %v of their time, so less was sent than planned",
 			name, humanize.Comma(dropped), DefaultMaxLag))

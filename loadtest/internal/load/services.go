@@ -185,11 +185,11 @@ func (s *Services) Exists(ctx context.Context, sku string) (bool, error) {
 	return a.Accepted(), nil
 }
 
-// Get reads what is behind a path.
-func (s *Services) Get(ctx context.Context, path string, into any) error {
+// Get reads what a process has behind a path.
+func (s *Services) Get(ctx context.Context, process int, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Patience)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL(0)+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL(process)+path, nil)
 	if err != nil {
 		return withoutURL(err)
 	}
