@@ -1,4 +1,4 @@
-package breaks
+package kinds
 
 import (
 	"context"
@@ -12,16 +12,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-const (
-	// patience bounds a connect and an answer.
-	patience = 3 * time.Second
-	// enough are the connections of who does not care.
-	enough = 8
-)
+// patience bounds a connect and an answer.
+const patience = 3 * time.Second
 
-// openRedis connects to a Redis, with the same settings for every contender: a script is sent once, and a context's end
-// ends a command.
-func openRedis(ctx context.Context, redisURL string, s setting) (*redis.Client, error) {
+// OpenRedis connects to a Redis as a setting says.
+func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, error) {
 	options, err := redis.ParseURL(redisURL)
 	if err != nil {
 		return nil, errors.New("redis URL: must be redis://HOST:PORT/DB or rediss://…") // err may quote a password
@@ -29,20 +24,28 @@ func openRedis(ctx context.Context, redisURL string, s setting) (*redis.Client, 
 	options.MaxRetries, options.DialerRetries = -1, 1
 	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = patience, patience, patience
-	options.PoolSize, options.PoolFIFO = s.pool(), true // so that commands go over all connections in turn
-	options.Dialer = underTLS(s.cable.dial, options.TLSConfig)
+	options.PoolSize, options.PoolFIFO = s.Connections+s.Spare, s.InTurn
+	options.Dialer = s.Meter.counting(underTLS(s.dial, options.TLSConfig))
 	rdb := redis.NewClient(options)
-	if s.trap != nil {
-		rdb.AddHook(s.trap)
+	if s.Hook != nil {
+		rdb.AddHook(s.Hook)
 	}
-	if err := warm(ctx, rdb, s.pool()); err != nil {
+	if err := warm(ctx, rdb, s.Connections); err != nil {
 		return nil, errors.Join(fmt.Errorf("reach Redis: %w", err), rdb.Close())
 	}
 	return rdb, nil
 }
 
+func (s Setting) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if s.Dial != nil {
+		return s.Dial(ctx, network, address)
+	}
+	plain := net.Dialer{Timeout: patience}
+	return plain.DialContext(ctx, network, address)
+}
+
 // underTLS dials for rediss, where there is a configuration.
-func underTLS(dial dialFunc, config *tls.Config) dialFunc {
+func underTLS(dial Dial, config *tls.Config) Dial {
 	if config == nil {
 		return dial
 	}
@@ -71,29 +74,42 @@ func warm(ctx context.Context, rdb *redis.Client, connections int) error {
 	return nil
 }
 
-// pool is how many connections the callers share.
-func (s setting) pool() int {
-	if s.connections > 0 {
-		return s.connections
-	}
-	return enough
-}
-
-// openPostgres connects to PostgreSQL.
-func openPostgres(ctx context.Context, s setting, connections int) (*pgxpool.Pool, error) {
+// OpenPostgres connects to the PostgreSQL of a setting, opens all connections, and leaves them in the pool.
+func OpenPostgres(ctx context.Context, s Setting) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(s.DatabaseURL)
 	if err != nil {
 		return nil, errors.New("database URL: must be postgres://USER:PASSWORD@HOST:PORT/DATABASE") // err may quote a password
 	}
-	config.MaxConns = int32(connections)
-	config.ConnConfig.DialFunc = s.cable.dial
+	config.MaxConns, config.ConnConfig.DialFunc = int32(s.Connections), s.dial //nolint:gosec // a few
+	if s.Meter != nil {
+		config.ConnConfig.Tracer = s.Meter
+	}
 	db, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("reach PostgreSQL: %w", err)
 	}
-	if err := db.Ping(ctx); err != nil {
+	if err := warmPool(ctx, db, s.Connections); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("reach PostgreSQL: %w", err)
 	}
 	return db, nil
+}
+
+func warmPool(ctx context.Context, db *pgxpool.Pool, connections int) error {
+	for range connections {
+		conn, err := db.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+	}
+	return nil
+}
+
+// dialer is how MongoDB's driver dials.
+type dialer Dial
+
+// DialContext implements [options.ContextDialer].
+func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return d(ctx, network, address)
 }

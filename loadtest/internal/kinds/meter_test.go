@@ -1,4 +1,4 @@
-package lockbench
+package kinds
 
 import "testing"
 
