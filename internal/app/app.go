@@ -149,6 +149,9 @@ func (a *App) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if shares, can := store.(interface{ WriteAlone() }); can && a.config.WriteAlone {
+		shares.WriteAlone()
+	}
 	if a.traces != nil {
 		store = a.traces.store(store)
 	}

@@ -64,6 +64,7 @@ type Config struct {
 	ShutdownDelay *time.Duration
 	BatchLimit    int          // orders that one write carries out at most; 0: as many as pay
 	Workers       int          // of one SKU at a time, at most; 0: as many as suit the database
+	WriteAlone    bool         // batches of different SKUs never share a write, on PostgreSQL: the lab compares
 	Logger        *slog.Logger // nil: none
 }
 
