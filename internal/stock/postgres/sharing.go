@@ -22,7 +22,7 @@ const (
 const (
 	mostShared    = 256                    // orders of one shared write
 	largestShared = 16                     // orders of a batch; for a larger one the round trip hardly matters, so it goes by itself
-	sharedWait    = "50ms"                 // it waits that long for an order id that another transaction has not committed yet
+	sharedWait    = "10ms"                 // it waits that long for an order id that another transaction has not committed yet
 	sharedSlack   = 250 * time.Millisecond // a batch with less time than this until its deadline goes by itself
 	writerWait    = 500 * time.Millisecond // a batch waits that long for the writer, whose connection may have died
 )
