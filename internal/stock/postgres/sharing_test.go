@@ -17,13 +17,15 @@ import (
 )
 
 // counter counts the statements of batches.
-type counter struct{ shared, alone atomic.Int64 }
+type counter struct{ shared, alone, orders atomic.Int64 }
 
 // TraceQueryStart implements [pgx.QueryTracer].
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {
 	switch query.SQL {
 	case postgres.Statements()["deduct_shared.sql"]:
 		c.shared.Add(1)
+	case postgres.Statements()["order_shared.sql"]:
+		c.orders.Add(1)
 	case postgres.Statements()["deduct.sql"]:
 		c.alone.Add(1)
 	}

@@ -5,7 +5,8 @@
 // (sharing.go, deduct_shared.sql). A batch that such a statement cannot write, because a unit is missing or a race
 // aborted it, is written by an explicit transaction that reads first (deduct.go). Merges, movements and the expiry of
 // reservations are explicit transactions that lock all segment rows of the SKU, ascending (merge.go, movement.go,
-// expire.go). An order of several SKUs is a chain of batches and merges in one transaction (order.go). A settlement
+// expire.go). Orders of several SKUs share a statement as well (order_shared.go); one that this does not take is a chain of
+// batches and merges in one transaction (order.go). A settlement
 // locks only the segments to which units go back (settle.go).
 //
 // Everything runs at READ COMMITTED: a statement that waits for a row goes on with the row's newest version, and
@@ -35,6 +36,7 @@ type Store struct {
 	clock   *serverClock
 	renewal *renewal
 	sharing *sharing
+	orders  *gatherer[*sharedOrder] // of several SKUs
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -79,7 +81,7 @@ func open(ctx context.Context, config *pgxpool.Config) (*Store, error) {
 	}
 	renewal.running.Go(func() { renewal.run(pool) })
 	s := &Store{pool: pool, clock: clock, renewal: renewal}
-	s.sharing = &sharing{store: s}
+	s.sharing, s.orders = newSharing(s), newOrderSharing(s)
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -115,6 +117,7 @@ func (s *Store) Close() error {
 	closed := make(chan struct{})
 	go func() {
 		s.sharing.running.Wait()
+		s.orders.running.Wait()
 		s.pool.Close()
 		close(closed)
 	}()
