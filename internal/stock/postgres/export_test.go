@@ -67,8 +67,12 @@ func (s *Store) Waits(batches int) {
 }
 
 // HoldOrders lets no shared write of orders begin until it is let go.
-func (s *Store) HoldOrders() (letGo func()) {
-	g := s.orders
+func (s *Store) HoldOrders() (letGo func()) { return s.orders.hold() }
+
+// HoldSettlements is that of settlements.
+func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold() }
+
+func (g *gatherer[W]) hold() (letGo func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.writing {
@@ -79,8 +83,13 @@ func (s *Store) HoldOrders() (letGo func()) {
 }
 
 // OrdersWait returns when so many orders wait.
-func (s *Store) OrdersWait(orders int) {
-	for s.orders.waits() != orders {
+func (s *Store) OrdersWait(orders int) { s.orders.await(orders) }
+
+// SettlementsWait returns when so many settlements wait.
+func (s *Store) SettlementsWait(settlements int) { s.settlements.await(settlements) }
+
+func (g *gatherer[W]) await(writes int) {
+	for g.waits() != writes {
 		time.Sleep(time.Millisecond)
 	}
 }

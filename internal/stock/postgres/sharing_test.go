@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,10 +18,13 @@ import (
 )
 
 // counter counts the statements of batches.
-type counter struct{ shared, alone, orders atomic.Int64 }
+type counter struct{ shared, alone, orders, begun atomic.Int64 }
 
 // TraceQueryStart implements [pgx.QueryTracer].
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {
+	if strings.HasPrefix(query.SQL, "begin") {
+		c.begun.Add(1)
+	}
 	switch query.SQL {
 	case postgres.Statements()["deduct_shared.sql"]:
 		c.shared.Add(1)

@@ -37,6 +37,8 @@ type Store struct {
 	renewal *renewal
 	sharing *sharing
 	orders  *gatherer[*sharedOrder] // of several SKUs
+
+	settlements *gatherer[*sharedSettlement]
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -81,7 +83,7 @@ func open(ctx context.Context, config *pgxpool.Config) (*Store, error) {
 	}
 	renewal.running.Go(func() { renewal.run(pool) })
 	s := &Store{pool: pool, clock: clock, renewal: renewal}
-	s.sharing, s.orders = newSharing(s), newOrderSharing(s)
+	s.sharing, s.orders, s.settlements = newSharing(s), newOrderSharing(s), newSettlementSharing(s)
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -118,6 +120,7 @@ func (s *Store) Close() error {
 	go func() {
 		s.sharing.running.Wait()
 		s.orders.running.Wait()
+		s.settlements.running.Wait()
 		s.pool.Close()
 		close(closed)
 	}()
