@@ -7,7 +7,8 @@
 // reservations are explicit transactions that lock all segment rows of the SKU, ascending (merge.go, movement.go,
 // expire.go). Orders of several SKUs share a statement as well (order_shared.go); one that this does not take is a chain of
 // batches and merges in one transaction (order.go). A settlement
-// locks only the segments to which units go back (settle.go).
+// locks only the segments to which units go back (settle.go); those of different SKUs share a transaction
+// (settle_shared.go).
 //
 // Everything runs at READ COMMITTED: a statement that waits for a row goes on with the row's newest version, and
 // the next statement sees what was committed meanwhile. Only Audit reads in one REPEATABLE READ snapshot.
