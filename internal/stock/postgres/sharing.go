@@ -7,7 +7,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// shared says which batches may share a statement with those of other SKUs. All but the first are for tests.
+// shared says which batches may share a statement with those of other SKUs. All but the first are for comparisons and tests.
 type shared uint8
 
 const (
@@ -15,6 +15,9 @@ const (
 	sharedNone
 	sharedAll // also one that could go at once
 )
+
+// WriteAlone has every batch written by itself, for a comparison. It is not to be called while the store is in use.
+func (s *Store) WriteAlone() { s.sharing.which = sharedNone }
 
 // The bounds of a shared write.
 const (

@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 	}{
 		{"create", testCreate},
 		{"unknown SKU", testUnknownSKU},
+		{"SKUs page by page", testSummaries},
 		{"batch", testBatch},
 		{"short order leaves its neighbours", testShortOrder},
 		{"in turn, nobody is served behind a short order", testInTurn},
