@@ -39,6 +39,7 @@ func (c *demoCommand) watch(ctx context.Context, out, logTo io.Writer) (err erro
 	defer func() { err = errors.Join(err, removeFiles()) }()
 	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: slog.LevelError}))
 	app.SpendMemory(log)
+	app.QuietRedis() // which is going to be stopped
 	listener, err := app.ListenOnLoopback(ctx, c.WatchListen)
 	if err != nil {
 		return usageError{fmt.Errorf("--watch-listen: %w", err)}

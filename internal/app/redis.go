@@ -88,6 +88,15 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 	return servers, servers.refuseCluster(ctx)
 }
 
+// QuietRedis keeps the Redis client from writing to standard error by itself what its callers get as errors. It is for
+// programs in whose terminal somebody reads something else.
+func QuietRedis() { redis.SetLogger(silence{}) }
+
+type silence struct{}
+
+// Printf prints nothing.
+func (silence) Printf(context.Context, string, ...any) {}
+
 func connectRedis(options *redis.Options) (*redisServer, error) {
 	r := &redisServer{}
 	if options.Addr == "" {
