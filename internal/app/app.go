@@ -123,7 +123,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	admin.Live = live
 	if len(redis) > 0 {
 		admin.Redis = redis.ping
-		admin.Locks = func(context.Context) error { return a.service.CheckLocks() }
+		admin.Locks = func(ctx context.Context) error { return errors.Join(a.service.CheckLocks(), redis.pingMasters(ctx)) }
 	}
 	admin.Hosts = a.config.hostsOf(a.config.AdminListen)
 	if err := a.listen(ctx, api.New(public), api.NewAdmin(admin)); err != nil {
@@ -152,6 +152,9 @@ func (a *App) openStore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if shares, can := store.(interface{ WriteAlone() }); can && a.config.WriteAlone {
+		shares.WriteAlone()
+	}
 	if a.traces != nil {
 		store = a.traces.store(store)
 	}
@@ -168,7 +171,7 @@ func (a *App) tellWhatStarts(d database) {
 }
 
 func redisName(c Config) string {
-	switch all, err := redisOptions(c); {
+	switch all, err := redisAddresses(c); {
 	case err != nil || c.Lock == LockNone:
 		return "none"
 	case c.RedisURL == Embedded:
@@ -183,6 +186,7 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 	config := selling.Config{
 		Store: a.store, Workers: a.workers, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
 		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger, BatchLimit: a.config.BatchLimit,
+		LockAlways: a.config.Lock == LockFair,
 	}
 	if a.config.Workers != 0 {
 		config.Workers = a.config.Workers
