@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"inventory/internal/app"
 )
 
 func TestMainJob(t *testing.T) {
