@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 )
 
@@ -67,4 +70,23 @@ func See(tab *Tab, look Look) {
 	if err != nil {
 		tab.t.Fatal(err)
 	}
+}
+
+// Worked is how long the page has run scripts, and styled and laid itself out.
+func (tab *Tab) Worked() (worked time.Duration) {
+	tab.t.Helper()
+	if _, err := chromedp.Call(tab.ctx, performance.Enable, performance.EnableParams{}); err != nil {
+		tab.t.Fatal(err)
+	}
+	told, err := chromedp.Call(tab.ctx, performance.GetMetrics, cdp.Empty{})
+	if err != nil {
+		tab.t.Fatal(err)
+	}
+	for _, metric := range told.Metrics {
+		switch metric.Name {
+		case "ScriptDuration", "LayoutDuration", "RecalcStyleDuration":
+			worked += time.Duration(metric.Value * float64(time.Second))
+		}
+	}
+	return worked
 }
