@@ -35,6 +35,14 @@ func (l Look) String() string {
 //go:embed faults.js
 var findFaults string
 
+// axeVariable names a file with axe-core, which comes in no Go module. Where it is set, axe-core looks at the pages too:
+//
+//	npm pack axe-core && tar xzf axe-core-*.tgz && AXE_CORE=$PWD/package/axe.min.js make test-browser
+const axeVariable = "AXE_CORE"
+
+// runAxe makes sentences of what axe-core finds.
+const runAxe = `axe.run().then(({ violations }) => violations.flatMap((rule) => rule.nodes.map((node) => rule.id + ": " + node.html)))`
+
 // LookAt shows the page in each look, keeps a picture of each among the test's artefacts, and demands that the page is no
 // wider than the window and has no faults of those that faults.js finds.
 func LookAt(tab *Tab, name string) {
@@ -52,8 +60,25 @@ func LookAt(tab *Tab, name string) {
 		for _, fault := range Do(tab, chromedp.Evaluate[[]string](findFaults)) {
 			tab.t.Errorf("%s, %s: %s", name, look, fault)
 		}
+		for _, fault := range axeFaults(tab) {
+			tab.t.Errorf("%s, %s, axe-core: %s", name, look, fault)
+		}
 	}
 	See(tab, Looks()[0])
+}
+
+func axeFaults(tab *Tab) []string {
+	tab.t.Helper()
+	file := os.Getenv(axeVariable)
+	if file == "" {
+		return nil
+	}
+	axe, err := os.ReadFile(file)
+	if err != nil {
+		tab.t.Fatal(err)
+	}
+	Do(tab, chromedp.Evaluate[any](string(axe)+"; null"))
+	return Do(tab, chromedp.Evaluate[[]string](runAxe, chromedp.EvalAwaitPromise))
 }
 
 // See shows the page in a look.
