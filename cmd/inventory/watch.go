@@ -70,7 +70,7 @@ func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 		err := server.Close()
-		<-stopped
+		_ = <-stopped // it was closed
 		return err
 	}
 }

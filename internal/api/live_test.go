@@ -19,7 +19,7 @@ func TestLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // only read from
 	defer response.Body.Close()
 	_, config, err := conn.ReadMessage()
 	if err != nil {
