@@ -35,6 +35,7 @@ type Result struct {
 	Load
 	Replies []Reply
 	Elapsed time.Duration // to the last answer
+	silence error         // of the first request that got no answer
 }
 
 // run is a load under way.
@@ -43,6 +44,9 @@ type run struct {
 	services *Services
 	next     atomic.Int64 // the next request that nobody has taken
 	replies  []Reply      // each written by who has taken the request
+
+	mu      sync.Mutex
+	silence error
 }
 
 // Run sends a load and waits until every request is over. When ctx ends nothing more is sent, and what is under way is
@@ -54,7 +58,7 @@ func (s *Services) Run(ctx context.Context, l Load) *Result {
 		all.Go(func() { r.serve(ctx, connection%len(s.URLs)) })
 	}
 	all.Wait()
-	return &Result{Load: l, Replies: r.replies, Elapsed: r.since()}
+	return &Result{Load: l, Replies: r.replies, Elapsed: r.since(), silence: r.silence}
 }
 
 func (r *run) since() time.Duration { return time.Since(r.Start) }
@@ -103,10 +107,15 @@ func (r *run) send(ctx context.Context, process, i int) Reply {
 	}
 	o := &r.Operations[i]
 	// A body of its own: the transport may read it beyond the answer.
-	a, _ := r.services.Try(context.WithoutCancel(ctx), process, NewRequest(o, nil), true)
+	a, err := r.services.Try(context.WithoutCancel(ctx), process, NewRequest(o, nil), true)
 	o.Attempts = append(o.Attempts, a)
 	if r.Again != nil && (a.NotSent || a.Unknown()) {
-		_, _ = r.services.Ask(ctx, o, r.Again(o)) // the attempts tell what came of it
+		_, err = r.services.Ask(ctx, o, r.Again(o))
+	}
+	if err != nil {
+		r.mu.Lock()
+		r.silence = cmp.Or(r.silence, err)
+		r.mu.Unlock()
 	}
 	last := o.Attempts[len(o.Attempts)-1]
 	reply := Reply{Sent: max(a.Sent.Sub(r.Start), 1), Over: last.Ended.Sub(r.Start), Outcome: OutcomeOf(last)}
@@ -145,7 +154,7 @@ func (r *Result) FirstError(of ...Outcome) error {
 		}
 		last := r.Operations[i].Attempts[len(r.Operations[i].Attempts)-1]
 		if last.Answer.Status == 0 {
-			return ErrNoAnswer
+			return r.silence
 		}
 		return problem(last.Answer)
 	}

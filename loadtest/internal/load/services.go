@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"time"
 
 	"inventory/internal/api/client"
@@ -71,9 +72,10 @@ func Open(c Config) (*Services, error) {
 		c.Patience = DefaultPatience
 	}
 	if c.URL == nil {
-		c.URL = func(process int) string { return c.URLs[process] }
+		c.URL = func(process int) string { return strings.TrimRight(c.URLs[process], "/") }
 	}
-	return &Services{c, &http.Client{Transport: &http.Transport{
+	asItIs := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Services{c, &http.Client{CheckRedirect: asItIs, Transport: &http.Transport{
 		DialContext: (&net.Dialer{Timeout: dialLimit}).DialContext, TLSHandshakeTimeout: dialLimit, DisableCompression: true,
 		MaxIdleConns: 0, MaxIdleConnsPerHost: c.Connections, IdleConnTimeout: rest,
 	}}}, nil
