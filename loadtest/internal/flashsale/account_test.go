@@ -27,26 +27,6 @@ func reply(outcome load.Outcome, sent, over time.Duration) load.Reply {
 	return load.Reply{Sent: sent, Over: over, Outcome: outcome}
 }
 
-func TestRetriesByWhatWasKnown(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		first, retry load.Reply
-		want         standing
-	}{
-		"winner":       {reply(load.Accepted, 10, 20), reply(load.Replayed, 20, 30), winner},
-		"in time":      {reply(load.Accepted, 10, 20), reply(load.Replayed, 19, 30), undecided},
-		"refused":      {reply(load.SoldOut, 10, 20), reply(load.SoldOut, 21, 30), refused},
-		"not answered": {reply(load.Unknown, 10, 20), reply(load.Replayed, 21, 30), undecided},
-		"not sent":     {reply(load.Dropped, 0, 20), reply(load.Accepted, 21, 30), undecided},
-	} {
-		r := played(c.first, c.retry)
-		r.settle(history.Rows{}, history.Findings{})
-		if retried := r.account.retried; retried[c.want][c.retry.Outcome] != 1 {
-			t.Errorf("%s: %v", name, retried)
-		}
-	}
-}
-
 // TestARoundIsSummedUp: four units are sold to two orders, one of which nobody heard of.
 func TestARoundIsSummedUp(t *testing.T) {
 	t.Parallel()
@@ -57,9 +37,9 @@ func TestARoundIsSummedUp(t *testing.T) {
 	}
 	r.settle(history.Rows{
 		SKUs: []history.SKU{{Name: "hot", Initial: 4, Merges: 1}}, Deductions: []history.Deduction{held(0), held(2)},
-	}, history.Findings{False: history.Bounds{Least: 1, Most: 2}, Stranded: 3})
+	}, history.Findings{Refusals: map[string]history.Refusals{"hot": {False: history.Bounds{Least: 1, Most: 2}, Stranded: 3}}})
 	a := r.account
-	if a.rows != 2 || a.told != 1 || a.notHeard() != 1 || a.units != 4 || a.oversold() != 0 || a.stock.Merges != 1 || a.falsely.Most != 2 || a.stranded != 3 {
+	if a.rows != 2 || a.told != 1 || a.notHeard() != 1 || a.units != 4 || a.oversold() != 0 || a.stock.Merges != 1 || a.refusals.False.Most != 2 || a.refusals.Stranded != 3 {
 		t.Errorf("account %+v", a)
 	}
 	// Enough orders were due at 12, 7 after the opening.

@@ -39,7 +39,7 @@ func (s *sale) document(ctx context.Context, interrupted bool) (report.Document,
 		load.OutcomeSection(s.results()), s.phases(),
 		{Name: "Over time", Plots: r.result.OverTime(s.marks(r)), Notes: []string{fmt.Sprintf(
 			"round %d of %d, whose p99 of accepted orders is the median; a point for each %v", r.number+1, len(s.rounds), load.Width(r.result.Elapsed))}},
-		s.stockSection(r), s.refusals(), s.retrySection(), load.GeneratorSection(s.results(), r.result, s.marks(r)), s.roundSection(),
+		s.stockSection(r), s.refusals(), load.GeneratorSection(s.results(), r.result, s.marks(r)), s.roundSection(),
 	}, s.gauges.Sections(accepted)...)
 	return d, errors.Join(unknown, d.SetOwn(s.own()))
 }
@@ -110,8 +110,8 @@ func numbers() []figure {
 		{"all who were due p99", "ms", func(r *round) float64 { return compare.Quantile(r.result.All(0, load.Forever), 99) }, false},
 		{"lag p99", "ms", func(r *round) float64 { all, _ := r.result.LagP99(); return all }, false},
 		{"dropped", "requests", count(func(a account) int64 { return a.counts[load.Dropped] }), false},
-		{"false sold-outs, at least", "", count(func(a account) int { return a.falsely.Least }), false},
-		{"stranded", "units", count(func(a account) int64 { return a.stranded }), false},
+		{"false sold-outs, at least", "", count(func(a account) int { return a.refusals.False.Least }), false},
+		{"stranded", "units", count(func(a account) int64 { return a.refusals.Stranded }), false},
 	}
 }
 
@@ -173,24 +173,7 @@ func (s *sale) summary() []string {
 		lines = append(lines, "Of those who got something 99% were answered within "+s.median(latency(99, load.Accepted), "ms")+
 			", counted from the moment their order was to be sent.")
 	}
-	all := s.retried()
-	if won, lost := all[winner], all[refused]; won.Sent()+lost.Sent() > 0 {
-		again := lost.Of(load.SoldOut, load.InsufficientStock, load.BuyerLimit, load.SaleClosed)
-		lines = append(lines, fmt.Sprintf("Of %s retries of winners %s got their order again (200); of %s retries of the refused %s were refused again, %s got something.",
-			humanize.Comma(won.Sent()), humanize.Comma(won[load.Replayed]), humanize.Comma(lost.Sent()), humanize.Comma(again), humanize.Comma(lost[load.Accepted])))
-	}
 	return append(lines, fmt.Sprintf("Seed %d; %s.", s.Seed, s.to.Name))
-}
-
-func (s *sale) retried() (all [standings]load.Counts) {
-	for _, r := range s.rounds {
-		for n := range all {
-			for o, count := range r.account.retried[n] {
-				all[n][o] += count
-			}
-		}
-	}
-	return all
 }
 
 // warnings tell why figures may not be what they seem.
@@ -239,11 +222,11 @@ func (s *sale) own() own {
 	o := own{Stock: s.Stock, Segments: s.Segments, Requests: load.CountAll(s.results()).ByName()}
 	for _, r := range s.rounds {
 		a := r.account
-		o.Units, o.Oversold, o.Stranded = o.Units+a.units, o.Oversold+a.oversold(), o.Stranded+a.stranded
-		o.Falsely = history.Bounds{Least: o.Falsely.Least + a.falsely.Least, Most: o.Falsely.Most + a.falsely.Most}
+		o.Units, o.Oversold, o.Stranded = o.Units+a.units, o.Oversold+a.oversold(), o.Stranded+a.refusals.Stranded
+		o.Falsely = history.Bounds{Least: o.Falsely.Least + a.refusals.False.Least, Most: o.Falsely.Most + a.refusals.False.Most}
 		of := ownRound{
 			SKU: r.sku, Stream: r.sum, Requests: a.counts.ByName(), Codes: r.result.Codes(), Units: a.units, Rows: a.rows, Told: a.told,
-			NotHeard: a.notHeard(), Stranded: a.stranded, Falsely: a.falsely, Merges: a.stock.Merges,
+			NotHeard: a.notHeard(), Stranded: a.refusals.Stranded, Falsely: a.refusals.False, Merges: a.stock.Merges,
 		}
 		if a.soldOut != never {
 			of.SoldOut = a.soldOut.Seconds()

@@ -93,11 +93,16 @@ func Run(ctx context.Context, c Config, to *target.Target) (report.Document, err
 	} else if stopped != nil && len(s.rounds) == 0 {
 		return report.Document{}, stopped
 	}
+	stocks := make(map[string]history.Stock)
 	for _, r := range s.rounds {
-		promise := load.PromiseOf(to, map[string]history.Stock{r.sku: {Units: s.Stock, BuyerLimit: s.PerBuyerLimit}})
-		rows, found := history.Audit(ctx, to.DatabaseURL(), r.sku, r.load.Operations, promise)
-		s.wrong = append(s.wrong, found.Violations...)
-		r.settle(rows, found)
+		stocks[r.sku] = history.Stock{Units: s.Stock, BuyerLimit: s.PerBuyerLimit}
+	}
+	if len(s.rounds) > 0 {
+		rows, found := history.Audit(ctx, to.DatabaseURL(), prefix(s.Seed), load.History(s.results()...), load.PromiseOf(to, stocks))
+		s.wrong = found.Violations
+		for _, r := range s.rounds {
+			r.settle(rows, found)
+		}
 	}
 	d, err := s.document(context.WithoutCancel(ctx), stopped != nil)
 	return d, errors.Join(stopped, load.Wrong(s.wrong, s.results(), load.Refused, load.Failed, load.Unreached, load.Unknown), err)
@@ -147,14 +152,15 @@ func (s *sale) play(ctx context.Context) (err error) {
 	return nil
 }
 
-// skuOf is the name of a round's SKU, which its requests repeat. None begins another one.
-func skuOf(seed uint64, round int) string {
-	return fmt.Sprintf("flash-%s-%03d", strconv.FormatUint(seed, 36), round+1)
-}
+// prefix begins the names of SKUs.
+func prefix(seed uint64) string { return "flash-" + strconv.FormatUint(seed, 36) + "-" }
+
+// skuOf is the name of a round's SKU, which its requests repeat.
+func skuOf(seed uint64, round int) string { return prefix(seed) + strconv.Itoa(round+1) }
 
 // warm sells a SKU that nobody counts, so that connections are there and programs have run before the clock starts.
 func (s *sale) warm(ctx context.Context) error {
-	sku := servers.NewName("flash-warm-")
+	sku := servers.NewName("warm-flash-")
 	if err := s.create(ctx, sku, time.Time{}); err != nil {
 		return err
 	}

@@ -83,33 +83,13 @@ func (s *sale) refusals() report.Section {
 		a := r.account
 		table.Rows = append(table.Rows, []string{
 			fmt.Sprint(r.number + 1), humanize.Comma(a.counts.Of(load.SoldOut, load.InsufficientStock)),
-			fmt.Sprint(a.falsely.Least), fmt.Sprint(a.falsely.Most), humanize.Comma(a.stock.Available), humanize.Comma(a.stranded),
+			fmt.Sprint(a.refusals.False.Least), fmt.Sprint(a.refusals.False.Most), humanize.Comma(a.stock.Available), humanize.Comma(a.refusals.Stranded),
 		})
 	}
 	return report.Section{Name: "False sold-outs and stranded units", Table: table, Notes: []string{
 		"false at least: what the refusal said was not so, even if all orders that had been sent by then had been sold",
 		"false at most: even if those alone that had been answered; between the two nobody outside can tell which came first",
 	}}
-}
-
-// retrySection is what those got who asked again.
-func (s *sale) retrySection() report.Section {
-	all := s.retried()
-	table := &report.Table{Columns: []string{"retries"}}
-	var columns []load.Outcome
-	for _, o := range load.Outcomes() {
-		if all[winner][o]+all[refused][o]+all[undecided][o] > 0 {
-			columns, table.Columns = append(columns, o), append(table.Columns, o.Words())
-		}
-	}
-	for n, counts := range all {
-		row := []string{standing(n).String()}
-		for _, o := range columns {
-			row = append(row, humanize.Comma(counts[o]))
-		}
-		table.Rows = append(table.Rows, row)
-	}
-	return report.Section{Name: "What retries got", Table: table}
 }
 
 // mostLines is how many segments are drawn each by itself.
