@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/textbook"
 )
 
@@ -35,7 +36,7 @@ func TestFaults(t *testing.T) { // not parallel: a process that is late has lost
 		if late := b.Fault == "stands still, then writes"; late != (b.Refused == 1) || b.Stale != 0 {
 			t.Errorf("%+v", b)
 		}
-		if b.Fault == "loses its unlock" && b.Waited >= milliseconds(lease) {
+		if b.Fault == "loses its unlock" && b.Waited >= compare.Milliseconds(lease) {
 			t.Errorf("a lost unlock was repeated too late: %+v", b)
 		}
 	}

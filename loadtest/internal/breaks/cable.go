@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"time"
 )
 
 // cable is what the connections of a client go through. It can be cut: what went through it is over then, for both ends.
@@ -17,16 +16,13 @@ type cable struct {
 	conns map[*net.TCPConn]struct{}
 }
 
-// dialFunc is how clients dial.
-type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
-
 var errOut = errors.New("the cable is out")
 
-// dial dials through the cable. Without a cable it just dials.
+// dial dials through the cable.
 func (c *cable) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, network, address)
-	if c == nil || err != nil {
+	if err != nil {
 		return conn, err
 	}
 	tcp, is := conn.(*net.TCPConn)
@@ -34,13 +30,6 @@ func (c *cable) dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, errors.Join(fmt.Errorf("cannot cut a connection to %s: it is not TCP", address), conn.Close())
 	}
 	return c.add(tcp)
-}
-
-// dialTimeout is dial for clients that know no context.
-func (c *cable) dialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	return c.dial(ctx, network, address)
 }
 
 func (c *cable) add(conn *net.TCPConn) (net.Conn, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/textbook"
 )
 
@@ -15,99 +16,77 @@ type fault struct {
 	happens func(ctx context.Context, t *trial) error
 	// breaks are those locks whose known flaw it shows.
 	breaks []string
-	// others are the textbooks' locks that it can happen to beside.
-	others []string
-	// libraries tells whether it can happen to them.
-	libraries bool
+	// to are the locks of others that it can happen to; it can to all of ours.
+	to []string
 	// alone tells that it says something only of locks that let in one at a time.
 	alone bool
 }
 
+// onRedis are the locks of others on Redis, and leased those that end by themselves. with adds to a list.
+func onRedis() []string {
+	return []string{textbook.SetNXExpireName, textbook.SetPXName, textbook.SignalName, kinds.BSM, kinds.Redsync}
+}
+
+func leased() []string {
+	return with(onRedis(), textbook.RowExpiryName, textbook.DocumentName, textbook.SequentialName)
+}
+
+func with(names []string, more ...string) []string { return append(names, more...) }
+
 // faults are all, in the order in which they are told.
 func faults() []fault {
+	single := with(leased(), textbook.RowName, textbook.AdvisoryName) // the holder has a connection for itself
 	return []fault{
 		{
-			name:      "dies while it locks",
-			steps:     "The process gets SIGKILL when Redis has done the first command of its lock. Somebody else waits.",
-			happens:   diesWhileItLocks,
-			breaks:    []string{textbook.SetNXExpireName},
-			others:    []string{textbook.SetPXName},
-			libraries: true,
+			name:    "dies while it locks",
+			steps:   "The process gets SIGKILL when Redis has done the first command of its lock. Somebody else waits.",
+			happens: diesWhileItLocks, to: onRedis(), breaks: []string{textbook.SetNXExpireName},
 		},
 		{
 			name:    "dies while it holds",
 			steps:   "The process has the lock and gets SIGKILL. Somebody else waits.",
-			happens: diesWhileItHolds,
-			breaks:  []string{textbook.RowName},
-			others: []string{
-				textbook.SetNXExpireName, textbook.SetPXName, textbook.RowExpiryName, textbook.AdvisoryName, textbook.SequentialName, textbook.DocumentName,
-			},
-			libraries: true,
+			happens: diesWhileItHolds, to: single, breaks: []string{textbook.RowName},
 		},
 		{
 			name: "stands still, then writes",
 			steps: "The process has the lock, has read its row, and gets SIGSTOP. Somebody else gets the lock if it can, and sells 3 of 10 units. " +
 				"The process goes on by SIGCONT, and writes what it meant to write: one unit less than it has read.",
-			happens: standsStill,
-			breaks: []string{
-				textbook.SetNXExpireName, textbook.SetPXName, textbook.RowExpiryName, textbook.SequentialName, textbook.DocumentName, bsmName, redsyncName,
-			},
-			others:    []string{textbook.RowName, textbook.AdvisoryName},
-			libraries: true,
+			happens: standsStill, to: single, breaks: leased(),
 		},
 		{
 			name: "unlocks too late",
 			steps: "The process has the lock and gets SIGSTOP until somebody else has the lock. It goes on by SIGCONT, and unlocks. " +
 				"Somebody third tries to lock.",
-			happens:   unlocksTooLate,
-			breaks:    []string{textbook.SetNXExpireName},
-			others:    []string{textbook.SetPXName, textbook.RowExpiryName, textbook.SequentialName, textbook.DocumentName},
-			libraries: true,
+			happens: unlocksTooLate, to: leased(), breaks: []string{textbook.SetNXExpireName},
 		},
 		{
 			name: "loses its unlock",
 			steps: "The holder's network is gone while it unlocks, and back afterwards; nobody calls unlock again. Somebody else waits. " +
 				"The holder's process lives on.",
-			happens:   unlockIsLost,
-			breaks:    []string{textbook.RowName, textbook.SequentialName},
-			others:    []string{textbook.SetNXExpireName, textbook.SetPXName, textbook.RowExpiryName, textbook.AdvisoryName, textbook.DocumentName},
-			libraries: true,
+			happens: unlockIsLost, to: single, breaks: []string{textbook.RowName, textbook.SequentialName},
 		},
 		{
 			name: "loses its connection",
 			steps: "The holder has read its row when all its connections are cut; new ones work. Somebody else gets the lock if it can, and " +
 				"sells 3 of 10 units. The holder writes what it meant to write, and unlocks.",
-			happens: connectionIsCut,
-			breaks:  []string{textbook.AdvisoryName},
-			others: []string{
-				textbook.SetNXExpireName, textbook.SetPXName, textbook.RowName, textbook.RowExpiryName, textbook.SequentialName, textbook.DocumentName,
-			},
-			libraries: true,
+			happens: connectionIsCut, to: single, breaks: []string{textbook.AdvisoryName},
 		},
 		{
-			name:      "shares a connection",
-			steps:     "Two callers share a pool of one connection. One has the lock; the other one tries.",
-			happens:   sharesConnection,
-			alone:     true,
-			breaks:    []string{textbook.PooledName},
-			others:    []string{textbook.SetNXExpireName, textbook.SetPXName},
-			libraries: true,
+			name:    "shares a connection",
+			steps:   "Two callers share a pool of one connection. One has the lock; the other one tries.",
+			happens: sharesConnection, to: with(onRedis(), textbook.PooledName), breaks: []string{textbook.PooledName}, alone: true,
 		},
 		{
-			name:      "unlocks over another connection",
-			steps:     "Statements go over the two connections of a pool in turn: the unlock over another one than the lock. Somebody else waits.",
-			happens:   unlocksElsewhere,
-			breaks:    []string{textbook.PooledName},
-			others:    []string{textbook.SetNXExpireName, textbook.SetPXName},
-			libraries: true,
+			name:    "unlocks over another connection",
+			steps:   "Statements go over the two connections of a pool in turn: the unlock over another one than the lock. Somebody else waits.",
+			happens: unlocksElsewhere, to: with(onRedis(), textbook.PooledName), breaks: []string{textbook.PooledName},
 		},
 	}
 }
 
 // happensTo tells whether a fault can happen to a lock.
-func (f fault) happensTo(c contender) bool {
-	return c.ours && !(f.alone && c.shared) || slices.Contains(f.breaks, c.name) || slices.Contains(f.others, c.name) ||
-		f.libraries && (c.name == bsmName || c.name == redsyncName)
+func (f fault) happensTo(k kinds.Kind) bool {
+	return k.Ours && !(f.alone && k.Shared) || slices.Contains(f.to, k.Name)
 }
 
 // Names are those of all faults.

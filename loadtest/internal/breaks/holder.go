@@ -6,20 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
+	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/textbook"
 	"inventory/loadtest/internal/worker"
 )
 
 // job is what a process of its own holds. It goes to its standard input: addresses may hold passwords.
 type job struct {
-	Servers servers.URLs  `json:"servers"`
-	Lock    string        `json:"lock"` // the contender's name
-	Name    string        `json:"name"` // of its lock, and of the row that it guards
-	Lease   time.Duration `json:"lease"`
-	Trap    bool          `json:"trap"` // stop for ever after the first command of the lock
+	Servers servers.URLs `json:"servers"`
+	Lock    string       `json:"lock"` // the kind's name
+	Name    string       `json:"name"` // of its lock, and of the row that it guards
+	Trap    bool         `json:"trap"` // stop for ever after the first command of the lock
 }
 
 // order is a step that the process shall do.
@@ -44,7 +44,7 @@ type answer struct {
 // holder is the process that has a lock.
 type holder struct {
 	job       job
-	access    *access
+	party     *party
 	stock     stock
 	trap      *trap
 	grip      *grip
@@ -70,38 +70,32 @@ func Hold(ctx context.Context, in io.Reader, out io.Writer) error {
 	return h.close()
 }
 
-// open connects, so that only the steps themselves are done later.
+// open connects, and lets the server know the scripts, so that only the steps themselves are done later.
 func (h *holder) open(ctx context.Context, out io.Writer) error {
-	contenders := all(h.job.Servers)
-	i := slices.IndexFunc(contenders, func(c contender) bool { return c.name == h.job.Lock })
-	if i < 0 {
+	these := kinds.These(h.job.Servers, h.job.Lock)
+	if len(these) == 0 {
 		return fmt.Errorf("there is no lock %q", h.job.Lock)
 	}
-	s := setting{URLs: h.job.Servers, lease: h.job.Lease, session: h.job.Lease}
+	s := kinds.Setting{URLs: h.job.Servers, Timing: textbook.Timing{Lease: lease}, Session: lease}
 	if h.job.Trap {
 		h.trap = &trap{sprung: func() {
 			_ = json.NewEncoder(out).Encode(answer{Trapped: true}) // who does not hear it gives up by itself
 			select {}
 		}}
-		s.trap = h.trap
+		s.Hook = h.trap
 	}
-	db, err := openPostgres(ctx, s, 1)
+	db, err := kinds.OpenPostgres(ctx, kinds.Setting{URLs: h.job.Servers, Connections: 1})
 	if err != nil {
 		return err
 	}
 	h.stock = stock{db}
-	if h.access, err = contenders[i].open(ctx, s); err != nil {
+	if h.party, err = join(ctx, these[0], h.job.Name, s); err != nil {
 		db.Close()
 		return err
 	}
-	return h.warmUp(ctx)
-}
-
-// warmUp lets the server know the scripts.
-func (h *holder) warmUp(ctx context.Context) error {
-	g, err := h.access.lock(ctx, h.job.Name+"-warm")
+	hold, err := h.party.client.Lock(h.job.Name + "-warm").Lock(ctx)
 	if err == nil {
-		err = g.unlock(ctx)
+		err = hold.Unlock(ctx)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("try the lock out: %w", err), h.close())
@@ -111,7 +105,7 @@ func (h *holder) warmUp(ctx context.Context) error {
 
 func (h *holder) close() error {
 	h.stock.db.Close()
-	return h.access.close()
+	return h.party.client.Close()
 }
 
 // do does a step.
@@ -122,7 +116,7 @@ func (h *holder) do(ctx context.Context, o order) (a answer) {
 		if h.trap != nil {
 			h.trap.armed.Store(true)
 		}
-		h.grip, err = h.access.lock(ctx, h.job.Name)
+		h.grip, err = h.party.lock(ctx)
 	case toRead:
 		h.available, err = h.stock.read(ctx, h.job.Name)
 	case toWrite:
@@ -140,18 +134,40 @@ func (h *holder) do(ctx context.Context, o order) (a answer) {
 	return a
 }
 
-// hearing bounds how long a lock may take to tell that it is lost, when the process runs again.
-const hearing = 5 * time.Second
+// remote is a holder in a process of its own, as the lab sees it.
+type remote struct{ *worker.Process }
 
-// told is what the lock tells of its loss; "" where it is not lost, or tells nobody.
-func (g *grip) told() string {
-	if g.lost == nil {
-		return ""
+// start starts a holder that has not locked yet.
+func (t *trial) start(ctx context.Context, trapped bool) (remote, error) {
+	p, err := worker.Start(ctx, t.worker, job{Servers: t.servers, Lock: t.kind.Name, Name: t.name, Trap: trapped}, time.Minute)
+	return remote{p}, err
+}
+
+// do has the holder do a step, and returns what came of it.
+func (r remote) do(o order) (a answer, err error) {
+	if err := r.Say(string(o)); err != nil {
+		return answer{}, err
 	}
-	select {
-	case <-g.lost.Done():
-		return context.Cause(g.lost).Error()
-	case <-time.After(hearing):
-		return ""
+	said, err := r.Hear()
+	if err != nil {
+		return answer{}, fmt.Errorf("have a holder %s: %w", o, err)
 	}
+	if err := json.Unmarshal([]byte(said), &a); err != nil {
+		return answer{}, fmt.Errorf("understand a holder: %w", err)
+	}
+	return a, nil
+}
+
+// must has the holder do steps that succeed, and returns what came of the last.
+func (r remote) must(steps ...order) (a answer, err error) {
+	for _, step := range steps {
+		a, err = r.do(step)
+		if err == nil && a.Error != "" {
+			err = errors.New(a.Error)
+		}
+		if err != nil {
+			return a, fmt.Errorf("%s: %w", step, err)
+		}
+	}
+	return a, nil
 }

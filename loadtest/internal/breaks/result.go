@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/textbook"
 )
@@ -68,7 +69,7 @@ func (r Result) known() report.Section {
 
 // flaws are what is known of locks that are not ours.
 func flaws() []textbook.Known {
-	return append(textbook.All(), textbook.Known{Name: bsmName, Flaw: textbook.SetPXFlaw}, textbook.Known{Name: redsyncName, Flaw: textbook.SetPXFlaw})
+	return append(textbook.All(), textbook.Known{Name: kinds.BSM, Flaw: textbook.SetPXFlaw}, textbook.Known{Name: kinds.Redsync, Flaw: textbook.SetPXFlaw})
 }
 
 // wrong is what must not be: one of ours that was broken, and a known flaw that did not show.

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/textbook"
 )
@@ -28,10 +29,10 @@ const atOnce = 16
 
 // Run lets each fault happen to each lock. What has been done until an error, or until ctx ends, is in the result.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	chosen, err := choose(c.Faults)
-	if err != nil {
+	if err := Check(c.Faults); err != nil {
 		return Result{}, err
 	}
+	chosen := choose(c.Faults)
 	on, err := servers.Open(ctx, c.URLs)
 	if err != nil {
 		return Result{}, err
@@ -60,35 +61,31 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 
 // Check tells whether there are faults of these names.
 func Check(names []string) error {
-	_, err := choose(names)
-	return err
-}
-
-// choose returns the faults of these names.
-func choose(names []string) ([]fault, error) {
 	for _, name := range names {
 		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("there is no fault %q; there are %q", name, Names())
+			return fmt.Errorf("there is no fault %q; there are %q", name, Names())
 		}
 	}
-	if len(names) == 0 {
-		return faults(), nil
-	}
-	return slices.DeleteFunc(faults(), func(f fault) bool { return !slices.Contains(names, f.name) }), nil
+	return nil
+}
+
+// choose returns the faults of these names, none: all.
+func choose(names []string) []fault {
+	return slices.DeleteFunc(faults(), func(f fault) bool { return len(names) > 0 && !slices.Contains(names, f.name) })
 }
 
 // pair is a fault and a lock that it happens to.
 type pair struct {
 	fault fault
-	lock  contender
+	kind  kinds.Kind
 }
 
 // pairs are all of them.
 func pairs(chosen []fault, on servers.URLs) (out []pair) {
 	for _, f := range chosen {
-		for _, lock := range all(on) {
-			if f.happensTo(lock) {
-				out = append(out, pair{f, lock})
+		for _, k := range kinds.All(on) {
+			if f.happensTo(k) {
+				out = append(out, pair{f, k})
 			}
 		}
 	}
@@ -97,7 +94,7 @@ func pairs(chosen []fault, on servers.URLs) (out []pair) {
 
 // tryAll lets the faults happen, several at a time, and returns what came of them in their order.
 func (c Config) tryAll(ctx context.Context, on servers.URLs, chosen []fault) (breaks []Break, err error) {
-	db, err := openPostgres(ctx, setting{URLs: on}, enough)
+	db, err := kinds.OpenPostgres(ctx, kinds.Setting{URLs: on, Connections: enough})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +114,7 @@ func (c Config) tryAll(ctx context.Context, on servers.URLs, chosen []fault) (br
 			c.Progress(p.fault.name)
 		}
 		trying.Go(func() (err error) {
-			t := &trial{servers: on, worker: c.Worker, stock: stock{db}, contender: p.lock, name: servers.NewName("breaks-")}
+			t := &trial{servers: on, worker: c.Worker, stock: stock{db}, kind: p.kind, name: servers.NewName("breaks-")}
 			results[i], err = t.run(ctx, p.fault)
 			return err
 		})

@@ -54,9 +54,8 @@ func (s stock) read(ctx context.Context, name string) (available int, err error)
 // write tells whether the row has accepted the write of somebody who has, or had, the lock.
 func (s stock) write(ctx context.Context, name string, available int, g *grip) (accepted bool, err error) {
 	sql, args := writeStock, []any{name, available}
-	if g.fence != nil {
-		f := g.fence()
-		sql, args = writeFencedStock, append(args, f.token, f.owner)
+	if token, owner, has := g.fence(); has {
+		sql, args = writeFencedStock, append(args, token, owner)
 	}
 	done, err := s.db.Exec(ctx, sql, args...)
 	if err != nil {

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/textbook"
 )
 
 const (
@@ -23,49 +26,45 @@ const (
 
 // trial is one fault that happens to one lock.
 type trial struct {
-	servers   servers.URLs
-	worker    []string // command line of a process that does Hold
-	stock     stock
-	contender contender
-	name      string // of the lock, and of the row that it guards
-	result    Break
-	rival     *access // who comes next
+	servers servers.URLs
+	worker  []string // command line of a process that does Hold
+	stock   stock
+	kind    kinds.Kind
+	name    string // of the lock, and of the row that it guards
+	result  Break
+	rival   *party // who comes next
 }
 
 // run lets a fault happen, and returns what came of it.
 func (t *trial) run(ctx context.Context, f fault) (result Break, err error) {
-	t.result = Break{Fault: f.name, Lock: t.contender.name, Ours: t.contender.ours}
+	t.result = Break{Fault: f.name, Lock: t.kind.Name, Ours: t.kind.Ours}
 	if err := t.stock.put(ctx, t.name); err != nil {
 		return Break{}, err
 	}
-	t.rival, err = t.open(ctx, setting{rival: true})
-	if err != nil {
+	if t.rival, err = t.open(ctx, rival); err != nil {
 		return Break{}, err
 	}
 	defer func() { err = errors.Join(err, t.leave(ctx)) }()
 	if err := f.happens(ctx, t); err != nil {
-		return Break{}, fmt.Errorf("%s, %s: %w", f.name, t.contender.name, err)
+		return Break{}, fmt.Errorf("%s, %s: %w", f.name, t.kind.Name, err)
 	}
 	return t.result, nil
 }
 
-// open opens a client of the contender in this process, with leases that do not run out unless s says otherwise.
-func (t *trial) open(ctx context.Context, s setting) (*access, error) {
-	s.URLs, s.session = t.servers, longSession
-	if s.lease == 0 {
-		s.lease = long
-	}
-	a, err := t.contender.open(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	return tidied(a), nil
+// open opens a client of the lock in this process, with leases that do not run out unless somebody sets others.
+func (t *trial) open(ctx context.Context, set func(*kinds.Setting)) (*party, error) {
+	s := kinds.Setting{URLs: t.servers, Timing: textbook.Timing{Lease: long}, Session: longSession}
+	set(&s)
+	return join(ctx, t.kind, t.name, s)
 }
+
+// rival sets a client of who comes later.
+func rival(s *kinds.Setting) { s.Rival = true }
 
 // leave removes what would stay.
 func (t *trial) leave(ctx context.Context) (err error) {
-	if t.rival.forget != nil {
-		err = t.rival.forget(context.WithoutCancel(ctx), t.name)
+	if t.rival.client.Forget != nil {
+		err = t.rival.client.Forget(context.WithoutCancel(ctx), t.name)
 	}
 	return errors.Join(err, t.rival.close())
 }
@@ -76,8 +75,8 @@ func (t *trial) wait(ctx context.Context, bound time.Duration) (*grip, error) {
 	end := start.Add(bound)
 	within, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	g, err := t.rival.lock(within, t.name)
-	t.result.Waited += milliseconds(time.Since(start))
+	g, err := t.rival.lock(within)
+	t.result.Waited += compare.Milliseconds(time.Since(start))
 	switch {
 	case err == nil:
 		return g, nil
@@ -99,6 +98,20 @@ func (t *trial) awaitFree(ctx context.Context) error {
 	}
 	t.survived("free after %s ms", report.Number(t.result.Waited))
 	return unlocked(ctx, g)
+}
+
+// awaitKept judges a lock that a holder has given back.
+func (t *trial) awaitKept(ctx context.Context, well string) error {
+	next, err := t.wait(ctx, leases*lease)
+	if err != nil {
+		return err
+	}
+	if next == nil {
+		t.broken("still locked after the holder had unlocked")
+		return nil
+	}
+	t.survived("%s", well)
+	return unlocked(ctx, next)
 }
 
 // sell is what the rival does under the lock. It keeps it.
@@ -154,5 +167,3 @@ func unlocked(ctx context.Context, g *grip) error {
 	}
 	return nil
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -4,16 +4,47 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/report"
 )
+
+// The metrics of all cases.
+const (
+	accepted   = "accepted per second"
+	answers    = "answers per second" // acceptances, replays and refusals
+	p50        = "p50 ms"
+	p99        = "p99 ms"
+	leastShare = "least share" // of the whole, that the process with the least got
+	rows       = "rows"
+	// counted is what ratios are of: acceptances, or answers where every right one counts.
+	counted = "what counts per second"
+)
+
+func metrics() []experiment.Metric {
+	return []experiment.Metric{
+		{Name: accepted, Exact: true},
+		{Name: answers},
+		{Name: p50},
+		{Name: p99, Exact: true, Log: true},
+		{Name: leastShare},
+		{Name: "accepted", Sum: true},
+		{Name: "replayed", Sum: true},
+		{Name: "refused", Sum: true},
+		{Name: "gave up", Sum: true},
+		{Name: "unheard", Sum: true},
+		{Name: rows, Sum: true},
+	}
+}
 
 // entrant is a contender that sells, or answers.
 type entrant struct {
 	name    string
+	mix     string // of SKUs; "": it sells one
 	ours    bool
 	callers int
 	// answers means that every right answer counts, and not the acceptances alone.
@@ -26,8 +57,9 @@ type entrant struct {
 
 // round is what came of one.
 type round struct {
-	sku      string // "": nothing was sold
+	sku      string // "": nothing was sold, or many SKUs were
 	counts   crowd.Counts
+	early    int64 // of those accepted, in the warm-up
 	unheard  int64 // requests whose answers nobody waited for
 	repeated int64 // requests with order ids that were sent before
 	took     time.Duration
@@ -39,11 +71,23 @@ type round struct {
 // at is the name of an entrant with so many callers, or connections.
 func at(name string, callers int) string { return fmt.Sprintf("%s, %d at once", name, callers) }
 
+// title is the entrant's name as a contender.
+func (e *entrant) title() string {
+	if e.mix != "" {
+		return at(e.name+", "+e.mix, e.callers)
+	}
+	return at(e.name, e.callers)
+}
+
 // contender has an entrant's sales written down, also of a round that the end of ctx has cut short, and so tells nothing of
 // speed.
 func (w *world) contender(e *entrant) experiment.Contender {
+	levels := []string{e.name, strconv.Itoa(e.callers)}
+	if e.mix != "" {
+		levels = []string{e.name, e.mix, strconv.Itoa(e.callers)}
+	}
 	return experiment.Contender{
-		Name: at(e.name, e.callers), Levels: []string{e.name, strconv.Itoa(e.callers)}, Ours: e.ours,
+		Name: e.title(), Levels: levels, Ours: e.ours,
 		Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			r, err := e.measure(ctx)
 			if r.sku != "" {
@@ -60,9 +104,9 @@ func (w *world) contender(e *entrant) experiment.Contender {
 
 // sample is what a round tells.
 func (r round) sample(allAnswers bool) experiment.Sample {
-	seconds, all := r.took.Seconds(), r.counts.Accepted+r.counts.Replayed+r.counts.Refused
+	seconds, sold := r.took.Seconds(), r.counts.Accepted-r.early
 	s := experiment.Sample{
-		accepted: float64(r.counts.Accepted) / seconds, answers: float64(all) / seconds,
+		accepted: float64(sold) / seconds, answers: float64(sold+r.counts.Replayed+r.counts.Refused) / seconds,
 		p50: compare.Milliseconds(r.p50), p99: compare.Milliseconds(r.p99),
 		"accepted": float64(r.counts.Accepted), "replayed": float64(r.counts.Replayed), "refused": float64(r.counts.Refused),
 		"gave up": float64(r.counts.GaveUp), "unheard": float64(r.unheard),
@@ -80,7 +124,50 @@ func (r round) sample(allAnswers bool) experiment.Sample {
 	return s
 }
 
-// roundOf is a sale as a round of a contender.
+// roundOf is a sale as a round of a contender. Waits are those of its window.
 func roundOf(s crowd.Sale, sku string) round {
-	return round{sku: sku, counts: s.Counts, unheard: s.Unheard, took: s.Took, p50: s.Waits.Quantile(50), p99: s.Waits.Quantile(99)}
+	return round{
+		sku: sku, counts: s.Counts, early: s.Counts.Accepted + s.Counts.GaveUp - s.Waits.Count(), unheard: s.Unheard, took: s.Took,
+		p50: s.Waits.Quantile(50), p99: s.Waits.Quantile(99),
+	}
+}
+
+// caseOf is a question as a case.
+func (w *world) caseOf(q question, entrants []*entrant) experiment.Case {
+	who := "callers"
+	if q.http {
+		who = "connections"
+	}
+	c := experiment.Case{
+		Factors: []string{"", who}, Over: true, Metrics: metrics(),
+		Ratios: []experiment.Ratio{{Name: "ratio", Head: "x " + q.ratio, Metric: counted, To: func(_ experiment.Result, c experiment.Contender) string {
+			return q.ratio + strings.TrimPrefix(c.Name, c.Levels[0]) // with as many callers
+		}}},
+		About: func(r experiment.Result) []string { return []string{mostCallers(r, q.about)} },
+	}
+	if q.targets != nil {
+		c.Targets = q.targets(w.scale)
+	}
+	for _, e := range entrants {
+		if e.mix != "" {
+			c.Factors = []string{"", "SKUs", "callers"}
+		}
+		c.Contenders = append(c.Contenders, w.contender(e))
+	}
+	return c
+}
+
+// mostCallers is the contender of a name with the most callers.
+func mostCallers(r experiment.Result, name string) (found string) {
+	for _, c := range r.Case.Contenders {
+		if c.Levels[0] == name {
+			found = c.Name // they become more
+		}
+	}
+	return found
+}
+
+// atLeast is a target for a ratio of what counts.
+func atLeast(what, of, to string, bound float64) experiment.Target {
+	return experiment.Target{Name: what, Of: experiment.Times(counted, of, to), Sign: report.MoreThan, Bound: bound}
 }

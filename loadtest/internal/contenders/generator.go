@@ -24,10 +24,11 @@ type generator interface {
 
 // load is what a generator sends.
 type load struct {
-	url         string // of the SKU's deductions, or of many deductions
-	together    int    // so many orders go in one request; 0: each alone
-	sku         string // of orders that go together
-	key         string // API key; "": none is sent
+	url         string   // of the SKU's deductions, or of many deductions
+	skus        []string // of each request by chance, in the place of "*" in the URL; none: the URL has one
+	together    int      // so many orders go in one request; 0: each alone
+	sku         string   // of orders that go together
+	key         string   // API key; "": none is sent
 	connections int
 	window      time.Duration
 	growing     bool     // order ids grow, as UUIDs of version 7 do; else they are random ones of version 4
@@ -60,14 +61,11 @@ func (l load) body(orderID string) string {
 
 // bodyOf is a request for one unit for each of many orders.
 func (l load) bodyOf(orderIDs []string) string {
-	var body strings.Builder
-	before := `{"deductions":[{"sku":"` + l.sku + `",`
+	var orders []string
 	for _, id := range orderIDs {
-		body.WriteString(before)
-		body.WriteString(l.body(id)[1:])
-		before = `,{"sku":"` + l.sku + `",`
+		orders = append(orders, `{"sku":"`+l.sku+`",`+l.body(id)[1:])
 	}
-	return body.String() + "]}"
+	return `{"deductions":[` + strings.Join(orders, ",") + "]}"
 }
 
 // CheckGenerator tells whether there is one of a name.

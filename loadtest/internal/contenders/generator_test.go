@@ -2,7 +2,6 @@ package contenders
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -226,15 +225,28 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 	}
 }
 
-func TestAnswersWithoutLengthAreErrors(t *testing.T) {
+// TestGeneratorsChooseSKUs: each of them as often as it is in the list.
+func TestGeneratorsChooseSKUs(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusCreated)
-		_ = http.NewResponseController(w).Flush() // so it goes out in chunks
-	}))
-	defer server.Close()
-	if _, err := (labClient{}).drive(t.Context(), load{url: server.URL, connections: 1, window: time.Second}); !errors.Is(err, errNoLength) {
-		t.Error(err)
+	for _, g := range generators(t) {
+		t.Run(g.name(), func(t *testing.T) {
+			t.Parallel()
+			var mutex sync.Mutex
+			asked := map[string]int{}
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mutex.Lock()
+				defer mutex.Unlock()
+				asked[r.URL.Path]++
+				w.WriteHeader(http.StatusCreated)
+			}))
+			l := load{url: server.URL + "/v1/skus/*/deductions", skus: []string{"a", "b", "a", "a"}, connections: 4, window: 100 * time.Millisecond}
+			r, err := g.drive(t.Context(), l)
+			server.Close()
+			a, b := asked["/v1/skus/a/deductions"], asked["/v1/skus/b/deductions"]
+			if err != nil || len(asked) != 2 || r.counts.Accepted == 0 || a < 2*b || a > 5*b {
+				t.Errorf("%v, %v, %+v", err, asked, r)
+			}
+		})
 	}
 }
 

@@ -1,64 +1,114 @@
 package contenders
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+	"golang.org/x/sync/errgroup"
+
+	"inventory/internal/access"
 	"inventory/internal/api/client"
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/crowd"
-	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
 
+// The kinds of work that processes of their own do.
 const (
-	noopName = "noop"
-	noopSKU  = "hot" // there is none
-	// manyName sells many orders a request.
-	manyName = "inventory, 64 orders a request"
-	manySize = 64
+	workNoop    = "noop"    // answer without doing anything
+	workServe   = "serve"   // the service, over HTTP
+	workCallers = "callers" // the service, with callers inside
 )
 
-// overHTTP compares the service with a handler that does nothing.
-func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
-	noop, err := w.serve(ctx, job{Kind: workNoop})
-	if err == nil {
-		err = noop.warmUp(ctx, noopSKU)
-	}
+// job is what a process of its own shall do. Callers want all of it, a service where its servers are.
+type job struct {
+	Kind     string   `json:"kind"`
+	KeysFile string   `json:"keys_file"` // of the API keys that a service asks for; "": it asks for none
+	SKUs     []string `json:"skus"`      // from which callers choose; none: all buy one
+	crowd.Job
+}
+
+// Work does one job: that of a process which the lab has started. A server tells its URL, and serves until nobody
+// listens any more.
+func Work(ctx context.Context, in io.Reader, out io.Writer) error {
+	j, lines, err := worker.Read[job](in)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	service, err := w.serveReal(ctx)
+	switch {
+	case j.Kind == workNoop:
+		return serveNoop(ctx, lines, out)
+	case j.Kind == workServe:
+		config := app.Config{DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Access: access.Config{KeysFile: j.KeysFile}}
+		return crowd.WithService(ctx, config, func(service *app.App) error {
+			_, err := fmt.Fprintln(out, service.URL())
+			lines.Scan() // until nobody talks any more
+			return err
+		})
+	case j.Kind == workCallers && len(j.SKUs) > 0:
+		return j.buyMixed(ctx, lines, out)
+	case j.Kind == workCallers:
+		return j.Do(ctx, lines, out)
+	}
+	return fmt.Errorf("there is no work %q", j.Kind)
+}
+
+// noopRequest is what the service is asked.
+type noopRequest struct {
+	SKU      string `param:"sku"`
+	OrderID  string `json:"order_id"`
+	BuyerID  string `json:"buyer_id"`
+	Quantity int64  `json:"quantity"`
+}
+
+// noopAnswer is what it answers.
+type noopAnswer struct {
+	SKU      string `json:"sku"`
+	OrderID  string `json:"order_id"`
+	BuyerID  string `json:"buyer_id,omitempty"`
+	Quantity int64  `json:"quantity"`
+	Status   string `json:"status"`
+}
+
+const headerTimeout = 10 * time.Second
+
+// serveNoop is an Echo handler as anybody would write it first, with nothing behind it.
+func serveNoop(ctx context.Context, lines *bufio.Scanner, out io.Writer) error {
+	app.SpendMemory(nil) // as the service does that it is compared with
+	e := echo.New()
+	e.POST("/v1/skus/:sku/deductions", func(c echo.Context) error {
+		var r noopRequest
+		if err := c.Bind(&r); err != nil {
+			return err
+		}
+		return c.JSON(http.StatusCreated, noopAnswer{r.SKU, r.OrderID, r.BuyerID, r.Quantity, "committed"})
+	})
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("listen: %w", err)
 	}
-	databaseURL, err := w.sqlite()
-	if err != nil {
-		return nil, err
+	server := &http.Server{Handler: e, ReadHeaderTimeout: headerTimeout}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	if _, err := fmt.Fprintln(out, "http://"+listener.Addr().String()); err != nil {
+		return errors.Join(fmt.Errorf("talk to the lab: %w", err), server.Close(), <-served)
 	}
-	embedded, err := w.serveService(ctx, databaseURL, app.Embedded)
-	if err != nil {
-		return nil, err
+	lines.Scan() // until nobody talks any more
+	err = server.Close()
+	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
 	}
-	gone, err := service.sellOut(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("sell a SKU out: %w", err)
-	}
-	for _, connections := range w.scale.Callers {
-		entrants = append(entrants,
-			&entrant{name: noopName, callers: connections, measure: func(ctx context.Context) (round, error) {
-				return noop.send(ctx, noopSKU, load{connections: connections})
-			}},
-			service.entrant(inventoryName, load{connections: connections}),
-			service.entrant(manyName, load{connections: connections, together: manySize}),
-			embedded.entrant("inventory embedded", load{connections: connections}),
-			gone.entrant(connections),
-		)
-	}
-	return entrants, nil
+	return err
 }
 
 // site is a process that answers over HTTP.
@@ -67,8 +117,13 @@ type site struct {
 	url   string
 }
 
-// siteLimit is how long a site lives at most, whatever happens to the lab.
-const siteLimit = time.Hour
+const (
+	// siteLimit is how long a site lives at most, whatever happens to the lab.
+	siteLimit = time.Hour
+	// patience is how long a request of preparation is sent again, of which so many are under way at once.
+	patience, sellers = 10 * time.Second, 16
+	noopSKU           = "hot" // there is none
+)
 
 // serve starts a site.
 func (w *world) serve(ctx context.Context, j job) (*site, error) {
@@ -89,11 +144,20 @@ func (w *world) serveService(ctx context.Context, databaseURL, redisURL string) 
 	if err != nil {
 		return nil, err
 	}
-	sku := servers.NewName("warm-")
-	if err := s.create(ctx, hot(sku, w.scale.Segments)); err != nil {
+	sku, err := s.putUp(ctx, stock.Terms{})
+	if err != nil {
 		return nil, err
 	}
 	return s, s.warmUp(ctx, sku)
+}
+
+// serveReal starts the service on a database of its own.
+func (w *world) serveReal(ctx context.Context) (*site, error) {
+	databaseURL, err := w.postgres(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.serveService(ctx, databaseURL, w.servers.RedisURL)
 }
 
 // warmUp lets a site answer for a moment, so that its connections are there.
@@ -110,15 +174,6 @@ func (s *site) warmUp(ctx context.Context, sku string) error {
 
 func (s *site) deductions(sku string) string { return s.url + "/v1/skus/" + sku + "/deductions" }
 
-// serveReal starts the service on a database of its own.
-func (w *world) serveReal(ctx context.Context) (*site, error) {
-	databaseURL, err := w.postgres(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return w.serveService(ctx, databaseURL, w.servers.RedisURL)
-}
-
 // send sends a load for a SKU.
 func (s *site) send(ctx context.Context, sku string, l load) (round, error) {
 	l.url, l.key, l.window = s.deductions(sku), s.world.keys.buyer, s.world.scale.Window
@@ -128,11 +183,8 @@ func (s *site) send(ctx context.Context, sku string, l load) (round, error) {
 	return s.world.generator.drive(ctx, l)
 }
 
-// entrant sells a fresh SKU in each round.
-func (s *site) entrant(name string, l load) *entrant { return s.entrantUnder(stock.Terms{}, name, l) }
-
-// entrantUnder sells a fresh SKU of some terms in each round.
-func (s *site) entrantUnder(terms stock.Terms, name string, l load) *entrant {
+// entrant sells a fresh SKU of some terms in each round.
+func (s *site) entrant(terms stock.Terms, name string, l load) *entrant {
 	return &entrant{name: name, ours: true, callers: l.connections, measure: func(ctx context.Context) (round, error) {
 		sku, err := s.putUp(ctx, terms)
 		if err != nil {
@@ -151,29 +203,28 @@ func (s *site) putUp(ctx context.Context, terms stock.Terms) (sku string, err er
 	return n.SKU, s.create(ctx, n)
 }
 
-// patience is how long a request of preparation is sent again.
-const patience = 10 * time.Second
-
-// fleet is the generated client, for a few requests.
-func (s *site) fleet() (*client.Fleet, error) {
-	return client.NewFleet([]string{s.url}, sellers, patience, client.WithKey(s.world.keys.admin))
-}
-
-// create puts a SKU up for sale.
-func (s *site) create(ctx context.Context, sku stock.NewSKU) error {
-	fleet, err := s.fleet()
+// withFleet does something by the generated client.
+func (s *site) withFleet(do func(*client.Fleet) error) error {
+	fleet, err := client.NewFleet([]string{s.url}, sellers, patience, client.WithKey(s.world.keys.admin))
 	if err != nil {
 		return err
 	}
 	defer fleet.Close()
-	answer, err := fleet.CreateSKU(ctx, sku.SKU, newSKU(sku))
-	if err == nil {
-		err = answer.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("put a SKU up for sale: %w", err)
-	}
-	return nil
+	return do(fleet)
+}
+
+// create puts a SKU up for sale.
+func (s *site) create(ctx context.Context, sku stock.NewSKU) error {
+	return s.withFleet(func(fleet *client.Fleet) error {
+		answer, err := fleet.CreateSKU(ctx, sku.SKU, newSKU(sku))
+		if err == nil {
+			err = answer.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("put a SKU up for sale: %w", err)
+		}
+		return nil
+	})
 }
 
 // newSKU is a SKU as requests have it, without the terms that it does not have.
@@ -191,21 +242,60 @@ func newSKU(sku stock.NewSKU) client.NewSKU {
 	return n
 }
 
-// overHTTPTargets are for some connections, and for many.
-func overHTTPTargets(s Scale) (targets []experiment.Target) {
-	for _, t := range []struct {
-		name   string
-		bounds [2]float64
-	}{
-		{inventoryName, [2]float64{0.45, 0.60}},
-		{manyName, [2]float64{1.5, 1.5}},
-		{"inventory embedded", [2]float64{0.40, 0.65}},
-		{soldOutName, [2]float64{1, 1}},
-	} {
-		for i, connections := range s.Callers {
-			what := fmt.Sprintf("%s, %d connections, in parts of noop", t.name, connections)
-			targets = append(targets, atLeast(what, counted, at(t.name, connections), at(noopName, connections), t.bounds[i]))
-		}
+// emptyShelf is a SKU that is sold out, and who has it.
+type emptyShelf struct {
+	site    *site
+	sku     string
+	winners []string // order ids
+}
+
+// sellOut sells all of a new SKU.
+func (s *site) sellOut(ctx context.Context) (*emptyShelf, error) {
+	shelf := &emptyShelf{site: s, sku: servers.NewName("gone-")}
+	units := s.world.scale.Units
+	if err := s.create(ctx, stock.NewSKU{SKU: shelf.sku, Stock: int64(units), Segments: s.world.scale.Segments}); err != nil {
+		return nil, err
 	}
-	return targets
+	s.world.told.Add(shelf.sku, int64(units), 0)
+	return shelf, s.withFleet(func(fleet *client.Fleet) error {
+		buying, ctx := errgroup.WithContext(ctx)
+		buying.SetLimit(sellers)
+		for range units {
+			id := uuid.NewString()
+			shelf.winners = append(shelf.winners, id)
+			buying.Go(func() error {
+				answer, err := fleet.Deduct(ctx, shelf.sku, client.NewDeduction{OrderID: id, Quantity: 1})
+				if err == nil {
+					err = answer.Err()
+				}
+				return err
+			})
+		}
+		return buying.Wait()
+	})
+}
+
+// winnersReturn: one request in so many is that of a buyer who has got a unit, and asks again.
+const winnersReturn = 10
+
+// entrant sends orders for what is not there, and has every winner answered who asks again.
+func (e *emptyShelf) entrant(connections int) *entrant {
+	l := load{connections: connections, again: winnersReturn, winners: e.winners}
+	return &entrant{name: soldOutName, ours: true, callers: connections, answers: true, measure: func(ctx context.Context) (round, error) {
+		r, err := e.site.send(ctx, e.sku, l)
+		if err != nil {
+			return r, err
+		}
+		return r, check(r)
+	}}
+}
+
+// check demands that winners are told of their unit again, and that nobody else gets one. Requests whose answers were
+// not heard may have been anybody's.
+func check(r round) error {
+	if r.counts.Accepted == 0 && r.counts.Replayed <= r.repeated && r.counts.Replayed >= r.repeated-r.unheard {
+		return nil
+	}
+	return fmt.Errorf("of a SKU that is sold out, %d were sold, and %d of %d winners were told so again, %d answers were not heard",
+		r.counts.Accepted, r.counts.Replayed, r.repeated, r.unheard)
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,14 +35,18 @@ func (labClient) drive(ctx context.Context, l load) (round, error) {
 	if err != nil {
 		return round{}, fmt.Errorf("URL of the service: %w", err)
 	}
-	head := headOf(l, target)
+	path, host, authorization := target.EscapedPath(), target.Host, ""
+	if l.key != "" {
+		authorization = "Authorization: Bearer " + l.key + "\r\n"
+	}
 	start := time.Now()
-	lines := make([]wire, l.connections)
+	lines := make([]line, l.connections)
 	var back sync.WaitGroup
 	for i := range lines {
 		back.Go(func() {
-			lines[i].load, lines[i].head, lines[i].end = l, head, start.Add(l.window)
-			lines[i].err = lines[i].run(ctx, target.Host)
+			lines[i].load, lines[i].path, lines[i].end = l, path, start.Add(l.window)
+			lines[i].head = " HTTP/1.1\r\nHost: " + host + "\r\n" + authorization + "Content-Type: application/json\r\nContent-Length: "
+			lines[i].err = lines[i].run(ctx, host)
 		})
 	}
 	back.Wait()
@@ -64,20 +68,11 @@ func (labClient) drive(ctx context.Context, l load) (round, error) {
 	return r, nil
 }
 
-// headOf is what every request of a load begins with, up to the length of its body.
-func headOf(l load, target *url.URL) string {
-	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\n", target.Path, target.Host)
-	if l.key != "" {
-		head += "Authorization: Bearer " + l.key + "\r\n"
-	}
-	return head + "Content-Type: application/json\r\nContent-Length: "
-}
-
-// wire is one connection, and what came over it.
-type wire struct {
-	load load
-	head string
-	end  time.Time
+// line is one connection, and what came over it.
+type line struct {
+	load       load
+	path, head string // of every request
+	end        time.Time
 
 	sent     int
 	kept     []string
@@ -89,7 +84,7 @@ type wire struct {
 }
 
 // run sends one request after another until the window is over.
-func (w *wire) run(ctx context.Context, host string) error {
+func (w *line) run(ctx context.Context, host string) error {
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
@@ -101,23 +96,19 @@ func (w *wire) run(ctx context.Context, host string) error {
 		return fmt.Errorf("bound the connection: %w", err)
 	}
 	reader := bufio.NewReader(connection)
-	var request []byte
 	for start := time.Now(); start.Before(w.end); {
-		body, id := w.next()
-		request = append(request[:0], w.head...)
-		request = append(strconv.AppendInt(request, int64(len(body)), 10), "\r\n\r\n"...)
-		request = append(request, body...)
+		request, id := w.next()
 		w.sent++
 		w.unheard += w.orders()
-		if _, err := connection.Write(request); err != nil {
+		if _, err := io.WriteString(connection, request); err != nil {
 			return fmt.Errorf("send: %w", err)
 		}
-		status, answer, err := readAnswer(reader)
+		status, body, err := readAnswer(reader)
 		if err != nil {
 			return fmt.Errorf("receive: %w", err)
 		}
 		w.unheard -= w.orders()
-		if err := w.count(status, answer, id); err != nil {
+		if err := w.count(status, body, id); err != nil {
 			return err
 		}
 		now := time.Now()
@@ -127,24 +118,42 @@ func (w *wire) run(ctx context.Context, host string) error {
 	return nil
 }
 
-// orders are those of one request.
-func (w *wire) orders() int64 { return int64(max(1, w.load.together)) }
+// readAnswer reads a status and a body.
+func readAnswer(from *bufio.Reader) (status int, body []byte, err error) {
+	answer, err := http.ReadResponse(from, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer answer.Body.Close()
+	body, err = io.ReadAll(answer.Body)
+	return answer.StatusCode, body, err
+}
 
-// next is the body of the next request, and the id of its order if it goes alone.
-func (w *wire) next() (body, id string) {
+// orders are those of one request.
+func (w *line) orders() int64 { return int64(max(1, w.load.together)) }
+
+// next is the next request, and the id of its order if it goes alone.
+func (w *line) next() (request, id string) {
+	var body string
 	if w.load.together == 0 {
 		id = w.orderID()
-		return w.load.body(id), id
+		body = w.load.body(id)
+	} else {
+		ids := make([]string, w.load.together)
+		for i := range ids {
+			ids[i] = w.orderID()
+		}
+		body = w.load.bodyOf(ids)
 	}
-	ids := make([]string, w.load.together)
-	for i := range ids {
-		ids[i] = w.orderID()
+	path := w.path
+	if n := len(w.load.skus); n > 0 {
+		path = strings.Replace(path, "*", w.load.skus[rand.IntN(n)], 1)
 	}
-	return w.load.bodyOf(ids), ""
+	return "POST " + path + w.head + strconv.Itoa(len(body)) + "\r\n\r\n" + body, id
 }
 
 // orderID is a new one, or every so often one that was accepted before.
-func (w *wire) orderID() string {
+func (w *line) orderID() string {
 	if again := w.load.again; again > 0 && w.sent%again == again-1 {
 		old := w.load.winners
 		if len(old) == 0 {
@@ -162,10 +171,10 @@ func (w *wire) orderID() string {
 }
 
 // count counts an answer by its status.
-func (w *wire) count(status int, body []byte, id string) error {
+func (w *line) count(status int, body []byte, id string) error {
 	switch {
 	case w.load.together > 0:
-		accepted := bytes.Count(body, sold)
+		accepted := bytes.Count(body, []byte(`{"status":201,`))
 		if w.counts.Accepted += int64(accepted); accepted < w.load.together {
 			return fmt.Errorf("%d of %d orders were sold: %d %.500s", accepted, w.load.together, status, body)
 		}
@@ -186,51 +195,5 @@ func (w *wire) count(status int, body []byte, id string) error {
 
 // refused tells whether a conflict is one of those that a buyer has to live with.
 func refused(body []byte) bool {
-	return bytes.Contains(body, soldOut) || bytes.Contains(body, enough)
-}
-
-var (
-	sold    = []byte(`{"status":201,`) // of one of many orders
-	soldOut = []byte(`"code":"sold_out"`)
-	enough  = []byte(`"code":"buyer_limit"`)
-)
-
-var (
-	errNoLength = errors.New("an answer without Content-Length")
-	lengthName  = []byte("content-length:")
-)
-
-// readAnswer reads a status and a body.
-func readAnswer(r *bufio.Reader) (status int, body []byte, err error) {
-	line, err := r.ReadSlice('\n')
-	if err != nil {
-		return 0, nil, err
-	}
-	if len(line) < len("HTTP/1.1 200") {
-		return 0, nil, fmt.Errorf("%q is no answer", line)
-	}
-	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
-		return 0, nil, fmt.Errorf("read the status: %w", err)
-	}
-	length := -1
-	for {
-		if line, err = r.ReadSlice('\n'); err != nil {
-			return 0, nil, err
-		}
-		line = bytes.TrimRight(line, "\r\n")
-		if len(line) == 0 {
-			break
-		}
-		if len(line) > len(lengthName) && bytes.EqualFold(line[:len(lengthName)], lengthName) {
-			if length, err = strconv.Atoi(string(bytes.TrimSpace(line[len(lengthName):]))); err != nil {
-				return 0, nil, fmt.Errorf("read the length: %w", err)
-			}
-		}
-	}
-	if length < 0 {
-		return 0, nil, errNoLength
-	}
-	body = make([]byte, length)
-	_, err = io.ReadFull(r, body)
-	return status, body, err
+	return bytes.Contains(body, []byte(`"code":"sold_out"`)) || bytes.Contains(body, []byte(`"code":"buyer_limit"`))
 }

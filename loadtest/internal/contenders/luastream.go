@@ -11,18 +11,22 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/kinds"
 )
 
 //go:embed luastream.lua
 var luaStreamSource string
 
-const luaName = "Redis Lua DECR + XADD"
+const (
+	luaName          = "Redis Lua DECR + XADD"
+	redisConnections = 64
+)
 
 // luaStream keeps all of it in Redis, and nothing of it durable. The client sends the commands of all callers
 // together.
 func luaStream() design {
 	return design{name: luaName, open: func(ctx context.Context, m *market, _ int) (shop, error) {
-		client, err := openRedis(m.world.servers.RedisURL)
+		client, err := kinds.OpenRedis(ctx, m.world.servers.RedisURL, kinds.Setting{Connections: redisConnections})
 		if err != nil {
 			return shop{}, err
 		}

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"inventory/internal/latency"
+	"inventory/internal/stock"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
@@ -179,17 +179,53 @@ func TestABotGetsWhatOneBuyerMayHave(t *testing.T) {
 	}
 }
 
-// TestWaitersPaceThemselves: together they try as often, however many they are, and not all at once.
+// TestWaitersPaceThemselves: together they try as often, however many they are.
 func TestWaitersPaceThemselves(t *testing.T) {
 	t.Parallel()
 	if one, many := pauseOf(1), pauseOf(600); one != time.Millisecond || many != 100*time.Millisecond {
 		t.Errorf("%v, %v", one, many)
 	}
-	var pauses []time.Duration
-	for range 1000 {
-		pauses = append(pauses, pace(100*time.Millisecond).NextBackoff())
+}
+
+// TestWhatWasSoldInTheWarmUpIsNotCounted, but has rows.
+func TestWhatWasSoldInTheWarmUpIsNotCounted(t *testing.T) {
+	t.Parallel()
+	waits := latency.New()
+	for range 20 {
+		waits.Record(time.Millisecond)
 	}
-	if least, most := slices.Min(pauses), slices.Max(pauses); least < 50*time.Millisecond || most > 150*time.Millisecond || most-least < 50*time.Millisecond {
-		t.Errorf("%v to %v", least, most)
+	s := roundOf(crowd.Sale{Counts: crowd.Counts{Accepted: 30}, Took: 2 * time.Second, Waits: waits}, "hot").sample(false)
+	if s[accepted] != 10 || s["accepted"] != 30 || s[counted] != 10 {
+		t.Errorf("%v", s)
+	}
+}
+
+// TestMixesChooseAsTheyAreNamed counts how often each SKU is among those to choose from.
+func TestMixesChooseAsTheyAreNamed(t *testing.T) {
+	t.Parallel()
+	share := map[string]map[string]float64{}
+	for _, x := range mixesOf(Full()) {
+		share[x.name] = map[string]float64{}
+		for _, sku := range x.skus {
+			share[x.name][sku] += 1 / float64(len(x.skus))
+		}
+	}
+	first := func(mix string) float64 { return share[mix][mixedSKU+"0"] }
+	zipf := share[zipfMix]
+	if len(share) != 5 || first(hotMix) != 1 || math.Abs(first("uniform over 1,000")-0.001) > 1e-9 || len(share["uniform over 10,000"]) != 10_000 ||
+		math.Abs(first(hotAmidMix)-0.5) > 0.001 || len(share[hotAmidMix]) != 1000 || len(zipf) != 1000 || math.Abs(zipf[mixedSKU+"9"]/first(zipfMix)-0.1) > 1e-6 {
+		t.Errorf("%d mixes, the first of them: %v, %v", len(share), first(zipfMix), first(hotAmidMix))
+	}
+}
+
+// TestMixesAreHeldAgainstTheRows, all SKUs together.
+func TestMixesAreHeldAgainstTheRows(t *testing.T) {
+	t.Parallel()
+	m := mixed{accepted: 10, unheard: 2}
+	for orders, right := range map[int64]bool{9: false, 10: true, 12: true, 13: false} {
+		rows := stock.Audit{SKUs: []stock.Balance{{SKU: mixedSKU + "1", Committed: orders - 4}, {SKU: mixedSKU + "2", Reserved: 4}, {SKU: "hot-1", Committed: 7}}}
+		if wrong := m.against(rows); (len(wrong) == 0) != right {
+			t.Errorf("%d rows: %q", orders, wrong)
+		}
 	}
 }

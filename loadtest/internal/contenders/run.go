@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -23,6 +25,55 @@ type Config struct {
 	// Progress is told of each case as it begins.
 	Progress func(name string)
 }
+
+// Scale is how much time a measurement takes.
+type Scale struct {
+	Rounds   int           // at most
+	Window   time.Duration // of one contender in one round; wrk takes whole seconds
+	Slices   int           // into which the window of one caller is cut
+	WarmUp   time.Duration // of fresh processes
+	Callers  [2]int        // at once: some, and many; over HTTP they are connections
+	Orders   int           // that are in the table already
+	Segments int           // of a SKU
+	Units    int           // of the SKU that is sold out
+	SKUs     [2]int        // of the mixes: some, and many
+}
+
+// Full is the scale of figures to be told.
+func Full() Scale {
+	return Scale{
+		Rounds: 10, Window: time.Second, Slices: 10, WarmUp: 300 * time.Millisecond, Callers: [2]int{64, 512}, Orders: 5_000_000, Segments: 10,
+		Units: 1000, SKUs: [2]int{1000, 10_000},
+	}
+}
+
+// Quick is that of a first look.
+func Quick() Scale {
+	s := Full()
+	s.Rounds, s.Window, s.WarmUp, s.Orders = 1, 200*time.Millisecond, 100*time.Millisecond, 50_000
+	return s
+}
+
+// Tiny is that of a test, which only wants to know that all of it works.
+func Tiny() Scale {
+	return Scale{
+		Rounds: 1, Window: 40 * time.Millisecond, Slices: 2, WarmUp: 20 * time.Millisecond, Callers: [2]int{3, 8}, Orders: 500, Segments: 3,
+		Units: 30, SKUs: [2]int{5, 20},
+	}
+}
+
+// of is the scale of a case.
+func (s Scale) of(q question) Scale {
+	if q.slices {
+		s.Rounds, s.Window = s.Rounds*s.Slices, s.Window/time.Duration(s.Slices)
+	}
+	return s
+}
+
+func (s Scale) many() int { return s.Callers[1] }
+
+// bots are those of many connections that a bot has: one in sixteen, and one at least for each thread of wrk.
+func (s Scale) bots() int { return max(s.many()/16, wrkThreads) }
 
 // question is a case.
 type question struct {
@@ -41,6 +92,7 @@ func questions() []question {
 		{name: "in process", ratio: inventoryName, about: inventoryName, ask: inProcess, targets: inProcessTargets},
 		{name: "one caller", ratio: bareName, about: inventoryName, ask: oneCaller, slices: true, targets: oneCallerTargets},
 		{name: "three processes", ratio: oneProcessName, about: threeProcessesName, ask: severalProcesses, targets: severalProcessesTargets},
+		{name: mixCase, http: true, ratio: plainSQLName + ", 64 connections", about: inventoryName, ask: mixOfSKUs, targets: mixTargets},
 		{name: "over HTTP", http: true, ratio: noopName, about: inventoryName, ask: overHTTP, targets: overHTTPTargets},
 		{name: "replays", http: true, ratio: noReplaysName, about: replaysName, ask: replays, targets: replaysTargets},
 		{name: "terms", http: true, ratio: plainName, about: termsName, ask: underTerms, targets: termsTargets},
@@ -98,4 +150,37 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		}})
 	}
 	return result, result.Ask(ctx, asked, c.Cases, c.Progress)
+}
+
+// Result is what a run measured.
+type Result struct {
+	experiment.Report
+	scale Scale
+}
+
+// Document is the result as it is told.
+func (r Result) Document() (report.Document, error) {
+	d := r.Report.Document()
+	entries := map[bool][]map[string]any{true: {}, false: {}} // by whether they are over HTTP
+	for _, q := range questions() {
+		one := r.Result(q.name)
+		if one == nil {
+			continue
+		}
+		for _, e := range one.Entries() {
+			e["case"] = q.name
+			if ratio, has := e["ratio"]; has {
+				e["ratio_to"] = q.ratio
+				if q.ratio == noopName {
+					e["ratio_to_noop"] = ratio
+				}
+			}
+			http := q.http && (q.name != mixCase || strings.Contains(fmt.Sprint(e["name"]), overHTTPName))
+			entries[http] = append(entries[http], e)
+		}
+	}
+	return d, d.SetOwn(map[string]any{
+		"in_process": entries[false], "http": entries[true], "rows": r.Targets(), "skus_audited": r.Audited(),
+		"rounds": r.scale.Rounds, "window_seconds": r.scale.Window.Seconds(),
+	})
 }

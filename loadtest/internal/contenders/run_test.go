@@ -122,6 +122,24 @@ func TestEverySiteAnswers(t *testing.T) {
 	}
 }
 
+// TestMixesAreSold plays all of the case, over HTTP too.
+func TestMixesAreSold(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("the whole case, which has many contenders")
+	}
+	_, d := measure(t, GeneratorLab, mixCase)
+	if len(d.InProcess) != 5*2*5+2 || // few and many callers; three processes sell two of the mixes
+		len(d.HTTP) != 5*2 || len(d.Rows) != 6 {
+		t.Errorf("%d in process, %d over HTTP, targets %+v", len(d.InProcess), len(d.HTTP), d.Rows)
+	}
+	for _, e := range append(d.InProcess, d.HTTP...) {
+		if e["accepted"] == 0. && e["gave_up"] == 0. || e["SKUs"] == nil || e["note"] != nil || e["ratio"] == nil && e["accepted"] != 0. {
+			t.Errorf("%v", e)
+		}
+	}
+}
+
 func TestServersThatForgetAreRefused(t *testing.T) {
 	t.Parallel()
 	private, err := servers.Open(t.Context(), servers.URLs{})

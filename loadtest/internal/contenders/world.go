@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"inventory/internal/access"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/books"
 	"inventory/loadtest/internal/experiment"
@@ -25,6 +26,7 @@ type world struct {
 	generator generator
 	keys      keys // of a case over HTTP
 	told      books.Ledger
+	mixed     mixed
 	books     []book
 	closers   []func(context.Context) error
 }
@@ -58,40 +60,12 @@ func (w *world) answer(ctx context.Context, q question) (result experiment.Resul
 	if err != nil {
 		return experiment.Result{}, err
 	}
-	result = experiment.Run(ctx, w.caseOf(q, entrants), experiment.Rules{Seed: w.seed, Window: w.scale.Window, Rounds: w.scale.Rounds, Narrow: narrow})
+	rules := experiment.Rules{Seed: w.seed, Window: w.scale.Window, Rounds: w.scale.Rounds, Narrow: narrow}
+	if q.name == mixCase && rules.Rounds > 1 {
+		rules.WarmUp = rules.Window // of a thousand SKUs that nobody has asked for before
+	}
+	result = experiment.Run(ctx, w.caseOf(q, entrants), rules)
 	return result, w.audit(ctx, &result, entrants)
-}
-
-// caseOf is a question as a case.
-func (w *world) caseOf(q question, entrants []*entrant) experiment.Case {
-	who := "callers"
-	if q.http {
-		who = "connections"
-	}
-	c := experiment.Case{
-		Factors: []string{"", who}, Over: true, Metrics: metrics(),
-		Ratios: []experiment.Ratio{{Name: "ratio", Head: "x " + q.ratio, Metric: counted, To: func(_ experiment.Result, c experiment.Contender) string {
-			return q.ratio + strings.TrimPrefix(c.Name, c.Levels[0]) // with as many callers
-		}}},
-		About: func(r experiment.Result) []string { return []string{mostCallers(r, q.about)} },
-	}
-	if q.targets != nil {
-		c.Targets = q.targets(w.scale)
-	}
-	for _, e := range entrants {
-		c.Contenders = append(c.Contenders, w.contender(e))
-	}
-	return c
-}
-
-// mostCallers is the contender of a name with the most callers.
-func mostCallers(r experiment.Result, name string) (found string) {
-	for _, c := range r.Case.Contenders {
-		if c.Levels[0] == name {
-			found = c.Name // they become more
-		}
-	}
-	return found
 }
 
 // audit holds all rows against one another, and against what buyers were told, and adds how many rows contenders have. One
@@ -111,7 +85,7 @@ func (w *world) audit(ctx context.Context, result *experiment.Result, entrants [
 		}
 		all.SKUs = append(all.SKUs, one.SKUs...)
 	}
-	result.SKUs, result.Wrong = len(all.SKUs), w.told.Against(all)
+	result.SKUs, result.Wrong = len(all.SKUs), append(w.told.Against(all), w.mixed.against(all)...)
 	orders := map[string]int64{}
 	for _, balance := range all.SKUs {
 		orders[balance.SKU] = balance.Reserved + balance.Committed - w.told.Before(balance.SKU)
@@ -122,11 +96,11 @@ func (w *world) audit(ctx context.Context, result *experiment.Result, entrants [
 	return nil
 }
 
-// noteRows adds how many rows each round has; where all sell one SKU, its rows are those of the first.
+// noteRows adds how many rows each round has; where all sell one SKU, its rows are those of the first. Of a mix nobody knows.
 func (e *entrant) noteRows(result *experiment.Result, orders map[string]int64) {
 	for i, round := range result.Rounds {
-		sample := round[at(e.name, e.callers)]
-		if sample == nil {
+		sample := round[e.title()]
+		if sample == nil || e.mix != "" {
 			continue
 		}
 		if sample[rows] = 0; !slices.Contains(e.skus[:i], e.skus[i]) {
@@ -151,9 +125,7 @@ func (w *world) sqlite() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	databaseURL := "sqlite:" + filepath.Join(folder, "inventory.db")
-	w.auditDatabase(databaseURL)
-	return databaseURL, nil
+	return w.audited("sqlite:" + filepath.Join(folder, "inventory.db")), nil
 }
 
 // postgres makes an empty database on the PostgreSQL server, and audits it. On a server of others it is dropped in the
@@ -166,10 +138,37 @@ func (w *world) postgres(ctx context.Context) (string, error) {
 	if !w.keep {
 		w.onClose(drop)
 	}
-	w.auditDatabase(databaseURL)
-	return databaseURL, nil
+	return w.audited(databaseURL), nil
 }
 
-func (w *world) auditDatabase(databaseURL string) {
+func (w *world) audited(databaseURL string) string {
 	w.books = append(w.books, func(ctx context.Context) (stock.Audit, error) { return books.Audit(ctx, databaseURL) })
+	return databaseURL
+}
+
+// keys are the API keys of a case: what the lab shows to the sites it starts, which know both from a file.
+type keys struct {
+	file  string
+	buyer string // sends orders
+	admin string // puts SKUs up for sale
+}
+
+// issueKeys makes the keys of a case, and the file that lets them in.
+func (w *world) issueKeys() error {
+	folder, err := w.folder()
+	if err != nil {
+		return err
+	}
+	w.keys.file = filepath.Join(folder, "keys")
+	lines := make([]string, 2)
+	var err2 error
+	w.keys.buyer, lines[0], err = access.NewKey("shop", access.ScopeBuyer)
+	w.keys.admin, lines[1], err2 = access.NewKey("lab", access.ScopeAdmin)
+	if err = errors.Join(err, err2); err == nil {
+		err = os.WriteFile(w.keys.file, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("issue API keys: %w", err)
+	}
+	return nil
 }

@@ -63,15 +63,17 @@ func (w wrk) drive(ctx context.Context, l load) (r round, err error) {
 
 // wrkArguments writes what wrk reads, and returns its command line.
 func wrkArguments(folder string, l load) ([]string, error) {
-	script, winners, ids := filepath.Join(folder, "wrk.lua"), "-", "random"
-	if err := os.WriteFile(script, wrkScript, 0o600); err != nil {
+	script, ids := filepath.Join(folder, "wrk.lua"), "random"
+	winners, err := wrkFile(filepath.Join(folder, "winners"), l.winners)
+	if err != nil {
 		return nil, err
 	}
-	if len(l.winners) > 0 {
-		winners = filepath.Join(folder, "winners")
-		if err := os.WriteFile(winners, []byte(strings.Join(l.winners, "\n")), 0o600); err != nil {
-			return nil, err
-		}
+	skus, err := wrkFile(filepath.Join(folder, "skus"), l.skus)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(script, wrkScript, 0o600); err != nil {
+		return nil, err
 	}
 	if l.growing {
 		ids = "growing"
@@ -80,8 +82,16 @@ func wrkArguments(folder string, l load) ([]string, error) {
 	return []string{
 		"--threads", strconv.Itoa(wrkThreads), "--connections", strconv.Itoa(l.connections),
 		"--duration", strconv.Itoa(seconds) + "s", "--timeout", strconv.Itoa(int(wrkPatience.Seconds())) + "s",
-		"--script", script, l.url, "--", ids, strconv.Itoa(l.again), winners, l.buyer, l.reserveFor, strconv.Itoa(l.together), l.sku,
+		"--script", script, l.url, "--", ids, strconv.Itoa(l.again), winners, l.buyer, l.reserveFor, strconv.Itoa(l.together), l.sku, skus,
 	}, nil
+}
+
+// wrkFile writes lines for wrk.lua, and returns the name; "-" where there are none.
+func wrkFile(name string, lines []string) (string, error) {
+	if len(lines) == 0 {
+		return "-", nil
+	}
+	return name, os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o600)
 }
 
 // wrkResult is what wrk.lua prints.

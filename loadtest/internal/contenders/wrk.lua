@@ -3,7 +3,8 @@
 -- Arguments: ids ("random" or "growing"), again (every how many-th request repeats an order id; 0: none), a file of order
 -- ids to repeat, one a line ("-": those that the thread itself has sent a while ago), the id of the buyer ("new": each
 -- order has one of its own, whose id is the order's; empty: none is named), how long orders are reserved (empty: they
--- are not), how many orders go in one request (0: each alone), and the SKU of those that go together.
+-- are not), how many orders go in one request (0: each alone), the SKU of those that go together, and a file of SKUs, one a
+-- line, of which each request has one by chance in the place of "*" in the path ("-": the path has one).
 --
 -- Environment: INVENTORY_API_KEY, the API key to show (empty: none).
 --
@@ -31,9 +32,19 @@ function init(args)
     seed()
     start = os.time() * 1000
     local key = os.getenv("INVENTORY_API_KEY") or ""
-    head = "POST " .. wrk.path .. " HTTP/1.1\r\nHost: " .. wrk.headers["Host"] ..
+    local before, after = wrk.path:match("^(.-)%*(.*)$")
+    first, rest_of_path, skus = "POST " .. (before or wrk.path), after or "", {}
+    if args[8] ~= "-" then
+        for name in io.lines(args[8]) do table.insert(skus, name) end
+    end
+    head = " HTTP/1.1\r\nHost: " .. wrk.headers["Host"] ..
         (key ~= "" and "\r\nAuthorization: Bearer " .. key or "") ..
         "\r\nContent-Type: application/json\r\nContent-Length: " .. #content() .. "\r\n\r\n"
+end
+
+-- line is the beginning of a request, up to its body.
+function line()
+    return first .. (#skus > 0 and skus[math.random(1, #skus)] or "") .. rest_of_path .. head
 end
 
 -- content is the body of a request with a new order, or with many.
@@ -80,11 +91,11 @@ end
 function request()
     if number == 0 and not asked then -- by wrk, which only wants to see what a request is
         asked = true
-        return head .. content()
+        return line() .. content()
     end
     if together > 0 then
         sent = sent + together
-        return head .. content()
+        return line() .. content()
     end
     local id
     sent = sent + 1
@@ -96,7 +107,7 @@ function request()
         id = orderid()
         if own and again > 0 and sent % 100 == 50 then table.insert(kept, id) end
     end
-    return head .. body(id)
+    return line() .. body(id)
 end
 
 function response(status, _, answer)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"testing"
@@ -64,17 +63,9 @@ func work(what string) error {
 
 // burn uses as much processor time as that, in seconds.
 func burn(much float64) error {
-	first := math.NaN()
-	for {
-		r := newReading(0, false)
-		if err := (self{}).read(context.Background(), &r); err != nil {
-			return err
-		}
-		if math.IsNaN(first) {
-			first = r.CPU[Generator]
-		}
-		if r.CPU[Generator] > first+much {
-			return nil
-		}
+	first, err := OwnCPU(context.Background())
+	for now := first; err == nil && (now-first).Seconds() <= much; {
+		now, err = OwnCPU(context.Background())
 	}
+	return err
 }

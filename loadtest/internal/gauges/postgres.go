@@ -44,53 +44,55 @@ type postgresServer struct {
 
 func (*postgresServer) name() string { return "PostgreSQL" }
 
-func (s *postgresServer) read(ctx context.Context, into *Reading) error {
+func (s *postgresServer) read(ctx context.Context, _ bool) (Reading, error) {
 	reading, err := s.ask(ctx)
 	if err != nil {
 		s.drop()
-		return err
+		return Reading{}, err
 	}
-	into.Postgres = reading
-	return nil
+	return reading, nil
 }
 
-func (s *postgresServer) ask(ctx context.Context) (*PostgresReading, error) {
+func (s *postgresServer) ask(ctx context.Context) (reading Reading, err error) {
 	if err := s.open(ctx); err != nil {
-		return nil, err
+		return reading, err
 	}
-	reading := &PostgresReading{}
-	if err := s.count(ctx, reading); err != nil {
-		return nil, err
+	if reading.values, err = s.count(ctx); err != nil {
+		return reading, err
 	}
 	rows, err := s.connection.Query(ctx, relationsQuery)
 	if err != nil {
-		return nil, fmt.Errorf("ask PostgreSQL for sizes: %w", err)
+		return reading, fmt.Errorf("ask PostgreSQL for sizes: %w", err)
 	}
-	reading.Relations, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Relation, err error) {
-		if err := row.Scan(&r.Name, &r.Table, &r.Bytes, &r.Live, &r.Dead); err != nil {
-			return r, err
-		}
+	reading.relations, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r Relation, err error) {
+		err = row.Scan(&r.Name, &r.Table, &r.Bytes, &r.Live, &r.Dead)
 		if r.Table != "" {
 			r.Live, r.Dead = math.NaN(), math.NaN()
 		}
-		return r, nil
+		return r, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("ask PostgreSQL for sizes: %w", err)
+		return reading, fmt.Errorf("ask PostgreSQL for sizes: %w", err)
 	}
+	reading.sizes()
 	s.committed += ownCommits
 	return reading, nil
 }
 
 // count reads the counters.
-func (s *postgresServer) count(ctx context.Context, r *PostgresReading) error {
-	err := s.connection.QueryRow(ctx, s.counters).
-		Scan(&r.WALBytes, &r.Writes, &r.WALSyncs, &r.Commits, &r.Connections, &r.Fsync, nil)
-	if err != nil {
-		return fmt.Errorf("ask PostgreSQL for its counters: %w", err)
+func (s *postgresServer) count(ctx context.Context) (map[quantity]float64, error) {
+	var wal, wrote, syncs, committed, connected float64
+	var fsync bool
+	if err := s.connection.QueryRow(ctx, s.counters).Scan(&wal, &wrote, &syncs, &committed, &connected, &fsync, nil); err != nil {
+		return nil, fmt.Errorf("ask PostgreSQL for its counters: %w", err)
 	}
-	r.Commits -= s.committed
-	return nil
+	values := map[quantity]float64{walBytes: wal, writes: wrote, commits: committed - s.committed, connections: connected}
+	if fsync {
+		values[walSyncs] = syncs
+	} else {
+		values[noFsync] = 1
+	}
+	return values, nil
 }
 
 // open connects, and lets this session's own beginning be counted before anything is read. The simple protocol makes one
@@ -123,7 +125,7 @@ func (s *postgresServer) open(ctx context.Context) error {
 // settle waits until all sessions have told what they counted, but not beyond its limit, and reads that again. The other
 // counters stay as they were at the end of the run.
 func (s *postgresServer) settle(ctx context.Context, into *Reading) error {
-	if s.connection == nil || into.Postgres == nil {
+	if _, known := into.values[commits]; s.connection == nil || !known {
 		return nil
 	}
 	end := time.NewTimer(s.limit)
@@ -143,11 +145,14 @@ func (s *postgresServer) settle(ctx context.Context, into *Reading) error {
 		case <-time.After(silencePoll):
 		}
 	}
-	var late PostgresReading
-	if err := s.count(ctx, &late); err != nil {
+	late, err := s.count(ctx)
+	if err != nil {
 		return err
 	}
-	into.Postgres.WALSyncs, into.Postgres.Commits = late.WALSyncs, late.Commits
+	into.values[commits] = late[commits]
+	if syncs, known := late[walSyncs]; known {
+		into.values[walSyncs] = syncs
+	}
 	return nil
 }
 

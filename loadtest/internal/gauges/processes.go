@@ -1,23 +1,64 @@
 package gauges
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
 
-// processes are some of this machine, by their ids.
-type processes struct {
+	machine "github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/process"
+)
+
+// clock reads processor time.
+type clock struct {
 	title   string
-	kind    Process
-	pids    []int
-	seconds func(pids []int) (float64, error)
+	of      Process
+	seconds func(ctx context.Context) (float64, error)
 }
 
-func (p processes) name() string { return p.title }
+func (c clock) name() string { return c.title }
 
-func (p processes) read(_ context.Context, into *Reading) (err error) {
-	seconds, err := p.seconds(p.pids)
-	if err == nil {
-		into.CPU[p.kind] = seconds
+func (c clock) read(ctx context.Context, _ bool) (Reading, error) {
+	seconds, err := c.seconds(ctx)
+	if err != nil {
+		return Reading{}, err
 	}
-	return err
+	return Reading{values: map[quantity]float64{cpu(c.of): seconds}}, nil
 }
 
-func (processes) close(context.Context) error { return nil }
+func (clock) close(context.Context) error { return nil }
+
+// oneByOne is the processor time of processes without their children.
+func oneByOne(pids ...int) func(ctx context.Context) (float64, error) {
+	return func(ctx context.Context) (seconds float64, err error) {
+		for _, pid := range pids {
+			p, err := process.NewProcessWithContext(ctx, int32(pid)) //nolint:gosec // the system's own number
+			if err != nil {
+				return 0, fmt.Errorf("look at process %d: %w", pid, err)
+			}
+			times, err := p.TimesWithContext(ctx)
+			if err != nil {
+				return 0, fmt.Errorf("look at process %d: %w", pid, err)
+			}
+			seconds += times.User + times.System
+		}
+		return seconds, nil
+	}
+}
+
+// everybody is the processor time of all processes of the machine, and of its kernel.
+func everybody(ctx context.Context) (float64, error) {
+	all, err := machine.TimesWithContext(ctx, false)
+	if err != nil {
+		return 0, fmt.Errorf("look at the machine: %w", err)
+	}
+	t := all[0]
+	return t.User + t.Nice + t.System + t.Irq + t.Softirq + t.Steal, nil
+}
+
+// OwnCPU is what this process has used of processors.
+func OwnCPU(ctx context.Context) (time.Duration, error) {
+	seconds, err := oneByOne(os.Getpid())(ctx)
+	return time.Duration(seconds * float64(time.Second)), err
+}

@@ -1,91 +1,106 @@
 package gauges
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 )
 
 // Process is one of those whose processor time is told apart.
-type Process int
+type Process string
 
 // The processes. PostgreSQL is all processes of the server together, as the service is where there are several. Machine is
 // all that run here, also those that have nothing to do with the run: what else there was tells how far to trust a figure.
 const (
-	Generator Process = iota
-	Service
-	Redis
-	PostgreSQL
-	Machine
-	processKinds
+	Generator  Process = "generator"
+	Service    Process = "service"
+	Redis      Process = "Redis"
+	PostgreSQL Process = "PostgreSQL"
+	Machine    Process = "whole machine"
 )
 
-func (p Process) String() string {
-	return [...]string{"generator", "service", "Redis", "PostgreSQL", "whole machine"}[p]
-}
+func processes() []Process { return []Process{Generator, Service, Redis, PostgreSQL, Machine} }
 
-// Reading is what all sources told at one moment. Counters count since their process began.
+// quantity is something that is read. Counters count since their process began.
+type quantity string
+
+// cpu is the processor time of a process in seconds, of user and system together.
+func cpu(p Process) quantity { return quantity("cpu of " + p) }
+
+// The quantities.
+const (
+	// Of services, all together.
+	batches     quantity = "inventory_batch_orders"
+	batchOrders quantity = "orders of batches"
+	merges      quantity = "inventory_merge_seconds"
+	merged      quantity = "inventory_merged_orders_total" // orders that took from several segments
+	poolWaits   quantity = "inventory_database_pool_waits_total"
+	poolSeconds quantity = "inventory_database_pool_wait_seconds_total"
+	poolBusy    quantity = "inventory_database_pool_busy"
+	queued      quantity = "inventory_queue_orders"
+	locksFail   quantity = "inventory_locks_fail" // services whose breaker is open
+	goroutines  quantity = "go_goroutines"
+	resident    quantity = "process_resident_memory_bytes"
+	heap        quantity = "go_memstats_heap_alloc_bytes" // in use by objects
+
+	// Of Redis, but for what its reader asked.
+	redisCommands quantity = "commands of Redis" // also those that scripts call
+	redisClients  quantity = "clients of Redis"
+	redisMemory   quantity = "memory of Redis"
+
+	// Of PostgreSQL, but for what its reader asked. Bytes and writes are exact at once; what backends count themselves, syncs
+	// and commits, they tell later: see PostgresSettles.
+	walSyncs    quantity = "syncs of the log"     // in all databases
+	walBytes    quantity = "bytes of the log"     // in all databases
+	writes      quantity = "writing transactions" // in all databases
+	commits     quantity = "commits"              // of this database, of reads too
+	connections quantity = "connections"          // to this database
+	noFsync     quantity = "fsync is off"         // there are no syncs
+
+	// Of whichever database there is.
+	tableBytes quantity = "bytes of tables"
+	indexBytes quantity = "bytes of indexes"
+	fileBytes  quantity = "bytes of the SQLite file"
+	logBytes   quantity = "bytes of the SQLite log"
+)
+
+// Reading is what all sources told at one moment.
 type Reading struct {
-	After    time.Duration         // since the first
-	CPU      [processKinds]float64 // seconds, of user and system together; NaN: not known
-	Service  *ServiceReading       // nil: not known
-	Redis    *RedisReading
-	Postgres *PostgresReading
-	SQLite   *SQLiteReading
+	After   time.Duration   // since the first
+	Service *ServiceReading // nil: not known
 
-	edge bool // the first of a run, or the last
+	values    map[quantity]float64 // those that are known
+	commands  map[string]float64   // of Redis, by name
+	relations []Relation
 }
 
-func newReading(after time.Duration, edge bool) Reading {
-	r := Reading{After: after, edge: edge}
-	for p := range r.CPU {
-		r.CPU[p] = math.NaN()
-	}
-	return r
-}
-
-// ServiceReading is what services tell of themselves, all together.
+// ServiceReading is what services tell of themselves, all together, and what others look at.
 type ServiceReading struct {
-	LockWait    Histogram // of lanes, for the lock of a segment, whether they got it or not
-	Batches     float64
-	BatchOrders float64
-	Merges      float64
-	Merged      float64 // orders that took from several segments
-	PoolWaits   float64 // for a connection to the database
-	PoolSeconds float64
-	PoolBusy    float64 // connections in use
-	Queue       float64 // orders that wait now
-	LocksFail   float64 // services whose breaker is open
-	Goroutines  float64
-	Resident    float64 // bytes
-	Heap        float64 // bytes, of it in use by objects
+	LockWait Histogram // of lanes, for the lock of a segment, whether they got it or not
+	Merges   float64
 }
 
-// RedisReading is what a Redis server has done, but for what its reader asked.
-type RedisReading struct {
-	Commands  float64 // also those that scripts call
-	ByCommand map[string]float64
-	Clients   float64
-	Memory    float64 // bytes
+// of is a quantity; NaN: not known.
+func (r Reading) of(q quantity) float64 {
+	if value, known := r.values[q]; known {
+		return value
+	}
+	return math.NaN()
 }
 
-// PostgresReading is what a PostgreSQL server has done, but for what its reader asked. WALBytes and Writes are exact at once;
-// what backends count themselves, WALSyncs and Commits, they tell later: see PostgresSettles.
-type PostgresReading struct {
-	WALSyncs    float64 // in all databases
-	WALBytes    float64 // in all databases
-	Writes      float64 // transactions that wrote, in all databases
-	Commits     float64 // transactions of this database, those too that only read
-	Connections float64 // to this database
-	Fsync       bool    // false: there are no syncs
-	Relations   []Relation
-}
-
-// SQLiteReading is how large a SQLite file is.
-type SQLiteReading struct {
-	Bytes     float64    // its pages, those too that are still in the log
-	Free      float64    // bytes of its free pages
-	Log       float64    // bytes of the log's file
-	Relations []Relation // at the edges of a run alone: all pages are looked at
+// add adds what one source told.
+func (r *Reading) add(part Reading) {
+	maps.Copy(r.values, part.values)
+	if part.Service != nil {
+		r.Service = part.Service
+	}
+	if part.commands != nil {
+		r.commands = part.commands
+	}
+	if part.relations != nil {
+		r.relations = part.relations
+	}
 }
 
 // Relation is a table without its indexes, or an index.
@@ -96,15 +111,15 @@ type Relation struct {
 	Live, Dead float64 // rows of a table, as PostgreSQL estimates them; NaN: not known
 }
 
-// Relations are the tables and indexes of whichever database there is.
-func (r Reading) Relations() []Relation {
-	switch {
-	case r.Postgres != nil:
-		return r.Postgres.Relations
-	case r.SQLite != nil:
-		return r.SQLite.Relations
+// sizes adds up the relations.
+func (r *Reading) sizes() {
+	for _, relation := range r.relations {
+		q := tableBytes
+		if relation.Table != "" {
+			q = indexBytes
+		}
+		r.values[q] += relation.Bytes
 	}
-	return nil
 }
 
 // Histogram counts values by upper bounds, each with all that is below it, as Prometheus does.
@@ -112,4 +127,28 @@ type Histogram struct {
 	Count, Sum float64
 	Bounds     []float64 // ascending, without infinity
 	Within     []float64 // for each bound
+}
+
+// Mean is NaN where nothing was counted.
+func (h Histogram) Mean() float64 { return h.Sum / h.Count }
+
+// Quantile is the value that a share of all, 0 to 1, stayed within, as Prometheus estimates it: those of a bucket are taken to
+// be spread evenly. What is beyond the last bound counts as that. NaN where nothing was counted.
+func (h Histogram) Quantile(share float64) float64 {
+	if len(h.Bounds) == 0 || !(h.Count > 0) {
+		return math.NaN()
+	}
+	rank := share * h.Count
+	i := slices.IndexFunc(h.Within, func(n float64) bool { return n >= rank })
+	if i < 0 {
+		return h.Bounds[len(h.Bounds)-1]
+	}
+	low, below := 0.0, 0.0
+	if i > 0 {
+		low, below = h.Bounds[i-1], h.Within[i-1]
+	}
+	if h.Within[i] == below {
+		return h.Bounds[i]
+	}
+	return low + (h.Bounds[i]-low)*(rank-below)/(h.Within[i]-below)
 }

@@ -19,27 +19,26 @@ type redisServer struct {
 
 func (*redisServer) name() string { return "Redis" }
 
-func (s *redisServer) read(ctx context.Context, into *Reading) error {
+func (s *redisServer) read(ctx context.Context, _ bool) (Reading, error) {
 	if err := s.open(); err != nil {
-		return err
+		return Reading{}, err
 	}
 	text, err := s.client.Info(ctx, "all").Result()
 	if err != nil {
-		return fmt.Errorf("reach Redis: %w", err)
+		return Reading{}, fmt.Errorf("reach Redis: %w", err)
 	}
 	info := parseInfo(text)
-	reading := &RedisReading{
-		Commands: info.number("total_commands_processed") - s.asked, Clients: info.number("connected_clients") - 1,
-		Memory: info.number("used_memory"), ByCommand: info.calls(),
-	}
-	reading.ByCommand["info"] -= s.asked
-	s.asked++
-	into.Redis = reading
-	into.CPU[Redis] = 0
+	used := 0.0
 	for _, part := range []string{"used_cpu_user", "used_cpu_sys", "used_cpu_user_children", "used_cpu_sys_children"} {
-		into.CPU[Redis] += info.number(part)
+		used += info.number(part)
 	}
-	return nil
+	reading := Reading{commands: info.calls(), values: map[quantity]float64{
+		redisCommands: info.number("total_commands_processed") - s.asked, redisClients: info.number("connected_clients") - 1,
+		redisMemory: info.number("used_memory"), cpu(Redis): used,
+	}}
+	reading.commands["info"] -= s.asked
+	s.asked++
+	return reading, nil
 }
 
 // open makes a client of one connection, which sends nothing of its own accord once it stands.

@@ -28,8 +28,8 @@ const readTimeout = 2 * time.Second
 
 // gauge reads one thing. It connects when it is first read, and again after an error.
 type gauge interface {
-	name() string // of what is read, for people
-	read(ctx context.Context, into *Reading) error
+	name() string                                         // of what is read, for people
+	read(ctx context.Context, edge bool) (Reading, error) // the first and the last of a run may cost more
 	close(ctx context.Context) error
 }
 
@@ -96,14 +96,15 @@ func (s *Sampler) tick(ctx context.Context, every time.Duration) {
 func (s *Sampler) read(ctx context.Context, edge bool) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	reading := newReading(time.Since(s.readings.Start), edge)
-	errs := make([]error, len(s.gauges))
+	reading := Reading{After: time.Since(s.readings.Start), values: map[quantity]float64{}}
+	parts, errs := make([]Reading, len(s.gauges)), make([]error, len(s.gauges))
 	var reads sync.WaitGroup
 	for i, g := range s.gauges {
-		reads.Go(func() { errs[i] = g.read(ctx, &reading) })
+		reads.Go(func() { parts[i], errs[i] = g.read(ctx, edge) })
 	}
 	reads.Wait()
 	for i, g := range s.gauges {
+		reading.add(parts[i])
 		s.note(g.name(), reading.After, errs[i])
 	}
 	s.readings.All = append(s.readings.All, reading)

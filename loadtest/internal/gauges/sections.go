@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"inventory/loadtest/internal/report"
 )
@@ -24,20 +25,44 @@ const (
 	milli    = 1e3
 	megabyte = 1e6
 	unknown  = "not known"
-	seconds  = "time, s"
 )
 
 // Sections are the readings as a part of a report. accepted is how many orders the load was accepted for meanwhile; what is told
 // of each order is left out where it is 0.
 func (r Readings) Sections(accepted int64) []report.Section {
 	all := []report.Section{r.machine(accepted), r.servers(accepted)}
-	if s, ok := r.inside(); ok {
-		all = append(all, s)
+	if len(r.inService()) >= 2 {
+		all = append(all, r.inside())
 	}
-	if s, ok := r.sizes(accepted); ok {
+	if s := r.sizes(accepted); len(s.Table.Rows)+len(s.Plots) > 0 {
 		all = append(all, s)
 	}
 	return all
+}
+
+// inService are the seconds at which the service was read.
+func (r Readings) inService() []float64 {
+	seconds, _ := r.points(goroutines)
+	return seconds
+}
+
+// Figures are the few numbers of the readings that tell two runs apart. What is not known is left out.
+func (r Readings) Figures(accepted int64) []report.Figure {
+	wait := r.LockWait()
+	all := []report.Figure{
+		{Name: "generator CPU per order", Unit: "ms", Value: each(r.CPU(Generator)*milli, accepted)},
+		{Name: "service CPU per order", Unit: "ms", Value: each(r.CPU(Service)*milli, accepted)},
+		{Name: "Redis CPU per order", Unit: "ms", Value: each(r.CPU(Redis)*milli, accepted)},
+		{Name: "PostgreSQL CPU per order", Unit: "ms", Value: each(r.CPU(PostgreSQL)*milli, accepted)},
+		{Name: "Redis commands per order", Value: each(r.grown(redisCommands), accepted)},
+		{Name: "WAL syncs per order", Value: each(r.grown(walSyncs), accepted)},
+		{Name: "WAL bytes per order", Unit: "bytes", Value: each(r.grown(walBytes), accepted)},
+		{Name: "lock wait mean", Unit: "ms", Value: wait.Mean() * milli},
+		{Name: "lock wait p99", Unit: "ms", Value: wait.Quantile(0.99) * milli},
+		{Name: "merges", Value: r.Merges()},
+		{Name: "most memory", Unit: "MB", Value: r.most(resident) / megabyte},
+	}
+	return slices.DeleteFunc(all, func(f report.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) })
 }
 
 // each is a figure for each order that was accepted.
@@ -48,52 +73,66 @@ func each(total float64, accepted int64) float64 {
 	return total / float64(accepted)
 }
 
-// cell tells a number, or that there is none.
-func cell(number float64) string {
-	switch {
-	case math.IsNaN(number) || math.IsInf(number, 0):
-		return "-"
-	case number < 0:
-		return "-" + report.Number(-number)
+// cells tell numbers, or that there are none.
+func cells(first string, numbers ...float64) []string {
+	row := []string{first}
+	for _, n := range numbers {
+		text := report.Number(n)
+		if n < 0 && !math.IsInf(n, 0) {
+			text = "-" + report.Number(-n)
+		}
+		row = append(row, text)
 	}
-	return report.Number(number)
+	return row
+}
+
+// trace is a line of a plot over time.
+type trace struct {
+	name            string
+	seconds, values []float64
+}
+
+// line makes a trace of a quantity, or of its growth.
+func line(name string, points func(quantity) (seconds, values []float64), q quantity) trace {
+	seconds, values := points(q)
+	return trace{name, seconds, values}
+}
+
+// drawn is a plot over time, as a list of none or one: where there is nothing to be drawn there is none.
+func drawn(name, title, label string, per float64, traces ...trace) []report.Plot {
+	p := report.Plot{Name: name, Title: title, Kind: report.Lines, X: report.Axis{Label: "time, s"}, Y: report.Axis{Label: label}}
+	for _, t := range traces {
+		s := report.Series{Name: t.name, X: t.seconds}
+		for _, value := range t.values {
+			s.Y = append(s.Y, value/per)
+		}
+		if len(s.X) > 0 {
+			p.Series = append(p.Series, s)
+		}
+	}
+	if len(p.Series) == 0 {
+		return nil
+	}
+	return []report.Plot{p}
 }
 
 // machine is who used the processors.
 func (r Readings) machine(accepted int64) report.Section {
 	table := &report.Table{Columns: []string{"process", "CPU s", "processors busy", "CPU ms per accepted order"}}
-	for p := range processKinds {
+	var busy []trace
+	for _, p := range processes() {
 		used := r.CPU(p)
+		row := cells(string(p), used, used/r.Took().Seconds(), each(used*milli, accepted))
 		if math.IsNaN(used) {
-			table.Rows = append(table.Rows, []string{p.String(), unknown, "-", "-"})
-			continue
+			row[1] = unknown
 		}
-		table.Rows = append(table.Rows, []string{
-			p.String(), cell(used), cell(used / r.Took().Seconds()), cell(each(used*milli, accepted)),
-		})
+		table.Rows = append(table.Rows, row)
+		busy = append(busy, line(string(p), r.rates, cpu(p)))
 	}
-	notes := append(r.sources.words(), r.Notes...)
-	plot := report.Plot{
-		Name: CPUPlot, Title: "Processor time over time", Kind: report.Lines,
-		X: report.Axis{Label: seconds}, Y: report.Axis{Label: "processors busy"},
+	return report.Section{
+		Name: "What the machine did", Table: table, Notes: append(r.sources.words(), r.Notes...),
+		Plots: drawn(CPUPlot, "Processor time over time", "processors busy", 1, busy...),
 	}
-	for p := range processKinds {
-		plot.Series = appendSeries(plot.Series, p.String(), r.rates, cpuOf(p))
-	}
-	return report.Section{Name: "What the machine did", Table: table, Plots: drawn(plot), Notes: notes}
-}
-
-// appendSeries adds a line, where there is anything to be drawn.
-func appendSeries(all []report.Series, name string, points func(value) (x, y []float64), of value) []report.Series {
-	if x, y := points(of); len(x) > 0 {
-		all = append(all, report.Series{Name: name, X: x, Y: y})
-	}
-	return all
-}
-
-// drawn are the plots with something in them.
-func drawn(plots ...report.Plot) []report.Plot {
-	return slices.DeleteFunc(plots, func(p report.Plot) bool { return len(p.Series) == 0 })
 }
 
 // servers is what Redis and PostgreSQL were asked to do.
@@ -101,21 +140,21 @@ func (r Readings) servers(accepted int64) report.Section {
 	s := report.Section{
 		Name:  "What the servers were asked",
 		Table: &report.Table{Columns: []string{"", "total", "per second", "per accepted order"}},
+		Notes: r.syncWords(),
 	}
 	row := func(name string, total float64) {
 		if !math.IsNaN(total) {
-			s.Table.Rows = append(s.Table.Rows, []string{name, cell(total), cell(total / r.Took().Seconds()), cell(each(total, accepted))})
+			s.Table.Rows = append(s.Table.Rows, cells(name, total, total/r.Took().Seconds(), each(total, accepted)))
 		}
 	}
-	row("Redis: commands, those of scripts too", r.RedisCommands())
+	row("Redis: commands, those of scripts too", r.grown(redisCommands))
 	for _, command := range r.busiest() {
 		row("Redis: "+command.name, command.calls)
 	}
-	row("PostgreSQL: syncs of the log", r.WALSyncs())
-	row("PostgreSQL: bytes of the log", r.WALBytes())
-	row("PostgreSQL: transactions that wrote", r.Writes())
-	row("PostgreSQL: commits, of reads too", r.Commits())
-	s.Notes = r.syncWords()
+	row("PostgreSQL: syncs of the log", r.grown(walSyncs))
+	row("PostgreSQL: bytes of the log", r.grown(walBytes))
+	row("PostgreSQL: transactions that wrote", r.grown(writes))
+	row("PostgreSQL: commits, of reads too", r.grown(commits))
 	if len(s.Table.Rows) == 0 {
 		s.Table = nil
 		s.Notes = append(s.Notes, "Nothing of it is known from outside the service.")
@@ -128,10 +167,9 @@ func (r Readings) syncWords() (words []string) {
 	if _, lite := r.sources.sqliteFile(); lite {
 		words = append(words, "SQLite's syncs are not known, which is not none: each batch, settlement and movement is one at least.")
 	}
-	last := r.having(ofPostgres(func(*PostgresReading) float64 { return 0 }))
 	switch {
-	case len(last) == 0:
-	case !last[len(last)-1].Postgres.Fsync:
+	case math.IsNaN(r.most(commits)):
+	case r.most(noFsync) > 0:
 		words = append(words, "PostgreSQL runs with fsync off: it syncs nothing, and its figures are not those of a server that keeps what it confirms.")
 	case r.sources.Settle < PostgresSettles:
 		words = append(words, fmt.Sprintf("Sessions of PostgreSQL tell their syncs and commits up to %.0f s late, for which this run did not wait: "+
@@ -151,13 +189,20 @@ const mostCommands = 5
 
 // busiest are the commands that Redis was asked for most often.
 func (r Readings) busiest() (all []called) {
-	last := r.having(ofRedis(func(*RedisReading) float64 { return 0 }))
-	if len(last) == 0 {
-		return nil
+	names := map[string]bool{}
+	for _, reading := range r.All {
+		for name := range reading.commands {
+			names[name] = true
+		}
 	}
-	for name := range last[len(last)-1].Redis.ByCommand {
+	for name := range names {
 		// A command that was never called before is not among those of the first reading: then it is 0 there.
-		calls := r.grown(ofRedis(func(x *RedisReading) float64 { return x.ByCommand[name] }))
+		calls := r.growth(func(x Reading) float64 {
+			if x.commands == nil {
+				return math.NaN()
+			}
+			return x.commands[name]
+		})
 		if calls > 0 {
 			all = append(all, called{name, calls})
 		}
@@ -166,7 +211,78 @@ func (r Readings) busiest() (all []called) {
 		if a.calls != b.calls {
 			return int(math.Copysign(1, b.calls-a.calls))
 		}
-		return len(a.name) - len(b.name)
+		return strings.Compare(a.name, b.name)
 	})
 	return all[:min(len(all), mostCommands)]
+}
+
+// inside is what the service tells of itself.
+func (r Readings) inside() report.Section {
+	wait, written, waits := r.LockWait(), r.grown(batches), r.grown(poolWaits)
+	table := &report.Table{Columns: []string{"", "count", "mean", "p50", "p99"}}
+	for _, row := range [][]string{
+		cells("waits for locks, ms", wait.Count, wait.Mean()*milli, wait.Quantile(0.5)*milli, wait.Quantile(0.99)*milli),
+		cells("batches, orders in each", written, r.grown(batchOrders)/written),
+		cells("merges", r.Merges()),
+		cells("orders from several segments", r.grown(merged)),
+		cells("waits for a connection, ms", waits, r.grown(poolSeconds)/waits*milli),
+		cells("most orders in queues", r.most(queued)),
+		cells("most goroutines", r.most(goroutines)),
+		cells("most resident memory, MB", r.most(resident)/megabyte),
+	} {
+		table.Rows = append(table.Rows, append(row, make([]string, len(table.Columns)-len(row))...))
+	}
+	s := report.Section{Name: "Inside the service", Table: table, Plots: r.insidePlots()}
+	if r.most(locksFail) > 0 {
+		s.Notes = []string{"The breaker between the service and its locks was open: for that time the figures are those of the guard alone."}
+	}
+	return s
+}
+
+func (r Readings) insidePlots() []report.Plot {
+	waits := func(name string, tell func(Histogram) float64) trace {
+		seconds, values := r.lockWaits(tell)
+		return trace{name, seconds, values}
+	}
+	return slices.Concat(
+		drawn(LockWaitPlot, "Wait for locks over time", "wait, ms", 1/milli,
+			waits("mean", Histogram.Mean), waits("p99", func(h Histogram) float64 { return h.Quantile(0.99) })),
+		drawn(MergesPlot, "Batches and merges over time", "a second", 1, line("batches", r.rates, batches), line("merges", r.rates, merges)),
+		drawn(QueuePlot, "Orders in queues over time", "orders", 1, line("orders in queues", r.points, queued)),
+		drawn(MemoryPlot, "Memory over time", "MB", megabyte,
+			line("service, resident", r.points, resident), line("service, heap in use", r.points, heap), line("Redis", r.points, redisMemory)),
+		drawn(GoroutinesPlot, "Goroutines over time", "goroutines", 1, line("service", r.points, goroutines)),
+		drawn(ConnectionsPlot, "Connections over time", "connections", 1,
+			line("PostgreSQL", r.points, connections), line("Redis", r.points, redisClients), line("in use, as the service tells", r.points, poolBusy)),
+	)
+}
+
+// sizes is how tables and indexes grew, where the database is known.
+func (r Readings) sizes(accepted int64) report.Section {
+	s := report.Section{
+		Name:  "Tables and indexes",
+		Table: &report.Table{Columns: []string{"", "kB before", "kB after", "bytes more per accepted order", "rows", "dead rows"}},
+	}
+	first, last := r.relations()
+	before := map[string]float64{}
+	for _, relation := range first {
+		before[relation.Name] = relation.Bytes
+	}
+	for _, relation := range last {
+		name, was := relation.Name, before[relation.Name]
+		if relation.Table != "" {
+			name = "index " + name
+		}
+		s.Table.Rows = append(s.Table.Rows, cells(name, was/milli, relation.Bytes/milli, each(relation.Bytes-was, accepted), relation.Live, relation.Dead))
+	}
+	_, lite := r.sources.sqliteFile()
+	if !lite {
+		s.Notes = []string{"Rows are PostgreSQL's estimates. A table is told without its indexes, with its TOAST."}
+		s.Plots = drawn(SizesPlot, "Size of tables and indexes over time", "MB", megabyte,
+			line("tables", r.points, tableBytes), line("indexes", r.points, indexBytes))
+		return s
+	}
+	s.Plots = drawn(SizesPlot, "Size of the SQLite file over time", "MB", megabyte,
+		line("SQLite file", r.points, fileBytes), line("SQLite log", r.points, logBytes))
+	return s
 }

@@ -28,18 +28,16 @@ func newScraper(urls []string) *scraper {
 func (*scraper) name() string { return "the service's metrics" }
 
 // read adds all services up. Where one is missing the sum would say less than nothing.
-func (s *scraper) read(ctx context.Context, into *Reading) error {
-	sum, cpu := &ServiceReading{}, 0.0
+func (s *scraper) read(ctx context.Context, _ bool) (Reading, error) {
+	sum := Reading{Service: &ServiceReading{}, values: map[quantity]float64{}}
 	for i, u := range s.urls {
 		families, err := s.scrape(ctx, u)
 		if err != nil {
-			return fmt.Errorf("number %d: %w", i+1, err)
+			return Reading{}, fmt.Errorf("number %d: %w", i+1, err)
 		}
-		sum.add(families)
-		cpu += families.sum(cpuMetric)
+		sum.addService(families)
 	}
-	into.Service, into.CPU[Service] = sum, cpu
-	return nil
+	return sum, nil
 }
 
 func (s *scraper) scrape(ctx context.Context, u string) (families, error) {
@@ -72,56 +70,38 @@ func (s *scraper) close(context.Context) error {
 	return nil
 }
 
-// The metrics that are read.
 const (
-	lockWaitMetric    = "inventory_lock_wait_seconds"
-	batchMetric       = "inventory_batch_orders"
-	mergeMetric       = "inventory_merge_seconds"
-	mergedMetric      = "inventory_merged_orders_total"
-	poolWaitsMetric   = "inventory_database_pool_waits_total"
-	poolSecondsMetric = "inventory_database_pool_wait_seconds_total"
-	poolBusyMetric    = "inventory_database_pool_busy"
-	queueMetric       = "inventory_queue_orders"
-	locksFailMetric   = "inventory_locks_fail"
-	goroutinesMetric  = "go_goroutines"
-	residentMetric    = "process_resident_memory_bytes"
-	heapMetric        = "go_memstats_heap_alloc_bytes"
-	cpuMetric         = "process_cpu_seconds_total"
+	lockWaitMetric = "inventory_lock_wait_seconds"
+	cpuMetric      = "process_cpu_seconds_total"
 )
 
-// add adds what one service tells.
-func (s *ServiceReading) add(f families) {
-	s.LockWait.add(f[lockWaitMetric])
-	batches, merges := f.histogram(batchMetric), f.histogram(mergeMetric)
-	s.Batches += batches.Count
-	s.BatchOrders += batches.Sum
-	s.Merges += merges.Count
-	s.Merged += f.sum(mergedMetric)
-	s.PoolWaits += f.sum(poolWaitsMetric)
-	s.PoolSeconds += f.sum(poolSecondsMetric)
-	s.PoolBusy += f.sum(poolBusyMetric)
-	s.Queue += f.sum(queueMetric)
-	s.LocksFail += f.sum(locksFailMetric)
-	s.Goroutines += f.sum(goroutinesMetric)
-	s.Resident += f.sum(residentMetric)
-	s.Heap += f.sum(heapMetric)
+// serviceMetrics are quantities that are metrics of their names.
+func serviceMetrics() []quantity {
+	return []quantity{batches, merges, merged, poolWaits, poolSeconds, poolBusy, queued, locksFail, goroutines, resident, heap}
+}
+
+// addService adds what one service tells.
+func (r *Reading) addService(f families) {
+	r.Service.LockWait.add(f[lockWaitMetric])
+	for _, q := range serviceMetrics() {
+		r.values[q] += f.sum(string(q))
+	}
+	var orders Histogram
+	orders.add(f[string(batches)])
+	r.values[batchOrders] += orders.Sum
+	r.values[cpu(Service)] += f.sum(cpuMetric)
+	r.Service.Merges = r.values[merges]
 }
 
 // families are metrics by their names.
 type families map[string]*dto.MetricFamily
 
-// sum is a counter or gauge over all its labels.
+// sum is a counter, a gauge, or how often a histogram counted, over all its labels.
 func (f families) sum(name string) (sum float64) {
 	for _, m := range f[name].GetMetric() {
-		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 	}
 	return sum
-}
-
-// histogram is one over all its labels.
-func (f families) histogram(name string) (h Histogram) {
-	h.add(f[name])
-	return h
 }
 
 // add adds a histogram of the same bounds, over all its labels.

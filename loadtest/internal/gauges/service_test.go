@@ -72,11 +72,11 @@ func TestTheServiceInsideIsTold(t *testing.T) {
 	if len(got.Notes) > 0 {
 		t.Errorf("notes %q", got.Notes)
 	}
-	if orders := got.grown(ofService(batchOrdersOf)); orders < n || orders > n+1 || got.Merges() < 1 {
+	if orders := got.grown(batchOrders); orders < n || orders > n+1 || got.Merges() < 1 {
 		t.Errorf("%v orders in batches instead of %d, %v merges", orders, n, got.Merges())
 	}
 	wantMetrics(t, metricsURL)
-	if wait := got.LockWait(); !(wait.Count > 0) || !(wait.Quantile(0.99) > 0) || !(got.most(ofService(goroutinesOf)) > 1) {
+	if wait := got.LockWait(); !(wait.Count > 0) || !(wait.Quantile(0.99) > 0) || !(got.most(goroutines) > 1) {
 		t.Errorf("lock wait %+v", wait)
 	}
 	if _, last := got.relations(); len(last) < 8 {
@@ -95,10 +95,11 @@ func wantMetrics(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{
-		lockWaitMetric, batchMetric, mergeMetric, mergedMetric, poolWaitsMetric, poolSecondsMetric, poolBusyMetric, queueMetric,
-		locksFailMetric, goroutinesMetric, residentMetric, heapMetric, cpuMetric,
-	} {
+	names := []string{lockWaitMetric, cpuMetric}
+	for _, q := range serviceMetrics() {
+		names = append(names, string(q))
+	}
+	for _, name := range names {
 		if found[name] == nil {
 			t.Errorf("the service has no metric %s", name)
 		}
@@ -156,7 +157,7 @@ func TestASourceThatFailsLaterIsSaidOnce(t *testing.T) {
 	if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "status 500") {
 		t.Errorf("notes %q", got.Notes)
 	}
-	if merged := got.grown(ofService(mergedOf)); merged != float64(asked.Load()-1) {
+	if merged := got.grown(merged); merged != float64(asked.Load()-1) {
 		t.Errorf("%v merged, %d times asked", merged, asked.Load())
 	}
 }

@@ -26,18 +26,18 @@ func Of(to *target.Target) Sources {
 // gauges are those of the sources that there are.
 func (s Sources) gauges() (all []gauge) {
 	if s.GeneratorSelf {
-		all = append(all, self{}, processes{"the machine's processes", Machine, nil, everybody})
+		all = append(all, clock{"the generator's process", Generator, oneByOne(os.Getpid())}, clock{"the machine's processes", Machine, everybody})
 	}
 	if len(s.ServiceMetricsURLs) > 0 {
 		all = append(all, newScraper(s.ServiceMetricsURLs))
 	} else if len(s.ServicePIDs) > 0 {
-		all = append(all, processes{"the service's processes", Service, s.ServicePIDs, oneByOne})
+		all = append(all, clock{"the service's processes", Service, oneByOne(s.ServicePIDs...)})
 	}
 	if s.redisApart() {
 		all = append(all, &redisServer{url: s.RedisURL})
 	}
 	if s.PostmasterPID != 0 {
-		all = append(all, processes{"PostgreSQL's processes", PostgreSQL, []int{s.PostmasterPID}, withChildren})
+		all = append(all, clock{"PostgreSQL's processes", PostgreSQL, family(s.PostmasterPID)})
 	}
 	if file, ok := s.sqliteFile(); ok {
 		all = append(all, &sqliteFile{path: file})

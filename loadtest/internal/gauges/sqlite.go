@@ -16,8 +16,8 @@ import (
 //go:embed sqlite_relations.sql
 var sqliteRelations string
 
-// sqlitePages is the size of a file in pages, of which some are free, and that of a page.
-const sqlitePages = `SELECT page_count, freelist_count, page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size`
+// sqlitePages is the size of a file in pages, those too that are still in the log, and that of a page.
+const sqlitePages = `SELECT page_count, page_size FROM pragma_page_count, pragma_page_size`
 
 // sqliteFile is a SQLite file beside the service that it belongs to.
 type sqliteFile struct {
@@ -27,30 +27,29 @@ type sqliteFile struct {
 
 func (*sqliteFile) name() string { return "SQLite" }
 
-func (s *sqliteFile) read(ctx context.Context, into *Reading) error {
+func (s *sqliteFile) read(ctx context.Context, edge bool) (reading Reading, err error) {
 	if err := s.open(); err != nil {
-		return err
+		return reading, err
 	}
-	reading := &SQLiteReading{}
-	var pages, free, size float64
-	if err := s.db.QueryRowContext(ctx, sqlitePages).Scan(&pages, &free, &size); err != nil {
-		return fmt.Errorf("ask SQLite for its size: %w", err)
+	var pages, size float64
+	if err := s.db.QueryRowContext(ctx, sqlitePages).Scan(&pages, &size); err != nil {
+		return reading, fmt.Errorf("ask SQLite for its size: %w", err)
 	}
-	reading.Bytes, reading.Free = pages*size, free*size
+	reading.values = map[quantity]float64{fileBytes: pages * size, logBytes: 0}
 	log, err := os.Stat(s.path + "-wal")
 	switch {
 	case err == nil:
-		reading.Log = float64(log.Size())
+		reading.values[logBytes] = float64(log.Size())
 	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("look at SQLite's log: %w", err)
+		return reading, fmt.Errorf("look at SQLite's log: %w", err)
 	}
-	if into.edge {
-		if reading.Relations, err = s.relations(ctx); err != nil {
-			return err
+	if edge { // all pages are looked at
+		if reading.relations, err = s.relations(ctx); err != nil {
+			return reading, err
 		}
+		reading.sizes()
 	}
-	into.SQLite = reading
-	return nil
+	return reading, nil
 }
 
 func (s *sqliteFile) relations(ctx context.Context) (all []Relation, err error) {

@@ -5,10 +5,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/textbook"
 )
 
 // Config says what to measure, where, and how long.
@@ -62,7 +66,7 @@ func Tiny() Scale {
 // question is a case.
 type question struct {
 	name    string
-	ask     func(ctx context.Context, b *bench) (entrants []entrant, done func() error, err error)
+	ask     func(ctx context.Context, b *bench) (contenders []contender, done func() error, err error)
 	targets func() []experiment.Target
 	slices  bool // short rounds, as many more
 }
@@ -126,6 +130,9 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err := on.MakeDatabase(ctx, "locks_"); err != nil { // for those that are rows
 		return Result{}, err
 	}
+	if err := kinds.Prepare(ctx, on.URLs); err != nil {
+		return Result{}, err
+	}
 	environment.Target, environment.Generator = on.Name, "callers inside this program and processes of its own"
 	environment.Measurement = append(environment.Measurement, load.String(),
 		fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
@@ -143,28 +150,28 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 // narrow: intervals need not be narrower.
 const narrow = 1.05
 
-// answer lets the entrants of a case play.
+// answer lets the contenders of a case play.
 func (b *bench) answer(ctx context.Context, q question) (experiment.Result, error) {
 	of := *b
 	if q.slices {
 		of.scale.Rounds, of.scale.Window = b.scale.Rounds*b.scale.Slices, b.scale.Window/time.Duration(b.scale.Slices)
 	}
-	entrants, done, err := q.ask(ctx, &of)
+	contenders, done, err := q.ask(ctx, &of)
 	if err != nil {
 		return experiment.Result{}, err
 	}
-	result := experiment.Run(ctx, q.caseOf(entrants), experiment.Rules{Seed: b.seed, Window: of.scale.Window, Rounds: of.scale.Rounds, Narrow: narrow})
+	result := experiment.Run(ctx, q.caseOf(contenders), experiment.Rules{Seed: b.seed, Window: of.scale.Window, Rounds: of.scale.Rounds, Narrow: narrow})
 	result.Wrong = wrong(result)
 	return result, done()
 }
 
 // caseOf is a question as a case.
-func (q question) caseOf(entrants []entrant) experiment.Case {
+func (q question) caseOf(contenders []contender) experiment.Case {
 	c := experiment.Case{
 		Metrics: metrics(), Ratios: []experiment.Ratio{fastest()}, Targets: q.targets(),
 		About: func(r experiment.Result) []string { return []string{r.First()} },
 	}
-	for _, e := range entrants {
+	for _, e := range contenders {
 		played := 0
 		c.Contenders = append(c.Contenders, experiment.Contender{
 			Name: e.name, Ours: e.ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
@@ -176,39 +183,60 @@ func (q question) caseOf(entrants []entrant) experiment.Case {
 	return c
 }
 
-// entrant is a contender that is measured once in each round. One that fails may have figures until then.
-type entrant struct {
+// contender is measured once in each round. One that fails may have figures until then.
+type contender struct {
 	name    string
 	ours    bool
 	measure func(ctx context.Context, round int) (experiment.Sample, error)
 }
 
-// crowd is callers at one lock.
-type crowd struct {
-	name    string // of the lock
-	callers int
-	load    load
-	also    func(t *tally, f experiment.Sample) // adds figures; nil: none
+// leftOut is told with every result.
+const leftOut = "rueidislock is not among the peers: its module could not be had where this was made."
+
+// Result is what a run measured.
+type Result struct {
+	experiment.Report
+	LeftOut []string // which contenders, and why
 }
 
-// entrantsOf makes entrants of fleets that a crowd uses. They are warm then.
-func (b *bench) entrantsOf(ctx context.Context, fleets []*fleet, c crowd) (entrants []entrant) {
-	for _, f := range fleets {
-		warmUp(ctx, f, b.run+c.name+"-warm", c.callers)
-		entrants = append(entrants, entrant{f.name, f.ours, func(ctx context.Context, round int) (experiment.Sample, error) {
-			before := f.commands()
-			t := drive(ctx, c.load, f.handles(fmt.Sprintf("%s%s-%d", b.run, c.name, round), c.callers))
-			figures := t.figures(f.commands() - before)
-			if c.also != nil {
-				c.also(t, figures)
-			}
-			return figures, t.err
-		}})
+// Document is the result as it is told. What a lock is audited for is that it lets in one at a time.
+func (r Result) Document() (report.Document, error) {
+	d := r.Report.Document()
+	if s := knownFlaws(r.Results); len(s.Table.Rows) > 0 {
+		d.Sections = append(d.Sections, s)
 	}
-	return entrants
+	d.Summary = append(d.Summary, append(r.LeftOut, leftOut)...)
+	cases := []map[string]any{}
+	for _, one := range r.Results {
+		entry := map[string]any{"case": one.Name, "contenders": one.Entries()}
+		if one.Interrupted {
+			entry["unfinished"] = true
+		}
+		cases = append(cases, entry)
+	}
+	return d, d.SetOwn(map[string]any{"cases": cases})
 }
 
-// warmUp lets callers meet at a lock, so that scripts and subscriptions are there when the clock starts.
-func warmUp(ctx context.Context, f *fleet, name string, callers int) {
-	drive(ctx, load{times: 1, hold: time.Millisecond}, f.handles(name, callers))
+// wrong tells what no lock of ours may do. A target that was missed is a result.
+func wrong(r experiment.Result) (all []string) {
+	for _, c := range r.Case.Contenders {
+		if n := r.Of(c.Name, Violations).Value; c.Ours && n > 0 {
+			all = append(all, fmt.Sprintf("%s let two in at once, %.0f times", c.Name, n))
+		}
+	}
+	return all
+}
+
+// knownFlaws tells what is wrong with the textbooks' locks that took part, however fast they are.
+func knownFlaws(cases []experiment.Result) report.Section {
+	table := &report.Table{Columns: []string{"", "known flaw"}}
+	for _, known := range textbook.All() {
+		took := func(c experiment.Contender) bool {
+			return c.Name == known.Name || c.Name == fmt.Sprint(known.Name, " ", seldom)
+		}
+		if slices.ContainsFunc(cases, func(r experiment.Result) bool { return slices.ContainsFunc(r.Case.Contenders, took) }) {
+			table.Rows = append(table.Rows, []string{known.Name, known.Flaw})
+		}
+	}
+	return report.Section{Name: "what is wrong with the textbooks' locks", Table: table, Notes: []string{"--break shows it"}}
 }

@@ -3,6 +3,7 @@ package lockbench
 import (
 	"testing"
 
+	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -22,20 +23,25 @@ func TestEverybodyKeepsOthersOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	const clients, callers, times = 2, 4, 3
-	b := &bench{servers: on.URLs}
-	for _, k := range b.crowdKinds() {
-		t.Run(k.name, func(t *testing.T) {
+	if err := on.MakeDatabase(t.Context(), "locks_"); err != nil {
+		t.Fatal(err)
+	}
+	if err := kinds.Prepare(t.Context(), on.URLs); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range everybody(on.URLs) {
+		t.Run(k.title(), func(t *testing.T) {
 			t.Parallel()
 			f, err := openFleet(t.Context(), k, on.URLs, clients, callers)
 			if err != nil {
 				t.Fatal(err)
 			}
-			tally := drive(t.Context(), load{times: times}, f.handles("met", callers))
+			tally := f.drive(t.Context(), load{times: times}, f.locks("met", callers))
 			if err := f.close(); err != nil {
 				t.Error(err)
 			}
-			if tally.violations != 0 || tally.err != nil || tally.all != callers*times || f.commands() < tally.all {
-				t.Errorf("%+v, after %d commands", tally, f.commands())
+			if tally.Violations != 0 || tally.err != nil || tally.All != callers*times || tally.Commands < tally.All {
+				t.Errorf("%+v, after %d commands", tally, tally.Commands)
 			}
 		})
 	}

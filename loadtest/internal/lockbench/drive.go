@@ -3,11 +3,13 @@ package lockbench
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"inventory/internal/latency"
+	"inventory/loadtest/internal/textbook"
 )
 
 // load is what each of some callers does with one lock: again and again for a window of time, or some times.
@@ -31,13 +33,16 @@ func (l load) patience() time.Duration { return l.limit + l.limit/4 + time.Secon
 
 // tally is what became of a load.
 type tally struct {
-	counts     []int64 // acquisitions of each caller, within the window
-	all        int64   // acquisitions, those at the end of the window included
-	waits      *latency.Histogram
-	elapsed    time.Duration // the window, or until the last release
-	violations int64
-	visits     []visit
-	err        error // what went wrong
+	Counts     []int64            `json:"counts"` // acquisitions of each caller, within the window
+	All        int64              `json:"all"`    // acquisitions, those at the end of the window included
+	Waits      *latency.Histogram `json:"waits"`
+	Elapsed    time.Duration      `json:"elapsed"` // the window, or until the last release
+	Violations int64              `json:"violations"`
+	Commands   int64              `json:"commands"` // that were sent
+	Note       string             `json:"note"`     // what went wrong in a process of its own
+
+	visits []visit
+	err    error // what went wrong
 }
 
 // guard is what a lock guards: two plain integers.
@@ -54,7 +59,7 @@ func (g *guard) leave() { g.left++ }
 
 // caller is one who locks and unlocks.
 type caller struct {
-	lock   handle
+	lock   textbook.Lock
 	load   load
 	guard  *guard
 	counts atomic.Int64 // within the window
@@ -65,8 +70,8 @@ type caller struct {
 	err    error
 }
 
-// drive lets callers loose and waits for them. Each group of handles is of one lock.
-func drive(ctx context.Context, l load, groups ...[]handle) *tally {
+// drive lets callers loose and waits for them. Each group is of one lock.
+func drive(ctx context.Context, l load, groups ...[]textbook.Lock) *tally {
 	var callers []*caller
 	guards := make([]guard, len(groups))
 	for i, group := range groups {
@@ -109,7 +114,7 @@ func (c *caller) run(ctx context.Context, start time.Time) {
 	end := start.Add(c.load.window)
 	after := context.WithoutCancel(ctx) // to give back what was taken at the last moment
 	for called := time.Now(); c.more(called, end); {
-		held, err := c.lock.lock(ctx)
+		held, err := c.lock.Lock(ctx)
 		granted := time.Now()
 		if err != nil {
 			c.err = fmt.Errorf("lock: %w", err)
@@ -119,6 +124,8 @@ func (c *caller) run(ctx context.Context, start time.Time) {
 		c.guard.enter()
 		if c.load.hold > 0 {
 			time.Sleep(c.load.hold)
+		} else {
+			runtime.Gosched() // or else nobody who must not be there would have the time to come in
 		}
 		c.guard.leave()
 		if c.load.traced {
@@ -157,14 +164,14 @@ func (c *caller) released(at, end time.Time) {
 
 // settle adds up what callers did that have all come back.
 func settle(callers []*caller, guards []guard, start time.Time, l load) *tally {
-	t := &tally{waits: latency.New(), elapsed: l.window}
+	t := &tally{Waits: latency.New(), Elapsed: l.window}
 	failed, last := 0, start
 	var first error
 	for _, c := range callers {
-		t.counts = append(t.counts, c.counts.Load())
-		t.all += c.all.Load()
+		t.Counts = append(t.Counts, c.counts.Load())
+		t.All += c.all.Load()
 		for _, wait := range c.waits {
-			t.waits.Record(wait)
+			t.Waits.Record(wait)
 		}
 		t.visits = append(t.visits, c.visits...)
 		if c.last.After(last) {
@@ -176,19 +183,19 @@ func settle(callers []*caller, guards []guard, start time.Time, l load) *tally {
 		}
 	}
 	if l.window == 0 {
-		t.elapsed = last.Sub(start)
+		t.Elapsed = last.Sub(start)
 	}
 	var entered int64
 	for _, g := range guards {
-		t.violations += g.violations
+		t.Violations += g.violations
 		entered += g.entered
 	}
 	if failed == 0 {
-		t.violations += max(t.all-entered, entered-t.all)
+		t.Violations += max(t.All-entered, entered-t.All)
 		return t
 	}
 	if l.window == 0 {
-		t.elapsed = time.Since(start) // it was not done with the last release
+		t.Elapsed = time.Since(start) // it was not done with the last release
 	}
 	t.err = fmt.Errorf("%d of %d callers failed, one with: %w", failed, len(callers), first)
 	return t
@@ -196,11 +203,11 @@ func settle(callers []*caller, guards []guard, start time.Time, l load) *tally {
 
 // abandon adds up what callers did of whom some never came back. What they still write to is theirs.
 func abandon(callers []*caller, l load) *tally {
-	t := &tally{waits: latency.New(), elapsed: l.limit, err: fmt.Errorf("hung: after %s not all callers had come back", l.patience())}
+	t := &tally{Waits: latency.New(), Elapsed: l.limit, err: fmt.Errorf("hung: after %s not all callers had come back", l.patience())}
 	for _, c := range callers {
-		t.counts = append(t.counts, c.counts.Load())
-		t.all += c.all.Load()
+		t.Counts = append(t.Counts, c.counts.Load())
+		t.All += c.all.Load()
 	}
-	t.waits.Record(l.limit)
+	t.Waits.Record(l.limit)
 	return t
 }

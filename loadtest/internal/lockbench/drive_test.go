@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/textbook"
 )
 
 // lockFunc is a lock made of a function.
-type lockFunc func(ctx context.Context) (hold, error)
+type lockFunc func(ctx context.Context) (textbook.Hold, error)
 
-func (f lockFunc) lock(ctx context.Context) (hold, error) { return f(ctx) }
+func (f lockFunc) Lock(ctx context.Context) (textbook.Hold, error)    { return f(ctx) }
+func (f lockFunc) TryLock(ctx context.Context) (textbook.Hold, error) { return f(ctx) }
 
 // unlockFunc is a hold made of a function.
 type unlockFunc func()
@@ -26,10 +28,10 @@ func (f unlockFunc) Unlock(context.Context) error {
 }
 
 // mutexHandles are those of some callers to a lock inside this process.
-func mutexHandles(callers int) (handles []handle) {
+func mutexHandles(callers int) (handles []textbook.Lock) {
 	var mu sync.Mutex
 	for range callers {
-		handles = append(handles, lockFunc(func(context.Context) (hold, error) {
+		handles = append(handles, lockFunc(func(context.Context) (textbook.Hold, error) {
 			mu.Lock()
 			return unlockFunc(mu.Unlock), nil
 		}))
@@ -40,7 +42,7 @@ func mutexHandles(callers int) (handles []handle) {
 func TestSomeTimesEach(t *testing.T) {
 	t.Parallel()
 	got := drive(t.Context(), load{times: 7, traced: true}, mutexHandles(4), mutexHandles(4))
-	if got.all != 56 || got.violations != 0 || got.err != nil || compare.Jain(got.counts) != 1 || len(got.visits) != 56 || got.waits.Count() != 56 {
+	if got.All != 56 || got.Violations != 0 || got.err != nil || compare.Jain(got.Counts) != 1 || len(got.visits) != 56 || got.Waits.Count() != 56 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -49,8 +51,9 @@ func TestForAWindow(t *testing.T) {
 	t.Parallel()
 	const window = 200 * time.Millisecond
 	got := drive(t.Context(), load{window: window}, mutexHandles(4))
-	f := got.figures(2 * got.all)
-	if got.all == 0 || got.violations != 0 || got.elapsed != window || f[Commands] != 2 || f[PerSecond] == 0 {
+	got.Commands = 2 * got.All
+	f := got.figures()
+	if got.All == 0 || got.Violations != 0 || got.Elapsed != window || f[Commands] != 2 || f[PerSecond] == 0 {
 		t.Errorf("%+v, %v", got, f)
 	}
 }
@@ -74,16 +77,16 @@ func TestLostCountsAreViolations(t *testing.T) {
 	t.Parallel()
 	c := &caller{}
 	c.all.Store(5)
-	if got := settle([]*caller{c}, []guard{{entered: 3, left: 3}}, time.Now(), load{times: 5}); got.violations != 2 {
-		t.Errorf("%d violations", got.violations)
+	if got := settle([]*caller{c}, []guard{{entered: 3, left: 3}}, time.Now(), load{times: 5}); got.Violations != 2 {
+		t.Errorf("%d violations", got.Violations)
 	}
 }
 
 func TestAFailureIsNoted(t *testing.T) {
 	t.Parallel()
-	broken := lockFunc(func(context.Context) (hold, error) { return nil, errors.New("broken") })
+	broken := lockFunc(func(context.Context) (textbook.Hold, error) { return nil, errors.New("broken") })
 	got := drive(t.Context(), load{times: 3}, append(mutexHandles(1), broken))
-	if got.all != 3 || !strings.Contains(fmt.Sprint(got.err), "1 of 2 callers failed, one with: lock: broken") {
+	if got.All != 3 || !strings.Contains(fmt.Sprint(got.err), "1 of 2 callers failed, one with: lock: broken") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -94,15 +97,15 @@ func TestWhoHangsIsLeftBehind(t *testing.T) {
 	never := make(chan struct{})
 	defer close(never)
 	left := 2
-	hangs := lockFunc(func(context.Context) (hold, error) {
+	hangs := lockFunc(func(context.Context) (textbook.Hold, error) {
 		if left--; left < 0 {
 			<-never
 		}
 		return unlockFunc(func() {}), nil
 	})
 	const limit = 40 * time.Millisecond
-	got := drive(t.Context(), load{times: 3, limit: limit}, []handle{hangs})
-	if got.all != 2 || !strings.HasPrefix(fmt.Sprint(got.err), "hung:") || got.waits.Max() < limit-time.Millisecond {
+	got := drive(t.Context(), load{times: 3, limit: limit}, []textbook.Lock{hangs})
+	if got.All != 2 || !strings.HasPrefix(fmt.Sprint(got.err), "hung:") || got.Waits.Max() < limit-time.Millisecond {
 		t.Errorf("%+v", got)
 	}
 }
@@ -110,13 +113,13 @@ func TestWhoHangsIsLeftBehind(t *testing.T) {
 // TestWhoHeedsItsContextFails has a lock that is never free.
 func TestWhoHeedsItsContextFails(t *testing.T) {
 	t.Parallel()
-	waits := lockFunc(func(ctx context.Context) (hold, error) {
+	waits := lockFunc(func(ctx context.Context) (textbook.Hold, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
 	const limit = 20 * time.Millisecond
-	got := drive(t.Context(), load{times: 1, limit: limit}, []handle{waits})
-	if got.all != 0 || !strings.Contains(fmt.Sprint(got.err), "canceled") || got.waits.Max() < limit-time.Millisecond {
+	got := drive(t.Context(), load{times: 1, limit: limit}, []textbook.Lock{waits})
+	if got.All != 0 || !strings.Contains(fmt.Sprint(got.err), "canceled") || got.Waits.Max() < limit-time.Millisecond {
 		t.Errorf("%+v", got)
 	}
 }

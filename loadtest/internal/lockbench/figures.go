@@ -2,9 +2,11 @@ package lockbench
 
 import (
 	"slices"
+	"strings"
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
 )
 
@@ -64,21 +66,25 @@ func metrics() []experiment.Metric {
 	}
 }
 
-// figures are those of a tally, for which commands were sent. Who came to nothing has no waits but those it gave up.
-func (t *tally) figures(commands int64) experiment.Sample {
-	var within int64
-	for _, n := range t.counts {
-		within += n
+// within counts the acquisitions of the window.
+func (t *tally) within() (sum int64) {
+	for _, n := range t.Counts {
+		sum += n
 	}
+	return sum
+}
+
+// figures are those of a tally. Who came to nothing has no waits but those it gave up.
+func (t *tally) figures() experiment.Sample {
 	return experiment.Sample{
-		PerSecond:  compare.Ratio(float64(within), t.elapsed.Seconds()),
-		WaitP50:    compare.Quantile(t.waits, 50),
-		WaitP99:    compare.Quantile(t.waits, 99),
-		WaitMax:    compare.Quantile(t.waits, 100),
-		Fairness:   compare.Jain(t.counts),
-		Commands:   compare.Ratio(float64(commands), float64(t.all)),
-		Seconds:    t.elapsed.Seconds(),
-		Violations: float64(t.violations),
+		PerSecond:  compare.Ratio(float64(t.within()), t.Elapsed.Seconds()),
+		WaitP50:    compare.Quantile(t.Waits, 50),
+		WaitP99:    compare.Quantile(t.Waits, 99),
+		WaitMax:    compare.Quantile(t.Waits, 100),
+		Fairness:   compare.Jain(t.Counts),
+		Commands:   compare.Ratio(float64(t.Commands), float64(t.All)),
+		Seconds:    t.Elapsed.Seconds(),
+		Violations: float64(t.Violations),
 	}
 }
 
@@ -107,7 +113,9 @@ func toFastestPeer(metric string) experiment.Ask {
 
 // toFastestLibrary asks the same of libraries that lock on Redis.
 func toFastestLibrary(metric string) experiment.Ask {
-	return experiment.TimesBest(metric, mutexName, PerSecond, isLibrary)
+	return experiment.TimesBest(metric, mutexName, PerSecond, func(name string) bool {
+		return strings.HasPrefix(name, kinds.BSM) || name == kinds.Redsync
+	})
 }
 
 func atLeast(what string, of experiment.Ask, bound float64) experiment.Target {

@@ -8,22 +8,24 @@ import (
 	"testing"
 
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/textbook"
 )
 
-// of is an entrant that has the same to tell in each round.
-func of(name string, ours bool, f experiment.Sample, err error) entrant {
-	return entrant{name, ours, func(context.Context, int) (experiment.Sample, error) { return f, err }}
+// of is a contender that has the same to tell in each round.
+func of(name string, ours bool, f experiment.Sample, err error) contender {
+	return contender{name, ours, func(context.Context, int) (experiment.Sample, error) { return f, err }}
 }
 
 // sample has one contender of each sort.
 func sample(t *testing.T) Result {
 	t.Helper()
 	q := questions()[0]
-	c := q.caseOf([]entrant{
+	c := q.caseOf([]contender{
 		of("inventory mutex", true, experiment.Sample{PerSecond: 80, WaitP99: 0.1, Commands: 2, UnlockP50: 1.5, Violations: 0}, nil),
-		of(redsyncName, false, experiment.Sample{PerSecond: 90, WaitP99: 0.2}, nil),
-		of(advisoryName, false, experiment.Sample{PerSecond: 100, WaitP99: 0}, nil),
+		of(kinds.Redsync, false, experiment.Sample{PerSecond: 90, WaitP99: 0.2}, nil),
+		of(textbook.AdvisoryName, false, experiment.Sample{PerSecond: 100, WaitP99: 0}, nil),
 		of(sleeping, false, experiment.Sample{PerSecond: 1000}, nil),
 	})
 	r := experiment.Run(t.Context(), c, experiment.Rules{Rounds: 6})
@@ -35,11 +37,11 @@ func sample(t *testing.T) Result {
 func TestWrongsAreAddedUp(t *testing.T) {
 	t.Parallel()
 	n := 0
-	e := entrant{mutexName, true, func(context.Context, int) (experiment.Sample, error) {
+	e := contender{mutexName, true, func(context.Context, int) (experiment.Sample, error) {
 		n++
 		return experiment.Sample{PerSecond: float64(n), Violations: float64(n % 2)}, nil
 	}}
-	r := experiment.Run(t.Context(), questions()[0].caseOf([]entrant{e}), experiment.Rules{Rounds: 4})
+	r := experiment.Run(t.Context(), questions()[0].caseOf([]contender{e}), experiment.Rules{Rounds: 4})
 	if r.Of(mutexName, PerSecond).Value != 2.5 || r.Of(mutexName, Violations).Value != 2 {
 		t.Errorf("%v", r.Rounds)
 	}
@@ -110,7 +112,7 @@ func TestTargetsCompareWithTheBest(t *testing.T) {
 func TestATargetOnMissingDataIsMissed(t *testing.T) {
 	t.Parallel()
 	for _, q := range questions() {
-		c := q.caseOf([]entrant{of("nobody", true, experiment.Sample{}, nil), of("nobody else", true, experiment.Sample{}, nil)})
+		c := q.caseOf([]contender{of("nobody", true, experiment.Sample{}, nil), of("nobody else", true, experiment.Sample{}, nil)})
 		for _, target := range experiment.Run(t.Context(), c, experiment.Rules{Rounds: 6}).Targets() {
 			if target.Met || target.Undecided {
 				t.Errorf("case %q: %s", q.name, target)
@@ -122,14 +124,14 @@ func TestATargetOnMissingDataIsMissed(t *testing.T) {
 func TestTheDocumentTellsAll(t *testing.T) {
 	t.Parallel()
 	r := sample(t)
-	r.Results[0].Failed[advisoryName] = errors.New(`it "hung"`)
+	r.Results[0].Failed[textbook.AdvisoryName] = errors.New(`it "hung"`)
 	d, _ := told(t, r)
 	var text strings.Builder
 	if err := d.Print(&text); err != nil {
 		t.Fatal(err)
 	}
 	for _, says := range []string{
-		"2 of 3 targets are met", "0.8 (0.8 to 0.8) times " + advisoryName, `failed: it "hung"`, "met: NO", leftOut, "audit: OK",
+		"2 of 3 targets are met", "0.8 (0.8 to 0.8) times " + textbook.AdvisoryName, `failed: it "hung"`, "met: NO", leftOut, "audit: OK",
 	} {
 		if !strings.Contains(text.String(), says) {
 			t.Errorf("no %q in\n%s", says, &text)
@@ -164,7 +166,7 @@ func TestWhatOursMayNotDo(t *testing.T) {
 	for name, c := range map[string]struct {
 		who  string
 		says string
-	}{"a peer's violations are its own affair": {redsyncName, ""}, "ours": {mutexName, "inventory mutex let two in at once, 12 times"}} {
+	}{"a peer's violations are its own affair": {kinds.Redsync, ""}, "ours": {mutexName, "inventory mutex let two in at once, 12 times"}} {
 		r := sample(t)
 		for _, round := range r.Results[0].Rounds {
 			round[c.who] = experiment.Sample{PerSecond: 1, Violations: 2}

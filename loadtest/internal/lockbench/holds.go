@@ -8,10 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"inventory/internal/latency"
 	"inventory/internal/locking"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/gauges"
+	"inventory/loadtest/internal/kinds"
 )
 
 const (
@@ -25,25 +28,19 @@ const (
 )
 
 // manyHolds measures what it costs to keep 10,000 locks under the watchdog. What it is to take them is told once.
-func manyHolds(ctx context.Context, b *bench) (all []entrant, done func() error, err error) {
-	w, err := openWire(ctx, b.servers.RedisURL, takers)
+func manyHolds(ctx context.Context, b *bench) (all []contender, done func() error, err error) {
+	o, err := openOurs(ctx, b, locking.WatchdogLease(b.scale.Lease))
 	if err != nil {
 		return nil, nil, err
 	}
-	locks, err := locking.New(w.rdb, locking.WatchdogLease(b.scale.Lease))
-	if err != nil {
-		return nil, nil, errors.Join(err, w.rdb.Close())
-	}
-	kept := &keeper{locker: func(i int) locking.Locker { return locks.Mutex(fmt.Sprint(b.run, "held-", i)) }}
-	done = func() error {
-		return errors.Join(kept.release(context.WithoutCancel(ctx)), locks.Close(), w.rdb.Close())
-	}
-	taken, err := kept.take(ctx, w, b.scale.Holds)
+	kept := &keeper{ours: o, locker: func(i int) locking.Locker { return o.locks.Mutex(fmt.Sprint(b.run, "held-", i)) }}
+	done = func() error { return errors.Join(kept.release(context.WithoutCancel(ctx)), o.close()) }
+	taken, err := kept.take(ctx, b.scale.Holds)
 	if err != nil {
 		return nil, nil, errors.Join(err, done())
 	}
-	return []entrant{{mutexName, true, func(ctx context.Context, round int) (experiment.Sample, error) {
-		f, err := kept.watch(ctx, w, b.scale.Lease/3)
+	return []contender{{mutexName, true, func(ctx context.Context, round int) (experiment.Sample, error) {
+		f, err := kept.watch(ctx, b.scale.Lease/3)
 		if err == nil && round == 1 {
 			maps.Copy(f, taken)
 		}
@@ -51,8 +48,29 @@ func manyHolds(ctx context.Context, b *bench) (all []entrant, done func() error,
 	}}}, done, nil
 }
 
+// ours is the lock library itself, with what it sends.
+type ours struct {
+	rdb   *redis.Client
+	locks *locking.Locks
+	meter kinds.Meter
+}
+
+func openOurs(ctx context.Context, b *bench, options ...locking.Option) (o *ours, err error) {
+	o = &ours{}
+	if o.rdb, err = kinds.OpenRedis(ctx, b.servers.RedisURL, kinds.Setting{Connections: takers, Spare: spare, Meter: &o.meter}); err != nil {
+		return nil, err
+	}
+	if o.locks, err = locking.New(o.rdb, options...); err != nil {
+		return nil, errors.Join(err, o.rdb.Close())
+	}
+	return o, nil
+}
+
+func (o *ours) close() error { return errors.Join(o.locks.Close(), o.rdb.Close()) }
+
 // keeper keeps locks.
 type keeper struct {
+	*ours
 	locker func(i int) locking.Locker
 
 	mu    sync.Mutex
@@ -60,9 +78,9 @@ type keeper struct {
 }
 
 // take takes locks, and returns what it is to take one.
-func (k *keeper) take(ctx context.Context, w *wire, locks int) (experiment.Sample, error) {
-	t := &tally{counts: make([]int64, takers), waits: latency.New()}
-	before, start := w.commands.Load(), time.Now()
+func (k *keeper) take(ctx context.Context, locks int) (experiment.Sample, error) {
+	t := &tally{Counts: make([]int64, takers), Waits: latency.New()}
+	before, start := k.meter.Commands.Load(), time.Now()
 	err := k.share(locks, func(taker, lock int) error {
 		called := time.Now()
 		hold, err := k.locker(lock).Lock(ctx)
@@ -71,14 +89,14 @@ func (k *keeper) take(ctx context.Context, w *wire, locks int) (experiment.Sampl
 		}
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		t.waits.Record(time.Since(called))
-		t.counts[taker]++
-		t.all++
+		t.Waits.Record(time.Since(called))
+		t.Counts[taker]++
+		t.All++
 		k.holds = append(k.holds, hold)
 		return nil
 	})
-	t.elapsed = time.Since(start)
-	return t.figures(w.commands.Load() - before), err
+	t.Elapsed, t.Commands = time.Since(start), k.meter.Commands.Load()-before
+	return t.figures(), err
 }
 
 // share lets takers do something with each of some things.
@@ -97,8 +115,8 @@ func (k *keeper) share(things int, do func(taker, thing int) error) error {
 }
 
 // watch measures some periods of the watchdog.
-func (k *keeper) watch(ctx context.Context, w *wire, period time.Duration) (experiment.Sample, error) {
-	trips, start := w.trips.Load(), time.Now()
+func (k *keeper) watch(ctx context.Context, period time.Duration) (experiment.Sample, error) {
+	trips, start := k.meter.Trips.Load(), time.Now()
 	cpu, err := gauges.OwnCPU(ctx)
 	if err != nil {
 		return nil, err
@@ -115,7 +133,7 @@ func (k *keeper) watch(ctx context.Context, w *wire, period time.Duration) (expe
 	periods := float64(time.Since(start)) / float64(period)
 	used := float64(after-cpu) / periods // in a period
 	return experiment.Sample{
-		TripsPerPeriod:   float64(w.trips.Load()-trips) / periods,
+		TripsPerPeriod:   float64(k.meter.Trips.Load()-trips) / periods,
 		CPUPercent:       100 * used / float64(defaultPeriod),
 		MicrosPerRenewal: used / float64(time.Microsecond) / float64(len(k.holds)),
 		LostHolds:        float64(k.lost()),

@@ -12,6 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/textbook"
 )
 
 const (
@@ -24,24 +26,24 @@ const (
 )
 
 // manyNames lets several clients contend for 1,000 locks at once, and looks what it takes and what it leaves behind.
-func manyNames(_ context.Context, b *bench) ([]entrant, func() error, error) {
+func manyNames(_ context.Context, b *bench) ([]contender, func() error, error) {
 	options, err := redis.ParseURL(b.servers.RedisURL)
 	if err != nil {
 		return nil, nil, fmt.Errorf("redis URL: %w", err)
 	}
-	var entrants []entrant
-	for _, k := range []kind{inventoryMutex(), inventoryFair(), inventoryWriter()} {
-		entrants = append(entrants, entrant{k.name, k.ours, func(ctx context.Context, round int) (experiment.Sample, error) {
+	var contenders []contender
+	for _, k := range entries(b.servers, mutexName, fairName, kinds.RWMutex) {
+		contenders = append(contenders, contender{k.title(), k.Ours, func(ctx context.Context, round int) (experiment.Sample, error) {
 			probe := redis.NewClient(options)
 			defer probe.Close()
 			return b.names(ctx, k, probe, round)
 		}})
 	}
-	return entrants, func() error { return nil }, nil
+	return contenders, func() error { return nil }, nil
 }
 
 // names measures one round.
-func (b *bench) names(ctx context.Context, k kind, probe *redis.Client, round int) (experiment.Sample, error) {
+func (b *bench) names(ctx context.Context, k entry, probe *redis.Client, round int) (experiment.Sample, error) {
 	before, err := footprintOf(ctx, probe)
 	if err != nil {
 		return nil, err
@@ -50,14 +52,13 @@ func (b *bench) names(ctx context.Context, k kind, probe *redis.Client, round in
 	if err != nil {
 		return nil, err
 	}
-	var groups [][]handle
+	var groups [][]textbook.Lock
 	for name := range b.scale.Names {
-		groups = append(groups, f.handles(fmt.Sprintf("%snames-%d-%d", b.run, round, name), namesClients))
+		groups = append(groups, f.locks(fmt.Sprintf("%snames-%d-%d", b.run, round, name), namesClients))
 	}
-	commands := f.commands()
 	watch := watchSubscribers(ctx, probe)
-	t := drive(ctx, load{times: b.scale.NameVisits}, groups...)
-	figures := t.figures(f.commands() - commands)
+	t := f.drive(ctx, load{times: b.scale.NameVisits}, groups...)
+	figures := t.figures()
 	subscribers, err := watch()
 	if err := errors.Join(err, t.err, f.close()); err != nil {
 		return figures, err

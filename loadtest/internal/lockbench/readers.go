@@ -18,31 +18,27 @@ import (
 const fewReaders = 10
 
 // manyReaders measures what it costs one reader to unlock and lock again while few or many others read.
-func manyReaders(ctx context.Context, b *bench) (all []entrant, done func() error, err error) {
-	w, err := openWire(ctx, b.servers.RedisURL, takers)
+func manyReaders(ctx context.Context, b *bench) (all []contender, done func() error, err error) {
+	o, err := openOurs(ctx, b)
 	if err != nil {
 		return nil, nil, err
-	}
-	locks, err := locking.New(w.rdb)
-	if err != nil {
-		return nil, nil, errors.Join(err, w.rdb.Close())
 	}
 	var rooms []*room
 	done = func() (err error) {
 		for _, r := range rooms {
 			err = errors.Join(err, r.release(context.WithoutCancel(ctx)))
 		}
-		return errors.Join(err, locks.Close(), w.rdb.Close())
+		return errors.Join(err, o.close())
 	}
 	for _, readers := range []int{fewReaders, b.scale.Holds} {
-		reader := locks.RWMutex(fmt.Sprint(b.run, "read-by-", readers)).Reader()
-		r := &room{keeper: keeper{locker: func(int) locking.Locker { return reader }}}
+		reader := o.locks.RWMutex(fmt.Sprint(b.run, "read-by-", readers)).Reader()
+		r := &room{keeper: keeper{ours: o, locker: func(int) locking.Locker { return reader }}}
 		rooms = append(rooms, r)
-		if _, err := r.take(ctx, w, readers); err != nil {
+		if _, err := r.take(ctx, readers); err != nil {
 			return nil, nil, errors.Join(err, done())
 		}
-		all = append(all, entrant{roomName(readers), true, func(ctx context.Context, _ int) (experiment.Sample, error) {
-			return r.play(ctx, w, b.scale.Window)
+		all = append(all, contender{roomName(readers), true, func(ctx context.Context, _ int) (experiment.Sample, error) {
+			return r.play(ctx, b.scale.Window)
 		}})
 	}
 	return all, done, nil
@@ -58,49 +54,45 @@ const cost = "unlock and lock ms"
 // room is a lock with readers inside.
 type room struct {
 	keeper
-	visits   int64
-	commands int64
-	unlocks  *latency.Histogram
-	locks    *latency.Histogram
-	took     time.Duration
+	next int
 }
 
 // play has one reader after the other go out and in again, for a window of time.
-func (r *room) play(ctx context.Context, w *wire, window time.Duration) (experiment.Sample, error) {
-	r.visits, r.commands, r.took, r.unlocks, r.locks = 0, 0, 0, latency.New(), latency.New()
+func (r *room) play(ctx context.Context, window time.Duration) (experiment.Sample, error) {
+	t, unlocks := &tally{Counts: make([]int64, 1), Waits: latency.New()}, latency.New()
+	before := r.meter.Commands.Load()
 	for end := time.Now().Add(window); time.Now().Before(end); {
-		if err := r.visit(ctx, w); err != nil {
+		out, in, err := r.visit(ctx)
+		if err != nil {
 			return nil, err
 		}
+		unlocks.Record(out)
+		t.Waits.Record(in)
+		t.Elapsed += out + in
+		t.Counts[0]++
+		t.All++
 	}
-	t := &tally{counts: []int64{r.visits}, all: r.visits, waits: r.locks, elapsed: r.took}
-	f := t.figures(r.commands)
-	f[UnlockP50] = compare.Quantile(r.unlocks, 50)
+	t.Commands = r.meter.Commands.Load() - before
+	f := t.figures()
+	f[UnlockP50] = compare.Quantile(unlocks, 50)
 	f[cost] = f[UnlockP50] + f[WaitP50]
 	f[LostHolds] = float64(r.lost())
 	return f, nil
 }
 
-// visit lets the next reader out and in.
-func (r *room) visit(ctx context.Context, w *wire) error {
-	i := int(r.visits) % len(r.holds)
-	commands, start := w.commands.Load(), time.Now()
+// visit lets the next reader out and in, and tells how long each took.
+func (r *room) visit(ctx context.Context) (out, in time.Duration, err error) {
+	i := r.next % len(r.holds)
+	r.next++
+	start := time.Now()
 	if err := r.holds[i].Unlock(ctx); err != nil {
-		return fmt.Errorf("unlock one of many readers: %w", err)
+		return 0, 0, fmt.Errorf("unlock one of many readers: %w", err)
 	}
-	out := time.Now()
-	hold, err := r.locker(i).Lock(ctx)
-	if err != nil {
-		return fmt.Errorf("lock beside many readers: %w", err)
+	out = time.Since(start)
+	if r.holds[i], err = r.locker(i).Lock(ctx); err != nil {
+		return 0, 0, fmt.Errorf("lock beside many readers: %w", err)
 	}
-	in := time.Now()
-	r.holds[i] = hold
-	r.visits++
-	r.commands += w.commands.Load() - commands
-	r.unlocks.Record(out.Sub(start))
-	r.locks.Record(in.Sub(out))
-	r.took += in.Sub(start)
-	return nil
+	return out, time.Since(start) - out, nil
 }
 
 func manyReadersTargets() []experiment.Target {

@@ -9,10 +9,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PostgreSQL's own lock, over a connection that the holder keeps.
+// PostgreSQL's own lock: over a connection that the holder keeps, and behind a pool that lends one for each statement.
 const (
 	AdvisoryName = "PostgreSQL advisory"
 	AdvisoryFlaw = "the lock is the connection's: when that breaks the lock goes, and the holder is not told and goes on"
+
+	PooledName = "PostgreSQL advisory, pooled"
+	PooledFlaw = "who shares a connection shares its locks; and what was locked over one is not given back over another"
 )
 
 // What advisory locks are asked. In: $1 the key. Out: nothing; whether the lock was free; whether it was this session's.
@@ -53,7 +56,10 @@ func (l Advisory) take(ctx context.Context, lock func(*pgxpool.Conn) (bool, erro
 	}
 	granted, err := lock(db)
 	if granted {
-		return advisoryHold{db, l.Name}, nil
+		return unlock(func(ctx context.Context) error {
+			defer db.Release()
+			return giveBack(ctx, db, l.Name)
+		}), nil
 	}
 	db.Release()
 	if err != nil {
@@ -62,24 +68,31 @@ func (l Advisory) take(ctx context.Context, lock func(*pgxpool.Conn) (bool, erro
 	return nil, ErrBusy
 }
 
-type advisoryHold struct {
-	db   *pgxpool.Conn
-	name string
-}
-
-// Unlock implements [Hold].
-func (h advisoryHold) Unlock(ctx context.Context) error {
-	defer h.db.Release()
-	return giveBack(ctx, h.db, h.name)
-}
-
-// querier is a connection, or what gives one to each statement.
-type querier interface {
+// Pool lends a connection for each statement, as pgbouncer does in its mode for transactions, or pgxpool.Pool.
+type Pool interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
+// Pooled is [Advisory] without a connection of its own. Waiters poll: one that waited inside would keep the pool's connection.
+//
+// Its flaws: the lock belongs to whichever connection the pool lent for it. The next caller who is lent that one gets the
+// lock as well, for a session may take its locks again. And an unlock over another connection answers false, and leaves
+// the lock with a connection that the pool keeps open.
+func Pooled(db Pool, name string, t Timing) Lock {
+	return polled(t.Poll, func(ctx context.Context) (Hold, error) {
+		granted, err := ask(ctx, db, tryLockKey, name)
+		if err != nil {
+			return nil, fmt.Errorf("take the lock %s: %w", name, err)
+		}
+		if !granted {
+			return nil, ErrBusy
+		}
+		return unlock(func(ctx context.Context) error { return giveBack(ctx, db, name) }), nil
+	})
+}
+
 // giveBack releases an advisory lock.
-func giveBack(ctx context.Context, db querier, name string) error {
+func giveBack(ctx context.Context, db Pool, name string) error {
 	mine, err := ask(ctx, db, unlockKey, name)
 	if err != nil {
 		return fmt.Errorf("give the lock %s back: %w", name, err)
@@ -91,7 +104,7 @@ func giveBack(ctx context.Context, db querier, name string) error {
 }
 
 // ask asks a question about an advisory lock whose answer is yes or no.
-func ask(ctx context.Context, db querier, question, name string) (yes bool, err error) {
+func ask(ctx context.Context, db Pool, question, name string) (yes bool, err error) {
 	err = db.QueryRow(ctx, question, keyOf(name)).Scan(&yes)
 	return yes, err
 }

@@ -1,7 +1,7 @@
-// Package textbook has locks as textbooks and tutorials teach them, one in each file. Each has a flaw, which its comment
-// names and `go run ./loadtest locks --break` shows. They are written as well as their recipes allow, to be measured and
-// broken beside the locks of internal/locking; nobody should use them for anything else. Some need Redis or PostgreSQL, and
-// those of ZooKeeper and MongoDB a server that is not everywhere.
+// Package textbook has locks as textbooks and tutorials teach them. Each has a flaw, which its comment names and
+// `go run ./loadtest locks --break` shows. They are written as well as their recipes allow, to be measured and broken beside
+// the locks of internal/locking; nobody should use them for anything else. Some need Redis or PostgreSQL, and those of
+// ZooKeeper and MongoDB a server that is not everywhere.
 //
 // A lock has many callers, in one process or in several: Lock and TryLock may be called at the same time, and a Hold
 // belongs to whoever got it.
@@ -43,6 +43,7 @@ func All() []Known {
 	return []Known{
 		{SetNXExpireName, SetNXExpireFlaw},
 		{SetPXName, SetPXFlaw},
+		{SignalName, SignalFlaw},
 		{RowName, RowFlaw},
 		{RowExpiryName, RowExpiryFlaw},
 		{AdvisoryName, AdvisoryFlaw},
@@ -52,12 +53,38 @@ func All() []Known {
 	}
 }
 
+// Timing is how long a lock is kept that nobody gives back, and how often a waiter tries that cannot be woken.
+type Timing struct{ Lease, Poll time.Duration }
+
+// lock is one whose waiters try again and again.
+type lock struct {
+	try   func(ctx context.Context) (Hold, error)
+	pause func(ctx context.Context) error // between two tries
+}
+
+// polled is a lock whose waiters try every so often.
+func polled(every time.Duration, try func(ctx context.Context) (Hold, error)) Lock {
+	return lock{try, func(ctx context.Context) error {
+		timer := time.NewTimer(every)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+}
+
+// TryLock implements [Lock].
+func (l lock) TryLock(ctx context.Context) (Hold, error) { return l.try(ctx) }
+
 // grace is how long an attempt may go on when its caller has gone: one that is cut off may still take the lock, and
 // nobody would give that back.
 const grace = time.Second
 
-// again tries every so often, until try returns something else than ErrBusy or ctx ends.
-func again(ctx context.Context, every time.Duration, try func(context.Context) (Hold, error)) (Hold, error) {
+// Lock implements [Lock].
+func (l lock) Lock(ctx context.Context) (Hold, error) {
 	attempts, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
@@ -69,21 +96,22 @@ func again(ctx context.Context, every time.Duration, try func(context.Context) (
 		case <-attempts.Done():
 		}
 	})()
-	timer := time.NewTimer(every)
-	defer timer.Stop()
 	for {
-		hold, err := try(attempts)
+		hold, err := l.try(attempts)
 		if !errors.Is(err, ErrBusy) {
 			return hold, err
 		}
-		select {
-		case <-timer.C:
-			timer.Reset(every)
-		case <-ctx.Done():
-			return nil, errors.Join(err, ctx.Err())
+		if waited := l.pause(ctx); waited != nil {
+			return nil, errors.Join(err, waited)
 		}
 	}
 }
+
+// unlock is a hold that a function gives back.
+type unlock func(ctx context.Context) error
+
+// Unlock implements [Hold].
+func (u unlock) Unlock(ctx context.Context) error { return u(ctx) }
 
 // newValue is one that nobody else has.
 func newValue() string { return rand.Text()[:16] }

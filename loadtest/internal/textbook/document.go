@@ -25,45 +25,28 @@ const (
 // lock, beside the next one, and without a fencing token nobody stops its writes.
 //
 // FerretDB 1 finds and writes in two steps: callers who find the same expired document at once all get the lock.
-type Document struct {
-	Locks *mongo.Collection
-	Name  string
-	Lease time.Duration
-	Poll  time.Duration // how often a waiter tries
-}
-
-// Lock implements [Lock].
-func (l Document) Lock(ctx context.Context) (Hold, error) { return again(ctx, l.Poll, l.TryLock) }
-
-// TryLock implements [Lock].
-func (l Document) TryLock(ctx context.Context) (Hold, error) {
-	now, owner := time.Now(), newValue()
-	expired := bson.M{"_id": l.Name, "expires": bson.M{"$lte": now}}
-	mine := bson.M{"$set": bson.M{"owner": owner, "expires": now.Add(l.Lease)}}
-	orNew := options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)
-	err := l.Locks.FindOneAndUpdate(ctx, expired, mine, orNew).Err()
-	if mongo.IsDuplicateKeyError(err) {
-		return nil, ErrBusy
-	}
-	if err != nil {
-		return nil, fmt.Errorf("write the document of the lock %s: %w", l.Name, err)
-	}
-	return documentHold{l, owner}, nil
-}
-
-type documentHold struct {
-	lock  Document
-	owner string
-}
-
-// Unlock implements [Hold].
-func (h documentHold) Unlock(ctx context.Context) error {
-	done, err := h.lock.Locks.DeleteOne(ctx, bson.M{"_id": h.lock.Name, "owner": h.owner})
-	if err != nil {
-		return fmt.Errorf("delete the document of the lock %s: %w", h.lock.Name, err)
-	}
-	if done.DeletedCount == 0 {
-		return ErrNotHeld
-	}
-	return nil
+func Document(locks *mongo.Collection, name string, t Timing) Lock {
+	return polled(t.Poll, func(ctx context.Context) (Hold, error) {
+		now, owner := time.Now(), newValue()
+		expired := bson.M{"_id": name, "expires": bson.M{"$lte": now}}
+		mine := bson.M{"$set": bson.M{"owner": owner, "expires": now.Add(t.Lease)}}
+		orNew := options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)
+		err := locks.FindOneAndUpdate(ctx, expired, mine, orNew).Err()
+		if mongo.IsDuplicateKeyError(err) {
+			return nil, ErrBusy
+		}
+		if err != nil {
+			return nil, fmt.Errorf("write the document of the lock %s: %w", name, err)
+		}
+		return unlock(func(ctx context.Context) error {
+			done, err := locks.DeleteOne(ctx, bson.M{"_id": name, "owner": owner})
+			if err != nil {
+				return fmt.Errorf("delete the document of the lock %s: %w", name, err)
+			}
+			if done.DeletedCount == 0 {
+				return ErrNotHeld
+			}
+			return nil
+		}), nil
+	})
 }

@@ -41,7 +41,7 @@ func (l Sequential) Lock(ctx context.Context) (Hold, error) {
 	if err := l.await(ctx, mine); err != nil {
 		return nil, l.leave(mine, err)
 	}
-	return sequentialHold{l, mine}, nil
+	return l.give(mine), nil
 }
 
 // TryLock implements [Lock].
@@ -57,7 +57,7 @@ func (l Sequential) TryLock(context.Context) (Hold, error) {
 	if err != nil {
 		return nil, l.leave(mine, err)
 	}
-	return sequentialHold{l, mine}, nil
+	return l.give(mine), nil
 }
 
 // enqueue makes the caller's node.
@@ -131,19 +131,16 @@ func (l Sequential) leave(mine string, why error) error {
 	return why
 }
 
-type sequentialHold struct {
-	lock Sequential
-	mine string
-}
-
-// Unlock implements [Hold].
-func (h sequentialHold) Unlock(context.Context) error {
-	err := h.lock.ZooKeeper.Delete(h.mine, -1)
-	switch {
-	case errors.Is(err, zk.ErrNoNode):
-		return ErrNotHeld
-	case err != nil:
-		return fmt.Errorf("give the lock %s back: %w", h.lock.Name, err)
+// give gives the lock back.
+func (l Sequential) give(mine string) unlock {
+	return func(context.Context) error {
+		err := l.ZooKeeper.Delete(mine, -1)
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			return ErrNotHeld
+		case err != nil:
+			return fmt.Errorf("give the lock %s back: %w", l.Name, err)
+		}
+		return nil
 	}
-	return nil
 }

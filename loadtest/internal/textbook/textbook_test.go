@@ -19,19 +19,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	poll    = 5 * time.Millisecond
-	lease   = time.Minute
 	callers = 8
 )
+
+var timing = Timing{Lease: time.Minute, Poll: poll}
 
 // locks returns every lock of this package that servers can be had for, by its name.
 func locks(t *testing.T) map[string]Lock {
 	t.Helper()
 	rdb, db := openRedis(t), openRows(t)
 	all := map[string]Lock{
-		SetNXExpireName: SetNXExpire{rdb, "setnx", lease, poll},
-		SetPXName:       SetPX{rdb, "setpx", lease, poll},
-		RowName:         Row{db, "row", poll},
-		RowExpiryName:   RowExpiry{db, "expiring row", lease, poll},
+		SetNXExpireName: SetNXExpire(rdb, "setnx", timing),
+		SetPXName:       SetPX(rdb, "setpx", timing),
+		SignalName:      Signal(rdb, "signal", timing),
+		RowName:         Row(db, "row", timing),
+		RowExpiryName:   RowExpiry(db, "expiring row", timing),
 		AdvisoryName:    Advisory{db, "advisory"},
 	}
 	if lock := openSequential(t); lock != nil {
@@ -80,7 +82,7 @@ func openDocument(t *testing.T) Lock {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mustStop(t, disconnect) })
-	return Document{documents, "document", lease, poll}
+	return Document(documents, "document", timing)
 }
 
 func openRedis(t *testing.T) *redis.Client {
@@ -184,6 +186,29 @@ func exclude(t *testing.T, lock Lock) {
 	wait.Wait()
 	if counter != callers*times {
 		t.Errorf("counted %d, want %d", counter, callers*times)
+	}
+}
+
+// TestAReleaseWakesAWaiter: nobody idles until the next try, which is a second away.
+func TestAReleaseWakesAWaiter(t *testing.T) {
+	t.Parallel()
+	begun := time.Now()
+	exclude(t, Signal(openRedis(t), "woken", Timing{Lease: time.Minute, Poll: time.Hour}))
+	if took := time.Since(begun); took > 5*time.Second { // each of 24 would wait for a second, on average half of one
+		t.Errorf("%v", took)
+	}
+}
+
+// TestWaitersOutliveAHolder that has died, so that nobody wakes them.
+func TestWaitersOutliveAHolder(t *testing.T) {
+	t.Parallel()
+	l := Signal(openRedis(t), "dead", Timing{Lease: 50 * time.Millisecond, Poll: 10 * time.Millisecond})
+	late := must(t, l.Lock)
+	if err := must(t, l.Lock).Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := late.Unlock(t.Context()); !errors.Is(err, ErrNotHeld) {
+		t.Errorf("a late unlock: %v", err)
 	}
 }
 

@@ -1,0 +1,120 @@
+package breaks
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"inventory/internal/locking"
+	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/textbook"
+)
+
+const (
+	// patience bounds a goodbye.
+	patience = 3 * time.Second
+	// poll is how often those try again who can only wait in this way.
+	poll = 20 * time.Millisecond
+	// enough are the connections of who does not care.
+	enough = 8
+)
+
+// party is one process's way to a lock. When it is closed it gives back what its callers have not: a connection that is still
+// in use would keep its pool open.
+type party struct {
+	client *kinds.Client
+	way    textbook.Lock
+
+	mu   sync.Mutex
+	held []*grip
+}
+
+// join opens a client for the lock of a name.
+func join(ctx context.Context, k kinds.Kind, name string, s kinds.Setting) (*party, error) {
+	s.Poll, s.InTurn = poll, true
+	if s.Connections == 0 {
+		s.Connections = enough
+	}
+	client, err := k.Open(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &party{client: client, way: client.Lock(name)}, nil
+}
+
+// lock waits for the lock.
+func (p *party) lock(ctx context.Context) (*grip, error) { return p.note(p.way.Lock(ctx)) }
+
+// try tries once. It returns nil where somebody else has the lock.
+func (p *party) try(ctx context.Context) (*grip, error) {
+	g, err := p.note(p.way.TryLock(ctx))
+	if errors.Is(err, textbook.ErrBusy) {
+		return nil, nil
+	}
+	return g, err
+}
+
+func (p *party) note(hold textbook.Hold, err error) (*grip, error) {
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g := &grip{hold, p}
+	p.held = append(p.held, g)
+	return g, nil
+}
+
+func (p *party) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, g := range slices.Clone(p.held) {
+		_ = g.unlock(ctx) // the lock may be gone, which is what trials are about
+	}
+	return p.client.Close()
+}
+
+// grip is a lock that was taken.
+type grip struct {
+	hold  textbook.Hold
+	party *party
+}
+
+func (g *grip) unlock(ctx context.Context) error {
+	g.party.mu.Lock()
+	g.party.held = slices.DeleteFunc(g.party.held, func(held *grip) bool { return held == g })
+	g.party.mu.Unlock()
+	return g.hold.Unlock(ctx)
+}
+
+// fence is the token that a row asks for, and whose it is; false: the lock has none. A MultiLock shows its row the token of the
+// first part, which is whose row it is.
+func (g *grip) fence() (token int64, owner string, has bool) {
+	ours, is := g.hold.(*locking.Hold)
+	if !is {
+		return 0, "", false
+	}
+	if ours.Token() == 0 {
+		ours = ours.Parts()[0]
+	}
+	return ours.Token(), ours.Owner(), true
+}
+
+// hearing bounds how long a lock may take to tell that it is lost, when the process runs again.
+const hearing = 5 * time.Second
+
+// told is what the lock tells of its loss; "" where it is not lost, or tells nobody.
+func (g *grip) told() string {
+	ours, is := g.hold.(*locking.Hold)
+	if !is {
+		return ""
+	}
+	select {
+	case <-ours.Context().Done():
+		return context.Cause(ours.Context()).Error()
+	case <-time.After(hearing):
+		return ""
+	}
+}

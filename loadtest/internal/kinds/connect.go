@@ -1,0 +1,115 @@
+package kinds
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
+)
+
+// patience bounds a connect and an answer.
+const patience = 3 * time.Second
+
+// OpenRedis connects to a Redis as a setting says.
+func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, error) {
+	options, err := redis.ParseURL(redisURL)
+	if err != nil {
+		return nil, errors.New("redis URL: must be redis://HOST:PORT/DB or rediss://…") // err may quote a password
+	}
+	options.MaxRetries, options.DialerRetries = -1, 1
+	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = patience, patience, patience
+	options.PoolSize, options.PoolFIFO = s.Connections+s.Spare, s.InTurn
+	options.Dialer = s.Meter.counting(underTLS(s.dial, options.TLSConfig))
+	rdb := redis.NewClient(options)
+	if s.Hook != nil {
+		rdb.AddHook(s.Hook)
+	}
+	if err := warm(ctx, rdb, s.Connections); err != nil {
+		return nil, errors.Join(fmt.Errorf("reach Redis: %w", err), rdb.Close())
+	}
+	return rdb, nil
+}
+
+func (s Setting) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if s.Dial != nil {
+		return s.Dial(ctx, network, address)
+	}
+	plain := net.Dialer{Timeout: patience}
+	return plain.DialContext(ctx, network, address)
+}
+
+// underTLS dials for rediss, where there is a configuration.
+func underTLS(dial Dial, config *tls.Config) Dial {
+	if config == nil {
+		return dial
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		secured := tls.Client(conn, config)
+		if err := secured.HandshakeContext(ctx); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		return secured, nil
+	}
+}
+
+// warm opens connections and leaves them in the pool.
+func warm(ctx context.Context, rdb *redis.Client, connections int) error {
+	for range connections {
+		conn := rdb.Conn()
+		defer func() { _ = conn.Close() }() // back into the pool
+		if err := conn.Ping(ctx).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OpenPostgres connects to the PostgreSQL of a setting, opens all connections, and leaves them in the pool.
+func OpenPostgres(ctx context.Context, s Setting) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(s.DatabaseURL)
+	if err != nil {
+		return nil, errors.New("database URL: must be postgres://USER:PASSWORD@HOST:PORT/DATABASE") // err may quote a password
+	}
+	config.MaxConns, config.ConnConfig.DialFunc = int32(s.Connections), s.dial //nolint:gosec // a few
+	if s.Meter != nil {
+		config.ConnConfig.Tracer = s.Meter
+	}
+	db, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("reach PostgreSQL: %w", err)
+	}
+	if err := warmPool(ctx, db, s.Connections); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("reach PostgreSQL: %w", err)
+	}
+	return db, nil
+}
+
+func warmPool(ctx context.Context, db *pgxpool.Pool, connections int) error {
+	for range connections {
+		conn, err := db.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+	}
+	return nil
+}
+
+// dialer is how MongoDB's driver dials.
+type dialer Dial
+
+// DialContext implements [options.ContextDialer].
+func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return d(ctx, network, address)
+}

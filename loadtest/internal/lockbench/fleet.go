@@ -1,0 +1,119 @@
+package lockbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/textbook"
+)
+
+const (
+	mutexName = kinds.Mutex
+	fairName  = kinds.Fair
+	// peerLease is what locks last that are not given back: as long for all.
+	peerLease = 30 * time.Second
+	// session is how long one of ZooKeeper outlives its client.
+	session = 10 * time.Second
+	// often and seldom are how often waiters try that can do nothing else.
+	often, seldom = time.Millisecond, 50 * time.Millisecond
+	// byChance is how often redsync's do, on average.
+	byChance = 25 * time.Millisecond
+	spare    = 8 // connections for what a library does beside its callers
+)
+
+// entry is a kind of lock that takes part.
+type entry struct {
+	kinds.Kind
+	poll time.Duration // of its waiters
+}
+
+// title is the name, with the interval of those who poll.
+func (e entry) title() string {
+	if e.Polls {
+		return fmt.Sprint(e.Name, " ", e.poll)
+	}
+	return e.Name
+}
+
+// entries are the kinds of these names whose servers are there. Two intervals of one kind are two contenders.
+func entries(s servers.URLs, names ...string) (all []entry) {
+	seen := map[string]bool{}
+	for _, k := range kinds.These(s, names...) {
+		e := entry{k, seldom}
+		switch {
+		case k.Name == kinds.Redsync:
+			e.poll = byChance
+		case k.Name == kinds.BSM && !seen[k.Name] && len(names) > 0 && count(names, k.Name) > 1:
+			e.poll = often
+		}
+		seen[k.Name] = true
+		all = append(all, e)
+	}
+	return all
+}
+
+func count(names []string, name string) (n int) {
+	for _, other := range names {
+		if other == name {
+			n++
+		}
+	}
+	return n
+}
+
+// fleet is what a contender runs a case with: one client for all callers, or one for each.
+type fleet struct {
+	entry
+	clients []*kinds.Client
+	meter   kinds.Meter
+}
+
+// openFleet opens clients for callers that share them evenly.
+func openFleet(ctx context.Context, e entry, s servers.URLs, clients, callers int) (*fleet, error) {
+	f := &fleet{entry: e}
+	for range clients {
+		c, err := e.Open(ctx, kinds.Setting{
+			URLs: s, Timing: textbook.Timing{Lease: peerLease, Poll: e.poll}, Session: session,
+			Connections: (callers + clients - 1) / clients, Spare: spare, Meter: &f.meter,
+		})
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("open %s: %w", e.title(), err), f.close())
+		}
+		f.clients = append(f.clients, c)
+	}
+	return f, nil
+}
+
+// locks are the ways of some callers to one lock.
+func (f *fleet) locks(name string, callers int) []textbook.Lock {
+	all := make([]textbook.Lock, callers)
+	for i := range all {
+		all[i] = f.clients[i%len(f.clients)].Lock(name)
+	}
+	return all
+}
+
+// drive lets callers meet at locks, and counts what is sent meanwhile.
+func (f *fleet) drive(ctx context.Context, l load, groups ...[]textbook.Lock) *tally {
+	before := f.meter.Commands.Load()
+	t := drive(ctx, l, groups...)
+	t.Commands = f.meter.Commands.Load() - before
+	return t
+}
+
+// warmUp lets callers meet at a lock, so that scripts and subscriptions are there when the clock starts.
+func (f *fleet) warmUp(ctx context.Context, name string, callers int) {
+	drive(ctx, load{times: 1, hold: time.Millisecond}, f.locks(name+"-warm", callers))
+}
+
+func (f *fleet) close() error {
+	var errs []error
+	for _, c := range f.clients {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,23 @@
+//go:build !race
+
+package lockbench
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"inventory/loadtest/internal/textbook"
+)
+
+// TestNoExclusionShowsWhereNobodyHoldsTheLock lets everybody in, to do nothing. It is a race, which is what it is about.
+func TestNoExclusionShowsWhereNobodyHoldsTheLock(t *testing.T) {
+	t.Parallel()
+	var all []textbook.Lock
+	for range 64 {
+		all = append(all, lockFunc(func(context.Context) (textbook.Hold, error) { return unlockFunc(func() {}), nil }))
+	}
+	if got := drive(t.Context(), load{window: 100 * time.Millisecond}, all); got.Violations == 0 {
+		t.Errorf("%d acquisitions of nothing exclude each other", got.All)
+	}
+}

@@ -1,0 +1,75 @@
+package textbook
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// The locks that are rows of a database.
+const (
+	RowName = "unique row"
+	RowFlaw = "the row of a holder that has died stays for ever"
+
+	RowExpiryName = "unique row with expiry"
+	RowExpiryFlaw = "a holder that outlives the expiry is not told and goes on, as with SET NX PX"
+)
+
+var (
+	//go:embed create_rows.sql
+	createRows string
+	//go:embed take_row.sql
+	takeRow string
+	//go:embed take_expired_row.sql
+	takeExpiredRow string
+	//go:embed give_row.sql
+	giveRow string
+)
+
+// CreateRows makes the table of the locks that are rows.
+func CreateRows(ctx context.Context, db *pgxpool.Pool) error {
+	if _, err := db.Exec(ctx, createRows); err != nil {
+		return fmt.Errorf("make the table of locks: %w", err)
+	}
+	return nil
+}
+
+// Row is a row with a unique name: INSERT takes the lock, DELETE gives it back.
+//
+// Its flaw: nobody deletes the row of a holder that has died, or whose DELETE got lost. Until somebody looks by hand, the
+// lock is held. Waiters can only poll, and each cycle costs two commits.
+func Row(db *pgxpool.Pool, name string, t Timing) Lock { return row(db, name, t, takeRow) }
+
+// RowExpiry is a [Row] that says until when it counts, by the database's clock. Whoever comes later takes it over.
+//
+// Its flaw: the clock judges whether the holder lives. One that was stopped for longer than its lease goes on as if it
+// had the lock, beside the next one, and without a fencing token nobody stops its writes.
+func RowExpiry(db *pgxpool.Pool, name string, t Timing) Lock {
+	return row(db, name, t, takeExpiredRow, t.Lease.Milliseconds())
+}
+
+// row is a lock that a statement takes, which is told the name, an owner, and what else it needs.
+func row(db *pgxpool.Pool, name string, t Timing, take string, more ...any) Lock {
+	return polled(t.Poll, func(ctx context.Context) (Hold, error) {
+		owner := newValue()
+		done, err := db.Exec(ctx, take, append([]any{name, owner}, more...)...)
+		if err != nil {
+			return nil, fmt.Errorf("write the row of the lock %s: %w", name, err)
+		}
+		if done.RowsAffected() == 0 {
+			return nil, ErrBusy
+		}
+		return unlock(func(ctx context.Context) error {
+			done, err := db.Exec(ctx, giveRow, name, owner)
+			if err != nil {
+				return fmt.Errorf("delete the row of the lock %s: %w", name, err)
+			}
+			if done.RowsAffected() == 0 {
+				return ErrNotHeld
+			}
+			return nil
+		}), nil
+	})
+}
