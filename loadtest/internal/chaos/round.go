@@ -198,7 +198,7 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 // buyAll buys all that is left of a SKU by one order, when nobody else buys.
 func (c *caller) buyAll(ctx context.Context, sku string) error {
 	var view client.SKU
-	if err := c.round.services.Get(ctx, 0, "/v1/skus/"+sku, &view); err != nil {
+	if err := c.round.services.Get(0, "/v1/skus/"+sku, &view); err != nil {
 		return fmt.Errorf("read what is left of SKU %s: %w", sku, err)
 	}
 	if view.Available > 0 {

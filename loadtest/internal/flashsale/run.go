@@ -225,7 +225,7 @@ func (s *sale) watchStock(ctx context.Context, r *round) (all []sample) {
 		}
 		asked := time.Since(r.load.Start)
 		var view client.SKU
-		if err := s.services.Get(ctx, 0, "/v1/skus/"+r.sku, &view); err != nil {
+		if err := s.services.Get(0, "/v1/skus/"+r.sku, &view); err != nil {
 			continue
 		}
 		// The stock was that at some time in between.

@@ -3,10 +3,7 @@ package load
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
-	"net/http/httptrace"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,7 +14,7 @@ import (
 
 const ms = time.Millisecond
 
-// slow is a service that answers after a while, of virtual time.
+// slow is a line over which each answer takes a while, of virtual time.
 type slow struct {
 	takes  func(asked int) time.Duration
 	status int
@@ -25,14 +22,12 @@ type slow struct {
 	asked  atomic.Int64
 }
 
-func (s *slow) RoundTrip(r *http.Request) (*http.Response, error) {
-	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
+func (s *slow) ask(Request, time.Time, bool) (answer, bool, error) {
 	time.Sleep(s.takes(int(s.asked.Add(1)) - 1))
-	if s.err != nil {
-		return nil, s.err
-	}
-	return &http.Response{StatusCode: s.status, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+	return answer{status: s.status}, true, s.err
 }
+
+func (*slow) close() {}
 
 func always(takes time.Duration) func(int) time.Duration {
 	return func(int) time.Duration { return takes }
@@ -49,8 +44,8 @@ func orders(n int) (all []history.Operation) {
 // play sends a load over so many connections in virtual time.
 func play(ctx context.Context, at []time.Duration, maxLag time.Duration, connections int, to *slow) *Result {
 	s := &Services{
-		Config{URLs: []string{"http://x"}, URL: func(int) string { return "http://x" }, Connections: connections, MaxLag: maxLag, Patience: DefaultPatience},
-		&http.Client{Transport: to},
+		Config:  Config{URLs: []string{"x"}, URL: func(int) string { return "x" }, Connections: connections, MaxLag: maxLag},
+		newLine: func(string, string) (line, error) { return to, nil }, free: map[string][]line{},
 	}
 	return s.Run(ctx, Load{Start: time.Now(), At: at, Operations: orders(len(at))})
 }

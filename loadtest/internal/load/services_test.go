@@ -214,7 +214,7 @@ func TestAServiceThatGoesAwayIsUnreached(t *testing.T) {
 
 func TestWhatIsNoAddressIsAnErrorWithoutSecrets(t *testing.T) {
 	t.Parallel()
-	for _, c := range []Config{{}, {URLs: []string{"ftp://me:secret@h"}}, {URLs: []string{"http://me:secret@h:%zz"}}} {
+	for _, c := range []Config{{}, {URLs: []string{"ftp://me:secret@h"}}, {URLs: []string{"http://me:secret@h:%zz"}}, {URLs: []string{"http://h"}, Key: "secret\r\n"}} {
 		if s, err := Open(c); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%+v: %v, %v", c, s, err)
 		}
@@ -247,7 +247,7 @@ func TestAskGoesOnUntilTheAnswerIsFinal(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body) // or else nobody notices that the caller hangs up
 		switch asked.Add(1) {
 		case 1:
-			<-r.Context().Done()
+			<-r.Context().Done() // the caller has hung up
 		case 2:
 			w.WriteHeader(http.StatusServiceUnavailable)
 		default:
