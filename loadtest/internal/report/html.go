@@ -33,10 +33,7 @@ func (d Document) WriteHTML(to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p := page{Document: d, Style: template.CSS(plotStyle + pageStyle)} // files of this package
-	for _, s := range d.Sections {
-		p.Targets = append(p.Targets, s.Targets...)
-	}
+	p := page{Document: d, Style: template.CSS(plotStyle + pageStyle), Targets: d.Targets()} // files of this package
 	for _, target := range p.Targets {
 		if target.Met {
 			p.Met++
