@@ -76,10 +76,10 @@ test-short: servers ## Run the quick tests of the service, in about a minute
 
 # Apart from make test, which installs no browser.
 .PHONY: test-browser
-test-browser: servers ## Run the tests of the page at /docs and of the lab's in Chromium, which must be on PATH
+test-browser: servers ## Run the tests of the pages (/docs, the console, the classroom, the lab's) in Chromium, which must be on PATH
 	@command -v chromium chromium-browser google-chrome >/dev/null || { \
 		echo "chromium is missing, run: apt-get install -y --no-install-recommends chromium" >&2; exit 1; }
-	$(GO) test -count 1 -tags browser -run Browser ./internal/api ./loadtest/internal/report ./loadtest
+	$(GO) test -count 1 -tags browser -run Browser ./internal/api ./internal/classroom ./loadtest/internal/report ./loadtest
 
 # Apart from make test, which builds no k6.
 .PHONY: test-load-tools

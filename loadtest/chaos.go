@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"log/slog"
 	"time"
 
 	"inventory/internal/cli"
@@ -56,16 +56,16 @@ func (c *chaosCommand) Run(ctx context.Context, s cli.Streams) error {
 }
 
 func (c *chaosCommand) measure(ctx context.Context, s cli.Streams) (report.Document, error) {
-	program, err := os.Executable()
+	process, err := serviceProcess(io.Discard, slog.LevelError)
 	if err != nil {
-		return report.Document{}, fmt.Errorf("find the program, which other processes run too: %w", err)
+		return report.Document{}, err
 	}
 	config := chaos.Config{
 		Seed: c.Seed, Rounds: c.Rounds, Length: c.Length, For: c.For, Lock: c.Lock, Faults: c.Faults,
-		Command: []string{program, "chaos-worker"}, Progress: s.Err, Logs: io.Discard,
+		Process: process, Progress: s.Err,
 	}
 	if c.Logs {
-		config.Logs = s.Err
+		config.Process.Logs = s.Err
 	}
 	config.Seed = drawnSeed(config.Seed)
 	if c.Quick {
@@ -77,12 +77,4 @@ func (c *chaosCommand) measure(ctx context.Context, s cli.Streams) (report.Docum
 	}
 	document, wrong := result.Document()
 	return document, errors.Join(err, wrong, result.Err())
-}
-
-// chaosWorkerCommand is the service under load, in a process of its own: the lab starts it.
-type chaosWorkerCommand struct{}
-
-// Run does what standard input says.
-func (*chaosWorkerCommand) Run(ctx context.Context, s cli.Streams) error {
-	return chaos.Serve(ctx, os.Stdin, s)
 }

@@ -11,6 +11,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 
@@ -43,8 +44,6 @@ type scenarios struct {
 	LocksHolder      locksHolderCommand      `cmd:"" hidden:""`
 	ContendersWorker contendersWorkerCommand `cmd:"" hidden:""`
 	CrowdWorker      crowdWorkerCommand      `cmd:"" hidden:""`
-	TailWorker       tailWorkerCommand       `cmd:"" hidden:""`
-	ChaosWorker      chaosWorkerCommand      `cmd:"" hidden:""`
 }
 
 func main() {
@@ -78,13 +77,19 @@ func (f targetFlags) config(s cli.Streams) target.Config {
 
 // apart is config with the service inside in a process of its own.
 func (f targetFlags) apart(s cli.Streams) (target.Config, error) {
+	process, err := serviceProcess(s.Err, f.LogLevel)
+	c := f.config(s)
+	c.Process = &process
+	return c, err
+}
+
+// serviceProcess is this program as a process that serves.
+func serviceProcess(logs io.Writer, level slog.Level) (target.Process, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return target.Config{}, fmt.Errorf("find the program, which other processes run too: %w", err)
+		return target.Process{}, fmt.Errorf("find the program, which other processes run too: %w", err)
 	}
-	c := f.config(s)
-	c.Process = &target.Process{Command: []string{program, "service-worker"}, Logs: s.Err, LogLevel: f.LogLevel}
-	return c, nil
+	return target.Process{Command: []string{program, "service-worker"}, Logs: logs, LogLevel: level}, nil
 }
 
 // serviceWorkerCommand is the service under load, in a process of its own: the lab starts it.

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"inventory/internal/api/client"
 	"inventory/internal/cli"
 	"inventory/internal/progress"
-	"inventory/loadtest/internal/books"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/orderfile"
 	"inventory/loadtest/internal/replay"
 	"inventory/loadtest/internal/report"
@@ -27,8 +27,6 @@ const (
 	defaultOrders = "loadtest/testdata/online-retail-2010-12-01.csv.gz"
 	// quickLines is how much of a file a quick round replays.
 	quickLines = 1500
-	// patience is how long a request is sent again for want of a final answer.
-	patience = 20 * time.Second
 	// most bounds of flags.
 	mostConcurrency = 10_000
 	mostStockFactor = 1_000_000
@@ -116,31 +114,27 @@ func (c *replayCommand) replay(ctx context.Context, plan replay.Plan, s cli.Stre
 		return replay.Result{}, e, err
 	}
 	e.Generator = fmt.Sprintf("this program, %d requests at once, each when an answer has come", c.Concurrency)
-	fleet, err := client.NewFleet(to.URLs, c.Concurrency, patience, client.WithKey(c.APIKey))
+	services, err := load.Open(load.Config{
+		URLs: to.URLs, Key: c.APIKey, Connections: c.Concurrency, Promise: load.PromiseOf(to, nil),
+	})
 	if err != nil {
 		return replay.Result{}, e, err
 	}
-	defer fleet.Close()
+	defer services.Close()
 	prefix := newPrefix()
-	tally, err := replay.Run(ctx, plan, replay.Settings{
-		Fleet: fleet, Prefix: prefix, Concurrency: c.Concurrency,
+	answers, err := replay.Run(ctx, plan, replay.Settings{
+		Services: services, Prefix: prefix, Concurrency: c.Concurrency,
 		Progress: func(phase string, steps int) (done, over func()) {
 			p := progress.New(s.Err, phase, steps)
 			return p.Add, p.Finish
 		},
 	})
-	if err != nil && !tally.Interrupted {
+	if err != nil && !answers.Interrupted {
 		return replay.Result{}, e, err
 	}
-	auditing, cancel := books.Patience(ctx)
-	defer cancel()
-	comparison := replay.Comparison{Left: make([]int64, len(plan.SKUs))}
-	if audit, failed := to.Audit(auditing); failed != nil {
-		comparison.Problems = []string{fmt.Sprintf("no audit could be made: %v", failed)}
-	} else {
-		comparison = replay.Compare(plan, prefix, tally, audit)
-	}
-	return replay.NewResult(plan, tally, comparison, to.Name), e, err
+	promise := load.PromiseOf(to, answers.Stocks)
+	rows, found := history.Audit(ctx, to.DatabaseURL(), prefix, answers.Operations, promise)
+	return replay.NewResult(plan, prefix, answers, rows, found.Violations, to.Name), e, err
 }
 
 // newPrefix begins the names of a run's SKUs. They are fresh, so that a database can be used again, and those of

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"inventory/internal/cli"
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/soak"
 	"inventory/loadtest/internal/target"
@@ -69,7 +69,7 @@ func (c *soakCommand) Validate() error {
 // work is what the flags say of it.
 func (c *soakCommand) work() soak.Work {
 	w := soak.Work{
-		Seed: c.Seed, Rate: c.Rate, Length: c.For, Spacing: openloop.Spacing(c.Arrivals), SKUs: c.SKUs, Stock: c.Stock, Segments: c.Segments,
+		Seed: c.Seed, Rate: c.Rate, Length: c.For, Spacing: load.Spacing(c.Arrivals), SKUs: c.SKUs, Stock: c.Stock, Segments: c.Segments,
 	}
 	if c.Quick {
 		w.Length = min(w.Length, quickSoak)

@@ -136,13 +136,13 @@ func TestAServiceThatLiesIsCaught(t *testing.T) {
 		lie   func(http.ResponseWriter, *http.Request, http.Handler)
 		says  string
 	}{
-		"orders that are lost":   {"/deductions", says(201, `{}`), "orders that buyers were told of have no row"},
-		"orders that are denied": {"/deductions", denies, "orders that were refused have a row"},
-		"whole orders lost":      {"/v1/orders", says(201, `{}`), "orders that buyers were told of have no row"},
-		"restocks that are lost": {"/restock", says(201, `{}`), "units were restocked"},
-		"commits that are lost":  {"/commit", says(200, `{}`), "orders are reserved, and their buyers were told something else"},
-		"cancels that are lost":  {"/cancel", says(200, `{}`), "and their buyers were told something else"},
-		"movements refused":      {"/restock", says(404, `{"code":"unknown_sku"}`), "requests were refused for no reason: restock"},
+		"orders that are lost":   {"/deductions", says(201, `{}`), "lost: SKU"},
+		"orders that are denied": {"/deductions", denies, "not final: SKU"},
+		"whole orders lost":      {"/v1/orders", says(201, `{}`), "lost: SKU"},
+		"restocks that are lost": {"/restock", says(201, `{}`), "ledger: it is not there"},
+		"commits that are lost":  {"/commit", says(200, `{}`), `and then it was "reserved"`},
+		"cancels that are lost":  {"/cancel", says(200, `{}`), "undone: SKU"},
+		"movements refused":      {"/restock", says(404, `{"code":"unknown_sku"}`), "no reason: restock was refused as 404 unknown_sku"},
 		"failures":               {"/restock", says(500, `{"code":"internal"}`), "requests failed or got no answer, first: status 500"},
 	} {
 		t.Run(name, func(t *testing.T) {

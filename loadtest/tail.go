@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"math"
-	"os"
 	"strings"
 
 	"inventory/internal/app"
@@ -72,11 +73,11 @@ func (c *tailCommand) Run(ctx context.Context, s cli.Streams) error {
 }
 
 func (c *tailCommand) measure(ctx context.Context, config tail.Config) (report.Document, error) {
-	program, err := os.Executable()
+	process, err := serviceProcess(io.Discard, slog.LevelError)
 	if err != nil {
-		return report.Document{}, fmt.Errorf("find the program, which other processes run too: %w", err)
+		return report.Document{}, err
 	}
-	config.Worker = []string{program, "tail-worker"}
+	config.Worker = process.Command
 	result, err := tail.Run(ctx, config)
 	if result.Started.IsZero() {
 		return report.Document{}, err
@@ -108,12 +109,4 @@ func (c *tailCommand) Help() string {
 		Quick: "under 40 seconds",
 		Needs: needsServers,
 	}.String()
-}
-
-// tailWorkerCommand is the service in a process of its own: the lab starts it, and may kill it.
-type tailWorkerCommand struct{}
-
-// Run does what standard input says.
-func (*tailWorkerCommand) Run(ctx context.Context) error {
-	return tail.Work(ctx, os.Stdin, os.Stdout)
 }

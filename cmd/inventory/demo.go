@@ -31,6 +31,7 @@ type demoCommand struct {
 	URL         []string `group:"sale" help:"Base URLs of running services to sell at, instead of one started here. They are audited through --database-url." placeholder:"URL"`
 	APIKey      string   `group:"sale" name:"api-key" env:"INVENTORY_API_KEY" help:"API key of the scope admin for the services of --url. Better in the environment, where other users do not see it." placeholder:"KEY"`
 	JSON        bool     `help:"Print one JSON object."`
+	watchFlags
 }
 
 // patience is how long a buyer goes on asking for an answer.
@@ -44,6 +45,7 @@ func (demoCommand) Help() string {
 
     inventory demo
     inventory demo --quantity 1-5 --json
+    inventory demo --watch
     inventory demo --url http://a:8080,http://b:8080 --database-url postgres://…`
 }
 
@@ -60,12 +62,19 @@ func (c *demoCommand) Validate() error {
 		return errors.New("--concurrency must be 1 or more")
 	case len(c.URL) > 0 && c.DatabaseURL == "":
 		return errors.New("--url needs --database-url, to audit the sale")
+	case c.Watch && len(c.URL) > 0:
+		return errors.New("--watch starts services of its own, and does not go with --url")
+	case c.Watch && c.RedisURL != app.Embedded:
+		return errors.New("--watch has a Redis of its own, which it can stop, and does not go with --redis-url")
 	}
-	return nil
+	return c.watchFlags.check()
 }
 
 // Run holds the sale.
 func (c *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
+	if c.Watch {
+		return c.watch(ctx, s.Out, s.Err)
+	}
 	stop, err := c.startService(ctx, s.Err)
 	if err != nil {
 		return err
@@ -109,14 +118,9 @@ func (c *demoCommand) startService(ctx context.Context, logTo io.Writer) (stop f
 	if len(c.URL) > 0 {
 		return func() error { return nil }, nil
 	}
-	removeFiles := func() error { return nil }
-	if c.DatabaseURL == "" {
-		folder, err := os.MkdirTemp("", "inventory-demo-")
-		if err != nil {
-			return nil, fmt.Errorf("make a temporary folder: %w", err)
-		}
-		removeFiles = func() error { return os.RemoveAll(folder) }
-		c.DatabaseURL = "sqlite:" + filepath.Join(folder, "inventory.db")
+	removeFiles, err := c.openDatabase()
+	if err != nil {
+		return nil, err
 	}
 	log := slog.New(slog.NewTextHandler(logTo, nil))
 	app.SpendMemory(log)
@@ -129,6 +133,19 @@ func (c *demoCommand) startService(ctx context.Context, logTo io.Writer) (stop f
 	}
 	c.URL = []string{a.URL()}
 	return func() error { return errors.Join(a.Close(context.WithoutCancel(ctx)), removeFiles()) }, nil
+}
+
+// openDatabase makes a temporary file where no database was named.
+func (c *demoCommand) openDatabase() (removeFiles func() error, err error) {
+	if c.DatabaseURL != "" {
+		return func() error { return nil }, nil
+	}
+	folder, err := os.MkdirTemp("", "inventory-demo-")
+	if err != nil {
+		return nil, fmt.Errorf("make a temporary folder: %w", err)
+	}
+	c.DatabaseURL = "sqlite:" + filepath.Join(folder, "inventory.db")
+	return func() error { return os.RemoveAll(folder) }, nil
 }
 
 // audit compares the buyers' answers with the rows.

@@ -67,5 +67,6 @@ func groups() []kong.Group {
 		{Key: "stopping", Title: "Time-outs and stopping"},
 		{Key: "logs", Title: "Logs"},
 		{Key: "sale", Title: "The sale"},
+		{Key: "watch", Title: "In a browser"},
 	}
 }

@@ -55,6 +55,18 @@ func (s *server) refuseOtherPages(r *http.Request) error {
 	return s.hosts.check(r)
 }
 
+// OnThisMachine refuses requests for other hosts, and those that a browser sends for a page of another site.
+func (h *Hosts) OnThisMachine(next http.Handler) http.Handler {
+	checked := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := h.check(r); err != nil {
+			http.Error(w, err.Error(), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	return http.NewCrossOriginProtection().Handler(checked)
+}
+
 // refuseOtherHosts is for listeners whose requests need not be fast.
 func refuseOtherHosts(h *Hosts) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {

@@ -44,19 +44,23 @@ func docsRoutes() []route {
 	return routes
 }
 
-// guardPage sets the headers that tell a browser to trust nothing but this server.
+// guardPage sets the headers of a page.
 func guardPage(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		h := c.Response().Header()
-		h.Set(echo.HeaderContentSecurityPolicy, docsPolicy)
-		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
-		h.Set(echo.HeaderXFrameOptions, "DENY")
-		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set(echo.HeaderCacheControl, "no-cache") // a new version of the program has other files under the same names
+		GuardPage(c.Response().Header())
 		return next(c)
 	}
+}
+
+// GuardPage sets the headers of a page of ours that tell a browser to trust nothing but this server.
+func GuardPage(h http.Header) {
+	h.Set(echo.HeaderContentSecurityPolicy, docsPolicy)
+	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	h.Set(echo.HeaderXFrameOptions, "DENY")
+	h.Set(echo.HeaderReferrerPolicy, "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set(echo.HeaderCacheControl, "no-cache") // a new version of the program has other files under the same names
 }
 
 func serveDocument(c echo.Context) error {

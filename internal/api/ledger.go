@@ -3,10 +3,8 @@ package api
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -17,9 +15,6 @@ import (
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 )
-
-// defaultPage is how many movements one answer has.
-const defaultPage = 100
 
 type movementsAnswer struct {
 	SKU       string           `json:"sku"`
@@ -62,24 +57,14 @@ func (s *server) readMovements(c echo.Context) error {
 
 // pageOf reads which part of the ledger the caller wants.
 func pageOf(query url.Values) (after stock.Position, limit int, err error) {
-	limit = defaultPage
-	var ok bool
 	if query.Has("after") {
+		var ok bool
 		if after, ok = positionOf(query.Get("after")); !ok {
 			return after, 0, invalid("after", "must be the next of an earlier answer")
 		}
 	}
-	if query.Has("limit") {
-		if limit, ok = pageSize(query.Get("limit")); !ok {
-			return after, 0, invalid("limit", fmt.Sprintf("must be 1 to %d", selling.MaxPage))
-		}
-	}
-	return after, limit, nil
-}
-
-func pageSize(text string) (limit int, ok bool) {
-	limit, err := strconv.Atoi(text)
-	return limit, err == nil && limit >= 1 && limit <= selling.MaxPage && !strings.HasPrefix(text, "+")
+	limit, err = pageSize(query, selling.MaxPage)
+	return after, limit, err
 }
 
 // A cursor is a position in the ledger: the time in microseconds and then the ref, in characters that need no escape in

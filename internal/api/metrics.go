@@ -131,6 +131,7 @@ func (m *Metrics) begin() {
 const (
 	deductRoute = "/v1/skus/:sku/deductions"
 	orderRoute  = "/v1/orders"
+	manyRoute   = "/v1/deductions"
 )
 
 // ofOrder says what became of an order; "" is no order.

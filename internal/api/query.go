@@ -11,8 +11,10 @@ import (
 // parametersOf is the table of the query parameters that a route may have. Other routes have none.
 func parametersOf(r route) []string {
 	switch r.method + " " + r.path {
-	case "GET /v1/skus/:sku/movements":
+	case "GET /v1/skus", "GET /v1/skus/:sku/movements":
 		return []string{"after", "limit"}
+	case "GET /v1/skus/:sku/locks":
+		return []string{"from", "limit"}
 	case "GET /v1/events":
 		return []string{"sku"}
 	case "GET /v1/skus/:sku/deductions/:order_id",

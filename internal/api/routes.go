@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -48,12 +49,13 @@ type route struct {
 // routes is the table of what the public handler serves, and to whom. A handler of a route for buyers asks buyerFor for
 // which buyer a request may act: see caller.go.
 func (s *server) routes() []route {
-	return append(docsRoutes(), []route{
+	return slices.Concat(docsRoutes(), s.consoleRoutes(), []route{
+		{http.MethodGet, "/v1/skus", buyers, timed(s.readSKUs)},
 		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
 		// On the hot routes the worker keeps the time.
 		{http.MethodPost, deductRoute, buyers, s.deduct},
-		{http.MethodPost, "/v1/deductions", buyers, s.deductAll},
+		{http.MethodPost, manyRoute, buyers, s.deductAll},
 		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, timed(s.readDeduction)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", settlers, s.bounded(s.commit)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, s.bounded(s.cancel)},
@@ -63,9 +65,11 @@ func (s *server) routes() []route {
 		{http.MethodPost, "/v1/skus/:sku/adjust", admins, s.bounded(s.adjust)},
 		{http.MethodPost, "/v1/skus/:sku/resegment", admins, s.bounded(s.resegment)},
 		{http.MethodGet, "/v1/skus/:sku/movements", admins, timed(s.readMovements)},
+		{http.MethodGet, "/v1/skus/:sku/locks", admins, timed(s.readLocks)},
+		{http.MethodGet, "/v1/activity", admins, timed(s.readActivity)},
 		{http.MethodGet, "/v1/skus/:sku/audit", admins, timed(s.auditSKU)},
 		{http.MethodGet, "/v1/audit", admins, timed(s.audit)},
-	}...)
+	})
 }
 
 // register puts the table into Echo. The middleware of a handler is put together here once; Echo would put its own

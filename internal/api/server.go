@@ -59,6 +59,7 @@ type Config struct {
 type server struct {
 	service   *selling.Service
 	events    *events.Hub
+	metrics   *Metrics
 	log       *slog.Logger
 	guard     guard // nil: everybody may do everything
 	limiter   *access.Limiter
@@ -77,7 +78,7 @@ func New(c Config) http.Handler { return withRequestID(newPublic(c)) }
 
 func newPublic(c Config) *echo.Echo {
 	s := &server{
-		service: c.Service, events: c.Events, log: c.Logger, limiter: c.Limiter, strangers: c.Strangers, hosts: c.Hosts,
+		service: c.Service, events: c.Events, metrics: c.Metrics, log: c.Logger, limiter: c.Limiter, strangers: c.Strangers, hosts: c.Hosts,
 		streams: c.Streams.withDefaults(), answerWithin: cmp.Or(c.AnswerWithin, selling.DefaultAnswerWithin),
 	}
 	if c.Guard != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
 )
 
 type newSKU struct {
@@ -34,6 +35,17 @@ type skuAnswer struct {
 	Committed     int64           `json:"committed"`
 	Layout        int64           `json:"layout"`
 	Segments      []segmentAnswer `json:"segments"`
+}
+
+// summaryAnswer is a SKU in a list. It has the members of skuAnswer, but for the segments, which are only counted.
+type summaryAnswer struct {
+	skuAnswer
+	Segments int `json:"segments"`
+}
+
+type skusAnswer struct {
+	SKUs []summaryAnswer `json:"skus"`
+	Next string          `json:"next,omitempty"`
 }
 
 type segmentAnswer struct {
@@ -87,6 +99,33 @@ func (s *server) readSKU(c echo.Context) error {
 		return err
 	}
 	return c.JSON(http.StatusOK, statusAnswer(status))
+}
+
+// readSKUs returns a page of all SKUs.
+func (s *server) readSKUs(c echo.Context) error {
+	query := c.QueryParams()
+	limit, err := pageSize(query, selling.MaxSKUPage)
+	if err != nil {
+		return err
+	}
+	if query.Has("after") && query.Get("after") == "" {
+		return invalid("after", "must be the next of an earlier answer")
+	}
+	summaries, err := s.service.SKUs(c.Request().Context(), query.Get("after"), limit)
+	if err != nil {
+		return err
+	}
+	answer := skusAnswer{SKUs: make([]summaryAnswer, len(summaries))}
+	for i, summary := range summaries {
+		answer.SKUs[i] = summaryAnswer{Segments: summary.Segments, skuAnswer: statusAnswer(stock.Status{
+			SKU: summary.SKU, Name: summary.Name, Stock: summary.Stock, Terms: summary.Terms, Layout: summary.Layout,
+			Available: summary.Available, Reserved: summary.Reserved, Committed: summary.Committed,
+		})}
+	}
+	if len(summaries) == limit { // there may be more
+		answer.Next = summaries[limit-1].SKU
+	}
+	return c.JSON(http.StatusOK, answer)
 }
 
 func statusAnswer(status stock.Status) skuAnswer {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -30,6 +31,14 @@ func isLoopback(address string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// ListenOnLoopback listens at an address that only this machine can reach.
+func ListenOnLoopback(ctx context.Context, address string) (net.Listener, error) {
+	if err := checkAddress(address, false, "a loopback address"); err != nil {
+		return nil, err
+	}
+	return listenOn(ctx, address)
 }
 
 // openAccess reads who may call and how often, and the certificate of the public listener.

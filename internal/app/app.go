@@ -120,7 +120,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Stopping: a.stopping.Load, Logger: a.config.Logger}
 	if len(redis) > 0 {
 		admin.Redis = redis.ping
-		admin.Locks = func(context.Context) error { return a.service.CheckLocks() }
+		admin.Locks = func(ctx context.Context) error { return errors.Join(a.service.CheckLocks(), redis.pingMasters(ctx)) }
 	}
 	admin.Hosts = a.config.hostsOf(a.config.AdminListen)
 	if err := a.listen(ctx, api.New(public), api.NewAdmin(admin)); err != nil {
@@ -138,6 +138,10 @@ func (a *App) openStore(ctx context.Context) error {
 		return err
 	}
 	a.tellWhatStarts(d)
+	if a.config.Store != nil {
+		a.store, a.workers = a.config.Store, d.workers()
+		return nil
+	}
 	if a.traces != nil {
 		d.configure = append(d.configure, a.traces.postgres)
 	}
@@ -164,7 +168,7 @@ func (a *App) tellWhatStarts(d database) {
 }
 
 func redisName(c Config) string {
-	switch all, err := redisOptions(c); {
+	switch all, err := redisAddresses(c); {
 	case err != nil || c.Lock == LockNone:
 		return "none"
 	case c.RedisURL == Embedded:
@@ -179,14 +183,17 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 	config := selling.Config{
 		Store: a.store, Workers: a.workers, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
 		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger, BatchLimit: a.config.BatchLimit,
+		LockAlways: a.config.Lock == LockFair,
 	}
 	if a.config.Workers != 0 {
 		config.Workers = a.config.Workers
 	}
-	if a.config.Lock != LockNone {
+	if a.config.Lock != LockNone || a.config.RedisDial != nil { // without locks a shared one carries events
 		if redis, err = a.openRedis(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if a.config.Lock != LockNone {
 		locks, err := a.openLocks(ctx, redis, lockObserver)
 		if err != nil {
 			return nil, err

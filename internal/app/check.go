@@ -11,10 +11,13 @@ func (s redisServers) refuseCluster(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	for _, server := range s {
+		if server.address.cluster != nil {
+			continue
+		}
 		info, err := server.client.ClusterInfo(ctx).Result()
 		if err == nil && !strings.Contains(info, "cluster_size:1\r\n") { // an error means that it is none, or does not tell
 			return fmt.Errorf("redis URL: %s is a node of a Redis Cluster, which keeps the locks of some SKUs alone; "+
-				"locks need a server of their own", server.client.Options().Addr)
+				"name the cluster: redis+cluster://HOST:PORT,HOST:PORT", server.address)
 		}
 	}
 	return nil
@@ -29,10 +32,13 @@ func (a *App) tellWhatFails(ctx context.Context, servers redisServers) {
 		a.config.Logger.Warn("the database cannot be written to; the service is not ready", "error", err)
 	}
 	for _, server := range servers {
+		if server.address.cluster != nil {
+			continue // the client finds its masters
+		}
 		role, err := server.client.Do(ctx, "ROLE").Slice()
 		if err == nil && len(role) > 0 && role[0] == "slave" {
 			a.config.Logger.Warn("a Redis server is a replica, which gives no locks unless it becomes the master",
-				"redis", server.client.Options().Addr)
+				"redis", server.address)
 		}
 	}
 	_ = a.service.CheckLocks() // the service logs that they fail

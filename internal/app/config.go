@@ -1,8 +1,10 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -28,11 +30,18 @@ type Config struct {
 	MetricsListen string
 	// DatabaseURL is postgres://… or sqlite:FILE; "" is sqlite:inventory.db in the working directory.
 	DatabaseURL string
-	// RedisURL is redis://… or rediss://…; for LockRed an odd number of them, three or more, separated by commas. "" or
-	// "embedded" is one inside the process, or three for LockRed.
+	// RedisURL is redis://… of one server, redis+sentinel://… or redis+cluster://…, or the same with rediss; for LockRed an
+	// odd number of servers, three or more, separated by commas. "" or "embedded" is one inside the process, or three for
+	// LockRed.
 	RedisURL string
-	Lock     string        // one of the kinds; "" is LockReentrant
-	Access   access.Config // who may call; the zero value is anybody
+	// RedisDial connects to the embedded Redis that several services of this process share: address n is "embedded-n". Nil:
+	// each has its own.
+	RedisDial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Store is one that several services of this process share, of the database that DatabaseURL names; the service does not
+	// close it. Nil: it opens its own.
+	Store  stock.Store
+	Lock   string        // one of the kinds; "" is LockReentrant
+	Access access.Config // who may call; the zero value is anybody
 	// AllowAnonymous permits a public address beyond loopback without Access.
 	AllowAnonymous bool
 	// AdminAllowAnonymous permits an admin address beyond loopback, though nobody has to show a key there.
@@ -129,7 +138,7 @@ func (c Config) check() error {
 	if most := c.Access.TokenRights.MaxQuantity; most < 1 || most > stock.MaxQuantity {
 		return fmt.Errorf("quantity of tokens: must be 1 to %d", stock.MaxQuantity)
 	}
-	if _, err := redisOptions(c); err != nil {
+	if _, err := redisAddresses(c); err != nil {
 		return err
 	}
 	if err := checkAddress(c.Listen, c.Access.Configured() || c.AllowAnonymous, "--allow-anonymous"); err != nil {

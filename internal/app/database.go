@@ -167,6 +167,20 @@ func (d database) openOwned(ctx context.Context, log *slog.Logger) (store stock.
 	return store, release, nil
 }
 
+// OpenToShare migrates a database up and opens it for several services of this process: see [Config].Store. closing closes
+// it.
+func OpenToShare(ctx context.Context, databaseURL string, log *slog.Logger) (store stock.Store, closing func() error, err error) {
+	d, err := parseDatabase(databaseURL)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, release, err := d.openOwned(ctx, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return store, func() error { return errors.Join(store.Close(), release()) }, nil
+}
+
 // OpenForReading opens a database for reads, also while a service uses it. It creates nothing.
 func OpenForReading(ctx context.Context, databaseURL string) (stock.Store, error) {
 	d, err := parseDatabase(databaseURL)

@@ -12,8 +12,9 @@ import (
 	"inventory/internal/keyexpiry"
 )
 
-// embeddedRedis is a Redis inside the process, whose keys expire by the clock.
-type embeddedRedis struct {
+// EmbeddedRedis is a Redis inside the process, whose keys expire by the clock. A service starts one for itself; services that
+// share one are told by [Config].RedisDial.
+type EmbeddedRedis struct {
 	server   *miniredis.Miniredis
 	listener *bufconn.Listener
 	expiry   func() // ends the expiry of keys
@@ -22,13 +23,13 @@ type embeddedRedis struct {
 
 const connBuffer = 64 << 10 // bytes of a connection, each way
 
-// startEmbeddedRedis starts one that only this process can reach. It has no port: other users of the machine could take
+// StartEmbeddedRedis starts one that only this process can reach. It has no port: other users of the machine could take
 // and free locks there.
 //
 // Its connections are buffered, unlike those of miniredis: otherwise a client that sends many commands at once would
 // wait for the server to read on, and the server for the client to take the first answer.
-func startEmbeddedRedis() (*embeddedRedis, error) {
-	r := &embeddedRedis{server: miniredis.NewMiniRedis(), listener: bufconn.Listen(connBuffer)}
+func StartEmbeddedRedis() (*EmbeddedRedis, error) {
+	r := &EmbeddedRedis{server: miniredis.NewMiniRedis(), listener: bufconn.Listen(connBuffer)}
 	first, err := r.server.Dial() // this starts it
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded Redis: %w", err)
@@ -38,13 +39,13 @@ func startEmbeddedRedis() (*embeddedRedis, error) {
 	return r, first.Close()
 }
 
-// dial connects to it, whatever the address.
-func (r *embeddedRedis) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+// Dial connects to it, whatever the address.
+func (r *EmbeddedRedis) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return r.listener.DialContext(ctx)
 }
 
-// accept serves clients until close.
-func (r *embeddedRedis) accept() {
+// accept serves clients until Close.
+func (r *EmbeddedRedis) accept() {
 	for {
 		conn, err := r.listener.Accept()
 		if err != nil {
@@ -54,7 +55,11 @@ func (r *embeddedRedis) accept() {
 	}
 }
 
-func (r *embeddedRedis) close() {
+// Empty forgets everything, locks too.
+func (r *EmbeddedRedis) Empty() { r.server.FlushAll() }
+
+// Close ends it and its connections.
+func (r *EmbeddedRedis) Close() {
 	r.expiry()
 	_ = r.listener.Close() // cannot fail
 	r.running.Wait()

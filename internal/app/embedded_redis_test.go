@@ -11,7 +11,7 @@ import (
 // Nobody outside the process can reach the embedded Redis. Inside, it carries the same load as a Redis with a port.
 func TestEmbeddedRedisHasNoPort(t *testing.T) {
 	t.Parallel()
-	r, err := connectRedis(&redis.Options{})
+	r, err := connectRedis(redisAddress{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,8 +24,8 @@ func TestEmbeddedRedisHasNoPort(t *testing.T) {
 		t.Errorf("it listens on %v", at)
 	}
 	value := strings.Repeat("x", 8<<10)
-	pipe := r.client.WithTimeout(time.Minute).Pipeline() // a busy machine is slow; what blocks itself never answers
-	for range 1000 {                                     // scripts in full for the locks of a whole SKU are as much, and their answers as short
+	pipe := r.client.(*redis.Client).WithTimeout(time.Minute).Pipeline() // a busy machine is slow; what blocks itself never answers
+	for range 1000 {                                                     // scripts in full for the locks of a whole SKU are as much, and their answers as short
 		pipe.Set(t.Context(), "key", value, 0)
 	}
 	answers, err := pipe.Exec(t.Context())

@@ -15,8 +15,7 @@ const eventsChannel = "inventory:events:"
 func (a *App) openEvents(servers redisServers) {
 	config := events.Config{Logger: a.config.Logger}
 	if len(servers) > 0 && servers[0].embedded == nil {
-		client := servers[0].client
-		config.Redis, config.Channel = client, eventsChannel+strconv.Itoa(client.Options().DB)
+		config.Redis, config.Channel = servers[0].client, eventsChannel+strconv.Itoa(servers[0].address.db())
 	}
 	a.events = events.NewHub(config)
 	a.onClose(a.events.Close)

@@ -200,7 +200,7 @@ func TestMetricTellsThatLocksFail(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := open(t, app.LockReentrant, server.URL())
+	s := open(t, app.LockFair, server.URL()) // which locks also for an order alone
 	fleet, err := client.NewFleet([]string{s.apps[0].URL()}, 1, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)

@@ -1,11 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,8 +11,9 @@ import (
 
 // redisServer is a Redis with locks: a client, and for an embedded one the server too.
 type redisServer struct {
-	client   *redis.Client
-	embedded *embeddedRedis // nil: it runs elsewhere
+	address  redisAddress
+	client   redis.UniversalClient
+	embedded *EmbeddedRedis // nil: it runs elsewhere
 }
 
 // redisServers are one server, or those of a RedLock, of which most must answer.
@@ -24,50 +23,20 @@ const (
 	redisTimeout = 3 * time.Second        // to find out whether it answers at all
 	redisAnswer  = 250 * time.Millisecond // for one answer
 	redisRest    = time.Second            // a connection that was idle for longer is not used again: it may be dead
-	redLockNodes = 3                      // the least number of a RedLock's servers; so many embedded ones
 )
-
-var errRedisURL = errors.New("redis URL: must be redis://HOST:PORT/DB, rediss://…, several of these for redlock, or embedded")
-
-// redisOptions reads the Redis URLs of a configuration. Options without an address are for a server inside the process.
-func redisOptions(c Config) ([]*redis.Options, error) {
-	urls := strings.Split(c.RedisURL, ",")
-	switch n := len(urls); {
-	case c.RedisURL == Embedded && c.Lock == LockRed:
-		return []*redis.Options{{}, {}, {}}, nil
-	case c.RedisURL == Embedded:
-		return []*redis.Options{{}}, nil
-	case c.Lock == LockRed && (n < redLockNodes || n%2 == 0):
-		return nil, fmt.Errorf("lock %s: needs an odd number of Redis URLs, %d or more with commas between them, and not %d", c.Lock, redLockNodes, n)
-	case c.Lock != LockRed && n > 1:
-		return nil, fmt.Errorf("lock %s: needs one Redis URL; several are for lock %s", c.Lock, LockRed)
-	}
-	var all []*redis.Options
-	for _, url := range urls {
-		if err := checkURL(url); err != nil {
-			return nil, fmt.Errorf("redis URL: %w", err)
-		}
-		options, err := redis.ParseURL(url)
-		if err != nil {
-			return nil, errRedisURL // err may quote a password
-		}
-		if slices.ContainsFunc(all, func(other *redis.Options) bool { return other.Addr == options.Addr }) {
-			return nil, fmt.Errorf("redis URL: %s is named twice; the servers of a %s must be different ones", options.Addr, LockRed)
-		}
-		all = append(all, options)
-	}
-	return all, nil
-}
 
 // openRedis connects to the Redis servers of the configuration, or starts them inside the process.
 func (a *App) openRedis(ctx context.Context) (redisServers, error) {
-	all, err := redisOptions(a.config)
+	all, err := redisAddresses(a.config)
 	if err != nil {
 		return nil, err
 	}
 	var servers redisServers
-	for _, options := range all {
-		server, err := connectRedis(options)
+	for i, address := range all {
+		if address == (redisAddress{}) && a.config.RedisDial != nil {
+			address.server = &redis.Options{Addr: fmt.Sprintf("%s-%d", Embedded, i), Dialer: a.config.RedisDial}
+		}
+		server, err := connectRedis(address)
 		if err != nil {
 			return nil, err
 		}
@@ -85,24 +54,37 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 	return servers, servers.refuseCluster(ctx)
 }
 
-func connectRedis(options *redis.Options) (*redisServer, error) {
-	r := &redisServer{}
-	if options.Addr == "" {
-		var err error
-		if r.embedded, err = startEmbeddedRedis(); err != nil {
-			return nil, err
+// connectRedis makes the client of an address. A lock script is sent once: the lock library itself decides what a
+// missing answer means. A Redis that does not answer must not hold up a worker, which goes on without it.
+func connectRedis(address redisAddress) (*redisServer, error) {
+	r := &redisServer{address: address}
+	switch {
+	case address.cluster != nil:
+		o := address.cluster
+		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Second, redisAnswer, redisAnswer
+		o.ConnMaxIdleTime = cmp.Or(o.ConnMaxIdleTime, redisRest)
+		r.client = redis.NewClusterClient(o)
+	case address.sentinel != nil:
+		o := address.sentinel
+		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Second, redisAnswer, redisAnswer
+		o.ConnMaxIdleTime = cmp.Or(o.ConnMaxIdleTime, redisRest)
+		r.client = redis.NewFailoverClient(o)
+	default:
+		o := address.server
+		if o == nil {
+			var err error
+			if r.embedded, err = StartEmbeddedRedis(); err != nil {
+				return nil, err
+			}
+			o = &redis.Options{Addr: Embedded, Dialer: r.embedded.Dial}
 		}
-		options.Addr, options.Dialer = Embedded, r.embedded.dial
+		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = time.Second, redisAnswer, redisAnswer
+		o.ConnMaxIdleTime = cmp.Or(o.ConnMaxIdleTime, redisRest)
+		r.client = redis.NewClient(o)
 	}
-	// A lock script is sent once: the lock library itself decides what a missing answer means. A Redis that does not
-	// answer must not hold up a worker, which goes on without it.
-	options.MaxRetries, options.DialerRetries = -1, 1
-	options.ContextTimeoutEnabled = true
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Second, redisAnswer, redisAnswer
-	if options.ConnMaxIdleTime == 0 {
-		options.ConnMaxIdleTime = redisRest
-	}
-	r.client = redis.NewClient(options)
 	return r, nil
 }
 
@@ -127,10 +109,24 @@ func (s redisServers) ping(ctx context.Context) error {
 	return fmt.Errorf("reach Redis: %d of %d do not answer: %w", silent, len(s), last)
 }
 
+// pingMasters tells whether every master of a cluster answers: each has the locks of some SKUs.
+func (s redisServers) pingMasters(ctx context.Context) error {
+	for _, server := range s {
+		cluster, ok := server.client.(*redis.ClusterClient)
+		if !ok {
+			continue
+		}
+		if err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error { return master.Ping(ctx).Err() }); err != nil {
+			return fmt.Errorf("reach all masters of the Redis Cluster: %w", err)
+		}
+	}
+	return nil
+}
+
 func (r *redisServer) close() error {
 	err := r.client.Close()
 	if r.embedded != nil {
-		r.embedded.close()
+		r.embedded.Close()
 	}
 	return err
 }

@@ -111,7 +111,7 @@ func statementName(statement string) string {
 
 // redis traces each command of a client by itself: they belong to locks, and so to many requests. Arguments are left
 // out.
-func (t *tracing) redis(client *redis.Client) error {
+func (t *tracing) redis(client redis.UniversalClient) error {
 	err := redisotel.InstrumentTracing(client, redisotel.WithTracerProvider(t.provider),
 		redisotel.WithDBStatement(false), redisotel.WithCallerEnabled(false))
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/redis/go-redis/v9"
 )
 
 // errReserved is told instead of an error that may quote a part of a password.
@@ -47,10 +46,10 @@ func postgresHosts(databaseURL string) string {
 }
 
 // redisHosts names the servers of a configuration, without secrets.
-func redisHosts(all []*redis.Options) string {
+func redisHosts(all []redisAddress) string {
 	var hosts []string
-	for _, options := range all {
-		hosts = append(hosts, options.Addr)
+	for _, address := range all {
+		hosts = append(hosts, address.String())
 	}
 	return strings.Join(hosts, ",")
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func (tab *Tab) see(event any) {
 	case *network.EventLoadingFailed:
 		tab.complaints = append(tab.complaints, "a request failed: "+e.ErrorText)
 	case *log.EventEntryAdded:
-		tab.complaints = append(tab.complaints, e.Entry.Text)
+		tab.complaints = append(tab.complaints, strings.TrimSpace(e.Entry.Text+" "+e.Entry.URL))
 	case *runtime.EventConsoleAPICalled:
 		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
 			tab.complaints = append(tab.complaints, fmt.Sprintf("console: %+v", e.Args))

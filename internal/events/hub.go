@@ -142,6 +142,9 @@ func (h *Hub) Listeners() int { return int(h.listeners.Load()) }
 // Lost is how many events listeners have missed, of all listeners together.
 func (h *Hub) Lost() uint64 { return h.lost.Load() }
 
+// Process is an id of this process, as long as the hub lives. It begins the ids of its events.
+func (h *Hub) Process() string { return h.process }
+
 // Failing tells whether Redis fails, so that only events of this process are told although there may be others.
 func (h *Hub) Failing() bool { return h.relay != nil && h.relay.failing() }
 

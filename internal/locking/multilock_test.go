@@ -297,38 +297,3 @@ func TestLostPartLosesTheWhole(t *testing.T) {
 		}
 	})
 }
-
-// What was taken first must not expire while the last one is waited for, and has its whole lease then.
-func TestMultiLockKeepsItsLeaseWhileItWaits(t *testing.T) {
-	each(t, func(w *world) {
-		const lease = 400 * time.Millisecond
-		rdb, ctx := w.client(), w.ctx()
-		l := w.locks()
-		parts := w.segments(l, 2)
-		busy := w.must(parts[1].Lock(ctx))
-		done := make(chan *Hold, 1)
-		go func() {
-			h, err := MultiLock(lockers(parts)...).Lock(ctx, Lease(lease))
-			if err != nil {
-				w.t.Error(err)
-			}
-			done <- h
-		}()
-		w.soon("the first is taken", func() bool { return w.exists(rdb, parts[0].stateKey) == 1 })
-		if _, err := w.locks().Mutex(parts[0].name, Group(w.name)).Lock(ctx, Wait(3*lease)); !errors.Is(err, ErrBusy) {
-			w.t.Errorf("the first part is not kept: %v", err)
-		}
-		w.ok(busy.Unlock(ctx))
-		h := <-done
-		if h == nil {
-			return
-		}
-		if left := rdb.PTTL(ctx, parts[0].stateKey).Val(); left < lease/2 {
-			w.t.Errorf("the first part has %s left", left)
-		}
-		<-h.Context().Done() // nothing renews it any more
-		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-			w.t.Errorf("unlock: %v", err)
-		}
-	})
-}

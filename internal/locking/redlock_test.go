@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -180,7 +181,8 @@ func TestRedLock(t *testing.T) {
 				f.busy(ctx, rival)
 				s, err := rival.Inspect(ctx)
 				f.ok(err)
-				if !s.Held() || s.Holders[0].Owner != h.Owner() || s.Holders[0].Count != 1 || s.Token != last || s.Remaining < 29*time.Second {
+				named := func(part *Hold) bool { return s.Held() && s.Holders[0].Owner == part.Owner() }
+				if !slices.ContainsFunc(h.Parts(), named) || s.Holders[0].Count != 1 || s.Token != last || s.Remaining < 29*time.Second {
 					t.Errorf("inspected: %+v", s)
 				}
 				f.ok(h.Unlock(ctx))
@@ -804,7 +806,11 @@ func TestRedLockTellsBusyFromDown(t *testing.T) {
 	}
 	busy := f.must(elsewhere[0].Mutex(f.name).Lock(ctx))
 	taps[1].on(scripts.Acquire, down)
-	if _, err := r.TryLock(ctx); !errors.Is(err, ErrBusy) || !errors.Is(err, errLost) {
+	_, err := r.TryLock(ctx)
+	for errors.Is(err, ErrNoAnswer) && ctx.Err() == nil { // a busy machine: the busy node's answer came too late
+		_, err = r.TryLock(ctx)
+	}
+	if !errors.Is(err, ErrBusy) || !errors.Is(err, errLost) {
 		t.Errorf("one is free, one busy, one down: %v", err)
 	}
 	f.free(r, 1, 2)

@@ -238,28 +238,6 @@ func TestRWReadersOfDifferentLeases(t *testing.T) {
 	})
 }
 
-// One that crashes is gone after its lease, while others read on.
-func TestRWCrashedReaderIsNotKeptAlive(t *testing.T) {
-	each(t, func(w *world) {
-		const lease = 500 * time.Millisecond
-		rdb, ctx := w.client(), w.ctx()
-		crashing, living := w.locks(WatchdogLease(lease)), w.locks(WatchdogLease(lease))
-		m := living.RWMutex(w.name)
-		w.must(crashing.RWMutex(w.name).Reader().Lock(ctx))
-		reader := w.must(m.Reader().Lock(ctx))
-		w.ok(crashing.Close())
-		time.Sleep(2 * lease) // what is tested is that this time passes
-		w.ok(reader.Context().Err())
-		start := time.Now()
-		w.ok(reader.Unlock(ctx))
-		w.ok(w.must(w.locks().RWMutex(w.name).Writer().Lock(ctx)).Unlock(ctx))
-		if took := time.Since(start); took > lease {
-			w.t.Errorf("the writer enters after %s", took)
-		}
-		w.left(rdb, m.writer)
-	})
-}
-
 func TestRWShorterInnerLease(t *testing.T) {
 	each(t, func(w *world) {
 		const short = 300 * time.Millisecond

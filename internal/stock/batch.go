@@ -21,6 +21,9 @@ type Batch struct {
 	Deadline time.Time
 	At       time.Time // zero: the store's clock
 	Orders   []Order
+	// InTurn says that no order is taken after one that is short: it is short too. Else those that came later could take units
+	// that the one before them gets from other segments.
+	InTurn bool
 	// ExpectKnown says that some of the orders are likely to be known. It only makes the store faster.
 	ExpectKnown bool
 }
@@ -33,6 +36,8 @@ type BatchResult struct {
 	// Stale is set where an outcome is Limited although reservations of the SKU have expired whose units are not back:
 	// they may be the buyer's.
 	Stale bool
+	// Skipped is set where another transaction held the segment's row when the batch was first tried.
+	Skipped bool
 }
 
 // BatchPlan says how a batch is carried out.
@@ -54,6 +59,7 @@ func PlanBatch(b Batch, first []int, row Segment, facts Facts) (plan BatchPlan, 
 	}
 	plan.Outcomes, plan.At = make([]Outcome, len(b.Orders)), facts.At
 	demand := facts.demand(b.SKU, b.Orders, b.Limit, b.SaleWindow)
+	demand.InTurn = b.InTurn
 	plan.Admitted = demand.Admit(first, row.Available, plan.Outcomes)
 	for _, i := range plan.Admitted {
 		plan.Outcomes[i] = AcceptedOutcome(b.SKU, b.Orders[i], facts.At)

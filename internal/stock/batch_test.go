@@ -57,9 +57,10 @@ func TestAdmitTakesWhatFitsInTurn(t *testing.T) {
 		first, _ := Unique(orders)
 		available := rapid.Int64Range(0, 60).Draw(t, "available")
 		outcomes := make([]Outcome, len(orders))
-		admitted := Demand{Orders: orders, Known: known}.Admit(first, available, outcomes)
+		inTurn := rapid.Bool().Draw(t, "in turn")
+		admitted := Demand{Orders: orders, Known: known, InTurn: inTurn}.Admit(first, available, outcomes)
 
-		left := available
+		left, over := available, false
 		for _, i := range slices.Sorted(slices.Values(first)) { // the batch's own order
 			o := orders[i]
 			switch {
@@ -67,7 +68,8 @@ func TestAdmitTakesWhatFitsInTurn(t *testing.T) {
 				if outcomes[i].Kind != Known {
 					t.Fatalf("order %d is known, outcome %+v", i, outcomes[i])
 				}
-			case o.Quantity > left:
+			case over || o.Quantity > left:
+				over = inTurn
 				if outcomes[i].Kind != Short || outcomes[i].Available != left {
 					t.Fatalf("order %d of %d does not fit into %d, outcome %+v", i, o.Quantity, left, outcomes[i])
 				}

@@ -11,6 +11,7 @@ type Demand struct {
 	Closed bool
 	Limit  int64            // per buyer; 0: none
 	Taken  map[string]int64 // units of each buyer of the orders, if there is a limit; Admit keeps it up to date
+	InTurn bool             // nothing fits behind an order that does not
 }
 
 func (f Facts) demand(sku string, orders []Order, limit int64, window SaleWindow) Demand {
@@ -27,6 +28,7 @@ func (f Facts) demand(sku string, orders []Order, limit int64, window SaleWindow
 func (d Demand) Admit(candidates []int, available int64, outcomes []Outcome) (admitted []int) {
 	turn := slices.Clone(candidates)
 	slices.Sort(turn)
+	over := false // for those behind
 	for _, i := range turn {
 		o := d.Orders[i]
 		if known, ok := d.Known[o.OrderID]; ok {
@@ -35,7 +37,8 @@ func (d Demand) Admit(candidates []int, available int64, outcomes []Outcome) (ad
 			outcomes[i] = Outcome{Kind: Closed}
 		} else if d.Limit > 0 && d.Taken[o.BuyerID]+o.Quantity > d.Limit {
 			outcomes[i] = Outcome{Kind: Limited}
-		} else if o.Quantity > available {
+		} else if over || o.Quantity > available {
+			over = d.InTurn
 			outcomes[i] = Outcome{Kind: Short, Available: available}
 		} else {
 			available -= o.Quantity

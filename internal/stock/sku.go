@@ -29,6 +29,19 @@ type Status struct {
 	Stale bool
 }
 
+// Summary is a SKU in a list: a [Status] that tells how many segments there are in place of what each holds.
+type Summary struct {
+	SKU   string
+	Name  string
+	Stock int64
+	Terms
+	Layout    int64
+	Available int64
+	Reserved  int64
+	Committed int64
+	Segments  int
+}
+
 const maxSKUBytes = 64
 
 // CheckSKU holds a SKU to letters that mean nothing elsewhere.

@@ -128,6 +128,27 @@ func (e EventKind) Valid() bool {
 	}
 }
 
+// Defines values for LockUse.
+const (
+	LocksFailing LockUse = "failing"
+	LocksOff     LockUse = "off"
+	LocksWorking LockUse = "working"
+)
+
+// Valid indicates whether the value is a known member of the LockUse enum.
+func (e LockUse) Valid() bool {
+	switch e {
+	case LocksFailing:
+		return true
+	case LocksOff:
+		return true
+	case LocksWorking:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for MovementKind.
 const (
 	Adjusted    MovementKind = "adjust"
@@ -171,6 +192,54 @@ func (e Status) Valid() bool {
 	default:
 		return false
 	}
+}
+
+// Activity defines model for Activity.
+type Activity struct {
+	// Accepted Orders answered with 201
+	Accepted int64 `json:"accepted"`
+
+	// At RFC 3339
+	At Instant `json:"at"`
+
+	// BatchSeconds How many values there were and what they add up to: orders of batches, or seconds
+	BatchSeconds Tally `json:"batch_seconds"`
+
+	// Batches How many values there were and what they add up to: orders of batches, or seconds
+	Batches Tally `json:"batches"`
+
+	// Failed Orders with any other answer
+	Failed int64 `json:"failed"`
+
+	// FencedOut Writes refused because of an old fencing token
+	FencedOut int64 `json:"fenced_out"`
+
+	// Known Orders answered with 200
+	Known int64 `json:"known"`
+
+	// LockMissedSeconds How many values there were and what they add up to: orders of batches, or seconds
+	LockMissedSeconds Tally `json:"lock_missed_seconds"`
+
+	// LockWaitSeconds How many values there were and what they add up to: orders of batches, or seconds
+	LockWaitSeconds Tally `json:"lock_wait_seconds"`
+
+	// Locks failing: locks do not answer, and selling goes on under the guard of the database; off: there are none
+	Locks LockUse `json:"locks"`
+
+	// MergeSeconds How many values there were and what they add up to: orders of batches, or seconds
+	MergeSeconds Tally `json:"merge_seconds"`
+
+	// Process An id of the process, as long as it lives; it begins the ids of its events
+	Process string `json:"process"`
+
+	// QueueSeconds How many values there were and what they add up to: orders of batches, or seconds
+	QueueSeconds Tally `json:"queue_seconds"`
+
+	// Refused Orders answered with 409
+	Refused int64 `json:"refused"`
+
+	// Waiting Orders in the queues
+	Waiting int `json:"waiting"`
 }
 
 // Adjustment defines model for Adjustment.
@@ -337,6 +406,17 @@ type Line struct {
 	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
 	Status Status `json:"status"`
+}
+
+// LockUse failing: locks do not answer, and selling goes on under the guard of the database; off: there are none
+type LockUse string
+
+// Locks defines model for Locks.
+type Locks struct {
+	Locks []SegmentLock `json:"locks"`
+
+	// Use failing: locks do not answer, and selling goes on under the guard of the database; off: there are none
+	Use LockUse `json:"use"`
 }
 
 // LostEvents What a stream says when events are missing
@@ -650,14 +730,75 @@ type SKU struct {
 // Example: sneaker-42
 type SKUID = string
 
+// SKUSummary A SKU as it is read alone, but for its segments, which are counted. stock = available + reserved + committed
+type SKUSummary struct {
+	Available Units `json:"available"`
+	Committed Units `json:"committed"`
+
+	// Layout Grows with every resegment
+	Layout      int64     `json:"layout"`
+	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
+
+	// MaxReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
+	// s, m and h, as in "1h30m".
+	//
+	//
+	// Example: 15m
+	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
+	Name          *string     `json:"name,omitempty"`
+	PerBuyerLimit *Units      `json:"per_buyer_limit,omitempty"`
+	Reserved      Units       `json:"reserved"`
+
+	// SaleEndsAt RFC 3339
+	SaleEndsAt *Instant `json:"sale_ends_at,omitempty"`
+
+	// SaleStartsAt RFC 3339
+	SaleStartsAt *Instant `json:"sale_starts_at,omitempty"`
+
+	// Segments How many there are
+	Segments int `json:"segments"`
+
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
+	Sku   SKUID `json:"sku"`
+	Stock Units `json:"stock"`
+}
+
+// SKUs defines model for SKUs.
+type SKUs struct {
+	// Next Where to read on; without it this is the end for now
+	Next *SKUID       `json:"next,omitempty"`
+	Skus []SKUSummary `json:"skus"`
+}
+
 // Segment defines model for Segment.
 type Segment struct {
 	Available Units `json:"available"`
 	Segment   int   `json:"segment"`
 }
 
+// SegmentLock defines model for SegmentLock.
+type SegmentLock struct {
+	// Holder The process, a colon, and the holder's own id; without it nobody holds the lock
+	Holder *string `json:"holder,omitempty"`
+
+	// RemainingMs Until it would be free if nobody did anything
+	RemainingMs int64 `json:"remaining_ms"`
+	Segment     int   `json:"segment"`
+
+	// Waiting How many wait for it
+	Waiting int `json:"waiting"`
+}
+
 // Status defines model for Status.
 type Status string
+
+// Tally How many values there were and what they add up to: orders of batches, or seconds
+type Tally struct {
+	Count int64   `json:"count"`
+	Sum   float64 `json:"sum"`
+}
 
 // Units defines model for Units.
 type Units = int64
@@ -728,6 +869,15 @@ type PlaceOrderParams struct {
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
+// ReadSKUsParams defines parameters for ReadSKUs.
+type ReadSKUsParams struct {
+	// After The next of an earlier answer, or any SKU to begin behind; without it from the beginning
+	After *SKUID `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit SKUs in one answer, at most
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // CreateSKUParams defines parameters for CreateSKU.
 type CreateSKUParams struct {
 	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
@@ -768,6 +918,15 @@ type CommitDeductionParams struct {
 
 	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// ReadLocksParams defines parameters for ReadLocks.
+type ReadLocksParams struct {
+	// From The first segment to look at
+	From *int `form:"from,omitempty" json:"from,omitempty"`
+
+	// Limit Segments to look at, at most
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ReadMovementsParams defines parameters for ReadMovements.
@@ -892,6 +1051,14 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
+	// ReadActivity Read what the process that answers does
+	//
+	// Of all SKUs together. Numbers grow from the start of the process on: two answers of one process make a rate.
+	// Behind a balancer the process tells which one has answered.
+	//
+	// Corresponds with GET /v1/activity (the `ReadActivity` operationId).
+	ReadActivity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Audit Recompute the balance of every SKU from the rows, in one snapshot
 	//
 	// Corresponds with GET /v1/audit (the `Audit` operationId).
@@ -976,6 +1143,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
 	PlaceOrder(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadSKUs Read the totals of all SKUs, page by page
+	//
+	// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
+	// a second or so.
+	//
+	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
+	ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadSKU Read a SKU's totals and segments, in one snapshot
 	//
@@ -1100,6 +1275,14 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 	CommitDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadLocks Look at the locks of a SKU's segments
+	//
+	// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
+	// that nobody holds or wants are left out.
+	//
+	// Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
+	ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadMovements Read the ledger, the oldest first
 	//
 	// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
@@ -1143,6 +1326,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
 	Restock(ctx context.Context, sku SKUPath, params *RestockParams, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// ReadActivity Read what the process that answers does
+//
+// Of all SKUs together. Numbers grow from the start of the process on: two answers of one process make a rate.
+// Behind a balancer the process tells which one has answered.
+//
+// Corresponds with GET /v1/activity (the `ReadActivity` operationId).
+func (c *Client) ReadActivity(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadActivityRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // Audit Recompute the balance of every SKU from the rows, in one snapshot
@@ -1280,6 +1481,24 @@ func (c *Client) PlaceOrderWithBody(ctx context.Context, params *PlaceOrderParam
 // Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
 func (c *Client) PlaceOrder(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPlaceOrderRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadSKUs Read the totals of all SKUs, page by page
+//
+// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
+// a second or so.
+//
+// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
+func (c *Client) ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadSKUsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1543,6 +1762,24 @@ func (c *Client) CommitDeduction(ctx context.Context, sku SKUPath, orderID Order
 	return c.Client.Do(req)
 }
 
+// ReadLocks Look at the locks of a SKU's segments
+//
+// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
+// that nobody holds or wants are left out.
+//
+// Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
+func (c *Client) ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadLocksRequest(c.Server, sku, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadMovements Read the ledger, the oldest first
 //
 // Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
@@ -1635,6 +1872,33 @@ func (c *Client) Restock(ctx context.Context, sku SKUPath, params *RestockParams
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+// NewReadActivityRequest constructs an http.Request for the ReadActivity method
+func NewReadActivityRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/activity")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
 }
 
 // NewAuditRequest constructs an http.Request for the Audit method
@@ -1823,6 +2087,72 @@ func NewPlaceOrderRequestWithBody(server string, params *PlaceOrderParams, conte
 			req.Header.Set("Request-Deadline", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewReadSKUsRequest constructs an http.Request for the ReadSKUs method
+func NewReadSKUsRequest(server string, params *ReadSKUsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -2342,6 +2672,79 @@ func NewCommitDeductionRequestWithBody(server string, sku SKUPath, orderID Order
 	return req, nil
 }
 
+// NewReadLocksRequest constructs an http.Request for the ReadLocks method
+func NewReadLocksRequest(server string, sku SKUPath, params *ReadLocksParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/locks", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewReadMovementsRequest constructs an http.Request for the ReadMovements method
 func NewReadMovementsRequest(server string, sku SKUPath, params *ReadMovementsParams) (*http.Request, error) {
 	var err error
@@ -2583,6 +2986,16 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
+	// ReadActivityWithResponse Read what the process that answers does
+	//
+	// Of all SKUs together. Numbers grow from the start of the process on: two answers of one process make a rate.
+	// Behind a balancer the process tells which one has answered.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/activity (the `ReadActivity` operationId).
+	ReadActivityWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ReadActivityResponse, error)
+
 	// AuditWithResponse Recompute the balance of every SKU from the rows, in one snapshot
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -2671,6 +3084,16 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/orders (the `PlaceOrder` operationId).
 	PlaceOrderWithResponse(ctx context.Context, params *PlaceOrderParams, body PlaceOrderJSONRequestBody, reqEditors ...RequestEditorFn) (*PlaceOrderResponse, error)
+
+	// ReadSKUsWithResponse Read the totals of all SKUs, page by page
+	//
+	// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
+	// a second or so.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
+	ReadSKUsWithResponse(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*ReadSKUsResponse, error)
 
 	// ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
 	//
@@ -2801,6 +3224,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 	CommitDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error)
 
+	// ReadLocksWithResponse Look at the locks of a SKU's segments
+	//
+	// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
+	// that nobody holds or wants are left out.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
+	ReadLocksWithResponse(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*ReadLocksResponse, error)
+
 	// ReadMovementsWithResponse Read the ledger, the oldest first
 	//
 	// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
@@ -2846,6 +3279,119 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/skus/{sku}/restock (the `Restock` operationId).
 	RestockWithResponse(ctx context.Context, sku SKUPath, params *RestockParams, body RestockJSONRequestBody, reqEditors ...RequestEditorFn) (*RestockResponse, error)
+}
+
+// ReadActivityResponse400Headers the declared response headers of an HTTP 400 response for ReadActivity
+type ReadActivityResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadActivityResponse401Headers the declared response headers of an HTTP 401 response for ReadActivity
+type ReadActivityResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadActivityResponse403Headers the declared response headers of an HTTP 403 response for ReadActivity
+type ReadActivityResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReadActivityResponse429Headers the declared response headers of an HTTP 429 response for ReadActivity
+type ReadActivityResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReadActivityResponse503Headers the declared response headers of an HTTP 503 response for ReadActivity
+type ReadActivityResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadActivityResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Activity
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadActivityResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadActivityResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadActivityResponse403Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadActivityResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadActivityResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadActivityResponse) GetJSON200() *Activity {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadActivityResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadActivityResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadActivityResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadActivityResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadActivityResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadActivityResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadActivityResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadActivityResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadActivityResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
 }
 
 // AuditResponse400Headers the declared response headers of an HTTP 400 response for Audit
@@ -3441,6 +3987,119 @@ func (r PlaceOrderResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PlaceOrderResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReadSKUsResponse400Headers the declared response headers of an HTTP 400 response for ReadSKUs
+type ReadSKUsResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadSKUsResponse401Headers the declared response headers of an HTTP 401 response for ReadSKUs
+type ReadSKUsResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadSKUsResponse403Headers the declared response headers of an HTTP 403 response for ReadSKUs
+type ReadSKUsResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReadSKUsResponse429Headers the declared response headers of an HTTP 429 response for ReadSKUs
+type ReadSKUsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReadSKUsResponse503Headers the declared response headers of an HTTP 503 response for ReadSKUs
+type ReadSKUsResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadSKUsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SKUs
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadSKUsResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadSKUsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadSKUsResponse403Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadSKUsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadSKUsResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadSKUsResponse) GetJSON200() *SKUs {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadSKUsResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadSKUsResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadSKUsResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadSKUsResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadSKUsResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadSKUsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadSKUsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadSKUsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadSKUsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4764,6 +5423,133 @@ func (r CommitDeductionResponse) ContentType() string {
 	return ""
 }
 
+// ReadLocksResponse400Headers the declared response headers of an HTTP 400 response for ReadLocks
+type ReadLocksResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadLocksResponse401Headers the declared response headers of an HTTP 401 response for ReadLocks
+type ReadLocksResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadLocksResponse403Headers the declared response headers of an HTTP 403 response for ReadLocks
+type ReadLocksResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReadLocksResponse404Headers the declared response headers of an HTTP 404 response for ReadLocks
+type ReadLocksResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ReadLocksResponse429Headers the declared response headers of an HTTP 429 response for ReadLocks
+type ReadLocksResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReadLocksResponse503Headers the declared response headers of an HTTP 503 response for ReadLocks
+type ReadLocksResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadLocksResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Locks
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadLocksResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadLocksResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadLocksResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ReadLocksResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadLocksResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadLocksResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadLocksResponse) GetJSON200() *Locks {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadLocksResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadLocksResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadLocksResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ReadLocksResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadLocksResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadLocksResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadLocksResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadLocksResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadLocksResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadLocksResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ReadMovementsResponse400Headers the declared response headers of an HTTP 400 response for ReadMovements
 type ReadMovementsResponse400Headers struct {
 	RetryAfter *int
@@ -5271,6 +6057,22 @@ func (r RestockResponse) ContentType() string {
 	return ""
 }
 
+// ReadActivityWithResponse Read what the process that answers does
+//
+// Of all SKUs together. Numbers grow from the start of the process on: two answers of one process make a rate.
+// Behind a balancer the process tells which one has answered.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/activity (the `ReadActivity` operationId).
+func (c *ClientWithResponses) ReadActivityWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ReadActivityResponse, error) {
+	rsp, err := c.ReadActivity(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadActivityResponse(rsp)
+}
+
 // AuditWithResponse Recompute the balance of every SKU from the rows, in one snapshot
 //
 // Returns a wrapper object for the known response body format(s).
@@ -5394,6 +6196,22 @@ func (c *ClientWithResponses) PlaceOrderWithResponse(ctx context.Context, params
 		return nil, err
 	}
 	return ParsePlaceOrderResponse(rsp)
+}
+
+// ReadSKUsWithResponse Read the totals of all SKUs, page by page
+//
+// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
+// a second or so.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
+func (c *ClientWithResponses) ReadSKUsWithResponse(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*ReadSKUsResponse, error) {
+	rsp, err := c.ReadSKUs(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadSKUsResponse(rsp)
 }
 
 // ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
@@ -5603,6 +6421,22 @@ func (c *ClientWithResponses) CommitDeductionWithResponse(ctx context.Context, s
 	return ParseCommitDeductionResponse(rsp)
 }
 
+// ReadLocksWithResponse Look at the locks of a SKU's segments
+//
+// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
+// that nobody holds or wants are left out.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/skus/{sku}/locks (the `ReadLocks` operationId).
+func (c *ClientWithResponses) ReadLocksWithResponse(ctx context.Context, sku SKUPath, params *ReadLocksParams, reqEditors ...RequestEditorFn) (*ReadLocksResponse, error) {
+	rsp, err := c.ReadLocks(ctx, sku, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadLocksResponse(rsp)
+}
+
 // ReadMovementsWithResponse Read the ledger, the oldest first
 //
 // Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
@@ -5677,6 +6511,134 @@ func (c *ClientWithResponses) RestockWithResponse(ctx context.Context, sku SKUPa
 		return nil, err
 	}
 	return ParseRestockResponse(rsp)
+}
+
+// ParseReadActivityResponse parses an HTTP response from a ReadActivityWithResponse call
+func ParseReadActivityResponse(rsp *http.Response) (*ReadActivityResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadActivityResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Activity
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadActivityResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadActivityResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadActivityResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadActivityResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadActivityResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
 }
 
 // ParseAuditResponse parses an HTTP response from a AuditWithResponse call
@@ -6358,6 +7320,134 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers PlaceOrderResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReadSKUsResponse parses an HTTP response from a ReadSKUsWithResponse call
+func ParseReadSKUsResponse(rsp *http.Response) (*ReadSKUsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadSKUsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SKUs
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadSKUsResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadSKUsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadSKUsResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadSKUsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadSKUsResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -7879,6 +8969,151 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers CommitDeductionResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReadLocksResponse parses an HTTP response from a ReadLocksWithResponse call
+func ParseReadLocksResponse(rsp *http.Response) (*ReadLocksResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadLocksResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Locks
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadLocksResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadLocksResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadLocksResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ReadLocksResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadLocksResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadLocksResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -27,6 +27,7 @@ type checker struct {
 	longest   time.Duration // lease
 	histories map[string]*History
 	queues    map[string][]place // of first-come locks, by the key of their state
+	admitted  map[string]string  // with which token a holder got a first-come lock, as the server answered
 }
 
 // An entry is what is known of one lock.
@@ -82,6 +83,7 @@ func newChecker(w *World) *checker {
 		owners:    make(map[string]*Actor),
 		histories: make(map[string]*History),
 		queues:    make(map[string][]place),
+		admitted:  make(map[string]string),
 	}
 }
 

@@ -44,7 +44,9 @@ func (b *checker) checkOrder(q *Request, answer []byte) {
 	state, arguments := q.Words[0][4], q.Words[0][12:]
 	me, reading, holder, inside := arguments[0]+":"+arguments[7], arguments[2] == "read", arguments[3], arguments[6]
 	role, name, _ := strings.Cut(roleAndName(state), ":")
-	if inside != "" || arguments[9] != "" || b.holds(ownerOf(holder), lockName(role, name)) {
+	again := b.admitted[holder] == string(answer) // a copy, or a question after an answer that was lost
+	b.admitted[holder] = string(answer)
+	if again || inside != "" || arguments[9] != "" || b.holds(ownerOf(holder), lockName(role, name)) {
 		return
 	}
 	for _, other := range b.queues[state] {

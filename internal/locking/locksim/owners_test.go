@@ -396,6 +396,26 @@ func TestWatchdog(t *testing.T) {
 	}
 }
 
+// A reader whose process ends is gone after its lease, while one of another process reads on.
+func TestRWCrashedReaderIsNotKeptAlive(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		crashing, living, rival := once(w), once(w).Actor(), once(w).Actor()
+		read, write := locksim.Acquisition{Names: []string{"read:a"}}, locksim.Acquisition{Names: []string{"write:a"}}
+		crashed := crashing.Actor()
+		must(t, crashed, crashed.Ctx, read)
+		reader := must(t, living, living.Ctx, read)
+		ok(t, crashing.Locks.Close())
+		time.Sleep(2 * lease)
+		ok(t, reader.Hold.Context().Err())
+		start := time.Now()
+		ok(t, reader.Unlock(living.Ctx))
+		ok(t, must(t, rival, rival.Ctx, write).Unlock(rival.Ctx))
+		if took := time.Since(start); took > 100*time.Millisecond {
+			t.Errorf("the crashed reader kept a writer out for %s after its lease", took)
+		}
+	})
+}
+
 // A process whose callers never stop wanting the lock lets others have it.
 func TestHandoffYields(t *testing.T) {
 	swift(t, func(t *testing.T, w *locksim.World) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -288,16 +289,23 @@ func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 func TestMultiLockKeepsWhatItHasTaken(t *testing.T) {
 	for _, name := range every {
 		scripted(t, func(t *testing.T, w *locksim.World) {
-			a, b := once(w).Actor(), once(w).Actor()
-			late := locksim.Acquisition{Names: []string{strings.Replace(name, "read:", "write:", 1) + "b"}}
-			rival := must(t, b, b.Ctx, late)
+			a, b, thief := once(w).Actor(), once(w).Actor(), once(w).Actor()
+			writer := strings.Replace(name, "read:", "write:", 1)
+			rival := must(t, b, b.Ctx, locksim.Acquisition{Names: []string{writer + "b"}})
+			time.AfterFunc(2*lease+lease/6, func() {
+				if _, err := thief.Lock(thief.Ctx, locksim.Acquisition{Names: []string{writer}, Try: true}); !errors.Is(err, locking.ErrBusy) {
+					t.Errorf("%s: the first part is not kept: %v", name, err)
+				}
+			})
 			time.AfterFunc(3*lease+lease/6, func() { _ = rival.Unlock(b.Ctx) })
 			both := must(t, a, a.Ctx, locksim.Acquisition{Names: []string{name, name + "b"}, Lease: lease})
 			if left := both.Hold.Remaining(); left < trusted-10*latency {
 				t.Errorf("%s: %s left", name, left)
 			}
 			<-both.Hold.Context().Done() // nothing renews it any more
-			_ = both.Unlock(a.Ctx)
+			if err := both.Unlock(a.Ctx); !errors.Is(err, locking.ErrLost) {
+				t.Errorf("%s: unlock: %v", name, err)
+			}
 		})
 	}
 }
@@ -364,4 +372,36 @@ func TestLostAnswerToAWaiter(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An attempt is granted and its answer lost. A copy of it arrives, and its caller asks again, while somebody else waits:
+// all get the same answer, and nobody is overtaken.
+func TestCopyOfAGrantOvertakesNobody(t *testing.T) {
+	scripted(t, func(t *testing.T, w *locksim.World) {
+		w.Peaceful = true // the checker looks at the order
+		c, b, d := once(w), once(w).Actor(), once(w).Actor()
+		a := c.Actor()
+		acquisition := locksim.Acquisition{Names: []string{"write:a"}}
+		holder := must(t, b, b.Ctx, acquisition)
+		var waiting sync.WaitGroup
+		for _, who := range []*locksim.Actor{a, d} {
+			waiting.Go(func() {
+				if grip, err := who.Lock(who.Ctx, acquisition); err == nil {
+					ok(t, grip.Unlock(who.Ctx))
+				} else if who == d {
+					t.Error(err)
+				}
+			})
+			time.Sleep(50 * latency) // it stands in the line
+		}
+		lost := false
+		w.On(func(q *locksim.Request, f *locksim.Fate) {
+			if q.Client == c && q.Verb == "fifo_acquire" && !lost {
+				lost = true
+				f.Mute, f.CutAfter, f.Copies = true, 20*latency, []time.Duration{5 * latency}
+			}
+		})
+		ok(t, holder.Unlock(b.Ctx))
+		waiting.Wait()
+	})
 }

@@ -33,13 +33,14 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 	}
 	all := postgres.Statements()
 	for name, args := range map[string][]any{
-		"selectStatus":  {"a", nil},
-		"selectSoldOut": {"a"},
-		"selectUntil":   {"a"},
-		"selectViews":   {[]string{"a"}},
-		"hasExpired":    {"a", nil},
-		"selectExpired": {nil, 10},
-		"expire.sql":    {"a", nil, 2000},
+		"selectStatus":    {"a", nil},
+		"selectSummaries": {"", 100},
+		"selectSoldOut":   {"a"},
+		"selectUntil":     {"a"},
+		"selectViews":     {[]string{"a"}},
+		"hasExpired":      {"a", nil},
+		"selectExpired":   {nil, 10},
+		"expire.sql":      {"a", nil, 2000},
 	} {
 		statement, ok := all[name]
 		if !ok {

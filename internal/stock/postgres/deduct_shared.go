@@ -32,14 +32,15 @@ func (s *Store) deductShared(batches []*sharedBatch) {
 	ctx, cancel := whileAnyWaits(timely)
 	defer cancel()
 	found, err := s.sendShared(ctx, timely)
-	if nothingWritten(err) {
-		found, err = make([]*whole, len(timely)), nil
-	}
+	aborted := nothingWritten(err)
 	for n, b := range timely {
-		if err != nil {
+		switch {
+		case aborted:
+			b.answer <- sharedAnswer{}
+		case err != nil:
 			b.answer <- sharedAnswer{err: err}
-		} else {
-			b.answer <- sharedAnswer{whole: found[n]}
+		default:
+			b.answer <- sharedAnswer{whole: found[n], skipped: found[n] == nil}
 		}
 	}
 }

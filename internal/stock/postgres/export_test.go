@@ -16,7 +16,7 @@ func Statements() map[string]string {
 		"lockLayout": lockLayout, "lockSegments": lockSegments, "changeSegments": changeSegments,
 		"lockSome": lockSome, "selectLayout": selectLayout, "selectWhole": selectWhole, "lockWhole": lockWhole,
 		"selectParts": selectParts, "updateDeductions": updateDeductions, "deleteParts": deleteParts,
-		"insertSKU": insertSKU, "insertSegments": insertSegments, "selectStatus": selectStatus, "selectViews": selectViews,
+		"insertSKU": insertSKU, "insertSegments": insertSegments, "selectStatus": selectStatus, "selectSummaries": selectSummaries, "selectViews": selectViews,
 		"selectSoldOut": selectSoldOut, "selectAccepted": selectAccepted,
 		"lockSegment": lockSegment, "insertDeductions": insertDeductions, "takeFromSegment": takeFromSegment,
 		"outbox_read.sql": outboxReadSQL, "trimOutbox": trimOutbox,

@@ -60,8 +60,9 @@ type sharedBatch struct {
 
 // sharedAnswer is what became of a batch in a shared write.
 type sharedAnswer struct {
-	whole *whole // nil: nothing of it is written, and it goes by itself
-	err   error  // the outcome is not known
+	whole   *whole // nil: nothing of it is written, and it goes by itself
+	skipped bool   // because another transaction holds its row, or the layout or the fence does not match
+	err     error  // the outcome is not known
 }
 
 // deduct writes a batch, by itself or with others.
@@ -81,13 +82,15 @@ func (h *sharing) deduct(ctx context.Context, batch stock.Batch, first []int, re
 		return err
 	}
 	done := false
-	if got != nil {
-		done, err = h.store.conclude(ctx, batch, first, b.orders.units, *got, result)
+	if got.whole != nil {
+		done, err = h.store.conclude(ctx, batch, first, b.orders.units, *got.whole, result)
 	}
 	if err != nil || done {
 		return err
 	}
-	return h.store.deductAlone(ctx, batch, first, result)
+	err = h.store.deductAlone(ctx, batch, first, result)
+	result.Skipped = got.skipped
+	return err
 }
 
 // mayShare tells whether a batch may go into a shared write. Where buyers are counted it may not: there are more rows to
@@ -136,21 +139,21 @@ func (h *sharing) push(b *sharedBatch) {
 	}
 }
 
-// wait returns what the shared write says of a batch, nil if the batch has to go by itself. If the caller has gone, or the
-// batch has waited too long, it is withdrawn, unless it is being written.
-func (h *sharing) wait(b *sharedBatch) (*whole, error) {
+// wait returns what the shared write says of a batch. If the caller has gone, or the batch has waited too long, it is
+// withdrawn, unless it is being written.
+func (h *sharing) wait(b *sharedBatch) (sharedAnswer, error) {
 	patience := time.NewTimer(writerWait)
 	defer patience.Stop()
 	for {
 		select {
 		case a := <-b.answer:
-			return a.whole, a.err
+			return a, a.err
 		case <-b.ctx.Done():
 			h.withdraw(b)
-			return nil, b.ctx.Err()
+			return sharedAnswer{}, b.ctx.Err()
 		case <-patience.C:
 			if h.withdraw(b) {
-				return nil, nil
+				return sharedAnswer{}, nil
 			}
 		}
 	}

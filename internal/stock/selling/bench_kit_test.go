@@ -32,6 +32,7 @@ type world struct {
 	store    stock.Store
 	url      string // of the PostgreSQL database
 	redisURL string // "" runs without locks
+	always   bool   // a lock for every batch
 	clock    *clock // of its services; nil is the system's
 }
 
@@ -121,15 +122,16 @@ func closeStore(t *testing.T, store stock.Store) {
 	})
 }
 
-// eachWorld runs a test in both worlds, with locks and without.
+// eachWorld runs a test in both worlds, with a lock for every batch, where it saves waiting, and without.
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
-		for _, locked := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, locks %t", name, locked), func(t *testing.T) {
+		for _, locks := range []string{"always", "where they save waiting", "never"} {
+			t.Run(fmt.Sprintf("%s, locks %s", name, locks), func(t *testing.T) {
 				t.Parallel()
 				w := open(t)
-				if !locked {
+				w.always = locks == "always"
+				if locks == "never" {
 					w.redisURL = ""
 				}
 				test(t, w)
@@ -148,7 +150,7 @@ func (w *world) start(observer selling.Observer) *selling.Service {
 func (w *world) startOn(store stock.Store, observer selling.Observer) *selling.Service {
 	w.Helper()
 	// A machine that is busy otherwise is no reason to refuse.
-	config := selling.Config{Store: store, Observer: observer, AnswerWithin: time.Minute}
+	config := selling.Config{Store: store, Observer: observer, AnswerWithin: time.Minute, LockAlways: w.always}
 	if w.clock != nil {
 		config.Clock = w.clock.now
 	}

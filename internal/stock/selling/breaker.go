@@ -76,10 +76,24 @@ func (s *Service) mayLock(sku string) (report func(error), ok bool) {
 		return nil, false
 	}
 	if !s.breaker.closed() {
-		s.workers.running.Go(func() { s.breaker.report(done, s.probe(sku)) })
+		s.probeAside(sku, done)
 		return nil, false
 	}
 	return func(err error) { s.breaker.report(done, err) }, true
+}
+
+// lookForLocks starts a probe if one is due, for a worker that needs no lock itself: others may.
+func (s *Service) lookForLocks(sku string) {
+	if s.lock == nil || s.breaker.closed() {
+		return
+	}
+	if done, err := s.breaker.circuit.Allow(); err == nil {
+		s.probeAside(sku, done)
+	}
+}
+
+func (s *Service) probeAside(sku string, done func(error)) {
+	s.workers.running.Go(func() { s.breaker.report(done, s.probe(sku)) })
 }
 
 // probe finds out whether locks work.

@@ -12,7 +12,8 @@
 //		                 under the guard               └─> none could: merge over all segments
 //
 //	  - The lock ([Config.Lock]) keeps processes out of each other's way: a process that holds it finds the row free. It
-//	    decides nothing. A worker that does not get it in time, or has no Redis to ask, writes without it.
+//	    decides nothing. A worker takes it while orders queue, or others are met on the rows. One that does not get it in
+//	    time, or has no Redis to ask, writes without it.
 //	  - The write is one transaction of the [stock.Store], relative and conditional. It locks the segment's row, checks the
 //	    fencing token on it, inserts the orders that fit and subtracts what it inserted. This guard is on every path. So a
 //	    worker that has lost its lock without knowing it changes nothing, and one without a lock sells nothing twice.

@@ -53,6 +53,7 @@ func TestLosingRedisCostsNoUnit(t *testing.T) {
 				}
 			})
 			w := real(t)
+			w.always = true
 			w.redisURL = server.URL()
 			seen := &after{orders: 100, f: func() {
 				if err := fault(server); err != nil {

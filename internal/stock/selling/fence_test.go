@@ -44,13 +44,14 @@ func (w *world) token(segment int) int64 {
 	return refused.Tokens[segment]
 }
 
-// eachLocked runs a test in both worlds, with locks.
+// eachLocked runs a test in both worlds, with a lock for every batch.
 func eachLocked(t *testing.T, test func(w *world)) {
 	t.Helper()
 	for name, open := range map[string]func(*testing.T) *world{"embedded": embedded, "real": real} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := open(t)
+			w.always = true
 			test(w)
 			w.audit()
 		})

@@ -58,6 +58,7 @@ func (w *world) deduct(s *selling.Service, id string, quantity int64) stock.Dedu
 func TestBusySegmentIsPassedBy(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}
+	w.always = true
 	s := w.start(seen)
 	w.create(s, 100, 4)
 	w.stranger(0, 1)
@@ -76,6 +77,7 @@ func TestBusySegmentIsPassedBy(t *testing.T) {
 func TestWorkerWaitsOnlyBrieflyForALock(t *testing.T) {
 	t.Parallel()
 	w, seen := real(t), &counts{}
+	w.always = true
 	s := w.start(seen)
 	w.create(s, 100, 3)
 	w.stranger(0, 1, 2)
@@ -127,10 +129,16 @@ func TestProcessesTakeTurnsAtOneSegment(t *testing.T) {
 // sellClosedLoop lets 16 buyers at each service, each one order after the other, until n orders are accepted.
 func (w *world) sellClosedLoop(services []*selling.Service, n int64) {
 	w.Helper()
+	w.sellTo(services, 16, n)
+}
+
+// sellTo is that with so many buyers at each service.
+func (w *world) sellTo(services []*selling.Service, buyers int, n int64) {
+	w.Helper()
 	var taken atomic.Int64
 	var wg sync.WaitGroup
 	for i, s := range services {
-		for range 16 {
+		for range buyers {
 			wg.Go(func() {
 				for {
 					id := taken.Add(1)

@@ -3,6 +3,7 @@ package selling
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"inventory/internal/locking"
@@ -14,6 +15,17 @@ import (
 // its refusals are final, whether or not the locks came in time.
 func (w *worker) merge(ctx context.Context, pending []*request) ([]*request, error) {
 	return isolate(pending, func(requests []*request) ([]*request, error) { return w.writeMerge(ctx, requests) })
+}
+
+// mergeFirst merges the requests that come before the first one that a segment can fill, and returns the others. After many
+// hops it merges all.
+func (w *worker) mergeFirst(ctx context.Context, pending []*request, hop int) ([]*request, error) {
+	n := len(pending)
+	if hop < maxHops {
+		n = w.unfillable(pending)
+	}
+	left, err := w.merge(ctx, pending[:n:n])
+	return slices.Concat(left, pending[n:]), err
 }
 
 func (w *worker) writeMerge(ctx context.Context, pending []*request) ([]*request, error) {
@@ -45,6 +57,7 @@ func (w *worker) writeMerge(ctx context.Context, pending []*request) ([]*request
 	w.service.noteExpired(w.sku, result.Expired)
 	w.noteSold(stock.EventMerge, result.At, result.Outcomes)
 	w.levels = result.Segments
+	w.contention.forget()
 	if stock.Sum(w.levels) == 0 {
 		w.soldOut, w.until = start, result.NextExpiry // the rows were read later; the earlier instant is the safe one
 		w.service.cacheSoldOut(w.sku)

@@ -15,8 +15,10 @@ type Config struct {
 	// Lock returns the lock of one segment. The locks of a SKU's segments should share a group, so that a merge
 	// takes them in one round trip. Segment -1 is nobody's: its lock shows whether locks work. Nil runs without locks:
 	// slower under contention, never wrong.
-	Lock    func(sku string, segment int) locking.Locker
-	Workers int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
+	Lock func(sku string, segment int) locking.Locker
+	// LockAlways takes a lock for every batch, and not only where it saves waiting.
+	LockAlways bool
+	Workers    int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
 	// BatchLimit is how many orders one write carries out at most; 0 is as many as pay. With 1 the lab measures what batches buy.
 	BatchLimit int
 	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
@@ -34,7 +36,7 @@ type Config struct {
 // NewService returns a service that runs until Close.
 func NewService(c Config) *Service {
 	s := &Service{
-		store: c.Store, lock: c.Lock, observer: c.Observer, events: c.Events, clock: c.Clock, log: c.Logger, stop: make(chan struct{}),
+		store: c.Store, lock: c.Lock, lockAlways: c.LockAlways, observer: c.Observer, events: c.Events, clock: c.Clock, log: c.Logger, stop: make(chan struct{}),
 	}
 	if s.mostWorkers = c.Workers; s.mostWorkers == 0 {
 		s.mostWorkers = defaultWorkers

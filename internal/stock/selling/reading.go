@@ -48,6 +48,32 @@ func (s *Service) SKU(ctx context.Context, sku string) (stock.Status, error) {
 	return status, nil
 }
 
+// MaxSKUPage bounds how many SKUs are read at once: of each, all segments are summed up.
+const MaxSKUPage = 200
+
+// SKUs returns the totals of SKUs in the order of their bytes, from behind one on; "" is before all. Reservations whose
+// time has come count as reserved until they are ended, which takes a second or so.
+func (s *Service) SKUs(ctx context.Context, after string, limit int) ([]stock.Summary, error) {
+	if after != "" {
+		if err := stock.CheckSKU(after); err != nil {
+			return nil, stock.Invalid("after", "must be the next of an earlier answer")
+		}
+	}
+	if limit < 1 || limit > MaxSKUPage {
+		return nil, stock.Invalid("limit", "must be 1 to %d", MaxSKUPage)
+	}
+	done, err := s.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	summaries, err := s.store.Summaries(ctx, after, limit)
+	if err != nil {
+		return nil, stock.Unavailable(err, "read SKUs")
+	}
+	return summaries, nil
+}
+
 // Deduction returns the deduction of an order id as it is now, with what each segment gave: that of the shop, or where buyerID
 // is not "", of the buyer's own order of that id, or else of the shop's for that buyer.
 func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (stock.Deduction, error) {

@@ -2,6 +2,7 @@ package selling
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"inventory/internal/stock"
@@ -146,6 +147,16 @@ func lastDeadline(requests []*request) time.Time {
 		}
 	}
 	return last
+}
+
+// inTurn joins requests with others of their batch, in the order in which they came.
+func inTurn(requests, others []*request) []*request {
+	if len(others) == 0 {
+		return requests
+	}
+	all := slices.Concat(requests, others)
+	slices.SortStableFunc(all, func(a, b *request) int { return a.queued.Compare(b.queued) })
+	return all
 }
 
 func orders(requests []*request) []stock.Order {

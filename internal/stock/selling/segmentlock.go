@@ -57,6 +57,15 @@ func (l *segmentLock) acquire(segments []int, by time.Time) {
 	report(err)
 }
 
+// doWithout chooses a segment and takes no lock. It keeps the one that it has of this segment.
+func (l *segmentLock) doWithout(segment int) {
+	if l.segment != segment || !l.held() {
+		l.release()
+	}
+	l.segment = segment
+	l.service.lookForLocks(l.sku)
+}
+
 // claim chooses one of the segments whose lock is free, without waiting, and reports false where there is none. Without
 // locks any segment will do.
 func (l *segmentLock) claim(segments []int) bool {

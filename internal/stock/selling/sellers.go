@@ -55,6 +55,6 @@ func (s *seller) push(r *request) error {
 func (s *seller) newWorker() *worker {
 	return &worker{
 		service: s.service, seller: s, sku: s.sku, queue: s.queue,
-		lock: segmentLock{service: s.service, sku: s.sku, segment: noSegment},
+		lock: segmentLock{service: s.service, sku: s.sku, segment: noSegment}, contention: contention{always: s.service.lockAlways},
 	}
 }

@@ -17,6 +17,7 @@ import (
 type Service struct {
 	store       stock.Store
 	lock        func(sku string, segment int) locking.Locker
+	lockAlways  bool
 	observer    Observer
 	events      stock.Events
 	clock       func() time.Time // nil: the store's

@@ -214,6 +214,7 @@ func TestFencedOutWorkerGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := open(t)
+			w.always = true
 			seen := &counts{}
 			s := w.start(seen)
 			w.create(s, 40, 2)
@@ -252,6 +253,7 @@ func TestUnknownSKU(t *testing.T) {
 
 func TestCloseFinishesAndGivesLocksBack(t *testing.T) {
 	w := embedded(t)
+	w.always = true
 	slow := &slowStore{Store: w.store, entered: make(chan struct{}), proceed: make(chan struct{})}
 	s := w.startOn(slow, nil)
 	w.create(s, 100, 2)

@@ -82,14 +82,18 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 	for hop, layouts := 0, 0; len(pending) > 0; hop++ {
 		var err error
 		if segments := w.choose(pending); len(segments) > 0 && hop < maxHops {
-			w.lock.acquire(segments, lockBy)
+			if w.contention.locks() {
+				w.lock.acquire(segments, lockBy)
+			} else {
+				w.lock.doWithout(segments[0])
+			}
 			pending, err = w.deduct(ctx, pending)
 		} else if !isRead || w.levels == nil {
 			isRead = true
 			err = w.read(ctx)
 			hop = -1 // the levels may show segments worth another try
 		} else {
-			pending, err = w.merge(ctx, pending)
+			pending, err = w.mergeFirst(ctx, pending, hop)
 		}
 		if errors.Is(err, stock.ErrLayout) && layouts < maxLayouts {
 			layouts++

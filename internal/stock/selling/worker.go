@@ -22,7 +22,7 @@ const (
 //
 //	refuse  answer what needs no stock: replays, what the terms do not allow, what is sold out
 //	choose  find the segments that can fill something
-//	lock    take the lock of one of them, if it can be had in time
+//	lock    take the lock of one of them if it saves waiting, and can be had in time
 //	write   fill what fits into it
 //	merge   fill what no single segment can fill, from all of them
 type worker struct {
@@ -32,6 +32,8 @@ type worker struct {
 	queue     *queue
 	lock      segmentLock // of the segment where it sells, or sold last
 	coalescer coalescer
+
+	contention contention // whether it takes that lock
 
 	notified   int64        // notifications of the seller that are applied
 	terms      *stock.Terms // on which the SKU is sold; nil before the first read
@@ -52,6 +54,7 @@ func batchSize(waiting int) int { return max(batchLimit, waiting/batchParts) }
 func (w *worker) onNotification() {
 	if n := w.seller.notifications.Load(); n != w.notified {
 		w.notified, w.levels, w.soldOut = n, nil, time.Time{}
+		w.contention.forget()
 	}
 }
 
@@ -70,18 +73,23 @@ func (w *worker) read(ctx context.Context) error {
 	return nil
 }
 
-// choose returns the segments that can fill at least one request, as far as is known. That is the locked one alone if it
-// can, else all that can, shuffled.
+// choose returns the segments that can fill the first request, as far as is known. That is the locked one alone if it can,
+// else all that can, shuffled.
 func (w *worker) choose(pending []*request) []int {
-	smallest := int64(stock.MaxQuantity)
-	for _, r := range pending {
-		smallest = min(smallest, r.order.Quantity)
-	}
-	found := w.segmentsWith(smallest)
+	found := w.segmentsWith(pending[0].order.Quantity)
 	if w.lock.held() && slices.Contains(found, w.lock.segment) {
 		return []int{w.lock.segment}
 	}
 	return w.shuffle(found)
+}
+
+// unfillable returns how many requests come before the first one that some segment can fill, as far as is known.
+func (w *worker) unfillable(pending []*request) int {
+	most := slices.Max(w.levels)
+	if i := slices.IndexFunc(pending, func(r *request) bool { return r.order.Quantity <= most }); i >= 0 {
+		return i
+	}
+	return len(pending)
 }
 
 // segmentsWith returns the segments that hold at least so many units, as far as is known.

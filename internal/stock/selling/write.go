@@ -13,29 +13,26 @@ import (
 // retriesExpected is how many batches after one with a known order are expected to have more of them.
 const retriesExpected = 64
 
-// deduct writes the requests that fit into the segment, in one batch, and returns the others.
+// deduct writes the requests that fit into the segment, in one batch, and returns the others in their order.
 func (w *worker) deduct(ctx context.Context, pending []*request) ([]*request, error) {
 	fitting, rest := w.fit(pending)
 	short, err := isolate(fitting, func(requests []*request) ([]*request, error) { return w.write(ctx, requests) })
 	if err != nil {
 		w.levels = nil
 	}
-	return append(rest, short...), err
+	return slices.Concat(short, rest), err
 }
 
-// fit splits requests by what the segment holds, as far as is known. The store decides; this saves it batches that cannot
-// pass whole.
+// fit splits requests where the segment, as far as is known, cannot fill the next one. So nobody is served before those who
+// came earlier. The store decides; this saves it batches that cannot pass whole.
 func (w *worker) fit(pending []*request) (fitting, rest []*request) {
 	available := w.levels[w.lock.segment]
-	for _, r := range pending {
-		if r.order.Quantity > available {
-			rest = append(rest, r)
-			continue
+	for i, r := range pending {
+		if available -= r.order.Quantity; available < 0 {
+			return pending[:i:i], pending[i:]
 		}
-		available -= r.order.Quantity
-		fitting = append(fitting, r)
 	}
-	return fitting, rest
+	return pending, nil
 }
 
 // write answers requests from the segment. It returns those that turn out short, and all of them if one was too late.
@@ -45,7 +42,7 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 	}
 	batch := stock.Batch{
 		SKU: w.sku, Layout: w.layout, Segment: w.lock.segment, Limit: w.terms.PerBuyerLimit, SaleWindow: w.terms.SaleWindow(),
-		Deadline: firstDeadline(requests), At: w.service.at(), Orders: orders(requests), ExpectKnown: w.retries > 0,
+		Deadline: firstDeadline(requests), At: w.service.at(), Orders: orders(requests), InTurn: true, ExpectKnown: w.retries > 0,
 	}
 	start := time.Now()
 	var result stock.BatchResult
@@ -61,7 +58,8 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 		w.service.noteGuard(w.sku, err)
 		return requests, err
 	}
-	w.noteSold(stock.EventSale, result.At, result.Outcomes)
+	sold := w.noteSold(stock.EventSale, result.At, result.Outcomes)
+	w.contention.note(w.lock.segment, start, result, sold, w.queue.length())
 	w.levels[w.lock.segment] = result.Available
 	w.noteRetries(result.Outcomes)
 	w.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
@@ -78,7 +76,7 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 			r.replyOutcome(o)
 		}
 	}
-	return append(short, w.refuseLimited(ctx, limited, result.Stale)...), nil
+	return inTurn(short, w.refuseLimited(ctx, limited, result.Stale)), nil
 }
 
 // noteRetries learns from a batch whether the next ones may have known orders: retries seldom come alone.
@@ -90,8 +88,8 @@ func (w *worker) noteRetries(outcomes []stock.Outcome) {
 }
 
 // noteSold invalidates the sold-out cache if something was sold: units have come, and an order that is told of its stock
-// must not be refused when it asks again.
-func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome) {
+// must not be refused when it asks again. It returns how many units were sold.
+func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.Outcome) (units int64) {
 	sold := stock.Event{Kind: kind, SKU: w.sku, At: at}
 	for _, o := range outcomes {
 		if o.Kind == stock.Accepted {
@@ -103,6 +101,7 @@ func (w *worker) noteSold(kind stock.EventKind, at time.Time, outcomes []stock.O
 		w.service.soldOut.invalidate(w.sku)
 		w.service.events.Publish(sold)
 	}
+	return sold.Units
 }
 
 func (s *Service) noteGuard(sku string, err error) {

@@ -37,6 +37,7 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		"existsExpired":     {existsExpired, []any{"a", 1}, byExpiry},
 		"selectExpired":     {selectExpired, []any{"a", 1, 1}, byExpiry},
 		"selectNextExpiry":  {selectNextExpiry, []any{"a"}, byExpiry},
+		"selectSummaries":   {selectSummaries, []any{"", 1}, byExpiry},
 		"selectStatus":      {selectStatus, []any{"a", 1}, byExpiry},
 		"selectWithExpired": {selectWithExpired, []any{1, 1}, byExpiry},
 		"selectByIDs":       {selectByIDs, []any{"a", "[]"}, byID},

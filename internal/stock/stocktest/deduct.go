@@ -47,6 +47,22 @@ func testShortOrder(t *testing.T, k *kit) {
 	k.absent("d")
 }
 
+func testInTurn(t *testing.T, k *kit) {
+	k.create(10, 1)
+	k.deduct(0, stock.Fence{}, order("known", 1))
+	batch := k.batch(0, stock.Fence{}, order("a", 5), order("b", 7), order("c", 4), order("known", 1), order("d", 1), order("a", 5))
+	batch.InTurn = true
+	result, err := k.store.Deduct(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.outcomes(result.Outcomes, stock.Accepted, stock.Short, stock.Short, stock.Known, stock.Short, stock.Known)
+	k.segments(4)
+	for _, id := range []string{"b", "c", "d"} {
+		k.absent(id)
+	}
+}
+
 func testTurns(_ *testing.T, k *kit) {
 	k.create(1, 1)
 	result := k.deduct(0, stock.Fence{}, order("z", 1), order("a", 1))

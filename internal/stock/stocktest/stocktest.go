@@ -32,8 +32,10 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 	}{
 		{"create", testCreate},
 		{"unknown SKU", testUnknownSKU},
+		{"SKUs page by page", testSummaries},
 		{"batch", testBatch},
 		{"short order leaves its neighbours", testShortOrder},
+		{"in turn, nobody is served behind a short order", testInTurn},
 		{"turns, not ids, decide who gets the last unit", testTurns},
 		{"stale token changes nothing", testStaleToken},
 		{"stale token of a merge changes nothing", testStaleMerge},

@@ -12,6 +12,8 @@ package chaos
 import (
 	"io"
 	"time"
+
+	"inventory/loadtest/internal/target"
 )
 
 // Config says what to play.
@@ -22,9 +24,8 @@ type Config struct {
 	For      time.Duration // no round begins after this; 0: as long as it takes
 	Lock     string        // kind of lock of the segments
 	Faults   []string      // names of the kinds of faults; none: all
-	Command  []string      // that starts a process, see [Serve]
+	Process  target.Process
 	Progress io.Writer
-	Logs     io.Writer // what processes say of errors
 }
 
 // The measure of a run.

@@ -7,30 +7,32 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
-	"inventory/loadtest/internal/books"
+	"inventory/internal/api/client"
 	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 )
 
 // The work of a round.
 const (
-	manySKUs    = 20
-	hotStock    = 400
-	manyStock   = 60
-	buyerLimit  = 40
-	segments    = 10
-	longestStay = 2 * time.Second // of a reservation
+	manySKUs     = 20
+	hotStock     = 400
+	manyStock    = 60
+	manySegments = 4
+	limitedStock = 100_000
+	buyerLimit   = 40
+	segments     = 10
+	longestStay  = 2 * time.Second // of a reservation
 )
 
 // staleness is for how long a process may take a SKU for sold out: what it knows lasts a second, and a fault may keep a notice from it.
 const staleness = 4 * time.Second
+
+// sweep is how long after its time a reservation may be there that nobody meets: the service looks once a second, if it can.
+const sweep = 10 * time.Second
 
 // round is one sale of SKUs of its own, with faults.
 type round struct {
@@ -41,13 +43,15 @@ type round struct {
 	limited  string
 	reserved string
 	many     []string
+	stocks   map[string]history.Stock
+	services *load.Services
 
 	began    time.Time
 	accepted atomic.Int64
 }
 
 func newRound(s *stack, seed uint64) *round {
-	r := &round{stack: s, seed: seed, name: fmt.Sprint("r", seed)}
+	r := &round{stack: s, seed: seed, name: fmt.Sprint("r", seed), stocks: make(map[string]history.Stock)}
 	r.hot, r.limited, r.reserved = r.name+"-hot", r.name+"-limited", r.name+"-reserved"
 	for i := range manySKUs {
 		r.many = append(r.many, fmt.Sprintf("%s-%02d", r.name, i))
@@ -57,6 +61,10 @@ func newRound(s *stack, seed uint64) *round {
 
 // play plays a round, and holds what callers saw against the rows.
 func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKind) (result Round, err error) {
+	if r.services, err = r.stack.open(); err != nil {
+		return Round{}, err
+	}
+	defer r.services.Close()
 	if err := r.create(ctx); err != nil {
 		return Round{}, err
 	}
@@ -68,12 +76,7 @@ func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKin
 	all := make([]*caller, callers)
 	var running sync.WaitGroup
 	for i := range all {
-		transport := &http.Transport{MaxIdleConnsPerHost: 1}
-		defer transport.CloseIdleConnections()
-		all[i] = &caller{
-			Rand: rand.New(rand.NewPCG(r.seed, uint64(i+1))), round: r, number: i, accepted: &r.accepted, //nolint:gosec // the same
-			http: &http.Client{Transport: transport},
-		}
+		all[i] = r.caller(i)
 		running.Go(func() { all[i].work(working) })
 	}
 	result = Round{Seed: r.seed}
@@ -111,31 +114,32 @@ func (r *round) sample(ctx context.Context) (rate []float64) {
 	}
 }
 
+// caller is the caller of a number.
+func (r *round) caller(n int) *caller {
+	return &caller{Rand: rand.New(rand.NewPCG(r.seed, uint64(n+1))), round: r, number: n, accepted: &r.accepted} //nolint:gosec // it is to be played again
+}
+
 // create makes the SKUs of the round.
 func (r *round) create(ctx context.Context) error {
 	if err := r.stack.ready(ctx); err != nil {
 		return err
 	}
-	stocks := map[string]string{
-		r.hot:      fmt.Sprintf(`{"stock":%d,"segments":%d}`, hotStock, segments),
-		r.reserved: fmt.Sprintf(`{"stock":%d,"segments":%d}`, hotStock, segments),
-		r.limited:  fmt.Sprintf(`{"stock":100000,"segments":%d,"per_buyer_limit":%d}`, segments, buyerLimit),
-	}
-	for _, sku := range r.many {
-		stocks[sku] = fmt.Sprintf(`{"stock":%d,"segments":4}`, manyStock)
-	}
-	for sku, body := range stocks {
-		if status, err := r.once(ctx, http.MethodPut, "/v1/skus/"+sku, body); err != nil || status != http.StatusCreated {
-			return fmt.Errorf("create SKU %q: %d, %w", sku, status, err)
+	create := func(sku string, segments int, s history.Stock) error {
+		r.stocks[sku] = s
+		n := client.NewSKU{Stock: s.Units, Segments: &segments}
+		if s.BuyerLimit > 0 {
+			n.PerBuyerLimit = &s.BuyerLimit
 		}
+		return r.services.Create(ctx, sku, n)
 	}
-	return nil
-}
-
-// once asks process 0 when nothing is wrong with it.
-func (r *round) once(ctx context.Context, method, path, body string) (status int, err error) {
-	a := (&caller{round: r, http: http.DefaultClient}).try(0, true, method, path, []byte(body))
-	return a.Answer.Status, ctx.Err()
+	err := errors.Join(
+		create(r.hot, segments, history.Stock{Units: hotStock}),
+		create(r.reserved, segments, history.Stock{Units: hotStock}),
+		create(r.limited, segments, history.Stock{Units: limitedStock, BuyerLimit: buyerLimit}))
+	for _, sku := range r.many {
+		err = errors.Join(err, create(sku, manySegments, history.Stock{Units: manyStock}))
+	}
+	return err
 }
 
 // recover tells of each fault how soon half of what was sold before was sold again.
@@ -174,85 +178,37 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 	for _, o := range operations {
 		result.Attempts += len(o.Attempts)
 	}
-	rows, err := r.rows(ctx, &operations)
+	last := r.caller(callers)
+	for sku, stock := range r.stocks {
+		if stock.BuyerLimit == 0 {
+			if err := last.buyAll(ctx, sku); err != nil {
+				return err
+			}
+		}
+	}
+	rows, err := history.ReadRows(ctx, r.stack.database, r.name+"-")
 	if err != nil {
 		return err
 	}
-	result.Violations = history.Check(operations, rows, history.Promise{AnswerWithin: answerBound, Staleness: staleness})
+	if err := r.stack.readFences(ctx, rows.SKUs); err != nil {
+		return err
+	}
+	promise := history.Promise{Stocks: r.stocks, AnswerWithin: answerBound, Staleness: staleness, Sweep: sweep}
+	result.Violations = history.Check(append(operations, last.history...), rows, promise).Violations
 	for _, v := range result.Violations {
 		result.Broken = append(result.Broken, v.String())
 	}
 	return nil
 }
 
-// rows reads what is there in the end. Before, all that is left of each SKU is bought by one order.
-func (r *round) rows(ctx context.Context, operations *[]history.Operation) (rows history.Rows, err error) {
-	audit, err := books.Audit(ctx, r.stack.database)
-	if err != nil {
-		return rows, err
+// buyAll buys all that is left of a SKU by one order, when nobody else buys.
+func (c *caller) buyAll(ctx context.Context, sku string) error {
+	var view client.SKU
+	if err := c.round.services.Get(ctx, 0, "/v1/skus/"+sku, &view); err != nil {
+		return fmt.Errorf("read what is left of SKU %s: %w", sku, err)
 	}
-	last := &caller{Rand: rand.New(rand.NewPCG(r.seed, 0)), round: r, number: callers, http: http.DefaultClient, accepted: new(atomic.Int64)} //nolint:gosec // the same
-	for _, b := range audit.SKUs {
-		if b.SKU != r.hot && b.SKU != r.reserved && b.SKU != r.limited && !slices.Contains(r.many, b.SKU) {
-			continue
-		}
-		s := history.SKU{Name: b.SKU, Initial: b.Initial, Available: b.Available, Sold: b.Available, Difference: b.Difference(), Audit: b.Violations}
-		switch {
-		case b.SKU == r.limited:
-			s.BuyerLimit = buyerLimit
-		case b.Available > 0:
-			o := history.Operation{Kind: history.Deduct, ID: last.id(), Lines: []history.Line{{SKU: b.SKU, Quantity: b.Available}}}
-			if !last.ask(ctx, o, http.MethodPost, "/v1/skus/"+b.SKU+"/deductions", map[string]any{"order_id": o.ID, "quantity": b.Available}).Accepted() {
-				s.Sold = 0
-			}
-		}
-		rows.SKUs = append(rows.SKUs, s)
-	}
-	*operations = append(*operations, last.history...)
-	conn, err := pgx.Connect(ctx, r.stack.database)
-	if err != nil {
-		return rows, fmt.Errorf("connect: %w", err)
-	}
-	defer conn.Close(ctx)
-	return rows, errors.Join(r.readDeductions(ctx, conn, &rows), r.readMovements(ctx, conn, &rows), r.readFences(ctx, conn, &rows))
-}
-
-func (r *round) readDeductions(ctx context.Context, conn *pgx.Conn, rows *history.Rows) error {
-	found, err := conn.Query(ctx, `
-		SELECT sku_id, order_id, coalesce(buyer_id, ''), coalesce(asked, quantity)::bigint, quantity::bigint, status, created_at,
-		       coalesce(expires_at, 'epoch')
-		FROM deductions WHERE sku_id LIKE $1 || '-%'`, r.name)
-	if err != nil {
-		return fmt.Errorf("read deductions: %w", err)
-	}
-	rows.Deductions, err = pgx.CollectRows(found, func(row pgx.CollectableRow) (d history.Deduction, err error) {
-		err = row.Scan(&d.SKU, &d.ID, &d.Buyer, &d.Asked, &d.Quantity, &d.State, &d.Created, &d.Expires)
-		return d, err
-	})
-	if err != nil {
-		return fmt.Errorf("read deductions: %w", err)
-	}
-	return nil
-}
-
-func (r *round) readMovements(ctx context.Context, conn *pgx.Conn, rows *history.Rows) error {
-	found, err := conn.Query(ctx, `SELECT sku_id, ref, quantity FROM movements WHERE kind = 'restock' AND sku_id LIKE $1 || '-%'`, r.name)
-	if err != nil {
-		return fmt.Errorf("read the ledger: %w", err)
-	}
-	rows.Movements, err = pgx.CollectRows(found, pgx.RowToStructByPos[history.Movement])
-	if err != nil {
-		return fmt.Errorf("read the ledger: %w", err)
-	}
-	return nil
-}
-
-func (r *round) readFences(ctx context.Context, conn *pgx.Conn, rows *history.Rows) error {
-	for i := range rows.SKUs {
-		s := &rows.SKUs[i]
-		if err := conn.QueryRow(ctx, `SELECT count(*) FROM chaos_fences WHERE sku_id = $1`, s.Name).Scan(&s.FencesFell); err != nil {
-			return fmt.Errorf("read what became of fences: %w", err)
-		}
+	if view.Available > 0 {
+		c.ask(ctx, history.Operation{Kind: history.Deduct, ID: c.id(), Lines: []history.Line{{SKU: sku, Quantity: view.Available}}})
 	}
 	return nil
 }

@@ -2,10 +2,8 @@ package chaos
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -14,12 +12,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/servertest"
-	"inventory/loadtest/internal/worker"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/target"
 )
 
 const (
-	processLimit = 24 * time.Hour
-	startWithin  = 30 * time.Second
+	startWithin = 30 * time.Second
 )
 
 // stack is the whole service: a PostgreSQL, a Redis, and processes that reach them over wires of their own.
@@ -33,12 +32,11 @@ type stack struct {
 
 // process is one process of the service.
 type process struct {
-	command  []string
-	logs     io.Writer
-	job      Job
+	program  target.Process
+	job      target.Job
 	postgres *wire
 	redis    *wire
-	worker   *worker.Process // nil: it does not run
+	worker   *target.Service // nil: it does not run
 	url      atomic.Pointer[string]
 }
 
@@ -91,12 +89,37 @@ func (s *stack) watchFences(ctx context.Context) error {
 	return nil
 }
 
+// readFences reads how often a row of each SKU was written under an older token.
+func (s *stack) readFences(ctx context.Context, skus []history.SKU) error {
+	conn, err := pgx.Connect(ctx, s.database)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close(ctx)
+	for i := range skus {
+		if err := conn.QueryRow(ctx, `SELECT count(*) FROM chaos_fences WHERE sku_id = $1`, skus[i].Name).Scan(&skus[i].FencesFell); err != nil {
+			return fmt.Errorf("read what became of fences: %w", err)
+		}
+	}
+	return nil
+}
+
+// open opens connections to the processes, wherever they are.
+func (s *stack) open() (*load.Services, error) {
+	now := func(process int) string { return *s.processes[process].url.Load() }
+	c := load.Config{URL: now, Connections: callers, Patience: patience, Promise: history.Promise{AnswerWithin: answerBound}}
+	for i := range s.processes {
+		c.URLs = append(c.URLs, now(i))
+	}
+	return load.Open(c)
+}
+
 func (s *stack) openProcess(ctx context.Context, i int, c Config) (*process, error) {
 	database, err := url.Parse(s.database)
 	if err != nil {
 		return nil, fmt.Errorf("read the address of PostgreSQL: %w", err)
 	}
-	p := &process{command: c.Command, logs: c.Logs}
+	p := &process{program: c.Process}
 	if p.postgres, err = newWire(ctx, fmt.Sprint("postgres-", i), database.Host); err != nil {
 		return nil, err
 	}
@@ -106,7 +129,7 @@ func (s *stack) openProcess(ctx context.Context, i int, c Config) (*process, err
 	}
 	s.closers = append(s.closers, p.redis.close)
 	database.Host = p.postgres.address()
-	p.job = Job{DatabaseURL: database.String(), RedisURL: "redis://" + p.redis.address() + "/0", Lock: c.Lock}
+	p.job = target.Job{DatabaseURL: database.String(), RedisURL: "redis://" + p.redis.address() + "/0", Lock: c.Lock}
 	s.closers = append(s.closers, p.kill)
 	return p, p.start(ctx)
 }
@@ -129,21 +152,10 @@ func (p *process) start(ctx context.Context) error {
 }
 
 func (p *process) tryStart(ctx context.Context) (err error) {
-	if p.worker, err = worker.StartLogging(context.WithoutCancel(ctx), p.command, p.job, processLimit, p.logs); err != nil {
+	if p.worker, err = p.program.Start(ctx, p.job); err != nil {
 		return err
 	}
-	said, err := p.worker.Hear()
-	var up Up
-	if err == nil {
-		err = json.Unmarshal([]byte(said), &up)
-	}
-	if err == nil && up.Error != "" {
-		err = errors.New(up.Error)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("start a process: %w", err), p.kill())
-	}
-	p.url.Store(&up.URL)
+	p.url.Store(&p.worker.URL)
 	return nil
 }
 

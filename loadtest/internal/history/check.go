@@ -1,12 +1,13 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 )
 
-// key names a deduction.
+// key names a deduction or a line of the ledger.
 type key struct{ sku, id string }
 
 // checker holds operations against rows.
@@ -16,11 +17,15 @@ type checker struct {
 	rows       map[key]Deduction
 	askers     map[key]*Operation   // who asked for a deduction
 	about      map[key][]*Operation // all that was asked of a deduction
-	broken     []Violation
+	courses    map[string]*course   // of the units of each SKU
+	found      Findings
 }
 
 // Check names each promise that was broken.
-func Check(operations []Operation, rows Rows, promise Promise) []Violation {
+func Check(operations []Operation, rows Rows, promise Promise) Findings {
+	if len(rows.SKUs) == 0 && len(promise.Stocks) > 0 {
+		return Findings{Violations: []Violation{{Name: "no such SKU", What: "the database knows none of them: is it the one that the service uses?"}}}
+	}
 	operations = joined(operations)
 	c := &checker{
 		operations: operations, promise: promise,
@@ -34,26 +39,20 @@ func Check(operations []Operation, rows Rows, promise Promise) []Violation {
 		c.rows[k] = row
 	}
 	for i := range operations {
-		o := &operations[i]
-		if o.Kind == Restock {
-			continue
-		}
-		for _, line := range o.Lines {
-			k := key{line.SKU, o.ID}
-			c.about[k] = append(c.about[k], o)
-			if o.Kind == Deduct || o.Kind == Order {
-				c.askers[k] = o
-			}
-		}
+		c.index(&operations[i])
 	}
+	c.courses = c.newCourses(rows)
 	for i := range operations {
-		switch o := &operations[i]; o.Kind {
-		case Deduct, Order:
+		o := &operations[i]
+		c.reasons(o)
+		if o.Kind.Takes() {
 			c.accepted(o)
 			c.final(o)
 			c.late(o)
 			c.half(o)
-		case Commit, Cancel, Restock, Read: // of which the states and the ledger tell
+		}
+		if o.Kind.Takes() || o.Kind.Moves() {
+			c.replays(o)
 		}
 	}
 	for k, row := range c.rows {
@@ -63,47 +62,58 @@ func Check(operations []Operation, rows Rows, promise Promise) []Violation {
 	}
 	for k, all := range c.about {
 		c.states(k, all)
+		c.times(k, all, rows.At)
 	}
 	c.ledger(rows.Movements)
 	c.stock(rows)
-	c.refusals(rows)
+	c.refusals()
 	c.buyers(rows)
-	slices.SortStableFunc(c.broken, func(a, b Violation) int { return compare(a.Name, b.Name) })
-	return c.broken
+	slices.SortStableFunc(c.found.Violations, func(a, b Violation) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.What, b.What)) })
+	return c.found
 }
 
-// joined makes one operation of all that took something under one id.
+// index notes what an operation is about.
+func (c *checker) index(o *Operation) {
+	if o.Kind.Moves() || o.Kind == Look {
+		return
+	}
+	for _, line := range o.Lines {
+		k := key{line.SKU, o.ID}
+		c.about[k] = append(c.about[k], o)
+		if o.Kind.Takes() {
+			c.askers[k] = o
+		}
+	}
+}
+
+// joined makes one operation of all that took or moved something under one id. What nobody has tried is left out.
 func joined(operations []Operation) (all []Operation) {
-	at := make(map[string]int)
+	type name struct {
+		kind Kind
+		key
+	}
+	at := make(map[name]int)
 	for _, o := range operations {
-		if o.Kind != Deduct && o.Kind != Order && o.Kind != Restock {
+		if len(o.Attempts) == 0 {
+			continue
+		}
+		if !o.Kind.Takes() && !o.Kind.Moves() {
 			all = append(all, o)
 			continue
 		}
-		name := fmt.Sprintf("%s %s %v", o.Kind, o.ID, o.Lines)
-		if i, there := at[name]; there {
+		n := name{o.Kind, key{o.Lines[0].SKU, o.ID}}
+		if i, there := at[n]; there && slices.Equal(all[i].Lines, o.Lines) {
 			all[i].Attempts = append(slices.Clip(all[i].Attempts), o.Attempts...)
 			continue
 		}
-		at[name] = len(all)
+		at[n] = len(all)
 		all = append(all, o)
 	}
 	return all
 }
 
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	default:
-		return 0
-	}
-}
-
 func (c *checker) complain(o *Operation, name, what string, values ...any) {
-	c.broken = append(c.broken, Violation{name, fmt.Sprintf(what, values...), o})
+	c.found.Violations = append(c.found.Violations, Violation{name, fmt.Sprintf(what, values...), o})
 }
 
 // accepted: what was accepted has its row, and is what was asked for, in each answer.
@@ -124,20 +134,85 @@ func (c *checker) accepted(o *Operation) {
 				c.complain(o, "different", "the reservation lasts %s", row.Expires.Sub(row.Created))
 			}
 		}
-		if first.Status != 0 && o.Kind == Deduct && (a.Answer.Quantity != first.Quantity || !a.Answer.Expires.Equal(first.Expires)) {
+		switch {
+		case a.Answer.Status == statusCreated && a.Answer.Quantity != o.units():
+			c.complain(o, "different", "the answer is of %d units", a.Answer.Quantity)
+		case o.Kind == Order:
+		case first.Status != 0 && (a.Answer.Quantity != first.Quantity || !a.Answer.Expires.Equal(first.Expires)):
 			c.complain(o, "different", "a replay is not what was answered before")
 		}
 		first = a.Answer
 	}
 }
 
-// over is when an attempt cannot be carried out any more.
-func (c *checker) over(a Attempt) time.Time {
-	latest := a.Ended.Add(c.promise.AnswerWithin) // who hung up was there until then
-	if !a.Deadline.IsZero() && a.Deadline.Before(latest) {
-		return a.Deadline
+// replays: it happens once, and is told to have happened before only if it had.
+func (c *checker) replays(o *Operation) {
+	created, mayHave := 0, false
+	for _, a := range o.Attempts {
+		if a.Answer.Status == statusCreated {
+			created++
+		}
+		mayHave = mayHave || a.Answer.Status == statusCreated || a.Unknown()
 	}
-	return latest
+	if created > 1 {
+		c.complain(o, "replay", "it was accepted %d times", created)
+	}
+	if _, heard := o.heard(); heard && !mayHave {
+		c.complain(o, "replay", "it was told to have been accepted before, and was not")
+	}
+}
+
+// reasons: each kind of request is refused for some reasons alone.
+func (c *checker) reasons(o *Operation) {
+	for _, a := range o.Attempts {
+		if a.Answer.Refused() && !c.isReason(o, a.Answer) {
+			c.complain(o, "no reason", "%s was refused as %d %s", o.Kind, a.Answer.Status, a.Answer.Code)
+		}
+	}
+}
+
+func (c *checker) isReason(o *Operation, a Answer) bool {
+	if a.Status == statusTimeout { // it came after its deadline
+		return true
+	}
+	switch o.Kind {
+	case Deduct, Order:
+		return a.Short() || a.Code == BuyerLimit || a.Code == SaleClosed
+	case Commit:
+		return a.Code == unknownDeduction || a.Code == notReserved
+	case Cancel, Read:
+		return a.Code == unknownDeduction
+	case Adjust:
+		return a.Short() && o.Lines[0].Quantity < 0
+	default:
+		return false
+	}
+}
+
+// The statuses that mean something here.
+const (
+	statusCreated  = 201
+	statusTimeout  = 408
+	statusConflict = 409
+)
+
+// over is when an attempt cannot be carried out any more.
+func (p Promise) over(a Attempt) time.Time {
+	latest := a.Ended.Add(p.AnswerWithin) // who hung up was there until then
+	if !a.Deadline.IsZero() && a.Deadline.Before(latest) {
+		latest = a.Deadline
+	}
+	return latest.Add(p.Clocks)
+}
+
+// Over is when nothing is written any more for attempts whose outcome is not known.
+func (p Promise) Over(attempts []Attempt) (last time.Time) {
+	for _, a := range attempts {
+		if over := p.over(a); a.Unknown() && over.After(last) {
+			last = over
+		}
+	}
+	return last
 }
 
 // final: a refusal that was asked for when all attempts before were over stays one, unless somebody asks again.
@@ -154,12 +229,17 @@ func (c *checker) final(o *Operation) {
 	}
 }
 
-// isFinal tells whether no other attempt can have written a row that a refusal did not know of.
+// isFinal tells whether no other attempt can have written a row that a refusal did not know of. Where units come in or back,
+// a process may refuse for a while what another one has sold since.
 func (c *checker) isFinal(o *Operation, refusal int) bool {
 	refused := o.Attempts[refusal]
+	known := refused.Sent
+	if refused.Answer.Short() && slices.ContainsFunc(o.Lines, func(l Line) bool { return c.courses[l.SKU].gains() }) {
+		known = known.Add(-c.promise.Staleness)
+	}
 	for i, other := range o.Attempts {
-		mayWrite := other.Answer.Unknown() && !c.over(other).Before(refused.Sent)
-		askedAgain := other.Answer.Accepted() && other.Ended.After(refused.Sent)
+		mayWrite := other.Unknown() && !c.promise.over(other).Before(refused.Sent)
+		askedAgain := other.Answer.Accepted() && other.Ended.After(known)
 		if i != refusal && (mayWrite || askedAgain) {
 			return false
 		}
@@ -167,13 +247,11 @@ func (c *checker) isFinal(o *Operation, refusal int) bool {
 	return true
 }
 
-const statusConflict = 409
-
 // late: a row is written while an attempt may write.
 func (c *checker) late(o *Operation) {
 	var last time.Time
 	for _, a := range o.Attempts {
-		if over := c.over(a); over.After(last) {
+		if over := c.promise.over(a); over.After(last) {
 			last = over
 		}
 	}
@@ -197,7 +275,7 @@ func (c *checker) half(o *Operation) {
 	}
 }
 
-// ledger: a restock that was accepted is there once, as it was asked for.
+// ledger: a change of stock that was accepted is there once, as it was asked for, and nothing else is.
 func (c *checker) ledger(movements []Movement) {
 	there := make(map[key][]Movement)
 	for _, m := range movements {
@@ -205,16 +283,23 @@ func (c *checker) ledger(movements []Movement) {
 	}
 	for i := range c.operations {
 		o := &c.operations[i]
-		if o.Kind != Restock {
+		if !o.Kind.Moves() {
 			continue
 		}
-		line := o.Lines[0]
-		rows := there[key{line.SKU, o.ID}]
-		if len(rows) > 1 || len(rows) == 1 && rows[0].Quantity != line.Quantity {
+		k := key{o.Lines[0].SKU, o.ID}
+		rows := there[k]
+		delete(there, k)
+		_, heard := o.heard()
+		switch {
+		case len(rows) > 1 || len(rows) == 1 && (rows[0].Kind != o.Kind.String() || rows[0].Quantity != o.Lines[0].Quantity):
 			c.complain(o, "ledger", "there are %v", rows)
-		}
-		if len(rows) == 0 && slices.ContainsFunc(o.Attempts, func(a Attempt) bool { return a.Answer.Accepted() }) {
+		case len(rows) == 1 && !o.may():
+			c.complain(o, "ledger", "it was refused, and is there")
+		case len(rows) == 0 && heard:
 			c.complain(o, "ledger", "it is not there")
 		}
+	}
+	for k := range there {
+		c.complain(nil, "from nowhere", "the ledger of SKU %q has %q, which nobody sent", k.sku, k.id)
 	}
 }

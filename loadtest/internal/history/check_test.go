@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 // world is a small history without a fault, and its rows: what a test changes in it is what the checker has to name.
@@ -40,7 +42,7 @@ func good() *world {
 			tried(800, Answer{Status: 201, State: reserved, Quantity: 3, Expires: at(1805)}),
 		}},
 		{Kind: Read, ID: "o2", Lines: []Line{{SKU: "a"}}, Attempts: []Attempt{tried(2000, Answer{Status: 200, State: expired, Quantity: 3})}},
-		{Kind: Order, ID: "o3", Buyer: "ann", Lines: []Line{{"a", 1}, {"b", 2}}, Attempts: []Attempt{tried(2100, Answer{Status: 201})}},
+		{Kind: Order, ID: "o3", Buyer: "ann", Lines: []Line{{"a", 1}, {"b", 2}}, Attempts: []Attempt{tried(2100, Answer{Status: 201, Quantity: 3})}},
 		{Kind: Deduct, ID: "o4", Buyer: "carl", Lines: []Line{{"a", 9}}, Attempts: []Attempt{tried(2200, refuse("insufficient_stock"))}},
 		{Kind: Restock, ID: "r1", Lines: []Line{{"a", 5}}, Attempts: []Attempt{tried(9000, Answer{Status: 201})}},
 	}
@@ -51,15 +53,30 @@ func good() *world {
 			{SKU: "a", ID: "o3", Buyer: "ann", Asked: 1, Quantity: 1, State: committed, Created: at(2105)},
 			{SKU: "b", ID: "o3", Buyer: "ann", Asked: 2, Quantity: 2, State: committed, Created: at(2105)},
 		},
-		Movements: []Movement{{"a", "r1", 5}},
-		SKUs:      []SKU{{Name: "a", Initial: 10, Available: 10, Sold: 10, BuyerLimit: 5}, {Name: "b", Initial: 10, Available: 8, Sold: 8}},
+		Movements: []Movement{{"a", "r1", "restock", 5}},
+		SKUs:      []SKU{{Name: "a", Initial: 10, Available: 10}, {Name: "b", Initial: 10, Available: 8}},
+		At:        at(60_000),
 	}
 	return w
 }
 
-func (w *world) check() []Violation {
-	return Check(w.operations, w.rows, Promise{AnswerWithin: 2 * time.Second, Staleness: time.Second})
+// last adds an order that nobody competes with.
+func (w *world) last(sku string, quantity int64, a Answer) {
+	w.operations = append(w.operations, Operation{Kind: Deduct, ID: "last", Lines: []Line{{sku, quantity}}, Attempts: []Attempt{tried(50_000, a)}})
 }
+
+// about adds what is asked about o2, a reservation that ends at 1805.
+func (w *world) about(kind Kind, ms int, a Answer) {
+	w.operations = append(w.operations, Operation{Kind: kind, ID: "o2", Lines: []Line{{SKU: "a"}}, Attempts: []Attempt{tried(ms, a)}})
+}
+
+func (w *world) findings() Findings {
+	return Check(w.operations, w.rows, Promise{
+		Stocks: map[string]Stock{"a": {10, 5}, "b": {10, 0}}, AnswerWithin: 2 * time.Second, Staleness: time.Second, Sweep: 10 * time.Second,
+	})
+}
+
+func (w *world) check() []Violation { return w.findings().Violations }
 
 func TestGoodHistory(t *testing.T) {
 	t.Parallel()
@@ -89,6 +106,10 @@ func TestComplaints(t *testing.T) {
 			o := &w.operations[0]
 			o.Attempts = append(o.Attempts, tried(4000, refuse("buyer_limit")))
 		}, "not final"},
+		"accepted, then sold out": {func(w *world) {
+			o := &w.operations[0]
+			o.Attempts = append(o.Attempts, tried(4000, refuse("insufficient_stock")))
+		}, "not final"},
 		"written after the deadline": {func(w *world) {
 			w.operations[0].Attempts = w.operations[0].Attempts[:1]
 		}, "late"},
@@ -101,8 +122,11 @@ func TestComplaints(t *testing.T) {
 			w.operations[4].Attempts[0] = tried(11_000, refuse("sold_out"))
 			w.operations[4].Lines[0].Quantity = 6
 		}, "false refusal"},
-		"units are lost":          {func(w *world) { w.rows.SKUs[0].Difference = 1 }, "oversold"},
-		"units below none":        {func(w *world) { w.rows.SKUs[1].Available, w.rows.SKUs[1].Sold = -1, -1 }, "oversold"},
+		"units are lost":          {func(w *world) { w.rows.SKUs[0].Available-- }, "missing"},
+		"units are there twice":   {func(w *world) { w.rows.SKUs[0].Available++ }, "oversold"},
+		"units below none":        {func(w *world) { w.rows.SKUs[1].Available = -1 }, "oversold"},
+		"another stock":           {func(w *world) { w.rows.SKUs[1].Initial, w.rows.SKUs[1].Available = 11, 9 }, "no such SKU"},
+		"a SKU is not there":      {func(w *world) { w.rows.SKUs = w.rows.SKUs[:1] }, "no such SKU"},
 		"half an order":           {func(w *world) { w.rows.Deductions = w.rows.Deductions[:3] }, "half"},
 		"above the limit":         {func(w *world) { w.rows.Deductions[1].Buyer, w.rows.Deductions[1].State = "ann", reserved }, "buyer limit"},
 		"expired, then committed": {func(w *world) { w.rows.Deductions[1].State = committed }, "undone"},
@@ -118,7 +142,27 @@ func TestComplaints(t *testing.T) {
 		"an order has two rows":    {func(w *world) { w.rows.Deductions = append(w.rows.Deductions, w.rows.Deductions[0]) }, "twice"},
 		"a token went back":        {func(w *world) { w.rows.SKUs[0].FencesFell = 1 }, "fence"},
 		"the audit complains":      {func(w *world) { w.rows.SKUs[0].Audit = []string{"parts do not add up"} }, "audit"},
-		"units nobody can buy":     {func(w *world) { w.rows.SKUs[1].Sold = 0 }, "stranded"},
+		"units nobody can buy":     {func(w *world) { w.last("b", 8, refuse("insufficient_stock")) }, "stranded"},
+		"sold out beside units":    {func(w *world) { w.last("b", 9, refuse("sold_out")) }, "false refusal"},
+		"an answer of other units": {func(w *world) { w.operations[1].Attempts[0].Answer.Quantity = 2 }, "different"},
+		"accepted twice": {func(w *world) {
+			o := &w.operations[0]
+			o.Attempts = append(o.Attempts, tried(900, accept(committed, 4)))
+		}, "replay"},
+		"a replay of what never was": {func(w *world) { w.operations[1].Attempts[0].Answer.Status = 200 }, "replay"},
+		"a restock refused":          {func(w *world) { w.operations[5].Attempts[0].Answer = Answer{Status: 404, Code: "unknown_sku"} }, "no reason"},
+		"an order not let in":        {func(w *world) { w.operations[4].Attempts[0].Answer = Answer{Status: 401, Code: "unauthenticated"} }, "no reason"},
+		"a restock of other units":   {func(w *world) { w.rows.Movements[0].Quantity = 4 }, "ledger"},
+		"a restock nobody asked for": {func(w *world) { w.rows.Movements = append(w.rows.Movements, Movement{"a", "r2", "restock", 1}) }, "from nowhere"},
+		"a commit is not kept": {func(w *world) {
+			w.rows.Deductions[1].State = reserved
+			w.operations = slices.Delete(w.operations, 2, 3)
+			w.about(Commit, 900, Answer{Status: 200})
+		}, "undone"},
+		"not reserved before its time": {func(w *world) { w.about(Commit, 1000, refuse("not_reserved")) }, "too early"},
+		"reserved after its time":      {func(w *world) { w.about(Read, 1910, Answer{Status: 200, State: reserved}) }, "too late"},
+		"committed after its time":     {func(w *world) { w.about(Commit, 1900, Answer{Status: 200}) }, "too late"},
+		"reserved long after its time": {func(w *world) { w.rows.Deductions[1].State = reserved }, "too late"},
 	} {
 		t.Run(about, func(t *testing.T) {
 			t.Parallel()
@@ -144,7 +188,7 @@ func TestNoComplaints(t *testing.T) {
 			w.operations[0].Attempts = []Attempt{{Sent: at(0), Ended: at(800)}}
 		},
 		"a refusal soon after a restock": func(w *world) {
-			w.operations[4].Attempts[0] = tried(9500, refuse("sold_out"))
+			w.operations[4].Attempts[0] = tried(9500, refuse("insufficient_stock"))
 			w.operations[4].Lines[0].Quantity = 6
 		},
 		"a replay under the same id by another operation": func(w *world) {
@@ -155,6 +199,24 @@ func TestNoComplaints(t *testing.T) {
 		"who was refused asks again, and there is stock": func(w *world) {
 			o := &w.operations[0]
 			o.Attempts = []Attempt{tried(0, refuse("buyer_limit")), o.Attempts[1]}
+		},
+		"refused what is left, while more was coming back": func(w *world) {
+			w.last("b", 9, refuse("insufficient_stock"))
+			w.operations = append(w.operations, Operation{Kind: Cancel, ID: "o3", Lines: []Line{{SKU: "b"}}, Attempts: []Attempt{{Sent: at(49_900), Ended: at(51_000)}}})
+			w.rows.Deductions[2].State, w.rows.Deductions[3].State = cancelled, cancelled
+			w.rows.SKUs[0].Available, w.rows.SKUs[1].Available = 11, 10
+		},
+		"a commit in time, told again later": func(w *world) {
+			w.operations = slices.Delete(w.operations, 2, 3)
+			w.about(Commit, 1700, Answer{Status: 200, State: committed})
+			w.about(Commit, 2900, Answer{Status: 200, State: committed})
+			w.rows.Deductions[1].State, w.rows.Deductions[1].Buyer = committed, "bob"
+			w.rows.SKUs[0].Available -= 3
+		},
+		"refused before it is over": func(w *world) { w.about(Cancel, 2900, Answer{Status: 200, State: expired}) },
+		"a replay refused by who has not heard of a restock": func(w *world) {
+			o := &w.operations[0]
+			o.Attempts = append(o.Attempts, tried(1500, refuse("insufficient_stock")))
 		},
 		"a busy service": func(w *world) {
 			w.operations[4].Attempts = []Attempt{tried(2200, Answer{Status: 503, Code: "overloaded"})}
@@ -181,5 +243,89 @@ func TestComplaintsShowTheirOperation(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s: no %s", text, want)
 		}
+	}
+}
+
+// Of ten units three are sold between 30 and 50 ms, and four between 10 and 20.
+func TestRefusalsAreBounded(t *testing.T) {
+	t.Parallel()
+	sale := func(id string, from, to int, units int64) Operation {
+		return Operation{Kind: Deduct, ID: id, Lines: []Line{{"a", units}}, Attempts: []Attempt{{Sent: at(from), Ended: at(to), Answer: accept(committed, units)}}}
+	}
+	for about, c := range map[string]struct {
+		ms    int // of the answer
+		units int64
+		code  string
+		want  Bounds
+	}{
+		"before anything was sent":   {5, 10, InsufficientStock, Bounds{1, 1}},
+		"more than there ever was":   {5, 11, InsufficientStock, Bounds{0, 0}},
+		"while the first is sold":    {15, 7, InsufficientStock, Bounds{0, 1}},
+		"when the first was sold":    {20, 7, InsufficientStock, Bounds{0, 0}},
+		"what is left of it":         {20, 6, InsufficientStock, Bounds{1, 1}},
+		"while the second is sold":   {40, 4, InsufficientStock, Bounds{0, 1}},
+		"less than is left of both":  {40, 3, InsufficientStock, Bounds{1, 1}},
+		"when the second was sold":   {50, 4, InsufficientStock, Bounds{0, 0}},
+		"at the end, what was there": {90, 3, InsufficientStock, Bounds{1, 1}},
+		"sold out, and three left":   {90, 9, SoldOut, Bounds{1, 1}},
+		"another reason":             {90, 1, BuyerLimit, Bounds{0, 0}},
+	} {
+		w := world{operations: []Operation{sale("o1", 30, 50, 3), sale("o2", 10, 20, 4), {
+			Kind: Deduct, ID: "o3", Lines: []Line{{"a", c.units}}, Attempts: []Attempt{{Sent: at(0), Ended: at(c.ms), Answer: refuse(c.code)}},
+		}}}
+		w.rows = Rows{
+			Deductions: []Deduction{
+				{SKU: "a", ID: "o1", Asked: 3, Quantity: 3, State: committed, Created: at(40)},
+				{SKU: "a", ID: "o2", Asked: 4, Quantity: 4, State: committed, Created: at(15)},
+			},
+			SKUs: []SKU{{Name: "a", Initial: 10, Available: 3}, {Name: "b", Initial: 10, Available: 10}},
+		}
+		found := w.findings()
+		stranded := map[bool]int64{true: 3}[c.units <= 3 && c.code != BuyerLimit]
+		if found.False != c.want || found.Stranded != stranded {
+			t.Errorf("%s: %+v, %d stranded", about, found.False, found.Stranded)
+		}
+	}
+}
+
+// A true refusal is never proven false, and a false one never passes for true: histories of which everything is known.
+func TestNoTrueRefusalIsProvenFalse(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		moment := func(from int, name string) int { return rapid.IntRange(from, 60).Draw(t, name) }
+		w := world{}
+		left := int64(rapid.IntRange(0, 10).Draw(t, "left in the end"))
+		stock, atRefusal := left, left
+		refused, wanted := moment(0, "refused"), int64(rapid.IntRange(1, 20).Draw(t, "wanted"))
+		for i := range rapid.IntRange(0, 12).Draw(t, "sales") {
+			from := moment(0, "from")
+			when := moment(from, "at")
+			to, units := moment(when, "to"), int64(rapid.IntRange(1, 5).Draw(t, "units"))
+			id := fmt.Sprint("o", i)
+			w.operations = append(w.operations, Operation{Kind: Deduct, ID: id, Lines: []Line{{"a", units}}, Attempts: []Attempt{
+				{Sent: at(from), Ended: at(to), Answer: accept(committed, units)},
+			}})
+			w.rows.Deductions = append(w.rows.Deductions, Deduction{SKU: "a", ID: id, Asked: units, Quantity: units, State: committed, Created: at(when)})
+			stock += units
+			if when > refused {
+				atRefusal += units
+			}
+		}
+		w.operations = append(w.operations, Operation{Kind: Deduct, ID: "refused", Lines: []Line{{"a", wanted}}, Attempts: []Attempt{
+			{Sent: at(-5000), Ended: at(refused), Answer: refuse(InsufficientStock)},
+		}})
+		w.rows.SKUs = []SKU{{Name: "a", Initial: stock, Available: left}}
+		found := Check(w.operations, w.rows, Promise{AnswerWithin: time.Second, Staleness: time.Second})
+		if wasFalse := wanted <= atRefusal; found.False.Least > 0 && !wasFalse || found.False.Most == 0 && wasFalse {
+			t.Fatalf("%+v, and %d were left for %d", found.False, atRefusal, wanted)
+		}
+	})
+}
+
+func TestViolationsAreToldByName(t *testing.T) {
+	t.Parallel()
+	all := []Violation{{Name: "lost", What: "1"}, {Name: "lost", What: "2"}, {Name: "lost", What: "3"}, {Name: "lost", What: "4"}, {Name: "twice", What: "5"}}
+	if got := strings.Join(Tell(all), ", "); got != "lost: 1, lost: 2, lost: 3, lost: and 1 more, twice: 5" {
+		t.Error(got)
 	}
 }

@@ -2,24 +2,38 @@
 //
 // A caller does one [Operation] at a time. An operation is a question with an id, asked again, at any process, until the
 // answer is final: each try is an [Attempt], with when it was sent, until when the service may write for it, and what was
-// answered. [Check] takes all operations and the rows that are there in the end, and names each promise that was broken:
+// answered. [ReadRows] reads the rows that are there in the end. [Check] takes both, and names each promise that was broken:
 //
 //	lost            an order was accepted, and has no row
 //	different       the row, or a replay, is not what was asked for or answered before
+//	replay          an order was accepted twice, or told to have been accepted before and was not
 //	not final       an order was refused after all its other attempts were over, and has a row
+//	no reason       a request was refused as no such request may be
 //	late            a row was written after the deadlines of all attempts
 //	from nowhere    a row of which no caller knows
 //	false refusal   an order was refused for want of units that were certainly there
-//	oversold        the units of a SKU do not add up, or are fewer than none
+//	stranded        units are left in the end that an order was refused
+//	oversold        there are more units than there can be, or fewer than none are left
+//	missing         units are gone
+//	no such SKU     the database does not know a SKU, or not with this stock
 //	half            an order of several SKUs has some of its lines
 //	buyer limit     a buyer holds more than one buyer may
 //	undone          what one caller was told of a state, another one has undone
 //	too early       a reservation was told expired before its time
-//	ledger          a change of stock was accepted and is not in the ledger, or is there twice
-//	stranded        units are left that one order of them all cannot buy
+//	too late        a reservation lasted beyond its time
+//	ledger          a change of stock was accepted and is not in the ledger, or is there otherwise or twice
 //	twice           an order has two rows
 //	fence           a row was written under an older token than the one before
 //	audit           the service's own audit finds something else
+//
+// # What a false refusal is
+//
+// A refusal is false if what it says was never so, from a while before the question (the promised staleness) until the
+// answer: "sold out" says that not one unit is left, "insufficient stock" that fewer are left than were asked for. An order
+// takes its units at some instant between its sending and its answer. So all that had certainly come by then, less all that
+// may have been taken, is the least that was left: a refusal of no more than that is false for certain. All that may have
+// come, less what had certainly been taken, is the most: a refusal of no more than that may be false, and nobody outside
+// can tell.
 package history
 
 import (
@@ -32,23 +46,32 @@ type Kind int
 
 // The kinds.
 const (
-	Deduct  Kind = iota // units of one SKU, or their reservation
-	Order               // units of several SKUs, all or none
-	Commit              // of a reservation
-	Cancel              // of what was taken
-	Restock             // of a SKU
-	Read                // of a deduction
+	Deduct    Kind = iota // units of one SKU, or their reservation
+	Order                 // units of several SKUs, all or none
+	Commit                // of a reservation
+	Cancel                // of what was taken
+	Restock               // of a SKU
+	Adjust                // of a SKU, up or down
+	Resegment             // of a SKU: the quantity is how many segments it shall have
+	Read                  // of a deduction
+	Look                  // at a SKU
 )
 
 // String is the kind in a sentence.
 func (k Kind) String() string {
-	return [...]string{"deduct", "order", "commit", "cancel", "restock", "read"}[k]
+	return [...]string{"deduct", "order", "commit", "cancel", "restock", "adjust", "resegment", "read", "look"}[k]
 }
+
+// Takes tells whether such an operation takes units for an order.
+func (k Kind) Takes() bool { return k == Deduct || k == Order }
+
+// Moves tells whether such an operation is a line of the ledger.
+func (k Kind) Moves() bool { return k == Restock || k == Adjust || k == Resegment }
 
 // Operation is one question of a caller.
 type Operation struct {
 	Kind       Kind
-	ID         string // of the order, or the reference of a restock
+	ID         string // of the order, or the reference of a change of stock
 	Buyer      string
 	Lines      []Line // one for each SKU; without a quantity for what asks for none
 	ReserveFor time.Duration
@@ -67,15 +90,19 @@ type Attempt struct {
 	Sent     time.Time
 	Deadline time.Time // that the caller has sent along; zero: none
 	Ended    time.Time // when the answer was there, or the caller hung up
+	NotSent  bool      // there was no connection: the service has heard nothing
 	Answer   Answer
 }
+
+// Unknown tells whether the attempt may have done what was asked for, and nobody was told.
+func (a Attempt) Unknown() bool { return !a.NotSent && a.Answer.Unknown() }
 
 // Answer is what the service said. The zero Answer is none.
 type Answer struct {
 	Status   int
 	Code     string    // of a refusal
 	State    string    // of the deduction
-	Quantity int64     // of the deduction
+	Quantity int64     // of the deduction, or of all lines of an order
 	Expires  time.Time // of a reservation
 }
 
@@ -85,8 +112,22 @@ func (a Answer) Accepted() bool { return a.Status/100 == 2 }
 // Refused tells whether the answer is that it has not happened.
 func (a Answer) Refused() bool { return a.Status/100 == 4 && a.Status != statusClientGone }
 
-// Unknown tells whether it may have happened.
-func (a Answer) Unknown() bool { return !a.Accepted() && !a.Refused() && a.Code != "overloaded" }
+// Short tells whether it was refused for want of units.
+func (a Answer) Short() bool { return a.Code == SoldOut || a.Code == InsufficientStock }
+
+// Unknown tells whether it may have happened, if it was asked.
+func (a Answer) Unknown() bool { return !a.Accepted() && !a.Refused() && a.Code != Overloaded }
+
+// The codes of refusals that mean something here.
+const (
+	SoldOut           = "sold_out"
+	InsufficientStock = "insufficient_stock"
+	BuyerLimit        = "buyer_limit"
+	SaleClosed        = "sale_closed"
+	Overloaded        = "overloaded"
+	unknownDeduction  = "unknown_deduction"
+	notReserved       = "not_reserved"
+)
 
 // statusClientGone is what nobody is told: the caller has hung up.
 const statusClientGone = 499
@@ -109,46 +150,56 @@ func (o Operation) String() string {
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
-// Rows are what the database holds in the end.
-type Rows struct {
-	Deductions []Deduction
-	Movements  []Movement
-	SKUs       []SKU
+// units is how many it asks for.
+func (o Operation) units() (units int64) {
+	for _, line := range o.Lines {
+		units += line.Quantity
+	}
+	return units
 }
 
-// Deduction is a row of what was taken.
-type Deduction struct {
-	SKU, ID, Buyer string
-	Asked          int64 // units; Quantity may be fewer after a partial commit
-	Quantity       int64
-	State          string
-	Created        time.Time
-	Expires        time.Time // of a reservation; zero: it was none
+// first is when the first attempt was sent.
+func (o Operation) first() time.Time {
+	at := o.Attempts[0].Sent
+	for _, a := range o.Attempts {
+		if a.Sent.Before(at) {
+			at = a.Sent
+		}
+	}
+	return at
 }
 
-// Movement is a row of the ledger.
-type Movement struct {
-	SKU, Ref string
-	Quantity int64
+// heard is when the first answer came that it has happened.
+func (o Operation) heard() (at time.Time, ok bool) {
+	for _, a := range o.Attempts {
+		if a.Answer.Accepted() && (!ok || a.Ended.Before(at)) {
+			at, ok = a.Ended, true
+		}
+	}
+	return at, ok
 }
 
-// SKU is the stock of one.
-type SKU struct {
-	Name       string
-	Initial    int64
-	Available  int64
-	Difference int64 // of what there should be and is, as the audit tells it
-	BuyerLimit int64 // 0: none
-	Sold       int64 // units of one last order of all that was left, which a caller tried in the end
-	FencesFell int64 // how often a row of its stock was written under an older token than the one before
-	Audit      []string
+// may tells whether an attempt may have done what was asked.
+func (o Operation) may() bool {
+	for _, a := range o.Attempts {
+		if a.Answer.Accepted() || a.Unknown() {
+			return true
+		}
+	}
+	return false
 }
 
-// Promise is what the service promises in time.
+// Promise is what was promised to callers.
 type Promise struct {
-	AnswerWithin time.Duration // nothing is written later than this after a request was read
-	Staleness    time.Duration // for so long a process may refuse for want of units that have come meanwhile
+	Stocks       map[string]Stock // of the SKUs, as they were put up for sale
+	AnswerWithin time.Duration    // nothing is written later than this after a request was read
+	Staleness    time.Duration    // for so long a process may refuse for want of units that have come meanwhile
+	Sweep        time.Duration    // so long after its time a reservation that nobody meets may still be there
+	Clocks       time.Duration    // by how much the clocks of callers and of the service may differ
 }
+
+// Stock is what a SKU was put up for sale with.
+type Stock struct{ Units, BuyerLimit int64 } // no limit: 0
 
 // Violation is a promise that was broken.
 type Violation struct {
@@ -164,4 +215,38 @@ func (v Violation) String() string {
 		text += "\n    " + v.Operation.String()
 	}
 	return text
+}
+
+// Findings are what a check finds.
+type Findings struct {
+	Violations []Violation
+	False      Bounds // refusals for want of units that were false
+	Stranded   int64  // units that are left, and were refused
+}
+
+// Bounds are the least and the most of what cannot be counted exactly.
+type Bounds struct {
+	Least int `json:"least"`
+	Most  int `json:"most"`
+}
+
+// mostTold is how many violations of a name are told in full.
+const mostTold = 3
+
+// Tell tells violations, the first few of each name, which stand together.
+func Tell(all []Violation) (lines []string) {
+	for from := 0; from < len(all); {
+		to := from
+		for to < len(all) && all[to].Name == all[from].Name {
+			if to-from < mostTold {
+				lines = append(lines, all[to].String())
+			}
+			to++
+		}
+		if more := to - from - mostTold; more > 0 {
+			lines = append(lines, fmt.Sprintf("%s: and %d more", all[from].Name, more))
+		}
+		from = to
+	}
+	return lines
 }

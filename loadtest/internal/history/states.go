@@ -38,7 +38,6 @@ type sight struct {
 // states: what one caller was told of a deduction, no later answer and no row undoes.
 func (c *checker) states(k key, all []*Operation) {
 	var seen []sight
-	row, there := c.rows[k]
 	accepted := time.Time{} // since when callers know that there is a row
 	for _, o := range all {
 		for _, a := range o.Attempts {
@@ -48,20 +47,17 @@ func (c *checker) states(k key, all []*Operation) {
 					accepted = a.Ended
 				}
 			}
-			if a.Answer.State == expired && there && a.Ended.Before(row.Expires) {
-				c.complain(o, "too early", "it expires at %s", clock(row.Expires))
-			}
 		}
 	}
 	for _, o := range all {
 		for _, a := range o.Attempts {
-			if a.Answer.Code == "unknown_deduction" && !accepted.IsZero() && accepted.Before(a.Sent) {
+			if a.Answer.Code == unknownDeduction && !accepted.IsZero() && accepted.Before(a.Sent) {
 				c.complain(o, "lost", "it was there at %s", clock(accepted))
 			}
 		}
 	}
 	slices.SortFunc(seen, func(a, b sight) int { return cmp.Or(a.to.Compare(b.to), a.from.Compare(b.from)) })
-	if there && len(seen) > 0 {
+	if row, there := c.rows[k]; there && len(seen) > 0 {
 		seen = append(seen, sight{state: row.State, from: seen[len(seen)-1].to.Add(time.Hour), of: seen[len(seen)-1].of})
 	}
 	for i, before := range seen {
@@ -79,11 +75,48 @@ func stateTold(o *Operation, a Answer) string {
 	switch {
 	case !a.Accepted():
 		return unknown
-	case o.Kind == Order && o.ReserveFor == 0 && a.Status == statusCreated:
-		return committed
-	default:
+	case a.State != unknown:
 		return a.State
+	case o.Kind == Commit:
+		return committed
+	case o.Kind == Cancel:
+		return cancelled
+	case o.Kind.Takes() && a.Status == statusCreated && o.ReserveFor == 0:
+		return committed
+	case o.Kind.Takes() && a.Status == statusCreated:
+		return reserved
+	default:
+		return unknown
 	}
 }
 
-const statusCreated = 201
+// estimate is by how much a reader's idea of the database's clock may be behind.
+const estimate = 100 * time.Millisecond
+
+// times: a reservation lasts until its time, and no longer.
+func (c *checker) times(k key, all []*Operation, readAt time.Time) {
+	row, there := c.rows[k]
+	if !there || row.Expires.IsZero() {
+		return
+	}
+	ends := row.Expires
+	mayCancel, mayHaveCommitted := false, false
+	for _, o := range all {
+		mayCancel = mayCancel || o.Kind == Cancel && o.may()
+		mayHaveCommitted = mayHaveCommitted || o.Kind == Commit && o.may() && !o.first().After(ends.Add(c.promise.Clocks))
+	}
+	for _, o := range all {
+		for _, a := range o.Attempts {
+			early, late := a.Ended.Add(c.promise.Clocks).Before(ends), a.Sent.After(ends.Add(c.promise.Clocks))
+			switch {
+			case early && (a.Answer.State == expired || a.Answer.Code == notReserved && !mayCancel):
+				c.complain(o, "too early", "it expires at %s", clock(ends))
+			case late && (o.Kind == Read && a.Answer.State == reserved && a.Sent.After(ends.Add(c.promise.Clocks+estimate)) || o.Kind == Commit && a.Answer.Accepted() && !mayHaveCommitted):
+				c.complain(o, "too late", "it had expired at %s", clock(ends))
+			}
+		}
+	}
+	if c.promise.Sweep > 0 && row.State == reserved && readAt.After(ends.Add(c.promise.Sweep+c.promise.Clocks)) {
+		c.complain(all[0], "too late", "it is reserved at %s, and had expired at %s", clock(readAt), clock(ends))
+	}
+}

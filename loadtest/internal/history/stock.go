@@ -1,12 +1,34 @@
 package history
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// stock: units add up, and what is left can be bought.
+// stock: units add up.
 func (c *checker) stock(rows Rows) {
+	should := make(map[string]int64) // be left
+	known := make(map[string]bool)
 	for _, s := range rows.SKUs {
-		if s.Difference != 0 || s.Available < 0 {
-			c.complain(nil, "oversold", "SKU %q has %d units, %d too many", s.Name, s.Available, s.Difference)
+		should[s.Name], known[s.Name] = s.Initial, true
+	}
+	for _, m := range rows.Movements {
+		if m.Kind != Resegment.String() {
+			should[m.SKU] += m.Quantity
+		}
+	}
+	for _, row := range rows.Deductions {
+		should[row.SKU] -= row.held()
+	}
+	for _, s := range rows.SKUs {
+		switch lost := should[s.Name] - s.Available; {
+		case lost < 0 || s.Available < 0:
+			c.complain(nil, "oversold", "SKU %q has %d units left, %d too many", s.Name, s.Available, -lost)
+		case lost > 0:
+			c.complain(nil, "missing", "SKU %q has %d units left, %d too few", s.Name, s.Available, lost)
+		}
+		if stock, told := c.promise.Stocks[s.Name]; told && stock.Units != s.Initial {
+			c.complain(nil, "no such SKU", "SKU %q began with %d units instead of %d", s.Name, s.Initial, stock.Units)
 		}
 		if s.FencesFell > 0 {
 			c.complain(nil, "fence", "rows of SKU %q were written %d times under an older token", s.Name, s.FencesFell)
@@ -14,104 +36,213 @@ func (c *checker) stock(rows Rows) {
 		for _, found := range s.Audit {
 			c.complain(nil, "audit", "%s", found)
 		}
-		if s.Sold != s.Available {
-			c.complain(nil, "stranded", "SKU %q has %d units left, and an order of all got %d", s.Name, s.Available, s.Sold)
+	}
+	for sku := range c.promise.Stocks {
+		if !known[sku] {
+			c.complain(nil, "no such SKU", "the database does not know SKU %q: is it the one that the service uses?", sku)
 		}
 	}
 }
 
 // buyers: no buyer holds more of a SKU than one buyer may.
 func (c *checker) buyers(rows Rows) {
-	limit := make(map[string]int64)
-	for _, s := range rows.SKUs {
-		limit[s.Name] = s.BuyerLimit
-	}
 	type holder struct{ sku, buyer string }
 	held := make(map[holder]int64)
 	for _, row := range rows.Deductions {
-		if limit[row.SKU] > 0 && (row.State == reserved || row.State == committed) {
-			held[holder{row.SKU, row.Buyer}] += row.Quantity
+		if c.promise.Stocks[row.SKU].BuyerLimit > 0 {
+			held[holder{row.SKU, row.Buyer}] += row.held()
 		}
 	}
 	for who, units := range held {
-		if units > limit[who.sku] {
-			c.complain(nil, "buyer limit", "buyer %q holds %d units of SKU %q, of %d", who.buyer, units, who.sku, limit[who.sku])
+		if limit := c.promise.Stocks[who.sku].BuyerLimit; units > limit {
+			c.complain(nil, "buyer limit", "buyer %q holds %d units of SKU %q, of %d", who.buyer, units, who.sku, limit)
 		}
 	}
 }
 
-// change is what an operation may do, or surely does, to the units of a SKU.
-type change struct {
-	units int64
-	at    time.Time
+// steps are changes of units, each at an instant.
+type steps struct {
+	at    []time.Time
+	units []int64 // summed up to each instant, once sorted
 }
 
-// changes are what happened to a SKU: gains that surely were there from some instant on, and all that may have been taken
-// from some instant on. What was given back, and what came later than it could, count for nothing: so what they sum up to
-// is never more than there was.
-type changes struct{ gains, takes []change }
+func (s *steps) add(at time.Time, units int64) {
+	s.at, s.units = append(s.at, at), append(s.units, units)
+}
 
-// refusals: nobody was refused for want of units that were certainly there.
-func (c *checker) refusals(rows Rows) {
-	all := make(map[string]*changes)
-	initial := make(map[string]int64)
-	for _, s := range rows.SKUs {
-		all[s.Name], initial[s.Name] = &changes{}, s.Initial
+// sum sorts the steps and sums them up.
+func (s *steps) sum() {
+	order := make([]int, len(s.at))
+	for i := range order {
+		order[i] = i
 	}
-	for i := range c.operations {
-		c.count(&c.operations[i], all)
+	slices.SortFunc(order, func(a, b int) int { return s.at[a].Compare(s.at[b]) })
+	var sorted steps
+	var sum int64
+	for _, i := range order {
+		sum += s.units[i]
+		sorted.add(s.at[i], sum)
+	}
+	*s = sorted
+}
+
+// by is what has happened by an instant, that instant included.
+func (s *steps) by(at time.Time) int64 {
+	n, _ := slices.BinarySearchFunc(s.at, at, func(step, at time.Time) int {
+		if step.After(at) {
+			return 1
+		}
+		return -1
+	})
+	if n == 0 {
+		return 0
+	}
+	return s.units[n-1]
+}
+
+// course is what is known of the units of a SKU over time. What was given back counts for nothing, so what the sums come to
+// is never more than there was. (For the most it is never less: there what may have been given back was never taken.)
+type course struct {
+	initial, left       int64
+	came, mayHaveCome   steps
+	taken, mayHaveTaken steps
+	lastGain            time.Time // nothing came, or came back, after this
+	stranded            bool
+}
+
+// gains tells whether units came in or back.
+func (of *course) gains() bool { return of != nil && !of.lastGain.IsZero() }
+
+// newCourses are those of all SKUs.
+func (c *checker) newCourses(rows Rows) map[string]*course {
+	all := make(map[string]*course)
+	for _, s := range rows.SKUs {
+		all[s.Name] = &course{initial: s.Initial, left: s.Available}
+	}
+	there := make(map[key]bool)
+	for _, m := range rows.Movements {
+		there[key{m.SKU, m.Ref}] = true
 	}
 	for i := range c.operations {
 		o := &c.operations[i]
-		if o.Kind != Deduct {
+		for _, line := range o.Lines {
+			of, k := all[line.SKU], key{line.SKU, o.ID}
+			switch {
+			case of == nil:
+			case o.Kind.Takes():
+				of.take(o, line, c.rows[k], c.promise)
+			case o.Kind == Cancel && o.may():
+				of.gain(c.promise.last(o))
+			case o.Kind.Moves() && o.Kind != Resegment && there[k]:
+				of.move(o, line, c.promise)
+			}
+		}
+	}
+	for _, of := range all {
+		for _, s := range []*steps{&of.came, &of.mayHaveCome, &of.taken, &of.mayHaveTaken} {
+			s.sum()
+		}
+	}
+	return all
+}
+
+// last is when an operation can last have been carried out.
+func (p Promise) last(o *Operation) (at time.Time) {
+	for _, a := range o.Attempts {
+		ended := a.Ended
+		if a.Unknown() {
+			ended = p.over(a)
+		}
+		if ended.After(at) {
+			at = ended
+		}
+	}
+	return at
+}
+
+func (of *course) gain(at time.Time) {
+	if at.After(of.lastGain) {
+		of.lastGain = at
+	}
+}
+
+func (of *course) take(o *Operation, line Line, row Deduction, p Promise) {
+	if row.ID == "" {
+		return
+	}
+	of.mayHaveTaken.add(o.first(), line.Quantity)
+	if heard, ok := o.heard(); ok && row.held() == line.Quantity {
+		of.taken.add(heard, line.Quantity)
+	}
+	if row.State == expired {
+		of.gain(row.Expires.Add(p.Clocks))
+	}
+}
+
+func (of *course) move(o *Operation, line Line, p Promise) {
+	heard, ok := o.heard()
+	switch {
+	case line.Quantity > 0:
+		of.mayHaveCome.add(o.first(), line.Quantity)
+		of.gain(p.last(o))
+		if ok {
+			of.came.add(heard, line.Quantity)
+		}
+	default:
+		of.mayHaveTaken.add(o.first(), -line.Quantity)
+		if ok {
+			of.taken.add(heard, -line.Quantity)
+		}
+	}
+}
+
+// refusals: nobody was refused for want of units that were certainly there, or are there still.
+func (c *checker) refusals() {
+	for i := range c.operations {
+		o := &c.operations[i]
+		if !o.Kind.Takes() {
 			continue
 		}
-		line := o.Lines[0]
 		for _, a := range o.Attempts {
-			if a.Answer.Code != "sold_out" && a.Answer.Code != "insufficient_stock" {
-				continue
+			if a.Answer.Short() {
+				c.refusal(o, a)
 			}
-			left := initial[line.SKU] + all[line.SKU].least(a.Sent.Add(-c.promise.Staleness), a.Ended)
-			if left >= line.Quantity {
-				c.complain(o, "false refusal", "at least %d units were left", left)
-			}
+		}
+	}
+	for sku, of := range c.courses {
+		if of.stranded {
+			c.found.Stranded += of.left
+			c.complain(nil, "stranded", "SKU %q has %d units left, and somebody was refused who wanted no more", sku, of.left)
 		}
 	}
 }
 
-// count notes what an operation changes.
-func (c *checker) count(o *Operation, all map[string]*changes) {
+// refusal holds one refusal against what was left of each of its SKUs: it is false if none of them was short.
+func (c *checker) refusal(o *Operation, a Attempt) {
+	least, most := true, true
 	for _, line := range o.Lines {
-		of := all[line.SKU]
-		switch {
-		case of == nil:
-		case o.Kind == Restock:
-			for _, a := range o.Attempts {
-				if a.Answer.Accepted() {
-					of.gains = append(of.gains, change{line.Quantity, a.Ended})
-					break
-				}
-			}
-		case o.Kind == Deduct || o.Kind == Order:
-			if _, there := c.rows[key{line.SKU, o.ID}]; there {
-				of.takes = append(of.takes, change{line.Quantity, o.Attempts[0].Sent})
-			}
+		of := c.courses[line.SKU]
+		if of == nil {
+			return
 		}
-	}
-}
-
-// least is how much the units have changed at least: gains that were there at one instant, less all that may have been
-// taken until another.
-func (ch *changes) least(gained, taken time.Time) (units int64) {
-	for _, g := range ch.gains {
-		if g.at.Before(gained) {
-			units += g.units
+		wanted := line.Quantity
+		if a.Answer.Code == SoldOut {
+			wanted = 1
 		}
-	}
-	for _, t := range ch.takes {
-		if t.at.Before(taken) {
-			units -= t.units
+		atLeast := of.initial + of.came.by(a.Sent.Add(-c.promise.Staleness)) - of.mayHaveTaken.by(a.Ended)
+		atMost := of.initial + of.mayHaveCome.by(a.Ended) - of.taken.by(a.Ended)
+		onlyFell := of.lastGain.Before(a.Sent.Add(-c.promise.Staleness))
+		if onlyFell && of.left >= line.Quantity && len(o.Lines) == 1 {
+			of.stranded = true
 		}
+		least = least && (atLeast >= wanted || onlyFell && of.left >= wanted)
+		most = most && (atMost >= wanted || least)
 	}
-	return units
+	if least {
+		c.found.False.Least++
+		c.complain(o, "false refusal", "what it asked for was there")
+	}
+	if most {
+		c.found.False.Most++
+	}
 }

@@ -17,7 +17,7 @@ func TestTheDocumentTellsEachOutcome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := NewResult(plan, tally, Compare(plan, prefix, tally, s.audit()), "a shop").Document()
+	d, err := s.result(plan, tally).Document()
 	if err != nil {
 		t.Fatal(err)
 	}

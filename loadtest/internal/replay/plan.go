@@ -1,8 +1,8 @@
 // Package replay sends the order lines of a real shop through the service, and compares what was answered with the
 // rows.
 //
-// NewPlan turns lines into requests, Run sends them and keeps a Tally of the answers, Compare holds the tally against
-// an audit. Requests of one SKU are sent one after another in the order of the file, so on one process what becomes
+// NewPlan turns lines into requests, Run sends them in a closed loop, and NewResult holds the answers against the rows as package
+// history does. Requests of one SKU are sent one after another in the order of the file, so on one process what becomes
 // of each is fixed: two runs of the same lines sell, refuse and restock the same.
 package replay
 

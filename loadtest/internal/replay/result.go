@@ -1,6 +1,12 @@
 package replay
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"inventory/internal/latency"
+	"inventory/loadtest/internal/history"
+)
 
 // Result is what came of a replay. Its exported fields are members of its JSON; those up to Errors count lines of the file,
 // and every line is in one of them, or unanswered.
@@ -15,65 +21,122 @@ type Result struct {
 	Unanswered        int   `json:"unanswered"` // where the replay was stopped: not sent, or nobody waited for the answer
 	UnitsSold         int64 `json:"units_sold"`
 
-	plan       Plan
-	tally      *Tally
-	comparison Comparison
-	where      string
+	plan    Plan
+	answers *Answers
+	kinds   [outcomes]kind
+	totals  map[string]SKUTotals // by its name in the file
+	merges  int64
+	wrong   []history.Violation
+	where   string
 }
 
-// NewResult sums a replay up. where says where it was sent.
-func NewResult(plan Plan, tally *Tally, comparison Comparison, where string) Result {
-	return Result{
-		Lines:             plan.Lines,
-		Accepted:          tally.Kinds[Accepted].Lines,
-		SoldOut:           tally.Kinds[SoldOut].Lines,
-		InsufficientStock: tally.Kinds[InsufficientStock].Lines,
-		Restocked:         tally.Kinds[Restocked].Lines,
-		LeftOut:           plan.LeftOut,
-		Errors:            tally.Kinds[Failed].Lines,
-		Unanswered:        plan.Lines - plan.LeftOut - tally.All().Lines,
-		UnitsSold:         tally.Sum().Sold,
-		plan:              plan, tally: tally, comparison: comparison, where: where,
+// SKUTotals are the units of one SKU: as answered, and what the rows have left.
+type SKUTotals struct{ Sold, Restocked, Left int64 }
+
+// outcome is what became of a request.
+type outcome int
+
+const (
+	accepted outcome = iota
+	soldOut
+	short
+	restocked
+	failed     // no answer, or one that no request should get
+	unanswered // nobody waited
+	outcomes
+)
+
+func (o outcome) String() string {
+	return [...]string{"accepted", "sold out", "insufficient stock", "restocked", "errors", "unanswered"}[o]
+}
+
+// kind is what the requests of one outcome have in common.
+type kind struct {
+	requests, lines int
+	waits           *latency.Histogram
+}
+
+// NewResult sums up what was answered, and the rows of the SKUs that begin with a prefix. where says where it was sent.
+func NewResult(plan Plan, prefix string, answers *Answers, rows history.Rows, wrong []history.Violation, where string) Result {
+	r := Result{
+		Lines: plan.Lines, LeftOut: plan.LeftOut, plan: plan, answers: answers, where: where, totals: map[string]SKUTotals{},
+		wrong: wrong,
+	}
+	for i := range r.kinds {
+		r.kinds[i].waits = latency.New()
+	}
+	for _, s := range rows.SKUs {
+		r.totals[strings.TrimPrefix(s.Name, prefix)] = SKUTotals{Left: s.Available}
+		r.merges += s.Merges
+	}
+	for i, q := range plan.Requests {
+		r.count(q, answers.outcome(i), i)
+	}
+	r.Accepted, r.SoldOut, r.InsufficientStock = r.kinds[accepted].lines, r.kinds[soldOut].lines, r.kinds[short].lines
+	r.Restocked, r.Errors, r.Unanswered = r.kinds[restocked].lines, r.kinds[failed].lines, r.kinds[unanswered].lines
+	return r
+}
+
+func (r *Result) count(q Request, became outcome, i int) {
+	k := &r.kinds[became]
+	k.requests, k.lines = k.requests+1, k.lines+q.Lines
+	if took := r.answers.Took[i]; took > 0 {
+		k.waits.Record(took)
+	}
+	for _, item := range q.Items {
+		name := r.plan.SKUs[item.SKU].Name
+		of := r.totals[name]
+		switch became {
+		case accepted:
+			of.Sold += item.Quantity
+			r.UnitsSold += item.Quantity
+		case restocked:
+			of.Restocked += item.Quantity
+		}
+		r.totals[name] = of
+	}
+}
+
+// outcome is what became of the i-th request.
+func (a *Answers) outcome(i int) outcome {
+	o := a.Operations[i]
+	if a.Took[i] == 0 && a.Interrupted {
+		return unanswered
+	}
+	if len(o.Attempts) == 0 {
+		return failed
+	}
+	switch last := o.Attempts[len(o.Attempts)-1].Answer; {
+	case last.Accepted() && o.Kind == history.Restock:
+		return restocked
+	case last.Accepted():
+		return accepted
+	case last.Code == history.SoldOut && o.Kind.Takes():
+		return soldOut
+	case last.Code == history.InsufficientStock && o.Kind.Takes():
+		return short
+	default:
+		return failed
 	}
 }
 
 // AuditOK tells whether the rows hold what was answered, and every unit adds up.
-func (r Result) AuditOK() bool { return r.comparison.OK() }
+func (r Result) AuditOK() bool { return len(r.wrong) == 0 }
 
 // Err tells in one line why the replay did not succeed; nil if it did.
 func (r Result) Err() error {
-	var failed error
+	var errs []string
 	if r.Errors > 0 {
-		failed = fmt.Errorf("%d lines failed, first: %w", r.Errors, r.tally.FirstError)
+		errs = append(errs, fmt.Sprintf("%d lines failed, first: %v", r.Errors, r.answers.FirstError))
 	}
-	problems := r.comparison.Problems
-	switch {
-	case len(problems) == 0:
-		return failed
-	case failed == nil:
-		return fmt.Errorf("the audit failed: %d problems, first: %s", len(problems), problems[0])
+	if n := len(r.wrong); n > 0 {
+		errs = append(errs, fmt.Sprintf("the audit failed: %d problems, first: %s: %s", n, r.wrong[0].Name, r.wrong[0].What))
 	}
-	return fmt.Errorf("%w; and the audit failed: %d problems, first: %s", failed, len(problems), problems[0])
-}
-
-func (r Result) left() (units int64) {
-	for _, of := range r.comparison.Left {
-		units += of
+	if len(errs) == 0 {
+		return nil
 	}
-	return units
-}
-
-// SKUTotals are the units of one SKU: as answered, and what the rows have left.
-type SKUTotals struct {
-	Units
-	Left int64
+	return fmt.Errorf("%s", strings.Join(errs, "; and "))
 }
 
 // Totals are those of every SKU, by its name in the file.
-func (r Result) Totals() map[string]SKUTotals {
-	totals := map[string]SKUTotals{}
-	for i, sku := range r.plan.SKUs {
-		totals[sku.Name] = SKUTotals{r.tally.Units[i], r.comparison.Left[i]}
-	}
-	return totals
-}
+func (r Result) Totals() map[string]SKUTotals { return r.totals }

@@ -4,52 +4,81 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/api/client"
-	"inventory/loadtest/internal/target"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 )
 
 // Settings say how a plan is run.
 type Settings struct {
-	Fleet       *client.Fleet
-	Prefix      string // of the names of this run's SKUs, so that a database can be used again
-	Concurrency int    // requests under way at once
+	Services    *load.Services
+	Prefix      string        // of the names of this run's SKUs, so that a database can be used again
+	Concurrency int           // requests under way at once
+	Patience    time.Duration // for a final answer; 0: load.DefaultPersistence
 	// Progress begins to show one of the two phases, and is told when each of its steps is done.
 	Progress func(phase string, steps int) (done, over func())
+}
+
+// Answers are what callers saw of a plan.
+type Answers struct {
+	Operations  []history.Operation      // of each request, with its attempts
+	Took        []time.Duration          // of each that got a final answer; 0: it was not sent, or nobody waited
+	Stocks      map[string]history.Stock // of the SKUs that were created
+	Elapsed     time.Duration            // from the first request to the last answer
+	Interrupted bool
+	FirstError  error // of the first request that failed
 }
 
 // run is a plan under way.
 type run struct {
 	Settings
-	plan  Plan
-	tally *Tally
-	// lost is set when a request got no answer for as long as the fleet is patient: the service is gone, and to be
+	*Answers
+	plan Plan
+	mu   sync.Mutex // guards Stocks and FirstError
+	// lost is set when a request got no answer for as long as its caller is patient: the service is gone, and to be
 	// as patient with every request that is left would take hours. They fail unsent.
 	lost atomic.Bool
 }
 
-var (
-	errNoAnswer = errors.New("no final answer")
-	errLost     = errors.New("not sent: the service does not answer any more")
-)
-
-// Run creates the SKUs, sends the requests and counts the answers. It fails when a SKU cannot be created or ctx ends, and
-// returns what was counted until then; a request that fails is counted.
-func Run(ctx context.Context, plan Plan, settings Settings) (*Tally, error) {
-	r := &run{Settings: settings, plan: plan, tally: newTally(len(plan.SKUs))}
-	defer func() { r.tally.Interrupted = ctx.Err() != nil }()
+// Run creates the SKUs and sends the requests. It fails when a SKU cannot be created or ctx ends, and returns what was
+// answered until then; a request that fails is an answer.
+func Run(ctx context.Context, plan Plan, settings Settings) (*Answers, error) {
+	r := &run{Settings: settings, plan: plan, Answers: &Answers{
+		Operations: plan.operations(settings.Prefix), Took: make([]time.Duration, len(plan.Requests)), Stocks: make(map[string]history.Stock),
+	}}
+	defer func() { r.Interrupted = ctx.Err() != nil }()
 	if err := r.create(ctx); err != nil {
-		return r.tally, err
+		return r.Answers, err
 	}
 	start := time.Now()
 	err := r.send(ctx)
-	r.tally.Elapsed = time.Since(start)
-	return r.tally, err
+	r.Elapsed = time.Since(start)
+	return r.Answers, err
+}
+
+// operations are the requests as they are asked for.
+func (p Plan) operations(prefix string) []history.Operation {
+	all := make([]history.Operation, len(p.Requests))
+	for i, q := range p.Requests {
+		o := history.Operation{Kind: history.Deduct, ID: q.OrderID, Buyer: q.BuyerID}
+		for _, item := range q.Items {
+			o.Lines = append(o.Lines, history.Line{SKU: prefix + p.SKUs[item.SKU].Name, Quantity: item.Quantity})
+		}
+		switch {
+		case q.IsReturn:
+			o.Kind, o.ID = history.Restock, refOf(q.OrderID, p.SKUs[q.Items[0].SKU].Name)
+		case len(q.Items) > 1:
+			o.Kind = history.Order
+		}
+		all[i] = o
+	}
+	return all
 }
 
 // create creates the SKUs.
@@ -63,14 +92,12 @@ func (r *run) create(ctx context.Context) error {
 			break
 		}
 		creators.Go(func() error {
-			name := r.Prefix + sku.Name
-			answer, err := r.Fleet.CreateSKU(creating, name, client.NewSKU{Stock: sku.Stock, Segments: &sku.Segments})
-			if err == nil {
-				err = answer.Err()
+			if err := r.Services.Create(creating, r.Prefix+sku.Name, client.NewSKU{Stock: sku.Stock, Segments: &sku.Segments}); err != nil {
+				return err
 			}
-			if err != nil {
-				return fmt.Errorf("create SKU %s: %w", name, target.WithoutURL(err))
-			}
+			r.mu.Lock()
+			r.Stocks[r.Prefix+sku.Name] = history.Stock{Units: sku.Stock}
+			r.mu.Unlock()
 			done()
 			return nil
 		})
@@ -94,21 +121,21 @@ func (r *run) send(ctx context.Context) error {
 	latest := make([]chan struct{}, len(r.plan.SKUs)) // closed when the SKU's latest request is answered
 	senders, sending := errgroup.WithContext(ctx)
 	senders.SetLimit(r.Concurrency)
-	for _, q := range r.plan.Requests {
+	for i, q := range r.plan.Requests {
 		if sending.Err() != nil {
 			break
 		}
 		answered := make(chan struct{})
 		before := make([]chan struct{}, len(q.Items))
-		for i, item := range q.Items {
-			before[i], latest[item.SKU] = latest[item.SKU], answered
+		for n, item := range q.Items {
+			before[n], latest[item.SKU] = latest[item.SKU], answered
 		}
 		senders.Go(func() error {
 			defer close(answered)
 			if err := wait(sending, before); err != nil {
 				return err
 			}
-			r.ask(sending, q)
+			r.ask(sending, i)
 			done()
 			return sending.Err()
 		})
@@ -131,119 +158,32 @@ func wait(ctx context.Context, before []chan struct{}) error {
 	return nil
 }
 
-// ask sends one request until it has a final answer, and counts that.
-func (r *run) ask(ctx context.Context, q Request) {
-	if r.lost.Load() {
-		r.tally.count(q, Failed, 0, errLost)
+var errLost = errors.New("not sent: the service does not answer any more")
+
+// ask sends one request until it has a final answer.
+func (r *run) ask(ctx context.Context, i int) {
+	o, err := &r.Operations[i], errLost
+	if !r.lost.Load() {
+		start := time.Now()
+		var answer history.Answer
+		answer, err = r.Services.Ask(ctx, o, load.Persistence{First: i % len(r.Services.URLs), For: r.Patience})
+		if err != nil && ctx.Err() != nil {
+			return
+		}
+		r.Took[i] = time.Since(start)
+		if err == nil && !answer.Accepted() && (!answer.Short() || !o.Kind.Takes()) {
+			err = fmt.Errorf("status %d, %s", answer.Status, answer.Code)
+		}
+	}
+	if err == nil {
 		return
 	}
-	start := time.Now()
-	var outcome Outcome
-	var err error
-	what := "order " + q.OrderID
-	switch {
-	case len(q.Items) > 1:
-		outcome, err = r.order(ctx, q)
-	case q.IsReturn:
-		outcome, err = r.restock(ctx, q, q.Items[0])
-	default:
-		outcome, err = r.deduct(ctx, q, q.Items[0])
+	r.mu.Lock()
+	if r.FirstError == nil {
+		r.FirstError = fmt.Errorf("%s %s, SKU %s: %w", o.Kind, o.ID, o.Lines[0].SKU, err)
 	}
-	if err != nil && ctx.Err() != nil {
-		r.tally.unheard(q)
-		return
-	}
-	if len(q.Items) == 1 {
-		what += ", SKU " + r.plan.SKUs[q.Items[0].SKU].Name
-	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", what, err)
-	}
-	r.tally.count(q, outcome, time.Since(start), err)
-	if errors.Is(err, errNoAnswer) { // after the count, so that this is the error that is told
+	r.mu.Unlock()
+	if errors.Is(err, load.ErrNoAnswer) { // after the first, so that this is the error that is told
 		r.lost.Store(true)
 	}
-}
-
-// final makes an error of a 503 that has lasted as long as the fleet was patient.
-func final[T any](answer client.Answer[T], err error) (client.Answer[T], error) {
-	if err == nil && answer.Status == http.StatusServiceUnavailable {
-		err = answer.Err()
-	}
-	if err != nil {
-		err = fmt.Errorf("%w: %w", errNoAnswer, target.WithoutURL(err))
-	}
-	return answer, err
-}
-
-func (r *run) deduct(ctx context.Context, q Request, item Item) (Outcome, error) {
-	order := client.NewDeduction{OrderID: q.OrderID, Quantity: item.Quantity}
-	if q.BuyerID != "" {
-		order.BuyerID = &q.BuyerID
-	}
-	name := r.Prefix + r.plan.SKUs[item.SKU].Name
-	answer, err := final(r.Fleet.Deduct(ctx, name, order))
-	switch {
-	case err != nil:
-		return Failed, err
-	case answer.OK():
-		if b := answer.Body; b.Sku != name || b.OrderID != q.OrderID || b.Quantity != item.Quantity || b.Status != client.Committed {
-			return Failed, fmt.Errorf("asked for %d units, and the answer is another: %+v", item.Quantity, *b)
-		}
-		return Accepted, nil
-	}
-	return refusal(answer)
-}
-
-// refusal tells what became of a request that did not succeed.
-func refusal[T any](answer client.Answer[T]) (Outcome, error) {
-	switch {
-	case answer.Problem != nil && answer.Problem.Code == client.SoldOut:
-		return SoldOut, nil
-	case answer.Problem != nil && answer.Problem.Code == client.InsufficientStock:
-		return InsufficientStock, nil
-	}
-	return Failed, answer.Err()
-}
-
-// order sends an order of several SKUs.
-func (r *run) order(ctx context.Context, q Request) (Outcome, error) {
-	order := client.NewOrder{OrderID: q.OrderID, Lines: make([]client.NewLine, len(q.Items))}
-	if q.BuyerID != "" {
-		order.BuyerID = &q.BuyerID
-	}
-	for i, item := range q.Items {
-		order.Lines[i] = client.NewLine{Sku: r.Prefix + r.plan.SKUs[item.SKU].Name, Quantity: item.Quantity}
-	}
-	answer, err := final(r.Fleet.PlaceOrder(ctx, order))
-	switch {
-	case err != nil:
-		return Failed, err
-	case !answer.OK():
-		return refusal(answer)
-	case answer.Body.OrderID != q.OrderID || len(answer.Body.Lines) != len(order.Lines):
-		return Failed, fmt.Errorf("ordered %d SKUs, and the answer is another: %+v", len(order.Lines), *answer.Body)
-	}
-	for i, line := range answer.Body.Lines {
-		if line.Sku != order.Lines[i].Sku || line.Quantity != order.Lines[i].Quantity || line.Status != client.Committed {
-			return Failed, fmt.Errorf("ordered %+v, and the answer is another: %+v", order.Lines[i], line)
-		}
-	}
-	return Accepted, nil
-}
-
-func (r *run) restock(ctx context.Context, q Request, item Item) (Outcome, error) {
-	sku := r.plan.SKUs[item.SKU].Name
-	reason := "return"
-	body := client.Restock{Ref: refOf(q.OrderID, sku), Quantity: item.Quantity, Reason: &reason}
-	answer, err := final(r.Fleet.Restock(ctx, r.Prefix+sku, body))
-	switch {
-	case err != nil:
-		return Failed, err
-	case !answer.OK():
-		return Failed, answer.Err()
-	case answer.Body.Ref != body.Ref || answer.Body.Quantity != item.Quantity:
-		return Failed, fmt.Errorf("returned %d units, and the answer is another: %+v", item.Quantity, *answer.Body)
-	}
-	return Restocked, nil
 }

@@ -15,13 +15,15 @@ import (
 	"pgregory.net/rapid"
 
 	"inventory/internal/api/client"
-	"inventory/internal/stock"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 )
 
 // shop is a service of a few lines that can be told to misbehave. It notes what it has seen.
 type shop struct {
 	mu     sync.Mutex
-	skus   map[string]*stock.Balance
+	skus   map[string]*history.SKU
+	rows   history.Rows
 	orders map[string][]string // of each SKU, in the order of their arrival
 	under  map[string]int      // requests under way for each SKU
 	errors []string
@@ -32,7 +34,7 @@ type shop struct {
 
 func newShop() *shop {
 	return &shop{
-		skus: map[string]*stock.Balance{}, orders: map[string][]string{}, under: map[string]int{},
+		skus: map[string]*history.SKU{}, orders: map[string][]string{}, under: map[string]int{},
 		refuse: func(int) (int, any) { return 0, nil },
 	}
 }
@@ -66,7 +68,7 @@ func (s *shop) answer(parts []string, body io.Reader) (int, any) {
 	if len(parts) == 4 {
 		var create client.NewSKU
 		_ = json.NewDecoder(body).Decode(&create) // what is not decoded fails the comparison
-		s.skus[sku] = &stock.Balance{SKU: sku, Initial: create.Stock, Available: create.Stock}
+		s.skus[sku] = &history.SKU{Name: sku, Initial: create.Stock, Available: create.Stock}
 		return http.StatusCreated, client.SKU{Sku: sku, Stock: create.Stock}
 	}
 	s.asked++
@@ -79,35 +81,42 @@ func (s *shop) answer(parts []string, body io.Reader) (int, any) {
 	return s.deduct(s.skus[sku], body)
 }
 
-func (s *shop) restock(b *stock.Balance, body io.Reader) (int, any) {
+func (s *shop) restock(b *history.SKU, body io.Reader) (int, any) {
 	var restock client.Restock
 	_ = json.NewDecoder(body).Decode(&restock) // as above
-	s.orders[b.SKU] = append(s.orders[b.SKU], restock.Ref)
-	b.Available, b.Restocked = b.Available+restock.Quantity, b.Restocked+restock.Quantity
+	s.orders[b.Name] = append(s.orders[b.Name], restock.Ref)
+	b.Available += restock.Quantity
+	s.rows.Movements = append(s.rows.Movements, history.Movement{SKU: b.Name, Ref: restock.Ref, Kind: "restock", Quantity: restock.Quantity})
 	return http.StatusCreated, restock
 }
 
-func (s *shop) deduct(b *stock.Balance, body io.Reader) (int, any) {
+func (s *shop) deduct(b *history.SKU, body io.Reader) (int, any) {
 	var order client.NewDeduction
 	_ = json.NewDecoder(body).Decode(&order) // as above
-	s.orders[b.SKU] = append(s.orders[b.SKU], order.OrderID)
+	s.orders[b.Name] = append(s.orders[b.Name], order.OrderID)
 	switch {
 	case b.Available == 0:
 		return http.StatusConflict, client.Problem{Code: client.SoldOut}
 	case b.Available < order.Quantity:
 		return http.StatusConflict, client.Problem{Code: client.InsufficientStock, Available: &b.Available}
 	}
-	b.Available, b.Committed = b.Available-order.Quantity, b.Committed+order.Quantity
+	b.Available -= order.Quantity
+	s.rows.Deductions = append(s.rows.Deductions, history.Deduction{
+		SKU: b.Name, ID: order.OrderID, Buyer: buyerOf(order), Asked: order.Quantity, Quantity: order.Quantity, State: "committed", Created: time.Now(),
+	})
 	return http.StatusCreated, client.Deduction{
-		Sku: b.SKU, OrderID: order.OrderID, Quantity: order.Quantity, Status: client.Committed,
+		Sku: b.Name, OrderID: order.OrderID, Quantity: order.Quantity, Status: client.Committed,
 	}
 }
 
-func (s *shop) audit() (audit stock.Audit) {
-	for _, b := range s.skus {
-		audit.SKUs = append(audit.SKUs, *b)
+// result holds answers against the rows of the shop.
+func (s *shop) result(plan Plan, answers *Answers) Result {
+	s.rows.SKUs = nil
+	for _, sku := range s.skus {
+		s.rows.SKUs = append(s.rows.SKUs, *sku)
 	}
-	return audit
+	promise := history.Promise{Stocks: answers.Stocks, AnswerWithin: time.Second, Staleness: time.Second}
+	return NewResult(plan, prefix, answers, s.rows, history.Check(answers.Operations, s.rows, promise).Violations, "a shop")
 }
 
 func quiet(string, int) (done, over func()) { return func() {}, func() {} }
@@ -115,15 +124,15 @@ func quiet(string, int) (done, over func()) { return func() {}, func() {} }
 const prefix = "run-"
 
 // replayed runs a plan against a shop.
-func (s *shop) replayed(ctx context.Context, plan Plan) (*Tally, error) {
+func (s *shop) replayed(ctx context.Context, plan Plan) (*Answers, error) {
 	server := httptest.NewServer(s)
 	defer server.Close()
-	fleet, err := client.NewFleet([]string{server.URL}, 4, 30*time.Millisecond)
+	services, err := load.Open(load.Config{URLs: []string{server.URL}, Connections: 4})
 	if err != nil {
 		return nil, err
 	}
-	defer fleet.Close()
-	return Run(ctx, plan, Settings{Fleet: fleet, Prefix: prefix, Concurrency: 4, Progress: quiet})
+	defer services.Close()
+	return Run(ctx, plan, Settings{Services: services, Prefix: prefix, Concurrency: 4, Patience: 30 * time.Millisecond, Progress: quiet})
 }
 
 func sumOfLines(r Result) int {
@@ -138,7 +147,7 @@ func TestRunSendsOneSKUInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newShop()
-		tally, err := s.replayed(t.Context(), plan)
+		answers, err := s.replayed(t.Context(), plan)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +165,7 @@ func TestRunSendsOneSKUInOrder(t *testing.T) {
 				t.Fatalf("%s: sent %v, want %v", sku, got, want)
 			}
 		}
-		result := NewResult(plan, tally, Compare(plan, prefix, tally, s.audit()), "a shop")
+		result := s.result(plan, answers)
 		if sumOfLines(result) != result.Lines || result.Err() != nil || !result.AuditOK() || len(s.errors) > 0 {
 			t.Fatalf("%+v, %v, %v", result, result.Err(), s.errors)
 		}
@@ -173,12 +182,12 @@ func TestRunCountsEveryLineWhateverIsAnswered(t *testing.T) {
 		s := newShop()
 		statuses := rapid.SliceOfN(rapid.SampledFrom([]int{0, 200, 400, 404, 409, 422, 500}), 1, 20).Draw(t, "statuses")
 		s.refuse = func(n int) (int, any) { return statuses[n%len(statuses)], client.Problem{Code: client.OrderIDReused} }
-		tally, err := s.replayed(t.Context(), plan)
+		answers, err := s.replayed(t.Context(), plan)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := NewResult(plan, tally, Compare(plan, prefix, tally, s.audit()), "a shop")
-		if sumOfLines(r) != r.Lines || !r.AuditOK() || (r.Errors > 0) != (r.Err() != nil) {
+		r := s.result(plan, answers)
+		if sumOfLines(r) != r.Lines || (r.Errors > 0 || !r.AuditOK()) != (r.Err() != nil) {
 			t.Fatalf("%+v, %v", r, r.Err())
 		}
 	})
@@ -197,18 +206,18 @@ func TestRunGivesUpALostService(t *testing.T) {
 		}
 		return http.StatusServiceUnavailable, client.Problem{Code: client.Unavailable, Detail: "gone"}
 	}
-	tally, err := s.replayed(t.Context(), plan)
+	answers, err := s.replayed(t.Context(), plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := NewResult(plan, tally, Compare(plan, prefix, tally, s.audit()), "a shop")
+	r := s.result(plan, answers)
 	if r.Accepted != 1 || r.Errors != 4 || sumOfLines(r) != 5 || len(s.orders["run-10001"]) != 1 {
 		t.Errorf("%+v, orders %v", r, s.orders)
 	}
-	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "4 lines failed, first: order 2, SKU 10001: no final answer") {
+	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "4 lines failed, first: deduct 2, SKU run-10001: no final answer") {
 		t.Errorf("told: %v", err)
 	}
-	if got := tally.Kinds[Failed].Latency.Count(); got != 1 {
+	if got := r.kinds[failed].waits.Count(); got != 1 {
 		t.Errorf("%d latencies of failures; only one was sent", got)
 	}
 }
@@ -223,13 +232,20 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := newShop()
 	s.refuse = func(int) (int, any) { cancel(why); return 0, nil }
-	tally, err := s.replayed(ctx, plan)
+	answers, err := s.replayed(ctx, plan)
 	if !errors.Is(err, why) {
 		t.Errorf("ended with %v", err)
 	}
 	// The shop has taken what it was asked for before, also where nobody heard of it.
-	r := NewResult(plan, tally, Compare(plan, prefix, tally, s.audit()), "a shop")
-	if !tally.Interrupted || !r.AuditOK() || r.Err() != nil || r.Unanswered == 0 || sumOfLines(r)+r.Unanswered != r.Lines {
-		t.Errorf("%+v, %v, %q", r, r.Err(), r.comparison.Problems)
+	r := s.result(plan, answers)
+	if !answers.Interrupted || !r.AuditOK() || r.Err() != nil || r.Unanswered == 0 || sumOfLines(r)+r.Unanswered != r.Lines {
+		t.Errorf("%+v, %v, %q", r, r.Err(), r.wrong)
 	}
+}
+
+func buyerOf(order client.NewDeduction) string {
+	if order.BuyerID == nil {
+		return ""
+	}
+	return *order.BuyerID
 }

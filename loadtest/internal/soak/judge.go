@@ -7,13 +7,14 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
 // Course is what time has brought, over the part of the run that is judged.
 type Course struct {
 	Length     time.Duration
-	Waits      [quarters]*latency.Histogram // of the answers, from the planned send
+	Waits      [quarters]*latency.Histogram // of all who were due, from the planned send
 	Lags       [quarters]*latency.Histogram // of the requests for which a connection was free, behind the planned send
 	Memory     Line                         // of the service, resident, in bytes
 	Goroutines Line
@@ -62,7 +63,7 @@ func (v *Verdict) latency(c Course) {
 	said := "no drift"
 	if drift > mostDrift {
 		said = "answers take longer as time goes by"
-		if late := compare.Milliseconds(c.Lags[quarters-1].Quantile(99)); late > mostOwnLag {
+		if late := compare.Milliseconds(c.Lags[quarters-1].Quantile(99)); late > load.MostOwnLag {
 			said += fmt.Sprintf(", or the machine was busy with something else, for the generator itself was %s ms late in the last quarter (%s in the first)",
 				report.Number(late), report.Number(compare.Milliseconds(c.Lags[0].Quantile(99))))
 		}

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/load"
 )
 
 // Work is what is done, and how often. All of it goes into the plan.
@@ -12,17 +12,17 @@ type Work struct {
 	Seed     uint64
 	Rate     float64 // requests a second
 	Length   time.Duration
-	Spacing  openloop.Spacing
+	Spacing  load.Spacing
 	SKUs     int
 	Stock    int64 // of each SKU, in the beginning
 	Segments int
 }
 
 // Expected is how many requests that is in the mean.
-func (w Work) Expected() float64 { return openloop.Expected(w.phases()) }
+func (w Work) Expected() float64 { return load.Expected(w.phases()) }
 
-func (w Work) phases() []openloop.Phase {
-	return []openloop.Phase{{From: w.Rate, To: w.Rate, Length: w.Length}}
+func (w Work) phases() []load.Phase {
+	return []load.Phase{{From: w.Rate, To: w.Rate, Length: w.Length}}
 }
 
 // kind is a kind of request.
@@ -71,9 +71,6 @@ const (
 )
 
 const (
-	// holds is how long a reservation is good for that is to be committed or cancelled, and expires for one that is not.
-	holds   = "10m"
-	expires = "1s"
 	// after is how long after a reservation it is committed or cancelled.
 	after = 2 * time.Second
 	// settled is how long after an order something is done with it, at least: it should have been answered.
@@ -91,7 +88,7 @@ type item struct {
 	concern uint32 // the request that asked first for what this one is about; its own number if that is this one
 }
 
-// Plan is what is sent, and when. It is an [openloop.Stream].
+// Plan is what is sent, and when.
 type Plan struct {
 	Work
 	At    []time.Duration
@@ -115,9 +112,9 @@ type planner struct {
 
 // NewPlan draws the requests. It is a pure function of its argument.
 func NewPlan(w Work) *Plan {
-	random := rand.New(rand.NewPCG(openloop.SeedOf(w.Seed, "work"), 0))
+	random := rand.New(rand.NewPCG(load.SeedOf(w.Seed, "work"), 0))
 	p := planner{
-		Plan: &Plan{Work: w, At: openloop.Times(w.Seed, w.Spacing, w.phases())}, random: random,
+		Plan: &Plan{Work: w, At: load.Times(w.Seed, w.Spacing, w.phases())}, random: random,
 		skus: rand.NewZipf(random, popularity, 1, uint64(w.SKUs-1)),
 	}
 	p.items = make([]item, 0, len(p.At))

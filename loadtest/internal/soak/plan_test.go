@@ -7,18 +7,18 @@ import (
 	"time"
 
 	"inventory/internal/api/client"
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/load"
 )
 
 func someWork(seed uint64) Work {
-	return Work{Seed: seed, Rate: 500, Length: 20 * time.Second, Spacing: openloop.Poisson, SKUs: 20, Stock: 10, Segments: 4}
+	return Work{Seed: seed, Rate: 500, Length: 20 * time.Second, Spacing: load.Poisson, SKUs: 20, Stock: 10, Segments: 4}
 }
 
 func TestASeedRepeatsTheStream(t *testing.T) {
 	t.Parallel()
 	sum := func(seed uint64) string {
 		p := NewPlan(someWork(seed))
-		return openloop.Sum(p.At, p)
+		return load.Sum(p.At, p.operations())
 	}
 	if first, again, other := sum(5), sum(5), sum(6); first != again || first == other {
 		t.Errorf("seeds 5, 5, 6: %s, %s, %s", first, again, other)
@@ -83,7 +83,7 @@ func TestAsMuchIsPutInAsIsTaken(t *testing.T) {
 			taken += float64(x.units)
 		case order:
 			for _, l := range p.lines(uint32(i)) {
-				taken += float64(l.units)
+				taken += float64(l.Quantity)
 			}
 		case giveBack, restock:
 			given += float64(x.units)
@@ -100,7 +100,8 @@ func TestLinesOfAnOrderAreOfDifferentSKUs(t *testing.T) {
 	p := NewPlan(someWork(9))
 	several := 0
 	for i, x := range p.items {
-		r := p.Request(i, nil)
+		o := p.operation(i)
+		r := load.NewRequest(&o, nil)
 		if !strings.HasPrefix(r.Path, "/v1/") || r.Body != nil && !json.Valid(r.Body) {
 			t.Fatalf("request %d: %s %s", i, r.Path, r.Body)
 		}

@@ -8,14 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/api/client"
 	"inventory/internal/progress"
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/gauges"
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
@@ -29,8 +28,6 @@ type Config struct {
 }
 
 const (
-	// patience is how long a request of preparation is sent again.
-	patience = 10 * time.Second
 	// creators is how many SKUs are created at once.
 	creators = 16
 	// readings is how often the machine is looked at in a run, and atMostEvery how seldom, atLeastEvery how often, in time.
@@ -44,124 +41,97 @@ const (
 // soak is a run.
 type soak struct {
 	Config
-	to        *target.Target
-	fleet     *client.Fleet
-	plan      *Plan
-	sum       string // of the stream
-	started   time.Time
-	result    openloop.Result
-	readings  gauges.Readings
-	account   account
-	unaudited error // why the rows could not be read
+	to       *target.Target
+	plan     *Plan
+	load     load.Load
+	sum      string // of the stream
+	started  time.Time
+	result   *load.Result // nil: nothing was sent
+	readings gauges.Readings
+	rows     history.Rows
+	wrong    []history.Violation
 }
 
 // Run does the work at a target, audits, and reports. What ends it early, a ctx that is over among it, is an error beside the
 // report of what was measured until then; where there is nothing to report the document is the zero one.
 func Run(ctx context.Context, c Config, to *target.Target) (report.Document, error) {
 	s := &soak{Config: c, to: to, started: time.Now(), plan: NewPlan(c.Work)}
-	s.sum = openloop.Sum(s.plan.At, s.plan)
+	s.load = load.Load{At: s.plan.At, Operations: s.plan.operations()}
+	s.sum = load.Sum(s.load.At, s.load.Operations)
 	stopped := s.soak(ctx)
 	if ctx.Err() != nil {
 		stopped = fmt.Errorf("the soak was stopped: %w", context.Cause(ctx))
 	} else if stopped != nil {
 		return report.Document{}, stopped
 	}
-	ctx = context.WithoutCancel(ctx) // what was sold is audited whatever the reason to stop
-	if len(s.result.Replies) > 0 {
-		s.account, s.unaudited = s.audit(ctx)
+	if s.result != nil {
+		var found history.Findings
+		s.rows, found = history.Audit(ctx, to.DatabaseURL(), s.prefix(), s.load.Operations, load.PromiseOf(to, s.stocks()))
+		s.wrong = found.Violations
 	}
-	d, err := s.document(ctx, stopped != nil)
-	return d, errors.Join(stopped, s.wrong(), err)
+	d, err := s.document(context.WithoutCancel(ctx), stopped != nil)
+	return d, errors.Join(stopped, load.Wrong(s.wrong, results(s.result), load.Failed, load.Unreached, load.Unknown), err)
+}
+
+func results(r *load.Result) []*load.Result {
+	if r == nil {
+		return nil
+	}
+	return []*load.Result{r}
+}
+
+// stocks are what the SKUs were put up for sale with.
+func (s *soak) stocks() map[string]history.Stock {
+	all := make(map[string]history.Stock)
+	for n := range s.SKUs {
+		all[s.SKU(uint32(n))] = history.Stock{Units: s.Stock}
+	}
+	return all
 }
 
 // soak puts the SKUs up for sale and sends the requests.
-func (s *soak) soak(ctx context.Context) (err error) {
-	if s.fleet, err = client.NewFleet(s.to.URLs, creators, patience, client.WithKey(s.Key)); err != nil {
-		return err
-	}
-	defer s.fleet.Close()
-	if err := s.unused(ctx); err != nil {
-		return err
-	}
-	if err := s.create(ctx); err != nil {
-		return err
-	}
-	sender, err := openloop.Open(ctx, openloop.Config{URLs: s.to.URLs, Key: s.Key, Connections: s.Connections})
+func (s *soak) soak(ctx context.Context) error {
+	services, err := load.Open(load.Config{URLs: s.to.URLs, Key: s.Key, Connections: s.Connections})
 	if err != nil {
 		return err
 	}
-	defer sender.Close()
-	s.send(ctx, sender)
+	defer services.Close()
+	switch there, err := services.Exists(ctx, s.SKU(0)); {
+	case err != nil:
+		return err
+	case there:
+		return fmt.Errorf("this database was soaked with seed %d before: SKU %s is there; choose another --seed", s.Seed, s.SKU(0))
+	}
+	creating, create := errgroup.WithContext(ctx)
+	creating.SetLimit(creators)
+	for sku, stock := range s.stocks() {
+		creating.Go(func() error {
+			return services.Create(create, sku, client.NewSKU{Stock: stock.Units, Segments: &s.Segments})
+		})
+	}
+	if err := creating.Wait(); err != nil {
+		return err
+	}
+	s.send(ctx, services)
 	return ctx.Err()
 }
 
-// unused makes sure that the seed was not used on this database before.
-func (s *soak) unused(ctx context.Context) error {
-	sku := s.plan.SKU(0)
-	answer, err := s.fleet.ReadSKU(ctx, sku)
-	switch {
-	case err != nil:
-		return fmt.Errorf("read SKU %s: %w", sku, target.WithoutURL(err))
-	case answer.OK():
-		return fmt.Errorf("this database was soaked with seed %d before: SKU %s is there; choose another --seed", s.Seed, sku)
-	case answer.Problem != nil && answer.Problem.Code == client.UnknownSku:
-		return nil
-	}
-	return fmt.Errorf("read SKU %s: %w", sku, answer.Err())
-}
-
-// create puts the SKUs up for sale.
-func (s *soak) create(ctx context.Context) error {
-	creating, ctx := errgroup.WithContext(ctx)
-	creating.SetLimit(creators)
-	for n := range s.SKUs {
-		creating.Go(func() error {
-			sku := s.plan.SKU(uint32(n))
-			answer, err := s.fleet.CreateSKU(ctx, sku, client.NewSKU{Stock: s.Stock, Segments: &s.Segments})
-			if err == nil {
-				err = answer.Err()
-			}
-			if err != nil {
-				return fmt.Errorf("put SKU %s up for sale: %w", sku, target.WithoutURL(err))
-			}
-			return nil
-		})
-	}
-	return creating.Wait()
-}
-
 // send sends the requests, and watches the machine and what is heard meanwhile.
-func (s *soak) send(ctx context.Context, sender *openloop.Sender) {
+func (s *soak) send(ctx context.Context, services *load.Services) {
 	sources := gauges.Of(s.to)
 	if s.Length >= waitsFor {
 		sources.Settle = gauges.PostgresSettles
 	}
 	sampler := gauges.Start(ctx, sources, min(max(s.Length/readings, atLeastEvery), atMostEvery))
-	heard := openloop.NewLive(s.plan.At)
+	live := progress.NewLive(s.Progress, s.Length)
+	defer live.Finish()
+	heard := load.NewLive(s.load.At)
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
-	start := time.Now()
-	watcher.Go(func() { s.tell(watching, start, heard) })
-	s.result = sender.Run(ctx, openloop.Load{Start: start, At: s.plan.At, Stream: s.plan, Heard: heard.Heard})
+	s.load.Start, s.load.Heard = time.Now(), heard.Heard
+	watcher.Go(func() { heard.Tell(watching, live, s.load.Start, func() string { return "" }) })
+	s.result = services.Run(ctx, s.load)
 	stop()
 	watcher.Wait()
 	s.readings = sampler.Stop()
-}
-
-// tell shows how the run gets on, each second.
-func (s *soak) tell(ctx context.Context, start time.Time, heard *openloop.Live) {
-	live := progress.NewLive(s.Progress, s.Length)
-	defer live.Finish()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		counts, p99 := heard.Take()
-		live.Tell(time.Since(start), fmt.Sprintf("%s/s, accepted %s/s, p99 %.3g ms", humanize.Comma(counts.Answered()),
-			humanize.Comma(counts[openloop.Accepted]), compare.Milliseconds(p99)))
-	}
 }

@@ -1,58 +1,58 @@
 package soak
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/history"
 )
 
-var _ openloop.Stream = (*Plan)(nil)
+// operations are what is asked for.
+func (p *Plan) operations() []history.Operation {
+	all := make([]history.Operation, len(p.items))
+	for i := range all {
+		all[i] = p.operation(i)
+	}
+	return all
+}
 
-// Request implements [openloop.Stream].
-func (p *Plan) Request(i int, buffer []byte) openloop.Request {
+// operation is the i-th. What is about an earlier one has its id.
+func (p *Plan) operation(i int) history.Operation {
 	x := p.items[i]
-	sku := "/v1/skus/" + p.SKU(x.sku)
-	one := sku + "/deductions/" + p.id(x.concern)
-	post := func(path, format string, values ...any) openloop.Request {
-		return openloop.Request{Method: http.MethodPost, Path: path, Body: fmt.Appendf(buffer, format, values...)}
+	o := history.Operation{Kind: x.kind.operation(), ID: p.id(x.concern), Lines: []history.Line{{SKU: p.SKU(x.sku), Quantity: int64(x.units)}}}
+	if o.Kind.Takes() {
+		o.Buyer = "buyer-" + strconv.FormatUint(uint64(x.concern%buyers), 10)
 	}
 	switch x.kind {
-	case deduct, retry:
-		return post(sku+"/deductions", `{"order_id":%q,"buyer_id":%q,"quantity":%d}`, p.id(x.concern), buyer(x.concern), x.units)
 	case reserve:
-		limit := holds
+		o.ReserveFor = holds
 		if x.brief {
-			limit = expires
+			o.ReserveFor = expires
 		}
-		return post(sku+"/deductions", `{"order_id":%q,"buyer_id":%q,"quantity":%d,"reserve_for":%q}`, p.id(x.concern), buyer(x.concern), x.units, limit)
 	case order:
-		return openloop.Request{Method: http.MethodPost, Path: "/v1/orders", Body: p.appendOrder(buffer, x.concern)}
-	case commit:
-		return openloop.Request{Method: http.MethodPost, Path: one + "/commit"}
-	case cancel, giveBack:
-		return openloop.Request{Method: http.MethodPost, Path: one + "/cancel"}
-	case restock:
-		return post(sku+"/restock", `{"ref":%q,"quantity":%d}`, p.id(x.concern), x.units)
-	case adjust:
-		return post(sku+"/adjust", `{"ref":%q,"quantity":%d,"reason":"counted"}`, p.id(x.concern), x.units)
-	case resegment:
-		return post(sku+"/resegment", `{"ref":%q,"segments":%d}`, p.id(x.concern), x.units)
-	case readOrder:
-		return openloop.Request{Method: http.MethodGet, Path: one}
+		o.Lines = p.lines(uint32(i))
 	}
-	return openloop.Request{Method: http.MethodGet, Path: sku}
+	return o
 }
 
-// SKU is the name of a SKU, which the seed is in: a database is soaked with a seed once.
-func (p *Plan) SKU(n uint32) string {
-	return "soak-" + strconv.FormatUint(p.Seed, 36) + "-" + strconv.FormatUint(uint64(n), 10)
+// operation is the kind as the service has it.
+func (k kind) operation() history.Kind {
+	return [...]history.Kind{
+		deduct: history.Deduct, reserve: history.Deduct, retry: history.Deduct, order: history.Order, commit: history.Commit,
+		cancel: history.Cancel, giveBack: history.Cancel, restock: history.Restock, adjust: history.Adjust, resegment: history.Resegment,
+		readSKU: history.Look, readOrder: history.Read,
+	}[k]
 }
+
+// prefix begins the names of SKUs, which the seed is in: a database is soaked with a seed once.
+func (w Work) prefix() string { return "soak-" + strconv.FormatUint(w.Seed, 36) + "-" }
+
+// SKU is the name of a SKU.
+func (w Work) SKU(n uint32) string { return w.prefix() + strconv.FormatUint(uint64(n), 10) }
 
 // id is the order id of a request, or the ref of a movement. It is drawn, as those of buyers are: ids in a row would lie side by
 // side in an index.
@@ -67,35 +67,22 @@ func (p *Plan) id(i uint32) string {
 	return id.String()
 }
 
-func buyer(i uint32) string { return "buyer-" + strconv.FormatUint(uint64(i%buyers), 10) }
-
-// line is one of an order of several SKUs.
-type line struct {
-	sku   uint32
-	units int64
-}
-
 // lines are those of an order: its own SKU and some others, whoever wants those, each once.
-func (p *Plan) lines(i uint32) []line {
+func (p *Plan) lines(i uint32) []history.Line {
 	random := rand.New(rand.NewPCG(p.Seed+1, uint64(i)))
 	units := func() int64 { return 1 + random.Int64N(mostLineUnits) }
-	all := []line{{p.items[i].sku, units()}}
+	all := []history.Line{{SKU: p.SKU(p.items[i].sku), Quantity: units()}}
 	for range 1 + random.IntN(mostLines-1) {
-		other := uint32(random.IntN(p.SKUs))
-		if !slices.ContainsFunc(all, func(l line) bool { return l.sku == other }) {
-			all = append(all, line{other, units()})
+		other := p.SKU(uint32(random.IntN(p.SKUs)))
+		if !slices.ContainsFunc(all, func(l history.Line) bool { return l.SKU == other }) {
+			all = append(all, history.Line{SKU: other, Quantity: units()})
 		}
 	}
 	return all
 }
 
-func (p *Plan) appendOrder(to []byte, i uint32) []byte {
-	to = fmt.Appendf(to, `{"order_id":%q,"buyer_id":%q,"lines":[`, p.id(i), buyer(i))
-	for n, l := range p.lines(i) {
-		if n > 0 {
-			to = append(to, ',')
-		}
-		to = fmt.Appendf(to, `{"sku":%q,"quantity":%d}`, p.SKU(l.sku), l.units)
-	}
-	return append(to, "]}"...)
-}
+// How long reservations last.
+const (
+	holds   = 10 * time.Minute // one that is to be committed or cancelled
+	expires = time.Second      // one that is not
+)

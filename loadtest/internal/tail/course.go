@@ -2,23 +2,30 @@ package tail
 
 import (
 	"context"
-	"errors"
+	"encoding/hex"
 	"fmt"
-	"maps"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/api/client"
-	"inventory/internal/stock"
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/gauges"
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
+)
+
+// What buyers ask for: 1 to few units, and one in some of them for many.
+const (
+	few       = 5
+	many      = 20
+	manyEvery = 50
+	// meanQuantity is what an order asks for in the mean.
+	meanQuantity = (1.+few)/2*(1-1./manyEvery) + 1.*many/manyEvery
 )
 
 const (
-	connections = 64 // to each process
 	// headroom is by how much longer buyers come than the tail would last if all of them were served, and afterlife for how
 	// long after that: those who come then are refused.
 	headroom  = 1.3
@@ -30,11 +37,8 @@ const (
 
 // course is how the sale of a tail went.
 type course struct {
-	sku    string
-	orders *wishes
-	// result has the final outcomes. first are the replies of those that were asked again.
-	result   openloop.Result
-	first    map[int]openloop.Reply
+	sku      string
+	result   *load.Result
 	halfSold time.Duration // when half of the tail was; 0: never
 	strike   *Strike       // nil: nobody was killed
 	levels   []levels
@@ -44,14 +48,7 @@ type course struct {
 // levels are what the segments held at a moment.
 type levels struct {
 	at       time.Duration
-	segments []int64
-}
-
-func (l levels) sum() (sum int64) {
-	for _, n := range l.segments {
-		sum += n
-	}
-	return sum
+	segments []float64
 }
 
 // length is how long buyers come.
@@ -60,96 +57,93 @@ func (c Config) length() time.Duration {
 	return time.Duration(headroom*tail/(c.Rate*meanQuantity)*float64(time.Second)) + afterlife
 }
 
-// load is when each of them comes.
-func (c Config) load(seed uint64) []time.Duration {
-	return openloop.Times(seed, openloop.Poisson, []openloop.Phase{{Name: "tail", From: c.Rate, To: c.Rate, Length: c.length()}})
+// load is when each of them comes, and what he wants: a pure function of the seed.
+func (c Config) load(seed uint64, sku string) load.Load {
+	l := load.Load{At: load.Times(seed, load.Poisson, []load.Phase{{Name: "tail", From: c.Rate, To: c.Rate, Length: c.length()}})}
+	random := rand.NewChaCha8(key(seed, "wishes"))
+	var id [16]byte
+	for range l.At {
+		_, _ = random.Read(id[:]) // it never fails
+		quantity := 1 + int64(random.Uint64()%few)
+		if random.Uint64()%manyEvery == 0 {
+			quantity = many
+		}
+		l.Operations = append(l.Operations, history.Operation{
+			Kind: history.Deduct, ID: hex.EncodeToString(id[:]), Lines: []history.Line{{SKU: sku, Quantity: quantity}},
+		})
+	}
+	return l
+}
+
+// key is that of a source of its own for each purpose.
+func key(seed uint64, purpose string) (key [32]byte) {
+	copy(key[:], fmt.Appendf(nil, "%016x%s", seed, purpose))
+	return key
 }
 
 // sell sells the tail of a SKU, and kills the victim when half of it is sold; nil is nobody.
-func (s *shop) sell(ctx context.Context, sku string, all fleet, seed uint64, victim *process) (*course, error) {
-	at := s.load(seed)
-	c := &course{sku: sku, orders: newWishes(seed, sku, len(at))}
-	sender, err := openloop.Open(ctx, openloop.Config{URLs: all.urls(nil), Connections: connections * len(all)})
-	if err != nil {
-		return nil, err
+func (s *stand) sell(ctx context.Context, services *load.Services, sku string, all fleet, seed uint64, victim *process) (*course, error) {
+	l := s.load(seed, sku)
+	c := &course{sku: sku}
+	var samplers []*gauges.Sampler
+	for _, p := range all { // each by itself: one that dies leaves what it told until then
+		samplers = append(samplers, gauges.Start(ctx, gauges.Sources{ServiceMetricsURLs: []string{p.AdminURL + "/metrics"}}, gauge))
 	}
-	defer sender.Close()
-	others, err := client.NewFleet(all.urls(victim), askers, patience)
-	if err != nil {
-		return nil, err
-	}
-	defer others.Close()
-	samplers := s.sample(ctx, all)
-	began := time.Now()
-	again := newAgain(ctx, c.orders, sku, others, began)
 	half := newMark(s.Stock / part / 2)
 	selling, over := context.WithCancel(ctx)
 	defer over()
 	var beside errgroup.Group
-	heard := openloop.NewLive(at)
-	beside.Go(func() error { s.tell(selling, sku, heard); return nil })
-	beside.Go(func() error { return s.glance(selling, c, began) })
-	beside.Go(func() error { return s.atHalf(selling, c, half.reached, victim, began) })
-	c.result = sender.Run(ctx, openloop.Load{Start: began, At: at, Stream: c.orders, Heard: func(i int, r openloop.Reply) {
-		if r.Outcome == openloop.Accepted {
-			half.add(c.orders.all[i].quantity)
+	heard := load.NewLive(l.At)
+	l.Start = time.Now()
+	beside.Go(func() error {
+		heard.Tell(selling, s.live, s.begun, func() string { return sku + ": " })
+		return nil
+	})
+	beside.Go(func() error { return s.glance(selling, services, c, victim, l.Start) })
+	beside.Go(func() error { return s.atHalf(selling, c, half.reached, victim, l.Start) })
+	if victim != nil {
+		l.Again = func(*history.Operation) load.Persistence { return all.others(victim) }
+	}
+	l.Heard = func(i int, r load.Reply) {
+		if r.Outcome == load.Accepted {
+			half.add(l.Operations[i].Lines[0].Quantity)
 		}
-		again.heard(i, r)
 		heard.Heard(i, r)
-	}})
-	again.wait()
+	}
+	c.result = services.Run(ctx, l)
 	over()
-	err = beside.Wait()
+	err := beside.Wait()
 	for _, sampler := range samplers {
 		c.readings = append(c.readings, sampler.Stop())
 	}
-	c.fold(again)
-	return c, errors.Join(err, context.Cause(ctx))
+	return c, err
 }
 
-// fold makes the last answers to those who asked again the outcomes.
-func (c *course) fold(a *again) {
-	c.first = a.first
-	for i, r := range maps.All(a.finals) {
-		c.result.Replies[i] = r
-		c.result.Elapsed = max(c.result.Elapsed, r.Over)
-	}
-}
-
-// sample watches each process by itself: one that dies leaves what it told until then.
-func (s *shop) sample(ctx context.Context, all fleet) (samplers []*gauges.Sampler) {
-	for _, p := range all {
-		samplers = append(samplers, gauges.Start(ctx, gauges.Sources{ServiceMetricsURLs: []string{p.Admin + "/metrics"}}, gauge))
-	}
-	return samplers
-}
-
-// tell shows each second how the sale gets on, until ctx ends.
-func (s *shop) tell(ctx context.Context, sku string, heard *openloop.Live) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+// others is how somebody asks on, of processes that are not the victim.
+func (all fleet) others(victim *process) load.Persistence {
+	next := func(before int) int {
+		if n := (before + 1) % len(all); n != victim.number {
+			return n
 		}
-		counts, p99 := heard.Take()
-		s.live.Tell(time.Since(s.begun), fmt.Sprintf("%s: %d/s, accepted %d/s, p99 %.3g ms",
-			sku, counts.Answered(), counts[openloop.Accepted], compare.Milliseconds(p99)))
+		return (victim.number + 1) % len(all)
 	}
+	return load.Persistence{First: next(victim.number), Next: next}
 }
 
 // glance looks at the segments again and again until ctx ends, and once more then.
-func (s *shop) glance(ctx context.Context, c *course, began time.Time) error {
+func (s *stand) glance(ctx context.Context, services *load.Services, c *course, victim *process, began time.Time) error {
 	ticker := time.NewTicker(glance)
 	defer ticker.Stop()
+	from := 0
+	if victim != nil {
+		from = (victim.number + 1) % sellers
+	}
 	for over := false; ; {
-		views, err := s.store.Views(context.WithoutCancel(ctx), c.sku)
+		segments, err := segmentsOf(context.WithoutCancel(ctx), services, from, c.sku)
 		if err != nil {
-			return fmt.Errorf("look at the segments: %w", err)
+			return err
 		}
-		c.levels = append(c.levels, levels{time.Since(began), views[c.sku].Segments})
+		c.levels = append(c.levels, levels{time.Since(began), segments})
 		if over {
 			return nil
 		}
@@ -161,8 +155,20 @@ func (s *shop) glance(ctx context.Context, c *course, began time.Time) error {
 	}
 }
 
+// segmentsOf is what the segments of a SKU hold, as a process says.
+func segmentsOf(ctx context.Context, services *load.Services, process int, sku string) (units []float64, err error) {
+	var view client.SKU
+	if err := services.Get(ctx, process, "/v1/skus/"+sku, &view); err != nil {
+		return nil, fmt.Errorf("look at the segments: %w", err)
+	}
+	for _, segment := range view.Segments {
+		units = append(units, float64(segment.Available))
+	}
+	return units, nil
+}
+
 // atHalf kills the victim when half of the tail is sold. One that is not seen to hold a lock until ctx ends lives on.
-func (s *shop) atHalf(ctx context.Context, c *course, half <-chan struct{}, victim *process, began time.Time) error {
+func (s *stand) atHalf(ctx context.Context, c *course, half <-chan struct{}, victim *process, began time.Time) error {
 	select {
 	case <-half:
 	case <-ctx.Done():
@@ -172,7 +178,7 @@ func (s *shop) atHalf(ctx context.Context, c *course, half <-chan struct{}, vict
 	if victim == nil {
 		return nil
 	}
-	strike, err := s.witness.kill(ctx, c.sku, s.Segments, victim, began)
+	strike, err := s.witness.strike(ctx, c.sku, s.Segments, victim, began)
 	if err != nil && ctx.Err() != nil && !victim.dead {
 		return nil
 	}
@@ -196,13 +202,4 @@ func (m *mark) add(units int64) {
 	if left := m.left.Add(-units); left <= 0 && left+units > 0 {
 		close(m.reached)
 	}
-}
-
-// known tells what a SKU's segments hold now.
-func (s *shop) known(ctx context.Context, sku string) (stock.View, error) {
-	views, err := s.store.Views(ctx, sku)
-	if err != nil {
-		return stock.View{}, fmt.Errorf("look at the segments: %w", err)
-	}
-	return views[sku], nil
 }

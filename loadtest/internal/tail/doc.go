@@ -18,12 +18,4 @@
 // A request to which no final answer came is sent again, under the same order id, to the other processes in turn until one
 // answers, as a buyer's program does: those that were in flight at the killed process, whose outcome is unknown, and those that no longer
 // reach it. At the end each order that was told of its units must have one row of that quantity, and nobody else any.
-//
-// # What a false refusal is
-//
-// In the tail units are sold and never come back, so stock only falls. A refusal of q units is false if q units were left when
-// its answer came: then they had been left in the second before as well, which is how old the truth of a refusal may be.
-// What was left is known within bounds. An order is sold somewhere between its sending and its answer. If all sales that had
-// been sent by then are taken off, at least that much was left; if those alone that had been answered, at most that. A refusal
-// of no more than the least is false for certain. One between the two may have been true, and is counted as undecided.
 package tail

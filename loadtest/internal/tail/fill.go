@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"inventory/internal/api/client"
 	"inventory/internal/stock"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 )
 
 const (
@@ -22,36 +22,30 @@ const (
 	portion, portionOfAll, portionMost = 20, 1000, 2
 	// callers sell until the tail: more would be done before anybody had seen who holds the locks.
 	callers = 4
-	// patience is how long a request is sent again for want of a final answer.
-	patience = 20 * time.Second
 )
 
 // portions are the orders that bring a SKU to its tail. They are of any size, up to what a segment has in the mean, so what is
 // left in each segment is what the next order did not fit into: some are nearly empty then, and some are not.
-func portions(random *rand.Rand, units, tail, segments int64) (all []int64) {
-	largest := largestPortion(units, segments)
+func portions(random *rand.Rand, sku string, units, tail, segments int64) (all []history.Operation) {
+	segment := units / segments
+	largest := max(1, min(max(segment/portion, units/portionOfAll), segment/portionMost, stock.MaxQuantity))
 	for left := units; left > tail; {
-		q := 1 + random.Int64N(max(1, min(largest, left/segments)))
-		q = min(q, left-tail)
-		all = append(all, q)
+		q := min(1+random.Int64N(max(1, min(largest, left/segments))), left-tail)
+		all = append(all, history.Operation{
+			Kind: history.Deduct, ID: "before-" + strconv.Itoa(len(all)), Lines: []history.Line{{SKU: sku, Quantity: q}},
+		})
 		left -= q
 	}
 	return all
 }
 
-func largestPortion(units, segments int64) int64 {
-	segment := units / segments
-	return max(1, min(max(segment/portion, units/portionOfAll), segment/portionMost, stock.MaxQuantity))
-}
-
 // fill brings a SKU to its tail. The processes sell one after the other, each alone, so whoever is seen at the locks is the
 // one that sells: that is how their names become known.
-func (s *shop) fill(ctx context.Context, sku string, all fleet, random *rand.Rand) error {
-	orders := portions(random, s.Stock, s.Stock/part, int64(s.Segments))
+func (s *stand) fill(ctx context.Context, services *load.Services, sku string, all fleet, orders []history.Operation) error {
 	known := map[string]bool{}
 	for i, p := range all {
 		from, to := i*len(orders)/len(all), (i+1)*len(orders)/len(all)
-		names, err := s.sellAlone(ctx, sku, p, from, orders[from:to])
+		names, err := s.sellAlone(ctx, services, sku, p, orders[from:to])
 		if err != nil {
 			return err
 		}
@@ -68,12 +62,7 @@ func (s *shop) fill(ctx context.Context, sku string, all fleet, random *rand.Ran
 }
 
 // sellAlone has one process sell orders, and returns who held locks meanwhile.
-func (s *shop) sellAlone(ctx context.Context, sku string, p *process, first int, orders []int64) (names map[string]bool, err error) {
-	buyer, err := client.NewFleet([]string{p.URL}, callers, patience)
-	if err != nil {
-		return nil, err
-	}
-	defer buyer.Close()
+func (s *stand) sellAlone(ctx context.Context, services *load.Services, sku string, p *process, orders []history.Operation) (names map[string]bool, err error) {
 	done := make(chan struct{})
 	both, ctx := errgroup.WithContext(ctx)
 	if !s.witness.idle() {
@@ -83,11 +72,12 @@ func (s *shop) sellAlone(ctx context.Context, sku string, p *process, first int,
 		defer close(done)
 		selling, ctx := errgroup.WithContext(ctx)
 		selling.SetLimit(callers)
-		for i, quantity := range orders {
+		alone := load.Persistence{First: p.number, Next: func(before int) int { return before }}
+		for i := range orders {
 			selling.Go(func() error {
-				answer, err := buyer.Deduct(ctx, sku, client.NewDeduction{OrderID: "before-" + strconv.Itoa(first+i), Quantity: quantity})
-				if err == nil {
-					err = answer.Err()
+				answer, err := services.Ask(ctx, &orders[i], alone)
+				if err == nil && !answer.Accepted() {
+					err = fmt.Errorf("status %d, %s", answer.Status, answer.Code)
 				}
 				if err != nil {
 					return fmt.Errorf("sell until the tail: %w", err)

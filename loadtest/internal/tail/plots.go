@@ -2,11 +2,11 @@ package tail
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
-	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/gauges"
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
@@ -15,8 +15,6 @@ const (
 	slot = 100 * time.Millisecond
 	// mostLines is how many segments a plot can tell apart.
 	mostLines = 16
-
-	seconds = "time since the first buyer, s"
 )
 
 // first is the first round of a kind, whose course plots show; nil: there is none.
@@ -49,10 +47,10 @@ func (r Result) marks() (all []report.Mark) {
 
 // courses are latencies, sales and waits over time, of the first round of each kind.
 func (r Result) courses() []report.Plot {
-	x := report.Axis{Label: seconds}
+	x := report.Axis{Label: load.Seconds}
 	waits := report.Plot{Name: "tail-latency", Title: "Latency over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "ms", Log: true}, Marks: r.marks()}
 	sales := report.Plot{Name: "tail-sales", Title: "Units sold over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "units/s"}, Marks: r.marks()}
-	locks := report.Plot{Name: "tail-lock-wait", Title: "Waiting for locks over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "ms waited per s, all lanes"}, Marks: r.marks()}
+	locks := report.Plot{Name: "tail-lock-wait", Title: "Waiting for locks over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "ms waited per s, all workers"}, Marks: r.marks()}
 	merges := report.Plot{Name: "tail-merges", Title: "Merges over time", Kind: report.Lines, X: x, Y: report.Axis{Label: "merges/s"}, Marks: r.marks()}
 	for _, killed := range []bool{false, true} {
 		round := r.first(killed)
@@ -60,9 +58,7 @@ func (r Result) courses() []report.Plot {
 			continue
 		}
 		c := round.course
-		p50, p99 := c.latencies()
-		p50.Name, p99.Name = "p50, "+titles(killed), "p99, "+titles(killed)
-		waits.Series = append(waits.Series, p50, p99)
+		waits.Series = append(waits.Series, c.result.LatencyLines(slot, ", "+titles(killed))...)
 		sales.Series = append(sales.Series, named(c.sales(), killed))
 		locks.Series = append(locks.Series, named(c.rate(func(s *gauges.ServiceReading) float64 { return 1e3 * s.LockWait.Sum }), killed))
 		merges.Series = append(merges.Series, named(c.rate(func(s *gauges.ServiceReading) float64 { return s.Merges }), killed))
@@ -75,25 +71,12 @@ func named(s report.Series, killed bool) report.Series {
 	return s
 }
 
-// latencies are those of the answers to the orders that were due in each slot.
-func (c *course) latencies() (p50, p99 report.Series) {
-	for _, s := range c.result.Slots(slot) {
-		if s.P99 == 0 {
-			continue
-		}
-		at := (s.From + slot/2).Seconds()
-		p50.X, p50.Y = append(p50.X, at), append(p50.Y, compare.Milliseconds(s.P50))
-		p99.X, p99.Y = append(p99.X, at), append(p99.Y, compare.Milliseconds(s.P99))
-	}
-	return p50, p99
-}
-
 // sales are the units whose buyers were told in each slot.
 func (c *course) sales() (s report.Series) {
 	units := make([]int64, c.result.Elapsed/slot+1)
 	for i, reply := range c.result.Replies {
-		if reply.Outcome == openloop.Accepted || reply.Outcome == openloop.Replayed {
-			units[reply.Over/slot] += c.orders.all[i].quantity
+		if reply.Outcome.Done() {
+			units[reply.Over/slot] += c.result.Operations[i].Lines[0].Quantity
 		}
 	}
 	for n, sold := range units {
@@ -136,9 +119,9 @@ func (r Result) occupancy() report.Section {
 		if round == nil {
 			continue
 		}
-		all := figuresOf(round.Segments)
+		all := round.Segments
 		table.Rows = append(table.Rows, []string{
-			"round " + fmt.Sprint(round.Number) + ", " + titles(killed), report.Number(sumOf(all)), report.Number(most(all)), report.Number(least(all)),
+			"round " + fmt.Sprint(round.Number) + ", " + titles(killed), report.Number(sumOf(all)), report.Number(slices.Max(all)), report.Number(slices.Min(all)),
 		})
 		s.Plots = append(s.Plots, round.course.segments(killed, r.marks()))
 	}
@@ -150,12 +133,12 @@ func (r Result) occupancy() report.Section {
 func (c *course) segments(killed bool, marks []report.Mark) report.Plot {
 	p := report.Plot{
 		Name: "tail-segments-" + kind(killed), Title: "Units in segments over time, " + titles(killed), Kind: report.Lines,
-		X: report.Axis{Label: seconds}, Y: report.Axis{Label: "units"},
+		X: report.Axis{Label: load.Seconds}, Y: report.Axis{Label: "units"},
 	}
 	if killed {
 		p.Marks = marks
 	}
-	lines := map[string]func([]float64) float64{"all": sumOf, "the fullest": most}
+	lines := map[string]func([]float64) float64{"all": sumOf, "the fullest": slices.Max[[]float64]}
 	names := []string{"all", "the fullest"}
 	if n := len(c.levels[0].segments); n <= mostLines {
 		names = nil
@@ -168,18 +151,11 @@ func (c *course) segments(killed bool, marks []report.Mark) report.Plot {
 	for _, name := range names {
 		series := report.Series{Name: name}
 		for _, l := range c.levels {
-			series.X, series.Y = append(series.X, l.at.Seconds()), append(series.Y, lines[name](figuresOf(l.segments)))
+			series.X, series.Y = append(series.X, l.at.Seconds()), append(series.Y, lines[name](l.segments))
 		}
 		p.Series = append(p.Series, series)
 	}
 	return p
-}
-
-func figuresOf(units []int64) (all []float64) {
-	for _, n := range units {
-		all = append(all, float64(n))
-	}
-	return all
 }
 
 func sumOf(all []float64) (sum float64) {
@@ -187,11 +163,4 @@ func sumOf(all []float64) (sum float64) {
 		sum += value
 	}
 	return sum
-}
-
-func most(all []float64) (highest float64) {
-	for _, value := range all {
-		highest = max(highest, value)
-	}
-	return highest
 }

@@ -1,26 +1,28 @@
 package tail
 
 import (
-	"context"
 	"math"
 	"slices"
 	"time"
 
+	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/gauges"
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 )
 
 // Round is what became of a tail.
 type Round struct {
-	Number   int     `json:"round"`
-	Killed   bool    `json:"killed"`   // whether a holder was to be killed
-	Segments []int64 `json:"segments"` // what each held when the first buyer came
+	Number   int       `json:"round"`
+	Killed   bool      `json:"killed"`   // whether a holder was to be killed
+	Segments []float64 `json:"segments"` // what each held when the first buyer came
 
 	Offered   int64   `json:"offered"`           // orders that were due
 	Sold      int64   `json:"sold"`              // orders that have their units
 	SoldUnits int64   `json:"sold_units"`        //
 	LastUnit  float64 `json:"last_unit_seconds"` // when the last unit was sold, since the first buyer; 0: it was not
+	Behind    float64 `json:"behind_plan_ms"`    // that is so long after enough orders for it were due
 	Left      int64   `json:"left"`              // units
 	Stranded  int64   `json:"stranded"`          // of those, if somebody was refused who wanted no more
 
@@ -48,7 +50,6 @@ type Round struct {
 	LagP99     float64 `json:"generator_lag_p99_ms"`
 
 	course *course
-	wrong  []string
 }
 
 // Doubts are requests of which nobody knows what became, and what those who asked again under the same order id were told.
@@ -60,14 +61,14 @@ type Doubts struct {
 }
 
 // add counts one.
-func (d *Doubts) add(final openloop.Outcome) {
+func (d *Doubts) add(final load.Outcome) {
 	d.Count++
-	switch final {
-	case openloop.Replayed:
+	switch {
+	case final == load.Replayed:
 		d.Replayed++
-	case openloop.Accepted:
+	case final == load.Accepted:
 		d.Accepted++
-	case openloop.SoldOut, openloop.InsufficientStock:
+	case final.Short():
 		d.Refused++
 	}
 }
@@ -79,80 +80,91 @@ type Waits struct {
 	Max float64 `json:"max_ms"`
 }
 
+func newWaits(h *latency.Histogram) Waits {
+	return Waits{compare.Milliseconds(h.Quantile(50)), compare.Milliseconds(h.Quantile(99)), compare.Milliseconds(h.Max())}
+}
+
 // window is how long after a kill latencies are told apart: what the lease of a lock is.
 const window = 5 * time.Second
 
-// account works out what a course comes to.
-func (s *shop) account(ctx context.Context, c *course, r Round) (Round, error) {
-	rows, err := s.rows(ctx, c.sku)
-	if err != nil {
-		return r, err
-	}
-	r.course, r.wrong = c, c.against(rows)
-	counts := c.result.All()
-	r.Offered = int64(len(c.result.At))
-	r.SoldOut, r.Short = counts[openloop.SoldOut], counts[openloop.InsufficientStock]
-	r.Overloaded, r.Dropped = counts[openloop.Overloaded], counts[openloop.Dropped]
-	r.NeverTold = counts[openloop.Unknown] + counts[openloop.Failed] + counts[openloop.Unreached]
-	r.sales(s.Stock/part, rows)
-	r.again()
+// newRound works out what a course comes to.
+func newRound(c *course, r Round, rows history.Rows, found history.Findings) Round {
+	counts := c.result.Counts(0, load.Forever)
+	r.course, r.Offered = c, int64(len(c.result.At))
+	r.SoldOut, r.Short = counts[load.SoldOut], counts[load.InsufficientStock]
+	r.Overloaded, r.Dropped = counts[load.Overloaded], counts[load.Dropped]
+	r.NeverTold = counts.Of(load.Unknown, load.Failed, load.Unreached)
+	r.Left, r.Stranded = rows.SKU(c.sku).Available, found.Stranded
+	r.FalseRefusals, r.MaybeTrue = found.False.Least, found.False.Most-found.False.Least
+	r.HalfSold, r.Strike = c.halfSold.Seconds(), c.strike
+	mark := c.mark()
+	r.sales(mark)
+	r.again(mark)
 	r.service()
-	r.waits()
-	_, own := c.result.Lags()
-	r.LagP99 = compare.Milliseconds(own.Quantile(99))
-	return r, nil
-}
-
-// sales is what was sold, and who was refused.
-func (r *Round) sales(tail int64, rows map[string]int64) {
-	c := r.course
-	var sales []sale
-	var refusals []refusal
-	var last time.Duration
-	for i, reply := range c.result.Replies {
-		w := c.orders.all[i]
-		_, sold := rows[w.id]
-		switch {
-		case sold:
-			to := reply.Over
-			if reply.Outcome.Open() {
-				to = math.MaxInt64 - 1 // nobody was told
-			} else {
-				last = max(last, to)
-			}
-			sales = append(sales, sale{reply.Sent, to, w.quantity})
-			r.Sold, r.SoldUnits = r.Sold+1, r.SoldUnits+w.quantity
-		case reply.Outcome == openloop.SoldOut || reply.Outcome == openloop.InsufficientStock:
-			refusals = append(refusals, refusal{reply.Over, w.quantity})
-		}
-	}
-	r.Left = c.levels[len(c.levels)-1].sum()
-	if r.Left == 0 {
-		r.LastUnit = last.Seconds()
-	}
-	if slices.ContainsFunc(refusals, func(f refusal) bool { return f.units <= r.Left }) {
-		r.Stranded = r.Left
-	}
-	r.FalseRefusals, r.MaybeTrue = judge(tail, sales, refusals)
-	r.LongestGap, r.GapAfter = compare.Milliseconds(longestGap(sales, 0)), compare.Milliseconds(longestGap(sales, r.mark()))
+	r.Before = newWaits(c.result.LatenciesIn(0, mark, load.Accepted, load.Replayed))
+	r.After = newWaits(c.result.LatenciesIn(mark, mark+window, load.Accepted, load.Replayed))
+	_, r.LagP99 = c.result.LagP99()
+	return r
 }
 
 // mark is when the holder was killed, or half was sold where nobody was.
-func (r *Round) mark() time.Duration {
-	if s := r.course.strike; s != nil {
-		return time.Duration(s.At * float64(time.Second))
+func (c *course) mark() time.Duration {
+	if c.strike != nil {
+		return time.Duration(c.strike.At * float64(time.Second))
 	}
-	return r.course.halfSold
+	return c.halfSold
+}
+
+// sales is what was sold, and when.
+func (r *Round) sales(mark time.Duration) {
+	var told []time.Duration
+	var wanted, tail int64
+	for _, units := range r.Segments {
+		tail += int64(units)
+	}
+	due := time.Duration(-1) // when enough orders had come
+	for i, reply := range r.course.result.Replies {
+		quantity := r.course.result.Operations[i].Lines[0].Quantity
+		if wanted += quantity; wanted >= tail && due < 0 {
+			due = r.course.result.At[i]
+		}
+		if reply.Outcome.Done() {
+			told = append(told, reply.Over)
+			r.Sold, r.SoldUnits = r.Sold+1, r.SoldUnits+quantity
+		}
+	}
+	slices.Sort(told)
+	if r.Left == 0 && len(told) > 0 {
+		last := told[len(told)-1]
+		r.LastUnit, r.Behind = last.Seconds(), compare.Milliseconds(last-due)
+	}
+	r.LongestGap, r.GapAfter = compare.Milliseconds(longestGap(told, 0)), compare.Milliseconds(longestGap(told, mark))
+}
+
+// longestGap is the longest time between two answers that sold something, and from 0 to the first, among those that end
+// after a moment.
+func longestGap(told []time.Duration, after time.Duration) (longest time.Duration) {
+	var last time.Duration
+	for _, at := range told {
+		if at > after {
+			longest = max(longest, at-last)
+		}
+		last = at
+	}
+	return longest
 }
 
 // again is what became of those who asked again.
-func (r *Round) again() {
-	for i, first := range r.course.first {
+func (r *Round) again(mark time.Duration) {
+	for i, o := range r.course.result.Operations {
+		if len(o.Attempts) < 2 {
+			continue
+		}
 		final := r.course.result.Replies[i].Outcome
-		switch {
-		case first.Outcome == openloop.Unreached:
+		switch first := o.Attempts[0]; {
+		case first.NotSent:
 			r.SentElsewhere++
-		case first.Sent <= r.mark():
+		case first.Sent.Sub(r.course.result.Start) <= mark:
 			r.InFlight.add(final)
 		default:
 			r.SentToTheDead.add(final)
@@ -167,7 +179,9 @@ func (r *Round) service() {
 		if merges := readings.Merges(); !math.IsNaN(merges) {
 			r.Merges += merges
 		}
-		add(&waits, readings.LockWait())
+		if h := readings.LockWait(); !math.IsNaN(h.Count) {
+			add(&waits, h)
+		}
 	}
 	r.LockWaits = waits.Count
 	if waits.Count > 0 {
@@ -177,9 +191,6 @@ func (r *Round) service() {
 
 // add adds a histogram of the same bounds.
 func add(to *gauges.Histogram, h gauges.Histogram) {
-	if math.IsNaN(h.Count) {
-		return
-	}
 	if to.Bounds == nil {
 		to.Bounds, to.Within = h.Bounds, make([]float64, len(h.Bounds))
 	}
@@ -187,32 +198,4 @@ func add(to *gauges.Histogram, h gauges.Histogram) {
 	for i := range h.Within {
 		to.Within[i] += h.Within[i]
 	}
-}
-
-// waits is how long buyers waited, before and after.
-func (r *Round) waits() {
-	mark := r.mark()
-	r.HalfSold, r.Strike = r.course.halfSold.Seconds(), r.course.strike
-	r.Before, r.After = r.course.waits(0, mark), r.course.waits(mark, mark+window)
-}
-
-// waits are those of buyers who came between two moments and got their units.
-func (c *course) waits(from, to time.Duration) Waits {
-	var all []float64
-	for i, reply := range c.result.Replies {
-		served := reply.Outcome == openloop.Accepted || reply.Outcome == openloop.Replayed
-		if at := c.result.At[i]; served && at >= from && at < to {
-			all = append(all, compare.Milliseconds(c.result.Latency(i)))
-		}
-	}
-	slices.Sort(all)
-	return Waits{quantile(all, 0.5), quantile(all, 0.99), quantile(all, 1)}
-}
-
-// quantile is the least of sorted values that a share of all stays within; 0 of none.
-func quantile(sorted []float64, share float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[max(int(math.Ceil(share*float64(len(sorted)))), 1)-1]
 }

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"slices"
 	"time"
 
+	"inventory/internal/api/client"
 	"inventory/internal/progress"
-	"inventory/loadtest/internal/books"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
@@ -16,14 +20,14 @@ import (
 // Config says what to sell, where, and how often.
 type Config struct {
 	servers.URLs
-	Lock     string  // the kind of lock of the segments, as serve knows them
-	Seed     uint64  // decides sizes, quantities and times
-	Rounds   int     // of each kind
-	Stock    int64   // of which the tail is a hundredth
-	Segments int     //
-	Rate     float64 // orders a second
-	Worker   []string
-	Progress io.Writer // where a person watches
+	Lock     string   // the kind of lock of the segments, as serve knows them
+	Seed     uint64   // decides sizes, quantities and times
+	Rounds   int      // of each kind
+	Stock    int64    // of which the tail is a hundredth
+	Segments int      //
+	Rate     float64  // orders a second
+	Worker   []string // command line of a process that does target.Serve
+	Progress io.Writer
 }
 
 // preparation is about how long a round takes before the first buyer comes, for who watches.
@@ -34,9 +38,8 @@ type Result struct {
 	Started     time.Time // zero: there is nothing to tell
 	Rounds      []Round
 	Stopped     error // why there are no more rounds; nil: these are all
-	Wrong       []string
-	AuditOK     bool
-	SKUs        int
+	Violations  []history.Violation
+	SKUs        int // that were audited
 	Environment report.Environment
 	took        time.Duration
 	config      Config
@@ -44,35 +47,34 @@ type Result struct {
 
 // Run sells tails and audits them. What ends it early, a ctx that is over among it, is told beside the rounds until then.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	began := time.Now()
-	s, err := openShop(ctx, c)
-	defer func() { err = errors.Join(err, s.close(context.WithoutCancel(ctx))) }()
-	if err != nil {
+	s := &stand{Config: c}
+	defer func() { err = errors.Join(err, s.close()) }()
+	result = Result{config: c, Started: time.Now()}
+	if err := s.open(ctx); err != nil {
 		return Result{}, err
 	}
-	result = Result{config: c, Started: began, Environment: s.environment}
+	result.Environment = s.environment
 	result.Stopped = s.rounds(ctx, &result)
 	if ctx.Err() != nil {
 		result.Stopped = fmt.Errorf("the sale was stopped: %w", context.Cause(ctx))
 	} else if result.Stopped != nil && len(result.Rounds) == 0 {
 		return Result{}, result.Stopped
 	}
-	result.took = time.Since(began)
-	if s.store == nil { // nothing was sold: there may not even be tables
-		result.AuditOK = true
-		return result, nil
-	}
-	return result, s.audit(context.WithoutCancel(ctx), &result)
+	result.took = time.Since(result.Started)
+	return result, nil
 }
 
 // rounds sells tails in pairs, each kind first in turn.
-func (s *shop) rounds(ctx context.Context, result *Result) error {
+func (s *stand) rounds(ctx context.Context, result *Result) error {
 	s.begun = time.Now()
 	s.live = progress.NewLive(s.Progress, time.Duration(2*s.Rounds)*(s.length()+preparation))
 	defer s.live.Finish()
 	for number := range s.Rounds {
 		for _, killed := range []bool{number%2 == 1, number%2 == 0} {
-			r, err := s.round(ctx, number, killed)
+			r, err := s.round(ctx, number, killed, result)
+			if err == nil {
+				err = ctx.Err()
+			}
 			if err != nil {
 				return fmt.Errorf("round %d, %s: %w", number+1, titles(killed), err)
 			}
@@ -82,44 +84,76 @@ func (s *shop) rounds(ctx context.Context, result *Result) error {
 	return nil
 }
 
-// audit holds the rows against one another; each round has held its own against its buyers.
-func (s *shop) audit(ctx context.Context, result *Result) error {
-	audit, err := books.Audit(ctx, s.databaseURL)
+// round sells a SKU to its end, and audits it, also if ctx ends meanwhile. It is sent the same orders whether a holder is
+// killed in it or not.
+func (s *stand) round(ctx context.Context, number int, killed bool, result *Result) (r Round, err error) {
+	seed := load.SeedOf(s.Seed, fmt.Sprintf("round %d", number+1))
+	sku := fmt.Sprintf("tail-%d-%s", number+1, kind(killed))
+	all, err := s.start(ctx)
 	if err != nil {
-		return fmt.Errorf("audit: %w", err)
+		return Round{}, err
 	}
-	for _, b := range audit.SKUs {
-		if d := b.Difference(); d != 0 {
-			result.Wrong = append(result.Wrong, fmt.Sprintf("SKU %s: %d units are missing", b.SKU, d))
+	defer func() { err = errors.Join(err, all.end()) }()
+	services, err := all.services()
+	if err != nil {
+		return Round{}, err
+	}
+	defer services.Close()
+	if err := services.Create(ctx, sku, client.NewSKU{Stock: s.Stock, Segments: &s.Segments}); err != nil {
+		return Round{}, err
+	}
+	before := portions(rand.New(rand.NewChaCha8(key(seed, "fill"))), sku, s.Stock, s.Stock/part, int64(s.Segments))
+	var c *course
+	defer func() {
+		operations := before
+		if c != nil {
+			operations = slices.Concat(before, c.result.Operations)
 		}
-		result.Wrong = append(result.Wrong, b.Violations...)
+		promise := services.Promise
+		promise.Stocks, promise.Staleness = map[string]history.Stock{sku: {Units: s.Stock}}, time.Second
+		rows, found := history.Audit(ctx, s.databaseURL, sku, operations, promise)
+		result.Violations, result.SKUs = append(result.Violations, found.Violations...), result.SKUs+len(rows.SKUs)
+		if err == nil {
+			r = newRound(c, Round{Number: number + 1, Killed: killed, Segments: r.Segments}, rows, found)
+		}
+	}()
+	if err := s.fill(ctx, services, sku, all, before); err != nil {
+		return Round{}, err
 	}
-	for _, r := range result.Rounds {
-		result.Wrong = append(result.Wrong, r.wrong...)
+	if r.Segments, err = segmentsOf(ctx, services, 0, sku); err != nil {
+		return Round{}, err
 	}
-	result.AuditOK, result.SKUs = len(result.Wrong) == 0, len(audit.SKUs)
-	for _, r := range result.Rounds {
-		result.Wrong = append(result.Wrong, r.promises()...)
+	var victim *process
+	if killed {
+		victim = all[number%len(all)]
 	}
-	return nil
+	c, err = s.sell(ctx, services, sku, all, seed, victim)
+	return r, err
 }
 
-// promises are those that a round has broken.
-func (r Round) promises() (broken []string) {
-	sku := r.course.sku
-	if r.Stranded > 0 {
-		broken = append(broken, fmt.Sprintf("SKU %s: %d units are stranded", sku, r.Stranded))
+// kind names the rounds of a kind.
+func kind(killed bool) string {
+	if killed {
+		return "killed"
 	}
-	if r.FalseRefusals > 0 {
-		broken = append(broken, fmt.Sprintf("SKU %s: %d refusals were false", sku, r.FalseRefusals))
+	return "calm"
+}
+
+// wrong are the promises that were broken, and the orders that were never told.
+func (r Result) wrong() []string {
+	lines := history.Tell(r.Violations)
+	for _, round := range r.Rounds {
+		if round.NeverTold > 0 {
+			lines = append(lines, fmt.Sprintf("SKU %s: %d orders were never told what became of them, also when they asked again", round.course.sku, round.NeverTold))
+		}
 	}
-	return broken
+	return lines
 }
 
 // Err is what must not happen, and did.
 func (r Result) Err() error {
-	if len(r.Wrong) > 0 {
-		return errors.Join(r.Stopped, fmt.Errorf("%d things are wrong, the first: %s", len(r.Wrong), r.Wrong[0]))
+	if wrong := r.wrong(); len(wrong) > 0 {
+		return errors.Join(r.Stopped, fmt.Errorf("%d things are wrong, the first: %s", len(wrong), wrong[0]))
 	}
 	return r.Stopped
 }

@@ -24,11 +24,13 @@ type Process struct {
 // processLimit is how long a service lives at most, whatever happens to the lab.
 const processLimit = 7 * 24 * time.Hour
 
-// job is what the process is told.
-type job struct {
-	DatabaseURL string     `json:"database_url"`
-	RedisURL    string     `json:"redis_url"`
-	LogLevel    slog.Level `json:"log_level"`
+// Job is what a process of its own serves.
+type Job struct {
+	DatabaseURL  string        `json:"database_url"`
+	RedisURL     string        `json:"redis_url"`
+	Lock         string        `json:"lock"`          // kind of lock of the segments; "" is the default
+	AnswerWithin time.Duration `json:"answer_within"` // 0 is the default
+	LogLevel     slog.Level    `json:"log_level"`
 }
 
 // up is what it says once it serves, or cannot.
@@ -38,27 +40,42 @@ type up struct {
 	Error    string `json:"error"`
 }
 
-// startProcess starts the service in a process of its own. It outlives the end of ctx: what is under way is answered,
-// and Close ends it.
-func (t *Target) startProcess(ctx context.Context, p *Process, redisURL string) error {
-	j := job{DatabaseURL: t.databaseURL, RedisURL: redisURL, LogLevel: p.LogLevel}
+// Service is a process that serves.
+type Service struct {
+	*worker.Process
+	URL, AdminURL string
+}
+
+// Start starts the service in a process of its own. It outlives the end of ctx: what is under way is answered, and whoever
+// starts it ends it.
+func (p Process) Start(ctx context.Context, j Job) (*Service, error) {
+	j.LogLevel = p.LogLevel
 	process, err := worker.StartLogging(context.WithoutCancel(ctx), p.Command, j, processLimit, p.Logs)
+	if err != nil {
+		return nil, err
+	}
+	said, err := process.Hear()
+	var u up
+	if err == nil {
+		err = json.Unmarshal([]byte(said), &u)
+	}
+	if err == nil && u.Error != "" {
+		err = errors.New(u.Error)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start the service: %w", err), process.Kill())
+	}
+	return &Service{process, u.URL, u.AdminURL}, nil
+}
+
+// startProcess starts the service that is the target.
+func (t *Target) startProcess(ctx context.Context, p *Process, redisURL string) error {
+	s, err := p.Start(ctx, Job{DatabaseURL: t.databaseURL, RedisURL: redisURL, AnswerWithin: AnswerWithin})
 	if err != nil {
 		return err
 	}
-	t.onClose(func(context.Context) error { return process.End() })
-	said, err := process.Hear()
-	if err != nil {
-		return fmt.Errorf("start the service: %w", err)
-	}
-	var u up
-	if err := json.Unmarshal([]byte(said), &u); err != nil {
-		return fmt.Errorf("start the service: understand it: %w", err)
-	}
-	if u.Error != "" {
-		return fmt.Errorf("start the service: %s", u.Error)
-	}
-	t.URLs, t.AdminURLs, t.PIDs = []string{u.URL}, []string{u.AdminURL}, []int{process.PID()}
+	t.onClose(func(context.Context) error { return s.End() })
+	t.URLs, t.AdminURLs, t.PIDs = []string{s.URL}, []string{s.AdminURL}, []int{s.PID()}
 	return nil
 }
 
@@ -67,7 +84,7 @@ func (t *Target) startProcess(ctx context.Context, p *Process, redisURL string) 
 // the answers that are under way.
 func Serve(ctx context.Context, in io.Reader, s cli.Streams) (err error) {
 	ctx = context.WithoutCancel(ctx)
-	j, lines, err := worker.Read[job](in)
+	j, lines, err := worker.Read[Job](in)
 	if err != nil {
 		return err
 	}
@@ -75,8 +92,7 @@ func Serve(ctx context.Context, in io.Reader, s cli.Streams) (err error) {
 	log := slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: j.LogLevel}))
 	app.SpendMemory(log) // as `inventory serve` does
 	service, err := app.Start(ctx, app.Config{
-		AnswerWithin: AnswerWithin,
-		DatabaseURL:  j.DatabaseURL, RedisURL: j.RedisURL, DrainTimeout: drainTimeout, Logger: log,
+		DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL, Lock: j.Lock, AnswerWithin: j.AnswerWithin, DrainTimeout: drainTimeout, Logger: log,
 	})
 	if err != nil {
 		return say.Encode(up{Error: err.Error()})

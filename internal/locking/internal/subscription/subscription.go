@@ -99,8 +99,8 @@ func (s *Subscription) receive(ctx context.Context) {
 		case *redis.Subscription:
 			pause.Reset()
 			s.connected.Store(true)
-			s.first.Do(func() { close(s.ready) })
 			s.missed()
+			s.first.Do(func() { close(s.ready) }) // last: who waits for it looks again by itself
 		case *redis.Message:
 			s.received(message.Payload)
 		}

@@ -31,6 +31,9 @@ type listener struct {
 	received chan string
 	missed   chan struct{}
 	stop     func() // and wait until it has ended
+
+	worked bool // it has told that it works
+	late   bool // when it told so first, it had been ready
 }
 
 func listen(t *testing.T) *listener {
@@ -49,7 +52,7 @@ func listen(t *testing.T) *listener {
 		received: make(chan string, 100), missed: make(chan struct{}, 100),
 	}
 	t.Cleanup(func() { _ = l.client.Close() })
-	l.Subscription = subscription.New(server.New(l.client), channel, func(payload string) { l.received <- payload }, func() { l.missed <- struct{}{} })
+	l.Subscription = subscription.New(server.New(l.client), channel, func(payload string) { l.received <- payload }, l.works)
 	l.Silence = 200 * time.Millisecond
 	if l.Connected() {
 		t.Error("connected before it listens")
@@ -66,10 +69,26 @@ func listen(t *testing.T) *listener {
 	}()
 	within(t, "it works", l.Ready())
 	within(t, "it tells that it works", l.missed)
+	if l.late {
+		t.Error("it was ready before it told so: those who waited for it look twice")
+	}
 	if !l.Connected() {
 		t.Error("not connected")
 	}
 	return l
+}
+
+// works notes that the subscription works, and whether it said so late.
+func (l *listener) works() {
+	if !l.worked {
+		l.worked = true
+		select {
+		case <-l.Ready():
+			l.late = true
+		default:
+		}
+	}
+	l.missed <- struct{}{}
 }
 
 // within waits for something.

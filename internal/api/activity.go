@@ -1,0 +1,90 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"inventory/internal/stock/selling"
+)
+
+// activityAnswer is what a process does, for people who watch. Numbers grow from the start of the process on: two answers
+// of one process make a rate. They are read from the metrics, so they cost the sale nothing.
+type activityAnswer struct {
+	Process     string          `json:"process"` // an id of the process that answers, as long as it lives
+	At          time.Time       `json:"at"`
+	Locks       selling.LockUse `json:"locks"`
+	Waiting     int             `json:"waiting"`
+	Accepted    uint64          `json:"accepted"`
+	Known       uint64          `json:"known"`
+	Refused     uint64          `json:"refused"`
+	Failed      uint64          `json:"failed"`
+	Batches     tally           `json:"batches"`
+	BatchTime   tally           `json:"batch_seconds"`
+	Merges      tally           `json:"merge_seconds"`
+	LockWaits   tally           `json:"lock_wait_seconds"`
+	LocksMissed tally           `json:"lock_missed_seconds"`
+	Queued      tally           `json:"queue_seconds"`
+	FencedOut   uint64          `json:"fenced_out"`
+}
+
+// tally is how many values there were, and what they add up to.
+type tally struct {
+	Count uint64  `json:"count"`
+	Sum   float64 `json:"sum"`
+}
+
+// readActivity tells what this process does.
+func (s *server) readActivity(c echo.Context) error {
+	answer := s.metrics.activity()
+	answer.Process, answer.At = s.events.Process(), time.Now().UTC()
+	answer.Locks, answer.Waiting = s.service.LockUse(), s.service.Waiting()
+	return c.JSON(http.StatusOK, answer)
+}
+
+func (m *Metrics) activity() activityAnswer {
+	both := func(vec *prometheus.HistogramVec) tally {
+		yes, no := tallyOf(vec.WithLabelValues("true")), tallyOf(vec.WithLabelValues("false"))
+		return tally{yes.Count + no.Count, yes.Sum + no.Sum}
+	}
+	a := activityAnswer{
+		Batches: tallyOf(m.batchOrders), BatchTime: both(m.batchSeconds), Merges: both(m.mergeSeconds),
+		LockWaits: tallyOf(m.lockSeconds.WithLabelValues("true")), LocksMissed: tallyOf(m.lockSeconds.WithLabelValues("false")),
+		Queued: tallyOf(m.queueSeconds), FencedOut: uint64(read(m.fencedOut).GetCounter().GetValue()),
+	}
+	m.known.RLock()
+	defer m.known.RUnlock()
+	for o, series := range m.known.series {
+		if !slices.Contains([]string{deductRoute, orderRoute, manyRoute}, o.route) {
+			continue
+		}
+		orders := uint64(read(series.requests).GetCounter().GetValue())
+		switch {
+		case o.status == http.StatusCreated:
+			a.Accepted += orders
+		case o.status == http.StatusOK:
+			a.Known += orders
+		case o.status == http.StatusConflict:
+			a.Refused += orders
+		default:
+			a.Failed += orders
+		}
+	}
+	return a
+}
+
+func tallyOf(histogram any) tally {
+	h := read(histogram.(prometheus.Metric)).GetHistogram()
+	return tally{h.GetSampleCount(), h.GetSampleSum()}
+}
+
+// read returns the values of a metric. Those of ours can always be read.
+func read(metric prometheus.Metric) *dto.Metric {
+	values := new(dto.Metric)
+	_ = metric.Write(values)
+	return values
+}

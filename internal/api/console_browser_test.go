@@ -1,0 +1,70 @@
+//go:build browser
+
+package api_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"inventory/internal/browsertest"
+)
+
+// TestConsoleInABrowser uses the console as a person does: creates a SKU, sees it sell out, restocks it, orders, and audits.
+// The browser may ask no other server for anything, and finds no fault.
+func TestConsoleInABrowser(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	tab := browsertest.Open(t)
+	for n := range 60 {
+		s.want(s.send("PUT", fmt.Sprintf("/v1/skus/poster-%02d", n), fmt.Sprintf(`{"stock":%d,"segments":%d}`, n*20, 1+n%9)), 201, "")
+	}
+	s.want(s.send("PUT", "/v1/skus/later", `{"stock":5,"name":"Not yet","sale_starts_at":"2999-01-01T00:00:00Z"}`), 201, "")
+	s.want(s.send("POST", "/v1/skus/poster-05/deductions", `{"order_id":"o","quantity":60,"reserve_for":"10m"}`), 201, "")
+	s.want(s.send("POST", "/v1/skus/poster-05/deductions", `{"order_id":"p","quantity":10}`), 201, "")
+	browsertest.See(tab, browsertest.Looks()[0])
+	browsertest.Do(tab, chromedp.Navigate(s.url+"/console"))
+	tab.Shows("main", "later", "1 of 3")
+	tab.Shows("#link", "Live")
+	browsertest.LookAt(tab, "skus")
+	tab.Writes("#search", "POSTER-5")
+	tab.Shows("main", "poster-55", "10 of 61")
+
+	tab.Clicks(".head button")
+	tab.Writes("dialog input[name=sku]", "sneaker-42")
+	tab.Writes("dialog input[name=stock]", "90")
+	browsertest.LookAt(tab, "new-sku")
+	tab.Clicks("dialog form button[type=submit]")
+	tab.Shows("main", "sneaker-42", "of 90 available", "10 of 10 segments have stock")
+	for n := range 50 {
+		s.want(s.send("POST", "/v1/skus/sneaker-42/deductions", fmt.Sprintf(`{"order_id":"o-%d","quantity":1}`, n)), 201, "")
+	}
+	tab.Shows(".total", "40\nof 90 available", "50 sold")
+	tab.Draws(".vessels", "10 segments with 40 units")
+	time.Sleep(1500 * time.Millisecond) // for a second point of the charts
+	browsertest.LookAt(tab, "sku")
+	s.want(s.send("POST", "/v1/skus/sneaker-42/deductions", `{"order_id":"rest","quantity":40}`), 201, "")
+	s.wantProblem(s.send("POST", "/v1/skus/sneaker-42/deductions", `{"order_id":"none","quantity":1}`), 409, "sold_out")
+	tab.Shows(".pill", "Sold out")
+	tab.Shows(".changes", "Sold out")
+	tab.Draws(".vessels", "10 empty")
+	browsertest.LookAt(tab, "sold-out")
+
+	tab.Clicks("form[aria-label=Restock] button")
+	tab.Shows(".pill", "On sale")
+	tab.Shows(".changes", "Back in stock: 100 units")
+	tab.Shows("table", "restock", "+100")
+	tab.Writes("form[aria-label='Try an order'] input[name=reserve_for]", "10m")
+	tab.Clicks("form[aria-label='Try an order'] button")
+	tab.Shows(".orders", "1 unit, reserved")
+	tab.Clicks(".orders button")
+	tab.Shows(".orders", "1 unit, committed")
+	tab.Clicks("button[aria-label^=Cancel]")
+	tab.Shows(".orders", "1 unit, cancelled")
+	tab.Clicks(".verdict-button")
+	tab.Shows(".verdict", "Every unit adds up.")
+	browsertest.LookAt(tab, "audited")
+	tab.IsClean(s.url, "net::ERR_ABORTED") // the list's stream, when the page went on
+}

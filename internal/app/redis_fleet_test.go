@@ -1,0 +1,225 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/app"
+	"inventory/internal/servertest"
+)
+
+// backWithin is how soon locks must work again after a master can be written to.
+const backWithin = 2 * time.Second
+
+// TestLocksFollowAFailoverOfSentinel: a master dies, stands still, or is replaced in order, and a Sentinel is down, while two
+// processes sell. No order is lost, and locks are back soon after there is a master.
+func TestLocksFollowAFailoverOfSentinel(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(t *testing.T, s *servertest.Sentinel, master *servertest.Redis) error{
+		"dies":         func(_ *testing.T, _ *servertest.Sentinel, master *servertest.Redis) error { return master.Kill() },
+		"stands still": func(_ *testing.T, _ *servertest.Sentinel, master *servertest.Redis) error { return master.Pause() },
+		"is replaced":  func(t *testing.T, s *servertest.Sentinel, _ *servertest.Redis) error { return s.Failover(t.Context()) },
+		"dies, and a Sentinel is down": func(_ *testing.T, s *servertest.Sentinel, master *servertest.Redis) error {
+			return errors.Join(s.Sentinels()[0].Kill(), master.Kill())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sentinel, err := servertest.StartSentinel(t.Context(), 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stopLater(t, sentinel.Stop)
+			s := open(t, app.LockReentrant, "redis+sentinel://"+strings.Join(sentinel.Addrs(), ",")+"/"+sentinel.MasterName())
+			master, err := sentinel.Master(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			selling := s.sellBeside(20_000, 8)
+			if err := fail(t, sentinel, master); err != nil {
+				t.Fatal(err)
+			}
+			s.locksAreBack(func(ctx context.Context) error {
+				now, err := sentinel.Master(ctx)
+				if err == nil && now == master {
+					err = errors.New("the Sentinels know no other master yet")
+				}
+				if err == nil {
+					err = writable(ctx, now)
+				}
+				return err
+			})
+			selling()
+			ready(t, s.apps[0], "ok")
+		})
+	}
+}
+
+// TestLocksFollowACluster: the node that has the locks dies, and then their slot moves to another node, while two
+// processes sell. No order is lost, and locks are back soon after the slot has a master.
+func TestLocksFollowACluster(t *testing.T) {
+	t.Parallel()
+	cluster, err := servertest.StartCluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, cluster.Stop)
+	s := open(t, app.LockReentrant, "redis+cluster://"+strings.Join(cluster.Addrs(), ","))
+	ready(t, s.apps[0], "ok") // which leaves keys of the lock that this was tried with
+	slot := slotInUse(t, cluster)
+	before, err := cluster.Master(t.Context(), slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := func(ctx context.Context) error {
+		now, err := cluster.Master(ctx, slot)
+		if err == nil && now == before {
+			err = errors.New("the slot has no other master yet")
+		}
+		if err == nil {
+			err = writable(ctx, now)
+		}
+		return err
+	}
+	selling := s.sellBeside(20_000, 8)
+	if err := before.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.locksAreBack(other)
+	if before, err = cluster.Master(t.Context(), slot); err != nil {
+		t.Fatal(err)
+	}
+	masters, err := cluster.Masters(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := masters[(slices.Index(masters, before)+1)%len(masters)]
+	if err := cluster.MigrateSlot(t.Context(), slot, to, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	s.locksAreBack(other)
+	selling()
+	ready(t, s.apps[0], "ok")
+}
+
+// TestReadyTellsOfEveryNode: a node of a cluster that is silent has the locks of some SKUs, also if those that the service
+// tries are elsewhere.
+func TestReadyTellsOfEveryNode(t *testing.T) {
+	t.Parallel()
+	cluster, err := servertest.StartCluster(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, cluster.Stop)
+	for _, node := range cluster.Nodes() {
+		do(t, node, "ACL SETUSER inventory on >p/@ resetkeys ~lk:* resetchannels &lk:* &inventory:* -@all +@connection +@read +@write "+
+			"+@scripting +@pubsub +@transaction -@dangerous +info +role +time +cluster|info +cluster|slots")
+	}
+	a, _, err := onRedis(t, "redis+cluster://inventory:p%2F%40@"+cluster.Addrs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready(t, a, "ok") // with the rights that the handbook names
+	mine, err := cluster.Master(t.Context(), slotInUse(t, cluster))
+	if err != nil {
+		t.Fatal(err)
+	}
+	masters, err := cluster.Masters(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := masters[(slices.Index(masters, mine)+1)%len(masters)]
+	if err := other.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, a, "failing")
+	if err := other.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, a, "ok")
+}
+
+// slotInUse returns the slot of the only keys of a cluster.
+func slotInUse(t *testing.T, cluster *servertest.Cluster) int {
+	t.Helper()
+	masters, err := cluster.Masters(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, master := range masters {
+		client := redis.NewClient(&redis.Options{Addr: master.Addr()})
+		defer client.Close()
+		keys, err := client.Keys(t.Context(), "*").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(keys) > 0 {
+			slot, err := cluster.Slot(t.Context(), keys[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slot
+		}
+	}
+	t.Fatal("the cluster has no key")
+	return 0
+}
+
+// stopLater stops servers when the test ends.
+func stopLater(t *testing.T, stop func() error) {
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// writable tells whether a Redis takes writes.
+func writable(ctx context.Context, server *servertest.Redis) error {
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1})
+	defer client.Close()
+	err := client.Set(ctx, "writable", "", time.Millisecond).Err()
+	if _, moved := redis.IsMovedError(err); moved {
+		return nil // a master of the other slots
+	}
+	return err
+}
+
+// sellBeside begins to sell a SKU, and returns when the first orders are written. The function it returns waits for the end.
+func (s *site) sellBeside(units int64, segments int) (wait func()) {
+	s.Helper()
+	var selling sync.WaitGroup
+	selling.Go(func() { s.sell(units, segments) })
+	for s.metric(s.apps[0], "inventory_batch_orders_count") == 0 && !s.Failed() {
+		time.Sleep(5 * time.Millisecond)
+	}
+	return selling.Wait
+}
+
+// locksAreBack waits until there is a master, and then until all processes have locks again.
+func (s *site) locksAreBack(master func(context.Context) error) {
+	s.Helper()
+	for ; master(s.Context()) != nil; time.Sleep(5 * time.Millisecond) {
+		if s.Context().Err() != nil {
+			s.Fatal("there is no master")
+		}
+	}
+	start := time.Now()
+	for _, a := range s.apps {
+		for a.Service().CheckLocks() != nil && time.Since(start) < time.Minute {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	took := time.Since(start)
+	s.Logf("locks were back %s after there was a master", took.Round(time.Millisecond))
+	if took > backWithin {
+		s.Errorf("locks were back only %s after there was a master", took)
+	}
+}

@@ -1,0 +1,202 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A redisAddress says where locks are kept: on one server, on the master that Sentinels know, or in a cluster. With none
+// of them it is a server inside the process.
+type redisAddress struct {
+	server   *redis.Options
+	sentinel *redis.FailoverOptions
+	cluster  *redis.ClusterOptions
+}
+
+// What URLs begin with that are not of one server. Behind it stand several HOST:PORT with commas between them; behind
+// rediss+… are servers with TLS.
+const (
+	sentinelScheme = "+sentinel://"
+	clusterScheme  = "+cluster://"
+)
+
+const redLockNodes = 3 // the least number of a RedLock's servers; so many embedded ones
+
+var (
+	errRedisURL    = errors.New("redis URL: must be redis://HOST:PORT/DB, redis+sentinel://HOST:PORT,…/MASTER, redis+cluster://HOST:PORT,…, the same with rediss, several of the first for redlock, or embedded")
+	errSentinelURL = errors.New("redis URL: must be redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER?db=DB, with the name by which the Sentinels know the master")
+	errClusterURL  = errors.New("redis URL: must be redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT, without a database: a cluster has one")
+)
+
+// redisAddresses reads the Redis URLs of a configuration.
+func redisAddresses(c Config) ([]redisAddress, error) {
+	ofMany := strings.Contains(c.RedisURL, sentinelScheme) || strings.Contains(c.RedisURL, clusterScheme)
+	urls := strings.Split(c.RedisURL, ",")
+	switch n := len(urls); {
+	case c.RedisURL == Embedded && c.Lock == LockRed:
+		return make([]redisAddress, redLockNodes), nil
+	case c.RedisURL == Embedded:
+		return make([]redisAddress, 1), nil
+	case c.Lock == LockRed && ofMany:
+		return nil, fmt.Errorf("lock %s: needs servers that do not copy each other: redis://… of each, and no Sentinel or cluster", c.Lock)
+	case c.Lock == LockRed && (n < redLockNodes || n%2 == 0):
+		return nil, fmt.Errorf("lock %s: needs an odd number of Redis URLs, %d or more with commas between them, and not %d", c.Lock, redLockNodes, n)
+	case ofMany:
+		urls = []string{c.RedisURL}
+	case c.Lock != LockRed && n > 1:
+		return nil, fmt.Errorf("lock %s: needs one Redis URL; several are for lock %s", c.Lock, LockRed)
+	}
+	var all []redisAddress
+	for _, text := range urls {
+		address, err := redisAddressOf(text)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(all, func(other redisAddress) bool { return other.String() == address.String() }) {
+			return nil, fmt.Errorf("redis URL: %s is named twice; the servers of a %s must be different ones", address, LockRed)
+		}
+		all = append(all, address)
+	}
+	return all, nil
+}
+
+// redisAddressOf reads one URL. Its errors quote nothing that may be a password.
+func redisAddressOf(text string) (redisAddress, error) {
+	scheme, rest, found := strings.Cut(text, sentinelScheme)
+	if found {
+		return sentinelAddress(scheme, rest)
+	}
+	if scheme, rest, found = strings.Cut(text, clusterScheme); found {
+		return clusterAddress(scheme, rest)
+	}
+	if err := checkURL(text); err != nil {
+		return redisAddress{}, fmt.Errorf("redis URL: %w", err)
+	}
+	options, err := redis.ParseURL(text)
+	if err != nil {
+		return redisAddress{}, errRedisURL
+	}
+	return redisAddress{server: options}, nil
+}
+
+// sentinelAddress reads what stands behind the scheme of a URL of Sentinels. User and password are those of the Redis
+// servers; Sentinels that want some get them by sentinel_username and sentinel_password in the query.
+func sentinelAddress(scheme, rest string) (redisAddress, error) {
+	u, err := manyHosts(scheme, rest)
+	if err != nil {
+		return redisAddress{}, err
+	}
+	master, query := strings.Trim(u.Path, "/"), u.Query()
+	if master == "" || strings.Contains(master, "/") {
+		return redisAddress{}, errSentinelURL
+	}
+	query.Set("master_name", master)
+	if password, ok := u.User.Password(); ok || u.User != nil {
+		query.Set("username", u.User.Username())
+		query.Set("password", password)
+	}
+	u.User = nil
+	if query.Has("sentinel_password") {
+		u.User = url.UserPassword(query.Get("sentinel_username"), query.Get("sentinel_password"))
+	}
+	query.Del("sentinel_username")
+	query.Del("sentinel_password")
+	u.Path, u.RawQuery = "", query.Encode()
+	options, err := redis.ParseFailoverURL(u.String())
+	if err != nil {
+		return redisAddress{}, errSentinelURL
+	}
+	if options.TLSConfig != nil {
+		options.TLSConfig.ServerName = "" // each server has its own
+	}
+	return redisAddress{sentinel: options}, nil
+}
+
+// clusterAddress reads what stands behind the scheme of a URL of a cluster: some of its nodes.
+func clusterAddress(scheme, rest string) (redisAddress, error) {
+	u, err := manyHosts(scheme, rest)
+	if err != nil {
+		return redisAddress{}, err
+	}
+	if strings.Trim(u.Path, "/") != "" {
+		return redisAddress{}, errClusterURL
+	}
+	options, err := redis.ParseClusterURL(u.String())
+	if err != nil {
+		return redisAddress{}, errClusterURL
+	}
+	if options.TLSConfig != nil {
+		options.TLSConfig.ServerName = "" // each node has its own
+	}
+	return redisAddress{cluster: options}, nil
+}
+
+// manyHosts makes a URL as go-redis reads it: the first host, and the others as addr in the query.
+func manyHosts(scheme, rest string) (*url.URL, error) {
+	if scheme != "redis" && scheme != "rediss" {
+		return nil, errRedisURL
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	user, hosts, found := strings.Cut(rest[:end], "@")
+	if !found {
+		user, hosts = "", user
+	} else {
+		user += "@"
+	}
+	first, others, _ := strings.Cut(hosts, ",")
+	text := scheme + "://" + user + first + rest[end:]
+	if err := checkURL(text); err != nil {
+		return nil, fmt.Errorf("redis URL: %w", err)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errRedisURL
+	}
+	query := u.Query()
+	for other := range strings.SplitSeq(others, ",") {
+		if other == "" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(other); err != nil {
+			return nil, errRedisURL
+		}
+		query.Add("addr", other)
+	}
+	u.RawQuery = query.Encode()
+	return u, nil
+}
+
+// String names the servers, without secrets.
+func (a redisAddress) String() string {
+	switch {
+	case a.sentinel != nil:
+		return strings.Join(a.sentinel.SentinelAddrs, ",") + "/" + a.sentinel.MasterName
+	case a.cluster != nil:
+		return strings.Join(a.cluster.Addrs, ",")
+	case a.server != nil:
+		return a.server.Addr
+	default:
+		return Embedded
+	}
+}
+
+// db is the number of the Redis database.
+func (a redisAddress) db() int {
+	switch {
+	case a.sentinel != nil:
+		return a.sentinel.DB
+	case a.server != nil:
+		return a.server.DB
+	default:
+		return 0
+	}
+}

@@ -1,0 +1,76 @@
+//go:build browser
+
+package browsertest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// What a person does and sees. An element is named by a CSS selector.
+
+// soon is how long a page may take to show what comes of something.
+const soon = 15 * time.Second
+
+// Shows waits until an element says all of some texts.
+func (tab *Tab) Shows(selector string, texts ...string) {
+	tab.t.Helper()
+	tab.becomes(selector, "innerText", texts)
+}
+
+// Draws waits until an element is described by all of some texts.
+func (tab *Tab) Draws(selector string, texts ...string) {
+	tab.t.Helper()
+	tab.becomes(selector, "ariaLabel", texts)
+}
+
+func (tab *Tab) becomes(selector, property string, texts []string) {
+	tab.t.Helper()
+	said := ""
+	lacks := func(text string) bool { return !strings.Contains(said, text) }
+	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		said = Do(tab, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q)?.%s ?? ""`, selector, property)))
+		if !slices.ContainsFunc(texts, lacks) {
+			return
+		}
+	}
+	tab.t.Fatalf("%s says %q, want %q", selector, said, texts)
+}
+
+// Clicks clicks on an element.
+func (tab *Tab) Clicks(selector string) {
+	tab.t.Helper()
+	Do(tab, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// Writes puts a text in the place of that of a field.
+func (tab *Tab) Writes(selector, text string) {
+	tab.t.Helper()
+	Do(tab, chromedp.Evaluate[any](fmt.Sprintf(`document.querySelector(%q).value = ""`, selector)))
+	Do(tab, chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
+}
+
+// Chooses chooses one of a list.
+func (tab *Tab) Chooses(selector, value string) {
+	tab.t.Helper()
+	Do(tab, chromedp.SetValue(chromedp.CSS(selector), value, chromedp.NodeVisible))
+}
+
+// IsClean demands that pages asked one server alone, and that the browser complained of nothing but what was to be expected.
+func (tab *Tab) IsClean(server string, expected ...string) {
+	tab.t.Helper()
+	for _, url := range tab.Asked() {
+		if !strings.HasPrefix(url, server+"/") && !strings.HasPrefix(url, "data:") { // pictures of the browser's own controls
+			tab.t.Errorf("the page asked for %s", url)
+		}
+	}
+	for _, complaint := range tab.Complaints() {
+		if !slices.ContainsFunc(expected, func(text string) bool { return strings.Contains(complaint, text) }) {
+			tab.t.Errorf("the browser says: %s", complaint)
+		}
+	}
+}

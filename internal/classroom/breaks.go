@@ -1,0 +1,67 @@
+package classroom
+
+import "inventory/internal/app"
+
+// breaking is something that can be done to the house: it and its end, and why the sale goes on as it does.
+type breaking struct {
+	Name    string `json:"name"`
+	Break   string `json:"break"` // what the button says
+	Mend    string `json:"mend"`  // ""; it mends itself
+	Each    bool   `json:"each"`  // it is done to one process
+	Why     string `json:"why"`
+	WhyMend string `json:"-"`
+	do      func(h *School, process int, broken bool) error
+}
+
+// breaks is the table of what can be broken.
+func breaks() []breaking {
+	return []breaking{
+		{
+			Name: "redis", Break: "Stop Redis", Mend: "Start Redis",
+			Why: "Locks only save waiting: after three failures in a row nobody asks for them, and the rows of the database decide alone. " +
+				"A RedLock does not even notice, because two of its three servers answer.",
+			WhyMend: "A probe in the background finds out within a second that locks work, and workers take them again.",
+			do:      func(s *School, _ int, broken bool) error { s.network.stop(broken); return nil },
+		},
+		{
+			Name: "empty", Break: "Empty Redis",
+			Why: "All locks are gone at once, so two processes may think that they hold a segment: " +
+				"the fencing token in the segment's row lets only the newer one write.",
+			do: func(s *School, _ int, _ bool) error { s.network.empty(); return nil },
+		},
+		{
+			Name: "stall", Break: "Stop process", Mend: "Let process go on", Each: true,
+			Why: "A process that stands still keeps its segment until the lease ends, 5 s at most, while others sell the other segments; " +
+				"its buyers ask another process under the same order id, so nothing is sold twice.",
+			WhyMend: "What the process writes now is late: its token is old and its deadlines are over, so nothing of it counts.",
+			do: func(s *School, process int, broken bool) error {
+				if gate := s.house.processes[process].gate; broken {
+					gate.shut()
+				} else {
+					gate.reopen()
+				}
+				return nil
+			},
+		},
+		{
+			Name: "cut", Break: "Cut process off", Mend: "Connect process", Each: true,
+			Why: "A process that does not reach Redis goes on without locks and meets the others at the rows, " +
+				"where the database lets one after the other write.",
+			WhyMend: "The process takes locks again, and goes to segments that nobody holds.",
+			do:      func(s *School, process int, broken bool) error { s.network.cut(process, broken); return nil },
+		},
+		{
+			Name: "locks", Break: "Switch locks off", Mend: "Switch locks on",
+			Why: "Without locks all processes write to whichever rows they like and wait for each other there; " +
+				"the guard of the database keeps every unit right.",
+			WhyMend: "With locks each process keeps to segments of its own, and waits less for rows.",
+			do: func(s *School, _ int, broken bool) error {
+				p := plan{Lock: s.locked, Processes: s.house.Processes}
+				if broken {
+					p.Lock = app.LockNone
+				}
+				return s.rebuild(p)
+			},
+		},
+	}
+}

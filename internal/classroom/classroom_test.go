@@ -1,0 +1,191 @@
+package classroom_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"inventory/internal/classroom"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open opens a classroom, and returns where it is served.
+func open(t *testing.T) (url string) {
+	t.Helper()
+	school, err := classroom.Open(t.Context(), classroom.Config{DatabaseURL: "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(school.Handler())
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		if err := school.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return server.URL
+}
+
+// told is what the classroom says of itself.
+type told struct {
+	Lock      string
+	Processes int
+	Redis     bool
+	Services  []struct{ Stalled, Cut bool }
+	Sale      *struct {
+		SKU     string
+		Running bool
+		Points  []struct{ Accepted, Failed int }
+	}
+	Acts []struct {
+		What, Why, Audit string
+		After            *struct{ Accepted float64 }
+	}
+	Breaks []struct {
+		Name, Break, Mend, Why string
+		Each                   bool
+	}
+}
+
+// ask sends a command, or with "" as its body asks for something.
+func ask(t *testing.T, url, body string) (status int, answer string) {
+	t.Helper()
+	method := http.MethodPost
+	if body == "" {
+		method = http.MethodGet
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+func do(t *testing.T, url, command, body string) (now told) {
+	t.Helper()
+	status, answer := ask(t, url+"/classroom/"+command, body)
+	if err := json.Unmarshal([]byte(answer), &now); err != nil || status != http.StatusOK {
+		t.Fatalf("%s %s: %d %s, %v", command, body, status, answer, err)
+	}
+	return now
+}
+
+// until reads the state until it is as wanted.
+func until(t *testing.T, url string, wanted func(told) bool) (now told) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if now = do(t, url, "state", ""); wanted(now) {
+			return now
+		}
+	}
+	t.Fatalf("it stays %+v", now)
+	return now
+}
+
+// TestNothingBreaksTheAudit sells with each kind of lock by two processes, and breaks everything.
+func TestNothingBreaksTheAudit(t *testing.T) {
+	t.Parallel()
+	for _, lock := range []string{"reentrant", "fair", "redlock", "none"} {
+		t.Run(lock, func(t *testing.T) {
+			t.Parallel()
+			url := open(t)
+			now := do(t, url, "house", fmt.Sprintf(`{"lock":%q,"processes":2}`, lock))
+			if now.Lock != lock || len(now.Services) != 2 {
+				t.Fatalf("%+v", now)
+			}
+			do(t, url, "sale", `{"pace":200,"mix":"reserve","segments":4,"stock":500,"restock":true}`)
+			until(t, url, func(now told) bool { return len(now.Sale.Points) > 0 && now.Sale.Points[0].Accepted > 0 })
+			acts := 0
+			for _, b := range now.Breaks {
+				if b.Why == "" || b.Break == "" {
+					t.Errorf("%+v", b)
+				}
+				do(t, url, "break", fmt.Sprintf(`{"name":%q,"process":1,"broken":true}`, b.Name))
+				if acts++; b.Mend != "" {
+					time.Sleep(300 * time.Millisecond) // of a sale with what is broken
+					do(t, url, "break", fmt.Sprintf(`{"name":%q,"process":1,"broken":false}`, b.Name))
+					acts++
+				}
+			}
+			now = until(t, url, func(now told) bool { return now.Acts[0].Audit != "" })
+			if len(now.Acts) != acts+1 || !now.Redis || now.Services[1].Cut || now.Services[1].Stalled {
+				t.Errorf("%+v", now)
+			}
+			for _, act := range now.Acts[:acts] {
+				if act.What == "" || act.Why == "" || act.Audit != "ok" || act.After == nil {
+					t.Errorf("%+v", act)
+				}
+			}
+			sold := 0
+			for _, point := range now.Sale.Points {
+				sold += point.Accepted
+			}
+			if now = do(t, url, "stop", "{}"); sold < 100 || now.Sale.Running {
+				t.Errorf("%d orders, %+v", sold, now.Sale)
+			}
+			if status, answer := ask(t, url+"/v1/skus/"+now.Sale.SKU+"/audit", ""); status != 200 || !strings.HasPrefix(answer, `{"ok":true`) {
+				t.Errorf("%d %s", status, answer)
+			}
+		})
+	}
+}
+
+// TestClassroomStandsForNobodyElse refuses commands that make no sense, and pages of other sites.
+func TestClassroomStandsForNobodyElse(t *testing.T) {
+	t.Parallel()
+	url := open(t)
+	for command, body := range map[string]string{
+		"house": `{"lock":"paper","processes":1}`, "house?": `{"lock":"fair","processes":4}`, "break": `{"name":"wind","broken":true}`,
+		"break?": `{"name":"stall","process":1,"broken":true}`, "sale": `{"pace":0,"mix":"many","segments":1,"stock":1}`, "sale?": `{"more":1}`,
+	} {
+		if status, answer := ask(t, url+"/classroom/"+command, body); status != http.StatusBadRequest || !strings.Contains(answer, "detail") {
+			t.Errorf("%s %s: %d %s", command, body, status, answer)
+		}
+	}
+	for header, value := range map[string]string{"Host": "elsewhere.example", "Sec-Fetch-Site": "cross-site"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/classroom/stop", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if request.Header.Set(header, value); header == "Host" {
+			request.Host = value
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.Body.Close(); response.StatusCode != http.StatusForbidden {
+			t.Errorf("%s %s: %d", header, value, response.StatusCode)
+		}
+	}
+	for _, page := range []string{"/classroom", "/classroom/classroom.js", "/classroom/controls.js", "/classroom/acts.js", "/classroom/classroom.css"} {
+		response, err := http.Get(url + page) //nolint:noctx,gosec // a test's own server
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.Body.Close(); response.StatusCode != http.StatusOK || !strings.Contains(response.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s: %d %v", page, response.StatusCode, response.Header)
+		}
+	}
+}

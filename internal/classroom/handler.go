@@ -1,0 +1,98 @@
+package classroom
+
+import (
+	"embed"
+	"encoding/json"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+
+	"inventory/internal/api"
+)
+
+//go:embed web
+var web embed.FS
+
+// maxBody is more than any request of the page has.
+const maxBody = 1 << 10
+
+// Handler serves the classroom, and all else from one of its services. It is for a listener on loopback: whoever reaches it
+// may do everything.
+func (s *School) Handler() http.Handler {
+	files, err := fs.Sub(web, "web")
+	if err != nil {
+		panic(err) // a mistake in this file
+	}
+	serve := http.FileServerFS(files)
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", http.RedirectHandler("/classroom", http.StatusTemporaryRedirect))
+	mux.HandleFunc("GET /classroom", func(w http.ResponseWriter, r *http.Request) {
+		api.GuardPage(w.Header())
+		http.ServeFileFS(w, r, files, "classroom.html")
+	})
+	mux.HandleFunc("GET /classroom/{file}", func(w http.ResponseWriter, r *http.Request) {
+		api.GuardPage(w.Header())
+		http.StripPrefix("/classroom", serve).ServeHTTP(w, r)
+	})
+	mux.HandleFunc("GET /classroom/state", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, s.state()) })
+	mux.HandleFunc("POST /classroom/sale", command(s, s.start))
+	mux.HandleFunc("POST /classroom/stop", command(s, func(struct{}) error { s.stop(); return nil }))
+	mux.HandleFunc("POST /classroom/house", command(s, s.build))
+	mux.HandleFunc("POST /classroom/break", command(s, func(b breakRequest) error { return s.breakIt(b.Name, b.Process, b.Broken) }))
+	mux.HandleFunc("GET /console/settings.json", func(w http.ResponseWriter, _ *http.Request) {
+		s.answer(w, map[string]bool{"keys": false, "classroom": true})
+	})
+	mux.Handle("/", s.proxy())
+	return api.NewHosts().OnThisMachine(mux)
+}
+
+// breakRequest breaks or mends something. Process counts from 0.
+type breakRequest struct {
+	Name    string `json:"name"`
+	Process int    `json:"process"`
+	Broken  bool   `json:"broken"`
+}
+
+// command is a handler that does something and answers with the state afterwards.
+func command[T any](s *School, do func(T) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var asked T
+		decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+		decoder.DisallowUnknownFields()
+		err := decoder.Decode(&asked)
+		if err == nil {
+			err = do(asked)
+		}
+		if err != nil {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusBadRequest)
+			s.answer(w, map[string]string{"detail": err.Error()})
+			return
+		}
+		s.answer(w, s.state())
+	}
+}
+
+func (s *School) answer(w http.ResponseWriter, body any) {
+	if w.Header().Get("Content-Type") == "" {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		s.config.Logger.Debug("an answer was not sent", "error", err)
+	}
+}
+
+// proxy passes requests on to a service.
+func (s *School) proxy() http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			s.mu.RLock()
+			defer s.mu.RUnlock()
+			r.SetURL(s.house.target())
+			r.Out.Header.Del("Origin") // which was checked here, under another port
+		},
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+	}
+}

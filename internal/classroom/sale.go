@@ -1,0 +1,209 @@
+package classroom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"inventory/internal/api/client"
+	"inventory/internal/latency"
+	"inventory/internal/stock"
+)
+
+// order is what a person sets of a sale.
+type order struct {
+	Pace     int    `json:"pace"` // orders a second
+	Mix      string `json:"mix"`  // one of the mixes
+	Segments int    `json:"segments"`
+	Stock    int64  `json:"stock"`
+	Restock  bool   `json:"restock"` // when it runs short
+}
+
+// The mixes.
+const (
+	mixSingles = "singles" // one unit each
+	mixMany    = "many"    // 1 to 5 units, so that segments run out unevenly
+	mixReserve = "reserve" // half of them reservations that expire
+)
+
+const mostPace = 20_000
+
+func (o order) check() error {
+	switch {
+	case o.Pace < 1 || o.Pace > mostPace:
+		return fmt.Errorf("orders a second: must be 1 to %d", mostPace)
+	case o.Mix != mixSingles && o.Mix != mixMany && o.Mix != mixReserve:
+		return fmt.Errorf("there is no mix %q", o.Mix)
+	case o.Segments < 1 || o.Segments > stock.MaxSegments:
+		return fmt.Errorf("segments: must be 1 to %d", stock.MaxSegments)
+	case o.Stock < 1 || o.Stock > stock.MaxQuantity:
+		return fmt.Errorf("units: must be 1 to %d", stock.MaxQuantity)
+	}
+	return nil
+}
+
+// point is a second of a sale.
+type point struct {
+	Accepted int     `json:"accepted"`
+	Refused  int     `json:"refused"`
+	Failed   int     `json:"failed"`
+	P50      float64 `json:"p50"` // milliseconds
+	P99      float64 `json:"p99"`
+}
+
+const (
+	kept       = 60   // points
+	mostOrders = 4096 // under way at once
+	beat       = 10 * time.Millisecond
+	reserveFor = "3s"
+)
+
+// sale sends orders at a pace until it is stopped.
+type sale struct {
+	order
+	SKU   string
+	fleet func() *client.Fleet
+	store stock.Store
+
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	room    chan struct{}
+
+	mu        sync.Mutex
+	now       point
+	latencies *latency.Histogram
+	points    []point
+}
+
+// openSale creates the SKU and lets buyers in.
+func openSale(ctx context.Context, sku string, o order, fleet func() *client.Fleet, store stock.Store) (*sale, error) {
+	created, err := fleet().CreateSKU(ctx, sku, client.NewSKU{Stock: o.Stock, Segments: &o.Segments})
+	if err == nil {
+		err = created.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create SKU %s: %w", sku, err)
+	}
+	s := &sale{order: o, SKU: sku, fleet: fleet, store: store, room: make(chan struct{}, mostOrders), latencies: latency.New()}
+	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.running.Go(func() { s.send(ctx) })
+	s.running.Go(func() { s.keepTime(ctx) })
+	return s, nil
+}
+
+func (s *sale) stop() {
+	s.cancel()
+	s.running.Wait()
+}
+
+// send lets buyers in at the pace. Who finds no room is counted as failed: buyers do not wait for each other.
+func (s *sale) send(ctx context.Context) {
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	begun, sent := time.Now(), 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for due := int(time.Since(begun).Seconds() * float64(s.Pace)); sent < due; sent++ {
+			n := sent
+			select {
+			case s.room <- struct{}{}:
+				s.running.Go(func() {
+					defer func() { <-s.room }()
+					s.buy(ctx, n)
+				})
+			default:
+				s.count(0, false, errFull)
+			}
+		}
+	}
+}
+
+var errFull = errors.New("too many buyers wait")
+
+func (s *sale) buy(ctx context.Context, n int) {
+	buyer := fmt.Sprintf("buyer-%d", n)
+	o := client.NewDeduction{OrderID: fmt.Sprintf("order-%d", n), BuyerID: &buyer, Quantity: 1}
+	switch {
+	case s.Mix == mixMany:
+		o.Quantity += rand.Int64N(5) //nolint:gosec // no secret
+	case s.Mix == mixReserve && n%2 == 0:
+		o.ReserveFor = new(client.ReserveFor(reserveFor))
+	}
+	begun := time.Now()
+	answer, err := s.fleet().Deduct(ctx, s.SKU, o)
+	if ctx.Err() == nil {
+		if err == nil && !answer.OK() && answer.Status != 409 {
+			err = answer.Err()
+		}
+		s.count(time.Since(begun), answer.OK(), err)
+	}
+}
+
+func (s *sale) count(took time.Duration, accepted bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil:
+		s.now.Failed++
+		return
+	case accepted:
+		s.now.Accepted++
+	default:
+		s.now.Refused++
+	}
+	s.latencies.Record(took)
+}
+
+// keepTime ends a point each second, and restocks.
+func (s *sale) keepTime(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for second := 1; ; second++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		s.endPoint()
+		if s.Restock {
+			s.restock(ctx, second)
+		}
+	}
+}
+
+func (s *sale) endPoint() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.latencies.Count() > 0 {
+		s.now.P50, s.now.P99 = milliseconds(s.latencies.Quantile(50)), milliseconds(s.latencies.Quantile(99))
+	}
+	s.points = append(s.points, s.now)
+	s.points = s.points[max(0, len(s.points)-kept):]
+	s.now = point{}
+	s.latencies.Reset()
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// restock fills the SKU up when a third is left. What fails is tried again a second later.
+func (s *sale) restock(ctx context.Context, second int) {
+	views, err := s.store.Views(ctx, s.SKU)
+	if err != nil || stock.Sum(views[s.SKU].Segments) > s.Stock/3 {
+		return
+	}
+	_, _ = s.fleet().Restock(ctx, s.SKU, client.Restock{Ref: fmt.Sprintf("second-%d", second), Quantity: s.Stock})
+}
+
+// last returns the newest points, at most n.
+func (s *sale) last(n int) []point {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]point{}, s.points[max(0, len(s.points)-n):]...)
+}

@@ -1,0 +1,225 @@
+// Package classroom is where people learn what segments and locks are worth: it runs one to three services, sells at a pace
+// that a person sets, breaks things at a button, and shows what each did to the speed and that the audit still holds.
+//
+// It is for one machine and for `inventory demo --watch` alone. The services are in one process of the operating system: they
+// share a database and three Redis servers, which they reach over a network that can be cut, through gates that can be shut.
+//
+//	browser ── Handler ─┬─ /classroom   the page, and what its buttons do
+//	                    └─ else         one of the services: the console, the API
+//
+//	buyers ── fleet ── services ─┬─ gate ── store
+//	                             └─ gate ── network ── Redis
+package classroom
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"inventory/internal/api/client"
+	"inventory/internal/app"
+	"inventory/internal/stock"
+)
+
+// Config is the configuration of a classroom.
+type Config struct {
+	DatabaseURL string
+	Lock        string // of the services at first; "" is app.LockReentrant
+	Logger      *slog.Logger
+}
+
+// School is a classroom that is open.
+type School struct {
+	config  Config
+	store   stock.Store
+	network *network
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	running sync.WaitGroup // measuring
+	closers []func() error
+
+	mu     sync.RWMutex
+	house  *house
+	locked string // the kind of lock, also while locks are off
+	sale   *sale  // nil: there was none
+	sales  int
+	open   bool // buyers come
+
+	actsMu sync.Mutex
+	acts   []*act // the newest first
+	acted  int
+}
+
+// Open opens a classroom with one service.
+func Open(ctx context.Context, c Config) (s *School, err error) {
+	if c.Lock == "" {
+		c.Lock = app.LockReentrant
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	s = &School{config: c, locked: c.Lock}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+			s = nil
+		}
+	}()
+	store, closing, err := app.OpenToShare(ctx, c.DatabaseURL, c.Logger)
+	if err != nil {
+		return s, err
+	}
+	s.store, s.closers = store, append(s.closers, closing)
+	if s.network, err = newNetwork(); err != nil {
+		return s, err
+	}
+	s.closers = append(s.closers, s.network.close)
+	s.house, err = build(ctx, plan{c.Lock, 1}, c.DatabaseURL, store, s.network, c.Logger)
+	return s, err
+}
+
+// Close ends the sale and the services.
+func (s *School) Close(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel()
+	s.mend()
+	if s.sale != nil {
+		s.sale.stop()
+	}
+	s.running.Wait()
+	var errs []error
+	if s.house != nil {
+		errs = append(errs, s.house.close(ctx))
+	}
+	for _, undo := range slices.Backward(s.closers) {
+		errs = append(errs, undo())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
+
+// mend undoes every break.
+func (s *School) mend() {
+	if s.network != nil {
+		s.network.stop(false)
+		for process := range mostProcesses {
+			s.network.cut(process, false)
+		}
+	}
+	if s.house != nil {
+		for _, p := range s.house.processes {
+			p.gate.reopen()
+		}
+	}
+}
+
+// handover is how long services that are replaced go on.
+const handover = time.Second
+
+// rebuild mends everything and puts other services in the place of those there are.
+func (s *School) rebuild(p plan) error {
+	s.mend()
+	next, err := build(s.ctx, p, s.config.DatabaseURL, s.store, s.network, s.config.Logger)
+	if err != nil {
+		return err
+	}
+	before := s.house
+	s.house = next
+	s.running.Go(func() {
+		select { // for what is under way
+		case <-time.After(handover):
+		case <-s.ctx.Done():
+		}
+		if err := before.close(context.WithoutCancel(s.ctx)); err != nil {
+			s.config.Logger.Warn("a service did not end as it should", "error", err)
+		}
+	})
+	return nil
+}
+
+// build makes the services anew.
+func (s *School) build(p plan) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.rebuild(p); err != nil {
+		return err
+	}
+	if p.Lock != app.LockNone {
+		s.locked = p.Lock
+	}
+	s.note(fmt.Sprintf("%d × %s", p.Processes, p.Lock), "More processes share the work of answering, and each takes segments of its own; "+
+		"how fast one SKU is written is decided by the database.")
+	return nil
+}
+
+// start begins a sale, and ends the one before.
+func (s *School) start(o order) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	s.stop()
+	s.mu.Lock()
+	s.sales++
+	sku := fmt.Sprintf("sale-%d", s.sales)
+	s.mu.Unlock()
+	next, err := openSale(s.ctx, sku, o, s.fleet, s.store)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sale, s.open = next, true
+	return nil
+}
+
+// stop lets no more buyers in.
+func (s *School) stop() {
+	s.mu.Lock()
+	current := s.sale
+	s.open = false
+	s.mu.Unlock()
+	if current != nil {
+		current.stop()
+	}
+}
+
+func (s *School) fleet() *client.Fleet {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.house.fleet
+}
+
+// breakIt breaks or mends something, of one process or of all.
+func (s *School) breakIt(name string, process int, broken bool) error {
+	i := slices.IndexFunc(breaks(), func(b breaking) bool { return b.Name == name })
+	if i < 0 {
+		return fmt.Errorf("there is nothing to break that is called %q", name)
+	}
+	b := breaks()[i]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.Each && (process < 0 || process >= len(s.house.processes)) {
+		return fmt.Errorf("there is no process %d", process+1)
+	}
+	if err := b.do(s, process, broken); err != nil {
+		return err
+	}
+	what, why := b.Break, b.Why
+	if !broken {
+		what, why = b.Mend, b.WhyMend
+	}
+	if b.Each {
+		what = fmt.Sprintf("%s %d", what, process+1)
+	}
+	s.note(what, why)
+	return nil
+}

@@ -1,0 +1,40 @@
+// What was done, what it did to the speed, whether the audit still holds, and why.
+
+import { clock, el, rate, say } from "/console/dom.js";
+
+const verdicts = { ok: "Audit: every unit adds up", wrong: "Audit: the sum is wrong", "": "" };
+
+export class Acts {
+	constructor() {
+		this.list = el("ol.acts", { "aria-live": "polite" });
+		this.nothing = el("p.empty", {}, "Nothing yet. Start a sale, then break something.");
+		this.node = el("div", {}, this.nothing, this.list);
+		this.shown = new Map();
+	}
+
+	show(acts) {
+		this.nothing.hidden = acts.length > 0;
+		for (const act of acts.toReversed()) {
+			if (!this.shown.has(act.id)) this.#add(act);
+			this.#complete(act);
+		}
+		while (this.list.children.length > acts.length) this.list.lastChild.remove();
+	}
+
+	#add(act) {
+		const measured = el("p.measured"), verdict = el("p.verdict");
+		this.shown.set(act.id, { measured, verdict, done: false });
+		this.list.prepend(el("li", {},
+			el("div.what", {}, el("strong", {}, act.what), el("time", {}, clock(act.at)), verdict), measured, el("p.why", {}, act.why)));
+	}
+
+	#complete(act) {
+		const shown = this.shown.get(act.id);
+		if (shown.done) return;
+		const pace = ({ accepted, p99 }) => `${rate(accepted)} orders a second, 99 of 100 within ${rate(p99)} ms`;
+		if (act.before.accepted || act.after) say(shown.measured, act.after ? `${pace(act.before)} → ${pace(act.after)}` : `${pace(act.before)} → measuring …`);
+		say(shown.verdict, verdicts[act.audit]);
+		shown.verdict.className = act.audit === "wrong" ? "verdict bad" : "verdict good";
+		shown.done = act.after !== null;
+	}
+}

@@ -1,0 +1,56 @@
+// Calls of the API. The key that a person types in is kept for this tab alone, and is sent with every call.
+
+const root = new URL("../", import.meta.url);
+const keyName = "inventory.key";
+
+export const key = () => sessionStorage.getItem(keyName) ?? "";
+export const setKey = (value) => (value ? sessionStorage.setItem(keyName, value) : sessionStorage.removeItem(keyName));
+
+// Problem is a refusal of the service, in its own words.
+export class Problem extends Error {
+	constructor(status, body) {
+		super(body.detail ?? body.title ?? `the service answered ${status}`);
+		this.status = status;
+		this.code = body.code ?? "";
+	}
+}
+
+export function headers(more = {}) {
+	return key() ? { ...more, authorization: `Bearer ${key()}` } : more;
+}
+
+export const address = (path) => new URL(path, root);
+
+// call sends a request and returns the body of the answer.
+export async function call(method, path, body) {
+	const options = { method, headers: headers() };
+	if (body !== undefined) {
+		options.headers["content-type"] = "application/json";
+		options.body = JSON.stringify(body);
+	}
+	let answer;
+	try {
+		answer = await fetch(address(path), options);
+	} catch {
+		throw new Problem(0, { detail: "The service does not answer." });
+	}
+	const told = await answer.json().catch(() => ({}));
+	if (!answer.ok) throw new Problem(answer.status, told);
+	return told;
+}
+
+export const skuPath = (sku, rest = "") => `v1/skus/${encodeURIComponent(sku)}${rest}`;
+export const orderPath = (sku, order, rest = "") => skuPath(sku, `/deductions/${encodeURIComponent(order)}${rest}`);
+
+// allSKUs reads page after page, and gives each away as it comes.
+export async function allSKUs(most, take) {
+	let after = "";
+	for (let read = 0; read < most;) {
+		const page = await call("GET", `v1/skus?limit=200${after && `&after=${encodeURIComponent(after)}`}`);
+		take(page.skus);
+		read += page.skus.length;
+		if (!page.next) return true;
+		after = page.next;
+	}
+	return false;
+}

@@ -1,0 +1,92 @@
+// The segments of a SKU as vessels. A vessel is made when the number of segments changes; afterwards only its level and
+// its holder change, and only where they are new.
+
+import { be, count, el, say } from "./dom.js";
+import { repaint } from "./paint.js";
+
+const manySegments = 64; // beyond that, vessels are small and do not move slowly
+
+export class Vessels {
+	constructor() {
+		this.list = el("div.vessels", { role: "img" });
+		this.pipe = el("div.pipe", { "aria-hidden": "true" });
+		this.legend = el("p.legend.quiet");
+		this.node = el("div", {}, this.list, this.pipe, this.legend);
+		this.levels = [];
+		this.shown = [];
+		this.holders = new Map(); // by segment
+		this.processes = new Map(); // the letter of each
+		this.full = 1;
+		this.draw = () => this.#draw();
+		this.pipe.addEventListener("animationend", () => this.pipe.classList.remove("flows"));
+	}
+
+	// set takes what each segment holds.
+	set(levels, layout) {
+		if (this.layout !== layout || levels.length !== this.levels.length) {
+			this.layout = layout;
+			this.full = 1;
+			this.holders.clear();
+		}
+		this.levels = levels;
+		for (const level of levels) this.full = Math.max(this.full, level);
+		repaint(this.draw);
+	}
+
+	// hold takes who holds the segments of a page.
+	hold(from, size, locks) {
+		for (let segment = from; segment < from + size; segment++) this.holders.delete(segment);
+		for (const lock of locks) if (lock.holder) this.holders.set(lock.segment, this.#letter(lock.holder));
+		repaint(this.draw);
+	}
+
+	merged() {
+		this.pipe.classList.add("flows");
+	}
+
+	#letter(holder) {
+		const process = holder.split(":")[0];
+		if (!this.processes.has(process)) this.processes.set(process, String.fromCharCode(65 + (this.processes.size % 26)));
+		return this.processes.get(process);
+	}
+
+	#draw() {
+		if (this.shown.length !== this.levels.length) this.#make();
+		let left = 0, empty = 0;
+		this.levels.forEach((level, i) => {
+			left += level;
+			if (level === 0) empty++;
+			const shown = this.shown[i], holder = this.holders.get(i) ?? "";
+			if (shown.level !== level || shown.full !== this.full) {
+				shown.level = level;
+				shown.full = this.full;
+				shown.fill.style.transform = `scaleY(${level / this.full})`;
+				if (shown.text) say(shown.text, count(level));
+				be(shown.node, "data-empty", level === 0 ? "" : null);
+			}
+			if (shown.holder !== holder) {
+				shown.holder = holder;
+				be(shown.node, "data-held", holder || null);
+				if (shown.mark) say(shown.mark, holder);
+			}
+		});
+		const held = this.holders.size;
+		be(this.list, "aria-label", `${this.levels.length} segments with ${left} units, ${empty} empty, ${held} locked now`);
+		const letters = [...new Set(this.holders.values())].sort().join(", ");
+		say(this.legend, `${count(this.levels.length - empty)} of ${count(this.levels.length)} segments have stock.` +
+			(held ? ` ${held} locked now by process ${letters}.` : " None is locked now."));
+	}
+
+	#make() {
+		const small = this.levels.length > manySegments;
+		this.list.className = small ? "vessels small" : "vessels";
+		this.shown = this.levels.map(() => {
+			const fill = el("i");
+			const mark = small ? null : el("b");
+			const text = small ? null : el("span");
+			const node = small ? el("div.vessel", {}, fill) : el("div.vessel", {}, mark, el("div.glass", {}, fill), text);
+			return { node, fill, mark, text, level: -1, full: 0, holder: "" };
+		});
+		this.list.replaceChildren(...this.shown.map((shown) => shown.node));
+	}
+}

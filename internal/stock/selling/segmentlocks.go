@@ -1,0 +1,113 @@
+package selling
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"inventory/internal/locking"
+	"inventory/internal/stock"
+)
+
+// LockUse says whether locks are in use.
+type LockUse string
+
+// What a service does with locks.
+const (
+	LocksWork LockUse = "working"
+	LocksFail LockUse = "failing" // the breaker is open: selling goes on under the guard
+	LocksOff  LockUse = "off"     // the service has none
+)
+
+// LockUse tells whether workers ask for locks now.
+func (s *Service) LockUse() LockUse {
+	switch {
+	case s.lock == nil:
+		return LocksOff
+	case !s.breaker.closed():
+		return LocksFail
+	default:
+		return LocksWork
+	}
+}
+
+// SegmentLock is what the lock server says of the lock of a segment.
+type SegmentLock struct {
+	Segment int
+	locking.State
+}
+
+// MaxLockPage bounds how many locks are looked at at once: each is a round trip to the lock server.
+const MaxLockPage = 128
+
+// inspections is how many locks are looked at at a time.
+const inspections = 8
+
+// SegmentLocks tells who holds the locks of a SKU's segments, from a segment on, at most limit of them. Locks that nobody
+// holds or wants are left out, and so are all while locks fail or there are none. It is for people who watch: when it is
+// read, it is past already.
+func (s *Service) SegmentLocks(ctx context.Context, sku string, from, limit int) (locks []SegmentLock, err error) {
+	if err := stock.CheckSKU(sku); err != nil {
+		return nil, err
+	}
+	if from < 0 || from >= stock.MaxSegments {
+		return nil, stock.Invalid("from", "must be 0 to %d", stock.MaxSegments-1)
+	}
+	if limit < 1 || limit > MaxLockPage {
+		return nil, stock.Invalid("limit", "must be 1 to %d", MaxLockPage)
+	}
+	done, err := s.reading(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	views, err := s.store.Views(ctx, sku)
+	if err != nil {
+		return nil, stock.Unavailable(err, "read the segments")
+	}
+	view, ok := views[sku]
+	if !ok {
+		return nil, stock.UnknownSKU(sku)
+	}
+	if s.LockUse() != LocksWork {
+		return nil, nil
+	}
+	states, err := s.inspect(ctx, sku, from, min(limit, len(view.Segments)-from))
+	if err != nil {
+		return nil, stock.Unavailable(err, "look at the locks")
+	}
+	for i, state := range states {
+		if state.Held() || state.Waiting > 0 {
+			locks = append(locks, SegmentLock{from + i, state})
+		}
+	}
+	return locks, nil
+}
+
+// inspect asks the lock server for the locks of some segments. A busy server may leave a few unanswered, which are told as
+// free; it is an error where none is answered.
+func (s *Service) inspect(ctx context.Context, sku string, from, count int) ([]locking.State, error) {
+	states := make([]locking.State, max(count, 0))
+	errs := make([]error, len(states))
+	var asking errgroup.Group
+	asking.SetLimit(inspections)
+	for i := range states {
+		lock, ok := s.lock(sku, from+i).(interface {
+			Inspect(ctx context.Context) (locking.State, error)
+		})
+		if !ok {
+			continue
+		}
+		asking.Go(func() error {
+			states[i], errs[i] = lock.Inspect(ctx)
+			return nil
+		})
+	}
+	_ = asking.Wait() // the errors are in errs
+	if slices.Contains(errs, nil) {
+		return states, nil
+	}
+	return states, errors.Join(errs...)
+}

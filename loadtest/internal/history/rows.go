@@ -1,0 +1,185 @@
+package history
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+
+	"inventory/internal/app"
+	"inventory/internal/stock/sqlite"
+)
+
+// Rows are what the database holds in the end.
+type Rows struct {
+	At         time.Time // when they were read
+	Deductions []Deduction
+	Movements  []Movement
+	SKUs       []SKU
+}
+
+// Deduction is a row of what was taken.
+type Deduction struct {
+	SKU, ID, Buyer string
+	Asked          int64 // units; Quantity may be fewer after a partial commit
+	Quantity       int64
+	State          string
+	Created        time.Time
+	Expires        time.Time // of a reservation; zero: it was none
+}
+
+// held is how many units a deduction holds.
+func (d Deduction) held() int64 {
+	if d.State == reserved || d.State == committed {
+		return d.Quantity
+	}
+	return 0
+}
+
+// Movement is a row of the ledger.
+type Movement struct {
+	SKU, Ref, Kind string
+	Quantity       int64 // units, or segments
+}
+
+// SKU is the stock of one.
+type SKU struct {
+	Name       string
+	Initial    int64
+	Available  int64
+	Merges     int64 // deductions that took from several segments
+	FencesFell int64 // how often a row of its stock was written under an older token than the one before
+	Audit      []string
+}
+
+// Units is how many of a SKU deductions hold.
+func (r Rows) Units(sku string) (units int64) {
+	for _, d := range r.Deductions {
+		if d.SKU == sku {
+			units += d.held()
+		}
+	}
+	return units
+}
+
+// SKU is the stock of one SKU.
+func (r Rows) SKU(name string) SKU {
+	for _, s := range r.SKUs {
+		if s.Name == name {
+			return s
+		}
+	}
+	return SKU{Name: name}
+}
+
+// The questions to a database. In: the first name of a SKU, and the first behind the last one. MICROS() stands for microseconds
+// since 1970.
+const (
+	deductionsQuery = `SELECT sku_id, order_id, coalesce(buyer_id, ''), coalesce(asked, quantity), quantity, status, MICROS(created_at),
+		coalesce(MICROS(expires_at), 0) FROM deductions WHERE sku_id >= $1 AND sku_id < $2`
+	movementsQuery = `SELECT sku_id, ref, kind, coalesce(segments, quantity) FROM movements WHERE sku_id >= $1 AND sku_id < $2`
+	skusQuery      = `SELECT sku_id, initial, (SELECT CAST(sum(available) AS bigint) FROM stock_segments s WHERE s.sku_id = k.sku_id),
+		(SELECT count(*) FROM deductions d WHERE d.sku_id = k.sku_id AND d.segment IS NULL)
+		FROM skus k WHERE sku_id >= $1 AND sku_id < $2 ORDER BY sku_id`
+)
+
+// ReadRows reads the rows of all SKUs whose names begin with a prefix, and what the service's own audit says of them.
+func ReadRows(ctx context.Context, databaseURL, prefix string) (rows Rows, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read the rows: %w", err)
+		}
+	}()
+	if err := rows.read(ctx, databaseURL, prefix); err != nil {
+		return Rows{}, err
+	}
+	store, err := app.OpenForReading(ctx, databaseURL)
+	if err != nil {
+		return Rows{}, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	audit, err := store.Audit(ctx, "")
+	if err != nil {
+		return Rows{}, fmt.Errorf("audit: %w", err)
+	}
+	found := make(map[string][]string)
+	for _, b := range audit.SKUs {
+		found[b.SKU] = b.Violations
+	}
+	for i := range rows.SKUs {
+		rows.SKUs[i].Audit = found[rows.SKUs[i].Name]
+	}
+	return rows, nil
+}
+
+// read reads in one transaction, which sees one instant.
+func (r *Rows) read(ctx context.Context, databaseURL, prefix string) error {
+	driver, name, micros := "pgx", databaseURL, "(extract(epoch FROM $1)*1000000)::bigint"
+	if file, is := strings.CutPrefix(databaseURL, "sqlite:"); is {
+		driver, name, micros = "sqlite", sqlite.ReadOnlyDSN(strings.TrimPrefix(file, "//")), "$1"
+	}
+	db, err := sql.Open(driver, name)
+	if err != nil {
+		return errors.New("the database URL cannot be used") // err may quote a password
+	}
+	defer func() { _ = db.Close() }() // it was only read
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	r.At = time.Now()
+	each := func(query string, scan func(*sql.Rows) error) error {
+		for _, column := range []string{"created_at", "expires_at"} {
+			query = strings.ReplaceAll(query, "MICROS("+column+")", strings.ReplaceAll(micros, "$1", column))
+		}
+		return eachRow(ctx, tx, scan, query, prefix, behind(prefix))
+	}
+	return errors.Join(
+		each(deductionsQuery, func(row *sql.Rows) error {
+			var d Deduction
+			var created, expires int64
+			err := row.Scan(&d.SKU, &d.ID, &d.Buyer, &d.Asked, &d.Quantity, &d.State, &created, &expires)
+			if d.Created = time.UnixMicro(created); expires > 0 {
+				d.Expires = time.UnixMicro(expires)
+			}
+			r.Deductions = append(r.Deductions, d)
+			return err
+		}),
+		each(movementsQuery, func(row *sql.Rows) error {
+			var m Movement
+			err := row.Scan(&m.SKU, &m.Ref, &m.Kind, &m.Quantity)
+			r.Movements = append(r.Movements, m)
+			return err
+		}),
+		each(skusQuery, func(row *sql.Rows) error {
+			var s SKU
+			err := row.Scan(&s.Name, &s.Initial, &s.Available, &s.Merges)
+			r.SKUs = append(r.SKUs, s)
+			return err
+		}))
+}
+
+func eachRow(ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) error, query string, values ...any) error {
+	rows, err := tx.QueryContext(ctx, query, values...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// behind is the first text after all that begin with a prefix, which ends in no 0xff.
+func behind(prefix string) string {
+	last := len(prefix) - 1
+	return prefix[:last] + string(prefix[last]+1)
+}

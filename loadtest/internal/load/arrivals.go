@@ -1,0 +1,84 @@
+package load
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Phase is a time in which requests are due at a rate, which changes evenly from its beginning to its end.
+type Phase struct {
+	Name     string
+	From, To float64 // requests a second
+	Length   time.Duration
+}
+
+// Spacing is how the requests of a rate lie in time.
+type Spacing string
+
+// The spacings.
+const (
+	Poisson Spacing = "poisson" // as people come who know nothing of one another
+	Even    Spacing = "even"
+)
+
+// Times returns when each request is due, since the beginning, in order. It is a pure function of its arguments.
+//
+// Each phase stretches a unit of time for each request that it expects; in those units requests come at a rate of one,
+// with equal or with exponentially distributed steps, and go on from phase to phase.
+func Times(seed uint64, spacing Spacing, phases []Phase) []time.Duration {
+	step, next := func() float64 { return 1 }, 0.5
+	if spacing == Poisson {
+		step = newRandom(seed, "arrivals").ExpFloat64
+		next = step()
+	}
+	at := make([]time.Duration, 0, int(Expected(phases))+1)
+	var began time.Duration
+	var before float64 // units of the phases before
+	for _, p := range phases {
+		units := p.expected()
+		for ; next < before+units; next += step() {
+			at = append(at, began+p.when(next-before))
+		}
+		began += p.Length
+		before += units
+	}
+	return at
+}
+
+// expected is how many requests a phase has in the mean.
+func (p Phase) expected() float64 { return (p.From + p.To) / 2 * p.Length.Seconds() }
+
+// when is the time in the phase by which so many requests are expected: where the integral of the rate reaches them. The
+// form of the solution is the one that does not cancel, and that a constant rate needs no other for.
+func (p Phase) when(units float64) time.Duration {
+	slope := (p.To - p.From) / p.Length.Seconds()
+	seconds := 2 * units / (p.From + math.Sqrt(max(0, p.From*p.From+2*slope*units)))
+	return min(time.Duration(seconds*float64(time.Second)), p.Length-1)
+}
+
+// Expected is how many requests the phases have in the mean.
+func Expected(phases []Phase) (n float64) {
+	for _, p := range phases {
+		n += p.expected()
+	}
+	return n
+}
+
+// Length is that of all phases.
+func Length(phases []Phase) (all time.Duration) {
+	for _, p := range phases {
+		all += p.Length
+	}
+	return all
+}
+
+// newRandom is a source of its own for each purpose, so that one does not move when another draws more.
+func newRandom(seed uint64, purpose string) *rand.Rand {
+	return rand.New(rand.NewChaCha8(sha256.Sum256(binary.BigEndian.AppendUint64([]byte(purpose), seed))))
+}
+
+// SeedOf derives a seed for a part of a run.
+func SeedOf(seed uint64, part string) uint64 { return newRandom(seed, part).Uint64() }

@@ -1,0 +1,93 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"inventory/loadtest/internal/history"
+)
+
+// Persistence is how a caller asks until the answer is final. The zero value asks all processes in turn, for as long as
+// DefaultPersistence.
+type Persistence struct {
+	First  int                  // the process that is asked first
+	Next   func(before int) int // the one after; nil: the next one
+	Silent bool                 // the caller does not say when it will hang up
+	For    time.Duration        // no attempt begins later than this; 0: DefaultPersistence
+	Tries  int                  // at most; 0: any number
+	Pause  func() time.Duration // before it asks again; nil: a tenth of a second
+	Finish bool                 // what is under way when the context ends is waited for
+}
+
+// DefaultPersistence is how long somebody asks for want of a final answer.
+const DefaultPersistence = 20 * time.Second
+
+// ErrNoAnswer says that there was no final answer for as long as somebody asked.
+var ErrNoAnswer = errors.New("no final answer")
+
+// Ask does an operation: it asks until the answer is final, and notes each attempt. A refusal is final if whatever was asked
+// before was over then.
+func (s *Services) Ask(ctx context.Context, o *history.Operation, p Persistence) (history.Answer, error) {
+	attempts, err := s.ask(ctx, NewRequest(o, nil), p, o.Attempts...)
+	o.Attempts = attempts
+	if err != nil || len(attempts) == 0 {
+		return history.Answer{}, err
+	}
+	return attempts[len(attempts)-1].Answer, nil
+}
+
+// ask asks until the answer is final, after some attempts.
+func (s *Services) ask(ctx context.Context, r Request, p Persistence, attempts ...history.Attempt) ([]history.Attempt, error) {
+	began, process := time.Now(), p.First
+	var last error
+	for try := 1; ; try++ {
+		of := ctx
+		if p.Finish {
+			of = context.WithoutCancel(ctx)
+		}
+		before := s.Promise.Over(attempts)
+		a, err := s.Try(of, process, r, !p.Silent)
+		attempts = append(attempts, a)
+		pause := 100 * time.Millisecond
+		if p.Pause != nil {
+			pause = p.Pause()
+		}
+		switch {
+		case a.Answer.Status == http.StatusConflict && before.After(a.Sent):
+			pause, last = time.Until(before)+time.Millisecond, problem(a.Answer)
+		case a.Answer.Accepted() || a.Answer.Refused():
+			return attempts, nil
+		case err != nil:
+			last = err
+		default:
+			last = problem(a.Answer)
+		}
+		if (p.Tries > 0 && try >= p.Tries) || time.Since(began) > p.patience() || !sleep(of, pause) || ctx.Err() != nil && err != nil {
+			return attempts, fmt.Errorf("%w: %w", ErrNoAnswer, last)
+		}
+		process = (process + 1) % len(s.URLs)
+		if p.Next != nil {
+			process = p.Next(attempts[len(attempts)-1].Process)
+		}
+	}
+}
+
+func (p Persistence) patience() time.Duration {
+	if p.For == 0 {
+		return DefaultPersistence
+	}
+	return p.For
+}
+
+// sleep waits, or tells that ctx has ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,116 @@
+package load
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"inventory/internal/latency"
+)
+
+// Latency is how long a request took from its planned time; of one that got no answer, until that was clear.
+func (r *Result) Latency(i int) time.Duration { return r.Replies[i].Over - r.At[i] }
+
+// Lag is how long after its planned time a request was sent.
+func (r *Result) Lag(i int) time.Duration { return r.Replies[i].Sent - r.At[i] }
+
+// histogram is of the requests that were due between two times, and that count.
+func (r *Result) histogram(from, to time.Duration, counts func(Reply) bool, of func(i int) time.Duration) *latency.Histogram {
+	h := latency.New()
+	first, last := r.between(from, to)
+	for i := first; i < last; i++ {
+		if counts(r.Replies[i]) {
+			h.Record(of(i))
+		}
+	}
+	return h
+}
+
+// Forever is later than all that is due.
+const Forever = time.Duration(math.MaxInt64)
+
+// Latencies are those of the answers of some outcomes, from their planned times.
+func (r *Result) Latencies(some ...Outcome) *latency.Histogram {
+	return r.LatenciesIn(0, Forever, some...)
+}
+
+// LatenciesIn are those of the answers of some outcomes to the requests that were due between two times.
+func (r *Result) LatenciesIn(from, to time.Duration, some ...Outcome) *latency.Histogram {
+	return r.histogram(from, to, func(reply Reply) bool { return slices.Contains(some, reply.Outcome) }, r.Latency)
+}
+
+// All are the latencies of all who were due between two times, also of those who got no answer: they have waited at least
+// until that was clear.
+func (r *Result) All(from, to time.Duration) *latency.Histogram {
+	return r.histogram(from, to, func(reply Reply) bool { return reply.Outcome != NotSent }, r.Latency)
+}
+
+// Lags are the lags of all requests that were due between two times and sent, and of those for which a connection was free
+// in time.
+func (r *Result) Lags(from, to time.Duration) (all, own *latency.Histogram) {
+	return r.histogram(from, to, func(reply Reply) bool { return reply.Sent > 0 }, r.Lag),
+		r.histogram(from, to, func(reply Reply) bool { return reply.Sent > 0 && !reply.Queued }, r.Lag)
+}
+
+// Counts counts the requests that were due between two times.
+func (r *Result) Counts(from, to time.Duration) (c Counts) {
+	first, last := r.between(from, to)
+	for _, reply := range r.Replies[first:last] {
+		c[reply.Outcome]++
+	}
+	return c
+}
+
+// Slot is a short time of a run.
+type Slot struct {
+	From    time.Duration
+	Offered int64  // requests that were due in it
+	Heard   Counts // answers that came in it, and requests given up in it
+	// P50 and P99 are of the latencies of all requests that were due in it; 0 where there is none.
+	P50, P99 time.Duration
+	LagP99   time.Duration // of the requests that were due in it and sent
+}
+
+// Width returns how long slots should be: 100 ms, or more where that would make more than 200 of them.
+func Width(all time.Duration) time.Duration {
+	const least, most = 100 * time.Millisecond, 200
+	return max(least, (all / most).Round(least))
+}
+
+// Slots cuts the run into slots, as far as it went.
+func (r *Result) Slots(width time.Duration) []Slot {
+	slots := make([]Slot, max(r.Elapsed, 0)/width+1)
+	for i, reply := range r.Replies {
+		if due := int(r.At[i] / width); due < len(slots) {
+			slots[due].Offered++
+		}
+		if reply.Outcome != NotSent {
+			slots[reply.Over/width].Heard[reply.Outcome]++
+		}
+	}
+	for n := range slots {
+		s := &slots[n]
+		s.From = time.Duration(n) * width
+		var waits, lags []time.Duration
+		first, last := r.between(s.From, s.From+width)
+		for i := first; i < last; i++ {
+			if r.Replies[i].Outcome != NotSent {
+				waits = append(waits, r.Latency(i))
+			}
+			if r.Replies[i].Sent > 0 {
+				lags = append(lags, r.Lag(i))
+			}
+		}
+		s.P50, s.P99, s.LagP99 = quantile(waits, 50), quantile(waits, 99), quantile(lags, 99)
+	}
+	return slots
+}
+
+// quantile is the least of times that a share of all, in percent, stays within.
+func quantile(times []time.Duration, percent float64) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	slices.Sort(times)
+	return times[max(int(math.Ceil(percent/100*float64(len(times)))), 1)-1]
+}

@@ -1,0 +1,122 @@
+package load
+
+import (
+	"net/http"
+
+	"inventory/loadtest/internal/history"
+)
+
+// Outcome is what became of a request.
+type Outcome uint8
+
+// The outcomes.
+const (
+	NotSent           Outcome = iota // the run ended before its time came
+	Accepted                         // 201
+	Replayed                         // 200: it had happened before, or changed nothing
+	SoldOut                          // 409, as the next three
+	InsufficientStock                //
+	BuyerLimit                       //
+	SaleClosed                       //
+	Overloaded                       // 503, and nothing happened
+	Refused                          // another 4xx; Result.Codes tells which
+	Failed                           // another 5xx: what happened is not known
+	Unreached                        // there was no connection: nothing was sent
+	Unknown                          // sent, and no answer in HTTP came in time
+	Dropped                          // not sent: its time had passed by too much when a connection was free
+	outcomes
+)
+
+// Outcomes are all that a request may come to, NotSent aside.
+func Outcomes() (all []Outcome) {
+	for o := Accepted; o < outcomes; o++ {
+		all = append(all, o)
+	}
+	return all
+}
+
+// String is the outcome as the service names it, where it does.
+func (o Outcome) String() string {
+	return [...]string{
+		"not_sent", "accepted", "replayed", "sold_out", "insufficient_stock", "buyer_limit", "sale_closed", "overloaded",
+		"refused", "failed", "unreached", "unknown", "dropped",
+	}[o]
+}
+
+// Words is the outcome for people.
+func (o Outcome) Words() string {
+	return [...]string{
+		"not sent", "accepted", "replayed", "sold out", "insufficient stock", "buyer limit", "sale closed", "overloaded",
+		"refused otherwise", "failed", "not connected", "no answer", "dropped",
+	}[o]
+}
+
+// Answered tells whether an answer came.
+func (o Outcome) Answered() bool { return o >= Accepted && o <= Failed }
+
+// Done tells whether it is so as it was asked for.
+func (o Outcome) Done() bool { return o == Accepted || o == Replayed }
+
+// Short tells whether it was refused for want of units.
+func (o Outcome) Short() bool { return o == SoldOut || o == InsufficientStock }
+
+// Open tells whether what was asked for may have happened although nobody was told.
+func (o Outcome) Open() bool { return o == Failed || o == Unknown }
+
+// OutcomeOf is what became of an attempt.
+func OutcomeOf(a history.Attempt) Outcome {
+	switch code := a.Answer.Code; {
+	case a.NotSent:
+		return Unreached
+	case a.Answer.Status == 0:
+		return Unknown
+	case a.Answer.Status == http.StatusCreated:
+		return Accepted
+	case a.Answer.Accepted():
+		return Replayed
+	case code == history.Overloaded:
+		return Overloaded
+	case a.Answer.Status == http.StatusConflict:
+		for o := SoldOut; o <= SaleClosed; o++ {
+			if code == o.String() {
+				return o
+			}
+		}
+		return Refused
+	case a.Answer.Refused():
+		return Refused
+	default:
+		return Failed
+	}
+}
+
+// Counts are numbers of requests by what became of them.
+type Counts [outcomes]int64
+
+// Of counts those that came to some outcomes.
+func (c Counts) Of(some ...Outcome) (n int64) {
+	for _, o := range some {
+		n += c[o]
+	}
+	return n
+}
+
+// Answered counts those to which an answer came.
+func (c Counts) Answered() (n int64) {
+	for o := Accepted; o <= Failed; o++ {
+		n += c[o]
+	}
+	return n
+}
+
+// Sent counts those that were sent.
+func (c Counts) Sent() int64 { return c.Answered() + c[Unknown] }
+
+// ByName are the counts by the name of the outcome, all outcomes named.
+func (c Counts) ByName() map[string]int64 {
+	all := map[string]int64{}
+	for o, n := range c {
+		all[Outcome(o).String()] = n
+	}
+	return all
+}

@@ -1,0 +1,160 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"inventory/loadtest/internal/history"
+)
+
+// Load is what is sent in an open loop, and when.
+type Load struct {
+	Start      time.Time           // the zero of At; may lie ahead
+	At         []time.Duration     // when each request is due, in order; see Times
+	Operations []history.Operation // as many; those of one id are retries. Run notes their attempts
+	// Again says how somebody asks on who got no answer; nil: nobody does.
+	Again func(of *history.Operation) Persistence
+	// Heard is told of each request when nothing more will become of it, by several goroutines at once; nil: nobody is.
+	Heard func(i int, r Reply)
+}
+
+// Reply is what became of a request. Its times are since the start of the load.
+type Reply struct {
+	Sent    time.Duration // 0: it was not
+	Over    time.Duration // when the answer was there, or it was clear that none comes
+	Outcome Outcome
+	Queued  bool // no connection was free when its time came
+}
+
+// Result is what became of a load.
+type Result struct {
+	Load
+	Replies []Reply
+	Elapsed time.Duration // to the last answer
+}
+
+// run is a load under way.
+type run struct {
+	Load
+	services *Services
+	next     atomic.Int64 // the next request that nobody has taken
+	replies  []Reply      // each written by who has taken the request
+}
+
+// Run sends a load and waits until every request is over. When ctx ends nothing more is sent, and what is under way is
+// waited for, no longer than Config.Patience.
+func (s *Services) Run(ctx context.Context, l Load) *Result {
+	r := &run{Load: l, services: s, replies: make([]Reply, len(l.At))}
+	var all sync.WaitGroup
+	for connection := range s.Connections {
+		all.Go(func() { r.serve(ctx, connection%len(s.URLs)) })
+	}
+	all.Wait()
+	return &Result{Load: l, Replies: r.replies, Elapsed: r.since()}
+}
+
+func (r *run) since() time.Duration { return time.Since(r.Start) }
+
+// serve takes one request after the other, waits for its time, and sends it to a process.
+func (r *run) serve(ctx context.Context, process int) {
+	alarm := time.NewTimer(0)
+	defer alarm.Stop()
+	for ctx.Err() == nil {
+		i := int(r.next.Add(1)) - 1
+		if i >= len(r.At) {
+			return
+		}
+		queued := r.since() > r.At[i]
+		if !r.wait(ctx, alarm, r.At[i]) {
+			return
+		}
+		r.replies[i] = r.send(ctx, process, i)
+		r.replies[i].Queued = queued
+		if r.Heard != nil {
+			r.Heard(i, r.replies[i])
+		}
+	}
+}
+
+// wait waits until a request is due. It reports false if ctx ends before.
+func (r *run) wait(ctx context.Context, alarm *time.Timer, at time.Duration) bool {
+	ahead := at - r.since()
+	if ahead <= 0 {
+		return true
+	}
+	alarm.Reset(ahead)
+	select {
+	case <-alarm.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// send sends a request whose time has come.
+func (r *run) send(ctx context.Context, process, i int) Reply {
+	now := r.since()
+	if now-r.At[i] > r.services.MaxLag {
+		return Reply{Over: now, Outcome: Dropped}
+	}
+	o := &r.Operations[i]
+	// A body of its own: the transport may read it beyond the answer.
+	a, _ := r.services.Try(context.WithoutCancel(ctx), process, NewRequest(o, nil), true)
+	o.Attempts = append(o.Attempts, a)
+	if r.Again != nil && (a.NotSent || a.Unknown()) {
+		_, _ = r.services.Ask(ctx, o, r.Again(o)) // the attempts tell what came of it
+	}
+	last := o.Attempts[len(o.Attempts)-1]
+	reply := Reply{Sent: max(a.Sent.Sub(r.Start), 1), Over: last.Ended.Sub(r.Start), Outcome: OutcomeOf(last)}
+	if last.NotSent {
+		reply.Sent = 0
+	}
+	return reply
+}
+
+// History is what was asked for and answered, of all loads together.
+func History(all ...*Result) (operations []history.Operation) {
+	for _, r := range all {
+		operations = append(operations, r.Operations...)
+	}
+	return operations
+}
+
+// Codes are those of the problems by which requests were refused or failed otherwise.
+func (r *Result) Codes() map[string]int64 {
+	codes := map[string]int64{}
+	for i, reply := range r.Replies {
+		if reply.Outcome == Refused || reply.Outcome == Failed {
+			last := r.Operations[i].Attempts[len(r.Operations[i].Attempts)-1].Answer
+			codes[last.Code]++
+		}
+	}
+	delete(codes, "")
+	return codes
+}
+
+// FirstError is that of the first request that came to one of some outcomes; nil: none did.
+func (r *Result) FirstError(of ...Outcome) error {
+	for i, reply := range r.Replies {
+		if !slices.Contains(of, reply.Outcome) {
+			continue
+		}
+		last := r.Operations[i].Attempts[len(r.Operations[i].Attempts)-1]
+		if last.Answer.Status == 0 {
+			return ErrNoAnswer
+		}
+		return problem(last.Answer)
+	}
+	return nil
+}
+
+// between are the requests that were due between two times, the latter excluded.
+func (r *Result) between(from, to time.Duration) (first, last int) {
+	first, _ = slices.BinarySearchFunc(r.At, from, cmp.Compare[time.Duration])
+	last, _ = slices.BinarySearchFunc(r.At, to, cmp.Compare[time.Duration])
+	return first, last
+}

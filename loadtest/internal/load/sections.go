@@ -1,0 +1,206 @@
+package load
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"inventory/internal/latency"
+	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/report"
+)
+
+// Percents are the columns of [Cells].
+func Percents() []string {
+	return []string{"p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"}
+}
+
+// Cells are the percentiles of a histogram for a table, and the longest.
+func Cells(waits *latency.Histogram) (cells []string) {
+	if waits.Count() == 0 {
+		return []string{"-", "-", "-", "-", "-", "-"}
+	}
+	for _, percent := range []float64{50, 90, 99, 99.9, 99.99} {
+		cells = append(cells, report.Number(compare.Quantile(waits, percent)))
+	}
+	return append(cells, report.Number(compare.Milliseconds(waits.Max())))
+}
+
+// together merges a histogram of each result.
+func together(results []*Result, of func(*Result) *latency.Histogram) *latency.Histogram {
+	all := latency.New()
+	for _, r := range results {
+		all.Add(of(r))
+	}
+	return all
+}
+
+// CountAll counts the requests of all results.
+func CountAll(results []*Result) (all Counts) {
+	for _, r := range results {
+		for o, n := range r.Counts(0, Forever) {
+			all[o] += n
+		}
+	}
+	return all
+}
+
+// OutcomeSection is a row for each outcome, and one for all.
+func OutcomeSection(results []*Result) report.Section {
+	table := &report.Table{Columns: append([]string{"outcome", "requests", "share, %"}, Percents()...)}
+	plot := report.Plot{
+		Name: "percentiles", Title: "Latency from the planned send, by outcome", Kind: report.Percentiles,
+		X: report.Axis{Label: "percentile"}, Y: report.Axis{Label: "ms", Log: true},
+	}
+	counts := CountAll(results)
+	var all int64
+	for _, o := range Outcomes() {
+		all += counts[o]
+	}
+	add := func(name string, n int64, waits *latency.Histogram) {
+		row := []string{name, humanize.Comma(n), report.Number(compare.Ratio(100*float64(n), float64(all)))}
+		table.Rows = append(table.Rows, append(row, Cells(waits)...))
+		if waits.Count() > 0 {
+			plot.Series = append(plot.Series, Percentiles(name, waits))
+		}
+	}
+	for _, o := range Outcomes() {
+		if counts[o] > 0 {
+			add(o.Words(), counts[o], together(results, func(r *Result) *latency.Histogram { return r.Latencies(o) }))
+		}
+	}
+	add("all who were due", all, together(results, func(r *Result) *latency.Histogram { return r.All(0, Forever) }))
+	return report.Section{Name: "What buyers were answered", Table: table, Plots: []report.Plot{plot}, Notes: append(CodeNotes(results),
+		"who got no answer counts with the time until that was clear: they have waited at least so long")}
+}
+
+// CodeNotes tells the problems behind refusals of no outcome of their own, and failures.
+func CodeNotes(results []*Result) (notes []string) {
+	codes := map[string]int64{}
+	for _, r := range results {
+		for code, n := range r.Codes() {
+			codes[code] += n
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		notes = append(notes, fmt.Sprintf("%s of those that failed or were refused otherwise were %s", humanize.Comma(codes[code]), code))
+	}
+	return notes
+}
+
+// Percentiles is a line of percentiles, at the steps of HdrHistogram's axis, as far as there are answers for them.
+func Percentiles(name string, waits *latency.Histogram) report.Series {
+	line := report.Series{Name: name}
+	for left := 100.; left*float64(waits.Count()) >= 100; left /= 1.5 {
+		line.X, line.Y = append(line.X, 100-left), append(line.Y, compare.Quantile(waits, 100-left))
+	}
+	return line
+}
+
+// Seconds is the X axis of what is drawn over time.
+const Seconds = "seconds since the first request could come"
+
+// OverTime draws what was offered and answered, and how long it took.
+func (r *Result) OverTime(marks []report.Mark) []report.Plot {
+	width := Width(r.Elapsed)
+	slots := r.Slots(width)
+	rate := func(of func(Slot) int64) func(Slot) float64 {
+		return func(s Slot) float64 { return float64(of(s)) / width.Seconds() }
+	}
+	throughput := report.Plot{
+		Name: "throughput", Title: "Requests and answers over time", Kind: report.Lines,
+		X: report.Axis{Label: Seconds}, Y: report.Axis{Label: "requests a second"}, Marks: marks,
+		Series: []report.Series{overSlots("offered", width, slots, rate(func(s Slot) int64 { return s.Offered }))},
+	}
+	for _, group := range [][]Outcome{
+		{Accepted}, {Replayed}, {SoldOut, InsufficientStock}, {BuyerLimit}, {SaleClosed}, {Overloaded}, {Refused},
+		{Failed, Unreached, Unknown}, {Dropped},
+	} {
+		of := rate(func(s Slot) int64 { return s.Heard.Of(group...) })
+		if slices.ContainsFunc(slots, func(s Slot) bool { return of(s) > 0 }) {
+			throughput.Series = append(throughput.Series, overSlots(group[0].Words(), width, slots, of))
+		}
+	}
+	return []report.Plot{throughput, {
+		Name: "latency-over-time", Title: "Latency over time, by the planned send", Kind: report.Lines,
+		X: report.Axis{Label: Seconds}, Y: report.Axis{Label: "ms", Log: true}, Marks: marks, Series: r.LatencyLines(width, ""),
+	}}
+}
+
+// LatencyLines are the quantiles over time of all who were due.
+func (r *Result) LatencyLines(width time.Duration, suffix string) []report.Series {
+	slots := slices.DeleteFunc(r.Slots(width), func(s Slot) bool { return s.P99 == 0 })
+	return []report.Series{
+		overSlots("p50"+suffix, width, slots, func(s Slot) float64 { return compare.Milliseconds(s.P50) }),
+		overSlots("p99"+suffix, width, slots, func(s Slot) float64 { return compare.Milliseconds(s.P99) }),
+	}
+}
+
+// overSlots is a line with a point in the middle of each slot.
+func overSlots(name string, width time.Duration, slots []Slot, of func(Slot) float64) report.Series {
+	line := report.Series{Name: name}
+	for _, s := range slots {
+		line.X, line.Y = append(line.X, (s.From+width/2).Seconds()), append(line.Y, of(s))
+	}
+	return line
+}
+
+// GeneratorSection tells how far this program kept up with its own plan; one of the results is drawn.
+func GeneratorSection(results []*Result, drawn *Result, marks []report.Mark) report.Section {
+	table := &report.Table{Columns: append([]string{"lag behind the plan", "requests"}, Percents()...)}
+	for _, h := range []struct {
+		name string
+		of   func(*Result) *latency.Histogram
+	}{
+		{"all that were sent", func(r *Result) *latency.Histogram { all, _ := r.Lags(0, Forever); return all }},
+		{"those for which a connection was free in time", func(r *Result) *latency.Histogram { _, own := r.Lags(0, Forever); return own }},
+	} {
+		lags := together(results, h.of)
+		table.Rows = append(table.Rows, append([]string{h.name, humanize.Comma(lags.Count())}, Cells(lags)...))
+	}
+	width := Width(drawn.Elapsed)
+	sent := slices.DeleteFunc(drawn.Slots(width), func(s Slot) bool { return s.LagP99 == 0 })
+	return report.Section{Name: "Generator", Table: table, Plots: []report.Plot{{
+		Name: "lag", Title: "Lag of the generator over time", Kind: report.Lines,
+		X: report.Axis{Label: Seconds}, Y: report.Axis{Label: "ms", Log: true}, Marks: marks,
+		Series: []report.Series{overSlots("p99", width, sent, func(s Slot) float64 { return compare.Milliseconds(s.LagP99) })},
+	}}}
+}
+
+// LagP99 is how late, in milliseconds, one of a hundred requests was sent: of all, and of those with a connection free in time.
+func (r *Result) LagP99() (all, own float64) {
+	a, o := r.Lags(0, Forever)
+	return compare.Milliseconds(a.Quantile(99)), compare.Milliseconds(o.Quantile(99))
+}
+
+// Above these the generator is said not to have kept up.
+const (
+	mostLag = 50. // ms, p99 of all that was sent
+	// MostOwnLag is in ms, p99 of what a free connection waited for.
+	MostOwnLag = 10.
+)
+
+// Warnings tell why figures may not be what they seem. name begins each.
+func (r *Result) Warnings(name string) (lines []string) {
+	all, own := r.LagP99()
+	if own > MostOwnLag {
+		lines = append(lines, fmt.Sprintf("%sthe generator did not keep up: 1%% of its sends were %s ms late or more although a connection was free; "+
+			"latencies have that in them, and it is not the service's", name, report.Number(own)))
+	}
+	if all > mostLag {
+		lines = append(lines, fmt.Sprintf("%s1%% of the sends were %s ms late or more, because all connections were busy; latencies have that in them; "+
+			"more connections raise how much can be under way", name, report.Number(all)))
+	}
+	counts := r.Counts(0, Forever)
+	if dropped := counts[Dropped]; dropped > 0 {
+		lines = append(lines, fmt.Sprintf("%s%s requests were dropped: no connection was free within %v of their time, so less was sent than planned",
+			name, humanize.Comma(dropped), DefaultMaxLag))
+	}
+	if overloaded := counts[Overloaded]; overloaded > 0 {
+		lines = append(lines, fmt.Sprintf("%s%s requests were refused as overloaded: the rate is more than the service can do", name, humanize.Comma(overloaded)))
+	}
+	return lines
+}

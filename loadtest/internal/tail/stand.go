@@ -1,0 +1,142 @@
+package tail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"inventory/internal/app"
+	"inventory/internal/progress"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/target"
+)
+
+const (
+	sellers     = 3
+	connections = 64 // to each process
+	// answerWithin is how long a process may write for a request: as little as the product allows itself.
+	answerWithin = 2 * time.Second
+)
+
+// stand is what all rounds stand on.
+type stand struct {
+	Config
+	databaseURL string
+	redisURL    string // several with commas in between for RedLocks
+	environment report.Environment
+	live        *progress.Live
+	begun       time.Time // of the first round
+	witness     *witness
+	stops       []func() error
+}
+
+// open starts or reaches the servers. Whoever opens a stand closes it, also after an error.
+func (s *stand) open(ctx context.Context) error {
+	on, err := servers.Open(ctx, s.URLs)
+	if err != nil {
+		return err
+	}
+	s.stops = append(s.stops, on.Stop)
+	if s.redisURL = on.RedisURL; s.RedisURL == "" && s.Lock == app.LockRed {
+		const nodes = 3
+		for range nodes - 1 {
+			more, err := servers.Open(ctx, servers.URLs{DatabaseURL: on.DatabaseURL})
+			if err != nil {
+				return err
+			}
+			s.stops = append(s.stops, more.Stop)
+			s.redisURL += "," + more.RedisURL
+		}
+	}
+	if s.environment, err = s.lookAround(ctx, on.DatabaseURL); err != nil {
+		return err
+	}
+	if err := on.MakeDatabase(ctx, "tail_"); err != nil {
+		return err
+	}
+	s.databaseURL = on.DatabaseURL
+	if s.witness, err = openWitness(s.Lock, s.redisURL); err != nil {
+		return err
+	}
+	s.stops = append(s.stops, s.witness.close)
+	return nil
+}
+
+// lookAround is what figures depend on beside what is measured. Of several Redis servers the first is asked.
+func (s *stand) lookAround(ctx context.Context, databaseURL string) (report.Environment, error) {
+	first, _, _ := strings.Cut(s.redisURL, ",")
+	e, err := servers.URLs{DatabaseURL: databaseURL, RedisURL: first}.Durable(ctx)
+	if err != nil {
+		return report.Environment{}, err
+	}
+	e.Target = fmt.Sprintf("%d processes of the service, over HTTP", sellers)
+	e.Generator = fmt.Sprintf("this program, open loop, %d connections to each process", connections)
+	e.Measurement = append(e.Measurement,
+		"latency from the planned send", fmt.Sprintf("%s arrivals", load.Poisson), fmt.Sprintf("%d rounds of each kind", s.Rounds))
+	return e, nil
+}
+
+func (s *stand) close() error {
+	var errs []error
+	for i := range s.stops {
+		errs = append(errs, s.stops[len(s.stops)-1-i]())
+	}
+	return errors.Join(errs...)
+}
+
+// process is one that sells.
+type process struct {
+	*target.Service
+	number int
+	names  map[string]bool // by which locks know it
+	dead   bool
+}
+
+// fleet are the processes of a round.
+type fleet []*process
+
+// start starts the processes.
+func (s *stand) start(ctx context.Context) (all fleet, err error) {
+	for n := range sellers {
+		service, err := target.Process{Command: s.Worker, Logs: io.Discard}.Start(ctx, target.Job{
+			DatabaseURL: s.databaseURL, RedisURL: s.redisURL, Lock: s.Lock, AnswerWithin: answerWithin,
+		})
+		if err != nil {
+			return nil, errors.Join(err, all.end())
+		}
+		all = append(all, &process{Service: service, number: n, names: map[string]bool{}})
+	}
+	return all, nil
+}
+
+// services are connections to the processes.
+func (all fleet) services() (*load.Services, error) {
+	c := load.Config{Connections: connections * len(all), Promise: history.Promise{AnswerWithin: answerWithin}}
+	for _, p := range all {
+		c.URLs = append(c.URLs, p.URL)
+	}
+	return load.Open(c)
+}
+
+// kill ends a process as a crash would.
+func (p *process) kill() error {
+	p.dead = true
+	return p.Kill()
+}
+
+// end ends those that live.
+func (all fleet) end() error {
+	var errs []error
+	for _, p := range all {
+		if !p.dead {
+			errs = append(errs, p.End())
+		}
+	}
+	return errors.Join(errs...)
+}
