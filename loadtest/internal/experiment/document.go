@@ -27,6 +27,9 @@ type Report struct {
 	Wrong       []string // what did not add up then
 }
 
+// Began tells whether anything could be measured.
+func (r Report) Began() bool { return !r.Started.IsZero() }
+
 // Asked is a case that waits to be asked.
 type Asked struct {
 	Name string
