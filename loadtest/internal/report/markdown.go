@@ -28,10 +28,7 @@ const briefColumns = 4
 // targets. The rest is on a page of its own, to which it links.
 func (d Document) Brief(plotFolder, page string) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n\n", d.Environment)
-	for _, line := range d.Summary {
-		fmt.Fprintf(&text, "- %s\n", escaped(line, "<"))
-	}
+	fmt.Fprintf(&text, "%s\n\n%s", d.Environment, d.Sentences())
 	if len(d.Sections) > 0 {
 		s := d.Sections[0]
 		if s.Table != nil {
@@ -41,6 +38,15 @@ func (d Document) Brief(plotFolder, page string) string {
 	}
 	Section{Targets: d.Targets()}.listed(&text)
 	fmt.Fprintf(&text, "\n[All tables and plots](%s)\n", page)
+	return text.String()
+}
+
+// Sentences are what a report says first, as a list.
+func (d Document) Sentences() string {
+	var text strings.Builder
+	for _, line := range d.Summary {
+		fmt.Fprintf(&text, "- %s\n", escaped(line, "<"))
+	}
 	return text.String()
 }
 
