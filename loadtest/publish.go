@@ -24,5 +24,8 @@ func (c *publishCommand) Run(s cli.Streams) error {
 			return fmt.Errorf("publish: %w", err)
 		}
 	}
+	for _, doubt := range publish.Doubts(done) {
+		_, _ = fmt.Fprintf(s.Err, "WARNING: %s\n", doubt)
+	}
 	return nil
 }

@@ -13,6 +13,7 @@ func (r Result) Document() (report.Document, error) {
 	d := report.Document{
 		Scenario: "explain", Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Interrupted, Seed: r.Seed,
 		Environment: r.Environment, Summary: sentences(r.Measured), Warnings: r.warnings(), AuditOK: len(r.Wrong) == 0, Wrong: r.Wrong,
+		Raw: experiment.Raw(r.Measured),
 	}
 	findings := find(r.Measured)
 	for _, f := range findings {

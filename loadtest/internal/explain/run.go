@@ -95,6 +95,9 @@ type Result struct {
 	Environment report.Environment
 }
 
+// Began tells whether anything could be measured.
+func (r Result) Began() bool { return !r.Started.IsZero() }
+
 // Err tells what must not be: rows that do not add up, and a cell that failed.
 func (r Result) Err() error {
 	errs := []error{r.Measured.Err()}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"inventory/loadtest/internal/report"
@@ -29,11 +30,30 @@ type Job struct {
 type Done struct {
 	Scenario string
 	Plots    int
+	Revision string // of the program that made it
+}
+
+// Doubts tell why figures of one page may not belong together.
+func Doubts(done []Done) (doubts []string) {
+	var revisions []string
+	for _, d := range done {
+		if strings.HasSuffix(d.Revision, "-dirty") {
+			doubts = append(doubts, fmt.Sprintf("%s is of a source that was changed: %s", d.Scenario, d.Revision))
+		}
+		if d.Revision != "" && !slices.Contains(revisions, d.Revision) {
+			revisions = append(revisions, d.Revision)
+		}
+	}
+	if len(revisions) > 1 {
+		doubts = append(doubts, "the reports are of several revisions: "+strings.Join(revisions, ", "))
+	}
+	return doubts
 }
 
 // chapter is what a report comes to.
 type chapter struct {
 	scenario string
+	revision string
 	text     string            // for the document
 	page     string            // all of it
 	plots    map[string][]byte // by the name of the file
@@ -72,7 +92,7 @@ func Run(job Job) (done []Done, err error) {
 		if err := c.writePlots(filepath.Join(job.Plots, c.scenario)); err != nil {
 			return nil, err
 		}
-		done = append(done, Done{c.scenario, len(c.plots)})
+		done = append(done, Done{c.scenario, len(c.plots), c.revision})
 	}
 	return done, replace(job.Document, text)
 }
@@ -121,7 +141,7 @@ func (job Job) chapter(file string) (chapter, error) {
 		return chapter{}, err
 	}
 	c := chapter{
-		scenario: d.Scenario, text: d.Brief(fromDocument, "benchmarks/"+d.Scenario+".md"), plots: map[string][]byte{},
+		scenario: d.Scenario, revision: d.Environment.Revision, text: d.Brief(fromDocument, "benchmarks/"+d.Scenario+".md"), plots: map[string][]byte{},
 		page: fmt.Sprintf("# All tables of %s\n\nThe lab has made this page of a report ([how](../LAB.md#publishing)).\n\n%s", d.Scenario, d.Markdown(fromPage)),
 	}
 	for _, s := range d.Sections {

@@ -32,17 +32,14 @@ func (d Document) Brief(plotFolder, page string) string {
 	for _, line := range d.Summary {
 		fmt.Fprintf(&text, "- %s\n", escaped(line, "<"))
 	}
-	targets := Section{}
-	for i, s := range d.Sections {
-		targets.Targets = append(targets.Targets, s.Targets...)
-		if i == 0 {
-			if s.Table != nil {
-				s.Table = s.Table.first(briefColumns)
-			}
-			s.markdown(&text, plotFolder)
+	if len(d.Sections) > 0 {
+		s := d.Sections[0]
+		if s.Table != nil {
+			s.Table = s.Table.first(briefColumns)
 		}
+		s.markdown(&text, plotFolder)
 	}
-	targets.listed(&text)
+	Section{Targets: d.Targets()}.listed(&text)
 	fmt.Fprintf(&text, "\n[All tables and plots](%s)\n", page)
 	return text.String()
 }
