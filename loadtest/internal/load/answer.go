@@ -1,4 +1,4 @@
-package openloop
+package load
 
 import (
 	"bufio"
@@ -119,9 +119,4 @@ func readAll(r io.Reader, body []byte) ([]byte, error) {
 		err = errTooLong
 	}
 	return to.Bytes(), err
-}
-
-// problem is an answer as an error.
-func (a answer) problem() error {
-	return fmt.Errorf("status %d: %s", a.status, bytes.TrimSpace(a.body[:min(len(a.body), 200)]))
 }

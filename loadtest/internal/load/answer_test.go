@@ -1,4 +1,4 @@
-package openloop
+package load
 
 import (
 	"bufio"
@@ -38,34 +38,6 @@ func TestAnswers(t *testing.T) {
 		}
 		if err != nil || a.status != want.status || string(a.body) != want.body || a.last != want.last {
 			t.Errorf("%q: %d %q %t, %v", text, a.status, a.body, a.last, err)
-		}
-	}
-}
-
-func TestOutcomesOfAnswers(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		status int
-		body   string
-		want   Outcome
-		code   string
-	}{
-		{201, `{"code":"sold_out"}`, Accepted, ""},
-		{200, `{}`, Replayed, ""},
-		{409, `{"type":"x","code":"sold_out","status":409}`, SoldOut, "sold_out"},
-		{409, `{"code":"insufficient_stock"}`, InsufficientStock, "insufficient_stock"},
-		{409, `{"code":"buyer_limit"}`, BuyerLimit, "buyer_limit"},
-		{409, `{"code":"sale_closed"}`, SaleClosed, "sale_closed"},
-		{409, `{"code":"sku_exists"}`, Refused, "sku_exists"},
-		{503, `{"code":"overloaded"}`, Overloaded, "overloaded"},
-		{503, `{"code":"unavailable"}`, Failed, "unavailable"},
-		{429, `{"code":"rate_limited"}`, Refused, "rate_limited"},
-		{404, `not found`, Refused, ""},
-		{500, ``, Failed, ""},
-		{302, ``, Failed, ""},
-	} {
-		if got, code := outcomeOf(c.status, []byte(c.body)); got != c.want || code != c.code {
-			t.Errorf("%d %s: %v, %q", c.status, c.body, got, code)
 		}
 	}
 }
