@@ -10,8 +10,9 @@
 // and clean-up included; what a script does inside the server is not counted. Fairness is Jain's index over the
 // acquisitions of each caller: 1 when all got the same, 1/n when one got all.
 //
-// Under the lock a caller counts with two plain integers, and yields its processor where it does not hold the lock for a while. Two callers inside at once are seen by their difference or
-// by the sum; both count as violations. Between processes a counter on the server does it, outside of the timed part.
+// Under the lock a caller counts with two plain integers, and yields its processor where it does not hold the lock for a
+// while. Two callers inside at once are seen by their difference or by the sum; both count as violations. Between processes a
+// counter on the server does it, outside of the timed part.
 //
 // A contender that hangs has a time limit. What it has done until then is its result, and a note tells.
 //
