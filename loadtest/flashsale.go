@@ -13,7 +13,7 @@ import (
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/flashsale"
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
@@ -110,7 +110,7 @@ func (c *flashSaleCommand) measure(ctx context.Context, s cli.Streams, config fl
 	}
 	defer func() { err = errors.Join(err, to.Close(context.WithoutCancel(ctx))) }()
 	if _, err := fmt.Fprintf(s.Err, "flash-sale: seed %d, about %.0f requests over %d x %v, sent to %s\n", config.Seed,
-		config.Load(), config.Rounds, openloop.Length(config.Phases), to.Name); err != nil {
+		config.Load(), config.Rounds, load.Length(config.Phases), to.Name); err != nil {
 		return report.Document{}, fmt.Errorf("print: %w", err)
 	}
 	return flashsale.Run(ctx, config, to)
@@ -119,7 +119,7 @@ func (c *flashSaleCommand) measure(ctx context.Context, s cli.Streams, config fl
 // sale is what the flags say of it.
 func (c *flashSaleCommand) sale() (flashsale.Config, error) {
 	config := flashsale.Config{
-		Spacing: openloop.Spacing(c.Arrivals), Seed: c.Seed, Stock: c.Stock, Segments: c.Segments, Buyers: c.Buyers,
+		Spacing: load.Spacing(c.Arrivals), Seed: c.Seed, Stock: c.Stock, Segments: c.Segments, Buyers: c.Buyers,
 		PerBuyerLimit: c.PerBuyerLimit, Rounds: c.Rounds, Connections: c.Connections, Key: c.APIKey,
 	}
 	if c.Quick {
@@ -143,10 +143,10 @@ func (c *flashSaleCommand) sale() (flashsale.Config, error) {
 }
 
 // phases are those of the file, or of the flags.
-func (c *flashSaleCommand) phases() ([]openloop.Phase, error) {
+func (c *flashSaleCommand) phases() ([]load.Phase, error) {
 	if c.Rates == "" {
-		var phases []openloop.Phase
-		for _, p := range []openloop.Phase{
+		var phases []load.Phase
+		for _, p := range []load.Phase{
 			{Name: flashsale.Trickle, From: c.TrickleRate, To: c.TrickleRate, Length: c.TrickleFor},
 			{Name: flashsale.Spike, From: c.SpikeRate, To: c.SpikeRate, Length: c.SpikeFor},
 			{Name: flashsale.Storm, From: c.StormRate, To: c.StormRate, Length: c.StormFor},

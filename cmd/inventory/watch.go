@@ -39,6 +39,7 @@ func (c *demoCommand) watch(ctx context.Context, out, logTo io.Writer) (err erro
 	defer func() { err = errors.Join(err, removeFiles()) }()
 	log := slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: slog.LevelError}))
 	app.SpendMemory(log)
+	app.QuietRedis() // which is going to be stopped
 	listener, err := app.ListenOnLoopback(ctx, c.WatchListen)
 	if err != nil {
 		return usageError{fmt.Errorf("--watch-listen: %w", err)}
@@ -69,7 +70,7 @@ func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 		err := server.Close()
-		<-stopped
+		_ = <-stopped // it was closed
 		return err
 	}
 }

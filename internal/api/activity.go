@@ -38,6 +38,8 @@ type tally struct {
 	Sum   float64 `json:"sum"`
 }
 
+func (t tally) plus(other tally) tally { return tally{t.Count + other.Count, t.Sum + other.Sum} }
+
 // readActivity tells what this process does.
 func (s *server) readActivity(c echo.Context) error {
 	answer := s.metrics.activity()
@@ -48,8 +50,7 @@ func (s *server) readActivity(c echo.Context) error {
 
 func (m *Metrics) activity() activityAnswer {
 	both := func(vec *prometheus.HistogramVec) tally {
-		yes, no := tallyOf(vec.WithLabelValues("true")), tallyOf(vec.WithLabelValues("false"))
-		return tally{yes.Count + no.Count, yes.Sum + no.Sum}
+		return tallyOf(vec.WithLabelValues("true")).plus(tallyOf(vec.WithLabelValues("false")))
 	}
 	a := activityAnswer{
 		Batches: tallyOf(m.batchOrders), BatchTime: both(m.batchSeconds), Merges: both(m.mergeSeconds),

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,10 +19,11 @@ type AdminConfig struct {
 	Locks    func(context.Context) error // nil error: they work; nil: there are none
 	Stopping func() bool                 // tells whether the service is about to end; nil: it is not
 	Logger   *slog.Logger
-	Hosts    *Hosts // that may be asked for; nil: any
+	Hosts    *Hosts       // that may be asked for; nil: any
+	Live     http.Handler // shows the process in a browser; nil: nothing does
 }
 
-// NewAdmin returns the admin handler: /metrics, /healthz, /readyz, /debug/pprof. It has no access control and
+// NewAdmin returns the admin handler: /metrics, /healthz, /readyz, /debug/pprof, /debug/statsviz. It has no access control and
 // shows internals, so it belongs on a listener that the public cannot reach. Of the profiles it leaves out the command
 // line, which may hold passwords.
 func NewAdmin(c AdminConfig) http.Handler {
@@ -32,5 +34,9 @@ func NewAdmin(c AdminConfig) http.Handler {
 	e.GET("/debug/pprof/profile", echo.WrapHandler(http.HandlerFunc(pprof.Profile)))
 	e.GET("/debug/pprof/symbol", echo.WrapHandler(http.HandlerFunc(pprof.Symbol)))
 	e.GET("/debug/pprof/trace", echo.WrapHandler(http.HandlerFunc(pprof.Trace)))
+	if c.Live != nil {
+		e.GET(livePath+"*", echo.WrapHandler(c.Live))
+		e.GET(strings.TrimSuffix(livePath, "/"), func(c echo.Context) error { return c.Redirect(http.StatusPermanentRedirect, livePath) })
+	}
 	return e
 }

@@ -320,7 +320,7 @@ func TestBadPaths(t *testing.T) {
 	}
 	s.wantProblem(s.send("DELETE", "/v1/skus/a", ""), 405, "method_not_allowed")
 	s.wantProblem(s.send("GET", "/v1/skus//audit", ""), 400, "invalid_request", `"field":"sku"`)
-	for _, path := range []string{"/", "/v2", "/v1/skus", "/v1/skus/a/nothing", "/metrics", "/healthz", "/readyz", "/debug/pprof/"} {
+	for _, path := range []string{"/", "/v2", "/v1/skuss", "/v1/skus/a/nothing", "/metrics", "/healthz", "/readyz", "/debug/pprof/"} {
 		s.wantProblem(s.send("GET", path, ""), 404, "not_found")
 	}
 }

@@ -35,11 +35,11 @@ func (s *server) readLocks(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	locks, err := s.service.SegmentLocks(c.Request().Context(), param(c, "sku"), from, limit)
+	locks, use, err := s.service.SegmentLocks(c.Request().Context(), param(c, "sku"), from, limit)
 	if err != nil {
 		return err
 	}
-	answer := locksAnswer{Use: s.service.LockUse(), Locks: make([]lockAnswer, len(locks))}
+	answer := locksAnswer{Use: use, Locks: make([]lockAnswer, len(locks))}
 	for i, lock := range locks {
 		answer.Locks[i] = lockAnswer{Segment: lock.Segment, RemainingMS: lock.Remaining.Milliseconds(), Waiting: lock.Waiting}
 		if lock.Held() {

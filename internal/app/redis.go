@@ -54,6 +54,15 @@ func (a *App) openRedis(ctx context.Context) (redisServers, error) {
 	return servers, servers.refuseCluster(ctx)
 }
 
+// QuietRedis keeps the Redis client from writing to standard error by itself what its callers get as errors. It is for
+// programs in whose terminal somebody reads something else.
+func QuietRedis() { redis.SetLogger(silence{}) }
+
+type silence struct{}
+
+// Printf prints nothing.
+func (silence) Printf(context.Context, string, ...any) {}
+
 // connectRedis makes the client of an address. A lock script is sent once: the lock library itself decides what a
 // missing answer means. A Redis that does not answer must not hold up a worker, which goes on without it.
 func connectRedis(address redisAddress) (*redisServer, error) {

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 )
 
@@ -32,6 +35,14 @@ func (l Look) String() string {
 //go:embed faults.js
 var findFaults string
 
+// axeVariable names a file with axe-core, which comes in no Go module. Where it is set, axe-core looks at the pages too:
+//
+//	npm pack axe-core && tar xzf axe-core-*.tgz && AXE_CORE=$PWD/package/axe.min.js make test-browser
+const axeVariable = "AXE_CORE"
+
+// runAxe makes sentences of what axe-core finds.
+const runAxe = `axe.run().then(({ violations }) => violations.flatMap((rule) => rule.nodes.map((node) => rule.id + ": " + node.html)))`
+
 // LookAt shows the page in each look, keeps a picture of each among the test's artefacts, and demands that the page is no
 // wider than the window and has no faults of those that faults.js finds.
 func LookAt(tab *Tab, name string) {
@@ -49,8 +60,25 @@ func LookAt(tab *Tab, name string) {
 		for _, fault := range Do(tab, chromedp.Evaluate[[]string](findFaults)) {
 			tab.t.Errorf("%s, %s: %s", name, look, fault)
 		}
+		for _, fault := range axeFaults(tab) {
+			tab.t.Errorf("%s, %s, axe-core: %s", name, look, fault)
+		}
 	}
 	See(tab, Looks()[0])
+}
+
+func axeFaults(tab *Tab) []string {
+	tab.t.Helper()
+	file := os.Getenv(axeVariable)
+	if file == "" {
+		return nil
+	}
+	axe, err := os.ReadFile(file)
+	if err != nil {
+		tab.t.Fatal(err)
+	}
+	Do(tab, chromedp.Evaluate[any](string(axe)+"; null"))
+	return Do(tab, chromedp.Evaluate[[]string](runAxe, chromedp.EvalAwaitPromise))
 }
 
 // See shows the page in a look.
@@ -67,4 +95,23 @@ func See(tab *Tab, look Look) {
 	if err != nil {
 		tab.t.Fatal(err)
 	}
+}
+
+// Worked is how long the page has run scripts, and styled and laid itself out.
+func (tab *Tab) Worked() (worked time.Duration) {
+	tab.t.Helper()
+	if _, err := chromedp.Call(tab.ctx, performance.Enable, performance.EnableParams{}); err != nil {
+		tab.t.Fatal(err)
+	}
+	told, err := chromedp.Call(tab.ctx, performance.GetMetrics, cdp.Empty{})
+	if err != nil {
+		tab.t.Fatal(err)
+	}
+	for _, metric := range told.Metrics {
+		switch metric.Name {
+		case "ScriptDuration", "LayoutDuration", "RecalcStyleDuration":
+			worked += time.Duration(metric.Value * float64(time.Second))
+		}
+	}
+	return worked
 }

@@ -30,7 +30,7 @@ func breaks() []breaking {
 			do: func(s *School, _ int, _ bool) error { s.network.empty(); return nil },
 		},
 		{
-			Name: "stall", Break: "Stop process", Mend: "Let process go on", Each: true,
+			Name: "stall", Break: "Stop process", Mend: "Wake process", Each: true,
 			Why: "A process that stands still keeps its segment until the lease ends, 5 s at most, while others sell the other segments; " +
 				"its buyers ask another process under the same order id, so nothing is sold twice.",
 			WhyMend: "What the process writes now is late: its token is old and its deadlines are over, so nothing of it counts.",
@@ -44,7 +44,7 @@ func breaks() []breaking {
 			},
 		},
 		{
-			Name: "cut", Break: "Cut process off", Mend: "Connect process", Each: true,
+			Name: "cut", Break: "Cut off process", Mend: "Connect process", Each: true,
 			Why: "A process that does not reach Redis goes on without locks and meets the others at the rows, " +
 				"where the database lets one after the other write.",
 			WhyMend: "The process takes locks again, and goes to segments that nobody holds.",

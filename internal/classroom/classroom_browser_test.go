@@ -37,7 +37,7 @@ func TestClassroomInABrowser(t *testing.T) {
 	tab.Shows(".acts", "Empty Redis", "Stop process 2")
 	tab.Shows(".acts li:first-child", "every unit adds up")
 	tab.Clicks(".breaks .each button:nth-child(2)")
-	tab.Shows(".acts li:first-child", "Let process go on 2", "every unit adds up")
+	tab.Shows(".acts li:first-child", "Wake process 2", "every unit adds up")
 	tab.Clicks("#to-sku")
 	tab.Shows("main", "sale-1", "segments have stock")
 	tab.Shows(".bar", "Classroom")

@@ -72,7 +72,7 @@ func (l *Locks) takeRun(acq *acquisition, kind Kind, run []*part, a asker) error
 	}
 	defer l.calls.Done()
 	err := l.seek(acq, a)
-	if err == nil && acq.ctx.Err() != nil { // granted too late: the caller has gone, so do not admit it
+	if err == nil && endOf(acq.ctx) != nil { // granted too late: the caller has gone, so do not admit it
 		err = ended(acq.ctx, nil)
 	}
 	a.leave()
@@ -127,7 +127,7 @@ func (l *Locks) seek(acq *acquisition, a asker) error {
 
 // check returns why a caller may not go on, joined with what it was doing.
 func (l *Locks) check(acq *acquisition, doing error) error {
-	if acq.ctx.Err() != nil {
+	if endOf(acq.ctx) != nil {
 		return ended(acq.ctx, doing)
 	}
 	select {
@@ -275,7 +275,7 @@ func (acq *acquisition) reasonOf(err error) Reason {
 	switch {
 	case errors.Is(err, ErrClosed):
 		return ReasonClosed
-	case acq.ctx.Err() != nil:
+	case endOf(acq.ctx) != nil:
 		return ReasonEnded
 	case errors.Is(err, ErrBusy):
 		return ReasonBusy

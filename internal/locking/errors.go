@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
@@ -46,11 +47,23 @@ var (
 // ended joins what we were doing when ctx ended (nil for nothing worth telling) with everything the
 // context has to say: its error, and its cause where that is another one, such as ErrLost.
 func ended(ctx context.Context, doing error) error {
-	cause := context.Cause(ctx)
-	if errors.Is(cause, ctx.Err()) {
+	why, cause := endOf(ctx), context.Cause(ctx)
+	if errors.Is(cause, why) {
 		return errors.Join(doing, cause)
 	}
-	return errors.Join(doing, ctx.Err(), cause)
+	return errors.Join(doing, why, cause)
+}
+
+// endOf returns why the caller of ctx does not wait any more, or nil. A deadline counts from its instant: a connection
+// that has the same one may fail a moment before the timer of ctx.
+func endOf(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // failed wraps what went wrong at the server.

@@ -30,11 +30,11 @@ func (acq *acquisition) complete() error {
 		if acq.keptAll() {
 			break
 		}
-		if tries == keepTries || acq.ctx.Err() != nil {
-			return errors.Join(failed("renew the parts of", "a MultiLock", ErrNoAnswer), acq.ctx.Err())
+		if tries == keepTries || endOf(acq.ctx) != nil {
+			return errors.Join(failed("renew the parts of", "a MultiLock", ErrNoAnswer), endOf(acq.ctx))
 		}
 	}
-	if acq.ctx.Err() != nil {
+	if endOf(acq.ctx) != nil {
 		return ended(acq.ctx, nil)
 	}
 	return acq.intact()

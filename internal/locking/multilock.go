@@ -152,7 +152,7 @@ func runOf(steps []*step) []*part {
 
 // takeOther takes a lock of which we only know that it is a Locker.
 func (acq *acquisition) takeOther(s *step) (err error) {
-	if acq.ctx.Err() != nil {
+	if endOf(acq.ctx) != nil {
 		return ended(acq.ctx, nil)
 	}
 	var opts []LockOption

@@ -32,7 +32,7 @@ func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
 	}
 	h = b.grant(carriers, token)
 	switch {
-	case b.call.ctx.Err() != nil: // granted too late: the caller has gone, so do not admit it
+	case endOf(b.call.ctx) != nil: // granted too late: the caller has gone, so do not admit it
 		err = ended(b.call.ctx, nil)
 	case h.Remaining() == 0: // the leases of a quorum may have run out on the way
 		err = failed("acquire", b.red.name, ErrNoAnswer)
@@ -160,7 +160,7 @@ func (b *candidate) run() (*Hold, error) {
 		switch {
 		case err == nil:
 			return h, nil
-		case b.call.ctx.Err() != nil:
+		case endOf(b.call.ctx) != nil:
 			return nil, ended(b.call.ctx, waiting)
 		case b.call.try || silent >= silences || b.call.waitIsOver(time.Now()):
 			return nil, err

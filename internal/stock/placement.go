@@ -45,6 +45,15 @@ func (p Placement) Replay(there *PlacedOrder) ([]Deduction, error) {
 	return there.Lines, nil
 }
 
+// Taken returns the lines of an order that was taken at an instant.
+func (p Placement) Taken(at time.Time) []Deduction {
+	lines := make([]Deduction, len(p.Order.Lines))
+	for i, line := range p.Order.Lines {
+		lines[i] = AcceptedOutcome(line.SKU, p.Order.Of(line), at).Deduction
+	}
+	return lines
+}
+
 // Place takes the lines of a new order one after another, each as a batch from its segment or as a merge from all of
 // them.
 func (p Placement) Place(deduct func(Batch) (BatchResult, error), merge func(Merge) (MergeResult, error)) ([]Deduction, error) {

@@ -22,17 +22,22 @@ export class Acts {
 	}
 
 	#add(act) {
-		const measured = el("p.measured"), verdict = el("p.verdict");
-		this.shown.set(act.id, { measured, verdict, done: false });
+		const speed = el("strong"), slowest = el("span"), verdict = el("p.verdict");
+		this.shown.set(act.id, { speed, slowest, verdict, done: false });
 		this.list.prepend(el("li", {},
-			el("div.what", {}, el("strong", {}, act.what), el("time", {}, clock(act.at)), verdict), measured, el("p.why", {}, act.why)));
+			el("div.what", {}, el("strong", {}, act.what), el("time", {}, clock(act.at)), verdict),
+			el("p.measured", {}, speed, slowest), el("p.why", {}, act.why)));
 	}
 
 	#complete(act) {
 		const shown = this.shown.get(act.id);
 		if (shown.done) return;
-		const pace = ({ accepted, p99 }) => `${rate(accepted)} orders a second, 99 of 100 within ${rate(p99)} ms`;
-		if (act.before.accepted || act.after) say(shown.measured, act.after ? `${pace(act.before)} → ${pace(act.after)}` : `${pace(act.before)} → measuring …`);
+		const before = act.before.accepted > 0, after = act.after;
+		const change = (from, to, unit) => [before ? rate(from) : "", after ? rate(to) : "…"].filter(Boolean).join(" → ") + unit;
+		if (before || after) {
+			say(shown.speed, change(act.before.accepted, after?.accepted, " orders a second"));
+			say(shown.slowest, `99 of 100 within ${change(act.before.p99, after?.p99, " ms")}`);
+		}
 		say(shown.verdict, verdicts[act.audit]);
 		shown.verdict.className = act.audit === "wrong" ? "verdict bad" : "verdict good";
 		shown.done = act.after !== null;

@@ -13,7 +13,7 @@ export class Controls {
 		this.start = el("button", { type: "submit" }, "Start a sale");
 		const restock = el("input", { type: "checkbox", name: "restock", checked: true, id: "restock" });
 		const sale = el("form", { "aria-label": "The sale", novalidate: true },
-			field("Orders a second", "pace", { inputmode: "numeric", value: "500" }),
+			field("Orders a second", "pace", { inputmode: "numeric", value: "1500" }),
 			field("They want", "mix", { options: mixes }),
 			el("div.pair", {},
 				field("Units", "stock", { inputmode: "numeric", value: "10000" }),

@@ -10,9 +10,9 @@ export class Chart {
 	constructor(title, note, show) {
 		this.values = [];
 		this.show = show;
-		this.now = el("dd", {}, "–");
+		this.now = el("span", {}, "–");
 		this.canvas = el("canvas", { role: "img", "aria-label": `${title}, the last minute` });
-		this.node = el("div.figure", { title: note }, el("dt", {}, title), this.now, this.canvas);
+		this.node = el("div.figure", { title: note }, el("dt", {}, title), el("dd", {}, this.now, this.canvas));
 		this.draw = () => this.#draw();
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint(this.draw));
 		new ResizeObserver(() => repaint(this.draw)).observe(this.canvas);

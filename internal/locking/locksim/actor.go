@@ -126,7 +126,10 @@ func isRead(name string) bool { return strings.HasPrefix(name, reads) }
 func (a *Actor) Lock(ctx context.Context, v Acquisition) (*Grip, error) {
 	w := a.Client.world
 	c := &call{who: a, names: v.Names, begin: time.Now(), lease: a.Client.lease, gone: endOf(ctx)}
-	c.alive = func() bool { return ctx.Err() == nil }
+	c.alive = func() bool {
+		deadline, ok := ctx.Deadline()
+		return ctx.Err() == nil && (!ok || time.Now().Before(deadline))
+	}
 	var opts []locking.LockOption
 	if v.Lease > 0 {
 		opts = append(opts, locking.Lease(v.Lease))

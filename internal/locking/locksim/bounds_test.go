@@ -227,3 +227,23 @@ func TestProcessFarAway(t *testing.T) {
 		}
 	})
 }
+
+// A caller whose deadline passes while the server is silent is told so, whichever is first: the timer of its context, or
+// that of the connection, which has the same deadline.
+func TestCallersDeadlineIsTold(t *testing.T) {
+	for _, name := range every {
+		for range 200 { // chance decides which timer is first
+			scripted(t, func(t *testing.T, w *locksim.World) {
+				a := bounded(w).Actor()
+				w.On(func(q *locksim.Request, f *locksim.Fate) { f.Delay = time.Second })
+				for _, names := range [][]string{{name}, {name, name + "b"}} {
+					ctx, cancel := context.WithTimeout(a.Ctx, 300*time.Millisecond)
+					if _, err := a.Lock(ctx, locksim.Acquisition{Names: names}); !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("%s: %v", names, err)
+					}
+					cancel()
+				}
+			})
+		}
+	}
+}

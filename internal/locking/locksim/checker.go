@@ -196,6 +196,8 @@ func (b *checker) failed(c *call, err error) {
 		until = time.Now().Add(leaveTime)
 	} else if b.world.Peaceful && c.alive() {
 		b.wrong("%s is refused %s in good weather: %v", c.who, c.names, err)
+	} else if b.world.Peaceful && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		b.wrong("%s is refused %s, and not told that its context has ended: %v", c.who, c.names, err)
 	}
 	for _, name := range c.names {
 		e := b.entry(name)

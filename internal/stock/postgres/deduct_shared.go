@@ -29,7 +29,7 @@ func (s *Store) deductShared(batches []*sharedBatch) {
 	if len(timely) == 0 {
 		return
 	}
-	ctx, cancel := whileAnyWaits(timely)
+	ctx, cancel := lastOf(len(timely), func(i int) context.Context { return timely[i].ctx })
 	defer cancel()
 	found, err := s.sendShared(ctx, timely)
 	aborted := nothingWritten(err)
@@ -45,11 +45,11 @@ func (s *Store) deductShared(batches []*sharedBatch) {
 	}
 }
 
-// whileAnyWaits returns the context of a shared write. It lasts as long as that of any batch.
-func whileAnyWaits(batches []*sharedBatch) (context.Context, context.CancelFunc) {
+// lastOf returns the context of a shared write. It lasts as long as that of any of its callers.
+func lastOf(callers int, of func(i int) context.Context) (context.Context, context.CancelFunc) {
 	var latest time.Time
-	for _, b := range batches {
-		until, has := b.ctx.Deadline()
+	for i := range callers {
+		until, has := of(i).Deadline()
 		if !has {
 			return context.WithCancel(context.Background())
 		}
@@ -145,7 +145,11 @@ func (s *Store) sharedArguments(batches []*sharedBatch) []any {
 // instants are an array of times that are null where there is none.
 type instants []pgtype.Timestamptz
 
-func (i instants) set(n int, t time.Time) { i[n] = pgtype.Timestamptz{Time: t, Valid: !t.IsZero()} }
+func (i instants) set(n int, t time.Time) { i[n] = instantOrNull(t) }
+
+func instantOrNull(t time.Time) pgtype.Timestamptz {
+	return pgtype.Timestamptz{Time: t, Valid: !t.IsZero()}
+}
 
 // orNull returns null in place of the array if all are null, which is the usual case: unnest makes nulls of it.
 func (i instants) orNull() any {

@@ -5,7 +5,7 @@ import "time"
 // Statements are those whose plans are kept, by name.
 func Statements() map[string]string {
 	return map[string]string{
-		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "deduct_shared.sql": deductSharedSQL, "expire.sql": expireSQL,
+		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "deduct_shared.sql": deductSharedSQL, "expire.sql": expireSQL, "order_shared.sql": orderSharedSQL,
 		"selectBuyerUnits": selectBuyerUnits, "countBuyers": countBuyers, "lockBuyers": lockBuyers, "uncountBuyers": uncountBuyers,
 		"selectByIDs": selectByIDs, "selectDeduction": selectDeduction,
 		"hasExpired": hasExpired, "selectUnitsOfBuyer": selectUnitsOfBuyer, "selectExpired": selectExpired, "selectUntil": selectUntil,
@@ -53,15 +53,43 @@ func (s *Store) HoldWriter() (letGo func(waiting int)) {
 	}
 }
 
-func (h *sharing) waits() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.waiting)
+func (g *gatherer[W]) waits() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.waiting)
 }
 
 // Waits returns when so many batches wait.
 func (s *Store) Waits(batches int) {
 	for s.sharing.waits() != batches {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// HoldOrders lets no shared write of orders begin until it is let go.
+func (s *Store) HoldOrders() (letGo func()) { return s.orders.hold() }
+
+// HoldSettlements is that of settlements.
+func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold() }
+
+func (g *gatherer[W]) hold() (letGo func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.writing {
+		panic("the writer runs")
+	}
+	g.writing = true
+	return func() { g.running.Go(g.write) }
+}
+
+// OrdersWait returns when so many orders wait.
+func (s *Store) OrdersWait(orders int) { s.orders.await(orders) }
+
+// SettlementsWait returns when so many settlements wait.
+func (s *Store) SettlementsWait(settlements int) { s.settlements.await(settlements) }
+
+func (g *gatherer[W]) await(writes int) {
+	for g.waits() != writes {
 		time.Sleep(time.Millisecond)
 	}
 }

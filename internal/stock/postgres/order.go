@@ -30,10 +30,21 @@ WHERE l.order_id = $1 ORDER BY l.sku_id`
 
 // Order implements [stock.Store].
 //
-// Its own row comes first, so copies of the order wait for each other. Then it locks the rows of all segments that it
+// Where each line has a segment, one statement is tried first, which takes orders that wait at the same time together. It only
+// says yes. All others have a transaction of their own.
+//
+// There its own row comes first, so copies of the order wait for each other. Then it locks the rows of all segments that it
 // needs, and reads the instant of the decision. Then each line is a batch or a merge, all within the one transaction: all
 // of them succeed, or none is written.
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
+	if lines, created, err = s.orderTogether(ctx, placement); created || err != nil {
+		return lines, created, translate(err)
+	}
+	return s.orderAlone(ctx, placement)
+}
+
+// orderAlone places an order by a transaction of its own.
+func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
 		if !placement.KnownOnly {
 			if created, err = s.insertOrder(ctx, tx, &placement); err != nil {

@@ -54,7 +54,17 @@ WHERE ctid = ANY (ARRAY(
 // Segments are locked before deductions, but only the deductions tell which segments are needed. So it reads them without
 // locks first, locks what they need, and decides by what it reads then. A settlement that gives nothing back needs no
 // segment. One that only commits does not look first: if a reservation has expired after all, it begins again.
+//
+// Settlements that wait at the same time are tried in one transaction first.
 func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
+	if results, err = s.settleTogether(ctx, settlement); results != nil || err != nil {
+		return results, translate(err)
+	}
+	return s.settleAlone(ctx, settlement)
+}
+
+// settleAlone settles in a transaction of its own.
+func (s *Store) settleAlone(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
 	look := slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)
 	err = s.inTx(ctx, settlement.Deadline, func(tx pgx.Tx) error {
 		results, err = s.settle(ctx, tx, settlement, look)
@@ -68,16 +78,15 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 }
 
 func (s *Store) settle(ctx context.Context, tx pgx.Tx, settlement stock.Settlement, look bool) ([]stock.Settled, error) {
-	ids := make([]string, len(settlement.Requests))
-	for i, request := range settlement.Requests {
-		ids[i] = request.OrderID
-	}
-	slices.Sort(ids) // the order in which they are locked
+	ids := idsOf(settlement)
 	g := ground{count: 1}
 	if look {
-		if err := g.find(ctx, tx, settlement, ids); err != nil {
+		find := &pgx.Batch{}
+		g.queueFind(find, settlement, ids)
+		if err := tx.SendBatch(ctx, find).Close(); err != nil {
 			return nil, err
 		}
+		g.learn(settlement)
 	}
 	lock := &pgx.Batch{}
 	there := g.queueLock(lock, settlement.SKU, ids)
@@ -98,7 +107,19 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, settlement stock.Settleme
 	if len(plan.Changed) == 0 {
 		return plan.Results, nil
 	}
-	return plan.Results, writeSettlement(ctx, tx, settlement.SKU, plan)
+	write := &pgx.Batch{}
+	queueSettlement(write, settlement.SKU, plan)
+	return plan.Results, tx.SendBatch(ctx, write).Close()
+}
+
+// idsOf returns the order ids of a settlement in the order in which they are locked.
+func idsOf(settlement stock.Settlement) []string {
+	ids := make([]string, len(settlement.Requests))
+	for i, request := range settlement.Requests {
+		ids[i] = request.OrderID
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // ground is what a settlement has to lock besides its deductions.
@@ -107,20 +128,23 @@ type ground struct {
 	layout   int64 // to which the segments belong
 	segments []int
 	buyers   []string
+
+	found map[string]stock.Deduction // without locks; nil: it was not looked for
+	at    time.Time                  // when
 }
 
-// find reads, without locks, what a settlement would give back.
-func (g *ground) find(ctx context.Context, tx pgx.Tx, settlement stock.Settlement, ids []string) error {
-	look := &pgx.Batch{}
-	var at time.Time
+// queueFind reads, without locks, what a settlement would give back.
+func (g *ground) queueFind(look *pgx.Batch, settlement stock.Settlement, ids []string) {
 	look.Queue(selectLayout, settlement.SKU, instant(settlement.At)).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&g.count, &g.layout, &at) })
-	there := queueWhole(look, selectWhole, settlement.SKU, ids)
-	if err := tx.SendBatch(ctx, look).Close(); err != nil {
-		return err
+		QueryRow(func(row pgx.Row) error { return row.Scan(&g.count, &g.layout, &g.at) })
+	g.found = queueWhole(look, selectWhole, settlement.SKU, ids)
+}
+
+// learn takes over what was found.
+func (g *ground) learn(settlement stock.Settlement) {
+	if g.found != nil && g.count > 0 {
+		g.segments, g.buyers = stock.PlanSettlement(settlement, g.found, g.at, g.count).Ascending()
 	}
-	g.segments, g.buyers = stock.PlanSettlement(settlement, there, at, g.count).Ascending()
-	return nil
 }
 
 // queueLock locks the ground and the deductions, and reads the deductions as they are then. If the layout has changed, it is
@@ -179,7 +203,8 @@ func queueWhole(trip *pgx.Batch, statement, sku string, ids []string) map[string
 	return there
 }
 
-func writeSettlement(ctx context.Context, tx pgx.Tx, sku string, plan stock.SettlementPlan) error {
+// queueSettlement writes what was planned.
+func queueSettlement(write *pgx.Batch, sku string, plan stock.SettlementPlan) {
 	var ids, statuses []string
 	var quantities, asked []int32
 	var kept parts
@@ -192,7 +217,6 @@ func writeSettlement(ctx context.Context, tx pgx.Tx, sku string, plan stock.Sett
 		split = append(split, d.OrderID)
 		kept.add(d.OrderID, d.Parts)
 	}
-	write := &pgx.Batch{}
 	write.Queue(updateDeductions, sku, ids, statuses, quantities, asked)
 	if len(split) > 0 {
 		write.Queue(deleteParts, sku, split)
@@ -205,5 +229,4 @@ func writeSettlement(ctx context.Context, tx pgx.Tx, sku string, plan stock.Sett
 	if plan.Kept > 0 {
 		write.Queue(keepReserved, sku, plan.Kept)
 	}
-	return tx.SendBatch(ctx, write).Close()
 }

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"time"
 
 	"inventory/internal/stock"
@@ -25,7 +23,7 @@ func (s *Store) WriteAlone() { s.sharing.which = sharedNone }
 const (
 	mostShared    = 256                    // orders of one shared write
 	largestShared = 16                     // orders of a batch; for a larger one the round trip hardly matters, so it goes by itself
-	sharedWait    = "50ms"                 // it waits that long for an order id that another transaction has not committed yet
+	sharedWait    = "10ms"                 // it waits that long for an order id that another transaction has not committed yet
 	sharedSlack   = 250 * time.Millisecond // a batch with less time than this until its deadline goes by itself
 	writerWait    = 500 * time.Millisecond // a batch waits that long for the writer, whose connection may have died
 )
@@ -36,18 +34,18 @@ const (
 //	else it waits ──> the writer takes all that wait ──> one statement ──> it is settled
 //	                                                         └──> it is not ──> it goes by itself
 //
-// There is one writer: two would make smaller writes, and cost more. It is a goroutine that ends when nothing waits. It
-// does not wait for rows that others hold (see deduct_shared.sql), so a batch that must wait for its row delays no
-// other. A batch that is not settled by the shared write goes by itself, and is decided as if it had never been shared.
+// There is one writer: two would make smaller writes, and cost more. It does not wait for rows that others hold (see
+// deduct_shared.sql), so a batch that must wait for its row delays no other. A batch that is not settled by the shared write
+// goes by itself, and is decided as if it had never been shared.
 type sharing struct {
-	store   *Store
-	which   shared
-	running sync.WaitGroup // the writer
+	gatherer[*sharedBatch]
+	store *Store
+	which shared
+	alone bool // a batch that found nothing under way is written by itself
+}
 
-	mu      sync.Mutex
-	alone   bool // a batch that found nothing under way is written by itself
-	writing bool // the writer runs
-	waiting []*sharedBatch
+func newSharing(s *Store) *sharing {
+	return &sharing{store: s, gatherer: gatherer[*sharedBatch]{choose: chooseBatches, carry: s.deductShared}}
 }
 
 // sharedBatch is a batch in a shared write, or before one.
@@ -128,17 +126,6 @@ func (h *sharing) end() {
 	h.alone = false
 }
 
-// push queues a batch for the writer, and starts the writer if it does not run.
-func (h *sharing) push(b *sharedBatch) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.waiting = append(h.waiting, b)
-	if !h.writing {
-		h.writing = true
-		h.running.Go(h.write)
-	}
-}
-
 // wait returns what the shared write says of a batch. If the caller has gone, or the batch has waited too long, it is
 // withdrawn, unless it is being written.
 func (h *sharing) wait(b *sharedBatch) (sharedAnswer, error) {
@@ -159,32 +146,11 @@ func (h *sharing) wait(b *sharedBatch) (sharedAnswer, error) {
 	}
 }
 
-// withdraw removes a batch from those that wait. It reports false if the writer has taken it.
-func (h *sharing) withdraw(b *sharedBatch) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	at := slices.Index(h.waiting, b)
-	if at >= 0 {
-		h.waiting = slices.Delete(h.waiting, at, at+1)
-	}
-	return at >= 0
-}
-
-// write is the writer.
-func (h *sharing) write() {
-	for batches := h.take(); len(batches) > 0; batches = h.take() {
-		h.store.deductShared(batches)
-	}
-}
-
-// take takes batches that wait: the longest waiting first, one batch of each SKU, and at most mostShared orders. If nothing
-// waits, the writer ends.
-func (h *sharing) take() (taken []*sharedBatch) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	orders, skus := 0, make(map[string]bool, len(h.waiting))
-	left := h.waiting[:0]
-	for _, b := range h.waiting {
+// chooseBatches takes the batches that have waited longest, one of each SKU, and at most mostShared orders.
+func chooseBatches(waiting []*sharedBatch) (taken, left []*sharedBatch) {
+	orders, skus := 0, make(map[string]bool, len(waiting))
+	left = waiting[:0]
+	for _, b := range waiting {
 		n := len(b.orders.orderIDs)
 		if orders+n > mostShared || skus[b.SKU] {
 			left = append(left, b)
@@ -193,8 +159,5 @@ func (h *sharing) take() (taken []*sharedBatch) {
 		orders, skus[b.SKU] = orders+n, true
 		taken = append(taken, b)
 	}
-	clear(h.waiting[len(left):])
-	h.waiting = left
-	h.writing = len(taken) > 0
-	return taken
+	return taken, left
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,13 +18,18 @@ import (
 )
 
 // counter counts the statements of batches.
-type counter struct{ shared, alone atomic.Int64 }
+type counter struct{ shared, alone, orders, begun atomic.Int64 }
 
 // TraceQueryStart implements [pgx.QueryTracer].
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {
+	if strings.HasPrefix(query.SQL, "begin") {
+		c.begun.Add(1)
+	}
 	switch query.SQL {
 	case postgres.Statements()["deduct_shared.sql"]:
 		c.shared.Add(1)
+	case postgres.Statements()["order_shared.sql"]:
+		c.orders.Add(1)
 	case postgres.Statements()["deduct.sql"]:
 		c.alone.Add(1)
 	}

@@ -5,8 +5,10 @@
 // (sharing.go, deduct_shared.sql). A batch that such a statement cannot write, because a unit is missing or a race
 // aborted it, is written by an explicit transaction that reads first (deduct.go). Merges, movements and the expiry of
 // reservations are explicit transactions that lock all segment rows of the SKU, ascending (merge.go, movement.go,
-// expire.go). An order of several SKUs is a chain of batches and merges in one transaction (order.go). A settlement
-// locks only the segments to which units go back (settle.go).
+// expire.go). Orders of several SKUs share a statement as well (order_shared.go); one that this does not take is a chain of
+// batches and merges in one transaction (order.go). A settlement
+// locks only the segments to which units go back (settle.go); those of different SKUs share a transaction
+// (settle_shared.go).
 //
 // Everything runs at READ COMMITTED: a statement that waits for a row goes on with the row's newest version, and
 // the next statement sees what was committed meanwhile. Only Audit reads in one REPEATABLE READ snapshot.
@@ -35,6 +37,9 @@ type Store struct {
 	clock   *serverClock
 	renewal *renewal
 	sharing *sharing
+	orders  *gatherer[*sharedOrder] // of several SKUs
+
+	settlements *gatherer[*sharedSettlement]
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -79,7 +84,7 @@ func open(ctx context.Context, config *pgxpool.Config) (*Store, error) {
 	}
 	renewal.running.Go(func() { renewal.run(pool) })
 	s := &Store{pool: pool, clock: clock, renewal: renewal}
-	s.sharing = &sharing{store: s}
+	s.sharing, s.orders, s.settlements = newSharing(s), newOrderSharing(s), newSettlementSharing(s)
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -115,6 +120,8 @@ func (s *Store) Close() error {
 	closed := make(chan struct{})
 	go func() {
 		s.sharing.running.Wait()
+		s.orders.running.Wait()
+		s.settlements.running.Wait()
 		s.pool.Close()
 		close(closed)
 	}()

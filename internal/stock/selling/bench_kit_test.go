@@ -217,7 +217,15 @@ func (w *world) audit() stock.Balance {
 // counts is an observer that counts.
 type counts struct {
 	selling.NoObserver
-	batches, lockless, merged, mergesLocked, fencedOut, fromMemory, guard, opened, closed atomic.Int64
+	batches, lockless, merged, mergesLocked, fencedOut, fromMemory, guard, opened, closed, orders, ordersLocked atomic.Int64
+}
+
+// OrderWritten counts.
+func (c *counts) OrderWritten(_ int, _ time.Duration, locked bool) {
+	c.orders.Add(1)
+	if locked {
+		c.ordersLocked.Add(1)
+	}
 }
 
 func (c *counts) BatchWritten(_ int, _ time.Duration, locked bool) {

@@ -77,6 +77,56 @@ func TestProcessesThatMeetLock(t *testing.T) {
 	}
 }
 
+// TestOrdersOfSeveralSKUsLockWhatIsHot: a SKU that this process sells under a lock, and no other.
+func TestOrdersOfSeveralSKUsLockWhatIsHot(t *testing.T) {
+	t.Parallel()
+	w, seen := real(t), &counts{}
+	s := w.start(seen)
+	w.create(s, 1_000_000, 4)
+	if _, _, err := s.CreateSKU(t.Context(), stock.NewSKU{SKU: "quiet", Stock: 1000, Segments: 4}); err != nil {
+		t.Fatal(err)
+	}
+	order := func(id string, skus ...string) {
+		t.Helper()
+		o := stock.MultiOrder{OrderID: id}
+		for _, sku := range skus {
+			o.Lines = append(o.Lines, stock.Line{SKU: sku, Quantity: 1})
+		}
+		if _, _, err := s.Order(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	order("before", sku, "quiet")
+	if seen.orders.Load() != 1 || seen.ordersLocked.Load() > 0 {
+		t.Errorf("%d of %d orders were placed under locks", seen.ordersLocked.Load(), seen.orders.Load())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var buyers sync.WaitGroup
+	for buyer := range 16 {
+		buyers.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				_, _, err := s.Deduct(ctx, sku, stock.Order{OrderID: fmt.Sprint(buyer, " ", n), Quantity: 1})
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for n, end := 0, time.Now().Add(10*time.Second); seen.ordersLocked.Load() == 0; n++ {
+		if time.Now().After(end) {
+			t.Error("no order was placed under locks, beside a hot SKU")
+			break
+		}
+		order(fmt.Sprint("beside ", n), sku, "quiet")
+	}
+	stop()
+	buyers.Wait()
+	if audit, err := w.store.Audit(t.Context(), ""); err != nil || !audit.OK() {
+		t.Errorf("audit: %+v, %v", audit, err)
+	}
+}
+
 // TestManySKUsNeedFewLocks: 64 callers buy from 1,000 SKUs at random.
 func TestManySKUsNeedFewLocks(t *testing.T) {
 	t.Parallel()

@@ -17,8 +17,9 @@ const placements = 8
 // its lines are then as they are now. Refusals name the SKU and are not stored. CodeOrderIDReused means that the order id
 // belongs to another order, or to a deduction of one of the SKUs.
 //
-// It deducts each line from one segment, under a MultiLock over the SKUs. If no single segment holds enough, it deducts from
-// all segments together. Everybody locks in the same order, so the order of the lines does not matter.
+// It deducts each line from one segment, under a MultiLock over those SKUs where a lock saves waiting. If no single segment
+// holds enough, it deducts from all segments together. Everybody locks in the same order, so the order of the lines does not
+// matter.
 func (s *Service) Order(ctx context.Context, order stock.MultiOrder) (lines []stock.Deduction, created bool, err error) {
 	if err := order.Check(); err != nil {
 		return nil, false, err
@@ -147,16 +148,17 @@ func choose(p *stock.Placement, views map[string]stock.View) {
 
 // writeOrder locks the segments of a placement and writes it.
 func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	hold := s.lockParts(ctx, partsOf(p))
+	locked := s.linesToLock(p)
+	hold := s.lockParts(ctx, partsOf(p, locked))
 	if hold != nil {
 		defer s.giveBack(hold)
 	}
-	fencePlacement(p, hold)
+	fencePlacement(p, locked, hold)
 	start := time.Now()
 	lines, created, err = s.store.Order(ctx, p)
 	if errors.Is(err, stock.ErrFenced) { // somebody has held a lock since: the guard alone decides
 		s.observer.FencedOut()
-		fencePlacement(p, nil)
+		fencePlacement(p, nil, nil)
 		lines, created, err = s.store.Order(ctx, p)
 	}
 	if err != nil {
@@ -183,27 +185,39 @@ func (s *Service) expireAll(ctx context.Context, order stock.MultiOrder) error {
 	return nil
 }
 
-// partsOf are the locks that a placement needs.
-func partsOf(p stock.Placement) (parts []part) {
+// linesToLock are the lines of a placement that have a segment whose lock saves waiting: this process sells the SKU under a
+// lock as well.
+func (s *Service) linesToLock(p stock.Placement) (lines []int) {
+	s.workers.RLock()
+	defer s.workers.RUnlock()
 	for i, line := range p.Lines {
-		if line.Segment != noSegment {
-			parts = append(parts, part{sku: p.Order.Lines[i].SKU, segment: line.Segment})
+		seller := s.workers.sellers[p.Order.Lines[i].SKU]
+		if line.Segment != noSegment && (s.lockAlways || seller != nil && seller.locking.Load()) {
+			lines = append(lines, i)
 		}
+	}
+	return lines
+}
+
+// partsOf are the locks of some lines of a placement.
+func partsOf(p stock.Placement, lines []int) []part {
+	parts := make([]part, len(lines))
+	for n, i := range lines {
+		parts[n] = part{sku: p.Order.Lines[i].SKU, segment: p.Lines[i].Segment}
 	}
 	return parts
 }
 
-// fencePlacement sets the tokens of the locks that are held, which are those of partsOf.
-func fencePlacement(p stock.Placement, hold *locking.Hold) {
-	var holds []*locking.Hold
-	if hold != nil {
-		holds = hold.Parts()
-	}
-	for i, line := range p.Lines {
+// fencePlacement sets the tokens of the locks that are held, which are those of some lines.
+func fencePlacement(p stock.Placement, locked []int, hold *locking.Hold) {
+	for i := range p.Lines {
 		p.Lines[i].Fence = stock.Fence{}
-		if line.Segment != noSegment && len(holds) > 0 {
-			p.Lines[i].Fence, holds = fenceOf(holds[0]), holds[1:]
-		}
+	}
+	if hold == nil {
+		return
+	}
+	for n, part := range hold.Parts() {
+		p.Lines[locked[n]].Fence = fenceOf(part)
 	}
 }
 

@@ -2,7 +2,6 @@ package selling
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -17,7 +16,7 @@ type LockUse string
 // What a service does with locks.
 const (
 	LocksWork LockUse = "working"
-	LocksFail LockUse = "failing" // the breaker is open: selling goes on under the guard
+	LocksFail LockUse = "failing" // the lock server does not answer: selling goes on under the guard
 	LocksOff  LockUse = "off"     // the service has none
 )
 
@@ -46,50 +45,51 @@ const MaxLockPage = 128
 const inspections = 8
 
 // SegmentLocks tells who holds the locks of a SKU's segments, from a segment on, at most limit of them. Locks that nobody
-// holds or wants are left out, and so are all while locks fail or there are none. It is for people who watch: when it is
-// read, it is past already.
-func (s *Service) SegmentLocks(ctx context.Context, sku string, from, limit int) (locks []SegmentLock, err error) {
+// holds or wants are left out, and so are all while locks fail or there are none, as use says. It is for people who watch:
+// when it is read, it is past already.
+func (s *Service) SegmentLocks(ctx context.Context, sku string, from, limit int) (locks []SegmentLock, use LockUse, err error) {
+	use = s.LockUse()
 	if err := stock.CheckSKU(sku); err != nil {
-		return nil, err
+		return nil, use, err
 	}
 	if from < 0 || from >= stock.MaxSegments {
-		return nil, stock.Invalid("from", "must be 0 to %d", stock.MaxSegments-1)
+		return nil, use, stock.Invalid("from", "must be 0 to %d", stock.MaxSegments-1)
 	}
 	if limit < 1 || limit > MaxLockPage {
-		return nil, stock.Invalid("limit", "must be 1 to %d", MaxLockPage)
+		return nil, use, stock.Invalid("limit", "must be 1 to %d", MaxLockPage)
 	}
 	done, err := s.reading(ctx)
 	if err != nil {
-		return nil, err
+		return nil, use, err
 	}
 	defer done()
 	views, err := s.store.Views(ctx, sku)
 	if err != nil {
-		return nil, stock.Unavailable(err, "read the segments")
+		return nil, use, stock.Unavailable(err, "read the segments")
 	}
 	view, ok := views[sku]
 	if !ok {
-		return nil, stock.UnknownSKU(sku)
+		return nil, use, stock.UnknownSKU(sku)
 	}
-	if s.LockUse() != LocksWork {
-		return nil, nil
+	if use != LocksWork || from >= len(view.Segments) {
+		return nil, use, nil
 	}
-	states, err := s.inspect(ctx, sku, from, min(limit, len(view.Segments)-from))
-	if err != nil {
-		return nil, stock.Unavailable(err, "look at the locks")
+	states, answered := s.inspect(ctx, sku, from, min(limit, len(view.Segments)-from))
+	if !answered {
+		return nil, LocksFail, nil
 	}
 	for i, state := range states {
 		if state.Held() || state.Waiting > 0 {
 			locks = append(locks, SegmentLock{from + i, state})
 		}
 	}
-	return locks, nil
+	return locks, use, nil
 }
 
-// inspect asks the lock server for the locks of some segments. A busy server may leave a few unanswered, which are told as
-// free; it is an error where none is answered.
-func (s *Service) inspect(ctx context.Context, sku string, from, count int) ([]locking.State, error) {
-	states := make([]locking.State, max(count, 0))
+// inspect asks the lock server for the locks of some segments, and tells whether it answered at all. A busy one may leave a
+// few unanswered, which are told as free.
+func (s *Service) inspect(ctx context.Context, sku string, from, count int) (states []locking.State, answered bool) {
+	states = make([]locking.State, count)
 	errs := make([]error, len(states))
 	var asking errgroup.Group
 	asking.SetLimit(inspections)
@@ -105,9 +105,6 @@ func (s *Service) inspect(ctx context.Context, sku string, from, count int) ([]l
 			return nil
 		})
 	}
-	_ = asking.Wait() // the errors are in errs
-	if slices.Contains(errs, nil) {
-		return states, nil
-	}
-	return states, errors.Join(errs...)
+	_ = asking.Wait() // errs has the errors
+	return states, slices.Contains(errs, nil)
 }

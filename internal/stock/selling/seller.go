@@ -22,6 +22,7 @@ type seller struct {
 	notifications atomic.Int64 // of stock from elsewhere: what workers know of the segments may be too little
 	extra         atomic.Int32 // extra workers that run
 	segments      atomic.Int32 // so many workers can be of use; 0 before the first read
+	locking       atomic.Bool  // a lock saves waiting: orders of several SKUs take it too
 }
 
 func newSeller(s *Service, sku string) *seller {

@@ -82,7 +82,9 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 	for hop, layouts := 0, 0; len(pending) > 0; hop++ {
 		var err error
 		if segments := w.choose(pending); len(segments) > 0 && hop < maxHops {
-			if w.contention.locks() {
+			locks := w.contention.locks()
+			w.seller.locking.Store(locks)
+			if locks {
 				w.lock.acquire(segments, lockBy)
 			} else {
 				w.lock.doWithout(segments[0])

@@ -103,6 +103,16 @@ type transaction struct {
 	*sql.Tx
 	db       *database
 	prepared map[string]*sql.Stmt // by text, for its connection
+	// shared says that several writes are in it: none may be cancelled, since SQLite then undoes all of them.
+	shared bool
+}
+
+// context is that of a statement.
+func (t *transaction) context(ctx context.Context) context.Context {
+	if t.shared {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
 }
 
 // statement returns nil where a statement cannot be prepared: to run it as it is will say why.
@@ -122,6 +132,7 @@ func (t *transaction) statement(ctx context.Context, text string) *sql.Stmt {
 
 // ExecContext implements [sql.Tx].
 func (t *transaction) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	ctx = t.context(ctx)
 	if s := t.statement(ctx, text); s != nil {
 		return s.ExecContext(ctx, args...)
 	}
@@ -130,6 +141,7 @@ func (t *transaction) ExecContext(ctx context.Context, text string, args ...any)
 
 // QueryContext implements [querier].
 func (t *transaction) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	ctx = t.context(ctx)
 	if s := t.statement(ctx, text); s != nil {
 		return s.QueryContext(ctx, args...)
 	}
@@ -138,6 +150,7 @@ func (t *transaction) QueryContext(ctx context.Context, text string, args ...any
 
 // QueryRowContext implements [sql.Tx].
 func (t *transaction) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+	ctx = t.context(ctx)
 	if s := t.statement(ctx, text); s != nil {
 		return s.QueryRowContext(ctx, args...)
 	}

@@ -10,7 +10,8 @@ import (
 // Deduct implements [stock.Store].
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
 	first, repeats := stock.Unique(batch.Orders)
-	err = s.inTx(ctx, batch.Deadline, func(tx *transaction) error {
+	err = s.inShared(ctx, batch.Deadline, len(first), func(tx *transaction) error {
+		batch := batch
 		batch.At = now(batch.At)
 		// The driver has a goroutine watch every statement that can be cancelled. A batch takes milliseconds.
 		result, err = s.deduct(context.WithoutCancel(ctx), tx, batch, first)

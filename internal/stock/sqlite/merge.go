@@ -10,7 +10,8 @@ import (
 // Merge implements [stock.Store].
 func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.MergeResult, err error) {
 	first, repeats := stock.Unique(merge.Orders)
-	err = s.inTx(ctx, merge.Deadline, func(tx *transaction) error {
+	err = s.inShared(ctx, merge.Deadline, len(first), func(tx *transaction) error {
+		merge := merge
 		merge.At = now(merge.At)
 		result, err = s.merge(ctx, tx, merge, first)
 		return err

@@ -11,7 +11,8 @@ import (
 
 // Order implements [stock.Store].
 func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
+	err = s.inShared(ctx, time.Time{}, len(placement.Lines), func(tx *transaction) error {
+		placement := placement
 		placement.At = now(placement.At)
 		if !placement.KnownOnly {
 			if created, err = insertOrder(ctx, tx, placement); err != nil {

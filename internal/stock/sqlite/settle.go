@@ -8,7 +8,7 @@ import (
 
 // Settle implements [stock.Store].
 func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
-	err = s.inTx(ctx, settlement.Deadline, func(tx *transaction) error {
+	err = s.inShared(ctx, settlement.Deadline, len(settlement.Requests), func(tx *transaction) error {
 		segments, err := readSegments(ctx, tx, settlement.SKU)
 		if err != nil {
 			return err

@@ -22,9 +22,10 @@ import (
 
 // Store is a [stock.Store] on a SQLite file. It is safe for concurrent use.
 type Store struct {
-	writer *database // one connection; nil where the file was opened for reading
-	reader *database
-	turns  *turns // of those who write
+	writer  *database // one connection; nil where the file was opened for reading
+	reader  *database
+	turns   *turns // of those who write
+	sharing sharing
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -130,9 +131,6 @@ func now(given time.Time) time.Time {
 // inTx runs work in a transaction that nobody else's write can enter. An error of work rolls back. It commits before a
 // deadline, which is the context's where that is earlier or the deadline is zero: [stock.ErrLate].
 func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
-	if of, ok := ctx.Deadline(); ok && (deadline.IsZero() || of.Before(deadline)) {
-		deadline = of
-	}
 	if s.writer == nil {
 		return errors.New("SQLite file was opened for reading")
 	}
@@ -140,6 +138,11 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(*transac
 		return err
 	}
 	defer s.turns.giveBack()
+	return s.once(ctx, earliest(ctx, deadline), work)
+}
+
+// once runs work in one transaction. The caller has the turn.
+func (s *Store) once(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
 	tx, err := s.writer.begin(ctx)
 	if err != nil {
 		return err

@@ -19,12 +19,25 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestStore(t *testing.T) {
+	for name, sharing := range map[string]sqlite.Sharing{
+		"alone": sqlite.ShareNothing, "sharing": sqlite.ShareWaiting, "all shared": sqlite.ShareAll,
+	} {
+		if testing.Short() && sharing != sqlite.ShareWaiting {
+			continue
+		}
+		t.Run(name, func(t *testing.T) { conform(t, sharing) })
+	}
+}
+
+// conform runs the suite.
+func conform(t *testing.T, sharing sqlite.Sharing) {
 	stocktest.Run(t, func(t *testing.T) stocktest.Bench {
 		file := stocktest.SQLiteFile(t)
 		store, err := sqlite.Open(t.Context(), file)
 		if err != nil {
 			t.Fatal(err)
 		}
+		store.Share(sharing)
 		beside, err := sql.Open("sqlite", file+"?_pragma=foreign_keys(ON)&_pragma=busy_timeout(5000)")
 		if err != nil {
 			t.Fatal(err)

@@ -18,9 +18,15 @@ func newTurns() *turns { return &turns{taken: make(chan struct{}, 1)} }
 
 // take waits for a turn, which the caller has to give back.
 func (t *turns) take(ctx context.Context) error {
+	_, err := t.takeUnless(ctx, nil)
+	return err
+}
+
+// takeUnless is take for a caller who may be served by another one meanwhile: then there is nothing to give back.
+func (t *turns) takeUnless(ctx context.Context, served <-chan struct{}) (taken bool, err error) {
 	select {
 	case t.taken <- struct{}{}:
-		return nil
+		return true, nil
 	default:
 	}
 	start := time.Now()
@@ -30,9 +36,11 @@ func (t *turns) take(ctx context.Context) error {
 	}()
 	select {
 	case t.taken <- struct{}{}:
-		return nil
+		return true, nil
+	case <-served:
+		return false, nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait to write: %w", ctx.Err())
+		return false, fmt.Errorf("wait to write: %w", ctx.Err())
 	}
 }
 

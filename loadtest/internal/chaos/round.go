@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"inventory/internal/api/client"
@@ -46,8 +45,7 @@ type round struct {
 	stocks   map[string]history.Stock
 	services *load.Services
 
-	began    time.Time
-	accepted atomic.Int64
+	began time.Time
 }
 
 func newRound(s *stack, seed uint64) *round {
@@ -80,8 +78,6 @@ func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKin
 		running.Go(func() { all[i].work(working) })
 	}
 	result = Round{Seed: r.seed}
-	var sampling sync.WaitGroup
-	sampling.Go(func() { result.Rate = r.sample(working) })
 	err = r.stack.happen(working, r.began, faults, func(f fault, from, to time.Time) {
 		result.Faults = append(result.Faults, Happened{Kind: f.kind.name, What: f.String(), From: from.Sub(r.began).Seconds(), To: to.Sub(r.began).Seconds()})
 	})
@@ -89,34 +85,15 @@ func (r *round) play(ctx context.Context, length time.Duration, kinds []faultKin
 		stop()
 	}
 	running.Wait()
-	sampling.Wait()
 	if err != nil {
 		return result, err
 	}
-	result.recover()
 	return result, errors.Join(ctx.Err(), r.judge(ctx, all, &result))
-}
-
-// sample measures how many orders are accepted a second.
-func (r *round) sample(ctx context.Context) (rate []float64) {
-	pace := time.NewTicker(sampleEvery)
-	defer pace.Stop()
-	before := int64(0)
-	for {
-		select {
-		case <-pace.C:
-			now := r.accepted.Load()
-			rate = append(rate, float64(now-before)/sampleEvery.Seconds())
-			before = now
-		case <-ctx.Done():
-			return rate
-		}
-	}
 }
 
 // caller is the caller of a number.
 func (r *round) caller(n int) *caller {
-	return &caller{Rand: rand.New(rand.NewPCG(r.seed, uint64(n+1))), round: r, number: n, accepted: &r.accepted} //nolint:gosec // it is to be played again
+	return &caller{Rand: rand.New(rand.NewPCG(r.seed, uint64(n+1))), round: r, number: n} //nolint:gosec // it is to be played again
 }
 
 // create makes the SKUs of the round.
@@ -140,6 +117,24 @@ func (r *round) create(ctx context.Context) error {
 		err = errors.Join(err, create(sku, manySegments, history.Stock{Units: manyStock}))
 	}
 	return err
+}
+
+// count counts operations, and the orders that were accepted in each step of time.
+func (r *Round) count(operations []history.Operation, began time.Time) {
+	r.Operations = len(operations)
+	seen := make(map[string]bool)
+	for _, o := range operations {
+		r.Attempts += len(o.Attempts)
+		if last := o.Attempts[len(o.Attempts)-1]; o.Kind.Takes() && last.Answer.Accepted() && !seen[o.ID] {
+			r.Accepted++
+			seen[o.ID] = true
+			step := int(last.Ended.Sub(began) / sampleEvery)
+			for len(r.Rate) <= step {
+				r.Rate = append(r.Rate, 0)
+			}
+			r.Rate[step] += 1 / sampleEvery.Seconds()
+		}
+	}
 }
 
 // recover tells of each fault how soon half of what was sold before was sold again.
@@ -167,17 +162,16 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 	if err := r.stack.ready(ctx); err != nil {
 		return err
 	}
-	if !waitUntil(ctx, time.Now().Add(longestStay+time.Second)) { // the last reservations end
+	// The last reservations end, and everybody has heard of it: who is refused then is refused wrongly.
+	if !waitUntil(ctx, time.Now().Add(longestStay+staleness+time.Second/2)) {
 		return ctx.Err()
 	}
 	var operations []history.Operation
 	for _, c := range all {
 		operations = append(operations, c.history...)
 	}
-	result.Operations, result.Accepted = len(operations), r.accepted.Load()
-	for _, o := range operations {
-		result.Attempts += len(o.Attempts)
-	}
+	result.count(operations, r.began)
+	result.recover()
 	last := r.caller(callers)
 	for sku, stock := range r.stocks {
 		if stock.BuyerLimit == 0 {
@@ -204,7 +198,7 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 // buyAll buys all that is left of a SKU by one order, when nobody else buys.
 func (c *caller) buyAll(ctx context.Context, sku string) error {
 	var view client.SKU
-	if err := c.round.services.Get(ctx, 0, "/v1/skus/"+sku, &view); err != nil {
+	if err := c.round.services.Get(0, "/v1/skus/"+sku, &view); err != nil {
 		return fmt.Errorf("read what is left of SKU %s: %w", sku, err)
 	}
 	if view.Available > 0 {

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
-	"inventory/internal/latency"
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
@@ -23,51 +25,36 @@ func (s *sale) document(ctx context.Context, interrupted bool) (report.Document,
 	environment.Generator = fmt.Sprintf("this program, open loop, %d connections", s.Connections)
 	environment.Measurement = append(environment.Measurement,
 		"latency from the planned send", fmt.Sprintf("%s arrivals", s.Spacing), fmt.Sprintf("%d rounds", len(s.rounds)))
-	wrong := s.complaints()
 	d := report.Document{
 		Scenario: Scenario, Started: s.started, Elapsed: time.Since(s.started).Seconds(), Interrupted: interrupted,
-		Seed: s.Seed, Environment: environment, Warnings: s.warnings(), AuditOK: len(wrong) == 0, Wrong: wrong,
+		Seed: s.Seed, Environment: environment, AuditOK: len(s.wrong) == 0, Wrong: history.Tell(s.wrong),
 	}
 	if len(s.rounds) == 0 {
 		d.Summary = []string{"Stopped before anything was sold."}
 		return d, errors.Join(unknown, d.SetOwn(s.own()))
 	}
-	accepted := s.counts()[openloop.Accepted]
-	d.Summary, d.Figures = s.summary(), append(s.figures(), s.gauges.Figures(accepted)...)
-	d.Sections = []report.Section{
-		s.outcomes(),
-		s.phases(),
-		s.overTime(),
-		s.stockSection(),
-		s.refusals(),
-		s.retrySection(),
-		s.generator(),
-		s.roundSection(),
-	}
-	d.Sections = append(d.Sections, s.gauges.Sections(accepted)...)
+	accepted, r := load.CountAll(s.results())[load.Accepted], s.typical()
+	d.Summary, d.Warnings, d.Figures = s.summary(), s.warnings(), append(s.figures(), s.gauges.Figures(accepted)...)
+	d.Sections = append([]report.Section{
+		load.OutcomeSection(s.results()), s.phases(),
+		{Name: "Over time", Plots: r.result.OverTime(s.marks(r)), Notes: []string{fmt.Sprintf(
+			"round %d of %d, whose p99 of accepted orders is the median; a point for each %v", r.number+1, len(s.rounds), load.Width(r.result.Elapsed))}},
+		s.stockSection(r), s.refusals(), load.GeneratorSection(s.results(), r.result, s.marks(r)), s.roundSection(),
+	}, s.gauges.Sections(accepted)...)
 	return d, errors.Join(unknown, d.SetOwn(s.own()))
 }
 
-// latencies are those of an outcome, over all rounds.
-func (s *sale) latencies(o openloop.Outcome) *latency.Histogram {
-	all := latency.New()
+// results are those of all rounds.
+func (s *sale) results() (all []*load.Result) {
 	for _, r := range s.rounds {
-		all.Add(r.result.Latencies(o))
-	}
-	return all
-}
-
-// counts are those of all rounds.
-func (s *sale) counts() (all openloop.Counts) {
-	for _, r := range s.rounds {
-		all.Add(r.account.counts)
+		all = append(all, r.result)
 	}
 	return all
 }
 
 // typical is the round whose p99 of accepted orders is in the middle: the one that is drawn over time.
 func (s *sale) typical() *round {
-	p99 := s.each(func(r *round) float64 { return r.quantile(openloop.Accepted, 99) })
+	p99 := s.each(latency(99, load.Accepted))
 	median, best := middle(p99), 0
 	for n := range p99 {
 		if math.Abs(p99[n]-median) < math.Abs(p99[best]-median) {
@@ -78,92 +65,173 @@ func (s *sale) typical() *round {
 }
 
 // each is a figure of each round.
-func (s *sale) each(figure func(*round) float64) []float64 {
-	all := make([]float64, len(s.rounds))
-	for n, r := range s.rounds {
-		all[n] = figure(r)
+func (s *sale) each(figure func(*round) float64) (all []float64) {
+	for _, r := range s.rounds {
+		all = append(all, figure(r))
 	}
 	return all
 }
 
-// quantile is one of the latency of an outcome in milliseconds; no number where nothing came to that.
-func (r *round) quantile(o openloop.Outcome, percent float64) float64 {
-	if r.account.counts[o] == 0 {
+// middle is the median of values that all are numbers.
+func middle(values []float64) float64 {
+	if slices.ContainsFunc(values, math.IsNaN) {
 		return math.NaN()
 	}
-	return milliseconds(r.result.Latencies(o).Quantile(percent))
+	return compare.Median(values)
 }
 
-// percents are the percentiles that tables have.
-var percents = []float64{50, 90, 99, 99.9, 99.99}
+// figure is a number of each round.
+type figure struct {
+	name, unit string
+	of         func(*round) float64
+	isOfTable  bool // and does not tell two runs apart
+}
 
-// outcomes is a row for each outcome, over all rounds.
-func (s *sale) outcomes() report.Section {
-	table := &report.Table{Columns: []string{"outcome", "requests", "share, %", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"}}
-	plot := report.Plot{
-		Name: "percentiles", Title: "Latency from the planned send, by outcome", Kind: report.Percentiles,
-		X: report.Axis{Label: "percentile"}, Y: report.Axis{Label: "ms", Log: true},
-	}
-	counts := s.counts()
-	var all int64
-	for _, o := range openloop.Outcomes() {
-		all += counts[o]
-	}
-	for _, o := range openloop.Outcomes() {
-		if counts[o] == 0 {
-			continue
-		}
-		row := []string{words(o), humanize.Comma(counts[o]), report.Number(100 * float64(counts[o]) / float64(all))}
-		if !o.Answered() {
-			table.Rows = append(table.Rows, append(row, "-", "-", "-", "-", "-", "-"))
-			continue
-		}
-		waits := s.latencies(o)
-		for _, percent := range percents {
-			row = append(row, ms(waits.Quantile(percent)))
-		}
-		table.Rows = append(table.Rows, append(row, ms(waits.Max())))
-		plot.Series = append(plot.Series, percentiles(words(o), waits))
-	}
-	return report.Section{
-		Name: "What buyers were answered", Table: table, Plots: []report.Plot{plot}, Notes: s.codeNotes(),
+// latency is a quantile of an outcome in milliseconds; no number where nothing came to that.
+func latency(percent float64, o load.Outcome) func(*round) float64 {
+	return func(r *round) float64 { return compare.Quantile(r.result.Latencies(o), percent) }
+}
+
+func count[N int | int64](of func(account) N) func(*round) float64 {
+	return func(r *round) float64 { return float64(of(r.account)) }
+}
+
+// numbers are those of each round. When a round sells out follows from its flags, so how far it is behind them is a figure.
+func numbers() []figure {
+	return []figure{
+		{"sold", "units", count(func(a account) int64 { return a.units }), false},
+		{"sold out after", "s", func(r *round) float64 { return r.account.soldOutSeconds() }, true},
+		{"sold out behind the plan", "ms", func(r *round) float64 { return r.account.behind() }, false},
+		{"accepted p50", "ms", latency(50, load.Accepted), false},
+		{"accepted p99", "ms", latency(99, load.Accepted), false},
+		{"accepted p99.9", "ms", latency(99.9, load.Accepted), false},
+		{"sold out p99", "ms", latency(99, load.SoldOut), false},
+		{"replayed p99", "ms", latency(99, load.Replayed), true},
+		{"all who were due p99", "ms", func(r *round) float64 { return compare.Quantile(r.result.All(0, load.Forever), 99) }, false},
+		{"lag p99", "ms", func(r *round) float64 { all, _ := r.result.LagP99(); return all }, false},
+		{"dropped", "requests", count(func(a account) int64 { return a.counts[load.Dropped] }), false},
+		{"false sold-outs, at least", "", count(func(a account) int { return a.refusals.False.Least }), false},
+		{"stranded", "units", count(func(a account) int64 { return a.refusals.Stranded }), false},
 	}
 }
 
-// codeNotes tells the problems behind other refusals and failures.
-func (s *sale) codeNotes() (notes []string) {
-	codes := map[string]int64{}
+// figures are medians of the rounds, where each has that number.
+func (s *sale) figures() (all []report.Figure) {
+	for _, f := range numbers() {
+		if value := middle(s.each(f.of)); !f.isOfTable && !math.IsNaN(value) {
+			all = append(all, report.Figure{Name: f.name, Unit: f.unit, Value: value})
+		}
+	}
+	return all
+}
+
+// roundSection is a row for each round, and how far apart they are.
+func (s *sale) roundSection() report.Section {
+	table := &report.Table{Columns: []string{"round"}}
+	for n := range s.rounds {
+		table.Rows = append(table.Rows, []string{fmt.Sprint(n + 1)})
+	}
+	table.Rows = append(table.Rows, []string{"median"}, []string{"least"}, []string{"most"})
+	for _, f := range numbers() {
+		table.Columns = append(table.Columns, f.name+" "+f.unit)
+		values := s.each(f.of)
+		for n, value := range append(values, middle(values), slices.Min(values), slices.Max(values)) {
+			table.Rows[n] = append(table.Rows[n], report.Number(value))
+		}
+	}
+	return report.Section{Name: "Rounds", Table: table, Notes: []string{
+		"behind the plan: from when enough orders for all units were due, which follows from the flags, to the answer that sold the last unit",
+	}}
+}
+
+// median is that of a figure over the rounds, with the least and the most where there are several rounds.
+func (s *sale) median(figure func(*round) float64, unit string) string {
+	values := s.each(figure)
+	text := report.Number(middle(values)) + " " + unit
+	if len(values) > 1 {
+		text += fmt.Sprintf(" (median of %d rounds, %s to %s)", len(values), report.Number(slices.Min(values)), report.Number(slices.Max(values)))
+	}
+	return text
+}
+
+// summary is the run in sentences.
+func (s *sale) summary() []string {
+	o := s.own()
+	sold := fmt.Sprintf("Sold %s of %s units", humanize.Comma(o.Units), humanize.Comma(s.Stock*int64(len(s.rounds))))
+	if len(s.rounds) > 1 {
+		sold += fmt.Sprintf(" in %d rounds", len(s.rounds))
+	}
+	if soldOut := func(r *round) float64 { return r.account.soldOutSeconds() }; math.IsNaN(middle(s.each(soldOut))) {
+		sold += "; not sold out."
+	} else {
+		sold += fmt.Sprintf("; sold out %s after the sale opened, %s after enough orders for that had come.",
+			s.median(soldOut, "s"), s.median(func(r *round) float64 { return r.account.behind() }, "ms"))
+	}
+	lines := []string{sold, fmt.Sprintf("Units oversold: %s, stranded: %s; false sold-outs: at least %d, at most %d.",
+		humanize.Comma(o.Oversold), humanize.Comma(o.Stranded), o.Falsely.Least, o.Falsely.Most)}
+	if o.Requests[load.Accepted.String()] > 0 {
+		lines = append(lines, "Of those who got something 99% were answered within "+s.median(latency(99, load.Accepted), "ms")+
+			", counted from the moment their order was to be sent.")
+	}
+	return append(lines, fmt.Sprintf("Seed %d; %s.", s.Seed, s.to.Name))
+}
+
+// warnings tell why figures may not be what they seem.
+func (s *sale) warnings() (lines []string) {
+	var early, late int64
 	for _, r := range s.rounds {
-		for code, n := range r.result.Codes {
-			codes[code] += n
-		}
+		early, late = early+r.account.early, late+r.account.late
+		lines = append(lines, r.result.Warnings(fmt.Sprintf("round %d: ", r.number+1))...)
 	}
-	for code, n := range sorted(codes) {
-		notes = append(notes, fmt.Sprintf("%s of those that failed or were refused otherwise were %s", humanize.Comma(n), code))
+	if early+late > 0 {
+		lines = append(lines, fmt.Sprintf("the clocks of the service and of this program differ: %d orders were accepted before the sale opened, %d turned away after it",
+			early, late))
 	}
-	return notes
+	return lines
 }
 
-// ms is a time for a table.
-func ms(d time.Duration) string { return report.Number(milliseconds(d)) }
+// own are the members of the report that only this scenario has.
+type own struct {
+	Stock    int64            `json:"stock"` // of each round
+	Segments int              `json:"segments"`
+	Requests map[string]int64 `json:"requests"` // by outcome, of all rounds
+	Units    int64            `json:"units_sold"`
+	Oversold int64            `json:"oversold"`
+	Stranded int64            `json:"stranded"`
+	Falsely  history.Bounds   `json:"false_sold_outs"`
+	Rounds   []ownRound       `json:"rounds"`
+}
 
-// words is an outcome for people.
-func words(o openloop.Outcome) string {
-	switch o {
-	case openloop.SoldOut:
-		return "sold out"
-	case openloop.InsufficientStock:
-		return "insufficient stock"
-	case openloop.BuyerLimit:
-		return "buyer limit"
-	case openloop.SaleClosed:
-		return "sale closed"
-	case openloop.Refused:
-		return "refused otherwise"
-	case openloop.Unknown:
-		return "no answer"
-	case openloop.Unreached:
-		return "not connected"
+// ownRound is a round.
+type ownRound struct {
+	SKU      string           `json:"sku"`
+	Stream   string           `json:"stream_sha256"`
+	Requests map[string]int64 `json:"requests"` // by outcome
+	Codes    map[string]int64 `json:"codes"`    // of refusals and failures that are no outcome of their own
+	Units    int64            `json:"units_sold"`
+	Rows     int              `json:"orders_in_rows"`
+	Told     int              `json:"orders_told"`
+	NotHeard int              `json:"orders_not_heard"`          // in the rows, and no buyer got an answer
+	SoldOut  float64          `json:"sold_out_seconds,omitzero"` // after the opening; 0: units were left
+	Stranded int64            `json:"stranded"`
+	Falsely  history.Bounds   `json:"false_sold_outs"`
+	Merges   int64            `json:"merges"`
+}
+
+func (s *sale) own() own {
+	o := own{Stock: s.Stock, Segments: s.Segments, Requests: load.CountAll(s.results()).ByName()}
+	for _, r := range s.rounds {
+		a := r.account
+		o.Units, o.Oversold, o.Stranded = o.Units+a.units, o.Oversold+a.oversold(), o.Stranded+a.refusals.Stranded
+		o.Falsely = history.Bounds{Least: o.Falsely.Least + a.refusals.False.Least, Most: o.Falsely.Most + a.refusals.False.Most}
+		of := ownRound{
+			SKU: r.sku, Stream: r.sum, Requests: a.counts.ByName(), Codes: r.result.Codes(), Units: a.units, Rows: a.rows, Told: a.told,
+			NotHeard: a.notHeard(), Stranded: a.refusals.Stranded, Falsely: a.refusals.False, Merges: a.stock.Merges,
+		}
+		if a.soldOut != never {
+			of.SoldOut = a.soldOut.Seconds()
+		}
+		o.Rounds = append(o.Rounds, of)
 	}
-	return o.String()
+	return o
 }

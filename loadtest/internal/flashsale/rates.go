@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/load"
 )
 
 // Bounds of what may be asked for.
@@ -27,10 +27,10 @@ const (
 // two lines of the same second make a step. A name begins a phase, which lasts until the next name; see the names that have
 // a meaning. The first line is of second 0, and the last one ends the run. Lines that begin with # and a header line
 // "seconds,rate" or "seconds,rate,name" say nothing.
-func ReadRates(from io.Reader) ([]openloop.Phase, error) {
+func ReadRates(from io.Reader) ([]load.Phase, error) {
 	lines := csv.NewReader(from)
 	lines.FieldsPerRecord, lines.Comment, lines.TrimLeadingSpace = -1, '#', true
-	var phases []openloop.Phase
+	var phases []load.Phase
 	last := point{name: "sale"}
 	for n := 0; ; n++ {
 		fields, err := lines.Read()
@@ -55,7 +55,7 @@ func ReadRates(from io.Reader) ([]openloop.Phase, error) {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 		if n > 0 && next.at > last.at {
-			phases = append(phases, openloop.Phase{Name: last.name, From: last.rate, To: next.rate, Length: next.at - last.at})
+			phases = append(phases, load.Phase{Name: last.name, From: last.rate, To: next.rate, Length: next.at - last.at})
 		}
 		if next.name == "" {
 			next.name = last.name

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/load"
 )
 
 func TestRates(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
-	for text, want := range map[string][]openloop.Phase{
+	for text, want := range map[string][]load.Phase{
 		"0,10\n5,10\n": {{Name: "sale", From: 10, To: 10, Length: 5 * s}},
 		"seconds,rate,name\n# before\n0,100,trickle\n2,100\n2,5000,spike\n 4.5, 3000 \n6,0": {
 			{Name: "trickle", From: 100, To: 100, Length: 2 * s},
@@ -56,7 +56,7 @@ func TestRates(t *testing.T) {
 func TestTheSaleOpensWhenTheTrickleIsOver(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
-	phases := []openloop.Phase{
+	phases := []load.Phase{
 		{Name: Trickle, Length: s}, {Name: Trickle, Length: s}, {Name: Spike, Length: s}, {Name: Trickle, Length: s}, {Name: Storm, Length: s},
 	}
 	if at := opening(phases); at != 2*s {
@@ -83,7 +83,7 @@ func FuzzRates(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if expected := openloop.Expected(phases); math.IsNaN(expected) || expected < 0 || opening(phases) > openloop.Length(phases) {
+		if expected := load.Expected(phases); math.IsNaN(expected) || expected < 0 || opening(phases) > load.Length(phases) {
 			t.Fatalf("%v requests, opening at %v", expected, opening(phases))
 		}
 		for _, p := range phases {
@@ -91,8 +91,8 @@ func FuzzRates(f *testing.F) {
 				t.Fatalf("phase %+v", p)
 			}
 		}
-		if openloop.Expected(phases) < 1e4 {
-			if at := openloop.Times(1, openloop.Even, phases); !slices.IsSorted(at) {
+		if load.Expected(phases) < 1e4 {
+			if at := load.Times(1, load.Even, phases); !slices.IsSorted(at) {
 				t.Fatal("requests are not in order")
 			}
 		}
@@ -109,7 +109,7 @@ func TestTheExampleOfTheDocument(t *testing.T) {
 	_, example, _ := strings.Cut(string(text), "```csv\n")
 	example, _, _ = strings.Cut(example, "```")
 	phases, err := ReadRates(strings.NewReader(example))
-	if err != nil || opening(phases) != 10*time.Second || openloop.Length(phases) != 25*time.Second || len(phases) != 4 {
+	if err != nil || opening(phases) != 10*time.Second || load.Length(phases) != 25*time.Second || len(phases) != 4 {
 		t.Errorf("%+v, %v", phases, err)
 	}
 }

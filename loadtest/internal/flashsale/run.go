@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync"
 	"time"
 
 	"inventory/internal/api/client"
 	"inventory/internal/progress"
 	"inventory/loadtest/internal/gauges"
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
@@ -19,8 +21,8 @@ import (
 
 // Config says what is sold, and who comes when.
 type Config struct {
-	Phases        []openloop.Phase
-	Spacing       openloop.Spacing
+	Phases        []load.Phase
+	Spacing       load.Spacing
 	Seed          uint64
 	Stock         int64
 	Segments      int
@@ -34,100 +36,93 @@ type Config struct {
 }
 
 // Load is how many requests all rounds expect to send.
-func (c Config) Load() float64 { return openloop.Expected(c.Phases) * float64(c.Rounds) }
+func (c Config) Load() float64 { return load.Expected(c.Phases) * float64(c.Rounds) }
 
 const (
-	// patience is how long a request of preparation is sent again.
-	patience = 10 * time.Second
 	// lead is how long before its first request a round is prepared: the instant at which the sale opens must be known
 	// when the SKU is created.
 	lead = 500 * time.Millisecond
 	// warmUp is how long the service is sent orders before the first round, and warmUpRate at how many a second at most.
 	warmUp     = time.Second
 	warmUpRate = 2000.
-	warmSKU    = "flash-warm-"
-	// gaugeEvery is how often the machine and the servers are looked at meanwhile.
+	// gaugeEvery is how often the machine and the servers are looked at meanwhile, and look how often the stock.
 	gaugeEvery = 250 * time.Millisecond
+	look       = 250 * time.Millisecond
 )
 
 // sale is a run.
 type sale struct {
 	Config
-	to        *target.Target
-	sender    *openloop.Sender
-	fleet     *client.Fleet
-	live      *progress.Live
-	started   time.Time
-	begun     time.Time // of the first round
-	rounds    []*round
-	gauges    gauges.Readings
-	unaudited error // why the rows could not be read
+	to       *target.Target
+	services *load.Services
+	live     *progress.Live
+	started  time.Time
+	begun    time.Time // of the first round
+	rounds   []*round
+	gauges   gauges.Readings
+	wrong    []history.Violation
+}
+
+// round sells one SKU.
+type round struct {
+	number  int // from 0
+	sku     string
+	load    load.Load
+	first   []int         // the request that asked first for the order of each
+	sum     string        // of the stream
+	opening time.Duration // when the sale opens, since the start
+	result  *load.Result
+	samples []sample
+	account account
+}
+
+// sample is the stock at a time.
+type sample struct {
+	at       time.Duration // since the start
+	left     int64
+	segments []int64
 }
 
 // Run plays the rounds against a target, audits, and reports. What ends it early, a ctx that is over among it, is an error
 // beside the report of what was measured until then; where there is nothing to report the document is the zero one.
 func Run(ctx context.Context, c Config, to *target.Target) (report.Document, error) {
 	s := &sale{Config: c, to: to, started: time.Now()}
-	defer s.close()
-	stopped := s.open(ctx)
-	if stopped == nil {
-		stopped = s.play(ctx)
-	}
+	stopped := s.play(ctx)
 	if ctx.Err() != nil {
 		stopped = fmt.Errorf("the sale was stopped: %w", context.Cause(ctx))
 	} else if stopped != nil && len(s.rounds) == 0 {
 		return report.Document{}, stopped
 	}
-	ctx = context.WithoutCancel(ctx) // what has been sold is audited whatever the reason to stop
-	s.unaudited = s.audit(ctx)
-	d, err := s.document(ctx, stopped != nil)
-	return d, errors.Join(stopped, s.wrong(), err)
-}
-
-// open makes sure that the service answers and that nobody has bought with this seed.
-func (s *sale) open(ctx context.Context) (err error) {
-	if s.fleet, err = client.NewFleet(s.to.URLs, 2, patience, client.WithKey(s.Key)); err != nil {
-		return err
+	stocks := make(map[string]history.Stock)
+	for _, r := range s.rounds {
+		stocks[r.sku] = history.Stock{Units: s.Stock, BuyerLimit: s.PerBuyerLimit}
 	}
-	for n := range s.Rounds {
-		if err := s.unsold(ctx, skuOf(s.Seed, n)); err != nil {
-			return err
+	if len(s.rounds) > 0 {
+		rows, found := history.Audit(ctx, to.DatabaseURL(), prefix(s.Seed), load.History(s.results()...), load.PromiseOf(to, stocks))
+		s.wrong = found.Violations
+		for _, r := range s.rounds {
+			r.settle(rows, found)
 		}
 	}
-	s.sender, err = openloop.Open(ctx, openloop.Config{URLs: s.to.URLs, Key: s.Key, Connections: s.Connections})
-	return err
+	d, err := s.document(context.WithoutCancel(ctx), stopped != nil)
+	return d, errors.Join(stopped, load.Wrong(s.wrong, s.results(), load.Refused, load.Failed, load.Unreached, load.Unknown), err)
 }
 
-func (s *sale) close() {
-	if s.sender != nil {
-		s.sender.Close()
+// play makes sure that nobody has bought with this seed, warms up and plays the rounds. It returns why it stopped early.
+func (s *sale) play(ctx context.Context) (err error) {
+	if s.services, err = load.Open(load.Config{URLs: s.to.URLs, Key: s.Key, Connections: s.Connections}); err != nil {
+		return err
 	}
-	if s.fleet != nil {
-		s.fleet.Close()
+	defer s.services.Close()
+	for n := range s.Rounds {
+		sku := skuOf(s.Seed, n)
+		switch there, err := s.services.Exists(ctx, sku); {
+		case err != nil:
+			return err
+		case there:
+			return fmt.Errorf("seed %d was sold on this database before: SKU %s is there; choose another --seed", s.Seed, sku)
+		}
 	}
-}
-
-// unsold makes sure that there is no SKU of this name yet.
-func (s *sale) unsold(ctx context.Context, sku string) error {
-	answer, err := s.fleet.ReadSKU(ctx, sku)
-	switch {
-	case err != nil:
-		return fmt.Errorf("read SKU %s: %w", sku, target.WithoutURL(err))
-	case answer.OK():
-		return fmt.Errorf("seed %d was sold on this database before: SKU %s is there; choose another --seed", s.Seed, sku)
-	case answer.Problem != nil && answer.Problem.Code == client.UnknownSku:
-		return nil
-	}
-	return fmt.Errorf("read SKU %s: %w", sku, answer.Err())
-}
-
-// skuOf is the name of a round's SKU, which its requests repeat.
-func skuOf(seed uint64, round int) string {
-	return fmt.Sprintf("flash-%s-%d", strconv.FormatUint(seed, 36), round+1)
-}
-
-// play warms up and plays the rounds. It returns why it stopped early.
-func (s *sale) play(ctx context.Context) error {
 	if err := s.warm(ctx); err != nil {
 		return err
 	}
@@ -136,11 +131,16 @@ func (s *sale) play(ctx context.Context) error {
 	watched := gauges.Start(ctx, sources, gaugeEvery)
 	defer func() { s.gauges = watched.Stop() }()
 	s.begun = time.Now()
-	s.live = progress.NewLive(s.Progress, time.Duration(s.Rounds)*(lead+openloop.Length(s.Phases)))
+	s.live = progress.NewLive(s.Progress, time.Duration(s.Rounds)*(lead+load.Length(s.Phases)))
 	defer s.live.Finish()
 	for n := range s.Rounds {
 		r := s.newRound(n)
-		if err := s.putUp(ctx, r); err != nil {
+		r.load.Start = time.Now().Add(lead)
+		var opens time.Time
+		if r.opening > 0 {
+			opens = r.load.Start.Add(r.opening).UTC().Truncate(time.Microsecond) // as the service keeps it
+		}
+		if err := s.create(ctx, r.sku, opens); err != nil {
 			return err
 		}
 		s.rounds = append(s.rounds, r)
@@ -152,16 +152,22 @@ func (s *sale) play(ctx context.Context) error {
 	return nil
 }
 
+// prefix begins the names of SKUs.
+func prefix(seed uint64) string { return "flash-" + strconv.FormatUint(seed, 36) + "-" }
+
+// skuOf is the name of a round's SKU, which its requests repeat.
+func skuOf(seed uint64, round int) string { return prefix(seed) + strconv.Itoa(round+1) }
+
 // warm sells a SKU that nobody counts, so that connections are there and programs have run before the clock starts.
 func (s *sale) warm(ctx context.Context) error {
-	sku := servers.NewName(warmSKU)
+	sku := servers.NewName("warm-flash-")
 	if err := s.create(ctx, sku, time.Time{}); err != nil {
 		return err
 	}
-	rate := min(warmUpRate, openloop.Expected(s.Phases))
-	at := openloop.Times(s.Seed, s.Spacing, []openloop.Phase{{From: 0, To: rate, Length: warmUp}})
-	orders := openloop.NewOrders(openloop.OrdersConfig{Seed: s.Seed, SKU: sku, Least: s.Least, Most: s.Most}, len(at))
-	s.sender.Run(ctx, openloop.Load{Start: time.Now(), At: at, Stream: orders})
+	rate := min(warmUpRate, load.Expected(s.Phases))
+	at := load.Times(s.Seed, s.Spacing, []load.Phase{{From: 0, To: rate, Length: warmUp}})
+	orders, _ := s.orders(s.Seed, sku, len(at), func(int) float64 { return 0 })
+	s.services.Run(ctx, load.Load{Start: time.Now(), At: at, Operations: orders})
 	return ctx.Err()
 }
 
@@ -174,12 +180,59 @@ func (s *sale) create(ctx context.Context, sku string, opens time.Time) error {
 	if s.PerBuyerLimit > 0 {
 		n.PerBuyerLimit = &s.PerBuyerLimit
 	}
-	answer, err := s.fleet.CreateSKU(ctx, sku, n)
-	if err == nil {
-		err = answer.Err()
+	return s.services.Create(ctx, sku, n)
+}
+
+// newRound plans a round: a pure function of the configuration and its number.
+func (s *sale) newRound(n int) *round {
+	seed := load.SeedOf(s.Seed, fmt.Sprintf("round %d", n+1))
+	r := &round{number: n, sku: skuOf(s.Seed, n), opening: opening(s.Phases)}
+	r.load.At = load.Times(seed, s.Spacing, s.Phases)
+	all := spans(s.Phases)
+	r.load.Operations, r.first = s.orders(seed, r.sku, len(r.load.At), func(i int) float64 { return retries(nameAt(all, r.load.At[i])) })
+	r.sum = load.Sum(r.load.At, r.load.Operations)
+	return r
+}
+
+// sell sends the requests of a round, and watches the stock and what is heard meanwhile.
+func (s *sale) sell(ctx context.Context, r *round) {
+	heard := load.NewLive(r.load.At)
+	r.load.Heard = heard.Heard
+	watching, stop := context.WithCancel(ctx)
+	var watchers sync.WaitGroup
+	watchers.Go(func() { r.samples = s.watchStock(watching, r) })
+	all := spans(s.Phases)
+	watchers.Go(func() {
+		heard.Tell(watching, s.live, s.begun, func() string {
+			return fmt.Sprintf("round %d/%d, %s: ", r.number+1, s.Rounds, nameAt(all, time.Since(r.load.Start)))
+		})
+	})
+	r.result = s.services.Run(ctx, r.load)
+	stop()
+	watchers.Wait()
+}
+
+// watchStock reads the SKU again and again. A reading that fails is missing: that the service does not answer shows
+// elsewhere.
+func (s *sale) watchStock(ctx context.Context, r *round) (all []sample) {
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return all
+		case <-tick.C:
+		}
+		asked := time.Since(r.load.Start)
+		var view client.SKU
+		if err := s.services.Get(0, "/v1/skus/"+r.sku, &view); err != nil {
+			continue
+		}
+		// The stock was that at some time in between.
+		now := sample{at: (asked + time.Since(r.load.Start)) / 2, left: view.Available}
+		for _, segment := range view.Segments {
+			now.segments = append(now.segments, segment.Available)
+		}
+		all = append(all, now)
 	}
-	if err != nil {
-		return fmt.Errorf("put SKU %s up for sale: %w", sku, target.WithoutURL(err))
-	}
-	return nil
 }

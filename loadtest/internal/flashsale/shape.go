@@ -3,7 +3,7 @@ package flashsale
 import (
 	"time"
 
-	"inventory/loadtest/internal/openloop"
+	"inventory/loadtest/internal/load"
 )
 
 // The phases that have a meaning by their names.
@@ -15,7 +15,7 @@ const (
 )
 
 // opening is when the sale opens: when the first phase begins that is no trickle.
-func opening(phases []openloop.Phase) time.Duration {
+func opening(phases []load.Phase) time.Duration {
 	var at time.Duration
 	for _, p := range phases {
 		if p.Name != Trickle {
@@ -43,7 +43,7 @@ type span struct {
 	from, to time.Duration
 }
 
-func spans(phases []openloop.Phase) (all []span) {
+func spans(phases []load.Phase) (all []span) {
 	var at time.Duration
 	for _, p := range phases {
 		if n := len(all); n > 0 && all[n-1].name == p.Name {

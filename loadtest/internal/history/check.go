@@ -30,6 +30,7 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 	c := &checker{
 		operations: operations, promise: promise,
 		rows: make(map[key]Deduction), askers: make(map[key]*Operation), about: make(map[key][]*Operation),
+		found: Findings{Refusals: make(map[string]Refusals)},
 	}
 	for _, row := range rows.Deductions {
 		k := key{row.SKU, row.ID}

@@ -280,7 +280,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 			},
 			SKUs: []SKU{{Name: "a", Initial: 10, Available: 3}, {Name: "b", Initial: 10, Available: 10}},
 		}
-		found := w.findings()
+		found := w.findings().Refusals["a"]
 		stranded := map[bool]int64{true: 3}[c.units <= 3 && c.code != BuyerLimit]
 		if found.False != c.want || found.Stranded != stranded {
 			t.Errorf("%s: %+v, %d stranded", about, found.False, found.Stranded)
@@ -315,7 +315,7 @@ func TestNoTrueRefusalIsProvenFalse(t *testing.T) {
 			{Sent: at(-5000), Ended: at(refused), Answer: refuse(InsufficientStock)},
 		}})
 		w.rows.SKUs = []SKU{{Name: "a", Initial: stock, Available: left}}
-		found := Check(w.operations, w.rows, Promise{AnswerWithin: time.Second, Staleness: time.Second})
+		found := Check(w.operations, w.rows, Promise{AnswerWithin: time.Second, Staleness: time.Second}).Refusals["a"]
 		if wasFalse := wanted <= atRefusal; found.False.Least > 0 && !wasFalse || found.False.Most == 0 && wasFalse {
 			t.Fatalf("%+v, and %d were left for %d", found.False, atRefusal, wanted)
 		}

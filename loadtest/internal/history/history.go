@@ -220,8 +220,13 @@ func (v Violation) String() string {
 // Findings are what a check finds.
 type Findings struct {
 	Violations []Violation
-	False      Bounds // refusals for want of units that were false
-	Stranded   int64  // units that are left, and were refused
+	Refusals   map[string]Refusals // for want of units, by SKU
+}
+
+// Refusals are what came of those who were refused for want of units.
+type Refusals struct {
+	False    Bounds // how many refusals were
+	Stranded int64  // units that are left, and were refused
 }
 
 // Bounds are the least and the most of what cannot be counted exactly.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,24 +57,17 @@ type SKU struct {
 	Audit      []string
 }
 
-// Units is how many of a SKU deductions hold.
-func (r Rows) Units(sku string) (units int64) {
+// Of is the stock of one SKU, how many orders have a row of it, and how many units these hold.
+func (r Rows) Of(sku string) (s SKU, orders int, units int64) {
 	for _, d := range r.Deductions {
 		if d.SKU == sku {
-			units += d.held()
+			orders, units = orders+1, units+d.held()
 		}
 	}
-	return units
-}
-
-// SKU is the stock of one SKU.
-func (r Rows) SKU(name string) SKU {
-	for _, s := range r.SKUs {
-		if s.Name == name {
-			return s
-		}
+	if i := slices.IndexFunc(r.SKUs, func(s SKU) bool { return s.Name == sku }); i >= 0 {
+		s = r.SKUs[i]
 	}
-	return SKU{Name: name}
+	return s, orders, units
 }
 
 // The questions to a database. In: the first name of a SKU, and the first behind the last one. MICROS() stands for microseconds

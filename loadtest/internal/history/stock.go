@@ -211,7 +211,9 @@ func (c *checker) refusals() {
 	}
 	for sku, of := range c.courses {
 		if of.stranded {
-			c.found.Stranded += of.left
+			r := c.found.Refusals[sku]
+			r.Stranded = of.left
+			c.found.Refusals[sku] = r
 			c.complain(nil, "stranded", "SKU %q has %d units left, and somebody was refused who wanted no more", sku, of.left)
 		}
 	}
@@ -238,11 +240,13 @@ func (c *checker) refusal(o *Operation, a Attempt) {
 		least = least && (atLeast >= wanted || onlyFell && of.left >= wanted)
 		most = most && (atMost >= wanted || least)
 	}
+	r := c.found.Refusals[o.Lines[0].SKU]
 	if least {
-		c.found.False.Least++
+		r.False.Least++
 		c.complain(o, "false refusal", "what it asked for was there")
 	}
 	if most {
-		c.found.False.Most++
+		r.False.Most++
 	}
+	c.found.Refusals[o.Lines[0].SKU] = r
 }

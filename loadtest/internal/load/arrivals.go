@@ -31,7 +31,7 @@ const (
 func Times(seed uint64, spacing Spacing, phases []Phase) []time.Duration {
 	step, next := func() float64 { return 1 }, 0.5
 	if spacing == Poisson {
-		step = newRandom(seed, "arrivals").ExpFloat64
+		step = NewRandom(seed, "arrivals").ExpFloat64
 		next = step()
 	}
 	at := make([]time.Duration, 0, int(Expected(phases))+1)
@@ -75,10 +75,10 @@ func Length(phases []Phase) (all time.Duration) {
 	return all
 }
 
-// newRandom is a source of its own for each purpose, so that one does not move when another draws more.
-func newRandom(seed uint64, purpose string) *rand.Rand {
+// NewRandom is a source of its own for each purpose, so that one does not move when another draws more.
+func NewRandom(seed uint64, purpose string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sha256.Sum256(binary.BigEndian.AppendUint64([]byte(purpose), seed))))
 }
 
 // SeedOf derives a seed for a part of a run.
-func SeedOf(seed uint64, part string) uint64 { return newRandom(seed, part).Uint64() }
+func SeedOf(seed uint64, part string) uint64 { return NewRandom(seed, part).Uint64() }

@@ -19,7 +19,7 @@ type Persistence struct {
 	For    time.Duration        // no attempt begins later than this; 0: DefaultPersistence
 	Tries  int                  // at most; 0: any number
 	Pause  func() time.Duration // before it asks again; nil: a tenth of a second
-	Finish bool                 // what is under way when the context ends is waited for
+	Finish bool                 // the end of the context does not end it, unless there is no answer at all
 }
 
 // DefaultPersistence is how long somebody asks for want of a final answer.
@@ -31,7 +31,7 @@ var ErrNoAnswer = errors.New("no final answer")
 // Ask does an operation: it asks until the answer is final, and notes each attempt. A refusal is final if whatever was asked
 // before was over then.
 func (s *Services) Ask(ctx context.Context, o *history.Operation, p Persistence) (history.Answer, error) {
-	attempts, err := s.ask(ctx, NewRequest(o, nil), p, o.Attempts...)
+	attempts, err := s.askOn(ctx, NewRequest(o, nil), p, o.Attempts...)
 	o.Attempts = attempts
 	if err != nil || len(attempts) == 0 {
 		return history.Answer{}, err
@@ -39,17 +39,16 @@ func (s *Services) Ask(ctx context.Context, o *history.Operation, p Persistence)
 	return attempts[len(attempts)-1].Answer, nil
 }
 
-// ask asks until the answer is final, after some attempts.
-func (s *Services) ask(ctx context.Context, r Request, p Persistence, attempts ...history.Attempt) ([]history.Attempt, error) {
-	began, process := time.Now(), p.First
+// askOn asks until the answer is final, after some attempts.
+func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts ...history.Attempt) ([]history.Attempt, error) {
+	began, process, waiting := time.Now(), p.First, ctx
+	if p.Finish {
+		waiting = context.WithoutCancel(ctx)
+	}
 	var last error
 	for try := 1; ; try++ {
-		of := ctx
-		if p.Finish {
-			of = context.WithoutCancel(ctx)
-		}
 		before := s.Promise.Over(attempts)
-		a, err := s.Try(of, process, r, !p.Silent)
+		a, err := s.Try(process, r, !p.Silent)
 		attempts = append(attempts, a)
 		pause := 100 * time.Millisecond
 		if p.Pause != nil {
@@ -65,7 +64,7 @@ func (s *Services) ask(ctx context.Context, r Request, p Persistence, attempts .
 		default:
 			last = problem(a.Answer)
 		}
-		if (p.Tries > 0 && try >= p.Tries) || time.Since(began) > p.patience() || !sleep(of, pause) || ctx.Err() != nil && err != nil {
+		if (p.Tries > 0 && try >= p.Tries) || time.Since(began) > p.patience() || !sleep(waiting, pause) || ctx.Err() != nil && err != nil {
 			return attempts, fmt.Errorf("%w: %w", ErrNoAnswer, last)
 		}
 		process = (process + 1) % len(s.URLs)

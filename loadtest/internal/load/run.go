@@ -35,6 +35,7 @@ type Result struct {
 	Load
 	Replies []Reply
 	Elapsed time.Duration // to the last answer
+	silence error         // of the first request that got no answer
 }
 
 // run is a load under way.
@@ -43,6 +44,9 @@ type run struct {
 	services *Services
 	next     atomic.Int64 // the next request that nobody has taken
 	replies  []Reply      // each written by who has taken the request
+
+	mu      sync.Mutex
+	silence error
 }
 
 // Run sends a load and waits until every request is over. When ctx ends nothing more is sent, and what is under way is
@@ -54,7 +58,7 @@ func (s *Services) Run(ctx context.Context, l Load) *Result {
 		all.Go(func() { r.serve(ctx, connection%len(s.URLs)) })
 	}
 	all.Wait()
-	return &Result{Load: l, Replies: r.replies, Elapsed: r.since()}
+	return &Result{Load: l, Replies: r.replies, Elapsed: r.since(), silence: r.silence}
 }
 
 func (r *run) since() time.Duration { return time.Since(r.Start) }
@@ -63,6 +67,7 @@ func (r *run) since() time.Duration { return time.Since(r.Start) }
 func (r *run) serve(ctx context.Context, process int) {
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
+	var buffer []byte
 	for ctx.Err() == nil {
 		i := int(r.next.Add(1)) - 1
 		if i >= len(r.At) {
@@ -72,7 +77,7 @@ func (r *run) serve(ctx context.Context, process int) {
 		if !r.wait(ctx, alarm, r.At[i]) {
 			return
 		}
-		r.replies[i] = r.send(ctx, process, i)
+		r.replies[i] = r.send(ctx, process, i, &buffer)
 		r.replies[i].Queued = queued
 		if r.Heard != nil {
 			r.Heard(i, r.replies[i])
@@ -96,17 +101,25 @@ func (r *run) wait(ctx context.Context, alarm *time.Timer, at time.Duration) boo
 }
 
 // send sends a request whose time has come.
-func (r *run) send(ctx context.Context, process, i int) Reply {
+func (r *run) send(ctx context.Context, process, i int, buffer *[]byte) Reply {
 	now := r.since()
 	if now-r.At[i] > r.services.MaxLag {
 		return Reply{Over: now, Outcome: Dropped}
 	}
 	o := &r.Operations[i]
-	// A body of its own: the transport may read it beyond the answer.
-	a, _ := r.services.Try(context.WithoutCancel(ctx), process, NewRequest(o, nil), true)
+	request := NewRequest(o, (*buffer)[:0])
+	if request.Body != nil {
+		*buffer = request.Body
+	}
+	a, err := r.services.Try(process, request, true)
 	o.Attempts = append(o.Attempts, a)
 	if r.Again != nil && (a.NotSent || a.Unknown()) {
-		_, _ = r.services.Ask(ctx, o, r.Again(o)) // the attempts tell what came of it
+		_, err = r.services.Ask(ctx, o, r.Again(o))
+	}
+	if err != nil {
+		r.mu.Lock()
+		r.silence = cmp.Or(r.silence, err)
+		r.mu.Unlock()
 	}
 	last := o.Attempts[len(o.Attempts)-1]
 	reply := Reply{Sent: max(a.Sent.Sub(r.Start), 1), Over: last.Ended.Sub(r.Start), Outcome: OutcomeOf(last)}
@@ -145,7 +158,7 @@ func (r *Result) FirstError(of ...Outcome) error {
 		}
 		last := r.Operations[i].Attempts[len(r.Operations[i].Attempts)-1]
 		if last.Answer.Status == 0 {
-			return ErrNoAnswer
+			return r.silence
 		}
 		return problem(last.Answer)
 	}

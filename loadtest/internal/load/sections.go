@@ -116,8 +116,15 @@ func (r *Result) OverTime(marks []report.Mark) []report.Plot {
 		Series: []report.Series{overSlots("offered", width, slots, rate(func(s Slot) int64 { return s.Offered }))},
 	}
 	for _, group := range [][]Outcome{
-		{Accepted}, {Replayed}, {SoldOut, InsufficientStock}, {BuyerLimit}, {SaleClosed}, {Overloaded}, {Refused},
-		{Failed, Unreached, Unknown}, {Dropped},
+		{Accepted},
+		{Replayed},
+		{SoldOut, InsufficientStock},
+		{BuyerLimit},
+		{SaleClosed},
+		{Overloaded},
+		{Refused},
+		{Failed, Unreached, Unknown},
+		{Dropped},
 	} {
 		of := rate(func(s Slot) int64 { return s.Heard.Of(group...) })
 		if slices.ContainsFunc(slots, func(s Slot) bool { return of(s) > 0 }) {

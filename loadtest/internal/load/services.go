@@ -1,16 +1,13 @@
 package load
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
-	"net/url"
+	"sync"
 	"time"
 
 	"inventory/internal/api/client"
@@ -38,17 +35,11 @@ type Config struct {
 // Services are processes of the service, and connections to them.
 type Services struct {
 	Config
-	http *http.Client
-}
+	newLine func(base, key string) (line, error)
 
-const (
-	// dialLimit is how long a connection may take to come up.
-	dialLimit = 2 * time.Second
-	// rest is how long a connection may be idle before another takes its place: a server may have closed it.
-	rest = 30 * time.Second
-	// maxBody is how long an answer's body may be.
-	maxBody = 1 << 20
-)
+	mu   sync.Mutex
+	free map[string][]line // connections on which nothing is under way, by base URL
+}
 
 // Open makes sure that the addresses are some. Its errors do not quote them: they may hold passwords. Whoever opens services
 // closes them.
@@ -57,69 +48,86 @@ func Open(c Config) (*Services, error) {
 		return nil, errors.New("no URL of a service")
 	}
 	for _, base := range c.URLs {
-		if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, errors.New("service URL: must be http://HOST:PORT or https://HOST:PORT")
+		if _, err := newAddress(base, c.Key); err != nil {
+			return nil, err
 		}
 	}
-	if c.Connections == 0 {
-		c.Connections = DefaultConnections
-	}
-	if c.MaxLag == 0 {
-		c.MaxLag = DefaultMaxLag
-	}
-	if c.Patience == 0 {
-		c.Patience = DefaultPatience
-	}
+	c.Connections, c.MaxLag, c.Patience = cmp.Or(c.Connections, DefaultConnections), cmp.Or(c.MaxLag, DefaultMaxLag), cmp.Or(c.Patience, DefaultPatience)
 	if c.URL == nil {
 		c.URL = func(process int) string { return c.URLs[process] }
 	}
-	return &Services{c, &http.Client{Transport: &http.Transport{
-		DialContext: (&net.Dialer{Timeout: dialLimit}).DialContext, TLSHandshakeTimeout: dialLimit, DisableCompression: true,
-		MaxIdleConns: 0, MaxIdleConnsPerHost: c.Connections, IdleConnTimeout: rest,
-	}}}, nil
+	return &Services{Config: c, newLine: newWire, free: make(map[string][]line)}, nil
 }
 
-// Close ends the connections.
-func (s *Services) Close() { s.http.CloseIdleConnections() }
+// Close ends the connections, when nothing is under way.
+func (s *Services) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, lines := range s.free {
+		for _, l := range lines {
+			l.close()
+		}
+	}
+	clear(s.free)
+}
+
+// take returns a connection of which nobody else makes use, the one that was used last if there are several.
+func (s *Services) take(base string) (line, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	free := s.free[base]
+	if len(free) == 0 {
+		return s.newLine(base, s.Key)
+	}
+	s.free[base] = free[:len(free)-1]
+	return free[len(free)-1], nil
+}
+
+func (s *Services) give(base string, l line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free[base] = append(s.free[base], l)
+}
 
 // Try sends a request to a process, once, and hangs up when the patience ends. The error is that there was no answer.
-func (s *Services) Try(ctx context.Context, process int, r Request, tellsDeadline bool) (history.Attempt, error) {
-	a := history.Attempt{Process: process, NotSent: true, Sent: time.Now()}
+func (s *Services) Try(process int, r Request, tellsDeadline bool) (history.Attempt, error) {
+	a := history.Attempt{Process: process, Sent: time.Now()}
 	hangUp := a.Sent.Add(s.Patience)
-	ctx, cancel := context.WithDeadline(ctx, hangUp)
-	defer cancel()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.NotSent = false }})
-	request, err := http.NewRequestWithContext(ctx, r.Method, s.URL(process)+r.Path, bytes.NewReader(r.Body))
-	if err != nil {
-		return a, withoutURL(err)
-	}
-	if r.Body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	if s.Key != "" {
-		request.Header.Set("Authorization", "Bearer "+s.Key)
-	}
 	if tellsDeadline {
 		a.Deadline = hangUp
-		request.Header.Set("Request-Deadline", hangUp.UTC().Format(time.RFC3339Nano))
 	}
-	a.Answer, err = s.answer(request)
-	a.Ended = time.Now()
+	sent, err := s.ask(process, r, hangUp, tellsDeadline, func(got answer) error {
+		a.Answer = newAnswer(got.status, got.body)
+		return nil
+	})
+	a.Ended, a.NotSent = time.Now(), !sent
 	return a, err
 }
 
-// answer sends a request and reads the answer. Where there is none it is the zero Answer.
-func (s *Services) answer(request *http.Request) (history.Answer, error) {
-	response, err := s.http.Do(request)
+// ask asks a process, and has the answer read before another request uses the connection.
+func (s *Services) ask(process int, r Request, hangUp time.Time, tellsDeadline bool, read func(answer) error) (sent bool, err error) {
+	base := s.URL(process)
+	l, err := s.take(base)
 	if err != nil {
-		return history.Answer{}, withoutURL(err)
+		return false, err
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	defer s.give(base, l)
+	got, sent, err := l.ask(r, hangUp, tellsDeadline)
 	if err != nil {
-		return history.Answer{}, fmt.Errorf("receive: %w", err)
+		return sent, err
 	}
-	return newAnswer(response.StatusCode, text), nil
+	return true, read(got)
+}
+
+// Get reads what a process has behind a path.
+func (s *Services) Get(process int, path string, into any) error {
+	_, err := s.ask(process, Request{Method: http.MethodGet, Path: path}, time.Now().Add(s.Patience), true, func(got answer) error {
+		if got.status != http.StatusOK {
+			return fmt.Errorf("status %d", got.status)
+		}
+		return json.Unmarshal(got.body, into)
+	})
+	return err
 }
 
 // newAnswer reads what the body of an answer says, whatever was asked for.
@@ -145,15 +153,6 @@ func newAnswer(status int, text []byte) history.Answer {
 	return history.Answer{Status: status, Code: said.Code, State: state, Quantity: of.Quantity, Expires: of.Expires}
 }
 
-// withoutURL takes the URL, which may hold secrets, out of an error of an HTTP client.
-func withoutURL(err error) error {
-	var e *url.Error
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
-}
-
 // problem is an answer as an error.
 func problem(a history.Answer) error { return fmt.Errorf("status %d, %s", a.Status, a.Code) }
 
@@ -162,7 +161,7 @@ func (s *Services) Create(ctx context.Context, sku string, n client.NewSKU) erro
 	body, err := json.Marshal(n)
 	if err == nil {
 		var a []history.Attempt
-		a, err = s.ask(ctx, Request{http.MethodPut, "/v1/skus/" + sku, body}, Persistence{})
+		a, err = s.askOn(ctx, Request{http.MethodPut, "/v1/skus/" + sku, body}, Persistence{})
 		if err == nil && !a[len(a)-1].Answer.Accepted() {
 			err = problem(a[len(a)-1].Answer)
 		}
@@ -183,26 +182,4 @@ func (s *Services) Exists(ctx context.Context, sku string) (bool, error) {
 		return false, fmt.Errorf("read SKU %s: %w", sku, err)
 	}
 	return a.Accepted(), nil
-}
-
-// Get reads what a process has behind a path.
-func (s *Services) Get(ctx context.Context, process int, path string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, s.Patience)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL(process)+path, nil)
-	if err != nil {
-		return withoutURL(err)
-	}
-	if s.Key != "" {
-		request.Header.Set("Authorization", "Bearer "+s.Key)
-	}
-	response, err := s.http.Do(request)
-	if err != nil {
-		return withoutURL(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %d", response.StatusCode)
-	}
-	return json.NewDecoder(response.Body).Decode(into)
 }

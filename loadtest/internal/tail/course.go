@@ -139,7 +139,7 @@ func (s *stand) glance(ctx context.Context, services *load.Services, c *course, 
 		from = (victim.number + 1) % sellers
 	}
 	for over := false; ; {
-		segments, err := segmentsOf(context.WithoutCancel(ctx), services, from, c.sku)
+		segments, err := segmentsOf(services, from, c.sku)
 		if err != nil {
 			return err
 		}
@@ -156,9 +156,9 @@ func (s *stand) glance(ctx context.Context, services *load.Services, c *course, 
 }
 
 // segmentsOf is what the segments of a SKU hold, as a process says.
-func segmentsOf(ctx context.Context, services *load.Services, process int, sku string) (units []float64, err error) {
+func segmentsOf(services *load.Services, process int, sku string) (units []float64, err error) {
 	var view client.SKU
-	if err := services.Get(ctx, process, "/v1/skus/"+sku, &view); err != nil {
+	if err := services.Get(process, "/v1/skus/"+sku, &view); err != nil {
 		return nil, fmt.Errorf("look at the segments: %w", err)
 	}
 	for _, segment := range view.Segments {

@@ -94,8 +94,10 @@ func newRound(c *course, r Round, rows history.Rows, found history.Findings) Rou
 	r.SoldOut, r.Short = counts[load.SoldOut], counts[load.InsufficientStock]
 	r.Overloaded, r.Dropped = counts[load.Overloaded], counts[load.Dropped]
 	r.NeverTold = counts.Of(load.Unknown, load.Failed, load.Unreached)
-	r.Left, r.Stranded = rows.SKU(c.sku).Available, found.Stranded
-	r.FalseRefusals, r.MaybeTrue = found.False.Least, found.False.Most-found.False.Least
+	stock, _, _ := rows.Of(c.sku)
+	refusals := found.Refusals[c.sku]
+	r.Left, r.Stranded = stock.Available, refusals.Stranded
+	r.FalseRefusals, r.MaybeTrue = refusals.False.Least, refusals.False.Most-refusals.False.Least
 	r.HalfSold, r.Strike = c.halfSold.Seconds(), c.strike
 	mark := c.mark()
 	r.sales(mark)

@@ -120,7 +120,7 @@ func (s *stand) round(ctx context.Context, number int, killed bool, result *Resu
 	if err := s.fill(ctx, services, sku, all, before); err != nil {
 		return Round{}, err
 	}
-	if r.Segments, err = segmentsOf(ctx, services, 0, sku); err != nil {
+	if r.Segments, err = segmentsOf(services, 0, sku); err != nil {
 		return Round{}, err
 	}
 	var victim *process

@@ -19,19 +19,14 @@ import (
 	"time"
 
 	"inventory/internal/app"
-	"inventory/internal/stock"
 )
 
 // AnswerWithin is how long services that the lab starts may write for a request: as long as its senders wait, so that what is
 // late shows as late.
 const AnswerWithin = 10 * time.Second
 
-const (
-	// drainTimeout bounds the end of the service inside.
-	drainTimeout = 10 * time.Second
-	// auditTimeout bounds an audit; one of many millions of rows takes minutes.
-	auditTimeout = 10 * time.Minute
-)
+// drainTimeout bounds the end of the service inside.
+const drainTimeout = 10 * time.Second
 
 // Config chooses the target. At most one of the kinds may be asked for; Check tells.
 type Config struct {
@@ -129,30 +124,6 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 
 // DatabaseURL is where the rows are. It may hold a password.
 func (t *Target) DatabaseURL() string { return t.databaseURL }
-
-// Read opens the rows, beside the running service.
-func (t *Target) Read(ctx context.Context) (stock.Store, error) {
-	store, err := app.OpenForReading(ctx, t.databaseURL)
-	if err != nil {
-		return nil, fmt.Errorf("open the database for the audit: %w", err)
-	}
-	return store, nil
-}
-
-// Audit recomputes the balance of every SKU from the rows, beside the running service.
-func (t *Target) Audit(ctx context.Context) (audit stock.Audit, err error) {
-	ctx, cancel := context.WithTimeout(ctx, auditTimeout)
-	defer cancel()
-	store, err := app.OpenForReading(ctx, t.databaseURL)
-	if err != nil {
-		return stock.Audit{}, fmt.Errorf("audit: %w", err)
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	if audit, err = store.Audit(ctx, ""); err != nil {
-		return stock.Audit{}, fmt.Errorf("audit: %w", err)
-	}
-	return audit, nil
-}
 
 // Close stops and removes what Open has started.
 func (t *Target) Close(ctx context.Context) error {

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDocumentedCommandsWork runs what README.md and docs/API.md tell readers to type, in its order, and compares the
+// answers with those that they show.
+func TestDocumentedCommandsWork(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is missing, which the documents use")
+	}
+	for _, file := range []string{"README.md", "docs/API.md"} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			commands := commandsOf(t, filepath.Join("..", "..", file))
+			p := serve(t, "--database-url", "sqlite:"+filepath.Join(t.TempDir(), "inventory.db"))
+			answers := inShell(t, commands, p.url)
+			compared := 0
+			for i, c := range commands {
+				if !c.sends() {
+					continue
+				}
+				body, status, found := cutLast(strings.TrimSpace(answers[i]), "\n")
+				if !found || status == "" || status[0] != '2' {
+					t.Errorf("%s\nanswers %s", c.text, answers[i])
+				}
+				if c.answer != "" {
+					compared++
+					wantStatus, wantBody, _ := strings.Cut(c.answer, " ")
+					if difference := differs(decoded(t, wantBody), decoded(t, body)); status != wantStatus || difference != "" {
+						t.Errorf("%s\nanswers %s %s\nand not %s: %s", c.text, status, body, c.answer, difference)
+					}
+				}
+			}
+			if compared < 4 {
+				t.Errorf("%d answers were compared", compared)
+			}
+		})
+	}
+}
+
+// TestReadmeBeginsWithTheDemo runs the first command of README.md, and compares the form of its output with what is shown.
+func TestReadmeBeginsWithTheDemo(t *testing.T) {
+	t.Parallel()
+	text := document(t, filepath.Join("..", "..", "README.md"))
+	if _, shown, found := strings.Cut(text, "go run ./cmd/inventory demo "); !found || !strings.Contains(shown[:strings.Index(shown, "```")], "make test") {
+		t.Fatal("README.md does not begin with its two commands")
+	}
+	_, rest, _ := strings.Cut(text, "The demo ends with\n\n```\n")
+	shown, _, found := strings.Cut(rest, "```")
+	r := spawn(t, "demo")
+	if !found || r.code != 0 {
+		t.Fatalf("exit status %d, %s", r.code, r.err)
+	}
+	figures := regexp.MustCompile(`demo-[0-9a-f-]+|[0-9]+(\.[0-9]+)?( ms| s)?| +`)
+	form := func(text string) string { return figures.ReplaceAllString(strings.TrimSpace(text), "#") }
+	if got := r.out[strings.Index(r.out, "Flash sale of"):]; form(got) != form(shown) {
+		t.Errorf("the demo ends with\n%s\nand README.md shows\n%s", got, shown)
+	}
+}
+
+// A typed is one command of a document, and the answer that is shown below it, "" if none is.
+type typed struct{ text, answer string }
+
+// sends tells whether it is a request, and no setting of a variable.
+func (c typed) sends() bool { return strings.HasPrefix(c.text, "curl ") }
+
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// commandsOf returns what a document has readers send, and the variables that they set for it.
+func commandsOf(t *testing.T, file string) (commands []typed) {
+	t.Helper()
+	for _, block := range shellBlock.FindAllStringSubmatch(document(t, file), -1) {
+		open := "" // a command that goes on in the next line
+		for line := range strings.Lines(block[1]) {
+			line = strings.TrimRight(line, "\n")
+			if answer, shown := strings.CutPrefix(line, "# "); shown && open == "" && len(commands) > 0 {
+				commands[len(commands)-1].answer = answer
+				continue
+			}
+			open += line
+			if strings.Count(open, "'")%2 != 0 {
+				open += "\n"
+				continue
+			}
+			if c := (typed{text: open}); c.sends() || regexp.MustCompile(`^[a-z]+=`).MatchString(open) {
+				commands = append(commands, c)
+			}
+			open = ""
+		}
+	}
+	return commands
+}
+
+// inShell runs commands in one shell, and returns what each wrote: of a request the body, and the status in the last line.
+func inShell(t *testing.T, commands []typed, url string) []string {
+	t.Helper()
+	const end = "-- that was all --\n"
+	var script strings.Builder
+	for _, c := range commands {
+		text := strings.ReplaceAll(c.text, "http://127.0.0.1:8080", url)
+		if c.sends() {
+			text = `curl -sS -w '\n%{http_code}' ` + strings.TrimPrefix(text, "curl ")
+		}
+		fmt.Fprintf(&script, "%s\nprintf '\\n%s'\n", text, strings.TrimSuffix(end, "\n")+`\n`)
+	}
+	command := exec.CommandContext(t.Context(), "bash", "-eu")
+	command.Stdin, command.Stderr = strings.NewReader(script.String()), os.Stderr
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, output)
+	}
+	answers := strings.Split(string(output), end)
+	if len(answers) != len(commands)+1 {
+		t.Fatalf("%d commands have %d answers:\n%s", len(commands), len(answers)-1, output)
+	}
+	return answers
+}
+
+func document(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func decoded(t *testing.T, text string) (value any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Errorf("%s: %v", text, err)
+	}
+	return value
+}
+
+// differs says what is different in a value from the one that is shown, in which "…" is anything.
+func differs(shown, got any) string {
+	switch shown := shown.(type) {
+	case map[string]any:
+		other, _ := got.(map[string]any)
+		for name := range other {
+			if _, ok := shown[name]; !ok {
+				return name + " is not shown"
+			}
+		}
+		for name, value := range shown {
+			if found, ok := other[name]; !ok || differs(value, found) != "" {
+				return fmt.Sprintf("%s is %v", name, found)
+			}
+		}
+		return ""
+	case []any:
+		other, _ := got.([]any)
+		if len(shown) != len(other) {
+			return fmt.Sprintf("%d in place of %d", len(other), len(shown))
+		}
+		for i := range shown {
+			if difference := differs(shown[i], other[i]); difference != "" {
+				return difference
+			}
+		}
+		return ""
+	default:
+		if shown != got && shown != "…" {
+			return fmt.Sprint(got)
+		}
+		return ""
+	}
+}
+
+// cutLast is strings.Cut at the last separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, separator); i >= 0 {
+		return text[:i], text[i+len(separator):], true
+	}
+	return text, "", false
+}

@@ -1,0 +1,64 @@
+-- Take orders of several SKUs, each line from one segment: of each order all lines, or none. For SKUs without a buyer limit.
+--
+-- In:  arrays with an element for each row of a segment: $1 sku_ids, $2 segments, $3 layouts, $4 fencing tokens (0: no lock),
+--      $5 their owners, $6 how many units all lines want of it, $7 and $8 the beginning and the end of the sale (null: none);
+--      $9 the deadline, the earliest of all, $10 how long an insert may wait for another one of the same order id;
+--      arrays with an element for each line: $11 the numbers of their orders and $12 of their rows, from 1, $13 quantities;
+--      arrays with an element for each order: $14 ids, $15 for how many microseconds it is reserved (0: committed at once),
+--      $16 the instant of the decision (null: now), $17 how many lines, from $18 on the texts
+-- Out: one row of arrays, null if they are empty: the numbers of the orders that were taken, and the instants.
+--      It divides by zero if it ends after the deadline.
+--
+-- It only says yes, as deduct_shared.sql: it skips a row that another transaction holds, or whose layout or fence does not
+-- match, and one that does not hold what all lines want of it, and so every order with a line there. An order id that is
+-- there already is not taken again; where a deduction has it, the primary key aborts the statement.
+WITH locked AS MATERIALIZED (
+    SELECT w, sku, g.segment, available, units, starts, ends
+    FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::timestamptz[], $8::timestamptz[])
+         WITH ORDINALITY AS wanted (sku, segment, layout, token, owner, units, starts, ends, w)
+    JOIN stock_segments g ON g.sku_id = sku AND g.segment = wanted.segment AND g.layout = wanted.layout
+        AND (token = 0 OR g.fence < token OR (g.fence = token AND g.fence_owner = owner))
+    FOR UPDATE OF g SKIP LOCKED
+), instant AS MATERIALIZED (
+    SELECT clock_timestamp() AS at, set_config('lock_timeout', $10, true) FROM (SELECT count(*) FROM locked) AS done
+), fillable AS MATERIALIZED (
+    SELECT n, w, sku, segment, q, starts, ends
+    FROM unnest($11::bigint[], $12::bigint[], $13::integer[]) AS line (n, w, q) JOIN locked USING (w)
+    WHERE available >= units
+), whole AS MATERIALIZED (
+    SELECT n, id, coalesce(given, instant.at) AS at, r{columns}
+    FROM unnest($14::text[], $15::bigint[], $16::timestamptz[], $17::bigint[], {texts})
+         WITH ORDINALITY AS asked (id, r, given, lines, {names}, n)
+    JOIN (SELECT n, count(*) AS filled, max(starts) AS starts, min(ends) AS ends FROM fillable GROUP BY n) AS found USING (n),
+         instant
+    WHERE filled = lines AND (starts IS NULL OR coalesce(given, instant.at) >= starts) AND (ends IS NULL OR coalesce(given, instant.at) < ends)
+), placed AS (
+    INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at)
+    SELECT id, nullif(buyer_id, ''), r, at FROM whole ORDER BY id COLLATE "C"
+    ON CONFLICT (order_id) DO NOTHING
+    RETURNING order_id
+), taken AS MATERIALIZED (
+    SELECT n, at, sku, segment AS s, id AS o, q, r{columns}
+    FROM placed JOIN whole ON id = order_id JOIN fillable USING (n)
+), listed AS (
+    INSERT INTO order_lines (order_id, sku_id, quantity) SELECT o, sku, q FROM taken
+), inserted AS (
+    {insert}
+    FROM taken
+    ORDER BY sku COLLATE "C", o COLLATE "C"
+    RETURNING sku_id, segment, quantity, status
+), updated AS (
+    UPDATE stock_segments g
+    SET available   = available - sums.units
+                      / CASE WHEN $9::timestamptz IS NULL OR clock_timestamp() <= $9 THEN 1 ELSE 0 END,
+        reserved    = g.reserved + sums.reserved,
+        version     = version + 1,
+        fence       = CASE WHEN token = 0 THEN fence ELSE token END,
+        fence_owner = CASE WHEN token = 0 THEN fence_owner ELSE owner END
+    FROM (SELECT sku_id, segment, sum(quantity) AS units,
+                 coalesce(sum(quantity) FILTER (WHERE status = 'reserved'), 0) AS reserved
+          FROM inserted GROUP BY sku_id, segment) AS sums
+    JOIN unnest($1, $2, $4, $5) AS wanted (sku, segment, token, owner) ON sku = sums.sku_id AND wanted.segment = sums.segment
+    WHERE g.sku_id = sums.sku_id AND g.segment = sums.segment
+)
+SELECT array_agg(n), array_agg(at) FROM (SELECT DISTINCT n, at FROM taken) AS done

@@ -1,0 +1,221 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// several is an order of a unit each of SKUs, from segment 0.
+func several(id string, skus ...string) stock.Placement {
+	p := stock.Placement{Order: stock.MultiOrder{OrderID: id, BuyerID: "x"}}
+	for _, sku := range skus {
+		p.Order.Lines = append(p.Order.Lines, stock.Line{SKU: sku, Quantity: 1})
+		p.Lines = append(p.Lines, stock.PlacedLine{Layout: 1})
+	}
+	return p
+}
+
+// placed is what became of an order.
+type placed struct {
+	lines   []stock.Deduction
+	created bool
+	err     error
+}
+
+// place begins to place an order.
+func (s *sharers) place(p stock.Placement) chan placed {
+	got := make(chan placed, 1)
+	go func() {
+		lines, created, err := s.store.Order(s.Context(), p)
+		got <- placed{lines, created, err}
+	}()
+	return got
+}
+
+// placeTogether has orders wait until all do, and returns what became of each.
+func (s *sharers) placeTogether(orders ...stock.Placement) (all []placed) {
+	s.Helper()
+	letGo := s.store.HoldOrders()
+	var got []chan placed
+	for n, p := range orders {
+		got = append(got, s.place(p))
+		s.store.OrdersWait(n + 1)
+	}
+	letGo()
+	for _, one := range got {
+		select {
+		case a := <-one:
+			all = append(all, a)
+		case <-time.After(10 * time.Second):
+			s.Fatal("no answer")
+		}
+	}
+	return all
+}
+
+// TestOrdersShareAStatement: each is kept as it was told. They may have SKUs in common.
+func TestOrdersShareAStatement(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 12)
+	var orders []stock.Placement
+	for n := range 10 {
+		p := several(fmt.Sprint("o", n), "a", name(n+1), name(n+2))
+		if n%2 == 0 {
+			p.Order.ReserveFor = time.Minute
+		}
+		orders = append(orders, p)
+	}
+	for n, a := range s.placeTogether(orders...) {
+		if a.err != nil || !a.created || len(a.lines) != 3 {
+			t.Fatalf("order %d: %+v", n, a)
+		}
+		for i, line := range a.lines {
+			d, err := s.store.Deduction(t.Context(), line.SKU, line.OrderID)
+			if parts := d.Parts; err != nil || len(parts) != 1 || parts[0] != (stock.Part{Quantity: 1}) {
+				t.Errorf("order %d: %+v, %v", n, d, err)
+			}
+			if d.Parts = nil; fmt.Sprint(d) != fmt.Sprint(line) || line.SKU != orders[n].Order.Lines[i].SKU {
+				t.Errorf("order %d: kept as %+v, told as %+v", n, d, line)
+			}
+		}
+		again, created, err := s.store.Order(t.Context(), orders[n])
+		if err != nil || created || fmt.Sprint(again) != fmt.Sprint(a.lines) {
+			t.Errorf("order %d again: %+v, %t, %v", n, again, created, err)
+		}
+	}
+	if n := s.statements.orders.Load(); n != 11 { // one for all, and one for each that came again
+		t.Errorf("%d statements for orders", n)
+	}
+	s.holds(map[string]int64{"a": 10, "b": 19, "c": 18, "l": 19})
+}
+
+// TestEachOrderStandsForItself: whatever is wrong with one, the others are taken by the shared statement.
+func TestEachOrderStandsForItself(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 16)
+	known := several("known", "a", "b")
+	if a := <-s.place(known); a.err != nil {
+		t.Fatal(a.err)
+	}
+	fence := one("c", "fence")
+	fence.Fence = stock.Fence{Token: 10, Owner: "x"}
+	s.wants("fence", s.soon(s.deduct(t.Context(), fence)), stock.Accepted)
+	reused, short, layout, closed, unknown, fenced := several("known", "a", "d"), several("short", "e", "f"), several("layout", "g", "h"),
+		several("closed", "i", "j"), several("unknown", "k", "none"), several("fenced", "c", "l")
+	short.Order.Lines[1].Quantity = 11
+	layout.Lines[0].Layout = 2
+	closed.Lines[1].SaleWindow.EndsAt = s.store.Now().Add(-time.Minute)
+	fenced.Lines[0].Fence = stock.Fence{Token: 9, Owner: "y"}
+	good, raised := several("good", "e", "g", "i", "m"), several("raised", "n", "o")
+	raised.Lines[1].Fence = stock.Fence{Token: 7, Owner: "z"}
+	got := s.placeTogether(known, reused, short, layout, closed, unknown, fenced, good, raised)
+	for n, want := range []func(error) bool{
+		1: func(err error) bool { return stock.CodeOf(err) == stock.CodeOrderIDReused },
+		2: func(err error) bool { return errors.Is(err, stock.ErrSpread) },
+		3: func(err error) bool { return errors.Is(err, stock.ErrLayout) },
+		4: func(err error) bool { return stock.CodeOf(err) == stock.CodeSaleClosed },
+		5: func(err error) bool { return stock.CodeOf(err) == stock.CodeUnknownSKU },
+		6: func(err error) bool { return errors.Is(err, stock.ErrFenced) },
+	} {
+		if want != nil && (got[n].created || !want(got[n].err)) {
+			t.Errorf("order %d: %+v", n, got[n])
+		}
+	}
+	for n, created := range map[int]bool{0: false, 7: true, 8: true} {
+		if got[n].err != nil || got[n].created != created {
+			t.Errorf("order %d: %+v", n, got[n])
+		}
+	}
+	older := one("o", "older")
+	older.Fence = stock.Fence{Token: 6, Owner: "z"}
+	if a := s.soon(s.deduct(t.Context(), older)); !errors.Is(a.err, stock.ErrFenced) {
+		t.Errorf("the order has left no fence: %+v", a)
+	}
+	s.holds(map[string]int64{"a": 19, "b": 19, "c": 19, "d": 20, "e": 19, "f": 20, "g": 19, "h": 20, "i": 19, "j": 20, "k": 20, "l": 20, "m": 19, "n": 19, "o": 19})
+}
+
+// TestARowThatSomebodyHoldsKeepsOnlyItsOwnOrder: the others do not wait.
+func TestARowThatSomebodyHoldsKeepsOnlyItsOwnOrder(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]string{
+		"a row":       `SELECT FROM stock_segments WHERE sku_id = 'b' FOR UPDATE`,
+		"an order id": `INSERT INTO orders (order_id, created_at) VALUES ('waits', now())`,
+		"a deduction's id": `INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at)
+			VALUES ('b', 'waits', 1, 1, 'committed', now())`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openSharers(t, 5)
+			s.exec("BEGIN; " + hold)
+			letGo := s.store.HoldOrders()
+			waits, goes := s.place(several("waits", "a", "b")), s.place(several("goes", "c", "d"))
+			s.store.OrdersWait(2)
+			letGo()
+			if a := <-goes; a.err != nil || !a.created {
+				t.Errorf("another order: %+v", a)
+			}
+			select {
+			case a := <-waits:
+				t.Errorf("it does not wait: %+v", a)
+			case <-time.After(100 * time.Millisecond):
+			}
+			s.exec(`ROLLBACK`)
+			if a := <-waits; a.err != nil || !a.created {
+				t.Errorf("afterwards: %+v", a)
+			}
+			s.holds(map[string]int64{"a": 19, "b": 19, "c": 19, "d": 19})
+		})
+	}
+}
+
+// TestOrdersThatDoNotAllFit: two want more of a row than it holds. What it holds is sold all the same, and nothing twice.
+func TestOrdersThatDoNotAllFit(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 3)
+	first, second := several("first", "a", "b"), several("second", "a", "c")
+	first.Order.Lines[0].Quantity, second.Order.Lines[0].Quantity = 6, 6
+	got := s.placeTogether(first, second)
+	taken := 0
+	for _, a := range got {
+		switch {
+		case a.created:
+			taken++
+		case !errors.Is(a.err, stock.ErrSpread):
+			t.Errorf("%+v", a)
+		}
+	}
+	if taken != 1 {
+		t.Errorf("%d orders of 6 were taken from a row of 10", taken)
+	}
+	s.holds(map[string]int64{"a": 14})
+}
+
+// TestALateOrderWritesNothing: the others of its write go by themselves.
+func TestALateOrderWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 4)
+	s.slow("0.6")
+	letGo := s.store.HoldOrders()
+	late := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, _, err := s.store.Order(ctx, several("late", "c", "d"))
+		late <- err
+	}()
+	slow := s.place(several("slow", "a", "b"))
+	s.store.OrdersWait(2)
+	letGo()
+	if err := <-late; err == nil {
+		t.Error("the late one was taken")
+	}
+	if a := <-slow; a.err != nil || !a.created {
+		t.Errorf("the other: %+v", a)
+	}
+	s.holds(map[string]int64{"a": 19, "b": 19, "c": 20, "d": 20})
+}

@@ -1,0 +1,170 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// settled is what became of a settlement.
+type settled struct {
+	results []stock.Settled
+	err     error
+}
+
+// settle begins to settle, and waits until it waits.
+func (s *sharers) settle(ctx context.Context, waiting int, settlement stock.Settlement) chan settled {
+	s.Helper()
+	got := make(chan settled, 1)
+	go func() {
+		results, err := s.store.Settle(ctx, settlement)
+		got <- settled{results, err}
+	}()
+	s.store.SettlementsWait(waiting)
+	return got
+}
+
+// reserve reserves two units of segment 0 of SKUs, under the order id "o".
+func (s *sharers) reserve(skus ...string) {
+	s.Helper()
+	for _, sku := range skus {
+		batch := one(sku, "o")
+		batch.Orders[0].Quantity, batch.Orders[0].ReserveFor = 2, time.Minute
+		s.wants(sku, s.soon(s.deduct(s.Context(), batch)), stock.Accepted)
+	}
+}
+
+func commit(sku string, units int64) stock.Settlement {
+	return stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{{OrderID: "o", Quantity: units}}}
+}
+
+func cancel(sku string) stock.Settlement {
+	return stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{{OrderID: "o", Cancel: true}}}
+}
+
+// is checks the status that a deduction was told to have, and has.
+func (s *sharers) is(what, sku string, a settled, want stock.DeductionStatus, units int64) {
+	s.Helper()
+	if a.err != nil || len(a.results) != 1 || a.results[0].Err != nil || a.results[0].Deduction.Status != want {
+		s.Errorf("%s: told %+v", what, a)
+	}
+	d, err := s.store.Deduction(s.Context(), sku, "o")
+	if err != nil || d.Status != want || d.Quantity != units {
+		s.Errorf("%s: kept %+v, %v", what, d, err)
+	}
+}
+
+// TestSettlementsShareATransaction: commits, of a part too, and cancels; each stands for itself.
+func TestSettlementsShareATransaction(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 7)
+	s.reserve("a", "b", "c", "d", "e")
+	s.statements.begun.Store(0)
+	letGo := s.store.HoldSettlements()
+	a := s.settle(t.Context(), 1, commit("a", 0))
+	b := s.settle(t.Context(), 2, commit("b", 1))
+	c := s.settle(t.Context(), 3, cancel("c"))
+	unknown := s.settle(t.Context(), 4, commit("f", 0)) // no order
+	none := s.settle(t.Context(), 5, commit("none", 0)) // no SKU
+	tooMuch := s.settle(t.Context(), 6, commit("d", 3))
+	again := s.settle(t.Context(), 7, cancel("a")) // waits for the next
+	letGo()
+	for n, got := range []chan settled{unknown, tooMuch} {
+		if a := <-got; a.err != nil || stock.CodeOf(a.results[0].Err) != []stock.Code{stock.CodeUnknownDeduction, stock.CodeInvalidRequest}[n] {
+			t.Errorf("%d: %+v", n, a)
+		}
+	}
+	if a := <-none; stock.CodeOf(a.err) != stock.CodeUnknownSKU {
+		t.Errorf("%+v", a)
+	}
+	if a := <-a; a.err != nil || a.results[0].Deduction.Status != stock.StatusCommitted {
+		t.Errorf("%+v", a)
+	}
+	s.is("a part", "b", <-b, stock.StatusCommitted, 1)
+	s.is("cancel", "c", <-c, stock.StatusCancelled, 2)
+	s.is("again", "a", <-again, stock.StatusCancelled, 2)
+	if n := s.statements.begun.Load(); n != 4 { // one for all, one each for those without rows, and the next
+		t.Errorf("%d transactions", n)
+	}
+	s.holds(map[string]int64{"a": 20, "b": 19, "c": 20, "d": 18, "e": 18})
+}
+
+// TestASettlementThatMeetsAHeldRowIsSetAside: the others do not wait for it.
+func TestASettlementThatMeetsAHeldRowIsSetAside(t *testing.T) {
+	t.Parallel()
+	for name, hold := range map[string]string{
+		"the deduction": `SELECT FROM deductions WHERE sku_id = 'b' FOR UPDATE`,
+		"the segment":   `SELECT FROM stock_segments WHERE sku_id = 'b' FOR UPDATE`,
+		"the SKU":       `SELECT FROM skus WHERE sku_id = 'b' FOR UPDATE`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openSharers(t, 3)
+			s.reserve("a", "b", "c")
+			s.exec("BEGIN; " + hold)
+			letGo := s.store.HoldSettlements()
+			a, b := s.settle(t.Context(), 1, commit("a", 1)), s.settle(t.Context(), 2, commit("b", 1))
+			c := s.settle(t.Context(), 3, cancel("c"))
+			letGo()
+			s.is("another commit", "a", <-a, stock.StatusCommitted, 1)
+			s.is("a cancel", "c", <-c, stock.StatusCancelled, 2)
+			select {
+			case got := <-b:
+				t.Errorf("it does not wait: %+v", got)
+			case <-time.After(100 * time.Millisecond):
+			}
+			s.exec(`ROLLBACK`)
+			s.is("afterwards", "b", <-b, stock.StatusCommitted, 1)
+			s.holds(map[string]int64{"a": 19, "b": 19, "c": 20})
+		})
+	}
+}
+
+// TestALateSettlementWritesNothing: the others are written.
+func TestALateSettlementWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 2)
+	s.reserve("a", "b")
+	s.exec(`
+		CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN PERFORM pg_sleep(0.6); RETURN NEW; END $$;
+		CREATE TRIGGER slow BEFORE UPDATE ON deductions FOR EACH ROW WHEN (NEW.sku_id = 'a') EXECUTE FUNCTION sleep()`)
+	late := commit("b", 0)
+	late.Deadline = time.Now().Add(500 * time.Millisecond)
+	letGo := s.store.HoldSettlements()
+	a, b := s.settle(t.Context(), 1, commit("a", 0)), s.settle(t.Context(), 2, late)
+	letGo()
+	if got := <-b; !errors.Is(got.err, stock.ErrLate) {
+		t.Errorf("late: %+v", got)
+	}
+	s.is("the other", "a", <-a, stock.StatusCommitted, 2)
+	if d, err := s.store.Deduction(t.Context(), "b", "o"); err != nil || d.Status != stock.StatusReserved {
+		t.Errorf("late: %+v, %v", d, err)
+	}
+	s.holds(map[string]int64{"a": 18, "b": 18})
+}
+
+// TestManySettlements: one write has a bound.
+func TestManySettlements(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 26)
+	var waits []chan settled
+	letGo := s.store.HoldSettlements()
+	for n := range 26 {
+		settlement := stock.Settlement{SKU: name(n)}
+		for id := range 16 {
+			settlement.Requests = append(settlement.Requests, stock.SettleRequest{OrderID: fmt.Sprint(id)})
+		}
+		waits = append(waits, s.settle(t.Context(), n+1, settlement))
+	}
+	letGo()
+	for n, got := range waits {
+		if a := <-got; a.err != nil || len(a.results) != 16 || stock.CodeOf(a.results[0].Err) != stock.CodeUnknownDeduction {
+			t.Errorf("%s: %+v", name(n), a)
+		}
+	}
+}

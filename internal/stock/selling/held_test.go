@@ -1,0 +1,169 @@
+package selling_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+)
+
+// TestWhatSomebodyHoldsDelaysNoOtherSKU: a transaction of somebody else holds a SKU's row, a buyer's row, or an order id that
+// it has not committed yet. Buyers of that SKU wait. The 99th percentile of all others at most doubles, and nobody waits with
+// them.
+func TestWhatSomebodyHoldsDelaysNoOtherSKU(t *testing.T) {
+	const insert = `INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at)
+		VALUES ('stuck', 'held %d', 1, 0, 'committed', now())`
+	for name, c := range map[string]struct {
+		terms stock.Terms
+		hold  string
+	}{
+		"a row of a segment": {stock.Terms{}, `SELECT FROM stock_segments WHERE sku_id = 'stuck' FOR UPDATE`},
+		"a row of a buyer":   {stock.Terms{PerBuyerLimit: 1000}, `SELECT FROM buyers WHERE sku_id = 'stuck' FOR UPDATE`},
+		"an order id":        {stock.Terms{}, insert},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := openHeld(t, c.terms)
+			for attempt := 1; ; attempt++ { // the machine may have other work
+				before, _ := h.sell(h.window() / 2)
+				waited, held, longest := h.held(c.hold)
+				after, _ := h.sell(h.window() / 2)
+				quiet := max(before, after)
+				t.Logf("p99 %v, and %v while it is held; the SKU's buyers waited for %v, others for %v at most", quiet, held, waited, longest)
+				if waited < h.window()/2 {
+					t.Fatalf("the SKU's own buyers waited for %v only", waited)
+				}
+				if held <= 2*quiet && longest < waited/2 {
+					break
+				}
+				if attempt == 4 {
+					t.Errorf("p99 of other SKUs is %v while it is held, and %v when nothing is", held, quiet)
+					break
+				}
+			}
+			h.auditAll()
+		})
+	}
+}
+
+// held is a service that sells many SKUs to many callers, and one called stuck.
+type held struct {
+	*world
+	service *selling.Service
+	orders  int
+}
+
+const heldSKUs, heldCallers = 100, 32
+
+func openHeld(t *testing.T, terms stock.Terms) *held {
+	t.Helper()
+	w := real(t)
+	h := &held{world: w, service: w.start(nil)}
+	for n := range heldSKUs {
+		h.add(stock.NewSKU{SKU: fmt.Sprint("sku-", n), Stock: 100_000, Segments: 2})
+	}
+	h.add(stock.NewSKU{SKU: "stuck", Stock: 1000, Segments: 1, Terms: terms})
+	h.buyStuck(t.Context(), "before")
+	return h
+}
+
+func (h *held) add(sku stock.NewSKU) {
+	h.Helper()
+	if _, _, err := h.service.CreateSKU(h.Context(), sku); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// buyStuck buys one of the SKU that is held.
+func (h *held) buyStuck(ctx context.Context, id string) {
+	_, _, err := h.service.Deduct(ctx, "stuck", stock.Order{OrderID: id, BuyerID: "b", Quantity: 1})
+	if err != nil && stock.CodeOf(err) != stock.CodeUnavailable { // it has waited for so long
+		h.Error(err)
+	}
+}
+
+// window is for how long is measured.
+func (h *held) window() time.Duration {
+	if testing.Short() {
+		return time.Second
+	}
+	return 3 * time.Second
+}
+
+// sell sells other SKUs, and returns how long an order takes.
+func (h *held) sell(window time.Duration) (p99, longest time.Duration) {
+	h.Helper()
+	h.orders++
+	var mu sync.Mutex
+	var all []time.Duration
+	var callers sync.WaitGroup
+	until := time.Now().Add(window)
+	for caller := range heldCallers {
+		callers.Go(func() {
+			var took []time.Duration
+			for n := 0; time.Now().Before(until); n++ {
+				start := time.Now()
+				o := stock.Order{OrderID: fmt.Sprint(h.orders, " ", caller, " ", n), Quantity: 1}
+				if _, _, err := h.service.Deduct(h.Context(), fmt.Sprint("sku-", rand.IntN(heldSKUs)), o); err != nil {
+					h.Error(err)
+					return
+				}
+				took = append(took, time.Since(start))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, took...)
+		})
+	}
+	callers.Wait()
+	slices.Sort(all)
+	return all[len(all)*99/100], all[len(all)-1]
+}
+
+// held sells while a transaction holds something that buyers of its SKU want. It tells how long the first of these waited.
+func (h *held) held(statement string) (waited, p99, longest time.Duration) {
+	h.Helper()
+	conn, err := pgx.Connect(h.Context(), h.url)
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(h.Context()))
+	if _, err := conn.Exec(h.Context(), "BEGIN; "+strings.Replace(statement, "%d", fmt.Sprint(h.orders), 1)); err != nil {
+		h.Fatal(err)
+	}
+	var buyers sync.WaitGroup
+	id := fmt.Sprint("held ", h.orders)
+	buyers.Go(func() {
+		time.Sleep(h.window() / 10) // until others sell
+		start := time.Now()
+		h.buyStuck(h.Context(), id)
+		waited = time.Since(start)
+	})
+	for n := range 3 {
+		buyers.Go(func() {
+			time.Sleep(h.window() / 5)
+			h.buyStuck(h.Context(), fmt.Sprint(h.orders, " stuck ", n))
+		})
+	}
+	p99, longest = h.sell(h.window())
+	if _, err := conn.Exec(h.Context(), "ROLLBACK"); err != nil {
+		h.Error(err)
+	}
+	buyers.Wait()
+	return waited, p99, longest
+}
+
+func (h *held) auditAll() {
+	h.Helper()
+	if audit, err := h.store.Audit(h.Context(), ""); err != nil || !audit.OK() {
+		h.Errorf("audit: %+v, %v", audit, err)
+	}
+}

@@ -1,0 +1,201 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// mostShared bounds the orders and settle requests of one transaction that several writes share.
+const mostShared = 256
+
+// sharing lets writes that wait at the same time share one transaction: a commit costs as much as dozens of rows.
+//
+//	a write waits for its turn ──> it takes all that wait ──> one transaction, a savepoint for each ──> all are answered
+//	                                                             └──> it is too late for one: each goes by itself
+//
+// Each stands for itself: an error undoes its own savepoint.
+type sharing struct {
+	mu      sync.Mutex
+	waiting []*sharedWrite
+
+	which shared
+}
+
+// shared says which writes may share a transaction. All but the first are for tests.
+type shared uint8
+
+const (
+	sharedWaiting shared = iota // those that wait at the same time
+	sharedNone
+	sharedAll // also one that meets no other
+)
+
+// sharedWrite is a write that waits. Whoever has the turn carries it out.
+type sharedWrite struct {
+	ctx      context.Context //nolint:containedctx // of the caller
+	deadline time.Time       // zero: none
+	size     int             // orders or settle requests
+	work     func(*transaction) error
+	err      error         // what became of it
+	done     chan struct{} // closed once err is set
+}
+
+func (w *sharedWrite) answer(err error) {
+	w.err = err
+	close(w.done)
+}
+
+func (w *sharedWrite) answered() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *sharedWrite) late() bool { return !w.deadline.IsZero() && time.Now().After(w.deadline) }
+
+// inShared is inTx for work that may share its transaction with others. The work may be done twice, of which one is undone.
+func (s *Store) inShared(ctx context.Context, deadline time.Time, size int, work func(*transaction) error) error {
+	if s.writer == nil || s.sharing.which == sharedNone {
+		return s.inTx(ctx, deadline, work)
+	}
+	w := &sharedWrite{ctx: ctx, deadline: earliest(ctx, deadline), size: size, work: work, done: make(chan struct{})}
+	s.sharing.push(w)
+	taken, err := s.turns.takeUnless(ctx, w.done)
+	if err != nil && s.sharing.withdraw(w) {
+		return err
+	}
+	if taken {
+		defer s.turns.giveBack()
+		for !w.answered() {
+			s.writeShared(s.sharing.take())
+		}
+	}
+	<-w.done
+	return w.err
+}
+
+func (h *sharing) push(w *sharedWrite) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waiting = append(h.waiting, w)
+}
+
+// withdraw removes a write from those that wait. It reports false if somebody carries it out.
+func (h *sharing) withdraw(w *sharedWrite) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := slices.Index(h.waiting, w)
+	if at >= 0 {
+		h.waiting = slices.Delete(h.waiting, at, at+1)
+	}
+	return at >= 0
+}
+
+// take takes the writes that have waited longest, as many as one transaction may have.
+func (h *sharing) take() []*sharedWrite {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n, size := 0, 0
+	for n < len(h.waiting) && (n == 0 || size+h.waiting[n].size <= mostShared) {
+		size += h.waiting[n].size
+		n++
+	}
+	taken := slices.Clone(h.waiting[:n])
+	h.waiting = slices.Delete(h.waiting, 0, n)
+	return taken
+}
+
+// writeShared carries writes out, and answers them. The caller has the turn.
+func (s *Store) writeShared(writes []*sharedWrite) {
+	if len(writes) > 1 || s.sharing.which == sharedAll {
+		if errs, done := s.together(writes); done {
+			for i, w := range writes {
+				w.answer(errs[i])
+			}
+			return
+		}
+	}
+	for _, w := range writes {
+		w.answer(s.once(w.ctx, w.deadline, w.work))
+	}
+}
+
+// together carries writes out in one transaction. It reports false, with nothing written, if it is too late for one of them,
+// or an error has ended more than its own savepoint.
+func (s *Store) together(writes []*sharedWrite) (errs []error, done bool) {
+	errs = make([]error, len(writes))
+	ctx, cancel := whileAnyWaits(writes)
+	defer cancel()
+	tx, err := s.writer.begin(ctx)
+	if err != nil {
+		return nil, false
+	}
+	tx.shared = true
+	for i, w := range writes {
+		if errs[i] = w.ctx.Err(); errs[i] != nil {
+			continue
+		}
+		var broken error
+		if errs[i], broken = tx.inSavepoint(w.work); broken != nil {
+			_ = tx.Rollback()
+			return nil, false
+		}
+	}
+	for i, w := range writes {
+		if errs[i] == nil && w.late() {
+			_ = tx.Rollback()
+			return nil, false
+		}
+	}
+	err = tx.Commit()
+	for i := range errs {
+		if err != nil && errs[i] == nil {
+			errs[i] = fmt.Errorf("commit: %w", err)
+		}
+		errs[i] = translate(errs[i])
+	}
+	return errs, true
+}
+
+// whileAnyWaits returns the context of a shared transaction. It lasts as long as that of any write.
+func whileAnyWaits(writes []*sharedWrite) (context.Context, context.CancelFunc) {
+	latest := writes[0].deadline
+	for _, w := range writes {
+		if w.deadline.IsZero() {
+			return context.WithCancel(context.Background())
+		}
+		if w.deadline.After(latest) {
+			latest = w.deadline
+		}
+	}
+	return context.WithDeadline(context.Background(), latest)
+}
+
+// inSavepoint undoes what work has written if it fails. broken is why that cannot be done.
+func (t *transaction) inSavepoint(work func(*transaction) error) (err, broken error) {
+	ctx := context.Background()
+	if _, broken = t.ExecContext(ctx, `SAVEPOINT one`); broken != nil {
+		return nil, broken
+	}
+	if err = work(t); err != nil {
+		if _, broken = t.ExecContext(ctx, `ROLLBACK TO one`); broken != nil {
+			return err, broken
+		}
+	}
+	_, broken = t.ExecContext(ctx, `RELEASE one`)
+	return err, broken
+}
+
+// earliest is the earlier one of a deadline and that of a context; the zero time is none.
+func earliest(ctx context.Context, deadline time.Time) time.Time {
+	if of, ok := ctx.Deadline(); ok && (deadline.IsZero() || of.Before(deadline)) {
+		return of
+	}
+	return deadline
+}

@@ -1,0 +1,187 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// sharers are SKUs "0", "1" and so on, and a store whose turn the test has.
+type sharers struct {
+	*testing.T
+	store *Store
+}
+
+func openSharers(t *testing.T, skus int) *sharers {
+	t.Helper()
+	s := &sharers{t, opened(t)}
+	for n := range skus {
+		if _, err := s.store.CreateSKU(t.Context(), stock.NewSKU{SKU: fmt.Sprint(n), Stock: 10, Segments: 1}, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// told is what became of a write, and the transactions that it was done in.
+type told struct {
+	err error
+	txs []*transaction
+}
+
+// write begins a write, and waits until it waits.
+func (s *sharers) write(ctx context.Context, deadline time.Time, size int, work func(*transaction) error) chan told {
+	s.Helper()
+	answer, before := make(chan told, 1), s.waits()
+	go func() {
+		var a told
+		a.err = s.store.inShared(ctx, deadline, size, func(tx *transaction) error {
+			a.txs = append(a.txs, tx)
+			return work(tx)
+		})
+		answer <- a
+	}()
+	for s.waits() == before {
+		time.Sleep(time.Millisecond)
+	}
+	return answer
+}
+
+func (s *sharers) waits() int {
+	s.store.sharing.mu.Lock()
+	defer s.store.sharing.mu.Unlock()
+	return len(s.store.sharing.waiting)
+}
+
+// hold takes the turn until it is let go.
+func (s *sharers) hold() (letGo func()) {
+	s.Helper()
+	if err := s.store.turns.take(s.Context()); err != nil {
+		s.Fatal(err)
+	}
+	return s.store.turns.giveBack
+}
+
+// sell takes a unit of a SKU, as a part of a write.
+func (s *sharers) sell(sku int) func(*transaction) error {
+	return func(tx *transaction) error {
+		batch := stock.Batch{SKU: fmt.Sprint(sku), Layout: 1, At: time.Now(), Orders: []stock.Order{{OrderID: "o", Quantity: 1}}}
+		_, err := s.store.deduct(context.Background(), tx, batch, []int{0})
+		return err
+	}
+}
+
+// left checks what each SKU has left, and audits them.
+func (s *sharers) left(want ...int64) {
+	s.Helper()
+	for sku, units := range want {
+		status, err := s.store.Status(s.Context(), fmt.Sprint(sku), time.Time{})
+		if err != nil || status.Available != units {
+			s.Errorf("SKU %d has %d left, %v, want %d", sku, status.Available, err, units)
+		}
+	}
+	if audit, err := s.store.Audit(s.Context(), ""); err != nil || !audit.OK() {
+		s.Errorf("audit: %+v, %v", audit, err)
+	}
+}
+
+// TestWritesShareATransaction: an error undoes its own write and no other, and nothing is done for a caller who has gone.
+func TestWritesShareATransaction(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 4)
+	gone, leave := context.WithCancel(t.Context())
+	letGo, failure := s.hold(), errors.New("failure")
+	a := s.write(t.Context(), time.Time{}, 1, s.sell(0))
+	b := s.write(t.Context(), time.Time{}, 1, func(tx *transaction) error { return errors.Join(s.sell(1)(tx), failure) })
+	c := s.write(t.Context(), time.Now().Add(time.Minute), 1, s.sell(2))
+	d := s.write(gone, time.Time{}, 1, s.sell(3))
+	leave()
+	letGo()
+	first, failed, third, left := <-a, <-b, <-c, <-d
+	if err := errors.Join(first.err, third.err); err != nil || !errors.Is(failed.err, failure) || !errors.Is(left.err, context.Canceled) {
+		t.Errorf("%v, %v, %v", err, failed.err, left.err)
+	}
+	if len(first.txs) != 1 || len(third.txs) != 1 || first.txs[0] != third.txs[0] || first.txs[0] != failed.txs[0] || len(left.txs) > 0 {
+		t.Errorf("not one transaction: %v, %v, %v, %v", first.txs, failed.txs, third.txs, left.txs)
+	}
+	s.left(9, 10, 9, 10)
+}
+
+// TestALateWriteCostsOthersATransaction: it writes nothing.
+func TestALateWriteCostsOthersATransaction(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 2)
+	letGo, deadline := s.hold(), time.Now().Add(200*time.Millisecond)
+	a := s.write(t.Context(), time.Time{}, 1, func(tx *transaction) error {
+		time.Sleep(time.Until(deadline) + time.Millisecond)
+		return s.sell(0)(tx)
+	})
+	b := s.write(t.Context(), deadline, 1, s.sell(1))
+	letGo()
+	if first, late := <-a, <-b; first.err != nil || len(first.txs) != 2 || !errors.Is(late.err, stock.ErrLate) {
+		t.Errorf("%+v; %+v", first, late)
+	}
+	s.left(9, 10)
+}
+
+// TestASharedTransactionIsBounded: what is too much for one goes to the next.
+func TestASharedTransactionIsBounded(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 3)
+	letGo := s.hold()
+	var writes []chan told
+	for sku, size := range []int{mostShared - 1, 1, 1} {
+		writes = append(writes, s.write(t.Context(), time.Time{}, size, s.sell(sku)))
+	}
+	letGo()
+	a, b, c := <-writes[0], <-writes[1], <-writes[2]
+	if err := errors.Join(a.err, b.err, c.err); err != nil || a.txs[0] != b.txs[0] || b.txs[0] == c.txs[0] {
+		t.Errorf("%v, %v, %v, %v", err, a.txs, b.txs, c.txs)
+	}
+	s.left(9, 9, 9)
+}
+
+// TestSharersRace sells SKUs to the last unit, while callers leave and restocks come between.
+func TestSharersRace(t *testing.T) {
+	t.Parallel()
+	const skus, sellers = 5, 40
+	s := openSharers(t, skus)
+	var sold [skus]int64
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for n := range sellers {
+		wg.Go(func() {
+			sku := n % skus
+			for round := range 10 {
+				ctx, cancel := context.WithCancel(t.Context())
+				if (n+round)%7 == 0 {
+					go cancel()
+				}
+				result, err := s.store.Deduct(ctx, stock.Batch{
+					SKU: fmt.Sprint(sku), Layout: 1, Orders: []stock.Order{{OrderID: fmt.Sprint(n, " ", round), Quantity: 1}},
+				})
+				cancel()
+				if err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+				if err == nil && result.Outcomes[0].Kind == stock.Accepted {
+					mu.Lock()
+					sold[sku]++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for sku, n := range sold {
+		if n > 10 {
+			t.Errorf("SKU %d: %d orders of 10 units were accepted", sku, n)
+		}
+	}
+	s.left()
+}

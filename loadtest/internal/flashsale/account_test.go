@@ -1,0 +1,109 @@
+package flashsale
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
+)
+
+// played is a round of orders of two units whose requests ended so, each due when it was sent. The second asks for the order of
+// the first again.
+func played(replies ...load.Reply) *round {
+	r := &round{sku: "hot", load: load.Load{At: make([]time.Duration, len(replies))}}
+	for i, reply := range replies {
+		r.load.At[i] = reply.Sent
+	}
+	r.load.Operations, r.first = Config{Least: 2, Most: 2}.orders(1, "hot", len(replies), func(i int) float64 {
+		return map[bool]float64{true: 1}[i == 1]
+	})
+	r.result = &load.Result{Load: r.load, Replies: replies}
+	return r
+}
+
+func reply(outcome load.Outcome, sent, over time.Duration) load.Reply {
+	return load.Reply{Sent: sent, Over: over, Outcome: outcome}
+}
+
+// TestARoundIsSummedUp: four units are sold to two orders, one of which nobody heard of.
+func TestARoundIsSummedUp(t *testing.T) {
+	t.Parallel()
+	r := played(reply(load.Accepted, 10, 20), reply(load.Replayed, 30, 40), reply(load.Unknown, 12, 22), reply(load.SoldOut, 13, 23))
+	r.opening = 5
+	held := func(i int) history.Deduction {
+		return history.Deduction{SKU: "hot", ID: r.load.Operations[i].ID, Quantity: 2, State: "committed"}
+	}
+	r.settle(history.Rows{
+		SKUs: []history.SKU{{Name: "hot", Initial: 4, Merges: 1}}, Deductions: []history.Deduction{held(0), held(2)},
+	}, history.Findings{Refusals: map[string]history.Refusals{"hot": {False: history.Bounds{Least: 1, Most: 2}, Stranded: 3}}})
+	a := r.account
+	if a.rows != 2 || a.told != 1 || a.notHeard() != 1 || a.units != 4 || a.oversold() != 0 || a.stock.Merges != 1 || a.refusals.False.Most != 2 || a.refusals.Stranded != 3 {
+		t.Errorf("account %+v", a)
+	}
+	// Enough orders were due at 12, 7 after the opening.
+	if a.soldOut != 15 || a.planned != 7 || a.behind() != 8e-6 || a.firstNo != 23 {
+		t.Errorf("sold out after %d, planned %d, behind %v, first refusal %d", a.soldOut, a.planned, a.behind(), a.firstNo)
+	}
+}
+
+func TestClocksThatDifferAreTold(t *testing.T) {
+	t.Parallel()
+	r := played(reply(load.Accepted, 10, 20), reply(load.SaleClosed, 40, 50), reply(load.SaleClosed, 10, 50), reply(load.SoldOut, 60, 70))
+	r.opening = 30
+	r.settle(history.Rows{}, history.Findings{})
+	if a := r.account; a.early != 1 || a.late != 1 || a.firstNo != 70 {
+		t.Errorf("account %+v", a)
+	}
+}
+
+func TestOrdersAreAsAskedFor(t *testing.T) {
+	t.Parallel()
+	all, first := Config{Least: 1, Most: 5, Buyers: 50}.orders(3, "hot", 1000, func(i int) float64 { return map[bool]float64{true: 0.5}[i >= 500] })
+	retries, quantities, seen := 0, map[int64]int{}, map[string]int{}
+	for i, o := range all {
+		before, again := seen[o.ID]
+		if again {
+			retries++
+		} else {
+			before, seen[o.ID] = i, i
+		}
+		if of := all[before]; first[i] != before || o.Lines[0] != of.Lines[0] || o.Buyer != of.Buyer {
+			t.Fatalf("request %d should repeat %d, and repeats %d", i, before, first[i])
+		}
+		quantities[o.Lines[0].Quantity]++
+	}
+	// Half of the last 500: 11 standard deviations around 250.
+	if retries < 125 || retries > 375 || len(quantities) != 5 || quantities[1] == 0 || quantities[5] == 0 {
+		t.Errorf("%d retries, quantities: %v", retries, quantities)
+	}
+	buyers := map[string]bool{}
+	alone, _ := Config{Least: 1, Most: 1}.orders(3, "hot", 100, func(int) float64 { return 0 })
+	for _, o := range alone {
+		buyers[o.Buyer] = true
+	}
+	if len(buyers) != 100 {
+		t.Errorf("%d buyers of 100 orders", len(buyers))
+	}
+}
+
+func TestManySegmentsAreDrawnAsThree(t *testing.T) {
+	t.Parallel()
+	few := &round{samples: []sample{{0, 5, []int64{2, 3}}, {time.Second, 1, []int64{1, 0}}}}
+	if lines := few.segmentLines(); len(lines) != 2 || !slices.Equal(lines[1].Y, []float64{3, 0}) {
+		t.Errorf("few: %+v", lines)
+	}
+	units := make([]int64, mostLines+1)
+	for i := range units {
+		units[i] = int64(i)
+	}
+	many := &round{samples: []sample{{0, 78, units}}}
+	lines := many.segmentLines()
+	if len(lines) != 3 || lines[0].Y[0] != 0 || lines[1].Y[0] != 6 || lines[2].Y[0] != 12 {
+		t.Errorf("many: %+v", lines)
+	}
+	if lines := (&round{}).segmentLines(); len(lines) > 0 {
+		t.Errorf("none: %+v", lines)
+	}
+}

@@ -1,0 +1,179 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inventory/loadtest/internal/history"
+)
+
+const ms = time.Millisecond
+
+// slow is a line over which each answer takes a while, of virtual time.
+type slow struct {
+	takes  func(asked int) time.Duration
+	status int
+	err    error
+	asked  atomic.Int64
+}
+
+func (s *slow) ask(Request, time.Time, bool) (answer, bool, error) {
+	time.Sleep(s.takes(int(s.asked.Add(1)) - 1))
+	return answer{status: s.status}, true, s.err
+}
+
+func (*slow) close() {}
+
+func always(takes time.Duration) func(int) time.Duration {
+	return func(int) time.Duration { return takes }
+}
+
+// orders are n, each of its own.
+func orders(n int) (all []history.Operation) {
+	for range n {
+		all = append(all, history.Operation{Kind: history.Deduct, ID: "o", Lines: []history.Line{{SKU: "hot", Quantity: 1}}})
+	}
+	return all
+}
+
+// play sends a load over so many connections in virtual time.
+func play(ctx context.Context, at []time.Duration, maxLag time.Duration, connections int, to *slow) *Result {
+	s := &Services{
+		Config:  Config{URLs: []string{"x"}, URL: func(int) string { return "x" }, Connections: connections, MaxLag: maxLag},
+		newLine: func(string, string) (line, error) { return to, nil }, free: map[string][]line{},
+	}
+	return s.Run(ctx, Load{Start: time.Now(), At: at, Operations: orders(len(at))})
+}
+
+// TestLatencyCountsFromThePlannedTime asks twice as much as one connection can send: each request waits 5 ms longer than the
+// one before, and what would wait for more than 20 ms is dropped.
+func TestLatencyCountsFromThePlannedTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := Times(1, Even, []Phase{{"", 200, 200, 60 * ms}}) // at 2.5, 7.5, 12.5 … 57.5 ms
+		r := play(t.Context(), at, 20*ms, 1, &slow{takes: always(10 * ms), status: http.StatusCreated})
+		for i, want := range []Reply{
+			{2500 * time.Microsecond, 12500 * time.Microsecond, Accepted, false},
+			{12500 * time.Microsecond, 22500 * time.Microsecond, Accepted, true},
+			{22500 * time.Microsecond, 32500 * time.Microsecond, Accepted, true},
+			{32500 * time.Microsecond, 42500 * time.Microsecond, Accepted, true},
+			{42500 * time.Microsecond, 52500 * time.Microsecond, Accepted, true}, // was due at 22.5
+			{0, 52500 * time.Microsecond, Dropped, true},                         // was due at 27.5
+		} {
+			if r.Replies[i] != want {
+				t.Errorf("request %d: %+v instead of %+v", i, r.Replies[i], want)
+			}
+		}
+		if got := r.Latency(4); got != 30*ms {
+			t.Errorf("a latency of %v", got)
+		}
+		all, own := r.Lags(0, Forever)
+		if all.Max() < 20*ms || own.Max() > time.Microsecond || own.Count() != 1 {
+			t.Errorf("lag up to %v, own up to %v of %d", all.Max(), own.Max(), own.Count())
+		}
+		// Who was dropped has waited, too: all twelve are in the percentiles.
+		if waits := r.All(0, Forever); waits.Count() != 12 || waits.Quantile(99) < 25*ms {
+			t.Errorf("%d waited, p99 %v", waits.Count(), waits.Quantile(99))
+		}
+	})
+}
+
+// TestAStallIsSeenByAllWhoCameInIt has two connections stall for 100 ms. Twenty requests are due while they do.
+func TestAStallIsSeenByAllWhoCameInIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		at := Times(1, Even, []Phase{{"", 200, 200, time.Second}})
+		r := play(t.Context(), at, time.Second, 2, &slow{status: http.StatusCreated, takes: func(asked int) time.Duration {
+			if asked == 50 || asked == 51 {
+				return 100 * ms
+			}
+			return ms
+		}})
+		late, served := 0, []time.Duration{}
+		for i := range at {
+			if r.Latency(i) > 5*ms {
+				late++
+			}
+			served = append(served, r.Replies[i].Over-r.Replies[i].Sent)
+		}
+		if late < 18 || late > 26 || r.Latencies(Accepted).Quantile(90) < 10*ms {
+			t.Errorf("%d were late, p90 %v", late, r.Latencies(Accepted).Quantile(90))
+		}
+		if p := quantile(served, 98); p > 2*ms { // what a closed loop would say: 2 of 200 are the stall
+			t.Errorf("from the send, p98 is %v", p)
+		}
+	})
+}
+
+func TestAnEndOfTheContextStopsSending(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*ms)
+		defer cancel()
+		at := Times(1, Even, []Phase{{"", 100, 100, time.Second}}) // at 5, 15 … ms
+		r := play(ctx, at, time.Second, 1, &slow{takes: always(7 * ms), status: http.StatusOK})
+		c := r.Counts(0, Forever)
+		if c[Replayed] != 5 || c[NotSent] != 95 || r.Elapsed != 52*ms {
+			t.Errorf("%v after %v", c, r.Elapsed)
+		}
+		if slots := r.Slots(10 * ms); len(slots) != 6 || slots[5].Heard[Replayed] != 1 {
+			t.Errorf("slots: %+v", slots)
+		}
+	})
+}
+
+func TestWhatIsNotHeardIsUnknown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		r := play(t.Context(), []time.Duration{ms}, time.Second, 1, &slow{takes: always(ms), err: broken})
+		if err := r.FirstError(Unknown); r.Replies[0].Outcome != Unknown || !errors.Is(err, broken) {
+			t.Errorf("%+v, %v", r.Replies[0], err)
+		}
+		r = play(t.Context(), []time.Duration{ms}, time.Second, 1, &slow{takes: always(ms), status: http.StatusNotFound})
+		if r.FirstError(Failed, Unknown) != nil || r.FirstError(Refused) == nil {
+			t.Errorf("a refusal is a fault: %v", r.FirstError(Failed, Unknown))
+		}
+	})
+}
+
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	r := Result{
+		Load:    Load{At: []time.Duration{10 * ms, 90 * ms, 110 * ms, 120 * ms}},
+		Elapsed: 250 * ms,
+		Replies: []Reply{
+			{Sent: 10 * ms, Over: 20 * ms, Outcome: Accepted},
+			{Sent: 95 * ms, Over: 130 * ms, Outcome: SoldOut},
+			{Sent: 110 * ms, Over: 250 * ms, Outcome: Unknown},
+			{Over: 230 * ms, Outcome: Dropped},
+		},
+	}
+	want := []Slot{
+		{0, 2, Counts{Accepted: 1}, 10 * ms, 40 * ms, 5 * ms},
+		{100 * ms, 2, Counts{SoldOut: 1}, 110 * ms, 140 * ms, 0}, // of those who heard nothing: when they gave up
+		{200 * ms, 0, Counts{Unknown: 1, Dropped: 1}, 0, 0, 0},
+	}
+	got := r.Slots(100 * ms)
+	for n, slot := range got {
+		if slot != want[n] {
+			t.Errorf("slot %d: %+v instead of %+v", n, slot, want[n])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d slots", len(got))
+	}
+	if c := r.Counts(90*ms, 120*ms); c != (Counts{SoldOut: 1, Unknown: 1}) || c.Sent() != 2 || c.Answered() != 1 {
+		t.Errorf("counts: %v", c)
+	}
+	for all, want := range map[time.Duration]time.Duration{time.Second: 100 * ms, time.Minute: 300 * ms, time.Hour: 18 * time.Second} {
+		if got := Width(all); got != want {
+			t.Errorf("slots of %v for %v", got, all)
+		}
+	}
+}

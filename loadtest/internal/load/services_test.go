@@ -1,0 +1,290 @@
+package load
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"inventory/loadtest/internal/history"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// send sends a load to a service.
+func send(t *testing.T, c Config, at []time.Duration, operations []history.Operation) *Result {
+	t.Helper()
+	s, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	return s.Run(t.Context(), Load{Start: time.Now(), At: at, Operations: operations})
+}
+
+// recorder answers everything, and keeps what it was asked.
+type recorder struct {
+	mu  sync.Mutex
+	got map[string]int
+}
+
+func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	body, _ := io.ReadAll(request.Body)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.got[request.Method+" "+request.RequestURI+" "+request.Header.Get("Authorization")+" "+string(body)]++
+	w.WriteHeader(http.StatusCreated)
+}
+
+// TestRequests records what arrives of an operation of each kind.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	to := &recorder{got: map[string]int{}}
+	server := httptest.NewServer(to)
+	defer server.Close()
+	one, two := []history.Line{{SKU: "a", Quantity: 2}}, []history.Line{{SKU: "a", Quantity: 2}, {SKU: "b", Quantity: 1}}
+	operations := []history.Operation{
+		{Kind: history.Deduct, ID: `o"1`, Buyer: "ann", Lines: one},
+		{Kind: history.Deduct, ID: "o2", Lines: one, ReserveFor: 90 * time.Second},
+		{Kind: history.Order, ID: "o3", Buyer: "ann", Lines: two},
+		{Kind: history.Commit, ID: "o/2", Lines: one},
+		{Kind: history.Cancel, ID: "o2", Lines: one},
+		{Kind: history.Restock, ID: "r1", Lines: one},
+		{Kind: history.Adjust, ID: "r2", Lines: []history.Line{{SKU: "a", Quantity: -3}}},
+		{Kind: history.Resegment, ID: "r3", Lines: []history.Line{{SKU: "a", Quantity: 8}}},
+		{Kind: history.Read, ID: "o2", Lines: one},
+		{Kind: history.Look, Lines: one},
+	}
+	r := send(t, Config{URLs: []string{server.URL + "/base/"}, Key: "secret", Connections: 3, MaxLag: time.Minute}, make([]time.Duration, len(operations)), operations)
+	if c := r.Counts(0, Forever); c[Accepted] != int64(len(operations)) {
+		t.Errorf("%v, %v", c, r.FirstError(Unreached, Unknown))
+	}
+	want := map[string]int{
+		`POST /base/v1/skus/a/deductions Bearer secret {"order_id":"o\"1","buyer_id":"ann","quantity":2}`:                                   1,
+		`POST /base/v1/skus/a/deductions Bearer secret {"order_id":"o2","quantity":2,"reserve_for":"1m30s"}`:                                1,
+		`POST /base/v1/orders Bearer secret {"order_id":"o3","buyer_id":"ann","lines":[{"sku":"a","quantity":2},{"sku":"b","quantity":1}]}`: 1,
+		`POST /base/v1/skus/a/deductions/o%2F2/commit Bearer secret `:                                                                       1,
+		`POST /base/v1/skus/a/deductions/o2/cancel Bearer secret `:                                                                          1,
+		`POST /base/v1/skus/a/restock Bearer secret {"ref":"r1","quantity":2}`:                                                              1,
+		`POST /base/v1/skus/a/adjust Bearer secret {"ref":"r2","quantity":-3,"reason":"counted"}`:                                           1,
+		`POST /base/v1/skus/a/resegment Bearer secret {"ref":"r3","segments":8}`:                                                            1,
+		`GET /base/v1/skus/a/deductions/o2 Bearer secret `:                                                                                  1,
+		`GET /base/v1/skus/a Bearer secret `:                                                                                                1,
+	}
+	if !maps.Equal(to.got, want) {
+		t.Errorf("got  %v\nwant %v", to.got, want)
+	}
+	at := make([]time.Duration, 10)
+	if first, again := Sum(at, operations), Sum(at, operations); first != again || Sum(at[:9], operations) == first {
+		t.Error("a sum does not tell streams apart")
+	}
+}
+
+func TestAnswersAndTheirOutcomes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status int
+		body   string
+		want   Outcome
+		answer history.Answer
+	}{
+		{
+			201, `{"quantity":3,"status":"reserved","expires_at":"2026-01-02T03:04:05Z"}`, Accepted,
+			history.Answer{State: "reserved", Quantity: 3, Expires: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		},
+		{201, `{"order_id":"o","lines":[{"quantity":3,"status":"committed"},{"quantity":4,"status":"committed"}]}`, Accepted, history.Answer{State: "committed", Quantity: 7}},
+		{200, `{}`, Replayed, history.Answer{}},
+		{409, `{"type":"x","code":"sold_out","status":409}`, SoldOut, history.Answer{Code: "sold_out"}},
+		{409, `{"code":"insufficient_stock"}`, InsufficientStock, history.Answer{Code: "insufficient_stock"}},
+		{409, `{"code":"buyer_limit"}`, BuyerLimit, history.Answer{Code: "buyer_limit"}},
+		{409, `{"code":"sale_closed"}`, SaleClosed, history.Answer{Code: "sale_closed"}},
+		{409, `{"code":"sku_exists"}`, Refused, history.Answer{Code: "sku_exists"}},
+		{503, `{"code":"overloaded"}`, Overloaded, history.Answer{Code: "overloaded"}},
+		{503, `{"code":"unavailable"}`, Failed, history.Answer{Code: "unavailable"}},
+		{429, `{"code":"rate_limited"}`, Refused, history.Answer{Code: "rate_limited"}},
+		{404, `not found`, Refused, history.Answer{}},
+		{500, ``, Failed, history.Answer{}},
+		{302, ``, Failed, history.Answer{}},
+	} {
+		c.answer.Status = c.status
+		got := newAnswer(c.status, []byte(c.body))
+		if outcome := OutcomeOf(history.Attempt{Answer: got}); got != c.answer || outcome != c.want {
+			t.Errorf("%d %s: %v, %+v", c.status, c.body, outcome, got)
+		}
+	}
+}
+
+// stalling answers at once, but stands still for the first 100 ms of each second. What comes then waits.
+type stalling struct{ start time.Time }
+
+func (s *stalling) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	if into := time.Since(s.start) % time.Second; into < 100*ms {
+		time.Sleep(100*ms - into)
+	}
+	w.WriteHeader(http.StatusCreated)
+}
+
+// TestAStallIsInTheOpenLoopsP99 measures a service that stands still for a tenth of the time, open loop and closed loop.
+// A tenth of the planned requests come while it stands still, and wait for 50 ms in the mean, so p99 is near 90 ms. A
+// closed loop of one caller is held up once a second, and is quick thousands of times, so its p99 knows nothing of it.
+func TestAStallIsInTheOpenLoopsP99(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(&stalling{time.Now()})
+	defer server.Close()
+	at := Times(1, Poisson, []Phase{{"", 200, 200, 3 * time.Second}})
+	open := send(t, Config{URLs: []string{server.URL}, Connections: 64}, at, orders(len(at))).Latencies(Accepted).Quantile(99)
+
+	s, err := Open(Config{URLs: []string{server.URL}, Connections: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var waits []time.Duration
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
+		o := orders(1)[0]
+		if _, err := s.Ask(t.Context(), &o, Persistence{}); err != nil {
+			t.Fatal(err)
+		}
+		waits = append(waits, o.Attempts[0].Ended.Sub(o.Attempts[0].Sent))
+	}
+	closed := quantile(waits, 99)
+	t.Logf("p99 of %d requests: %v open loop; of %d: %v closed loop", len(at), open, len(waits), closed)
+	if open < 70*ms {
+		t.Errorf("the open loop's p99 is %v: it hides the stall", open)
+	}
+	if closed > open/2 {
+		t.Errorf("the closed loop's p99 is %v, the open loop's %v: the closed loop does not hide the stall", closed, open)
+	}
+}
+
+// TestAServiceThatAnswersNothingMoreIsReported has it fall silent after 20 answers.
+func TestAServiceThatAnswersNothingMoreIsReported(t *testing.T) {
+	t.Parallel()
+	silence := make(chan struct{})
+	turn := make(chan struct{}, 20)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case turn <- struct{}{}:
+			w.WriteHeader(http.StatusCreated)
+		default:
+			<-silence
+		}
+	}))
+	defer server.Close()
+	defer close(silence) // before the server waits for its handlers
+	at := Times(1, Even, []Phase{{"", 100, 100, time.Second}})
+	r := send(t, Config{URLs: []string{server.URL}, Connections: 4, MaxLag: 100 * ms, Patience: 400 * ms}, at, orders(len(at)))
+	counts := r.Counts(0, Forever)
+	all, own := r.Lags(0, Forever)
+	err := r.FirstError(Unknown)
+	t.Logf("%v; lag p99 %v, own %v; %v", counts, all.Quantile(99), own.Quantile(99), err)
+	if counts[Accepted] != 20 || counts[Unknown] < 4 || counts[Dropped] < 30 || counts.Sent()+counts[Dropped] != 100 {
+		t.Errorf("counts: %v", counts)
+	}
+	if all.Quantile(99) < 10*ms || all.Max() > 101*ms {
+		t.Errorf("lag up to %v", all.Max())
+	}
+	if err == nil {
+		t.Error("nobody says why")
+	}
+	// Four of five got nothing: the p50 of all tells it, where that of the accepted does not.
+	if p50 := r.All(0, Forever).Quantile(50); p50 < 100*ms || r.Latencies(Accepted).Quantile(50) > 50*ms {
+		t.Errorf("p50 of all is %v", p50)
+	}
+}
+
+func TestAServiceThatGoesAwayIsUnreached(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(&recorder{got: map[string]int{}})
+	server.Close()
+	at := Times(1, Even, []Phase{{"", 1000, 1000, 20 * ms}})
+	r := send(t, Config{URLs: []string{server.URL}, Connections: 2}, at, orders(len(at)))
+	if counts := r.Counts(0, Forever); counts[Unreached] != 20 || r.FirstError(Unreached) == nil || !r.Operations[0].Attempts[0].NotSent {
+		t.Errorf("%v, %v", counts, r.FirstError(Unreached))
+	}
+}
+
+func TestWhatIsNoAddressIsAnErrorWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Config{{}, {URLs: []string{"ftp://me:secret@h"}}, {URLs: []string{"http://me:secret@h:%zz"}}, {URLs: []string{"http://h"}, Key: "secret\r\n"}} {
+		if s, err := Open(c); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%+v: %v, %v", c, s, err)
+		}
+	}
+}
+
+func TestWithAPasswordAndConnectionsThatEnd(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, password, ok := r.BasicAuth(); !ok || name != "me" || password != "secret" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusCreated)
+	}))
+	defer server.Close()
+	url := "http://me:secret@" + strings.TrimPrefix(server.URL, "http://")
+	r := send(t, Config{URLs: []string{url}, Connections: 1}, []time.Duration{ms, 2 * ms, 3 * ms}, orders(3))
+	if c := r.Counts(0, Forever); c[Accepted] != 3 {
+		t.Errorf("%v, %v", c, r.FirstError(Refused, Unknown))
+	}
+}
+
+// TestAskGoesOnUntilTheAnswerIsFinal: no answer, a failure, a refusal that may not be final, and one that is.
+func TestAskGoesOnUntilTheAnswerIsFinal(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // or else nobody notices that the caller hangs up
+		switch asked.Add(1) {
+		case 1:
+			<-r.Context().Done() // the caller has hung up
+		case 2:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, `{"code":"sold_out"}`)
+		}
+	})
+	one, other := httptest.NewServer(handler), httptest.NewServer(handler)
+	defer one.Close()
+	defer other.Close()
+	s, err := Open(Config{URLs: []string{one.URL, other.URL}, Patience: 50 * ms, Promise: history.Promise{AnswerWithin: time.Second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	o := orders(1)[0]
+	answer, err := s.Ask(t.Context(), &o, Persistence{Silent: true, Pause: func() time.Duration { return ms }})
+	var path string
+	for _, a := range o.Attempts {
+		path += fmt.Sprintf("%d:%d ", a.Process, a.Answer.Status)
+	}
+	last := o.Attempts[len(o.Attempts)-1]
+	if err != nil || answer.Code != "sold_out" || path != "0:0 1:503 0:409 1:409 " || last.Sent.Before(o.Attempts[1].Ended.Add(time.Second)) {
+		t.Errorf("%v, %+v, %s", err, answer, path)
+	}
+}
+
+func TestLiveTellsOfWhatWasHeardSince(t *testing.T) {
+	t.Parallel()
+	l := NewLive([]time.Duration{ms, 2 * ms})
+	l.Heard(0, Reply{Sent: ms, Over: 5 * ms, Outcome: Accepted})
+	l.Heard(1, Reply{Over: 9 * ms, Outcome: Dropped})
+	counts, p99 := l.take()
+	if counts != (Counts{Accepted: 1, Dropped: 1}) || (p99-7*ms).Abs() > 10*time.Microsecond {
+		t.Errorf("%v, %v", counts, p99)
+	}
+	if counts, p99 = l.take(); counts != (Counts{}) || p99 != 0 {
+		t.Errorf("then %v, %v", counts, p99)
+	}
+}
