@@ -54,10 +54,10 @@ func (d *drawing) open(name string, attributes ...any) {
 	for i := 0; i < len(attributes); i += 2 {
 		value, is := attributes[i+1].(string)
 		if !is {
-			value = length(attributes[i+1].(float64)) //nolint:errcheck // else it is a mistake of this file
+			value = length(attributes[i+1].(float64))
 		}
 		if value != "" {
-			d.svg.WriteString(" " + attributes[i].(string) + `="`) //nolint:errcheck // as above
+			d.svg.WriteString(" " + attributes[i].(string) + `="`)
 			d.escape(value)
 			d.svg.WriteString(`"`)
 		}
