@@ -8,6 +8,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
@@ -152,12 +153,14 @@ func (s *Store) once(ctx context.Context, deadline time.Time, work func(*transac
 		err = stock.ErrLate
 	}
 	if err != nil {
-		return translate(errors.Join(err, tx.Rollback()))
+		err = errors.Join(err, tx.Rollback())
+	} else if err = tx.Commit(); err != nil {
+		err = fmt.Errorf("commit: %w", err)
 	}
-	if err := tx.Commit(); err != nil { // database/sql has rolled back if ctx ended, and says only that it is done
-		return translate(fmt.Errorf("commit: %w", errors.Join(err, ctx.Err())))
+	if errors.Is(err, sql.ErrTxDone) { // database/sql has rolled back, because ctx ended, and does not say why
+		err = errors.Join(err, ctx.Err())
 	}
-	return nil
+	return translate(err)
 }
 
 // snapshot runs reads that see one state of the database. Writers go on beside it.
