@@ -43,7 +43,7 @@ var mutants = map[string]struct {
 		says: []string{"twice", "audit"},
 	},
 	"with the fence open": {
-		flags: []string{"--fault=Redis emptied while PostgreSQL is slow"},
+		flags: []string{"--lock=fair", "--fault=Redis emptied while PostgreSQL is slow"},
 		edits: []edit{{"../internal/stock/postgres/deduct*.sql", regexp.MustCompile(`\(\$3::bigint = 0 OR fence < \$3 OR \(fence = \$3 AND fence_owner = \$4\)\)`), "$3::bigint IS NOT NULL"}},
 		says:  []string{"fence"},
 	},
