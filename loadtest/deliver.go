@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/report"
@@ -14,9 +17,13 @@ import (
 
 // reportFlags choose who is told what a run found. Every scenario has them.
 type reportFlags struct {
-	JSON    string  `help:"Write the report as one JSON object (docs/lab/json.md) to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
-	HTML    string  `name:"html" help:"Write the report as a page with plots to this file, which opens without a network; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
-	Compare earlier `help:"A report of the same scenario that an earlier run has written with --json: what is printed, and the page of --html, compare this run with it. Default: none." placeholder:"FILE"`
+	JSON       string             `help:"Write the report as one JSON object (docs/lab/json.md) to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	HTML       string             `name:"html" help:"Write the report as a page with plots to this file, which opens without a network; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
+	CSV        string             `name:"csv" help:"Write what each window of a comparison came to, a row for each contender, round and metric, to this file of comma-separated values. Default: none." placeholder:"FILE"`
+	HDR        string             `name:"hdr" help:"Write how long things took in each window of a comparison to this file, a log of HdrHistogram. Default: none." placeholder:"FILE"`
+	Compare    earlier            `help:"A report of the same scenario that an earlier run has written with --json: what is printed, and the page of --html, compare this run with it. Default: none." placeholder:"FILE"`
+	Target     map[string]float64 `mapsep:"none" help:"Another bound for the target of this name, as the report tells it; given several times, for several. Default: those of the scenario." placeholder:"NAME=VALUE"`
+	FailOnMiss bool               `help:"Exit status 1 where a target is missed. One that is undecided is not. Default: off."`
 
 	flags []report.Flag // all of the command, for the report; see AfterApply
 }
@@ -33,9 +40,23 @@ func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(co
 		if document.Flags == nil {
 			document.Flags = f.flags
 		}
-		err = errors.Join(err, out.write(document))
+		unknown := f.setBounds(&document)
+		err = errors.Join(err, unknown, out.write(document))
+		if missed := document.Missed(); f.FailOnMiss && len(missed) > 0 {
+			err = errors.Join(err, fmt.Errorf("%d targets are missed: %s", len(missed), strings.Join(missed, "; ")))
+		}
 	}
 	return errors.Join(err, out.close())
+}
+
+// setBounds gives targets the bounds of the flags.
+func (f reportFlags) setBounds(d *report.Document) error {
+	for _, name := range slices.Sorted(maps.Keys(f.Target)) {
+		if err := d.SetBound(name, f.Target[name]); err != nil {
+			return fmt.Errorf("--target: %w", err)
+		}
+	}
+	return nil
 }
 
 // outputs are where a report goes.
@@ -65,6 +86,12 @@ func (f reportFlags) open(s cli.Streams) (*outputs, error) {
 	err := o.add("--json", f.JSON, s.Out, report.Document.WriteJSON) // of this run alone, so that it can be compared with
 	if err == nil {
 		err = o.add("--html", f.HTML, s.Out, f.Compare.laidUnder(report.Document.WriteHTML))
+	}
+	if err == nil {
+		err = o.add("--csv", f.CSV, s.Out, report.Document.WriteCSV)
+	}
+	if err == nil {
+		err = o.add("--hdr", f.HDR, s.Out, report.Document.WriteHDR)
 	}
 	if err != nil {
 		return nil, errors.Join(err, o.close())

@@ -8,8 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"inventory/internal/cli"
+	"inventory/internal/latency"
 	"inventory/loadtest/internal/report"
 )
 
@@ -144,6 +148,75 @@ func TestAnInterruptedRunIsTold(t *testing.T) {
 	got := m.with(t, "--html", page)
 	if got.code != 1 || got.err != "loadtest: interrupted\n" || !strings.Contains(got.out, "all was sold") ||
 		!strings.Contains(readFile(t, page), "The run was interrupted") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestATeamsBoundsDecide has a run in which one target is missed, one is met and one is undecided.
+func TestATeamsBoundsDecide(t *testing.T) {
+	t.Parallel()
+	d := aRun(30)
+	d.Sections[0].Targets = []report.Target{
+		report.AtMost("p99 ms", 30, 20), report.AtLeast("sold", 5, 1),
+		report.Target{What: "ratio", Value: 1, Sign: report.MoreThan, Bound: 1}.Within(0.9, 1.1),
+	}
+	d.Summary = append(d.Summary, report.Verdict(d.Targets()))
+	if err := d.SetOwn(map[string]any{"targets": d.Targets(), "rows": 7}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args       []string
+		code       int
+		says, told string
+	}{
+		"a miss is a result":      {nil, 0, "", "1 of 3 targets are met, 1 undecided."},
+		"a miss fails":            {[]string{"--fail-on-miss"}, 1, "1 targets are missed: p99 ms", "p99 ms: 30 (target: at most 20), met: NO"},
+		"with a bound of its own": {[]string{"--fail-on-miss", "--target", "p99 ms=40"}, 0, "", "2 of 3 targets are met, 1 undecided."},
+		"which may be missed":     {[]string{"--fail-on-miss", "--target=p99 ms=40", "--target=ratio=2"}, 1, "1 targets are missed: ratio", "at least 2"},
+		"unknown":                 {[]string{"--target=p98=40"}, 1, `--target: there is no target "p98"; there are ["p99 ms" "sold" "ratio"]`, "1 of 3"},
+		"no number":               {[]string{"--target=p99 ms=much"}, 1, "--target", ""},
+	} {
+		object := filepath.Join(t.TempDir(), "report.json")
+		got := (&measured{document: d}).with(t, append(c.args, "--json", object)...)
+		if got.code != c.code || !strings.Contains(got.err, c.says) || !strings.Contains(got.out, c.told) {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if name == "with a bound of its own" {
+			if text := readFile(t, object); strings.Count(text, `"bound":40`) != 2 || !strings.Contains(text, `"rows":7`) || !strings.Contains(text, `{"name":"target","value":"p99 ms=40"}`) {
+				t.Error(text)
+			}
+		}
+	}
+}
+
+// TestRawFiguresAreWritten as lines of others' formats.
+func TestRawFiguresAreWritten(t *testing.T) {
+	t.Parallel()
+	waits := latency.New()
+	waits.Record(3 * time.Millisecond)
+	text, err := waits.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := aRun(30)
+	d.Started = time.Unix(9, 0)
+	d.Raw = report.Raw{
+		Columns: []string{"contender", "value"}, Rows: [][]string{{"ours, with a comma", "1.5"}},
+		Waits: []report.Waits{{Of: "ours, with a comma", From: time.Unix(10, 0), To: time.Unix(11, 0), Counts: text}},
+	}
+	folder := t.TempDir()
+	table, log := filepath.Join(folder, "raw.csv"), filepath.Join(folder, "waits.hlog")
+	if got := (&measured{document: d}).with(t, "--csv", table, "--hdr", log); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if got := readFile(t, table); got != "contender,value\n\"ours, with a comma\",1.5\n" {
+		t.Errorf("%q", got)
+	}
+	h, err := hdrhistogram.NewHistogramLogReader(strings.NewReader(readFile(t, log))).NextIntervalHistogram()
+	if err != nil || h.TotalCount() != 1 || h.Max() < 2990_000 || h.Max() > 3010_000 || h.Tag() != "ours;_with_a_comma" {
+		t.Errorf("%v: %+v", err, h)
+	}
+	if got := (&measured{document: aRun(30)}).with(t, "--csv", table); got.code != 1 || !strings.Contains(got.err, "--csv: this scenario does not keep it") {
 		t.Errorf("%+v", got)
 	}
 }

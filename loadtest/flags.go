@@ -19,9 +19,15 @@ const notTold = "(not told)"
 // flagsOf are all flags of the command that was chosen, given or by default, and without secrets, that change what it
 // measures, and not only who is told. A hidden one is told if somebody has set it.
 func flagsOf(parsed *kong.Context) (all []report.Flag) {
-	silent := []string{"help", "json", "html", "compare"}
+	silent := []string{"help", "json", "html", "csv", "hdr", "compare", "fail-on-miss"}
 	for _, flag := range parsed.Flags() {
 		if slices.Contains(silent, flag.Name) || flag.Hidden && flag.Target.IsZero() {
+			continue
+		}
+		if flag.Target.Kind() == reflect.Map && flag.Target.Len() > 0 { // as it is given: one after the other
+			for _, key := range slices.SortedFunc(slices.Values(flag.Target.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
+				all = append(all, report.Flag{Name: flag.Name, Value: fmt.Sprintf("%v=%v", key, flag.Target.MapIndex(key))})
+			}
 			continue
 		}
 		all = append(all, report.Flag{Name: flag.Name, Value: valueOf(flag)})
@@ -34,7 +40,11 @@ func valueOf(flag *kong.Flag) string {
 	if flag.Tag.Has("secret") && !flag.Target.IsZero() {
 		return notTold
 	}
-	if flag.Target.Kind() != reflect.Slice {
+	switch flag.Target.Kind() {
+	case reflect.Map:
+		return ""
+	case reflect.Slice:
+	default:
 		return withoutSecrets(fmt.Sprint(flag.Target.Interface()))
 	}
 	parts := make([]string, flag.Target.Len())

@@ -2,28 +2,20 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"strings"
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/breaks"
 	"inventory/loadtest/internal/lockbench"
-	"inventory/loadtest/internal/report"
-	"inventory/loadtest/internal/servers"
 )
 
 type locksCommand struct {
-	reportFlags
-	Quick bool     `help:"One short round of each case, with fewer contenders. Default: off."`
-	Break bool     `help:"Instead of measuring, break locks: let what happens in production happen to ours, to libraries and to those of textbooks. Exit status 1 if one of ours broke, or the known flaw of another did not show. Default: off."`
-	Tiny  bool     `help:"Hardly anything of each case, for tests." hidden:""`
-	Case  []string `help:"Only the cases of these names, or with --break the faults, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
-	seedFlag
-	RedisURL    string `help:"The Redis of the locks: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
-	DatabaseURL string `help:"The PostgreSQL of advisory locks: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: one started for this run." placeholder:"URL"`
-	MongoDBURL  string `name:"mongodb-url" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod or ferretdb is on PATH." placeholder:"URL"`
+	comparisonFlags
+	Quick      bool     `help:"One short round of each case, with fewer contenders. Default: off."`
+	Break      bool     `help:"Instead of measuring, break locks: let what happens in production happen to ours, to libraries and to those of textbooks. Exit status 1 if one of ours broke, or the known flaw of another did not show. Default: off."`
+	Case       []string `help:"Only the cases of these names, or with --break the faults, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
+	MongoDBURL string   `name:"mongodb-url" help:"The MongoDB of locks that are documents, in its database inventory_lab: mongodb://USER:PASSWORD@HOST:PORT/. Default: one started for this run, where mongod or ferretdb is on PATH." placeholder:"URL"`
 }
 
 // Help is what --help and list tell beside the flags.
@@ -47,45 +39,19 @@ func (c *locksCommand) Validate() error {
 
 // Run measures or breaks, and delivers the report.
 func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
-	measure := c.measure
+	urls := c.urls()
+	urls.MongoDBURL = c.MongoDBURL
 	if c.Break {
-		measure = c.breakAll
+		return c.compare(ctx, s, "locks-holder", func(ctx context.Context, worker []string) (result, error) {
+			return breaks.Run(ctx, breaks.Config{URLs: urls, Faults: c.Case, Worker: worker, Progress: telling(s, "breaking: the holder %s")})
+		})
 	}
-	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return measure(ctx, s) })
-}
-
-func (c *locksCommand) measure(ctx context.Context, s cli.Streams) (report.Document, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return report.Document{}, fmt.Errorf("find the program, which other processes run too: %w", err)
-	}
-	config := c.config(s)
-	config.Worker = []string{program, "locks-worker"}
-	result, err := lockbench.Run(ctx, config)
-	if result.Started.IsZero() {
-		return report.Document{}, err
-	}
-	document, wrong := result.Document()
-	return document, errors.Join(err, wrong, result.Err())
-}
-
-func (c *locksCommand) urls() servers.URLs {
-	return servers.URLs{RedisURL: c.RedisURL, DatabaseURL: c.DatabaseURL, MongoDBURL: c.MongoDBURL}
-}
-
-func (c *locksCommand) config(s cli.Streams) lockbench.Config {
-	config := lockbench.Config{
-		URLs:  c.urls(),
-		Scale: lockbench.Full(), Seed: c.drawn(), Cases: c.Case,
-		Progress: func(name string) { _, _ = fmt.Fprintf(s.Err, "measuring: %s\n", name) },
-	}
-	switch {
-	case c.Tiny:
-		config.Scale = lockbench.Tiny()
-	case c.Quick:
-		config.Scale = lockbench.Quick()
-	}
-	return config
+	return c.compare(ctx, s, "locks-worker", func(ctx context.Context, worker []string) (result, error) {
+		return lockbench.Run(ctx, lockbench.Config{
+			URLs: urls, Scale: scaleOf(c.Tiny, c.Quick, lockbench.Tiny, lockbench.Quick, lockbench.Full),
+			Seed: c.drawn(), Cases: c.Case, Worker: worker, Progress: telling(s, "measuring: %s"),
+		})
+	})
 }
 
 // locksWorkerCommand is a process that competes with others: the lab starts it.
@@ -94,4 +60,12 @@ type locksWorkerCommand struct{}
 // Run does what standard input says.
 func (*locksWorkerCommand) Run(ctx context.Context) error {
 	return lockbench.Work(ctx, os.Stdin, os.Stdout)
+}
+
+// locksHolderCommand is a process that holds a lock while something happens to it: the lab starts it.
+type locksHolderCommand struct{}
+
+// Run does what standard input says.
+func (*locksHolderCommand) Run(ctx context.Context) error {
+	return breaks.Hold(ctx, os.Stdin, os.Stdout)
 }

@@ -10,7 +10,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -85,11 +84,8 @@ func (f targetFlags) apart(s cli.Streams) (target.Config, error) {
 
 // serviceProcess is this program as a process that serves.
 func serviceProcess(logs io.Writer, level slog.Level) (target.Process, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return target.Process{}, fmt.Errorf("find the program, which other processes run too: %w", err)
-	}
-	return target.Process{Command: []string{program, "service-worker"}, Logs: logs, LogLevel: level}, nil
+	command, err := itself("service-worker")
+	return target.Process{Command: command, Logs: logs, LogLevel: level}, err
 }
 
 // serviceWorkerCommand is the service under load, in a process of its own: the lab starts it.

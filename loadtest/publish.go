@@ -9,13 +9,14 @@ import (
 
 type publishCommand struct {
 	Into    string   `help:"Document that gets the sentences and targets of each report, with its first table, between its lines <!-- SCENARIO: begin --> and <!-- SCENARIO: end -->. Default: ${default}, from the root of the repository. All tables go into the folder benchmarks beside it." default:"docs/BENCHMARKS.md" placeholder:"FILE"`
+	Readme  string `help:"Document that gets the sentences alone, between the same lines, where it has them. Default: ${default}." default:"README.md" placeholder:"FILE"`
 	Plots   string   `help:"Folder that gets the plots as SVG, in a folder for each scenario. Default: ${default}." default:"docs/plots" placeholder:"FOLDER"`
 	Reports []string `arg:"" name:"report" help:"Files that scenarios have written with --json."`
 }
 
 // Run publishes, and tells what.
 func (c *publishCommand) Run(s cli.Streams) error {
-	done, err := publish.Run(publish.Job{Document: c.Into, Plots: c.Plots, Reports: c.Reports})
+	done, err := publish.Run(publish.Job{Document: c.Into, Readme: c.Readme, Plots: c.Plots, Reports: c.Reports})
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
@@ -23,6 +24,9 @@ func (c *publishCommand) Run(s cli.Streams) error {
 		if _, err := fmt.Fprintf(s.Out, "%s: %s, %d plots\n", c.Into, d.Scenario, d.Plots); err != nil {
 			return fmt.Errorf("publish: %w", err)
 		}
+	}
+	for _, doubt := range publish.Doubts(done) {
+		_, _ = fmt.Fprintf(s.Err, "WARNING: %s\n", doubt)
 	}
 	return nil
 }

@@ -13,19 +13,25 @@ import (
 const docs = "../docs"
 
 // differences publishes the reports of a folder again, into a copy, and tells what would change.
-func differences(t *testing.T, folder string) (changed []string) {
+func differences(t *testing.T, folder, readme string) (changed []string) {
 	t.Helper()
 	reports, err := filepath.Glob(filepath.Join(folder, "benchmarks", "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := t.TempDir()
-	job := publish.Job{Document: filepath.Join(again, "BENCHMARKS.md"), Plots: filepath.Join(again, "plots"), Reports: reports}
+	job := publish.Job{Document: filepath.Join(again, "BENCHMARKS.md"), Readme: filepath.Join(again, "README.md"), Plots: filepath.Join(again, "plots"), Reports: reports}
 	if err := os.WriteFile(job.Document, []byte(readFile(t, filepath.Join(folder, "BENCHMARKS.md"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(job.Readme, []byte(readFile(t, readme)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := publish.Run(job); err != nil {
 		t.Fatal(err)
+	}
+	if readFile(t, job.Readme) != readFile(t, readme) {
+		changed = append(changed, "README.md")
 	}
 	if readFile(t, job.Document) != readFile(t, filepath.Join(folder, "BENCHMARKS.md")) {
 		changed = append(changed, "BENCHMARKS.md")
@@ -67,7 +73,7 @@ func madeOf(t *testing.T, folder string) map[string]string {
 // TestTheDocumentIsThatOfItsReports: what docs/BENCHMARKS.md shows is what docs/benchmarks holds.
 func TestTheDocumentIsThatOfItsReports(t *testing.T) {
 	t.Parallel()
-	if changed := differences(t, docs); len(changed) > 0 {
+	if changed := differences(t, docs, "../README.md"); len(changed) > 0 {
 		t.Errorf("go run ./loadtest publish docs/benchmarks/*.json would change %q", changed)
 	}
 }
@@ -80,18 +86,24 @@ func TestAChangedDocumentIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	document, result := filepath.Join(folder, "BENCHMARKS.md"), filepath.Join(folder, "benchmarks", "replay.json")
-	if err := os.WriteFile(document, []byte("# Figures\n<!-- replay: begin -->\n<!-- replay: end -->\n"), 0o600); err != nil {
-		t.Fatal(err)
+	readme := filepath.Join(folder, "README.md")
+	for _, file := range []string{document, readme} {
+		if err := os.WriteFile(file, []byte("# Figures\n<!-- replay: begin -->\n<!-- replay: end -->\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := runWith(t.Context(), "replay", "--stock-factor=0.5", "--orders", writeFile(t, handMade), "--json", result); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	got := runWith(t.Context(), "publish", "--into", document, "--plots", filepath.Join(folder, "plots"), result)
+	got := runWith(t.Context(), "publish", "--into", document, "--readme", readme, "--plots", filepath.Join(folder, "plots"), result)
 	if got.code != 0 || !strings.Contains(got.out, "replay, 1 plots") {
 		t.Fatalf("%+v", got)
 	}
-	if changed := differences(t, folder); len(changed) > 0 {
+	if changed := differences(t, folder, readme); len(changed) > 0 {
 		t.Errorf("as published: %q", changed)
+	}
+	if text := readFile(t, readme); !strings.Contains(text, "- ") || strings.Contains(text, "| accepted |") {
+		t.Errorf("the readme has more or less than the sentences:\n%s", text)
 	}
 	text := strings.Replace(readFile(t, document), "| accepted | 4 |", "| accepted | 5 |", 1)
 	if err := os.WriteFile(document, []byte(text), 0o600); err != nil {
@@ -104,7 +116,7 @@ func TestAChangedDocumentIsNoticed(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(folder, "plots")); err != nil {
 		t.Fatal(err)
 	}
-	if changed := differences(t, folder); len(changed) != 3 {
+	if changed := differences(t, folder, readme); len(changed) != 3 {
 		t.Errorf("with another cell, on both pages, and without its plot: %q", changed)
 	}
 }

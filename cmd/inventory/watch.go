@@ -70,7 +70,9 @@ func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 		err := server.Close()
-		_ = <-stopped // it was closed
+		if served := <-stopped; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
 		return err
 	}
 }

@@ -62,7 +62,9 @@ func command[T any](s *School, do func(T) error) http.HandlerFunc {
 		decoder.DisallowUnknownFields()
 		err := decoder.Decode(&asked)
 		if err == nil {
+			s.doing.Lock()
 			err = do(asked)
+			s.doing.Unlock()
 		}
 		if err != nil {
 			w.Header().Set("Content-Type", "application/problem+json")

@@ -42,6 +42,8 @@ type School struct {
 	running sync.WaitGroup // measuring
 	closers []func() error
 
+	doing sync.Mutex // one command at a time
+
 	mu     sync.RWMutex
 	house  *house
 	locked string // the kind of lock, also while locks are off
@@ -85,13 +87,11 @@ func Open(ctx context.Context, c Config) (s *School, err error) {
 
 // Close ends the sale and the services.
 func (s *School) Close(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.doing.Lock()
+	defer s.doing.Unlock()
 	s.cancel()
+	s.stop()
 	s.mend()
-	if s.sale != nil {
-		s.sale.stop()
-	}
 	s.running.Wait()
 	var errs []error
 	if s.house != nil {

@@ -14,7 +14,6 @@ export class Chart {
 		this.canvas = el("canvas", { role: "img", "aria-label": `${title}, the last minute` });
 		this.node = el("div.figure", { title: note }, el("dt", {}, title), el("dd", {}, this.now, this.canvas));
 		this.draw = () => this.#draw();
-		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint(this.draw));
 		new ResizeObserver(() => repaint(this.draw)).observe(this.canvas);
 	}
 

@@ -98,7 +98,7 @@ func TestManyOrdersLeaveRoom(t *testing.T) {
 
 // A request whose turn does not come in time is refused whole: nothing of it was done.
 func TestManyOrdersThatComeTooLate(t *testing.T) {
-	s, _ := newGated(t, 200*time.Millisecond)
+	s, opened := newGated(t, time.Minute)
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
@@ -118,6 +118,7 @@ func TestManyOrdersThatComeTooLate(t *testing.T) {
 	if _, err := s.DeductAll(gone, "gone", ordersOf("gone", 100)); stock.CodeOf(err) != stock.CodeUnavailable {
 		t.Error(err)
 	}
+	close(opened)
 	wg.Wait()
 }
 

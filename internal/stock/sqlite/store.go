@@ -154,8 +154,8 @@ func (s *Store) once(ctx context.Context, deadline time.Time, work func(*transac
 	if err != nil {
 		return translate(errors.Join(err, tx.Rollback()))
 	}
-	if err := tx.Commit(); err != nil {
-		return translate(fmt.Errorf("commit: %w", err))
+	if err := tx.Commit(); err != nil { // database/sql has rolled back if ctx ended, and says only that it is done
+		return translate(fmt.Errorf("commit: %w", errors.Join(err, ctx.Err())))
 	}
 	return nil
 }

@@ -36,6 +36,9 @@ type Result struct {
 	faults []fault // that were chosen
 }
 
+// Began tells whether anything could be broken.
+func (r Result) Began() bool { return !r.Started.IsZero() }
+
 // Sections tell each fault, and what is known of the locks that it broke.
 func (r Result) Sections() (sections []report.Section) {
 	for _, f := range r.faults {

@@ -1,5 +1,5 @@
-// Package contenders measures how fast one hot SKU can be sold, in one run of one program: by the designs that others
-// use, and by ours; called inside the process, and over HTTP.
+// Package contenders measures how fast one hot SKU can be sold, and a mix of many, in one run of one program: by the designs
+// that others use, and by ours; called inside the process, and over HTTP.
 //
 // # Rules of measuring
 //
@@ -16,7 +16,7 @@
 //
 // # Designs
 //
-// A design is one file, and an honest best effort at what that design is: one statement where it needs no more, enough
-// connections, and a pace of retries that suits the number of waiters. What a design sells is counted apart from what
+// A design is an honest best effort at what that design is: one statement where it needs no more, enough connections, and
+// waiters that are woken, or a pace of retries that suits their number. What a design sells is counted apart from what
 // it refuses: to be told "nothing free" while there is stock is no sale.
 package contenders

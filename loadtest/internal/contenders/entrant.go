@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
@@ -65,7 +66,8 @@ type round struct {
 	took     time.Duration
 	p50      time.Duration
 	p99      time.Duration
-	share    float64 // of the whole, that the process with the least got; 0 where there is one process
+	waits    *latency.Histogram // nil: the quantiles are all that is known
+	share    float64            // of the whole, that the process with the least got; 0 where there is one process
 }
 
 // at is the name of an entrant with so many callers, or connections.
@@ -96,6 +98,9 @@ func (w *world) contender(e *entrant) experiment.Contender {
 			e.skus = append(e.skus, r.sku)
 			if err != nil {
 				return nil, err
+			}
+			if r.waits != nil {
+				experiment.Keep(ctx, r.waits)
 			}
 			return r.sample(e.answers), nil
 		},
@@ -128,7 +133,7 @@ func (r round) sample(allAnswers bool) experiment.Sample {
 func roundOf(s crowd.Sale, sku string) round {
 	return round{
 		sku: sku, counts: s.Counts, early: s.Counts.Accepted + s.Counts.GaveUp - s.Waits.Count(), unheard: s.Unheard, took: s.Took,
-		p50: s.Waits.Quantile(50), p99: s.Waits.Quantile(99),
+		p50: s.Waits.Quantile(50), p99: s.Waits.Quantile(99), waits: s.Waits,
 	}
 }
 

@@ -61,7 +61,7 @@ func (labClient) drive(ctx context.Context, l load) (round, error) {
 			errs = append(errs, lines[i].err)
 		}
 	}
-	r.p50, r.p99 = waits.Quantile(50), waits.Quantile(99)
+	r.p50, r.p99, r.waits = waits.Quantile(50), waits.Quantile(99), waits
 	if len(errs) > 0 {
 		return r, fmt.Errorf("%d of %d connections failed, one with: %w", len(errs), l.connections, errs[0])
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"inventory/loadtest/internal/report"
@@ -23,6 +26,9 @@ type Report struct {
 	SKUs        int      // that were audited after all cases, beside those of each
 	Wrong       []string // what did not add up then
 }
+
+// Began tells whether anything could be measured.
+func (r Report) Began() bool { return !r.Started.IsZero() }
 
 // Asked is a case that waits to be asked.
 type Asked struct {
@@ -127,11 +133,32 @@ func (r Report) Document() report.Document {
 		d.Sections, d.Wrong = append(d.Sections, one.Section(one.Name)), append(d.Wrong, one.Wrong...)
 		d.Summary, d.Figures = append(d.Summary, one.sentences()...), append(d.Figures, one.figures()...)
 	}
+	d.Raw = Raw(r.Results...)
 	if r.SKUs > 0 && len(r.Wrong) == 0 {
 		d.Summary = append(d.Summary, audited(r.SKUs))
 	}
 	d.AuditOK = len(d.Wrong) == 0
 	return d
+}
+
+// Raw is what each window came to: a row for each metric of each contender in each round, and the waits.
+func Raw(results ...Result) report.Raw {
+	raw := report.Raw{Columns: []string{"case", "contender", "round", "metric", "value"}}
+	for _, one := range results {
+		for i, round := range one.Rounds {
+			for _, c := range one.Case.Contenders {
+				for _, metric := range slices.Sorted(maps.Keys(round[c.Name])) {
+					value := strconv.FormatFloat(round[c.Name][metric], 'g', -1, 64)
+					raw.Rows = append(raw.Rows, []string{one.Name, c.Name, strconv.Itoa(i + 1), metric, value})
+				}
+			}
+		}
+		for _, w := range one.Waits {
+			w.Of = strings.TrimPrefix(one.Name+": "+w.Of, ": ")
+			raw.Waits = append(raw.Waits, w)
+		}
+	}
+	return raw
 }
 
 // audited says that nothing is wrong.

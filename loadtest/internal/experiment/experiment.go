@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"inventory/internal/latency"
 	"inventory/loadtest/internal/report"
 )
 
@@ -96,6 +97,7 @@ type Result struct {
 	SKUs        int      // that were audited
 	Wrong       []string // what does not add up
 	Notes       []string
+	Waits       []report.Waits // of windows, in the order in which they were played; those of the warm-up are the first
 }
 
 // Round has the samples of a round by the names of contenders.
@@ -143,7 +145,8 @@ func (r *Result) round(ctx context.Context, random *rand.Rand, window time.Durat
 		if ctx.Err() != nil || r.Failed[c.Name] != nil {
 			continue
 		}
-		sample, err := c.Play(ctx, window)
+		began := time.Now()
+		sample, err := c.Play(context.WithValue(ctx, keeper{}, func(waits *latency.Histogram) { r.keep(c.Name, waits, began) }), window)
 		if err != nil && ctx.Err() == nil { // or else that is why
 			r.Failed[c.Name] = fmt.Errorf("%s, round %d: %w", c.Name, len(r.Rounds)+1, err)
 		}
@@ -152,6 +155,22 @@ func (r *Result) round(ctx context.Context, random *rand.Rand, window time.Durat
 		}
 	}
 	return round
+}
+
+// keeper is the key of who keeps the waits of a window.
+type keeper struct{}
+
+// Keep keeps the waits of the window that ctx is of, for a log.
+func Keep(ctx context.Context, waits *latency.Histogram) {
+	if keep, is := ctx.Value(keeper{}).(func(*latency.Histogram)); is {
+		keep(waits)
+	}
+}
+
+func (r *Result) keep(contender string, waits *latency.Histogram, began time.Time) {
+	if text, err := waits.MarshalText(); err == nil { // which only memory could make fail
+		r.Waits = append(r.Waits, report.Waits{Of: contender, From: began, To: time.Now(), Counts: text})
+	}
 }
 
 // narrow tells whether all that is asked is known well enough.

@@ -10,21 +10,19 @@ import (
 
 // Document is the result as it is told.
 func (r Result) Document() (report.Document, error) {
-	d := report.Document{
-		Scenario: "explain", Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Interrupted, Seed: r.Seed,
-		Environment: r.Environment, Summary: sentences(r.Measured), Warnings: r.warnings(), AuditOK: len(r.Wrong) == 0, Wrong: r.Wrong,
-	}
-	findings := find(r.Measured)
+	d, m := r.Report.Document(), r.measured()
+	d.Summary, d.Warnings, d.Figures = sentences(m), r.warnings(), nil
+	findings := find(m)
 	for _, f := range findings {
 		d.Figures = append(d.Figures, report.Figure{Name: f.Factor, Unit: "times", Value: f.Ratio.Value})
 	}
-	cells := r.Measured.Section("cells")
+	cells := m.Section("cells")
 	cells.Notes = append(cells.Notes, "figures are means of the rounds; in brackets the interval that holds the true one with 95 % certainty")
 	if r.SKUs > 0 && d.AuditOK {
 		cells.Notes = append(cells.Notes, fmt.Sprintf("audit of %d SKUs: OK, the rows are those that callers were told of", r.SKUs))
 	}
 	d.Sections = []report.Section{{Name: "what each buys", Table: effectTable(findings), Plots: []report.Plot{effectPlot(findings)}}, cells}
-	return d, d.SetOwn(own{Rounds: len(r.Measured.Rounds), Narrow: r.Measured.Narrow, Effects: findings, Cells: r.cells(), SKUs: r.SKUs})
+	return d, d.SetOwn(own{Rounds: len(m.Rounds), Narrow: m.Narrow, Effects: findings, Cells: r.cells(), SKUs: r.SKUs})
 }
 
 // own are the members of the document that only this scenario has.
@@ -43,13 +41,13 @@ type cell struct {
 }
 
 func (r Result) cells() (all []cell) {
-	for _, c := range r.Measured.Case.Contenders {
+	for _, c := range r.measured().Case.Contenders {
 		out := cell{map[string]string{}, map[string]experiment.Estimate{}}
 		for i, f := range factors() {
 			out.Levels[f.name] = c.Levels[i]
 		}
 		for _, m := range metrics() {
-			out.Metrics[m.Name] = r.Measured.Of(c.Name, m.Name)
+			out.Metrics[m.Name] = r.measured().Of(c.Name, m.Name)
 		}
 		all = append(all, out)
 	}
@@ -59,9 +57,9 @@ func (r Result) cells() (all []cell) {
 // warnings say why figures may not be what they seem.
 func (r Result) warnings() (all []string) {
 	all = slices.Clone(r.Warnings)
-	if !r.Measured.Narrow {
+	if !r.measured().Narrow {
 		all = append(all, fmt.Sprintf("after %d rounds not all intervals are as narrow as %.0f %%: --for says how long to go on",
-			len(r.Measured.Rounds), 100*(narrow-1)))
+			len(r.measured().Rounds), 100*(narrow-1)))
 	}
 	return all
 }

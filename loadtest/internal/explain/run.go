@@ -9,7 +9,6 @@ import (
 	"inventory/internal/app"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -61,16 +60,14 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 	defer func() { err = errors.Join(err, on.Close(context.WithoutCancel(ctx))) }()
 	s := &shop{Shop: on, scale: c.Scale}
-	result = Result{Started: time.Now(), Seed: c.Seed, Warnings: on.Warnings}
-	result.Measured = experiment.Run(ctx, s.question(), experiment.Rules{
-		Seed: c.Seed, WarmUp: min(firstWindow, c.Scale.Window), Window: c.Scale.Window, For: c.Scale.For, Narrow: narrow, Progress: c.Progress,
-	})
-	result.Elapsed, result.Interrupted = time.Since(result.Started), ctx.Err() != nil
-	if result.Interrupted {
-		err = fmt.Errorf("the measurement was stopped: %w", context.Cause(ctx))
-	}
+	result.Report = experiment.Report{Scenario: "explain", Seed: c.Seed, Started: time.Now(), Warnings: on.Warnings}
+	err = result.Ask(ctx, []experiment.Asked{{Name: "cells", Ask: func(ctx context.Context) (experiment.Result, error) {
+		return experiment.Run(ctx, s.question(), experiment.Rules{
+			Seed: c.Seed, WarmUp: min(firstWindow, c.Scale.Window), Window: c.Scale.Window, For: c.Scale.For, Narrow: narrow, Progress: c.Progress,
+		}), nil
+	}}}, nil, func(string) {})
 	result.Environment = on.Environment
-	result.Environment.Measurement = append(on.Environment.Measurement, s.conditions(len(result.Measured.Rounds), c.Seed))
+	result.Environment.Measurement = append(on.Environment.Measurement, s.conditions(len(result.measured().Rounds), c.Seed))
 	audit, wrong := on.Audit(ctx)
 	result.SKUs, result.Wrong = len(audit.SKUs), wrong
 	return result, err
@@ -82,24 +79,12 @@ func (s *shop) conditions(rounds int, seed uint64) string {
 		rounds, s.scale.Window, s.scale.WarmUp, seed, s.scale.Callers, s.gcPercent)
 }
 
-// Result is what a run measured.
-type Result struct {
-	Measured    experiment.Result
-	Warnings    []string // why figures may not be what they seem
-	SKUs        int      // that were audited
-	Wrong       []string // what does not add up
-	Seed        uint64
-	Started     time.Time // zero: nothing could be measured
-	Elapsed     time.Duration
-	Interrupted bool
-	Environment report.Environment
-}
+// Result is what a run measured, as one case.
+type Result struct{ experiment.Report }
 
-// Err tells what must not be: rows that do not add up, and a cell that failed.
-func (r Result) Err() error {
-	errs := []error{r.Measured.Err()}
-	for _, wrong := range r.Wrong {
-		errs = append(errs, fmt.Errorf("audit: %s", wrong))
+func (r Result) measured() experiment.Result {
+	if len(r.Results) == 0 {
+		return experiment.Result{Case: (&shop{}).question()}
 	}
-	return errors.Join(errs...)
+	return r.Results[0]
 }

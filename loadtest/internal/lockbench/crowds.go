@@ -79,6 +79,7 @@ func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []
 		f.warmUp(ctx, b.run+m.name, m.callers)
 		contenders = append(contenders, contender{e.title(), e.Ours, func(ctx context.Context, round int) (experiment.Sample, error) {
 			t := f.drive(ctx, m.load, f.locks(fmt.Sprintf("%s%s-%d", b.run, m.name, round), m.callers))
+			experiment.Keep(ctx, t.Waits)
 			figures := t.figures()
 			if m.also != nil {
 				m.also(t, figures)

@@ -10,15 +10,15 @@
 // and clean-up included; what a script does inside the server is not counted. Fairness is Jain's index over the
 // acquisitions of each caller: 1 when all got the same, 1/n when one got all.
 //
-// Under the lock a caller counts with two plain integers. Two callers inside at once are seen by their difference or
-// by the sum; both count as violations. Between processes a counter on the server does it, outside of the timed part.
+// Under the lock a caller counts with two plain integers, and yields its processor where it does not hold the lock for a
+// while. Two callers inside at once are seen by their difference or by the sum; both count as violations. Between processes a
+// counter on the server does it, outside of the timed part.
 //
 // A contender that hangs has a time limit. What it has done until then is its result, and a note tells.
 //
 // # Peers
 //
-// bsm/redislock, redsync, and the locks of textbooks (package textbook), which are measured although they are broken:
-// SETNX + EXPIRE, SET NX PX, a unique row and advisory locks in PostgreSQL, and ZooKeeper's sequential nodes and MongoDB's
-// findAndModify, where they are installed. Who has to poll has the interval in its name. rueidislock is left out, because its module could not be had
-// where this was made. A contender is one file: a kind that opens clients, and what it takes to lock with them.
+// bsm/redislock, redsync, and the locks of textbooks (package textbook), which are measured although they are broken. All are
+// opened in one way (package kinds). Who has to poll has the interval in its name. rueidislock is left out, because its module
+// could not be had where this was made.
 package lockbench

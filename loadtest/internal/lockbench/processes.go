@@ -77,6 +77,7 @@ func (b *bench) contest(name string, all []entry, jobs []job, figures func(all [
 			if err != nil {
 				return nil, err
 			}
+			experiment.Keep(ctx, together(tallies).Waits)
 			return figures(tallies)
 		}})
 	}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"inventory/loadtest/internal/report"
@@ -21,6 +22,7 @@ import (
 // Job says what goes where.
 type Job struct {
 	Document string   // the file that has the lines
+	Readme   string   // the file that has such lines for some reports, and gets their sentences alone; "": none
 	Plots    string   // the folder that gets a folder for each scenario
 	Reports  []string // files of JSON
 }
@@ -29,14 +31,34 @@ type Job struct {
 type Done struct {
 	Scenario string
 	Plots    int
+	Revision string // of the program that made it
+}
+
+// Doubts tell why figures of one page may not belong together.
+func Doubts(done []Done) (doubts []string) {
+	var revisions []string
+	for _, d := range done {
+		if strings.HasSuffix(d.Revision, "-dirty") {
+			doubts = append(doubts, fmt.Sprintf("%s is of a source that was changed: %s", d.Scenario, d.Revision))
+		}
+		if d.Revision != "" && !slices.Contains(revisions, d.Revision) {
+			revisions = append(revisions, d.Revision)
+		}
+	}
+	if len(revisions) > 1 {
+		doubts = append(doubts, "the reports are of several revisions: "+strings.Join(revisions, ", "))
+	}
+	return doubts
 }
 
 // chapter is what a report comes to.
 type chapter struct {
-	scenario string
-	text     string            // for the document
-	page     string            // all of it
-	plots    map[string][]byte // by the name of the file
+	scenario  string
+	sentences string // for the readme
+	revision  string
+	text      string            // for the document
+	page      string            // all of it
+	plots     map[string][]byte // by the name of the file
 }
 
 // Run publishes. Nothing is written unless all of it can be made.
@@ -72,9 +94,27 @@ func Run(job Job) (done []Done, err error) {
 		if err := c.writePlots(filepath.Join(job.Plots, c.scenario)); err != nil {
 			return nil, err
 		}
-		done = append(done, Done{c.scenario, len(c.plots)})
+		done = append(done, Done{c.scenario, len(c.plots), c.revision})
 	}
-	return done, replace(job.Document, text)
+	return done, errors.Join(replace(job.Document, text), job.retell(chapters))
+}
+
+// retell puts the sentences of reports into the readme, where it has lines for them.
+func (job Job) retell(chapters []chapter) error {
+	if job.Readme == "" {
+		return nil
+	}
+	readme, err := os.ReadFile(job.Readme)
+	if err != nil {
+		return err
+	}
+	text := string(readme)
+	for _, c := range chapters {
+		if told, err := Into(text, c.scenario, c.sentences); err == nil {
+			text = told
+		}
+	}
+	return replace(job.Readme, text)
 }
 
 // pages is the folder of the pages with all tables.
@@ -121,7 +161,7 @@ func (job Job) chapter(file string) (chapter, error) {
 		return chapter{}, err
 	}
 	c := chapter{
-		scenario: d.Scenario, text: d.Brief(fromDocument, "benchmarks/"+d.Scenario+".md"), plots: map[string][]byte{},
+		scenario: d.Scenario, revision: d.Environment.Revision, sentences: d.Sentences(), text: d.Brief(fromDocument, "benchmarks/"+d.Scenario+".md"), plots: map[string][]byte{},
 		page: fmt.Sprintf("# All tables of %s\n\nThe lab has made this page of a report ([how](../LAB.md#publishing)).\n\n%s", d.Scenario, d.Markdown(fromPage)),
 	}
 	for _, s := range d.Sections {

@@ -73,7 +73,7 @@ func TestReportsGoIntoTheDocument(t *testing.T) {
 	stale := filepath.Join(job.Plots, "locks", "gone.svg")
 	write(t, stale, "<svg/>")
 	done, err := Run(job)
-	if err != nil || len(done) != 2 || done[0] != (Done{"replay", 2}) {
+	if err != nil || len(done) != 2 || done[0] != (Done{"replay", 2, ""}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	got := text(t, job.Document)
@@ -133,5 +133,17 @@ func TestNothingIsWrittenOfWhatCannotBePublished(t *testing.T) {
 		if _, err := os.Stat(job.Plots); err == nil || text(t, document) != before {
 			t.Errorf("%s: something was written", name)
 		}
+	}
+}
+
+func TestFiguresThatDoNotBelongTogetherAreDoubted(t *testing.T) {
+	t.Parallel()
+	one := []Done{{Scenario: "locks", Revision: "a"}, {Scenario: "tail", Revision: "a"}, {Scenario: "soak"}}
+	if doubts := Doubts(one); len(doubts) > 0 {
+		t.Errorf("%q", doubts)
+	}
+	doubts := Doubts(append(one, Done{Scenario: "replay", Revision: "b-dirty"}))
+	if len(doubts) != 2 || doubts[0] != "replay is of a source that was changed: b-dirty" || doubts[1] != "the reports are of several revisions: a, b-dirty" {
+		t.Errorf("%q", doubts)
 	}
 }

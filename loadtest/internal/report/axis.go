@@ -9,9 +9,7 @@ import (
 
 const (
 	leastDrawn = 1e-15 // what differs by less, or is nearer to 0 on a logarithmic axis, no axis tells apart
-	xSteps     = 8     // of a linear axis from left to right, about
-	ySteps     = 5     // of one that shows sizes
-	logTicks   = 10    // of a logarithmic axis, at most
+	steps      = 6     // of a linear axis, about
 	nines      = 8     // how far a percentile axis goes: 99.999999
 )
 
@@ -19,13 +17,7 @@ const (
 type scale struct {
 	warp     func(float64) float64 // grows with the value; not finite where a value has no place on the axis
 	from, to float64               // the ends of the axis, warped
-	ticks    []tick
-}
-
-// tick is a value that is written beside its axis.
-type tick struct {
-	value float64
-	text  string
+	ticks    []float64
 }
 
 // has tells whether a value has a place on the axis.
@@ -53,49 +45,32 @@ func bounds(values []float64, warp func(float64) float64) (least, most float64) 
 	return least, most
 }
 
-// alongX is as long as its values: time passes from the first to the last.
-func alongX(values []float64) scale {
-	warp := linear
-	from, to := apart(bounds(values, warp))
-	s := scale{warp: warp, from: from, to: to}
-	step := roundStep((to - from) / xSteps)
-	s.ticks = steps(math.Ceil(from/step-1e-9), math.Floor(to/step+1e-9), step)
-	return s
-}
-
-// fromZero shows sizes: it begins at 0, and ends at a tick.
-func fromZero(values []float64) scale {
-	warp := linear
+// linear is as long as its values; one that shows sizes begins at 0, and ends at a tick.
+func linear(values []float64, sizes bool) scale {
+	warp := func(value float64) float64 {
+		if !drawable(value) {
+			return math.NaN()
+		}
+		return value
+	}
 	least, most := bounds(values, warp)
-	least, most = apart(min(least, 0), max(most, 0))
-	step := roundStep((most - least) / ySteps)
-	first, last := math.Floor(least/step+1e-9), math.Ceil(most/step-1e-9)
-	return scale{warp: warp, from: first * step, to: last * step, ticks: steps(first, last, step)}
-}
-
-// linear leaves values as they are, and what nobody can draw without a place.
-func linear(value float64) float64 {
-	if !drawable(value) {
-		return math.NaN()
+	if sizes {
+		least, most = min(least, 0), max(most, 0)
 	}
-	return value
-}
-
-// apart keeps the ends of an axis from being one.
-func apart(least, most float64) (from, to float64) {
-	if most-least > max(leastDrawn, 1e-9*max(math.Abs(least), math.Abs(most))) {
-		return least, most
+	if most-least <= max(leastDrawn, 1e-9*max(math.Abs(least), math.Abs(most))) { // the ends are not one
+		most = least + max(1, math.Abs(least)/10)
 	}
-	return least, least + max(1, math.Abs(least)/10)
-}
-
-// steps are the ticks at whole multiples of a step.
-func steps(first, last, step float64) (ticks []tick) {
+	step := roundStep((most - least) / steps)
+	first, last := math.Ceil(least/step-1e-9), math.Floor(most/step+1e-9)
+	if sizes {
+		first, last = math.Floor(least/step+1e-9), math.Ceil(most/step-1e-9)
+		least, most = first*step, last*step
+	}
+	s := scale{warp: warp, from: least, to: most}
 	for i := range int(last-first) + 1 {
-		value := (first + float64(i)) * step
-		ticks = append(ticks, tick{value, tickText(value)})
+		s.ticks = append(s.ticks, (first+float64(i))*step)
 	}
-	return ticks
+	return s
 }
 
 // roundStep is the least of 1, 2 and 5 times a power of ten that is no smaller.
@@ -109,8 +84,9 @@ func roundStep(step float64) float64 {
 	return 10 * power
 }
 
-// logarithmic has no place for 0 and less. It begins and ends at 1, 2 or 5 times a power of ten.
-func logarithmic(values []float64) scale {
+// logarithmic has no place for 0 and less, and goes from a power of ten to another. One that shows sizes has one below all of
+// them, or else the least would have no size.
+func logarithmic(values []float64, sizes bool) scale {
 	warp := func(value float64) float64 {
 		if value < leastDrawn || !drawable(value) {
 			return math.NaN()
@@ -118,35 +94,24 @@ func logarithmic(values []float64) scale {
 		return math.Log10(value)
 	}
 	least, most := bounds(values, warp)
-	first, last := int(math.Floor(3*least)), int(math.Ceil(3*most))
-	for rung(first) > least+1e-9 {
-		first--
-	}
-	for rung(first+1) <= least+1e-9 {
-		first++
-	}
-	for rung(last-1) >= most-1e-9 {
-		last--
+	first, last := math.Floor(least+1e-9), math.Ceil(most-1e-9)
+	if sizes {
+		first = math.Ceil(least) - 1
 	}
 	last = max(last, first+1)
-	s := scale{warp: warp, from: rung(first), to: rung(last)}
-	every := 1 // rung
-	if last-first >= logTicks {
-		every = 3 * ((last-first)/(3*logTicks) + 1) // whole powers of ten
+	s := scale{warp: warp, from: first, to: last}
+	between := []float64{1}
+	if last-first <= 3 {
+		between = []float64{1, 2, 5}
 	}
-	for i := first; i <= last; i++ {
-		if i%every == 0 {
-			value := math.Pow(10, rung(i))
-			s.ticks = append(s.ticks, tick{value, tickText(value)})
+	for power := first; power <= last; power += math.Ceil((last - first) / 10) {
+		for _, n := range between {
+			if value := n * math.Pow(10, power); warp(value) <= last+1e-9 {
+				s.ticks = append(s.ticks, value)
+			}
 		}
 	}
 	return s
-}
-
-// rung is the logarithm of a number of the ladder 1, 2, 5, 10, 20, 50 …
-func rung(i int) float64 {
-	power := math.Floor(float64(i) / 3)
-	return power + []float64{0, math.Log10(2), math.Log10(5)}[i-3*int(power)]
 }
 
 // percentiles has equal steps from 0 to 90, to 99, to 99.9 and so on, as HdrHistogram's plots have: the tail is what
@@ -163,8 +128,7 @@ func percentiles(values []float64) scale {
 	s := scale{warp: warp, from: 0, to: max(most, 1)}
 	for i := range nines + 1 {
 		if float64(i) <= s.to+1e-9 {
-			value := 100 - math.Pow(10, float64(2-i))
-			s.ticks = append(s.ticks, tick{value, strconv.FormatFloat(value, 'f', max(0, i-2), 64)})
+			s.ticks = append(s.ticks, 100-math.Pow(10, float64(2-i)))
 		}
 	}
 	return s

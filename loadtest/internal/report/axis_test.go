@@ -12,26 +12,26 @@ func TestTicks(t *testing.T) {
 		scale scale
 		want  string
 	}{
-		"sizes":           {fromZero([]float64{3, 41}), "0 10 20 30 40 50"},
-		"small sizes":     {fromZero([]float64{0.3, 0.7}), "0 0.2 0.4 0.6 0.8"},
-		"large sizes":     {fromZero([]float64{2_400_000}), "0 500,000 1M 1.5M 2M 2.5M"},
-		"below zero":      {fromZero([]float64{-3, 4}), "-4 -2 0 2 4"},
-		"nothing":         {fromZero(nil), "0 0.2 0.4 0.6 0.8 1"},
-		"all zero":        {fromZero([]float64{0, 0}), "0 0.2 0.4 0.6 0.8 1"},
-		"no numbers":      {fromZero([]float64{math.NaN(), math.Inf(1)}), "0 0.2 0.4 0.6 0.8 1"},
-		"time":            {alongX([]float64{0, 59.75}), "0 10 20 30 40 50"},
-		"time from later": {alongX([]float64{100, 108}), "100 101 102 103 104 105 106 107 108"},
-		"two decades":     {logarithmic([]float64{3, 140}), "2 5 10 20 50 100 200"},
-		"many decades":    {logarithmic([]float64{0.02, 900_000}), "0.1 1 10 100 1,000 10,000 100,000 1M"},
-		"one value":       {logarithmic([]float64{10}), "10 20"},
-		"not above zero":  {logarithmic([]float64{0, -5}), "1 2 5 10"},
+		"sizes":           {linear([]float64{3, 41}, true), "0 10 20 30 40 50"},
+		"small sizes":     {linear([]float64{0.3, 0.7}, true), "0 0.2 0.4 0.6 0.8"},
+		"large sizes":     {linear([]float64{2_400_000}, true), "0 500,000 1M 1.5M 2M 2.5M"},
+		"below zero":      {linear([]float64{-3, 4}, true), "-4 -2 0 2 4"},
+		"nothing":         {linear(nil, true), "0 0.2 0.4 0.6 0.8 1"},
+		"all zero":        {linear([]float64{0, 0}, true), "0 0.2 0.4 0.6 0.8 1"},
+		"no numbers":      {linear([]float64{math.NaN(), math.Inf(1)}, true), "0 0.2 0.4 0.6 0.8 1"},
+		"time":            {linear([]float64{0, 59.75}, false), "0 10 20 30 40 50"},
+		"time from later": {linear([]float64{100, 108}, false), "100 102 104 106 108"},
+		"two decades":     {logarithmic([]float64{3, 140}, false), "1 2 5 10 20 50 100 200 500 1,000"},
+		"many decades":    {logarithmic([]float64{0.02, 900_000}, false), "0.01 0.1 1 10 100 1,000 10,000 100,000 1M"},
+		"one value":       {logarithmic([]float64{10}, false), "10 20 50 100"},
+		"not above zero":  {logarithmic([]float64{0, -5}, false), "1 2 5 10"},
 		"percentiles":     {percentiles([]float64{0, 50, 99.99}), "0 90 99 99.9 99.99"},
 		"the hundredth":   {percentiles([]float64{0, 99.9, 100}), "0 90 99 99.9"},
 		"no percentiles":  {percentiles(nil), "0 90"},
 	} {
 		var got []string
 		for _, tick := range c.scale.ticks {
-			got = append(got, tick.text)
+			got = append(got, tickText(tick))
 		}
 		if text := strings.Join(got, " "); text != c.want {
 			t.Errorf("%s: %s, want %s", name, text, c.want)

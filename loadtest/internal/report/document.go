@@ -32,6 +32,7 @@ type Document struct {
 	AuditOK     bool           `json:"audit_ok"`
 	Wrong       []string       `json:"wrong"`  // what does not add up
 	Own         jsontext.Value `json:",embed"` // an object: the members that only this scenario has
+	Raw         Raw            `json:"-"`
 }
 
 // Flag is a setting of the run, given or by default. None holds a secret.

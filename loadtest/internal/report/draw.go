@@ -1,27 +1,106 @@
 package report
 
-import "strconv"
+import (
+	_ "embed"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+//go:embed plot.css
+var plotStyle string
 
 // Lengths of the paper, on which letters are 12 high: a telephone shows two thirds of it, where they can still be read.
 const (
 	paperWidth  = 520.0
-	titleHeight = 20.0
 	rowHeight   = 17.0
 	gap         = 8.0
 	frameHeight = 210.0
+	barHeight   = 13.0
+	valueWidth  = 52.0 // for the number behind a bar
 	swatch      = 18.0 // the width of a legend's colour
+	letterWidth = 7.0  // about: the reader's fonts are not known
+	margin      = 12.0 // around an image of its own
+	shown       = 1.25 // pixels of a length, where nobody says how wide the image is to be
+	colours     = 7    // are told apart by plot.css, by their number
 )
-
-// colours are told apart by plot.css, by their number.
-const colours = 7
 
 // drawing is what has been drawn so far, from the top down.
 type drawing struct {
-	content []node
-	height  float64
+	svg    strings.Builder
+	height float64
+	hints  bool // elements tell their values to a script (page.js)
 }
 
-func (d *drawing) add(nodes ...node) { d.content = append(d.content, nodes...) }
+// hint is a place on the paper, and what is there.
+type hint struct {
+	at   point
+	text string
+}
+
+// element draws an element with a text, and names and values of attributes, of which empty ones are left out.
+func (d *drawing) element(name, text string, attributes ...any) {
+	d.open(name, attributes...)
+	d.escape(text)
+	d.svg.WriteString("</" + name + ">")
+}
+
+func (d *drawing) open(name string, attributes ...any) {
+	d.svg.WriteString("<" + name)
+	for i := 0; i < len(attributes); i += 2 {
+		value, is := attributes[i+1].(string)
+		if !is {
+			value = length(attributes[i+1].(float64))
+		}
+		if value != "" {
+			d.svg.WriteString(" " + attributes[i].(string) + `="`)
+			d.escape(value)
+			d.svg.WriteString(`"`)
+		}
+	}
+	d.svg.WriteString(">")
+}
+
+// escape writes a text so that it is well-formed, whatever names a series.
+func (d *drawing) escape(text string) { _ = xml.EscapeText(&d.svg, []byte(text)) }
+
+// length is a number of the paper, to a tenth: more nobody sees.
+func length(value float64) string {
+	return strconv.FormatFloat(math.Round(10*value)/10+0, 'f', -1, 64) // + 0: never -0
+}
+
+// text writes a text, of which the anchor is start, middle or end.
+func (d *drawing) text(x, y float64, anchor, class, text string) {
+	d.element("text", text, "class", class, "x", x, "y", y, "text-anchor", anchor)
+}
+
+func (d *drawing) stroke(class string, x1, y1, x2, y2 float64) {
+	d.element("line", "", "class", class, "x1", x1, "y1", y1, "x2", x2, "y2", y2)
+}
+
+func (d *drawing) box(class, hints string, x, y, width, height float64) {
+	d.element("rect", "", "class", class, "x", x, "y", y, "width", width, "height", height, "data-hints", hints)
+}
+
+// told are hints for the script: [x, y, text] each.
+func (d *drawing) told(hints ...hint) string {
+	if !d.hints {
+		return ""
+	}
+	var all [][3]any
+	for _, h := range hints {
+		all = append(all, [3]any{math.Round(h.at.x), math.Round(h.at.y), h.text})
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return "" // only numbers that are none could make it fail, and those have no place
+	}
+	return string(text)
+}
 
 // row goes down by a row of text, and returns its base line.
 func (d *drawing) row() float64 {
@@ -29,64 +108,101 @@ func (d *drawing) row() float64 {
 	return d.height - 5
 }
 
-// draw draws everything but the title, below top.
-func (p Plot) draw(top float64) drawing {
-	d := drawing{height: top}
-	p.legend(&d)
-	if p.Kind == Bars {
-		p.drawBars(&d)
-	} else {
-		p.drawLines(&d)
+// WriteSVG writes the plot as an image of its own, which brings its title, its colours and those for the dark with it.
+// The same plot gives the same bytes.
+//
+// Plots are drawn here. gonum.org/v1/plot was tried: it places text by the widths of its own fonts, writes colours into every
+// path, so that neither the dark nor paper gets others, and has no bars on a logarithmic axis. Libraries of scripts make no
+// images for a document.
+func (p Plot) WriteSVG(to io.Writer) error {
+	var d drawing
+	for _, line := range wrap(p.Title, paperWidth) {
+		d.text(paperWidth/2, d.row(), "middle", "title", line)
 	}
-	return d
+	d.height += gap
+	p.draw(&d)
+	var image drawing
+	image.root(p, margin, d.height, "xmlns", "http://www.w3.org/2000/svg",
+		"width", shown*(paperWidth+2*margin), "height", shown*(d.height+2*margin))
+	image.element("style", strings.Join(strings.Fields(plotStyle), " "))
+	image.box("paper", "", -margin, -margin, paperWidth+2*margin, d.height+2*margin)
+	_, err := io.WriteString(to, image.svg.String()+d.svg.String()+"</svg>\n")
+	return err
+}
+
+// inline is the plot as a part of a page, which tells its title and has its style and script.
+func (p Plot) inline() string {
+	d := drawing{hints: true}
+	p.draw(&d)
+	var image drawing
+	image.root(p, 0, d.height)
+	return image.svg.String() + d.svg.String() + "</svg>"
+}
+
+// root begins the element around a drawing and its margin, with what is told to somebody who does not see it.
+func (d *drawing) root(p Plot, margin, height float64, attributes ...any) {
+	view := strings.Join([]string{length(-margin), length(-margin), length(paperWidth + 2*margin), length(height + 2*margin)}, " ")
+	d.open("svg", append(attributes, "class", "plot", "role", "img", "aria-label", p.Title, "viewBox", view)...)
+	d.element("desc", p.describe())
+}
+
+// describe says what there is to see.
+func (p Plot) describe() string {
+	parts := []string{p.Y.Label}
+	if p.X.Label != "" {
+		parts[0] += " by " + p.X.Label
+	}
+	for _, s := range p.Series {
+		if s.Name != "" {
+			parts = append(parts, s.Name)
+		}
+	}
+	for _, m := range p.Marks {
+		parts = append(parts, m.Label+" at "+Number(m.X))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// draw draws everything but the title.
+func (p Plot) draw(d *drawing) {
+	classes := p.classes()
+	p.legend(d, classes)
+	if p.Kind == Bars {
+		p.drawBars(d, classes)
+	} else {
+		p.drawLines(d, classes)
+	}
 }
 
 // classes are what the series look like. One of another run has the colour of its namesake of this run; where there are more
 // series than colours, they come again, and are drawn in another way.
 func (p Plot) classes() []string {
-	classes, namesakes, number := make([]string, len(p.Series)), map[string]int{}, 0
-	for i, s := range p.Series {
-		if !s.Other {
-			classes[i] = class(number, "")
-			namesakes[otherName(s.Name)] = number
-			number++
+	classes, namesakes := make([]string, len(p.Series)), map[string]int{}
+	for _, other := range []bool{false, true} {
+		for i, s := range p.Series {
+			if s.Other != other {
+				continue
+			}
+			number, has := namesakes[s.Name]
+			if !has || !other {
+				number = len(namesakes)
+				namesakes[otherName(s.Name)] = number
+			}
+			classes[i] = "s" + strconv.Itoa(number%colours)
+			if other {
+				classes[i] += " other"
+			}
+			if number >= colours {
+				classes[i] += " again"
+			}
 		}
-	}
-	for i, s := range p.Series {
-		if !s.Other {
-			continue
-		}
-		of, has := namesakes[s.Name]
-		if !has {
-			of = number
-			number++
-		}
-		classes[i] = class(of, " other")
 	}
 	return classes
 }
 
-func class(number int, marks string) string {
-	if number >= colours {
-		marks += " again"
-	}
-	return "s" + strconv.Itoa(number%colours) + marks
-}
-
-// thisRun is how a series without a name is called once there is another one.
-const thisRun = "this run"
-
-// otherName is how what belongs to the other run is called.
-func otherName(name string) string {
-	if name == thisRun {
-		return "other run"
-	}
-	return name + " (other)"
-}
-
 // legend names the series, in as many rows as it takes.
-func (p Plot) legend(d *drawing) {
-	x, base, classes := paperWidth, 0.0, p.classes()
+func (p Plot) legend(d *drawing, classes []string) {
+	x, base := paperWidth, 0.0
 	for i, s := range p.Series {
 		if s.Name == "" {
 			continue
@@ -97,11 +213,11 @@ func (p Plot) legend(d *drawing) {
 			x, base = 0, d.row()
 		}
 		if p.Kind == Bars {
-			d.add(box("bar "+classes[i], x, base-9, swatch, 9))
+			d.box("bar "+classes[i], "", x, base-9, swatch, 9)
 		} else {
-			d.add(stroke("line "+classes[i], x, base-4, x+swatch, base-4))
+			d.stroke("line "+classes[i], x, base-4, x+swatch, base-4)
 		}
-		d.add(textAt(x+swatch+gap/2, base, "start", "", name))
+		d.text(x+swatch+gap/2, base, "start", "", name)
 		x += width
 	}
 	d.height += gap / 2
@@ -109,19 +225,43 @@ func (p Plot) legend(d *drawing) {
 
 // ticksAlong writes the ticks of an axis that runs from left to right, but none over another, and what it shows.
 func (d *drawing) ticksAlong(s scale, left, right float64, label string) {
-	d.height += gap / 4
 	base, end := d.row(), -gap
-	for _, t := range s.ticks {
-		half := textWidth(t.text) / 2
-		at := max(half, min(s.at(t.value, left, right), paperWidth-half))
-		if at-half < end+gap {
-			continue
+	for _, value := range s.ticks {
+		text := tickText(value)
+		half := textWidth(text) / 2
+		at := max(half, min(s.at(value, left, right), paperWidth-half))
+		if at-half >= end+gap {
+			end = at + half
+			d.text(at, base, "middle", "", text)
 		}
-		end = at + half
-		d.add(textAt(at, base, "middle", "", t.text))
 	}
 	if label != "" {
-		d.add(textAt((left+right)/2, d.row(), "middle", "", shorten(label, paperWidth)))
+		d.text((left+right)/2, d.row(), "middle", "", shorten(label, paperWidth))
 	}
 	d.height += gap / 2
+}
+
+// wrap breaks a text into lines of a width.
+func wrap(text string, width float64) (lines []string) {
+	for word := range strings.FieldsSeq(text) {
+		last := len(lines) - 1
+		if last >= 0 && textWidth(lines[last]+" "+word) <= width {
+			lines[last] += " " + word
+			continue
+		}
+		lines = append(lines, word)
+	}
+	return lines
+}
+
+// textWidth is about how wide a text is.
+func textWidth(text string) float64 { return letterWidth * float64(utf8.RuneCountInString(text)) }
+
+// shorten cuts a text that is wider than there is room.
+func shorten(text string, width float64) string {
+	room := int(width / letterWidth)
+	if utf8.RuneCountInString(text) <= room {
+		return text
+	}
+	return string([]rune(text)[:max(0, room-1)]) + "…"
 }

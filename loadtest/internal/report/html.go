@@ -1,41 +1,46 @@
 package report
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"html/template"
 	"io"
 )
 
-//go:embed page.html
-var pageSource string
-
-//go:embed page.css
-var pageStyle string
+var (
+	//go:embed page.html
+	pageSource string
+	//go:embed page.css
+	pageStyle string
+	//go:embed page.js
+	pageScript string
+)
 
 // page is what the template has beside the document.
 type page struct {
 	Document
-	Style   template.CSS
-	Met     int // of the targets
-	Targets []Target
+	Style      template.CSS
+	Script     template.JS
+	ScriptHash string // by which the page's policy knows its script, and no other
+	Met        int    // of the targets
+	Targets    []Target
 }
 
-// WriteHTML writes the document as one page that needs nothing beside itself: it opens without a network, and its policy
+// WriteHTML writes the document as one page that needs nothing else: it opens without a network, and its policy
 // forbids it to ask for anything.
 func (d Document) WriteHTML(to io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"number": Number,
-		"plot": func(p Plot) (template.HTML, error) {
-			text, err := p.inline()
-			return template.HTML(text), err // encoding/xml has escaped it
-		},
+		"plot":   func(p Plot) template.HTML { return template.HTML(p.inline()) }, //nolint:gosec // what it says is escaped
 	}).Parse(pageSource)
 	if err != nil {
 		return err
 	}
-	p := page{Document: d, Style: template.CSS(plotStyle + pageStyle)} // files of this package
-	for _, s := range d.Sections {
-		p.Targets = append(p.Targets, s.Targets...)
+	hash := sha256.Sum256([]byte(pageScript))
+	p := page{
+		Document: d, Style: template.CSS(plotStyle + pageStyle), Script: template.JS(pageScript), //nolint:gosec // files of this package
+		ScriptHash: "sha256-" + base64.StdEncoding.EncodeToString(hash[:]), Targets: d.Targets(),
 	}
 	for _, target := range p.Targets {
 		if target.Met {

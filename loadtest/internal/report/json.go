@@ -13,7 +13,7 @@ import (
 // WriteJSON writes the document as one object, on one line.
 func (d Document) WriteJSON(to io.Writer) error {
 	d.Schema = Schema
-	if err := json.MarshalWrite(to, d, json.WithMarshalers(json.MarshalToFunc(writeNumber))); err != nil {
+	if err := json.MarshalWrite(to, d, writesNumbers()); err != nil {
 		return err
 	}
 	_, err := io.WriteString(to, "\n")
@@ -23,7 +23,7 @@ func (d Document) WriteJSON(to io.Writer) error {
 // Read reads a document that WriteJSON has written, of this schema.
 func Read(from io.Reader) (Document, error) {
 	var d Document
-	if err := json.UnmarshalRead(from, &d, json.WithUnmarshalers(json.UnmarshalFromFunc(readNumber))); err != nil {
+	if err := json.UnmarshalRead(from, &d, readsNumbers()); err != nil {
 		return Document{}, fmt.Errorf("not a report of the lab: %w", err)
 	}
 	switch d.Schema {
@@ -33,6 +33,12 @@ func Read(from io.Reader) (Document, error) {
 		return Document{}, errors.New(`not a report of the lab: it has no "schema"`)
 	}
 	return Document{}, fmt.Errorf("a report of the schema %s, where this program knows %s", d.Schema, Schema)
+}
+
+func writesNumbers() json.Options { return json.WithMarshalers(json.MarshalToFunc(writeNumber)) }
+
+func readsNumbers() json.Options {
+	return json.WithUnmarshalers(json.UnmarshalFromFunc(readNumber))
 }
 
 // writeNumber writes null for what is no number: JSON has no word for it, and a report must not be lost for a gap in a plot.
@@ -55,7 +61,7 @@ func readNumber(from *jsontext.Decoder, value *float64) error {
 
 // SetOwn makes the members that only one scenario has of a struct or a map.
 func (d *Document) SetOwn(members any) error {
-	text, err := json.Marshal(members, json.WithMarshalers(json.MarshalToFunc(writeNumber)), json.Deterministic(true))
+	text, err := json.Marshal(members, writesNumbers(), json.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("the members of %s: %w", d.Scenario, err)
 	}

@@ -28,22 +28,25 @@ const briefColumns = 4
 // targets. The rest is on a page of its own, to which it links.
 func (d Document) Brief(plotFolder, page string) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s\n\n", d.Environment)
+	fmt.Fprintf(&text, "%s\n\n%s", d.Environment, d.Sentences())
+	if len(d.Sections) > 0 {
+		s := d.Sections[0]
+		if s.Table != nil {
+			s.Table = s.Table.first(briefColumns)
+		}
+		s.markdown(&text, plotFolder)
+	}
+	Section{Targets: d.Targets()}.listed(&text)
+	fmt.Fprintf(&text, "\n[All tables and plots](%s)\n", page)
+	return text.String()
+}
+
+// Sentences are what a report says first, as a list.
+func (d Document) Sentences() string {
+	var text strings.Builder
 	for _, line := range d.Summary {
 		fmt.Fprintf(&text, "- %s\n", escaped(line, "<"))
 	}
-	targets := Section{}
-	for i, s := range d.Sections {
-		targets.Targets = append(targets.Targets, s.Targets...)
-		if i == 0 {
-			if s.Table != nil {
-				s.Table = s.Table.first(briefColumns)
-			}
-			s.markdown(&text, plotFolder)
-		}
-	}
-	targets.listed(&text)
-	fmt.Fprintf(&text, "\n[All tables and plots](%s)\n", page)
 	return text.String()
 }
 

@@ -162,3 +162,14 @@ func unlike(prefix string, this, other []Flag) (notes []string) {
 	}
 	return notes
 }
+
+// thisRun is how a series without a name is called once there is another one.
+const thisRun = "this run"
+
+// otherName is how what belongs to the other run is called.
+func otherName(name string) string {
+	if name == thisRun {
+		return "other run"
+	}
+	return name + " (other)"
+}

@@ -146,9 +146,7 @@ func TestLongRunsAreShortImages(t *testing.T) {
 		t.Errorf("%d bytes", len(text))
 	}
 	f := p.frame()
-	f.top, f.bottom = 0, frameHeight
-	peak, _ := f.at(40_000, 500)
-	if !strings.Contains(text, "L"+length(peak.x)+" ") {
+	if peak := f.x.at(40_000, f.left, f.right); !strings.Contains(text, "L"+length(peak)+" ") {
 		t.Errorf("the peak is not drawn")
 	}
 }

@@ -59,6 +59,9 @@ func objects(of reflect.Type) (all []reflect.Type) {
 	}
 	all = append(all, of)
 	for i := range of.NumField() {
+		if of.Field(i).Tag.Get("json") == "-" {
+			continue
+		}
 		for _, object := range objects(of.Field(i).Type) {
 			if !slices.Contains(all, object) {
 				all = append(all, object)

@@ -3,6 +3,10 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Target is what a figure has to reach.
@@ -52,6 +56,85 @@ func (t Target) judged(low, high float64) Target {
 	known := !math.IsNaN(low) && !math.IsNaN(high) && reaches(low) == reaches(high)
 	t.Met, t.Undecided = measured && known && reaches(low), measured && !known
 	return t
+}
+
+// rebound is the target with another bound.
+func (t Target) rebound(bound float64) Target {
+	t.Bound = bound
+	if t.Low == 0 && t.High == 0 {
+		return t.judged(t.Value, t.Value)
+	}
+	return t.judged(t.Low, t.High)
+}
+
+// Targets are those of all sections.
+func (d Document) Targets() (all []Target) {
+	for _, s := range d.Sections {
+		all = append(all, s.Targets...)
+	}
+	return all
+}
+
+// SetBound gives the target of a name another bound.
+func (d *Document) SetBound(name string, bound float64) error {
+	before, found, names := Verdict(d.Targets()), false, []string{}
+	d.Sections = slices.Clone(d.Sections)
+	for i, s := range d.Sections {
+		s.Targets = slices.Clone(s.Targets)
+		for j, t := range s.Targets {
+			names = append(names, t.What)
+			if t.What == name {
+				s.Targets[j], found = t.rebound(bound), true
+			}
+		}
+		d.Sections[i] = s
+	}
+	if !found {
+		return fmt.Errorf("there is no target %q; there are %q", name, names)
+	}
+	if i := slices.Index(d.Summary, before); i >= 0 {
+		d.Summary = slices.Clone(d.Summary)
+		d.Summary[i] = Verdict(d.Targets())
+	}
+	return d.setOwnBound(name, bound)
+}
+
+// setOwnBound does the same to the targets among the members that only one scenario has.
+func (d *Document) setOwnBound(name string, bound float64) error {
+	if len(d.Own) == 0 {
+		return nil
+	}
+	var own map[string]jsontext.Value
+	if err := json.Unmarshal(d.Own, &own); err != nil {
+		return fmt.Errorf("read the members of %s: %w", d.Scenario, err)
+	}
+	for member, value := range own {
+		var targets []Target
+		if json.Unmarshal(value, &targets, readsNumbers()) != nil || !slices.ContainsFunc(targets, func(t Target) bool { return t.What == name && t.Sign != "" }) {
+			continue // no targets
+		}
+		for i, t := range targets {
+			if t.What == name {
+				targets[i] = t.rebound(bound)
+			}
+		}
+		text, err := json.Marshal(targets, writesNumbers())
+		if err != nil {
+			return fmt.Errorf("write the targets of %s: %w", d.Scenario, err)
+		}
+		own[member] = text
+	}
+	return d.SetOwn(own)
+}
+
+// Missed are the targets that were missed. What is undecided was not.
+func (d Document) Missed() (names []string) {
+	for _, t := range d.Targets() {
+		if !t.Met && !t.Undecided {
+			names = append(names, t.What)
+		}
+	}
+	return names
 }
 
 // Verdict counts targets by what came of them.

@@ -84,6 +84,7 @@ func (c *stopping) stopOne(ctx context.Context, window time.Duration) (experimen
 		return nil, err
 	}
 	all, one := crowd.Together(r.sales), r.sales[0].Timeline
+	experiment.Keep(ctx, all.Waits)
 	c.all.sold(all.Timeline, window)
 	c.one.sold(one, window)
 	return experiment.Sample{
@@ -106,6 +107,7 @@ func (c *stopping) twoAlone(ctx context.Context, window time.Duration) (experime
 		return nil, err
 	}
 	all := crowd.Together(sales)
+	experiment.Keep(ctx, all.Waits)
 	c.two.sold(all.Timeline, window)
 	stopped, continued := c.scale.After, c.scale.After+c.scale.Still
 	return experiment.Sample{

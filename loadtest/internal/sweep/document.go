@@ -14,7 +14,7 @@ func (r Result) Document() (report.Document, error) {
 		Scenario: "sweep-" + r.Scenario, Started: r.Started, Elapsed: r.Elapsed.Seconds(), Interrupted: r.Measured.Interrupted,
 	}
 	d.Summary = r.summary()
-	d.Figures = r.headlines()
+	d.Figures, d.Raw = r.headlines(), experiment.Raw(r.Measured)
 	section := r.Measured.Section("combinations")
 	section.Notes = r.notes()
 	d.Sections = []report.Section{section}

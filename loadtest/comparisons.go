@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"inventory/internal/app"
+	"inventory/internal/cli"
+	"inventory/loadtest/internal/contenders"
+	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/explain"
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/segments"
+	"inventory/loadtest/internal/servers"
+)
+
+// comparisonFlags are those of all comparisons.
+type comparisonFlags struct {
+	reportFlags
+	seedFlag
+	Tiny        bool   `help:"Hardly anything of each case, for tests." hidden:""`
+	RedisURL    string `help:"The Redis of all who are compared: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS. Default: one started for this run." placeholder:"URL"`
+	DatabaseURL string `help:"A database on the PostgreSQL of all who are compared, which must sync its commits where orders are sold, and let this user create databases, which are dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
+}
+
+// caseFlags choose among cases.
+type caseFlags struct {
+	Quick bool     `help:"One short round of each case, with fewer contenders or less of them. Default: off."`
+	Case  []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
+}
+
+func (f comparisonFlags) urls() servers.URLs {
+	return servers.URLs{RedisURL: f.RedisURL, DatabaseURL: f.DatabaseURL}
+}
+
+// scaleOf is how much is measured.
+func scaleOf[S any](tiny, quick bool, tinyScale, quickScale, full func() S) S {
+	switch {
+	case tiny:
+		return tinyScale()
+	case quick:
+		return quickScale()
+	}
+	return full()
+}
+
+// itself is the command line of this program as another process.
+func itself(command string) ([]string, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the program, which other processes run too: %w", err)
+	}
+	return []string{program, command}, nil
+}
+
+// telling tells what is done.
+func telling(s cli.Streams, format string) func(name string) {
+	return func(name string) { _, _ = fmt.Fprintf(s.Err, format+"\n", name) }
+}
+
+// result is what a comparison has come to.
+type result interface {
+	Began() bool
+	Document() (report.Document, error)
+	Err() error
+}
+
+// compare measures, and delivers the report.
+func (f comparisonFlags) compare(ctx context.Context, s cli.Streams, worker string, measure func(ctx context.Context, worker []string) (result, error)) error {
+	return f.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
+		command, err := itself(worker)
+		if err != nil {
+			return report.Document{}, err
+		}
+		r, err := measure(ctx, command)
+		if !r.Began() {
+			return report.Document{}, err
+		}
+		document, wrong := r.Document()
+		return document, errors.Join(err, wrong, r.Err())
+	})
+}
+
+type contendersCommand struct {
+	comparisonFlags
+	caseFlags
+	Generator string `help:"What sends the requests over HTTP: wrk, or lab, which is this program. Default: wrk where it is on PATH, else lab." placeholder:"NAME"`
+}
+
+// Help is what --help and list tell beside the flags.
+func (c *contendersCommand) Help() string {
+	return about{
+		Shows: "accepted orders a second and latencies of each design, from a row with a conditional UPDATE to this service over HTTP, with ratios within each round; of one hot SKU, and of mixes of many.",
+		Full:  "about 25 minutes, of which the mixes take half, and two tables with 5 million orders each some", Quick: "under two minutes, with 50,000 orders",
+		Needs: needsServers + " Over HTTP wrk sends where it is on PATH.", Cases: contenders.Names(),
+	}.String()
+}
+
+// Validate tells kong which flag is wrong.
+func (c *contendersCommand) Validate() error {
+	return errors.Join(wrongFlag("--case", contenders.Check(c.Case)), contenders.CheckGenerator(c.Generator))
+}
+
+// Run measures, and delivers the report.
+func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
+	return c.compare(ctx, s, "contenders-worker", func(ctx context.Context, worker []string) (result, error) {
+		app.SpendMemory(nil) // contenders inside this process collect garbage as the service does
+		return contenders.Run(ctx, contenders.Config{
+			URLs: c.urls(), Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
+			Seed: c.drawn(), Cases: c.Case, Generator: c.Generator, Worker: worker, Progress: telling(s, "measuring: %s"),
+		})
+	})
+}
+
+// contendersWorkerCommand is a server, or a crowd of callers, in a process of its own: the lab starts it.
+type contendersWorkerCommand struct{}
+
+// Run does what standard input says.
+func (*contendersWorkerCommand) Run(ctx context.Context) error {
+	return contenders.Work(ctx, os.Stdin, os.Stdout)
+}
+
+type segmentsCommand struct {
+	comparisonFlags
+	caseFlags
+	Lock string `help:"Kind of lock of the segments: reentrant, fair or none; redlock would need several servers. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
+}
+
+// Help is what --help and list tell beside the flags.
+func (c *segmentsCommand) Help() string {
+	return about{
+		Shows: "accepted orders a second and p99 by segments and processes; throughput over time while a process stands still; goodput and latency over time under three times the capacity.",
+		Full:  "about ten minutes", Quick: "40 seconds", Needs: needsServers, Cases: segments.Names(),
+	}.String()
+}
+
+// Validate tells kong which flag is wrong.
+func (c *segmentsCommand) Validate() error { return wrongFlag("--case", segments.Check(c.Case)) }
+
+// Run measures, and delivers the report.
+func (c *segmentsCommand) Run(ctx context.Context, s cli.Streams) error {
+	return c.compare(ctx, s, "crowd-worker", func(ctx context.Context, worker []string) (result, error) {
+		return segments.Run(ctx, segments.Config{
+			URLs: c.urls(), Scale: scaleOf(c.Tiny, c.Quick, segments.Tiny, segments.Quick, segments.Full),
+			Seed: c.drawn(), Cases: c.Case, Lock: c.Lock, Worker: worker, Progress: telling(s, "measuring: %s"),
+		})
+	})
+}
+
+type explainCommand struct {
+	comparisonFlags
+	For time.Duration `help:"How long rounds go on, 1s to 24h: until all intervals are narrow enough, or no round would end in time. Default: ${default}." default:"3m" placeholder:"DURATION"`
+}
+
+// Help is what --help and list tell beside the flags.
+func (*explainCommand) Help() string {
+	return about{
+		Shows: "in five sentences, with intervals, what batches, segments, locks and processes each buy, and when a lock costs more " +
+			"than it brings; below them all sixteen combinations.",
+		Full: "about three minutes; --for says otherwise", Needs: needsServers,
+	}.String()
+}
+
+// Validate tells kong which flag is wrong.
+func (c *explainCommand) Validate() error {
+	if c.For < time.Second || c.For > 24*time.Hour {
+		return errors.New("--for must be 1s to 24h")
+	}
+	return nil
+}
+
+// Run measures, and delivers the report.
+func (c *explainCommand) Run(ctx context.Context, s cli.Streams) error {
+	return c.compare(ctx, s, "crowd-worker", func(ctx context.Context, worker []string) (result, error) {
+		scale := explain.Full()
+		if scale.For = c.For; c.Tiny {
+			scale = explain.Tiny()
+		}
+		return explain.Run(ctx, explain.Config{
+			URLs: c.urls(), Scale: scale, Seed: c.drawn(), Worker: worker,
+			Progress: func(rounds int) { _, _ = fmt.Fprintf(s.Err, "measured: %d rounds\n", rounds) },
+		})
+	})
+}
+
+// crowdWorkerCommand is a service with a crowd of callers, in a process of its own: the lab starts it.
+type crowdWorkerCommand struct{}
+
+// Run does what standard input says.
+func (*crowdWorkerCommand) Run(ctx context.Context) error {
+	return crowd.Work(ctx, os.Stdin, os.Stdout)
+}

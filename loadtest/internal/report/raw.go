@@ -1,0 +1,62 @@
+package report
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"inventory/internal/latency"
+)
+
+// Raw is what the figures of a run were made of, for who wants to make others of it. The JSON has none of it.
+type Raw struct {
+	Columns []string
+	Rows    [][]string
+	Waits   []Waits
+}
+
+// Waits are how long things took in some time.
+type Waits struct {
+	Of       string // whom, and what
+	From, To time.Time
+	Counts   []byte // a latency.Histogram as text
+}
+
+var errNoRaw = errors.New("this scenario does not keep it")
+
+// WriteCSV writes the rows, under their columns.
+func (d Document) WriteCSV(to io.Writer) error {
+	if len(d.Raw.Columns) == 0 {
+		return errNoRaw
+	}
+	return csv.NewWriter(to).WriteAll(append([][]string{d.Raw.Columns}, d.Raw.Rows...))
+}
+
+// WriteHDR writes the waits as a log of HdrHistogram, in nanoseconds.
+func (d Document) WriteHDR(to io.Writer) error {
+	if len(d.Raw.Waits) == 0 {
+		return errNoRaw
+	}
+	log := hdrhistogram.NewHistogramLogWriter(to)
+	err := errors.Join(log.OutputLogFormatVersion(), log.OutputStartTime(d.Started.UnixMilli()), log.OutputLegend())
+	for _, w := range d.Raw.Waits {
+		if err == nil {
+			err = w.write(log)
+		}
+	}
+	return err
+}
+
+func (w Waits) write(log *hdrhistogram.HistogramLogWriter) error {
+	var h latency.Histogram
+	if err := h.UnmarshalText(w.Counts); err != nil {
+		return fmt.Errorf("the waits of %s: %w", w.Of, err)
+	}
+	tag := strings.NewReplacer(",", ";", " ", "_").Replace(w.Of) // what divides the columns of a log
+	return h.Log(log, tag, w.From, w.To)
+}
