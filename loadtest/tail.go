@@ -25,7 +25,7 @@ type tailCommand struct {
 	Stock       int64   `help:"Units of the SKU, 10000 to 1000000000; the last hundredth of them is what is measured. Default: ${default}." default:"1000000" placeholder:"UNITS"`
 	Segments    int     `help:"Segments of the SKU, 1 to 1024. Default: ${default}." default:"10" placeholder:"NUMBER"`
 	Rate        float64 `help:"Orders a second that come in, over all processes, 1 to 100000. Default: ${default}." default:"500" placeholder:"RATE"`
-	Lock        string  `help:"Kind of lock of the segments: reentrant, fair, redlock or none. Default: ${default}." default:"reentrant" enum:"reentrant,fair,redlock,none" placeholder:"KIND"`
+	Lock        string  `help:"Kind of lock of the segments: fair, which is taken for every batch, or reentrant, redlock, which are taken while orders queue, or none. Default: ${default}." default:"fair" enum:"reentrant,fair,redlock,none" placeholder:"KIND"`
 	RedisURL    string  `help:"The Redis of all processes: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS; for redlock several with commas between them. Default: one, or three, started for this run." placeholder:"URL"`
 	DatabaseURL string  `help:"A database on the PostgreSQL of all processes, which must sync its commits and let this user create a database, which is dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
 	reportFlags

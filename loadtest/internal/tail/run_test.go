@@ -21,7 +21,7 @@ func tiny(t *testing.T) Config {
 		t.Fatal(err)
 	}
 	return Config{
-		Lock: app.LockReentrant, Seed: 1, Rounds: 1, Stock: 100_000, Segments: 8, Rate: 300,
+		Lock: app.LockFair, Seed: 1, Rounds: 1, Stock: 100_000, Segments: 8, Rate: 300,
 		Worker: []string{program, asWorker}, Progress: io.Discard,
 	}
 }
