@@ -41,7 +41,7 @@ type Services struct {
 	free map[string][]line // connections on which nothing is under way, by base URL
 }
 
-// Open makes sure that the addresses are some. Its errors do not quote them: they may hold passwords. Whoever opens services
+// Open makes sure that the addresses are some, and opens the connections. Its errors do not quote them: they may hold passwords. Whoever opens services
 // closes them.
 func Open(c Config) (*Services, error) {
 	if len(c.URLs) == 0 {
@@ -56,7 +56,9 @@ func Open(c Config) (*Services, error) {
 	if c.URL == nil {
 		c.URL = func(process int) string { return c.URLs[process] }
 	}
-	return &Services{Config: c, newLine: newWire, free: make(map[string][]line)}, nil
+	s := &Services{Config: c, newLine: newWire, free: make(map[string][]line)}
+	s.connect()
+	return s, nil
 }
 
 // Close ends the connections, when nothing is under way.
@@ -87,6 +89,24 @@ func (s *Services) give(base string, l line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free[base] = append(s.free[base], l)
+}
+
+// connect opens the connections of a load: a service has as many of them in its first second as in its last. A process that
+// cannot be reached is no error here: its requests will tell.
+func (s *Services) connect() {
+	taken := make(map[string][]line)
+	for n := range s.Connections {
+		base := s.URL(n % len(s.URLs))
+		if l, err := s.take(base); err == nil {
+			_ = l.connect()
+			taken[base] = append(taken[base], l)
+		}
+	}
+	for base, lines := range taken {
+		for _, l := range lines {
+			s.give(base, l)
+		}
+	}
 }
 
 // Try sends a request to a process, once, and hangs up when the patience ends. The error is that there was no answer.
