@@ -27,8 +27,6 @@ func (s *slow) ask(Request, time.Time, bool) (answer, bool, error) {
 	return answer{status: s.status}, true, s.err
 }
 
-func (*slow) connect() error { return nil }
-
 func (*slow) close() {}
 
 func always(takes time.Duration) func(int) time.Duration {

@@ -41,7 +41,7 @@ type Services struct {
 	free map[string][]line // connections on which nothing is under way, by base URL
 }
 
-// Open makes sure that the addresses are some, and opens the connections. Its errors do not quote them: they may hold passwords. Whoever opens services
+// Open makes sure that the addresses are some. Its errors do not quote them: they may hold passwords. Whoever opens services
 // closes them.
 func Open(c Config) (*Services, error) {
 	if len(c.URLs) == 0 {
@@ -56,9 +56,7 @@ func Open(c Config) (*Services, error) {
 	if c.URL == nil {
 		c.URL = func(process int) string { return c.URLs[process] }
 	}
-	s := &Services{Config: c, newLine: newWire, free: make(map[string][]line)}
-	s.connect()
-	return s, nil
+	return &Services{Config: c, newLine: newWire, free: make(map[string][]line)}, nil
 }
 
 // Close ends the connections, when nothing is under way.
@@ -91,22 +89,26 @@ func (s *Services) give(base string, l line) {
 	s.free[base] = append(s.free[base], l)
 }
 
-// connect opens the connections of a load: a service has as many of them in its first second as in its last. A process that
-// cannot be reached is no error here: its requests will tell.
-func (s *Services) connect() {
+// Warm asks for a path on every connection of a load, so that a service has as many of them in the load's first second as in
+// its last. Until then connections are opened as requests meet.
+func (s *Services) Warm(path string) error {
+	var errs []error
 	taken := make(map[string][]line)
 	for n := range s.Connections {
 		base := s.URL(n % len(s.URLs))
-		if l, err := s.take(base); err == nil {
-			_ = l.connect()
+		l, err := s.take(base)
+		if err == nil {
 			taken[base] = append(taken[base], l)
+			_, _, err = l.ask(Request{Method: http.MethodGet, Path: path}, time.Now().Add(s.Patience), true)
 		}
+		errs = append(errs, err)
 	}
 	for base, lines := range taken {
 		for _, l := range lines {
 			s.give(base, l)
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // Try sends a request to a process, once, and hangs up when the patience ends. The error is that there was no answer.

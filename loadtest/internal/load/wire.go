@@ -24,8 +24,6 @@ const (
 
 // line asks one thing at a time.
 type line interface {
-	// connect makes sure that there is a connection. ask does so too.
-	connect() error
 	// ask sends a request and waits for the answer, whose body is good until the next one. Sent tells whether the service may
 	// have got the request.
 	ask(r Request, hangUp time.Time, tellsDeadline bool) (a answer, sent bool, err error)

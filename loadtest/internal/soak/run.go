@@ -112,6 +112,9 @@ func (s *soak) soak(ctx context.Context) error {
 	if err := creating.Wait(); err != nil {
 		return err
 	}
+	if err := services.Warm("/v1/skus/" + s.SKU(0)); err != nil {
+		return err
+	}
 	s.send(ctx, services)
 	return ctx.Err()
 }
