@@ -16,7 +16,7 @@ PACKAGES ?= ./loadtest ./...
 SHORT    ?= $(filter-out %/servertest,$(shell $(GO) list ./cmd/... ./internal/... ./migrations/...))
 
 # What the inner loop leaves out: attackers beside honest callers, failovers, thousands of waiters, servers that stand still.
-SLOW := LeaveOthersTheir|CostNoMore|ListeningToStrangers|TLSKeepsDeadlines|SilentCollector|Cluster$$|Sentinel$$|Thousand|BearsAMinority|ServerPause|ServerRestart|ServerDown|WithoutAConnection|StalledStandby|GoesDark|GoDark|InMidSale|ThreeProcesses|KeepsItsTimeOut|TheirCredential|IsCutOff
+SLOW := LocksFollow|OfEveryNode|LeaveOthersTheir|CostNoMore|ListeningToStrangers|TLSKeepsDeadlines|SilentCollector|Cluster$$|Sentinel$$|Thousand|BearsAMinority|ServerPause|ServerRestart|ServerDown|WithoutAConnection|StalledStandby|GoesDark|GoDark|InMidSale|ThreeProcesses|KeepsItsTimeOut|TheirCredential|IsCutOff
 
 # The race detector also checks all arithmetic of pointers, which is a third of its cost in SQLite: C, turned into Go.
 RACE := -race -gcflags=modernc.org/...=-d=checkptr=0
