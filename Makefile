@@ -81,6 +81,13 @@ test-browser: servers ## Run the tests of the pages (/docs, the console, the cla
 		echo "chromium is missing, run: apt-get install -y --no-install-recommends chromium" >&2; exit 1; }
 	$(GO) test -count 1 -tags browser -run Browser ./internal/api ./internal/classroom ./loadtest/internal/report ./loadtest
 
+# Apart from make test, which installs no cluster's tools.
+.PHONY: test-deploy
+test-deploy: ## Let kubectl and systemd-analyze, which must be on PATH, read the files of deploy/
+	@for program in kubectl systemd-analyze; do \
+		command -v $$program >/dev/null || { echo "$$program is missing" >&2; exit 1; }; done
+	$(GO) test -count 1 -tags deploytools -run '^TestDeploy' ./deploy
+
 # Apart from make test, which builds no k6.
 .PHONY: test-load-tools
 test-load-tools: servers ## Run the lab's scripts for k6 and wrk, which it builds or installs, and count the rows

@@ -1,12 +1,10 @@
 package deploy_test
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -128,37 +126,6 @@ func areSettings(t *testing.T, variables []string) {
 	for _, variable := range variables {
 		if !regexp.MustCompile(`\$` + variable + `\b`).Match(help) {
 			t.Errorf("%s is no setting", variable)
-		}
-	}
-}
-
-// TestKustomizeBuilds where kubectl is.
-func TestKustomizeBuilds(t *testing.T) {
-	t.Parallel()
-	if _, err := exec.LookPath("kubectl"); err != nil {
-		t.Skip("no kubectl here: deploy/kubernetes is not built")
-	}
-	built, err := exec.CommandContext(t.Context(), "kubectl", "kustomize", "kubernetes").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, built)
-	}
-	for part := range strings.SplitSeq(string(built), "\n---\n") {
-		text, err := yaml.YAMLToJSON([]byte(part))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var object struct {
-			Kind     string
-			Metadata metav1.ObjectMeta
-			Spec     struct{ Selector json.RawMessage }
-		}
-		if err := json.Unmarshal(text, &object); err != nil || object.Metadata.Labels["app.kubernetes.io/name"] != "inventory" {
-			t.Errorf("%v: %s", err, part)
-		}
-		if object.Kind == "Service" || object.Kind == "ServiceMonitor" {
-			if !strings.Contains(string(object.Spec.Selector), `"inventory"`) {
-				t.Errorf("%s selects %s", object.Kind, object.Spec.Selector)
-			}
 		}
 	}
 }

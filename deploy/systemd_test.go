@@ -2,14 +2,12 @@ package deploy_test
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// TestSystemdUnit: its settings are flags of serve, it is not started again after wrong use, and systemd reads it.
+// TestSystemdUnit: its settings are flags of serve, it is not started again after wrong use, and may do little.
 func TestSystemdUnit(t *testing.T) {
 	t.Parallel()
 	unit, err := os.ReadFile("systemd/inventory.service")
@@ -29,22 +27,5 @@ func TestSystemdUnit(t *testing.T) {
 		if !strings.Contains(string(unit), "\n"+want+"\n") {
 			t.Errorf("the unit has no %s", want)
 		}
-	}
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Skip("no systemd-analyze here: systemd has not read the unit")
-	}
-	file := filepath.Join(t.TempDir(), "inventory.service")
-	text := strings.ReplaceAll(string(unit), "/usr/local/bin/inventory", "/bin/true")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", file).CombinedOutput()
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "inventory.service") {
-			t.Errorf("systemd: %s", line)
-		}
-	}
-	if err != nil {
-		t.Logf("systemd-analyze: %v", err) // about units of this machine, too
 	}
 }

@@ -125,9 +125,6 @@ func TestEverySiteAnswers(t *testing.T) {
 // TestMixesAreSold plays all of the case, over HTTP too.
 func TestMixesAreSold(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("the whole case, which has many contenders")
-	}
 	_, d := measure(t, GeneratorLab, mixCase)
 	if len(d.InProcess) != 5*2*5+2 || // few and many callers; three processes sell two of the mixes
 		len(d.HTTP) != 5*2 || len(d.Rows) != 6 {
