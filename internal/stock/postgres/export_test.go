@@ -49,11 +49,11 @@ func (s *Store) HoldWriter() (letGo func(waiting int)) {
 		for h.waits() < waiting {
 			time.Sleep(time.Millisecond)
 		}
-		h.running.Go(h.write)
+		h.running.Go(h.run)
 	}
 }
 
-func (g *gatherer[W]) waits() int {
+func (g *gatherer[W, A]) waits() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.waiting)
@@ -72,14 +72,14 @@ func (s *Store) HoldOrders() (letGo func()) { return s.orders.hold() }
 // HoldSettlements is that of settlements.
 func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold() }
 
-func (g *gatherer[W]) hold() (letGo func()) {
+func (g *gatherer[W, A]) hold() (letGo func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.writing {
 		panic("the writer runs")
 	}
 	g.writing = true
-	return func() { g.running.Go(g.write) }
+	return func() { g.running.Go(g.run) }
 }
 
 // OrdersWait returns when so many orders wait.
@@ -88,7 +88,7 @@ func (s *Store) OrdersWait(orders int) { s.orders.await(orders) }
 // SettlementsWait returns when so many settlements wait.
 func (s *Store) SettlementsWait(settlements int) { s.settlements.await(settlements) }
 
-func (g *gatherer[W]) await(writes int) {
+func (g *gatherer[W, A]) await(writes int) {
 	for g.waits() != writes {
 		time.Sleep(time.Millisecond)
 	}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -65,61 +66,84 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 
 // settleAlone settles in a transaction of its own.
 func (s *Store) settleAlone(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
-	look := slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)
+	one := settlingOf(settlement)
 	err = s.inTx(ctx, settlement.Deadline, func(tx pgx.Tx) error {
-		results, err = s.settle(ctx, tx, settlement, look)
-		look = true
-		return err
+		err := s.settle(ctx, tx, &pgx.Batch{}, one)
+		one.look = true
+		switch {
+		case err != nil:
+			return err
+		case len(one.there) == 0:
+			return skuExists(ctx, tx, settlement.SKU)
+		case one.results == nil:
+			return errRaced
+		default:
+			return nil
+		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return results, nil
+	return one.results, nil
 }
 
-func (s *Store) settle(ctx context.Context, tx pgx.Tx, settlement stock.Settlement, look bool) ([]stock.Settled, error) {
-	ids := idsOf(settlement)
-	g := ground{count: 1}
-	if look {
-		find := &pgx.Batch{}
-		g.queueFind(find, settlement, ids)
-		if err := tx.SendBatch(ctx, find).Close(); err != nil {
-			return nil, err
-		}
-		g.learn(settlement)
+// settling is a settlement in a transaction.
+type settling struct {
+	stock.Settlement
+	ids     []string // in the order in which they are locked
+	look    bool     // for what it would give back
+	ground  ground
+	there   map[string]stock.Deduction // under locks
+	results []stock.Settled            // nil: it would give units back to rows that are not locked
+}
+
+func settlingOf(settlement stock.Settlement) *settling {
+	w := &settling{Settlement: settlement, look: slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)}
+	for _, request := range settlement.Requests {
+		w.ids = append(w.ids, request.OrderID)
 	}
-	lock := &pgx.Batch{}
-	there := g.queueLock(lock, settlement.SKU, ids)
-	var at time.Time
-	s.queueInstant(lock, settlement.At, &at)
+	slices.Sort(w.ids)
+	return w
+}
+
+// settle settles in a transaction, in three round trips. The second one locks.
+func (s *Store) settle(ctx context.Context, tx pgx.Tx, lock *pgx.Batch, all ...*settling) error {
+	find, write := &pgx.Batch{}, &pgx.Batch{}
+	for _, w := range all {
+		if w.ground = (ground{count: 1}); w.look {
+			w.ground.queueFind(find, w.Settlement, w.ids)
+		}
+	}
+	if err := sendAny(ctx, tx, find); err != nil {
+		return err
+	}
+	for _, w := range all {
+		w.ground.learn(w.Settlement)
+		w.there = w.ground.queueLock(lock, w.SKU, w.ids)
+	}
+	var now time.Time
+	s.queueInstant(lock, time.Time{}, &now)
 	if err := tx.SendBatch(ctx, lock).Close(); err != nil {
-		return nil, err
+		return err
 	}
-	if len(there) == 0 {
-		if err := skuExists(ctx, tx, settlement.SKU); err != nil {
-			return nil, err
+	for _, w := range all {
+		plan := stock.PlanSettlement(w.Settlement, w.there, cmp.Or(w.At, now), w.ground.count)
+		if w.results = nil; !w.ground.covers(plan.Returns) {
+			continue
+		}
+		if w.results = plan.Results; len(plan.Changed) > 0 {
+			queueSettlement(write, w.SKU, plan)
 		}
 	}
-	plan := stock.PlanSettlement(settlement, there, at, g.count)
-	if !g.covers(plan.Returns) {
-		return nil, errRaced
-	}
-	if len(plan.Changed) == 0 {
-		return plan.Results, nil
-	}
-	write := &pgx.Batch{}
-	queueSettlement(write, settlement.SKU, plan)
-	return plan.Results, tx.SendBatch(ctx, write).Close()
+	return sendAny(ctx, tx, write)
 }
 
-// idsOf returns the order ids of a settlement in the order in which they are locked.
-func idsOf(settlement stock.Settlement) []string {
-	ids := make([]string, len(settlement.Requests))
-	for i, request := range settlement.Requests {
-		ids[i] = request.OrderID
+// sendAny sends what is queued, if anything.
+func sendAny(ctx context.Context, tx pgx.Tx, trip *pgx.Batch) error {
+	if trip.Len() == 0 {
+		return nil
 	}
-	slices.Sort(ids)
-	return ids
+	return tx.SendBatch(ctx, trip).Close()
 }
 
 // ground is what a settlement has to lock besides its deductions.

@@ -37,9 +37,9 @@ type Store struct {
 	clock   *serverClock
 	renewal *renewal
 	sharing *sharing
-	orders  *gatherer[*sharedOrder] // of several SKUs
+	orders  *gatherer[stock.Placement, *time.Time] // of several SKUs
 
-	settlements *gatherer[*sharedSettlement]
+	settlements *gatherer[*settling, []stock.Settled]
 }
 
 var _ stock.Store = (*Store)(nil)
