@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,18 +31,6 @@ func (s *Store) deductAlone(ctx context.Context, batch stock.Batch, first []int,
 	})
 }
 
-const lockSegment = `
-SELECT available, fence, fence_owner, layout FROM stock_segments WHERE sku_id = $1 AND segment = $2 FOR UPDATE`
-
-const takeFromSegment = `
-UPDATE stock_segments
-SET available   = available - $3,
-    reserved    = reserved + $6,
-    version     = version + 1,
-    fence       = CASE WHEN $4::bigint = 0 THEN fence ELSE $4 END,
-    fence_owner = CASE WHEN $4 = 0 THEN fence_owner ELSE $5 END
-WHERE sku_id = $1 AND segment = $2`
-
 // deduct is a batch as a part of a transaction: it locks the segment, reads, decides, and writes.
 //
 // Only the segment is locked while it decides. A transaction on another segment may commit an order id or a buyer's units
@@ -51,7 +38,7 @@ WHERE sku_id = $1 AND segment = $2`
 // again.
 func (s *Store) deduct(ctx context.Context, tx pgx.Tx, batch stock.Batch, first []int) (result stock.BatchResult, err error) {
 	read := &pgx.Batch{}
-	row := queueLockOne(read, batch.SKU, batch.Segment)
+	rows := queueLockSome(read, batch.SKU, batch.Segment)
 	facts := queueFacts(read, batch.SKU, batch.Limit, batch.Orders, first)
 	if batch.Limit > 0 {
 		read.Queue(hasExpired, batch.SKU, instant(batch.At)).QueryRow(func(row pgx.Row) error { return row.Scan(&facts.HasExpired) })
@@ -60,12 +47,13 @@ func (s *Store) deduct(ctx context.Context, tx pgx.Tx, batch stock.Batch, first 
 	if err := tx.SendBatch(ctx, read).Close(); err != nil {
 		return result, err
 	}
-	if row.Layout == 0 { // there is no such row
-		if err := skuExists(ctx, tx, batch.SKU); err != nil {
-			return result, err
-		}
+	var row stock.Segment
+	if len(*rows) > 0 {
+		row = (*rows)[0]
+	} else if err := skuExists(ctx, tx, batch.SKU); err != nil {
+		return result, err
 	}
-	plan, err := stock.PlanBatch(batch, first, *row, *facts)
+	plan, err := stock.PlanBatch(batch, first, row, *facts)
 	if err != nil || len(plan.Admitted) == 0 {
 		return plan.BatchResult, err
 	}
@@ -78,21 +66,10 @@ func (s *Store) deduct(ctx context.Context, tx pgx.Tx, batch stock.Batch, first 
 		c.segments = append(c.segments, &batch.Segment)
 	}
 	c.queue(write, insertDeductions, batch.SKU, facts.At).Exec(allOf(len(plan.Admitted)))
-	write.Queue(takeFromSegment, batch.SKU, batch.Segment, plan.Units, batch.Fence.Token, batch.Fence.Owner, plan.Reserved)
+	var taken changes
+	taken.add(batch.Segment, -plan.Units, plan.Reserved, batch.Fence)
+	taken.queue(write, batch.SKU)
 	return plan.BatchResult, tx.SendBatch(ctx, write).Close()
-}
-
-// queueLockOne locks the row of a segment, and reads it; the zero row is one that is not there.
-func queueLockOne(read *pgx.Batch, sku string, segment int) *stock.Segment {
-	r := &stock.Segment{}
-	read.Queue(lockSegment, sku, segment).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&r.Available, &r.Fence.Token, &r.Fence.Owner, &r.Layout)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		return err
-	})
-	return r
 }
 
 // queueFacts reads the facts that orders are decided by. Buyers are read before order ids: a read that finds a buyer's

@@ -18,8 +18,8 @@ func Statements() map[string]string {
 		"selectParts": selectParts, "updateDeductions": updateDeductions, "deleteParts": deleteParts,
 		"insertSKU": insertSKU, "insertSegments": insertSegments, "selectStatus": selectStatus, "selectSummaries": selectSummaries, "selectViews": selectViews,
 		"selectSoldOut": selectSoldOut, "selectAccepted": selectAccepted,
-		"lockSegment": lockSegment, "insertDeductions": insertDeductions, "takeFromSegment": takeFromSegment,
-		"outbox_read.sql": outboxReadSQL, "trimOutbox": trimOutbox,
+		"insertDeductions": insertDeductions,
+		"outbox_read.sql":  outboxReadSQL, "trimOutbox": trimOutbox,
 	}
 }
 

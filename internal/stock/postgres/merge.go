@@ -40,7 +40,7 @@ func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.Merg
 // cannot conflict.
 func (s *Store) merge(ctx context.Context, tx pgx.Tx, merge stock.Merge, first []int) (stock.MergeResult, error) {
 	read := &pgx.Batch{}
-	all := queueLockAll(read, merge.SKU)
+	segments := queueLockAll(read, merge.SKU)
 	back := queueExpire(read, merge.SKU, merge.At)
 	facts := queueFacts(read, merge.SKU, merge.Limit, merge.Orders, first)
 	var until *time.Time
@@ -50,7 +50,7 @@ func (s *Store) merge(ctx context.Context, tx pgx.Tx, merge stock.Merge, first [
 		return stock.MergeResult{}, err
 	}
 	facts.Expired, facts.NextExpiry = back.reservations, timeOf(until)
-	plan, result, err := merge.Plan(first, *all, stock.LevelsOf(*all, back.bySegment()), *facts)
+	plan, result, err := merge.Plan(first, *segments, stock.LevelsOf(*segments, back.bySegment()), *facts)
 	if err != nil {
 		return result, err
 	}
@@ -60,7 +60,11 @@ func (s *Store) merge(ctx context.Context, tx pgx.Tx, merge stock.Merge, first [
 			queueCount(write, merge.SKU, merge.Limit, merge.Orders, plan.Admitted)
 		}
 		queueMerged(write, merge, plan, facts.At)
-		queueChanges(write, merge.SKU, plan.Changes, plan.Reserved, merge.Fences)
+		var taken changes
+		for segment, units := range plan.Changes {
+			taken.add(segment, units, plan.Reserved[segment], merge.Fences[segment])
+		}
+		taken.queue(write, merge.SKU)
 	}
 	if back.reservations > 0 && holdAny(plan.Segments) { // some of the units that came back are left for others
 		write.Queue(notify, merge.SKU)

@@ -87,7 +87,7 @@ func (s *Store) insertOrder(ctx context.Context, tx pgx.Tx, placement *stock.Pla
 		if line.Segment < 0 {
 			queueLockAll(trip, order.Lines[i].SKU)
 		} else {
-			queueLockOne(trip, order.Lines[i].SKU, line.Segment)
+			queueLockSome(trip, order.Lines[i].SKU, line.Segment)
 		}
 	}
 	s.queueInstant(trip, placement.At, &placement.At)

@@ -11,9 +11,6 @@ import (
 	"inventory/internal/stock"
 )
 
-const lockSome = `
-SELECT layout FROM stock_segments WHERE sku_id = $1 AND segment = ANY ($2::integer[]) ORDER BY segment FOR UPDATE`
-
 const selectLayout = `
 SELECT count(*), coalesce(max(layout), 0), coalesce($2::timestamptz, clock_timestamp()) FROM stock_segments WHERE sku_id = $1`
 
@@ -153,8 +150,9 @@ type ground struct {
 	segments []int
 	buyers   []string
 
-	found map[string]stock.Deduction // without locks; nil: it was not looked for
-	at    time.Time                  // when
+	found  map[string]stock.Deduction // without locks; nil: it was not looked for
+	at     time.Time                  // when
+	locked *[]stock.Segment           // of segments those that are there
 }
 
 // queueFind reads, without locks, what a settlement would give back.
@@ -171,26 +169,22 @@ func (g *ground) learn(settlement stock.Settlement) {
 	}
 }
 
-// queueLock locks the ground and the deductions, and reads the deductions as they are then. If the layout has changed, it is
-// a race.
+// queueLock locks the ground and the deductions, and reads the deductions as they are then.
 func (g *ground) queueLock(lock *pgx.Batch, sku string, ids []string) map[string]stock.Deduction {
-	if len(g.segments) > 0 {
-		lock.Queue(lockSome, sku, g.segments).Query(func(rows pgx.Rows) error {
-			layouts, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-			if err == nil && (len(layouts) != len(g.segments) || slices.Min(layouts) != g.layout || slices.Max(layouts) != g.layout) {
-				err = errRaced
-			}
-			return err
-		})
+	if g.locked = new([]stock.Segment); len(g.segments) > 0 {
+		g.locked = queueLockSome(lock, sku, g.segments...)
 		lock.Queue(lockBuyers, sku, g.buyers)
 	}
 	return queueWhole(lock, lockWhole, sku, ids)
 }
 
-// covers tells whether all units go back to rows that are locked. A deduction may have come or changed since find.
+// covers tells whether all units go back to rows that are locked. Since find a deduction may have come or changed, or the
+// layout.
 func (g *ground) covers(back stock.Returns) bool {
 	segments, buyers := back.Ascending()
-	return !slices.ContainsFunc(segments, func(n int) bool { return !slices.Contains(g.segments, n) }) &&
+	return len(*g.locked) == len(g.segments) &&
+		!slices.ContainsFunc(*g.locked, func(row stock.Segment) bool { return row.Layout != g.layout }) &&
+		!slices.ContainsFunc(segments, func(n int) bool { return !slices.Contains(g.segments, n) }) &&
 		!slices.ContainsFunc(buyers, func(id string) bool {
 			_, found := slices.BinarySearch(g.buyers, id)
 			return !found
