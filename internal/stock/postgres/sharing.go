@@ -74,26 +74,26 @@ type batchAnswer struct {
 
 // deduct writes a batch, by itself or with others. Where buyers are counted it goes by itself: there are more rows to wait
 // for.
-func (h *sharing) deduct(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) error {
-	if h.which == sharedNone || len(first) > largestShared || batch.Limit > 0 {
-		return h.store.deductAlone(ctx, batch, first, result)
+func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
+	if h.which == sharedNone || len(batch.Orders) > largestShared || batch.Limit > 0 {
+		return h.store.deductAlone(ctx, batch)
 	}
 	if h.begin() {
 		defer h.end()
-		return h.store.deductAlone(ctx, batch, first, result)
+		return h.store.deductAlone(ctx, batch)
 	}
-	b := sharedBatch{batch, arraysOf(batch.Orders, first)}
+	b := sharedBatch{batch, arraysOf(batch.Orders)}
 	got, err := h.together(ctx, batch.Deadline, b)
 	done := false
 	if err == nil && got.whole != nil {
-		done, err = h.store.conclude(ctx, batch, first, b.orders.units, *got.whole, result)
+		result, done, err = h.store.conclude(ctx, batch, b.orders.units, *got.whole)
 	}
 	if err != nil || done {
-		return err
+		return result, err
 	}
-	err = h.store.deductAlone(ctx, batch, first, result)
+	result, err = h.store.deductAlone(ctx, batch)
 	result.Skipped = got.skipped
-	return err
+	return result, err
 }
 
 // begin reports whether a batch may go by itself because nothing else is under way.
