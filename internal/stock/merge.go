@@ -64,7 +64,7 @@ func (m Merge) Plan(segments []Segment, levels []int64, facts Facts) (plan Merge
 	result.Segments, result.Merged = plan.Segments, plan.Merged
 	for _, i := range plan.Admitted {
 		result.Outcomes[i] = AcceptedOutcome(m.SKU, m.Orders[i], facts.At)
-		result.NextExpiry = earlier(result.NextExpiry, result.Outcomes[i].Deduction.ExpiresAt)
+		result.NextExpiry = Earlier(result.NextExpiry, result.Outcomes[i].Deduction.ExpiresAt)
 	}
 	return plan, result, nil
 }
@@ -101,8 +101,8 @@ func (m Merge) check(segments []Segment) error {
 	return nil
 }
 
-// earlier returns the earlier of two instants; the zero time is none.
-func earlier(a, b time.Time) time.Time {
+// Earlier returns the earlier of two instants; the zero time is none.
+func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
 	}

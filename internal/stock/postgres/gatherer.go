@@ -56,7 +56,7 @@ func (w *sharedWrite[W, A]) hasTime() bool {
 // together carries a write out with those that wait at the same time.
 func (g *gatherer[W, A]) together(ctx context.Context, deadline time.Time, write W) (none A, err error) {
 	until, _ := ctx.Deadline()
-	w := &sharedWrite[W, A]{write, ctx, earlier(deadline, until), make(chan sharedAnswer[A], 1)}
+	w := &sharedWrite[W, A]{write, ctx, stock.Earlier(deadline, until), make(chan sharedAnswer[A], 1)}
 	if !w.hasTime() {
 		return none, nil
 	}
@@ -137,7 +137,7 @@ func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
 			continue
 		}
 		timely, writes = append(timely, w), append(writes, w.write)
-		deadline = earlier(deadline, w.deadline)
+		deadline = stock.Earlier(deadline, w.deadline)
 	}
 	if len(timely) == 0 {
 		return

@@ -127,7 +127,6 @@ func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p st
 			refusal = s.refusesNow(view.Terms, line.SKU, order.Of(line))
 		}
 	}
-	p.KnownOnly = refusal != nil
 	return p, views, refusal, nil
 }
 

@@ -129,25 +129,15 @@ func (r *request) giveUp() {
 
 // firstDeadline is the instant by which requests that are written together have to be written.
 func firstDeadline(requests []*request) time.Time {
-	first := requests[0].deadline
-	for _, r := range requests {
-		if r.deadline.Before(first) {
-			first = r.deadline
-		}
-	}
-	return first
+	return slices.MinFunc(requests, byDeadline).deadline
 }
 
 // lastDeadline is the instant after which nobody waits for any of some requests.
 func lastDeadline(requests []*request) time.Time {
-	last := requests[0].deadline
-	for _, r := range requests {
-		if r.deadline.After(last) {
-			last = r.deadline
-		}
-	}
-	return last
+	return slices.MaxFunc(requests, byDeadline).deadline
 }
+
+func byDeadline(a, b *request) int { return a.deadline.Compare(b.deadline) }
 
 // inTurn joins requests with others of their batch, in the order in which they came.
 func inTurn(requests, others []*request) []*request {
