@@ -14,7 +14,7 @@ func Statements() map[string]string {
 		"insertOrder": insertOrder, "selectOrder": selectOrder, "selectLines": selectLines,
 		"layOut": layOut, "deleteBeyond": deleteBeyond, "setLayout": setLayout,
 		"lockLayout": lockLayout, "lockSegments": lockSegments, "changeSegments": changeSegments,
-		"lockSome": lockSome, "selectLayout": selectLayout, "selectWhole": selectWhole, "lockWhole": lockWhole,
+		"lockSome": lockSome, "countSegments": countSegments, "selectWhole": selectWhole, "lockWhole": lockWhole,
 		"selectParts": selectParts, "updateDeductions": updateDeductions, "deleteParts": deleteParts,
 		"insertSKU": insertSKU, "insertSegments": insertSegments, "selectStatus": selectStatus, "selectSummaries": selectSummaries, "selectViews": selectViews,
 		"selectSoldOut": selectSoldOut, "selectAccepted": selectAccepted,

@@ -11,8 +11,8 @@ import (
 	"inventory/internal/stock"
 )
 
-const selectLayout = `
-SELECT count(*), coalesce(max(layout), 0), coalesce($2::timestamptz, clock_timestamp()) FROM stock_segments WHERE sku_id = $1`
+const countSegments = `
+SELECT count(*), coalesce($2::timestamptz, clock_timestamp()) FROM stock_segments WHERE sku_id = $1`
 
 // As in selectByIDs, each order id is looked up by itself.
 var selectWhole = `
@@ -146,7 +146,6 @@ func sendAny(ctx context.Context, tx pgx.Tx, trip *pgx.Batch) error {
 // ground is what a settlement has to lock besides its deductions.
 type ground struct {
 	count    int   // of all segments
-	layout   int64 // to which the segments belong
 	segments []int
 	buyers   []string
 
@@ -157,8 +156,8 @@ type ground struct {
 
 // queueFind reads, without locks, what a settlement would give back.
 func (g *ground) queueFind(look *pgx.Batch, settlement stock.Settlement, ids []string) {
-	look.Queue(selectLayout, settlement.SKU, instant(settlement.At)).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&g.count, &g.layout, &g.at) })
+	look.Queue(countSegments, settlement.SKU, instant(settlement.At)).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&g.count, &g.at) })
 	g.found = queueWhole(look, selectWhole, settlement.SKU, ids)
 }
 
@@ -178,12 +177,11 @@ func (g *ground) queueLock(lock *pgx.Batch, sku string, ids []string) map[string
 	return queueWhole(lock, lockWhole, sku, ids)
 }
 
-// covers tells whether all units go back to rows that are locked. Since find a deduction may have come or changed, or the
-// layout.
+// covers tells whether all units go back to rows that are locked. Since find a deduction may have come or
+// changed, or a segment may have gone.
 func (g *ground) covers(back stock.Returns) bool {
 	segments, buyers := back.Ascending()
 	return len(*g.locked) == len(g.segments) &&
-		!slices.ContainsFunc(*g.locked, func(row stock.Segment) bool { return row.Layout != g.layout }) &&
 		!slices.ContainsFunc(segments, func(n int) bool { return !slices.Contains(g.segments, n) }) &&
 		!slices.ContainsFunc(buyers, func(id string) bool {
 			_, found := slices.BinarySearch(g.buyers, id)
