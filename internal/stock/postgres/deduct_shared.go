@@ -3,10 +3,9 @@ package postgres
 import (
 	"context"
 	_ "embed"
-	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgtype"
+	"inventory/internal/stock"
 )
 
 //go:embed deduct_shared.sql
@@ -65,43 +64,19 @@ func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
 
 // sharedArguments returns the arguments of the statement.
 func (s *Store) sharedArguments(deadline time.Time, batches []sharedBatch) []any {
-	size := len(batches)
-	skus, owners, segments := make([]string, size), make([]string, size), make([]int32, size)
-	layouts, tokens, units := make([]int64, size), make([]int64, size), make([]int64, size)
-	given, starts, ends := make(instants, size), make(instants, size), make(instants, size)
+	var rows rowArrays
+	given := make(instants, len(batches))
 	var of []int64
 	var orders arrays
 	for n, b := range batches {
-		skus[n], segments[n], layouts[n] = b.SKU, int32(b.Segment), b.Layout //nolint:gosec // there are 1024 at most
-		tokens[n], owners[n], units[n] = b.Fence.Token, b.Fence.Owner, b.orders.units
+		rows.add(b.SKU, stock.PlacedLine{Layout: b.Layout, SaleWindow: b.SaleWindow, Segment: b.Segment, Fence: b.Fence})
+		rows.units[n] = b.orders.units
 		given.set(n, b.At)
-		starts.set(n, b.SaleWindow.StartsAt)
-		ends.set(n, b.SaleWindow.EndsAt)
 		for range b.orders.orderIDs {
 			of = append(of, int64(n+1))
 		}
 		orders.add(b.orders)
 	}
-	args := []any{
-		skus, segments, layouts, tokens, owners, units, given.orNull(), starts.orNull(), ends.orNull(),
-		s.deadline(deadline), sharedWait, of, orders.orderIDs, orders.quantities, orders.reserves,
-	}
+	args := append(rows.arguments(), given.orNull(), s.deadline(deadline), sharedWait, of, orders.orderIDs, orders.quantities, orders.reserves)
 	return append(args, orders.texts...)
-}
-
-// instants are an array of times that are null where there is none.
-type instants []pgtype.Timestamptz
-
-func (i instants) set(n int, t time.Time) { i[n] = instantOrNull(t) }
-
-func instantOrNull(t time.Time) pgtype.Timestamptz {
-	return pgtype.Timestamptz{Time: t, Valid: !t.IsZero()}
-}
-
-// orNull returns null in place of the array if all are null, which is the usual case: unnest makes nulls of it.
-func (i instants) orNull() any {
-	if slices.ContainsFunc(i, func(t pgtype.Timestamptz) bool { return t.Valid }) {
-		return []pgtype.Timestamptz(i)
-	}
-	return nil
 }

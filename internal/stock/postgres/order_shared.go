@@ -105,17 +105,16 @@ func (s *Store) orderArguments(deadline time.Time, orders []stock.Placement) []a
 	numbers := make(map[segmentOf]int)
 	var of, from []int64
 	var quantities []int32
-	ids, reserves := make([]string, len(orders)), make([]int64, len(orders))
-	given, lines := make(instants, len(orders)), make([]int64, len(orders))
-	texts := make([][]string, len(stock.KeptTexts()))
+	firsts := make([]stock.Order, len(orders)) // lines, each for its order
+	given, reserves, lines := make(instants, len(orders)), make([]int64, len(orders)), make([]int64, len(orders))
 	for n, o := range orders {
-		ids[n], reserves[n], lines[n] = o.Order.OrderID, o.Order.ReserveFor.Microseconds(), int64(len(o.Lines))
+		firsts[n], reserves[n], lines[n] = o.Order.Of(o.Order.Lines[0]), o.Order.ReserveFor.Microseconds(), int64(len(o.Lines))
 		given.set(n, o.At)
 		for i, line := range o.Lines {
 			row := rowOf(o, i)
 			number, there := numbers[row]
 			if !there {
-				number = rows.add(row, line)
+				number = rows.add(row.sku, line)
 				numbers[row] = number
 			}
 			quantity := o.Order.Lines[i].Quantity
@@ -123,36 +122,8 @@ func (s *Store) orderArguments(deadline time.Time, orders []stock.Placement) []a
 			of, from = append(of, int64(n+1)), append(from, int64(number))
 			quantities = append(quantities, int32(quantity)) //nolint:gosec // at most stock.MaxQuantity
 		}
-		kept := o.Order.Of(o.Order.Lines[0])
-		for i, text := range stock.KeptTexts() {
-			texts[i] = append(texts[i], text.Get(kept))
-		}
 	}
-	args := append(rows.arguments(), s.deadline(deadline), sharedWait, of, from, quantities, ids, reserves, given.orNull(), lines)
-	for _, text := range texts {
-		args = append(args, text)
-	}
-	return args
-}
-
-// rowArrays are what unnest turns into rows of segments that orders want units of.
-type rowArrays struct {
-	skus, owners           []string
-	segments               []int32
-	layouts, tokens, units []int64
-	starts, ends           instants
-}
-
-// add adds a row, and returns its number, from 1.
-func (r *rowArrays) add(row segmentOf, line stock.PlacedLine) int {
-	r.skus, r.segments = append(r.skus, row.sku), append(r.segments, int32(row.segment)) //nolint:gosec // there are 1024 at most
-	r.layouts, r.units = append(r.layouts, line.Layout), append(r.units, 0)
-	r.tokens, r.owners = append(r.tokens, line.Fence.Token), append(r.owners, line.Fence.Owner)
-	r.starts = append(r.starts, instantOrNull(line.SaleWindow.StartsAt))
-	r.ends = append(r.ends, instantOrNull(line.SaleWindow.EndsAt))
-	return len(r.skus)
-}
-
-func (r *rowArrays) arguments() []any {
-	return []any{r.skus, r.segments, r.layouts, r.tokens, r.owners, r.units, r.starts.orNull(), r.ends.orNull()}
+	kept := arraysOf(firsts)
+	args := append(rows.arguments(), s.deadline(deadline), sharedWait, of, from, quantities, kept.orderIDs, reserves, given.orNull(), lines)
+	return append(args, kept.texts...)
 }

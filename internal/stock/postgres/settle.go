@@ -145,7 +145,7 @@ func sendAny(ctx context.Context, tx pgx.Tx, trip *pgx.Batch) error {
 
 // ground is what a settlement has to lock besides its deductions.
 type ground struct {
-	count    int   // of all segments
+	count    int // of all segments
 	segments []int
 	buyers   []string
 
