@@ -43,3 +43,17 @@ func TestDocsPageInABrowser(t *testing.T) {
 		}
 	}
 }
+
+// TestProblemPagesInABrowser looks at the list of problems and at a page of one, on a desk and on a phone, light and dark.
+func TestProblemPagesInABrowser(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	tab := browsertest.Open(t)
+	browsertest.Do(tab, chromedp.Navigate(s.app.URL()+"/docs/problems/"))
+	tab.Shows("h1", "Problems")
+	browsertest.LookAt(tab, "problems")
+	tab.Clicks(`a[href="sold_out"]`)
+	tab.Shows("h1", "Sold out")
+	browsertest.LookAt(tab, "problem")
+	tab.IsClean(s.app.URL())
+}

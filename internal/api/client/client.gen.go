@@ -633,7 +633,9 @@ type Problem struct {
 	Status int     `json:"status"`
 	Title  string  `json:"title"`
 
-	// Type Example: urn:inventory:problem:sold_out
+	// Type The page of this service that explains the code
+	//
+	// Example: /docs/problems/sold_out
 	Type string `json:"type"`
 }
 
