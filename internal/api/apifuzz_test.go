@@ -91,7 +91,7 @@ func (d *doors) prepare() {
 	for sku, body := range map[string]string{
 		"plenty": `{"stock":1000000}`, "few": `{"stock":40,"segments":3}`, "none": `{"stock":0}`,
 		"limited": `{"stock":100000,"per_buyer_limit":4,"max_quantity":3}`,
-		"closed":  `{"stock":9,"sale_starts_at":"2020-01-01T00:00:00Z","sale_ends_at":"2021-01-01T00:00:00Z"}`,
+		"closed":  `{"stock":9,"sale_starts_at":"2998-01-01T00:00:00Z","sale_ends_at":"2999-01-01T00:00:00Z"}`,
 	} {
 		d.want(d.as(operator, "PUT", "/v1/skus/"+sku, body), 201, "")
 	}
