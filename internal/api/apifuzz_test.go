@@ -283,6 +283,8 @@ func (f *fuzzer) value(name string, schema *openapi3.Schema) any {
 	switch {
 	case f.chance(1):
 		return oneOf[any](f, nil, 1, -1, 1.5, "", "x", true, []any{}, map[string]any{}, []any{1}, 1e300)
+	case len(schema.OneOf) > 0:
+		return f.value(name, oneOf(f, schema.OneOf...).Value)
 	case schema.Type.Is(openapi3.TypeObject):
 		object := make(map[string]any)
 		for _, member := range slices.Sorted(maps.Keys(schema.Properties)) {
@@ -333,7 +335,7 @@ func (f *fuzzer) text(name string, schema *openapi3.Schema) string {
 	case "ref":
 		return "r " + strconv.Itoa(f.IntN(300))
 	case "reserve_for":
-		return oneOf(f, "1us", "1ms", "1s", "15m", "720h", "1h0.5s")
+		return oneOf(f, "1us", "1ms", "1s", "15m", "720h", "1h0.5s", "PT1S", "P1DT2H", "PT0.5S", "P1M")
 	case "after":
 		return oneOf(f, "AAAAAAAAAABh", "x")
 	default:

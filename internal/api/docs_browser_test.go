@@ -17,7 +17,7 @@ func TestDocsPageInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	tab := browsertest.Open(t)
-	const route = "#operations-default-readSKU "
+	const route = "#operations-Stock-readSKU "
 	browsertest.Do(tab, chromedp.Navigate(s.app.URL()+"/docs"))
 	title := browsertest.Do(tab, chromedp.Text(chromedp.CSS(".info .title"), chromedp.NodeVisible))
 	browsertest.Do(tab, chromedp.Click(chromedp.CSS(route+".opblock-summary-control"), chromedp.NodeVisible))
