@@ -221,7 +221,7 @@ func (j job) buyMixed(ctx context.Context, lines *bufio.Scanner, out io.Writer) 
 // entrantOf sells a mix over HTTP.
 func (s *site) entrantOf(x mix, name string, connections int) *entrant {
 	return &entrant{name: name, mix: x.name, ours: true, callers: connections, measure: func(ctx context.Context) (round, error) {
-		return s.world.mixed.note(s.send(ctx, "*", load{connections: connections, skus: x.skus}))
+		return s.world.mixed.note(s.send(ctx, "*", traffic{connections: connections, skus: x.skus}))
 	}}
 }
 
