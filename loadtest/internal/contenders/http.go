@@ -32,9 +32,8 @@ const (
 
 // job is what a process of its own shall do. Callers want all of it, a service where its servers are.
 type job struct {
-	Kind     string   `json:"kind"`
-	KeysFile string   `json:"keys_file"` // of the API keys that a service asks for; "": it asks for none
-	SKUs     []string `json:"skus"`      // from which callers choose; none: all buy one
+	Kind     string `json:"kind"`
+	KeysFile string `json:"keys_file"` // of the API keys that a service asks for; "": it asks for none
 	crowd.Job
 }
 
@@ -55,8 +54,6 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 			lines.Scan() // until nobody talks any more
 			return err
 		})
-	case j.Kind == workCallers && len(j.SKUs) > 0:
-		return j.buyMixed(ctx, lines, out)
 	case j.Kind == workCallers:
 		return j.Do(ctx, lines, out)
 	}

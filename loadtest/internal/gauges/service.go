@@ -31,7 +31,7 @@ func (*scraper) name() string { return "the service's metrics" }
 func (s *scraper) read(ctx context.Context, _ bool) (Reading, error) {
 	sum := Reading{Service: &ServiceReading{}, values: map[quantity]float64{}}
 	for i, u := range s.urls {
-		families, err := s.scrape(ctx, u)
+		families, err := Scrape(ctx, s.client, u)
 		if err != nil {
 			return Reading{}, fmt.Errorf("number %d: %w", i+1, err)
 		}
@@ -40,12 +40,13 @@ func (s *scraper) read(ctx context.Context, _ bool) (Reading, error) {
 	return sum, nil
 }
 
-func (s *scraper) scrape(ctx context.Context, u string) (families, error) {
+// Scrape reads the metrics behind a URL.
+func Scrape(ctx context.Context, client *http.Client, u string) (map[string]*dto.MetricFamily, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
 	if err != nil {
 		return nil, errors.New("the URL cannot be used") // err would quote a password
 	}
-	answer, err := s.client.Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		var e *url.Error
 		if errors.As(err, &e) {
