@@ -132,7 +132,8 @@ func (r Result) summary() []string {
 		report.Number(total(r.Rounds, stranded)), report.Number(total(r.Rounds, falseRefusals)), report.Number(total(r.Rounds, undecided))))
 }
 
-func (r Result) warnings() (lines []string) {
+func (r Result) warnings() []string {
+	lines := slices.Clone(r.Warnings)
 	for _, round := range r.Rounds {
 		name := fmt.Sprintf("round %d, %s: ", round.Number, titles(round.Killed))
 		lines = append(lines, round.course.result.Warnings(name)...)
