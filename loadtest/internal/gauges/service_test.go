@@ -95,7 +95,7 @@ func wantMetrics(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{lockWaitMetric, cpuMetric}
+	names := []string{cpuMetric}
 	for _, q := range serviceMetrics() {
 		names = append(names, string(q))
 	}
