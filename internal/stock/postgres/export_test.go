@@ -1,6 +1,11 @@
 package postgres
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"inventory/internal/stock"
+)
 
 // Statements are those whose plans are kept, by name.
 func Statements() map[string]string {
@@ -81,6 +86,21 @@ func (g *gatherer[W, A]) hold() (letGo func()) {
 	g.writing = true
 	return func() { g.running.Go(g.run) }
 }
+
+// Alone looks at SKUs by a statement of its own.
+func (s *Store) Alone(ctx context.Context, sku string) map[string]stock.View {
+	views, err := s.look(ctx, sku)
+	if err != nil {
+		panic(err)
+	}
+	return views
+}
+
+// HoldLooks is that of looks.
+func (s *Store) HoldLooks() (letGo func()) { return s.looks.hold() }
+
+// LooksWait returns when so many looks wait.
+func (s *Store) LooksWait(looks int) { s.looks.await(looks) }
 
 // OrdersWait returns when so many orders wait.
 func (s *Store) OrdersWait(orders int) { s.orders.await(orders) }
