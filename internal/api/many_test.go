@@ -327,9 +327,15 @@ func TestManyAsAlone(t *testing.T) {
 			var skus, orders, all []string
 			for range 1 + random.IntN(40) {
 				kind := random.IntN(len(kinds) + 1) // the last one does not exist
-				order := fmt.Sprintf(`"order_id":"o%d","quantity":1`, random.IntN(60))
+				id, buyer := random.IntN(60), ""
 				if random.IntN(4) > 0 {
-					order += fmt.Sprintf(`,"buyer_id":"b%d"`, random.IntN(6))
+					// Ids keep to their buyers: one that waits until another's order of its id is refused may find that its
+					// buyer has used up the limit meanwhile.
+					buyer = fmt.Sprint("b", id%6)
+				}
+				order := fmt.Sprintf(`"order_id":"o%d","quantity":1`, id)
+				if buyer != "" {
+					order += fmt.Sprintf(`,"buyer_id":%q`, buyer)
 				}
 				if random.IntN(8) == 0 {
 					order += `,"reserve_for":"30m"`
