@@ -6,18 +6,21 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"go.uber.org/goleak"
 
-	"inventory/internal/keyexpiry"
 	"inventory/internal/locking/internal/server"
+	"inventory/internal/locking/internal/wire"
 	"inventory/internal/servertest"
 )
 
@@ -81,9 +84,10 @@ const patience = 20 * time.Second
 
 // A world is a server and a name of a test's own.
 type world struct {
-	t    *testing.T
-	addr string
-	name string
+	t      *testing.T
+	addr   string
+	memory *miniredis.Miniredis // that server in virtual time, which has no address; else nil
+	name   string
 }
 
 // each runs a test against a real Redis and against miniredis.
@@ -94,12 +98,44 @@ func each(t *testing.T, test func(w *world)) {
 		t.Parallel()
 		test(&world{t: t, addr: shared, name: t.Name() + rand.Text()}) // not what an earlier run has left
 	})
-	t.Run("miniredis", func(t *testing.T) {
-		t.Parallel()
-		m := miniredis.RunT(t)
-		t.Cleanup(keyexpiry.Start(m))
-		test(&world{t: t, addr: m.Addr(), name: t.Name()})
+	t.Run("miniredis", func(t *testing.T) { virtual(t, test) })
+}
+
+// virtual runs a test against a miniredis in virtual time, which passes only while everybody waits. So a test of leases,
+// bounds and deadlines knows when each ends, however busy the machine is.
+func virtual(t *testing.T, test func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := miniredis.NewMiniRedis()
+		m.ClockTTL(true)
+		t.Cleanup(m.Close)
+		test(&world{t: t, memory: m, name: t.Name()})
 	})
+}
+
+// wired connects to a miniredis in virtual time. What is sent takes a moment.
+func wired(m *miniredis.Miniredis) (net.Conn, error) {
+	far, err := m.Dial()
+	if err != nil {
+		return nil, err
+	}
+	near := wire.New(func(p []byte) {
+		time.Sleep(100 * time.Microsecond)
+		_, _ = far.Write(p) // a closed connection takes nothing, as it should be
+	}, func() { _ = far.Close() })
+	go func() {
+		buffer := make([]byte, 4096)
+		for {
+			n, err := far.Read(buffer)
+			near.Deliver(buffer[:n])
+			if err != nil {
+				near.HangUp()
+				return
+			}
+		}
+	}()
+	return near, nil
 }
 
 // private starts a Redis for a test that maltreats it.
@@ -121,6 +157,11 @@ func private(t *testing.T) (*world, *servertest.Redis) {
 func (w *world) client(settings ...func(*redis.Options)) *redis.Client {
 	w.t.Helper()
 	o := &redis.Options{Addr: w.addr, DisableIdentity: true}
+	if w.memory != nil {
+		o.Dialer = func(context.Context, string, string) (net.Conn, error) { return wired(w.memory) }
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+		o.PoolSize = 1000 // timers of the pool live on outside of the bubble: nobody may wait for a connection
+	}
 	for _, set := range settings {
 		set(o)
 	}

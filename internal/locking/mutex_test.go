@@ -143,7 +143,7 @@ func TestOneOfManyRacersWins(t *testing.T) {
 }
 
 func TestLeaseLetsAWaiterIn(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		const lease = 500 * time.Millisecond
 		ctx := w.ctx()
 		start := time.Now()
@@ -170,7 +170,7 @@ func TestLeaseLetsAWaiterIn(t *testing.T) {
 }
 
 func TestWatchdogKeepsTheLock(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		const lease = 900 * time.Millisecond // of which a busy machine may take two thirds
 		ctx := w.ctx()
 		h := w.must(w.locks(WatchdogLease(lease)).Mutex(w.name).Lock(ctx))
@@ -184,7 +184,7 @@ func TestWatchdogKeepsTheLock(t *testing.T) {
 }
 
 func TestDeadProcessLosesItsLock(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		const lease = 400 * time.Millisecond
 		ctx := w.ctx()
 		dead := w.locks(WatchdogLease(lease))
@@ -202,7 +202,7 @@ func TestDeadProcessLosesItsLock(t *testing.T) {
 }
 
 func TestAbandonedHoldExpires(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		const lease = 300 * time.Millisecond
 		work, cancel := context.WithCancel(w.ctx())
 		h := w.must(w.locks(WatchdogLease(lease)).Mutex(w.name).Lock(work))
@@ -215,7 +215,7 @@ func TestAbandonedHoldExpires(t *testing.T) {
 }
 
 func TestReentryKeepsEachDeadline(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().Mutex(w.name)
 		left := func() time.Duration {
