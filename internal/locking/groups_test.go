@@ -74,8 +74,9 @@ func (w *world) cycle(cycles int, mutexes ...*Mutex) *callers {
 	for _, m := range mutexes {
 		c.members.Go(func() {
 			for done, stopped := 0, false; (done < cycles || !stopped) && ctx.Err() == nil; {
-				h, err := m.Lock(ctx, Wait(2*time.Second))
+				h, err := m.Lock(ctx, Wait(patience/4))
 				if err != nil {
+					w.t.Log(err)
 					c.failures.Add(1)
 				} else {
 					done++
