@@ -11,7 +11,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"inventory/internal/locking/internal/wire"
+	"inventory/internal/locking/locksim/wire"
 )
 
 // virtual runs a test against a miniredis in virtual time, which passes only while everybody waits. So a test of leases,

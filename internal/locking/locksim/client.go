@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"inventory/internal/locking"
-	"inventory/internal/locking/internal/wire"
+	"inventory/internal/locking/locksim/wire"
 )
 
 // A Client is a process: for each server, a Redis client of its own and the Locks on it.

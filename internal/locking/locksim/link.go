@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"inventory/internal/locking/internal/wire"
+	"inventory/internal/locking/locksim/wire"
 )
 
 // A link is one connection between a client and a server. What goes up it arrives in order, and what
