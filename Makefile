@@ -68,7 +68,7 @@ servers: ## Find or install Redis and PostgreSQL
 
 .PHONY: test
 test: servers ## Run all tests under the race detector
-	$(TOOL) gotestsum --format pkgname -- $(RACE) -timeout 7m $(PACKAGES)
+	$(TOOL) gotestsum --format pkgname -- $(RACE) -vet=off -timeout 7m $(PACKAGES)
 
 .PHONY: test-short
 test-short: servers ## Run the quick tests of the service, in about a minute

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -116,10 +117,15 @@ func TestKubernetesRunsTheServiceAsTheHandbookSays(t *testing.T) {
 	areSettings(t, variables)
 }
 
+// helpOfServe is what `inventory serve --help` says. The program is built once for all tests.
+var helpOfServe = sync.OnceValues(func() ([]byte, error) {
+	return exec.Command("go", "run", "../cmd/inventory", "serve", "--help").Output()
+})
+
 // areSettings demands that each variable is one of inventory serve.
 func areSettings(t *testing.T, variables []string) {
 	t.Helper()
-	help, err := exec.CommandContext(t.Context(), "go", "run", "../cmd/inventory", "serve", "--help").Output()
+	help, err := helpOfServe()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,6 +153,8 @@ func samples() map[string]sample {
 		"GET /docs/swagger-ui-bundle.js":                 {path: "/docs/swagger-ui-bundle.js"},
 		"GET /docs/swagger-ui.css":                       {path: "/docs/swagger-ui.css"},
 		"GET /docs/favicon-32x32.png":                    {path: "/docs/favicon-32x32.png"},
+		"GET /docs/problems/":                            {path: "/docs/problems/"},
+		"GET /docs/problems/:code":                       {path: "/docs/problems/sold_out"},
 		"GET /v1/skus":                                   {path: "/v1/skus"},
 		"GET /console":                                   {path: "/console"},
 		"GET /console/":                                  {path: "/console/"},

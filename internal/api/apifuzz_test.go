@@ -91,7 +91,7 @@ func (d *doors) prepare() {
 	for sku, body := range map[string]string{
 		"plenty": `{"stock":1000000}`, "few": `{"stock":40,"segments":3}`, "none": `{"stock":0}`,
 		"limited": `{"stock":100000,"per_buyer_limit":4,"max_quantity":3}`,
-		"closed":  `{"stock":9,"sale_starts_at":"2020-01-01T00:00:00Z","sale_ends_at":"2021-01-01T00:00:00Z"}`,
+		"closed":  `{"stock":9,"sale_starts_at":"2998-01-01T00:00:00Z","sale_ends_at":"2999-01-01T00:00:00Z"}`,
 	} {
 		d.want(d.as(operator, "PUT", "/v1/skus/"+sku, body), 201, "")
 	}
@@ -283,6 +283,8 @@ func (f *fuzzer) value(name string, schema *openapi3.Schema) any {
 	switch {
 	case f.chance(1):
 		return oneOf[any](f, nil, 1, -1, 1.5, "", "x", true, []any{}, map[string]any{}, []any{1}, 1e300)
+	case len(schema.OneOf) > 0:
+		return f.value(name, oneOf(f, schema.OneOf...).Value)
 	case schema.Type.Is(openapi3.TypeObject):
 		object := make(map[string]any)
 		for _, member := range slices.Sorted(maps.Keys(schema.Properties)) {
@@ -333,7 +335,7 @@ func (f *fuzzer) text(name string, schema *openapi3.Schema) string {
 	case "ref":
 		return "r " + strconv.Itoa(f.IntN(300))
 	case "reserve_for":
-		return oneOf(f, "1us", "1ms", "1s", "15m", "720h", "1h0.5s")
+		return oneOf(f, "1us", "1ms", "1s", "15m", "720h", "1h0.5s", "PT1S", "P1DT2H", "PT0.5S", "P1M")
 	case "after":
 		return oneOf(f, "AAAAAAAAAABh", "x")
 	default:

@@ -28,6 +28,22 @@ type field[T string | int64] struct {
 	value T
 }
 
+// duration is a field that holds a duration: a string, or whole seconds.
+type duration struct{ field[string] }
+
+// UnmarshalJSONFrom implements [json.UnmarshalerFrom].
+func (f *duration) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != '0' {
+		return f.field.UnmarshalJSONFrom(d)
+	}
+	text, err := d.ReadValue()
+	f.set, f.value = true, string(text)+"s"
+	if err == nil && bytes.ContainsAny(text, ".eE") {
+		return fmt.Errorf("%w: must be a string, or whole seconds", errWrongType)
+	}
+	return err
+}
+
 var errWrongType = errors.New("wrong type")
 
 // UnmarshalJSONFrom implements [json.UnmarshalerFrom].

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"inventory/internal/api/client"
 	"inventory/internal/stock"
@@ -87,4 +88,35 @@ func FuzzCursor(f *testing.F) {
 			t.Errorf("%q is read as %+v, whose cursor is %q", text, position, cursorOf(position))
 		}
 	})
+}
+
+// TestDurationsInEachSpelling reads how long stock is reserved as Go, ISO 8601 and people write it.
+func TestDurationsInEachSpelling(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		`"15m"`: 15 * time.Minute, `"PT15M"`: 15 * time.Minute, `900`: 15 * time.Minute,
+		`"P1DT2H3M4.5S"`: 26*time.Hour + 3*time.Minute + 4500*time.Millisecond, `"P30D"`: 720 * time.Hour, `2592000`: 720 * time.Hour,
+		`"PT1.000001S"`: time.Second + time.Microsecond, `1`: time.Second,
+	} {
+		var body newDeduction
+		if err := decodeText([]byte(`{"reserve_for":`+text+`}`), &body); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if got, err := reserve("reserve_for", body.ReserveFor); err != nil || got != want {
+			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{
+		`"P"`, `"PT"`, `"P1DT"`, `"P1M"`, `"P1Y"`, `"P1W"`, `"PT5MS"`, `"PT1M1H"`, `"PT1.5H"`, `"PT1H1H"`, `"pt15m"`, `"-PT15M"`, `"P31D"`, `"PT0.0000001S"`,
+		`"PT99999999999999999999H"`, `"P99999D"`, `0`, `-1`, `2592001`, `1.5`, `1e3`, `"900"`, `null`, `true`, `99999999999999999999`,
+	} {
+		var body newDeduction
+		err := decodeText([]byte(`{"reserve_for":`+text+`}`), &body)
+		if err == nil {
+			_, err = reserve("reserve_for", body.ReserveFor)
+		}
+		if stock.CodeOf(err) != stock.CodeInvalidRequest {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
 }

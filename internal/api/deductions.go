@@ -12,7 +12,7 @@ type newDeduction struct {
 	OrderID    field[string] `json:"order_id"`
 	BuyerID    field[string] `json:"buyer_id"`
 	Quantity   field[int64]  `json:"quantity"`
-	ReserveFor field[string] `json:"reserve_for"`
+	ReserveFor duration      `json:"reserve_for"`
 }
 
 func (s *server) deduct(c echo.Context) error {

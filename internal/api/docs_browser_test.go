@@ -17,7 +17,7 @@ func TestDocsPageInABrowser(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	tab := browsertest.Open(t)
-	const route = "#operations-default-readSKU "
+	const route = "#operations-Stock-readSKU "
 	browsertest.Do(tab, chromedp.Navigate(s.app.URL()+"/docs"))
 	title := browsertest.Do(tab, chromedp.Text(chromedp.CSS(".info .title"), chromedp.NodeVisible))
 	browsertest.Do(tab, chromedp.Click(chromedp.CSS(route+".opblock-summary-control"), chromedp.NodeVisible))
@@ -42,4 +42,18 @@ func TestDocsPageInABrowser(t *testing.T) {
 			t.Errorf("the browser says: %s", complaint)
 		}
 	}
+}
+
+// TestProblemPagesInABrowser looks at the list of problems and at a page of one, on a desk and on a phone, light and dark.
+func TestProblemPagesInABrowser(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	tab := browsertest.Open(t)
+	browsertest.Do(tab, chromedp.Navigate(s.app.URL()+"/docs/problems/"))
+	tab.Shows("h1", "Problems")
+	browsertest.LookAt(tab, "problems")
+	tab.Clicks(`a[href="sold_out"]`)
+	tab.Shows("h1", "Sold out")
+	browsertest.LookAt(tab, "problem")
+	tab.IsClean(s.app.URL())
 }

@@ -1,7 +1,9 @@
 package api_test
 
 import (
+	"encoding/json"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -123,4 +125,50 @@ func TestDocsPageWithAnotherSlash(t *testing.T) {
 	s.want(s.send(http.MethodGet, "/docs/", ""), http.StatusOK, "") // the client follows
 	s.wantProblem(s.send(http.MethodGet, "/docs/oauth2-redirect.html", ""), http.StatusNotFound, "not_found")
 	s.wantProblem(s.send(http.MethodGet, "/docs/../server.go", ""), http.StatusNotFound, "not_found")
+}
+
+// TestEachProblemHasAPage follows the type of every code of the document, and what the pages link to.
+func TestEachProblemHasAPage(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	codes := document(t).Components.Schemas["Code"].Value.Enum
+	list := s.send(http.MethodGet, "/docs/problems/", "")
+	s.want(list, http.StatusOK, "")
+	s.wantGuarded(list)
+	listed := filesOf(t, list.body)
+	for _, code := range codes {
+		page := s.send(http.MethodGet, "/docs/problems/"+code.(string), "")
+		s.want(page, http.StatusOK, "")
+		s.wantGuarded(page)
+		if !strings.Contains(page.body, code.(string)) || strings.Contains(page.body, "<p></p>") {
+			t.Errorf("the page of %s does not explain it:\n%s", code, page.body)
+		}
+		if !slices.Contains(listed, code.(string)) {
+			t.Errorf("%s is not listed", code)
+		}
+		for _, file := range filesOf(t, page.body) {
+			link, err := (&url.URL{Path: "/docs/problems/"}).Parse(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.want(s.send(http.MethodGet, link.Path, ""), http.StatusOK, "")
+		}
+	}
+	s.wantProblem(s.send(http.MethodGet, "/docs/problems/none", ""), http.StatusNotFound, "not_found")
+}
+
+// TestTheTypeOfAProblemIsItsPage asks for what does not exist, and follows the type of the answer.
+func TestTheTypeOfAProblemIsItsPage(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	refused := s.send(http.MethodGet, "/v1/skus/nothing", "")
+	var problem struct{ Type string }
+	if err := json.Unmarshal([]byte(refused.body), &problem); err != nil {
+		t.Fatal(err)
+	}
+	page := s.send(http.MethodGet, problem.Type, "")
+	s.want(page, http.StatusOK, "")
+	if !strings.Contains(page.body, "unknown_sku") {
+		t.Errorf("%s leads to\n%s", problem.Type, page.body)
+	}
 }

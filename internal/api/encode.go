@@ -60,7 +60,7 @@ const problemSize = 384
 
 // appendProblem appends a problem as JSON.
 func appendProblem(to []byte, p problem) []byte {
-	to = append(append(append(to, `{"type":"urn:inventory:problem:`...), p.Code...), '"')
+	to = append(append(append(to, `{"type":"`+problemPages...), p.Code...), '"')
 	to = appendString(append(to, `,"title":`...), p.title)
 	to = strconv.AppendInt(append(to, `,"status":`...), int64(p.status), 10)
 	to = appendString(append(to, `,"detail":`...), p.Message)

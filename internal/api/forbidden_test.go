@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,9 @@ func wrongs(t *testing.T, name string, schema *openapi3.Schema) (all []wrong) {
 	if name == "" {
 		field = "body"
 	}
+	if len(schema.OneOf) > 0 {
+		return wrongForAll(t, name, schema.OneOf)
+	}
 	add := func(value string) { all = append(all, wrong{field, json.RawMessage(value)}) }
 	for kind, value := range map[string]string{
 		openapi3.TypeObject: "{}", openapi3.TypeArray: "[]", openapi3.TypeString: `"1"`, openapi3.TypeInteger: "1", openapi3.TypeBoolean: "true",
@@ -199,6 +203,22 @@ func wrongs(t *testing.T, name string, schema *openapi3.Schema) (all []wrong) {
 		if schema.Format != "" {
 			add(`"yesterday"`)
 			add(`"2026-13-01T00:00:00Z"`)
+		}
+	}
+	return all
+}
+
+// wrongForAll returns values that are wrong for each of the alternatives, which are a string and a number.
+func wrongForAll(t *testing.T, name string, alternatives openapi3.SchemaRefs) (all []wrong) {
+	t.Helper()
+	for i, alternative := range alternatives {
+		other := alternatives[1-i].Value
+		for _, w := range wrongs(t, name, alternative.Value) {
+			text := w.value[0] == '"'
+			if whole := !text && regexp.MustCompile(`^[0-9-]+$`).Match(w.value); text && other.Type.Is(openapi3.TypeString) || whole && other.Type.Is(openapi3.TypeInteger) {
+				continue
+			}
+			all = append(all, w)
 		}
 	}
 	return all
@@ -253,7 +273,7 @@ func another(t *testing.T, schema *openapi3.Schema) json.RawMessage {
 // resolved is the schema that another one refers to with a description of its own.
 func resolved(schema *openapi3.Schema) *openapi3.Schema {
 	if len(schema.AllOf) == 1 {
-		return schema.AllOf[0].Value
+		return resolved(schema.AllOf[0].Value)
 	}
 	return schema
 }

@@ -41,11 +41,11 @@ func badTexts(name, before, after string) (all []bad) {
 func badDurations(name, before, after string) (all []bad) {
 	for _, value := range []string{
 		`""`, `"0"`, `"0s"`, `"-1s"`, `"+1s"`, `"15"`, `"15 m"`, `"15min"`, `"1d"`, `"1ns"`, `"1500ns"`, `"999ms"`, `"720h1us"`, `"2562048h"`,
-		`"99999999999999999999h"`, `"PT15M"`, `"\u0000"`, `"` + strings.Repeat("0", 31) + `1s"`, `"` + strings.Repeat("1", 10_000) + `"`,
+		`"99999999999999999999h"`, `"P1M"`, `"PT15"`, `0`, `-1`, `2592001`, `"\u0000"`, `"` + strings.Repeat("0", 31) + `1s"`, `"` + strings.Repeat("1", 10_000) + `"`,
 	} {
 		all = append(all, bad{before + value + after, name, "1s to 720h"})
 	}
-	for _, value := range []string{"15", "null", "true", "[]"} {
+	for _, value := range []string{"1.5", "null", "true", "[]"} {
 		all = append(all, bad{before + value + after, name, "string"})
 	}
 	return all

@@ -75,7 +75,7 @@ func TestManyDeductions(t *testing.T) {
 		s.want(s.send("PUT", "/v1/skus/a", `{"stock":5,"segments":1}`), 201, "")
 		s.want(s.send("PUT", "/v1/skus/b", `{"stock":9,"per_buyer_limit":2,"max_quantity":3}`), 201, "")
 		s.want(s.send("PUT", "/v1/skus/c", `{"stock":0}`), 201, "")
-		s.want(s.send("PUT", "/v1/skus/d", `{"stock":9,"sale_ends_at":"2020-01-01T00:00:00Z"}`), 201, "")
+		s.want(s.send("PUT", "/v1/skus/d", `{"stock":9,"sale_starts_at":"2999-01-01T00:00:00Z"}`), 201, "")
 		body := bulk(
 			`{"sku":"a","order_id":"o1","buyer_id":"ann","quantity":4}`, `{"sku":"b","order_id":"o1","buyer_id":"ann","quantity":2,"reserve_for":"15m"}`,
 			`{"sku":"a","order_id":"o1","buyer_id":"ann","quantity":4}`, `{"sku":"a","order_id":"o1","quantity":4}`,
@@ -317,7 +317,7 @@ func TestManyAsAlone(t *testing.T) {
 		s := openWith(t, config)
 		kinds := []string{
 			`{"stock":1000,"segments":1}`, `{"stock":12,"segments":1}`, `{"stock":0}`, `{"stock":100,"segments":1,"per_buyer_limit":2}`,
-			`{"stock":5,"segments":1,"max_quantity":1}`, `{"stock":5,"sale_ends_at":"2020-01-01T00:00:00Z"}`,
+			`{"stock":5,"segments":1,"max_quantity":1}`, `{"stock":5,"sale_starts_at":"2999-01-01T00:00:00Z"}`,
 		}
 		for i, kind := range kinds {
 			s.want(s.send("PUT", fmt.Sprint("/v1/skus/many-", i), kind), 201, "")

@@ -12,7 +12,7 @@ import (
 type newOrder struct {
 	OrderID    field[string] `json:"order_id"`
 	BuyerID    field[string] `json:"buyer_id"`
-	ReserveFor field[string] `json:"reserve_for"`
+	ReserveFor duration      `json:"reserve_for"`
 	Lines      list[newLine] `json:"lines"`
 }
 

@@ -112,7 +112,7 @@ func FuzzEncode(f *testing.F) {
 		p := problem{kind{409, sku}, &stock.Error{Code: stock.CodeInsufficientStock, Message: detail, Field: field, SKU: sku, Available: n}}
 		var members, wanted map[string]any
 		same(t, appendProblem(nil, p), &members, map[string]any{
-			"type": "urn:inventory:problem:" + p.Code, "title": p.title, "status": p.status,
+			"type": problemPages + p.Code, "title": p.title, "status": p.status,
 			"detail": p.Message, "code": p.Code, "field": p.Field, "sku": p.SKU, "available": n,
 		}, &wanted)
 		drop := func(name string, value any) bool { return (name == "field" || name == "sku") && value == "" }

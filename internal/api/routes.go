@@ -49,7 +49,7 @@ type route struct {
 // routes is the table of what the public handler serves, and to whom. A handler of a route for buyers asks buyerFor for
 // which buyer a request may act: see caller.go.
 func (s *server) routes() []route {
-	return slices.Concat(docsRoutes(), s.consoleRoutes(), []route{
+	return slices.Concat(docsRoutes(), problemRoutes(), s.consoleRoutes(), []route{
 		{http.MethodGet, "/v1/skus", buyers, timed(s.readSKUs)},
 		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},

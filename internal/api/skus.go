@@ -18,7 +18,7 @@ type newSKU struct {
 	SaleEndsAt    field[string] `json:"sale_ends_at"`
 	PerBuyerLimit field[int64]  `json:"per_buyer_limit"`
 	MaxQuantity   field[int64]  `json:"max_quantity"`
-	MaxReserveFor field[string] `json:"max_reserve_for"`
+	MaxReserveFor duration      `json:"max_reserve_for"`
 }
 
 type skuAnswer struct {

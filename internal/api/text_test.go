@@ -94,9 +94,9 @@ func TestTimesWithSmallLetters(t *testing.T) {
 	s := open(t)
 	a := s.send("PUT", "/v1/skus/a", `{"stock":1,"sale_starts_at":"2026-01-01t00:00:00z","sale_ends_at":"2026-01-01T00:00:00.5+23:59"}`)
 	s.wantProblem(a, 400, "invalid_request", `"field":"sale_ends_at"`) // a day earlier, so it was read
-	a = s.send("PUT", "/v1/skus/a", `{"stock":1,"sale_starts_at":"2026-01-01t00:00:00z","sale_ends_at":"2026-01-01t00:00:00.5-23:59"}`)
+	a = s.send("PUT", "/v1/skus/a", `{"stock":1,"sale_starts_at":"2996-01-01t00:00:00z","sale_ends_at":"2996-01-01t00:00:00.5-23:59"}`)
 	s.want(a, 201, "")
-	if !strings.Contains(a.body, `"sale_starts_at":"2026-01-01T00:00:00Z","sale_ends_at":"2026-01-01T23:59:00.5Z"`) {
+	if !strings.Contains(a.body, `"sale_starts_at":"2996-01-01T00:00:00Z","sale_ends_at":"2996-01-01T23:59:00.5Z"`) {
 		t.Error(a.body)
 	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -46,13 +47,13 @@ func isLenient(text string) bool {
 }
 
 // reserve returns how long stock is reserved: 0 if that is left out.
-func reserve(name string, f field[string]) (time.Duration, error) {
+func reserve(name string, f duration) (time.Duration, error) {
 	if !f.set {
 		return 0, nil
 	}
 	d, ok := reservation(f.value)
 	if !ok {
-		return 0, invalid(name, fmt.Sprintf(`must be a duration such as "15m", %s to %vh in whole microseconds`,
+		return 0, invalid(name, fmt.Sprintf(`must be a duration such as "15m", "PT15M" or 900 seconds, %s to %vh in whole microseconds`,
 			stock.MinReserve, stock.MaxReserve.Hours()))
 	}
 	return d, nil
@@ -60,13 +61,41 @@ func reserve(name string, f field[string]) (time.Duration, error) {
 
 const maxDuration = 32 // characters
 
-// reservation reads a duration as Go writes it. It has no sign.
+// reservation reads a duration as Go writes it, or as ISO 8601 does. It has no sign.
 func reservation(text string) (d time.Duration, ok bool) {
 	if len(text) > maxDuration && utf8.RuneCountInString(text) > maxDuration {
 		return 0, false
 	}
+	if strings.HasPrefix(text, "P") {
+		d, ok = isoDuration(text)
+		return d, ok && stock.CheckReserve(d)
+	}
 	d, err := time.ParseDuration(text)
 	return d, err == nil && !strings.HasPrefix(text, "+") && stock.CheckReserve(d)
+}
+
+// isoFormat is a duration in days, hours, minutes and seconds, each once and in this order. Months and years have no one
+// length.
+var isoFormat = regexp.MustCompile(`^P(?:([0-9]+)D)?(?:T((?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:[.][0-9]+)?S)?))?$`)
+
+// isoDuration reads a duration as ISO 8601 writes it, such as "P1DT2H" or "PT15M".
+func isoDuration(text string) (d time.Duration, ok bool) {
+	parts := isoFormat.FindStringSubmatch(text)
+	if parts == nil || strings.HasSuffix(text, "P") || strings.HasSuffix(text, "T") {
+		return 0, false
+	}
+	if parts[1] != "" {
+		days, err := strconv.ParseInt(parts[1], 10, 16)
+		if err != nil {
+			return 0, false
+		}
+		d = time.Duration(days) * 24 * time.Hour
+	}
+	if parts[2] == "" {
+		return d, true
+	}
+	clock, err := time.ParseDuration(strings.ToLower(parts[2]))
+	return d + clock, err == nil && clock <= stock.MaxReserve
 }
 
 // durationOrNone writes a duration as it is read, "" for none.

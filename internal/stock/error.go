@@ -3,6 +3,7 @@ package stock
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code names a kind of refusal or failure. Codes are part of the HTTP contract and never change meaning.
@@ -129,9 +130,9 @@ func Unavailable(err error, doing string) error {
 	}
 }
 
-// SKUExists is the error of creating a SKU that exists with other properties.
-func SKUExists(sku string) *Error {
-	return &Error{Code: CodeSKUExists, Message: fmt.Sprintf("SKU %q exists with other properties", sku)}
+// SKUExists is the error of creating a SKU that exists with other properties, in these fields.
+func SKUExists(sku string, differ []string) *Error {
+	return &Error{Code: CodeSKUExists, SKU: sku, Message: fmt.Sprintf("SKU %q exists with another %s", sku, strings.Join(differ, ", "))}
 }
 
 // RefReused is the error of a ref that belongs to another change of stock.

@@ -93,7 +93,37 @@ func (n NewSKU) CheckReplay(there NewSKU) error {
 		*at = at.UTC().Truncate(time.Microsecond)
 	}
 	if n != there {
-		return SKUExists(n.SKU)
+		return SKUExists(n.SKU, n.differences(there))
+	}
+	return nil
+}
+
+// differences are the fields in which a SKU differs from the one that is there.
+func (n NewSKU) differences(there NewSKU) (fields []string) {
+	for _, property := range []struct {
+		field   string
+		differs bool
+	}{
+		{"stock", n.Stock != there.Stock},
+		{"segments", n.Segments != there.Segments},
+		{"name", n.Name != there.Name},
+		{"sale_starts_at", n.SaleStartsAt != there.SaleStartsAt},
+		{"sale_ends_at", n.SaleEndsAt != there.SaleEndsAt},
+		{"per_buyer_limit", n.PerBuyerLimit != there.PerBuyerLimit},
+		{"max_quantity", n.MaxQuantity != there.MaxQuantity},
+		{"max_reserve_for", n.MaxReserveFor != there.MaxReserveFor},
+	} {
+		if property.differs {
+			fields = append(fields, property.field)
+		}
+	}
+	return fields
+}
+
+// CheckWindow refuses a sale that is over when its SKU is created.
+func (n NewSKU) CheckWindow(created time.Time) error {
+	if !n.SaleEndsAt.IsZero() && !created.Before(n.SaleEndsAt) {
+		return Invalid("sale_ends_at", "must not lie in the past")
 	}
 	return nil
 }

@@ -473,8 +473,9 @@ type NewDeduction struct {
 	OrderID  NewOrderID `json:"order_id"`
 	Quantity Quantity   `json:"quantity"`
 
-	// ReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
-	// s, m and h, as in "1h30m".
+	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
+	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
+	// of seconds. Answers have the first of these.
 	//
 	//
 	// Example: 15m
@@ -519,8 +520,9 @@ type NewOrder struct {
 	// Example: o-1002
 	OrderID NewOrderID `json:"order_id"`
 
-	// ReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
-	// s, m and h, as in "1h30m".
+	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
+	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
+	// of seconds. Answers have the first of these.
 	//
 	//
 	// Example: 15m
@@ -582,8 +584,9 @@ type NewSKUDeduction struct {
 	OrderID  NewOrderID `json:"order_id"`
 	Quantity Quantity   `json:"quantity"`
 
-	// ReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
-	// s, m and h, as in "1h30m".
+	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
+	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
+	// of seconds. Answers have the first of these.
 	//
 	//
 	// Example: 15m
@@ -633,7 +636,9 @@ type Problem struct {
 	Status int     `json:"status"`
 	Title  string  `json:"title"`
 
-	// Type Example: urn:inventory:problem:sold_out
+	// Type The page of this service that explains the code
+	//
+	// Example: /docs/problems/sold_out
 	Type string `json:"type"`
 }
 
@@ -667,8 +672,9 @@ type Resegment struct {
 	Segments int `json:"segments"`
 }
 
-// ReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
-// s, m and h, as in "1h30m".
+// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
+// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
+// of seconds. Answers have the first of these.
 //
 // Example: 15m
 type ReserveFor = string
@@ -699,8 +705,9 @@ type SKU struct {
 	Layout      int64     `json:"layout"`
 	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
 
-	// MaxReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
-	// s, m and h, as in "1h30m".
+	// MaxReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
+	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
+	// of seconds. Answers have the first of these.
 	//
 	//
 	// Example: 15m
@@ -739,8 +746,9 @@ type SKUSummary struct {
 	Layout      int64     `json:"layout"`
 	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
 
-	// MaxReserveFor How long the stock is reserved: a Go duration of 1s to 720h, in whole microseconds. Units are us (or µs), ms,
-	// s, m and h, as in "1h30m".
+	// MaxReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
+	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
+	// of seconds. Answers have the first of these.
 	//
 	//
 	// Example: 15m

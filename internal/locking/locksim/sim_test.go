@@ -52,7 +52,7 @@ func TestSameSeedSameHistory(t *testing.T) {
 	const seeds, runs = 15, 4
 	same := 0
 	differ := ""
-	for seed := range uint64(seeds) {
+	for seed := uint64(0); seed < seeds && same < seeds/2; seed++ {
 		first := play(t, locksim.Random, seed+1)
 		other := play(t, locksim.Random, seed+1)
 		for run := 1; run < runs && other != first; run++ {
@@ -67,7 +67,6 @@ func TestSameSeedSameHistory(t *testing.T) {
 	if same < seeds/2 {
 		t.Errorf("%d of %d seeds give the same history again; one differs from here:\n%s", same, seeds, differ)
 	}
-	t.Logf("%d of %d seeds give the same history again", same, seeds)
 }
 
 // difference returns the first lines in which two texts differ.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -15,7 +16,8 @@ INSERT INTO skus (sku_id, name, initial, segments, created_at, sale_starts_at, s
                   max_reserve_us)
 VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()), $6, $7, nullif($8::bigint, 0), nullif($9::integer, 0),
         nullif($10::bigint, 0))
-ON CONFLICT (sku_id) DO NOTHING`
+ON CONFLICT (sku_id) DO NOTHING
+RETURNING created_at`
 
 const insertSegments = `
 INSERT INTO stock_segments (sku_id, segment, available)
@@ -24,18 +26,23 @@ SELECT $1, n - 1, a FROM unnest($2::bigint[]) WITH ORDINALITY AS spread (a, n)`
 // CreateSKU implements [stock.Store].
 func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, instant(at),
-			instant(sku.SaleStartsAt), instant(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity, sku.MaxReserveFor.Microseconds())
+		var since time.Time
+		err := tx.QueryRow(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, instant(at),
+			instant(sku.SaleStartsAt), instant(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity, sku.MaxReserveFor.Microseconds()).Scan(&since)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return sameSKU(ctx, tx, sku)
+		}
+		if err == nil {
+			err = sku.CheckWindow(since)
+		}
 		if err != nil {
 			return err
 		}
-		if created = tag.RowsAffected() == 1; !created {
-			return sameSKU(ctx, tx, sku)
-		}
+		created = true
 		_, err = tx.Exec(ctx, insertSegments, sku.SKU, stock.Spread(sku.Stock, sku.Segments))
 		return err
 	})
-	return created, err
+	return created && err == nil, err
 }
 
 func sameSKU(ctx context.Context, tx pgx.Tx, sku stock.NewSKU) error {

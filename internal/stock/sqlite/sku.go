@@ -19,13 +19,17 @@ const insertSegment = `INSERT INTO stock_segments (sku_id, segment, available) V
 // CreateSKU implements [stock.Store].
 func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (created bool, err error) {
 	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
-		created, err = changed(tx.ExecContext(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, micros(now(at)),
+		since := now(at)
+		created, err = changed(tx.ExecContext(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, micros(since),
 			microsOrNull(sku.SaleStartsAt), microsOrNull(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity, sku.MaxReserveFor.Microseconds()))
 		if err != nil {
 			return err
 		}
 		if !created {
 			return sameSKU(ctx, tx, sku)
+		}
+		if err := sku.CheckWindow(since); err != nil {
+			return err
 		}
 		for segment, units := range stock.Spread(sku.Stock, sku.Segments) {
 			if _, err := tx.ExecContext(ctx, insertSegment, sku.SKU, segment, units); err != nil {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,6 +33,10 @@ func testCreate(t *testing.T, k *kit) {
 		_, err := k.store.CreateSKU(t.Context(), other, at)
 		k.code(err, stock.CodeSKUExists)
 	}
+	_, err := k.store.CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Name: "Größe M", Stock: 8, Segments: 3, Terms: stock.Terms{MaxQuantity: 2}}, at)
+	if err == nil || !strings.HasSuffix(err.Error(), `exists with another stock, max_quantity`) {
+		t.Errorf("a SKU that differs: got %v", err)
+	}
 	k.segments(3, 2, 2)
 	status, err := k.store.Status(t.Context(), sku, at)
 	if err != nil || fmt.Sprint(status) != fmt.Sprint(stock.Status{
@@ -42,6 +48,21 @@ func testCreate(t *testing.T, k *kit) {
 	k.deduct(0, stock.Fence{}, order("a", 1))
 	if created, err := k.store.CreateSKU(t.Context(), same, at); created || err != nil {
 		t.Fatalf("create after a sale: got %v, %v", created, err)
+	}
+}
+
+// testCreateAfterItsSale creates a SKU whose sale is over. A SKU that is there is still found when its sale is over.
+func testCreateAfterItsSale(t *testing.T, k *kit) {
+	sale := stock.NewSKU{SKU: sku, Stock: 1, Segments: 1, Terms: stock.Terms{SaleEndsAt: at}}
+	_, err := k.store.CreateSKU(t.Context(), sale, at)
+	k.code(err, stock.CodeInvalidRequest)
+	if _, err := k.store.Status(t.Context(), sku, at); stock.CodeOf(err) != stock.CodeUnknownSKU {
+		t.Errorf("the SKU is there: %v", err)
+	}
+	for i, when := range []time.Time{at.Add(-time.Microsecond), at.Add(time.Hour)} {
+		if created, err := k.store.CreateSKU(t.Context(), sale, when); err != nil || created != (i == 0) {
+			t.Errorf("at %v: got %v, %v", when, created, err)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		run  func(*testing.T, *kit)
 	}{
 		{"create", testCreate},
+		{"create after its sale", testCreateAfterItsSale},
 		{"unknown SKU", testUnknownSKU},
 		{"SKUs page by page", testSummaries},
 		{"batch", testBatch},
