@@ -12,11 +12,13 @@ TOOL     := $(GO) tool -modfile=tools.mod
 # The lab's tests take longest and mostly wait: they begin first, beside the others.
 PACKAGES ?= ./loadtest ./...
 
-# The inner loop is that of the service. Most of what the lab tests are whole runs of it, on servers of their own.
-SHORT    ?= $(filter-out %/servertest,$(shell $(GO) list ./cmd/... ./internal/... ./migrations/...))
+# The inner loop is that of the service, within a process. Most of what the lab, the program and the classroom test are whole
+# runs of it, on servers of their own.
+SHORT    ?= $(filter-out %/servertest %/classroom,$(shell $(GO) list ./internal/...))
 
-# What the inner loop leaves out: attackers beside honest callers, failovers, thousands of waiters, servers that stand still.
-SLOW := LocksFollow|OfEveryNode|LeaveOthersTheir|CostNoMore|ListeningToStrangers|TLSKeepsDeadlines|SilentCollector|Cluster$$|Sentinel$$|Thousand|BearsAMinority|ServerPause|ServerRestart|ServerDown|WithoutAConnection|StalledStandby|GoesDark|GoDark|InMidSale|ThreeProcesses|KeepsItsTimeOut|TheirCredential|IsCutOff
+# What the inner loop leaves out: attackers beside honest callers, failovers, thousands of waiters, servers that stand still,
+# sales of a thousand SKUs.
+SLOW := LocksFollow|OfEveryNode|LeaveOthersTheir|CostNoMore|ListeningToStrangers|TLSKeepsDeadlines|SilentCollector|Cluster$$|Sentinel$$|Thousand|BearsAMinority|ServerPause|ServerRestart|ServerDown|WithoutAConnection|StalledStandby|GoesDark|GoDark|InMidSale|ThreeProcesses|KeepsItsTimeOut|TheirCredential|IsCutOff|NeedFewLocks|DelaysNoOtherSKU|SharersRace|SameSeed|StandStill$$|ComesBack$$
 
 # The race detector also checks all arithmetic of pointers, which is a third of its cost in SQLite: C, turned into Go.
 RACE := -race -gcflags=modernc.org/...=-d=checkptr=0

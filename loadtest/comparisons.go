@@ -152,7 +152,7 @@ func (c *segmentsCommand) Run(ctx context.Context, s cli.Streams) error {
 
 type explainCommand struct {
 	comparisonFlags
-	For time.Duration `help:"How long rounds go on, 1s to 24h: until all intervals are narrow enough, or no round would end in time. Default: ${default}." default:"3m" placeholder:"DURATION"`
+	For time.Duration `help:"How long rounds go on, 1s to 24h: until all intervals are narrow enough, or no round would end in time. Default: ${default}." default:"3m" placeholder:"DURATION" least:"1s" most:"24h"`
 }
 
 // Help is what --help and list tell beside the flags.
@@ -162,14 +162,6 @@ func (*explainCommand) Help() string {
 			"than it brings; below them all sixteen combinations.",
 		Full: "about three minutes; --for says otherwise", Needs: needsServers,
 	}.String()
-}
-
-// Validate tells kong which flag is wrong.
-func (c *explainCommand) Validate() error {
-	if c.For < time.Second || c.For > 24*time.Hour {
-		return errors.New("--for must be 1s to 24h")
-	}
-	return nil
 }
 
 // Run measures, and delivers the report.

@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -84,10 +87,34 @@ func withoutSecrets(value string) string {
 	return strings.Join(parts, ",")
 }
 
-// AfterApply keeps the flags for the report.
+// AfterApply keeps the flags for the report, and holds them against their bounds.
 func (f *reportFlags) AfterApply(parsed *kong.Context) error {
 	f.flags = flagsOf(parsed)
+	for _, flag := range parsed.Flags() {
+		if !within(flag) {
+			return fmt.Errorf("%s: --%s must be %s to %s", parsed.Selected().Name, flag.Name, flag.Tag.Get("least"), flag.Tag.Get("most"))
+		}
+	}
 	return nil
+}
+
+// within tells whether the value of a flag lies between those of its tags least and most, if it has them.
+func within(flag *kong.Flag) bool {
+	if !flag.Tag.Has("least") {
+		return true
+	}
+	number := func(text string) (n float64) {
+		if d, err := time.ParseDuration(text); err == nil {
+			return float64(d)
+		}
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return math.NaN() // nothing is within
+		}
+		return n
+	}
+	is := number(fmt.Sprint(flag.Target.Interface()))
+	return is >= number(flag.Tag.Get("least")) && is <= number(flag.Tag.Get("most"))
 }
 
 // wrongFlag says which flag an error is about; nil stays nil.

@@ -8,7 +8,7 @@ import (
 )
 
 type publishCommand struct {
-	Into    string   `help:"Document that gets the sentences and targets of each report, with its first table, between its lines <!-- SCENARIO: begin --> and <!-- SCENARIO: end -->. Default: ${default}, from the root of the repository. All tables go into the folder benchmarks beside it." default:"docs/BENCHMARKS.md" placeholder:"FILE"`
+	Into    string   `help:"Document that gets the sentences, the first table and the targets of each report that are not met, between its lines <!-- SCENARIO: begin --> and <!-- SCENARIO: end -->. Default: ${default}, from the root of the repository. All tables go into the folder benchmarks beside it." default:"docs/BENCHMARKS.md" placeholder:"FILE"`
 	Readme  string   `help:"Document that gets the sentences alone, between the same lines, where it has them. Default: ${default}." default:"README.md" placeholder:"FILE"`
 	Plots   string   `help:"Folder that gets the plots as SVG, in a folder for each scenario. Default: ${default}." default:"docs/plots" placeholder:"FOLDER"`
 	Reports []string `arg:"" name:"report" help:"Files that scenarios have written with --json."`

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"inventory/internal/cli"
@@ -16,15 +15,15 @@ import (
 )
 
 type soakCommand struct {
-	For         time.Duration `help:"How long work is sent, 1s to 168h. Default: ${default}." default:"10m" placeholder:"DURATION"`
+	For         time.Duration `help:"How long work is sent, 1s to 168h. Default: ${default}." default:"10m" placeholder:"DURATION" least:"1s" most:"168h"`
 	Quick       bool          `help:"Only 30 seconds. Default: off."`
-	Rate        float64       `help:"Requests a second, 1 to 10000. Default: ${default}." default:"200" placeholder:"RATE"`
-	SKUs        int           `name:"skus" help:"SKUs, 2 to 100000, of which some are wanted far more often than others. Default: ${default}." default:"200" placeholder:"NUMBER"`
-	Stock       int64         `help:"Units of each SKU in the beginning, 0 to 1000000. As much as is taken is put back in, in the mean. Default: ${default}." default:"50" placeholder:"UNITS"`
-	Segments    int           `help:"Segments of each SKU in the beginning, 1 to 1024. Default: ${default}." default:"8" placeholder:"NUMBER"`
+	Rate        float64       `help:"Requests a second, 1 to 10000. Default: ${default}." default:"200" placeholder:"RATE" least:"1" most:"10000"`
+	SKUs        int           `name:"skus" help:"SKUs, 2 to 100000, of which some are wanted far more often than others. Default: ${default}." default:"200" placeholder:"NUMBER" least:"2" most:"100000"`
+	Stock       int64         `help:"Units of each SKU in the beginning, 0 to 1000000. As much as is taken is put back in, in the mean. Default: ${default}." default:"50" placeholder:"UNITS" least:"0" most:"1000000"`
+	Segments    int           `help:"Segments of each SKU in the beginning, 1 to 1024. Default: ${default}." default:"8" placeholder:"NUMBER" least:"1" most:"1024"`
 	Seed        uint64        `help:"What the requests and their times follow from; 0 draws one. A database is soaked with a seed once. Default: ${default}." default:"0" placeholder:"NUMBER"`
 	Arrivals    string        `help:"How requests lie in time: poisson, as people come, or even. Default: ${default}." default:"poisson" enum:"poisson,even" placeholder:"KIND"`
-	Connections int           `help:"Connections, 1 to 10000, each with one request under way. Default: ${default}." default:"64" placeholder:"NUMBER"`
+	Connections int           `help:"Connections, 1 to 10000, each with one request under way. Default: ${default}." default:"64" placeholder:"NUMBER" least:"1" most:"10000"`
 
 	reportFlags
 	targetFlags
@@ -45,21 +44,6 @@ const quickSoak = 30 * time.Second
 
 // Validate tells kong which flag is wrong.
 func (c *soakCommand) Validate() error {
-	for _, check := range []struct {
-		is, least, most float64
-		flag            string
-	}{
-		{c.For.Seconds(), 1, 168 * 3600, "--for (in seconds)"},
-		{c.Rate, 1, 10_000, "--rate"},
-		{float64(c.SKUs), 2, 100_000, "--skus"},
-		{float64(c.Stock), 0, 1e6, "--stock"},
-		{float64(c.Segments), 1, 1024, "--segments"},
-		{float64(c.Connections), 1, 10_000, "--connections"},
-	} {
-		if math.IsNaN(check.is) || check.is < check.least || check.is > check.most {
-			return fmt.Errorf("%s must be %.0f to %.0f", check.flag, check.least, check.most)
-		}
-	}
 	if n := c.work().Expected(); n > mostRequests {
 		return fmt.Errorf("--rate and --for come to %.0f requests; at most %.0f can be planned", n, mostRequests)
 	}

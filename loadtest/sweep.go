@@ -16,14 +16,13 @@ import (
 )
 
 const (
-	sweepName  = "sweep"
-	mostRounds = 100
-	sweepSeed  = 1 // of the order of combinations in each round
+	sweepName = "sweep"
+	sweepSeed = 1 // of the order of combinations in each round
 )
 
 type sweepCommand struct {
 	Grid     []string `required:"" sep:"none" help:"A flag of the scenario, and the values it takes: segments=1,4,16. Given several times, all combinations are run. Default: none, one is needed." placeholder:"FLAG=VALUE,…"`
-	Rounds   int      `help:"How often each combination is run, 1 to 100; each round has an order of its own. Figures are means, from six rounds on with the interval that holds the true one with a certainty of 95%. Default: ${default}." default:"1" placeholder:"ROUNDS"`
+	Rounds   int      `help:"How often each combination is run, 1 to 100; each round has an order of its own. Figures are means, from six rounds on with the interval that holds the true one with a certainty of 95%. Default: ${default}." default:"1" placeholder:"ROUNDS" least:"1" most:"100"`
 	Scenario []string `arg:"" passthrough:"partial" help:"The scenario and its other flags."`
 	reportFlags
 }
@@ -38,9 +37,6 @@ func (*sweepCommand) Help() string {
 
 // Validate parses all command lines before anything is started.
 func (c *sweepCommand) Validate() error {
-	if c.Rounds < 1 || c.Rounds > mostRounds {
-		return fmt.Errorf("--rounds must be 1 to %d", mostRounds)
-	}
 	grid, err := sweep.ParseGrid(c.Grid)
 	if err != nil {
 		return wrongFlag("--grid", err)

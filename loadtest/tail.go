@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"strings"
 
 	"inventory/internal/app"
 	"inventory/internal/cli"
-	"inventory/internal/stock"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/tail"
@@ -20,40 +18,19 @@ import (
 type tailCommand struct {
 	Quick       bool    `help:"One round of each kind. Default: off."`
 	Tiny        bool    `help:"Hardly anything, for tests." hidden:""`
-	Rounds      int     `help:"Rounds of each kind, 1 to 100: with nobody killed, and with a holder killed. Default: ${default}." default:"5" placeholder:"NUMBER"`
+	Rounds      int     `help:"Rounds of each kind, 1 to 100: with nobody killed, and with a holder killed. Default: ${default}." default:"5" placeholder:"NUMBER" least:"1" most:"100"`
 	Seed        uint64  `help:"Decides what is asked for, and when: the same seed sends the same orders. Default: ${default}." default:"1" placeholder:"NUMBER"`
-	Stock       int64   `help:"Units of the SKU, 10000 to 1000000000; the last hundredth of them is what is measured. Default: ${default}." default:"1000000" placeholder:"UNITS"`
-	Segments    int     `help:"Segments of the SKU, 1 to 1024. Default: ${default}." default:"10" placeholder:"NUMBER"`
-	Rate        float64 `help:"Orders a second that come in, over all processes, 1 to 100000. Default: ${default}." default:"500" placeholder:"RATE"`
+	Stock       int64   `help:"Units of the SKU, 10000 to 1000000000; the last hundredth of them is what is measured. Default: ${default}." default:"1000000" placeholder:"UNITS" least:"10000" most:"1000000000"`
+	Segments    int     `help:"Segments of the SKU, 1 to 1024. Default: ${default}." default:"10" placeholder:"NUMBER" least:"1" most:"1024"`
+	Rate        float64 `help:"Orders a second that come in, over all processes, 1 to 100000. Default: ${default}." default:"500" placeholder:"RATE" least:"1" most:"100000"`
 	Lock        string  `help:"Kind of lock of the segments: fair, which is taken for every batch, or reentrant, redlock, which are taken while orders queue, or none. Default: ${default}." default:"fair" enum:"reentrant,fair,redlock,none" placeholder:"KIND"`
 	RedisURL    string  `help:"The Redis of all processes: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS; for redlock several with commas between them. Default: one, or three, started for this run." placeholder:"URL"`
 	DatabaseURL string  `help:"A database on the PostgreSQL of all processes, which must sync its commits and let this user create a database, which is dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
 	reportFlags
 }
 
-const (
-	mostTailRounds = 100
-	leastTailStock = 10_000
-	mostTailRate   = 100_000
-)
-
-// Validate tells kong which flag is wrong.
+// Validate holds how many servers there are against the kind of lock.
 func (c *tailCommand) Validate() error {
-	switch {
-	case c.Rounds < 1 || c.Rounds > mostTailRounds:
-		return fmt.Errorf("--rounds must be 1 to %d", mostTailRounds)
-	case c.Stock < leastTailStock || c.Stock > stock.MaxStock:
-		return fmt.Errorf("--stock must be %d to %d", leastTailStock, int64(stock.MaxStock))
-	case c.Segments < 1 || c.Segments > stock.MaxSegments:
-		return fmt.Errorf("--segments must be 1 to %d", stock.MaxSegments)
-	case math.IsNaN(c.Rate) || c.Rate < 1 || c.Rate > mostTailRate:
-		return fmt.Errorf("--rate must be 1 to %d", mostTailRate)
-	}
-	return c.checkRedis()
-}
-
-// checkRedis holds how many servers there are against the kind of lock.
-func (c *tailCommand) checkRedis() error {
 	const least = 3
 	switch n := strings.Count(c.RedisURL, ",") + 1; {
 	case c.RedisURL == "":

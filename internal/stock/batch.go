@@ -2,7 +2,6 @@ package stock
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -43,14 +42,14 @@ type BatchResult struct {
 // BatchPlan says how a batch is carried out.
 type BatchPlan struct {
 	BatchResult
-	Admitted []int // indexes of the orders to insert, ascending by order id
+	Admitted []int // indexes of the orders to insert
 	Units    int64 // that they take from the segment
 	Reserved int64 // of them, those that are reserved
 }
 
-// PlanBatch decides a batch from the row of its segment; the zero row means that there is none. first comes from
-// [Unique].
-func PlanBatch(b Batch, first []int, row Segment, facts Facts) (plan BatchPlan, err error) {
+// PlanBatch decides a batch from the row of its segment; the zero row means that there is none. No two orders have the same
+// id: see [Batch.Once].
+func PlanBatch(b Batch, row Segment, facts Facts) (plan BatchPlan, err error) {
 	switch {
 	case row.Layout != b.Layout:
 		return plan, ErrLayout
@@ -60,7 +59,7 @@ func PlanBatch(b Batch, first []int, row Segment, facts Facts) (plan BatchPlan, 
 	plan.Outcomes, plan.At = make([]Outcome, len(b.Orders)), facts.At
 	demand := facts.demand(b.SKU, b.Orders, b.Limit, b.SaleWindow)
 	demand.InTurn = b.InTurn
-	plan.Admitted = demand.Admit(first, row.Available, plan.Outcomes)
+	plan.Admitted = demand.Admit(row.Available, plan.Outcomes)
 	for _, i := range plan.Admitted {
 		plan.Outcomes[i] = AcceptedOutcome(b.SKU, b.Orders[i], facts.At)
 		plan.Units += b.Orders[i].Quantity
@@ -80,36 +79,14 @@ func (p *BatchPlan) Replay(i int, known Deduction) {
 	p.Outcomes[i] = Outcome{Kind: Known, Deduction: known}
 }
 
-// Unique splits a batch for a store. first has the index of the first order of each id, ascending by id: every
-// transaction inserts in that order, so that two of them never wait for each other. repeats has, for each later order
-// with such an id, the index of the first.
-func Unique(orders []Order) (first []int, repeats map[int]int) {
-	first = make([]int, len(orders))
-	for i := range first {
-		first[i] = i
+// Once has a batch written without the orders whose id an earlier one has, and answers these from its outcome.
+func (b Batch) Once(write func(Batch) (BatchResult, error)) (BatchResult, error) {
+	unique, first := uniqueOf(b.Orders)
+	b.Orders = unique
+	result, err := write(b)
+	if err != nil {
+		return BatchResult{}, err
 	}
-	// Stable, so that of two equal ids the earlier stays first.
-	slices.SortStableFunc(first, func(a, b int) int { return strings.Compare(orders[a].OrderID, orders[b].OrderID) })
-	kept := first[:0]
-	for _, i := range first {
-		if n := len(kept); n > 0 && orders[kept[n-1]].OrderID == orders[i].OrderID {
-			if repeats == nil {
-				repeats = make(map[int]int)
-			}
-			repeats[i] = kept[n-1]
-			continue
-		}
-		kept = append(kept, i)
-	}
-	return kept, repeats
-}
-
-// Repeat copies the outcome of the first order of an id to its repeats: what was accepted a moment ago is known.
-func Repeat(outcomes []Outcome, repeats map[int]int) {
-	for i, first := range repeats {
-		outcomes[i] = outcomes[first]
-		if outcomes[i].Kind == Accepted {
-			outcomes[i].Kind = Known
-		}
-	}
+	result.Outcomes = repeat(result.Outcomes, first)
+	return result, nil
 }

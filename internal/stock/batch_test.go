@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -28,25 +29,32 @@ func drawKnown(t *rapid.T) map[string]Deduction {
 	return known
 }
 
-func TestUniqueKeepsTheFirstOfEachIDInIDOrder(t *testing.T) {
+func TestUniqueKeepsTheFirstOfEachID(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		orders := drawOrders(t)
-		first, repeats := Unique(orders)
-		if len(first)+len(repeats) != len(orders) {
-			t.Fatalf("%d firsts and %d repeats of %d orders", len(first), len(repeats), len(orders))
+		unique, first := uniqueOf(orders)
+		seen := make(map[string]bool)
+		outcomes := make([]Outcome, len(unique))
+		for i, o := range unique {
+			if seen[o.OrderID] {
+				t.Fatalf("%q is there twice", o.OrderID)
+			}
+			seen[o.OrderID] = true
+			outcomes[i] = AcceptedOutcome("sku", o, time.Time{})
 		}
-		for n, i := range first {
-			if n > 0 && orders[first[n-1]].OrderID >= orders[i].OrderID {
-				t.Fatalf("not ascending at %d", n)
+		told := repeat(outcomes, first)
+		for i, o := range orders {
+			before := slices.IndexFunc(orders, func(first Order) bool { return first.OrderID == o.OrderID })
+			want := AcceptedOutcome("sku", orders[before], time.Time{})
+			if before < i {
+				want.Kind = Known
 			}
-			if slices.ContainsFunc(orders[:i], func(o Order) bool { return o.OrderID == orders[i].OrderID }) {
-				t.Fatalf("order %d is not the first of its id", i)
+			if fmt.Sprint(told[i]) != fmt.Sprint(want) {
+				t.Fatalf("order %d: %+v, want %+v", i, told[i], want)
 			}
 		}
-		for i, f := range repeats {
-			if f >= i || orders[f].OrderID != orders[i].OrderID {
-				t.Fatalf("order %d repeats %d", i, f)
-			}
+		if kept := slices.DeleteFunc(slices.Clone(told), func(o Outcome) bool { return o.Kind == Known }); len(kept) != len(unique) {
+			t.Fatalf("%d are unique of %d", len(unique), len(kept))
 		}
 	})
 }
@@ -54,15 +62,14 @@ func TestUniqueKeepsTheFirstOfEachIDInIDOrder(t *testing.T) {
 func TestAdmitTakesWhatFitsInTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		orders, known := drawOrders(t), drawKnown(t)
-		first, _ := Unique(orders)
+		orders, _ = uniqueOf(orders)
 		available := rapid.Int64Range(0, 60).Draw(t, "available")
 		outcomes := make([]Outcome, len(orders))
 		inTurn := rapid.Bool().Draw(t, "in turn")
-		admitted := Demand{Orders: orders, Known: known, InTurn: inTurn}.Admit(first, available, outcomes)
+		admitted := Demand{Orders: orders, Known: known, InTurn: inTurn}.Admit(available, outcomes)
 
 		left, over := available, false
-		for _, i := range slices.Sorted(slices.Values(first)) { // the batch's own order
-			o := orders[i]
+		for i, o := range orders {
 			switch {
 			case known[o.OrderID].OrderID != "":
 				if outcomes[i].Kind != Known {
@@ -93,11 +100,10 @@ func TestAdmitCountsEachBuyer(t *testing.T) {
 			taken[orders[i].BuyerID] = rapid.Int64Range(0, limit).Draw(t, "taken")
 		}
 		held := maps.Clone(taken)
-		first, _ := Unique(orders)
+		orders, _ = uniqueOf(orders)
 		outcomes := make([]Outcome, len(orders))
-		admitted := Demand{Orders: orders, Known: known, Limit: limit, Taken: taken}.Admit(first, 1000, outcomes)
-		for _, i := range slices.Sorted(slices.Values(first)) {
-			o := orders[i]
+		admitted := Demand{Orders: orders, Known: known, Limit: limit, Taken: taken}.Admit(1000, outcomes)
+		for i, o := range orders {
 			switch fits := held[o.BuyerID]+o.Quantity <= limit; {
 			case outcomes[i].Kind == Known:
 			case fits != slices.Contains(admitted, i):
@@ -118,9 +124,9 @@ func TestPlanMergeConservesUnitsAndNeedsNoSecondMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		segments := rapid.SliceOfN(rapid.Int64Range(0, 9), 1, 8).Draw(t, "segments")
 		orders, known := drawOrders(t), drawKnown(t)
-		first, _ := Unique(orders)
+		orders, _ = uniqueOf(orders)
 		outcomes := make([]Outcome, len(orders))
-		plan := PlanMerge(slices.Clone(segments), Demand{Orders: orders, Known: known}, first, outcomes)
+		plan := PlanMerge(slices.Clone(segments), Demand{Orders: orders, Known: known}, outcomes)
 
 		var sold, largest, fullest int64
 		for _, i := range plan.Admitted {
@@ -156,7 +162,7 @@ func TestPlanMergeInMidSaleLeavesTheOthersTheirStock(t *testing.T) {
 	for i := range segments {
 		segments[i] = 1000
 	}
-	plan := PlanMerge(segments, Demand{Orders: []Order{{OrderID: "a", Quantity: 1001}}}, []int{0}, make([]Outcome, 1))
+	plan := PlanMerge(segments, Demand{Orders: []Order{{OrderID: "a", Quantity: 1001}}}, make([]Outcome, 1))
 	stocked := 0
 	for _, left := range plan.Segments {
 		if left > 0 {
@@ -170,7 +176,7 @@ func TestPlanMergeInMidSaleLeavesTheOthersTheirStock(t *testing.T) {
 
 func TestPlanMergePrefersASingleSegment(t *testing.T) {
 	outcomes := make([]Outcome, 1)
-	plan := PlanMerge([]int64{2, 5, 3}, Demand{Orders: []Order{{OrderID: "a", Quantity: 4}}}, []int{0}, outcomes)
+	plan := PlanMerge([]int64{2, 5, 3}, Demand{Orders: []Order{{OrderID: "a", Quantity: 4}}}, outcomes)
 	if plan.Merged != 0 || len(plan.Parts[0]) != 1 || plan.Parts[0][0].Segment != 1 {
 		t.Fatalf("plan %+v", plan)
 	}

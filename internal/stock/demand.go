@@ -1,10 +1,8 @@
 package stock
 
-import "slices"
-
 // Demand is what stores decide a batch by.
 type Demand struct {
-	Orders []Order
+	Orders []Order // no two of the same id
 	// Known are the deductions that the order ids have already.
 	Known map[string]Deduction
 	// Closed says that the SKU is not sold at the instant of the decision.
@@ -22,15 +20,12 @@ func (f Facts) demand(sku string, orders []Order, limit int64, window SaleWindow
 
 // Admit goes through the orders in turn and takes each that still fits into the available units and into its buyer's
 // limit. It sets the outcome of each order that does not fit, and of each that is known, and returns the indexes of the
-// others. candidates holds the indexes to consider, ascending by order id, and so are those that it returns.
+// others.
 //
 // The turn of an order is its place in the batch, not its id: ids must not buy a better place.
-func (d Demand) Admit(candidates []int, available int64, outcomes []Outcome) (admitted []int) {
-	turn := slices.Clone(candidates)
-	slices.Sort(turn)
+func (d Demand) Admit(available int64, outcomes []Outcome) (admitted []int) {
 	over := false // for those behind
-	for _, i := range turn {
-		o := d.Orders[i]
+	for i, o := range d.Orders {
 		if known, ok := d.Known[o.OrderID]; ok {
 			outcomes[i] = Outcome{Kind: Known, Deduction: known}
 		} else if d.Closed {
@@ -41,15 +36,11 @@ func (d Demand) Admit(candidates []int, available int64, outcomes []Outcome) (ad
 			over = d.InTurn
 			outcomes[i] = Outcome{Kind: Short, Available: available}
 		} else {
+			admitted = append(admitted, i)
 			available -= o.Quantity
 			if d.Limit > 0 {
 				d.Taken[o.BuyerID] += o.Quantity
 			}
-		}
-	}
-	for _, i := range candidates {
-		if outcomes[i].Kind == 0 {
-			admitted = append(admitted, i)
 		}
 	}
 	return admitted

@@ -39,7 +39,7 @@ const topUpOrders = 4
 // MergePlan says how a merge is filled: an outcome for each order, the parts of the accepted ones, and by how
 // much each segment changes. Stores carry it out under row locks.
 type MergePlan struct {
-	Admitted []int // indexes of the orders to insert, ascending by order id
+	Admitted []int // indexes of the orders to insert
 	Parts    map[int][]Part
 	Changes  []int64 // per segment, may be zero
 	Segments []int64 // per segment, what it holds afterwards
@@ -51,8 +51,8 @@ type MergePlan struct {
 // whoever asks for units waits for it.
 const ExpireLimit = 2000
 
-// Plan decides a merge from the rows of all segments, which hold levels by now. first comes from [Unique].
-func (m Merge) Plan(first []int, segments []Segment, levels []int64, facts Facts) (plan MergePlan, result MergeResult, err error) {
+// Plan decides a merge from the rows of all segments, which hold levels by now. No two orders have the same id: see [Merge.Once].
+func (m Merge) Plan(segments []Segment, levels []int64, facts Facts) (plan MergePlan, result MergeResult, err error) {
 	if err := m.check(segments); err != nil {
 		return plan, result, err
 	}
@@ -60,13 +60,25 @@ func (m Merge) Plan(first []int, segments []Segment, levels []int64, facts Facts
 		Outcomes: make([]Outcome, len(m.Orders)), At: facts.At,
 		Expired: facts.Expired, Stale: facts.Expired == ExpireLimit, NextExpiry: facts.NextExpiry,
 	}
-	plan = PlanMerge(levels, facts.demand(m.SKU, m.Orders, m.Limit, m.SaleWindow), first, result.Outcomes)
+	plan = PlanMerge(levels, facts.demand(m.SKU, m.Orders, m.Limit, m.SaleWindow), result.Outcomes)
 	result.Segments, result.Merged = plan.Segments, plan.Merged
 	for _, i := range plan.Admitted {
 		result.Outcomes[i] = AcceptedOutcome(m.SKU, m.Orders[i], facts.At)
-		result.NextExpiry = earlier(result.NextExpiry, result.Outcomes[i].Deduction.ExpiresAt)
+		result.NextExpiry = Earlier(result.NextExpiry, result.Outcomes[i].Deduction.ExpiresAt)
 	}
 	return plan, result, nil
+}
+
+// Once has a merge written without the orders whose id an earlier one has, and answers these from its outcome.
+func (m Merge) Once(write func(Merge) (MergeResult, error)) (MergeResult, error) {
+	unique, first := uniqueOf(m.Orders)
+	m.Orders = unique
+	result, err := write(m)
+	if err != nil {
+		return MergeResult{}, err
+	}
+	result.Outcomes = repeat(result.Outcomes, first)
+	return result, nil
 }
 
 // check holds the rows of all segments to the layout and the fences that a merge knows.
@@ -89,8 +101,8 @@ func (m Merge) check(segments []Segment) error {
 	return nil
 }
 
-// earlier returns the earlier of two instants; the zero time is none.
-func earlier(a, b time.Time) time.Time {
+// Earlier returns the earlier of two instants; the zero time is none.
+func Earlier(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
 	}
@@ -105,7 +117,7 @@ func earlier(a, b time.Time) time.Time {
 // without a storm of merges. In mid-sale it leaves the other segments to the other buyers.
 //
 // Refused orders do not count for that: an order beyond all stock would collapse the segments of a whole sale.
-func PlanMerge(segments []int64, demand Demand, candidates []int, outcomes []Outcome) MergePlan {
+func PlanMerge(segments []int64, demand Demand, outcomes []Outcome) MergePlan {
 	left := make([]int64, len(segments))
 	var total int64
 	for i, available := range segments {
@@ -113,7 +125,7 @@ func PlanMerge(segments []int64, demand Demand, candidates []int, outcomes []Out
 		total += available
 	}
 	plan := MergePlan{Segments: left, Reserved: make([]int64, len(segments)), Parts: make(map[int][]Part)}
-	plan.Admitted = demand.Admit(candidates, total, outcomes)
+	plan.Admitted = demand.Admit(total, outcomes)
 	var largest int64
 	for _, i := range plan.Admitted {
 		parts := takeFromFullest(left, demand.Orders[i].Quantity)

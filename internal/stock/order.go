@@ -100,12 +100,21 @@ func EachText(write func(n int, column string) string) string {
 // CheckBuyerID tells whether a text can be a buyer's id, as [Order] has it.
 func CheckBuyerID(id string) error { return checkText("buyer_id", id, maxIDBytes) }
 
+// Pick returns the orders at some indexes.
+func Pick(orders []Order, indexes []int) []Order {
+	picked := make([]Order, len(indexes))
+	for n, i := range indexes {
+		picked[n] = orders[i]
+	}
+	return picked
+}
+
 // BuyersOf returns the buyers of orders, ascending, each once.
-func BuyersOf(orders []Order, indexes []int) []string {
+func BuyersOf(orders []Order) []string {
 	var buyers []string
-	for _, i := range indexes {
-		if id := orders[i].BuyerID; id != "" {
-			buyers = append(buyers, id)
+	for _, o := range orders {
+		if o.BuyerID != "" {
+			buyers = append(buyers, o.BuyerID)
 		}
 	}
 	slices.Sort(buyers)
@@ -113,10 +122,10 @@ func BuyersOf(orders []Order, indexes []int) []string {
 }
 
 // IDsOf returns the ids of orders.
-func IDsOf(orders []Order, indexes []int) []string {
-	ids := make([]string, len(indexes))
-	for n, i := range indexes {
-		ids[n] = orders[i].OrderID
+func IDsOf(orders []Order) []string {
+	ids := make([]string, len(orders))
+	for i, o := range orders {
+		ids[i] = o.OrderID
 	}
 	return ids
 }

@@ -68,10 +68,10 @@ func queueBuyerUnits(read *pgx.Batch, sku string, buyers []string, into map[stri
 }
 
 // queueCount adds orders to the counts of their buyers. If it cannot do so for all of them, it is a race.
-func queueCount(trip *pgx.Batch, sku string, limit int64, orders []stock.Order, admitted []int) {
-	counts := make(map[string]int64, len(admitted))
-	for _, i := range admitted {
-		counts[orders[i].BuyerID] += orders[i].Quantity
+func queueCount(trip *pgx.Batch, sku string, limit int64, orders []stock.Order) {
+	counts := make(map[string]int64, len(orders))
+	for _, o := range orders {
+		counts[o.BuyerID] += o.Quantity
 	}
 	buyers, units := unitsOf(counts)
 	trip.Queue(countBuyers, sku, buyers, units, limit).Exec(allOf(len(buyers)))

@@ -94,11 +94,3 @@ func (s *Store) deadline(here time.Time) *time.Time {
 	there := s.clock.at(here)
 	return &there
 }
-
-// earlier returns the earlier of two instants. The zero time means none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
-}

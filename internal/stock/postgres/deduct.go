@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,48 +10,34 @@ import (
 
 // Deduct implements [stock.Store].
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
-	first, repeats := stock.Unique(batch.Orders)
-	result := stock.BatchResult{Outcomes: make([]stock.Outcome, len(batch.Orders))}
-	if err := s.sharing.deduct(ctx, batch, first, &result); err != nil {
-		return stock.BatchResult{}, translate(err)
-	}
-	stock.Repeat(result.Outcomes, repeats)
-	return result, nil
-}
-
-// deductAlone writes a batch by itself.
-func (s *Store) deductAlone(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) error {
-	done, err := s.deductWhole(ctx, batch, first, result)
-	if err != nil || done {
-		return err
-	}
-	return s.inTx(ctx, batch.Deadline, func(tx pgx.Tx) error {
-		*result, err = s.deduct(ctx, tx, batch, first)
-		return err
+	return batch.Once(func(batch stock.Batch) (stock.BatchResult, error) {
+		result, err := s.sharing.deduct(ctx, batch)
+		return result, translate(err)
 	})
 }
 
-const lockSegment = `
-SELECT available, fence, fence_owner, layout FROM stock_segments WHERE sku_id = $1 AND segment = $2 FOR UPDATE`
-
-const takeFromSegment = `
-UPDATE stock_segments
-SET available   = available - $3,
-    reserved    = reserved + $6,
-    version     = version + 1,
-    fence       = CASE WHEN $4::bigint = 0 THEN fence ELSE $4 END,
-    fence_owner = CASE WHEN $4 = 0 THEN fence_owner ELSE $5 END
-WHERE sku_id = $1 AND segment = $2`
+// deductAlone writes a batch by itself.
+func (s *Store) deductAlone(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
+	result, done, err := s.deductWhole(ctx, batch)
+	if err != nil || done {
+		return result, err
+	}
+	err = s.inTx(ctx, batch.Deadline, func(tx pgx.Tx) error {
+		result, err = s.deduct(ctx, tx, batch)
+		return err
+	})
+	return result, err
+}
 
 // deduct is a batch as a part of a transaction: it locks the segment, reads, decides, and writes.
 //
 // Only the segment is locked while it decides. A transaction on another segment may commit an order id or a buyer's units
 // between the reads and the write. The write then changes fewer rows than expected: errRaced, and the transaction begins
 // again.
-func (s *Store) deduct(ctx context.Context, tx pgx.Tx, batch stock.Batch, first []int) (result stock.BatchResult, err error) {
+func (s *Store) deduct(ctx context.Context, tx pgx.Tx, batch stock.Batch) (result stock.BatchResult, err error) {
 	read := &pgx.Batch{}
-	row := queueLockOne(read, batch.SKU, batch.Segment)
-	facts := queueFacts(read, batch.SKU, batch.Limit, batch.Orders, first)
+	rows := queueLockSome(read, batch.SKU, batch.Segment)
+	facts := queueFacts(read, batch.SKU, batch.Limit, batch.Orders)
 	if batch.Limit > 0 {
 		read.Queue(hasExpired, batch.SKU, instant(batch.At)).QueryRow(func(row pgx.Row) error { return row.Scan(&facts.HasExpired) })
 	}
@@ -60,48 +45,38 @@ func (s *Store) deduct(ctx context.Context, tx pgx.Tx, batch stock.Batch, first 
 	if err := tx.SendBatch(ctx, read).Close(); err != nil {
 		return result, err
 	}
-	if row.Layout == 0 { // there is no such row
-		if err := skuExists(ctx, tx, batch.SKU); err != nil {
-			return result, err
-		}
+	var row stock.Segment
+	if len(*rows) > 0 {
+		row = (*rows)[0]
+	} else if err := skuExists(ctx, tx, batch.SKU); err != nil {
+		return result, err
 	}
-	plan, err := stock.PlanBatch(batch, first, *row, *facts)
+	plan, err := stock.PlanBatch(batch, row, *facts)
 	if err != nil || len(plan.Admitted) == 0 {
 		return plan.BatchResult, err
 	}
-	write := &pgx.Batch{}
+	write, orders := &pgx.Batch{}, stock.Pick(batch.Orders, plan.Admitted)
 	if batch.Limit > 0 {
-		queueCount(write, batch.SKU, batch.Limit, batch.Orders, plan.Admitted)
+		queueCount(write, batch.SKU, batch.Limit, orders)
 	}
-	c := arraysOf(batch.Orders, plan.Admitted)
-	for range plan.Admitted {
+	c := arraysOf(orders)
+	for range orders {
 		c.segments = append(c.segments, &batch.Segment)
 	}
-	c.queue(write, insertDeductions, batch.SKU, facts.At).Exec(allOf(len(plan.Admitted)))
-	write.Queue(takeFromSegment, batch.SKU, batch.Segment, plan.Units, batch.Fence.Token, batch.Fence.Owner, plan.Reserved)
+	c.queue(write, insertDeductions, batch.SKU, facts.At).Exec(allOf(len(orders)))
+	var taken changes
+	taken.add(batch.Segment, -plan.Units, plan.Reserved, batch.Fence)
+	taken.queue(write, batch.SKU)
 	return plan.BatchResult, tx.SendBatch(ctx, write).Close()
-}
-
-// queueLockOne locks the row of a segment, and reads it; the zero row is one that is not there.
-func queueLockOne(read *pgx.Batch, sku string, segment int) *stock.Segment {
-	r := &stock.Segment{}
-	read.Queue(lockSegment, sku, segment).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&r.Available, &r.Fence.Token, &r.Fence.Owner, &r.Layout)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		return err
-	})
-	return r
 }
 
 // queueFacts reads the facts that orders are decided by. Buyers are read before order ids: a read that finds a buyer's
 // units is followed by one that finds the order.
-func queueFacts(read *pgx.Batch, sku string, limit int64, orders []stock.Order, first []int) *stock.Facts {
+func queueFacts(read *pgx.Batch, sku string, limit int64, orders []stock.Order) *stock.Facts {
 	facts := &stock.Facts{BuyerUnits: make(map[string]int64)}
 	if limit > 0 {
-		queueBuyerUnits(read, sku, stock.BuyersOf(orders, first), facts.BuyerUnits)
+		queueBuyerUnits(read, sku, stock.BuyersOf(orders), facts.BuyerUnits)
 	}
-	facts.Known = queueKnown(read, sku, stock.IDsOf(orders, first))
+	facts.Known = queueKnown(read, sku, stock.IDsOf(orders))
 	return facts
 }

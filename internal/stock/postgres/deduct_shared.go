@@ -3,70 +3,15 @@ package postgres
 import (
 	"context"
 	_ "embed"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgtype"
+	"inventory/internal/stock"
 )
 
 //go:embed deduct_shared.sql
 var deductSharedFile string
 
 var deductSharedSQL = withInsertOf("sku", deductSharedFile, 16)
-
-// deductShared writes batches of different SKUs in one statement, and answers them. Those without enough time left go by
-// themselves.
-func (s *Store) deductShared(batches []*sharedBatch) {
-	timely := make([]*sharedBatch, 0, len(batches))
-	for _, b := range batches {
-		if b.hasTime() {
-			timely = append(timely, b)
-		} else {
-			b.answer <- sharedAnswer{}
-		}
-	}
-	if len(timely) == 0 {
-		return
-	}
-	ctx, cancel := lastOf(len(timely), func(i int) context.Context { return timely[i].ctx })
-	defer cancel()
-	found, err := s.sendShared(ctx, timely)
-	aborted := nothingWritten(err)
-	for n, b := range timely {
-		switch {
-		case aborted:
-			b.answer <- sharedAnswer{}
-		case err != nil:
-			b.answer <- sharedAnswer{err: err}
-		default:
-			b.answer <- sharedAnswer{whole: found[n], skipped: found[n] == nil}
-		}
-	}
-}
-
-// lastOf returns the context of a shared write. It lasts as long as that of any of its callers.
-func lastOf(callers int, of func(i int) context.Context) (context.Context, context.CancelFunc) {
-	var latest time.Time
-	for i := range callers {
-		until, has := of(i).Deadline()
-		if !has {
-			return context.WithCancel(context.Background())
-		}
-		if until.After(latest) {
-			latest = until
-		}
-	}
-	return context.WithDeadline(context.Background(), latest)
-}
-
-// nothingWritten tells whether PostgreSQL has aborted a shared write because of one of its batches: a constraint fired, its
-// deadline had passed, or another transaction did not commit an order id in time.
-func nothingWritten(err error) bool {
-	state := stateOf(err)
-	return raced(err) || state == lockNotAvailable || state == deadlockDetected ||
-		strings.HasPrefix(state, constraintViolation) || strings.HasPrefix(state, dataException)
-}
 
 // sharedRow is where the row of a shared write is scanned. Arrays may be null.
 type sharedRow struct {
@@ -76,11 +21,11 @@ type sharedRow struct {
 	insertedOf, inserted []string
 }
 
-// sendShared sends the statement. It returns what became of each batch, nil where its segment's row was not available.
-func (s *Store) sendShared(ctx context.Context, batches []*sharedBatch) ([]*whole, error) {
+// deductShared writes batches of different SKUs in one statement.
+func (s *Store) deductShared(ctx context.Context, deadline time.Time, batches []sharedBatch) ([]batchAnswer, error) {
 	var r sharedRow
 	sent := time.Now()
-	err := s.pool.QueryRow(ctx, deductSharedSQL, s.sharedArguments(batches)...).Scan(
+	err := s.pool.QueryRow(ctx, deductSharedSQL, s.sharedArguments(deadline, batches)...).Scan(
 		&r.had, &r.available, &r.at, &r.took, &r.orders, &r.units, &r.insertedOf, &r.inserted)
 	if err != nil {
 		return nil, err
@@ -88,11 +33,12 @@ func (s *Store) sendShared(ctx context.Context, batches []*sharedBatch) ([]*whol
 	if len(r.had) > 0 && batches[r.had[0]-1].At.IsZero() {
 		s.clock.note(sent, r.at[0])
 	}
-	return r.wholes(batches), nil
+	return r.answers(batches), nil
 }
 
-// wholes returns what the row says of each batch. Batches are numbered from 1.
-func (r *sharedRow) wholes(batches []*sharedBatch) []*whole {
+// answers returns what the row says of each batch. Batches are numbered from 1. Of one whose row was not available it says
+// nothing.
+func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
 	found := make([]*whole, len(batches))
 	for i, n := range r.had {
 		found[n-1] = &whole{before: &r.available[i], at: &r.at[i]}
@@ -106,55 +52,31 @@ func (r *sharedRow) wholes(batches []*sharedBatch) []*whole {
 	for i, sku := range r.insertedOf {
 		ids[sku] = append(ids[sku], r.inserted[i])
 	}
+	answers := make([]batchAnswer, len(batches))
 	for n, b := range batches {
 		if found[n] != nil {
 			found[n].inserted = ids[b.SKU]
 		}
+		answers[n] = batchAnswer{whole: found[n], skipped: found[n] == nil}
 	}
-	return found
+	return answers
 }
 
 // sharedArguments returns the arguments of the statement.
-func (s *Store) sharedArguments(batches []*sharedBatch) []any {
-	size := len(batches)
-	skus, owners, segments := make([]string, size), make([]string, size), make([]int32, size)
-	layouts, tokens, units := make([]int64, size), make([]int64, size), make([]int64, size)
-	given, starts, ends := make(instants, size), make(instants, size), make(instants, size)
+func (s *Store) sharedArguments(deadline time.Time, batches []sharedBatch) []any {
+	var rows rowArrays
+	given := make(instants, len(batches))
 	var of []int64
 	var orders arrays
-	var deadline time.Time
 	for n, b := range batches {
-		skus[n], segments[n], layouts[n] = b.SKU, int32(b.Segment), b.Layout //nolint:gosec // there are 1024 at most
-		tokens[n], owners[n], units[n] = b.Fence.Token, b.Fence.Owner, b.orders.units
+		rows.add(b.SKU, stock.PlacedLine{Layout: b.Layout, SaleWindow: b.SaleWindow, Segment: b.Segment, Fence: b.Fence})
+		rows.units[n] = b.orders.units
 		given.set(n, b.At)
-		starts.set(n, b.SaleWindow.StartsAt)
-		ends.set(n, b.SaleWindow.EndsAt)
 		for range b.orders.orderIDs {
 			of = append(of, int64(n+1))
 		}
 		orders.add(b.orders)
-		deadline = earlier(deadline, b.deadline())
 	}
-	args := []any{
-		skus, segments, layouts, tokens, owners, units, given.orNull(), starts.orNull(), ends.orNull(),
-		s.deadline(deadline), sharedWait, of, orders.orderIDs, orders.quantities, orders.reserves,
-	}
+	args := append(rows.arguments(), given.orNull(), s.deadline(deadline), sharedWait, of, orders.orderIDs, orders.quantities, orders.reserves)
 	return append(args, orders.texts...)
-}
-
-// instants are an array of times that are null where there is none.
-type instants []pgtype.Timestamptz
-
-func (i instants) set(n int, t time.Time) { i[n] = instantOrNull(t) }
-
-func instantOrNull(t time.Time) pgtype.Timestamptz {
-	return pgtype.Timestamptz{Time: t, Valid: !t.IsZero()}
-}
-
-// orNull returns null in place of the array if all are null, which is the usual case: unnest makes nulls of it.
-func (i instants) orNull() any {
-	if slices.ContainsFunc(i, func(t pgtype.Timestamptz) bool { return t.Valid }) {
-		return []pgtype.Timestamptz(i)
-	}
-	return nil
 }

@@ -2,8 +2,8 @@
 -- by its own row, as in deduct.sql. For SKUs without a buyer limit.
 --
 -- In:  arrays with an element for each batch: $1 sku_ids, each once, $2 segments, $3 layouts, $4 fencing tokens (0: no lock),
---      $5 their owners, $6 sums of the quantities, $7 the instants of the decisions (null: now), $8 and $9 the beginnings and
---      the ends of the sales (null: none);
+--      $5 their owners, $6 sums of the quantities, $7 and $8 the beginnings and the ends of the sales (null: none), $9 the
+--      instants of the decisions (null: now);
 --      $10 the deadline, the earliest of all, $11 how long an insert may wait for another one of the same order id;
 --      arrays with an element for each order: $12 the numbers of their batches, from 1, $13 order ids, $14 quantities,
 --      $15 for how many microseconds each is reserved (0, or null for the array: committed at once), from $16 on their texts
@@ -22,7 +22,7 @@ WITH locked AS MATERIALIZED (
     SELECT n, sku, g.segment AS s, available, units, given, starts, ends
     FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::timestamptz[],
                 $8::timestamptz[], $9::timestamptz[])
-         WITH ORDINALITY AS batch (sku, segment, layout, token, owner, units, given, starts, ends, n)
+         WITH ORDINALITY AS batch (sku, segment, layout, token, owner, units, starts, ends, given, n)
     JOIN stock_segments g ON g.sku_id = sku AND g.segment = batch.segment AND g.layout = batch.layout
         AND (token = 0 OR g.fence < token OR (g.fence = token AND g.fence_owner = owner))
     FOR UPDATE OF g SKIP LOCKED

@@ -83,23 +83,22 @@ type arrays struct {
 	units      int64
 }
 
-func arraysOf(orders []stock.Order, indexes []int) arrays {
-	a := arrays{orderIDs: stock.IDsOf(orders, indexes), quantities: make([]int32, len(indexes))}
-	for n, i := range indexes {
-		o := orders[i]
+func arraysOf(orders []stock.Order) arrays {
+	a := arrays{orderIDs: stock.IDsOf(orders), quantities: make([]int32, len(orders))}
+	for n, o := range orders {
 		a.quantities[n] = int32(o.Quantity) //nolint:gosec // at most stock.MaxQuantity
 		a.units += o.Quantity
 		if o.ReserveFor > 0 {
 			if a.reserves == nil {
-				a.reserves = make([]int64, len(indexes))
+				a.reserves = make([]int64, len(orders))
 			}
 			a.reserves[n] = o.ReserveFor.Microseconds()
 		}
 	}
 	for _, text := range stock.KeptTexts() {
-		column := make([]string, len(indexes))
-		for n, i := range indexes {
-			column[n] = *text.Of(&orders[i])
+		column := make([]string, len(orders))
+		for n := range orders {
+			column[n] = *text.Of(&orders[n])
 		}
 		a.texts = append(a.texts, column)
 	}

@@ -1,6 +1,11 @@
 package postgres
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"inventory/internal/stock"
+)
 
 // Statements are those whose plans are kept, by name.
 func Statements() map[string]string {
@@ -14,12 +19,12 @@ func Statements() map[string]string {
 		"insertOrder": insertOrder, "selectOrder": selectOrder, "selectLines": selectLines,
 		"layOut": layOut, "deleteBeyond": deleteBeyond, "setLayout": setLayout,
 		"lockLayout": lockLayout, "lockSegments": lockSegments, "changeSegments": changeSegments,
-		"lockSome": lockSome, "selectLayout": selectLayout, "selectWhole": selectWhole, "lockWhole": lockWhole,
+		"lockSome": lockSome, "countSegments": countSegments, "selectWhole": selectWhole, "lockWhole": lockWhole,
 		"selectParts": selectParts, "updateDeductions": updateDeductions, "deleteParts": deleteParts,
 		"insertSKU": insertSKU, "insertSegments": insertSegments, "selectStatus": selectStatus, "selectSummaries": selectSummaries, "selectViews": selectViews,
 		"selectSoldOut": selectSoldOut, "selectAccepted": selectAccepted,
-		"lockSegment": lockSegment, "insertDeductions": insertDeductions, "takeFromSegment": takeFromSegment,
-		"outbox_read.sql": outboxReadSQL, "trimOutbox": trimOutbox,
+		"insertDeductions": insertDeductions,
+		"outbox_read.sql":  outboxReadSQL, "trimOutbox": trimOutbox,
 	}
 }
 
@@ -49,11 +54,11 @@ func (s *Store) HoldWriter() (letGo func(waiting int)) {
 		for h.waits() < waiting {
 			time.Sleep(time.Millisecond)
 		}
-		h.running.Go(h.write)
+		h.running.Go(h.run)
 	}
 }
 
-func (g *gatherer[W]) waits() int {
+func (g *gatherer[W, A]) waits() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.waiting)
@@ -72,15 +77,30 @@ func (s *Store) HoldOrders() (letGo func()) { return s.orders.hold() }
 // HoldSettlements is that of settlements.
 func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold() }
 
-func (g *gatherer[W]) hold() (letGo func()) {
+func (g *gatherer[W, A]) hold() (letGo func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.writing {
 		panic("the writer runs")
 	}
 	g.writing = true
-	return func() { g.running.Go(g.write) }
+	return func() { g.running.Go(g.run) }
 }
+
+// Alone looks at SKUs by a statement of its own.
+func (s *Store) Alone(ctx context.Context, sku string) map[string]stock.View {
+	views, err := s.look(ctx, sku)
+	if err != nil {
+		panic(err)
+	}
+	return views
+}
+
+// HoldLooks is that of looks.
+func (s *Store) HoldLooks() (letGo func()) { return s.looks.hold() }
+
+// LooksWait returns when so many looks wait.
+func (s *Store) LooksWait(looks int) { s.looks.await(looks) }
 
 // OrdersWait returns when so many orders wait.
 func (s *Store) OrdersWait(orders int) { s.orders.await(orders) }
@@ -88,7 +108,7 @@ func (s *Store) OrdersWait(orders int) { s.orders.await(orders) }
 // SettlementsWait returns when so many settlements wait.
 func (s *Store) SettlementsWait(settlements int) { s.settlements.await(settlements) }
 
-func (g *gatherer[W]) await(writes int) {
+func (g *gatherer[W, A]) await(writes int) {
 	for g.waits() != writes {
 		time.Sleep(time.Millisecond)
 	}

@@ -31,43 +31,38 @@ type whole struct {
 
 // deductWhole sends the batch as one statement. It reports false, with nothing written, if the batch does not fit, the
 // fence or the layout does not match, the SKU is not sold now, or a race aborted the statement.
-func (s *Store) deductWhole(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) (settled bool, err error) {
-	c := arraysOf(batch.Orders, first)
+func (s *Store) deductWhole(ctx context.Context, batch stock.Batch) (result stock.BatchResult, settled bool, err error) {
+	c := arraysOf(batch.Orders)
 	w, err := s.sendWhole(ctx, batch, c, batch.ExpectKnown)
 	if batch.Limit > 0 && !batch.ExpectKnown && raced(err) {
 		w, err = s.sendWhole(ctx, batch, c, true)
 	}
 	if raced(err) {
-		return false, nil
+		return result, false, nil
 	}
 	if err != nil {
-		return false, err
+		return result, false, err
 	}
-	return s.conclude(ctx, batch, first, c.units, w, result)
+	return s.conclude(ctx, batch, c.units, w)
 }
 
 // conclude makes the result of a batch from what a statement has returned. It reports false if the statement has written
 // nothing of it: it does not fit, the fence or the layout does not match, or the SKU is not sold now.
-func (s *Store) conclude(
-	ctx context.Context, batch stock.Batch, first []int, units int64, w whole, result *stock.BatchResult,
-) (settled bool, err error) {
-	if w.before == nil || *w.before < units {
-		return false, nil
+func (s *Store) conclude(ctx context.Context, batch stock.Batch, units int64, w whole) (result stock.BatchResult, settled bool, err error) {
+	if w.before == nil || *w.before < units || batch.SaleWindow.Refusal(batch.SKU, w.at.UTC()) != nil {
+		return result, false, nil
 	}
-	result.At = w.at.UTC()
-	if batch.SaleWindow.Refusal(batch.SKU, result.At) != nil {
-		return false, nil
-	}
+	result.At, result.Outcomes = w.at.UTC(), make([]stock.Outcome, len(batch.Orders))
 	if result.Available = *w.before; w.after != nil {
 		result.Available = *w.after
 	}
-	if w.orders == len(first) {
-		for _, i := range first {
-			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, batch.Orders[i], result.At)
+	if w.orders == len(batch.Orders) {
+		for i, o := range batch.Orders {
+			result.Outcomes[i] = stock.AcceptedOutcome(batch.SKU, o, result.At)
 		}
-		return true, nil
+		return result, true, nil
 	}
-	return true, s.tellApart(ctx, batch, first, w, result)
+	return result, true, s.tellApart(ctx, batch, w, &result)
 }
 
 // sendWhole sends the statement. If the SKU has a buyer limit and lookUp is set, the statement looks for known order ids
@@ -110,12 +105,12 @@ func raced(err error) bool {
 
 // tellApart sets the outcomes of a batch of which not all orders were inserted. What the statement could not see is read
 // by another one: a row that was committed while the batch waited for it is invisible to the batch's own snapshot.
-func (s *Store) tellApart(ctx context.Context, batch stock.Batch, first []int, w whole, result *stock.BatchResult) error {
+func (s *Store) tellApart(ctx context.Context, batch stock.Batch, w whole, result *stock.BatchResult) error {
 	inserted, limited := setOf(w.inserted), setOf(w.limited)
 	var open []string
-	for _, i := range first {
-		if id := batch.Orders[i].OrderID; !inserted[id] && !limited[id] {
-			open = append(open, id)
+	for _, o := range batch.Orders {
+		if !inserted[o.OrderID] && !limited[o.OrderID] {
+			open = append(open, o.OrderID)
 		}
 	}
 	var known map[string]stock.Deduction
@@ -125,8 +120,7 @@ func (s *Store) tellApart(ctx context.Context, batch stock.Batch, first []int, w
 			return err
 		}
 	}
-	for _, i := range first {
-		o := batch.Orders[i]
+	for i, o := range batch.Orders {
 		d, there := known[o.OrderID]
 		switch {
 		case inserted[o.OrderID]:

@@ -1,35 +1,96 @@
 package postgres
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
 	"sync"
+	"time"
+
+	"inventory/internal/stock"
 )
 
-// gatherer lets writes that wait at the same time go together. There is one writer: a goroutine that takes of all that wait
-// as many as may go together, writes them, and ends when nothing waits.
-type gatherer[W comparable] struct {
-	choose  func(waiting []W) (taken, left []W) // left may use the array of waiting
-	carry   func(taken []W)
+const (
+	sharedSlack = 250 * time.Millisecond // a write with less time than this until its deadline goes by itself
+	writerWait  = 500 * time.Millisecond // a write waits that long for the writer, whose connection may have died
+)
+
+// gatherer lets writes W that wait at the same time share a transaction, and returns to each its answer A. There is one
+// writer: a goroutine that takes of all that wait as many as may go together, carries them out, and ends when nothing waits.
+//
+// The zero answer says that nothing of a write is written. It goes by itself then, and is decided as if it had never been
+// shared.
+type gatherer[W, A any] struct {
+	// room begins a shared write. What it returns is asked of one write after another, those that have waited longest first:
+	// whether it goes along.
+	room func() (takes func(W) bool)
+	// carry carries writes out, none of them after the deadline, and returns an answer for each. If it fails, the answers are
+	// zero where the error says that nothing is written, and else not known.
+	carry   func(ctx context.Context, deadline time.Time, writes []W) ([]A, error)
 	running sync.WaitGroup // the writer
 
 	mu      sync.Mutex
 	writing bool // the writer runs
-	waiting []W
+	waiting []*sharedWrite[W, A]
+}
+
+// sharedWrite is a write in a shared one, or before it.
+type sharedWrite[W, A any] struct {
+	write    W
+	ctx      context.Context //nolint:containedctx // of the caller, whose deadline the shared write keeps
+	deadline time.Time       // after which nothing of it may be written, the context's if that is earlier; zero: there is none
+	answer   chan sharedAnswer[A]
+}
+
+type sharedAnswer[A any] struct {
+	answer A
+	err    error // the outcome is not known
+}
+
+// hasTime tells whether there is enough time left for a shared write.
+func (w *sharedWrite[W, A]) hasTime() bool {
+	return w.ctx.Err() == nil && (w.deadline.IsZero() || time.Until(w.deadline) > sharedSlack)
+}
+
+// together carries a write out with those that wait at the same time.
+func (g *gatherer[W, A]) together(ctx context.Context, deadline time.Time, write W) (none A, err error) {
+	until, _ := ctx.Deadline()
+	w := &sharedWrite[W, A]{write, ctx, stock.Earlier(deadline, until), make(chan sharedAnswer[A], 1)}
+	if !w.hasTime() {
+		return none, nil
+	}
+	g.push(w)
+	patience := time.NewTimer(writerWait)
+	defer patience.Stop()
+	for {
+		select {
+		case a := <-w.answer:
+			return a.answer, a.err
+		case <-ctx.Done():
+			g.withdraw(w)
+			return none, ctx.Err()
+		case <-patience.C:
+			if g.withdraw(w) {
+				return none, nil
+			}
+		}
+	}
 }
 
 // push queues a write, and starts the writer if it does not run.
-func (g *gatherer[W]) push(w W) {
+func (g *gatherer[W, A]) push(w *sharedWrite[W, A]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = append(g.waiting, w)
 	if !g.writing {
 		g.writing = true
-		g.running.Go(g.write)
+		g.running.Go(g.run)
 	}
 }
 
 // withdraw removes a write from those that wait. It reports false if the writer has taken it.
-func (g *gatherer[W]) withdraw(w W) bool {
+func (g *gatherer[W, A]) withdraw(w *sharedWrite[W, A]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	at := slices.Index(g.waiting, w)
@@ -39,20 +100,83 @@ func (g *gatherer[W]) withdraw(w W) bool {
 	return at >= 0
 }
 
-// write is the writer.
-func (g *gatherer[W]) write() {
+// run is the writer.
+func (g *gatherer[W, A]) run() {
 	for taken := g.take(); len(taken) > 0; taken = g.take() {
-		g.carry(taken)
+		g.carryOut(taken)
 	}
 }
 
 // take takes writes that wait. If nothing waits, the writer ends.
-func (g *gatherer[W]) take() []W {
+func (g *gatherer[W, A]) take() (taken []*sharedWrite[W, A]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	taken, left := g.choose(g.waiting)
+	takes, left := g.room(), g.waiting[:0]
+	for _, w := range g.waiting {
+		if takes(w.write) {
+			taken = append(taken, w)
+		} else {
+			left = append(left, w)
+		}
+	}
 	clear(g.waiting[len(left):])
 	g.waiting = left
 	g.writing = len(taken) > 0
 	return taken
+}
+
+// carryOut carries writes out, and answers them. Those that have no time left any more go by themselves: they would make it
+// too late for all.
+func (g *gatherer[W, A]) carryOut(taken []*sharedWrite[W, A]) {
+	var timely []*sharedWrite[W, A]
+	var writes []W
+	var deadline time.Time
+	for _, w := range taken {
+		if !w.hasTime() {
+			w.answer <- sharedAnswer[A]{}
+			continue
+		}
+		timely, writes = append(timely, w), append(writes, w.write)
+		deadline = stock.Earlier(deadline, w.deadline)
+	}
+	if len(timely) == 0 {
+		return
+	}
+	ctx, cancel := whileAnyWaits(timely)
+	defer cancel()
+	answers, err := g.carry(ctx, deadline, writes)
+	if nothingWritten(err) {
+		answers, err = make([]A, len(timely)), nil
+	}
+	for i, w := range timely {
+		if err != nil {
+			w.answer <- sharedAnswer[A]{err: err}
+		} else {
+			w.answer <- sharedAnswer[A]{answer: answers[i]}
+		}
+	}
+}
+
+// whileAnyWaits returns the context of a shared write. It lasts as long as that of any of its callers.
+func whileAnyWaits[W, A any](writes []*sharedWrite[W, A]) (context.Context, context.CancelFunc) {
+	var latest time.Time
+	for _, w := range writes {
+		until, has := w.ctx.Deadline()
+		if !has {
+			return context.WithCancel(context.Background())
+		}
+		if until.After(latest) {
+			latest = until
+		}
+	}
+	return context.WithDeadline(context.Background(), latest)
+}
+
+// nothingWritten tells whether a shared write was undone because of one of its writes: a constraint fired, its deadline had
+// passed, another transaction did not commit an order id in time, or has changed what the write rests on.
+func nothingWritten(err error) bool {
+	state := stateOf(err)
+	return raced(err) || errors.Is(err, errRaced) || errors.Is(err, stock.ErrLate) ||
+		state == lockNotAvailable || state == deadlockDetected ||
+		strings.HasPrefix(state, constraintViolation) || strings.HasPrefix(state, dataException)
 }

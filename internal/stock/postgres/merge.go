@@ -20,17 +20,14 @@ const selectUntil = `
 SELECT (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1)`
 
 // Merge implements [stock.Store].
-func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.MergeResult, err error) {
-	first, repeats := stock.Unique(merge.Orders)
-	err = s.inTx(ctx, merge.Deadline, func(tx pgx.Tx) error {
-		result, err = s.merge(ctx, tx, merge, first)
-		return err
+func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
+	return merge.Once(func(merge stock.Merge) (result stock.MergeResult, err error) {
+		err = s.inTx(ctx, merge.Deadline, func(tx pgx.Tx) error {
+			result, err = s.merge(ctx, tx, merge)
+			return err
+		})
+		return result, err
 	})
-	if err != nil {
-		return stock.MergeResult{}, err
-	}
-	stock.Repeat(result.Outcomes, repeats)
-	return result, nil
 }
 
 // merge is a merge as a part of a transaction.
@@ -38,11 +35,11 @@ func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.Merg
 // While it holds the rows of all segments, no other deduction of the SKU is under way and no units come back, since both
 // begin by locking such a row. So the order ids and the buyers' units that it reads then are complete, and its inserts
 // cannot conflict.
-func (s *Store) merge(ctx context.Context, tx pgx.Tx, merge stock.Merge, first []int) (stock.MergeResult, error) {
+func (s *Store) merge(ctx context.Context, tx pgx.Tx, merge stock.Merge) (stock.MergeResult, error) {
 	read := &pgx.Batch{}
-	all := queueLockAll(read, merge.SKU)
+	segments := queueLockAll(read, merge.SKU)
 	back := queueExpire(read, merge.SKU, merge.At)
-	facts := queueFacts(read, merge.SKU, merge.Limit, merge.Orders, first)
+	facts := queueFacts(read, merge.SKU, merge.Limit, merge.Orders)
 	var until *time.Time
 	read.Queue(selectUntil, merge.SKU).QueryRow(func(row pgx.Row) error { return row.Scan(&until) })
 	s.queueInstant(read, merge.At, &facts.At)
@@ -50,17 +47,21 @@ func (s *Store) merge(ctx context.Context, tx pgx.Tx, merge stock.Merge, first [
 		return stock.MergeResult{}, err
 	}
 	facts.Expired, facts.NextExpiry = back.reservations, timeOf(until)
-	plan, result, err := merge.Plan(first, *all, stock.LevelsOf(*all, back.bySegment()), *facts)
+	plan, result, err := merge.Plan(*segments, stock.LevelsOf(*segments, back.bySegment()), *facts)
 	if err != nil {
 		return result, err
 	}
 	write := &pgx.Batch{}
 	if len(plan.Admitted) > 0 {
 		if merge.Limit > 0 {
-			queueCount(write, merge.SKU, merge.Limit, merge.Orders, plan.Admitted)
+			queueCount(write, merge.SKU, merge.Limit, stock.Pick(merge.Orders, plan.Admitted))
 		}
 		queueMerged(write, merge, plan, facts.At)
-		queueChanges(write, merge.SKU, plan.Changes, plan.Reserved, merge.Fences)
+		var taken changes
+		for segment, units := range plan.Changes {
+			taken.add(segment, units, plan.Reserved[segment], merge.Fences[segment])
+		}
+		taken.queue(write, merge.SKU)
 	}
 	if back.reservations > 0 && holdAny(plan.Segments) { // some of the units that came back are left for others
 		write.Queue(notify, merge.SKU)
@@ -77,7 +78,7 @@ func holdAny(segments []int64) bool {
 
 // queueMerged inserts the deductions of a merge, and the parts of those that have several.
 func queueMerged(write *pgx.Batch, merge stock.Merge, plan stock.MergePlan, at time.Time) {
-	c := arraysOf(merge.Orders, plan.Admitted)
+	c := arraysOf(stock.Pick(merge.Orders, plan.Admitted))
 	var several parts
 	for _, i := range plan.Admitted {
 		if given := plan.Parts[i]; len(given) == 1 {

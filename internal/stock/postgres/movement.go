@@ -72,7 +72,11 @@ func (s *Store) Move(ctx context.Context, m stock.Movement) (created bool, err e
 
 func queueMove(write *pgx.Batch, sku string, plan stock.MovementPlan) {
 	if plan.Rows == nil {
-		queueChanges(write, sku, plan.Changes, nil, nil)
+		var moved changes
+		for segment, units := range plan.Changes {
+			moved.add(segment, units, 0, stock.Fence{})
+		}
+		moved.queue(write, sku)
 		return
 	}
 	units, reserved := make([]int64, len(plan.Rows)), make([]int64, len(plan.Rows))

@@ -58,11 +58,10 @@ func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (line
 			}
 			return err
 		}
-		only := []int{0}
 		lines, err = placement.Place(func(line stock.Batch) (stock.BatchResult, error) {
-			return s.deduct(ctx, tx, line, only)
+			return s.deduct(ctx, tx, line)
 		}, func(line stock.Merge) (stock.MergeResult, error) {
-			return s.merge(ctx, tx, line, only)
+			return s.merge(ctx, tx, line)
 		})
 		return err
 	})
@@ -87,7 +86,7 @@ func (s *Store) insertOrder(ctx context.Context, tx pgx.Tx, placement *stock.Pla
 		if line.Segment < 0 {
 			queueLockAll(trip, order.Lines[i].SKU)
 		} else {
-			queueLockOne(trip, order.Lines[i].SKU, line.Segment)
+			queueLockSome(trip, order.Lines[i].SKU, line.Segment)
 		}
 	}
 	s.queueInstant(trip, placement.At, &placement.At)

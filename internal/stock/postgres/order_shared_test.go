@@ -152,6 +152,7 @@ func TestARowThatSomebodyHoldsKeepsOnlyItsOwnOrder(t *testing.T) {
 			t.Parallel()
 			s := openSharers(t, 5)
 			s.exec("BEGIN; " + hold)
+			s.statements.begun.Store(0)
 			letGo := s.store.HoldOrders()
 			waits, goes := s.place(several("waits", "a", "b")), s.place(several("goes", "c", "d"))
 			s.store.OrdersWait(2)
@@ -167,6 +168,9 @@ func TestARowThatSomebodyHoldsKeepsOnlyItsOwnOrder(t *testing.T) {
 			s.exec(`ROLLBACK`)
 			if a := <-waits; a.err != nil || !a.created {
 				t.Errorf("afterwards: %+v", a)
+			}
+			if n := s.statements.begun.Load(); name == "a row" && n != 1 { // the other order has no transaction of its own
+				t.Errorf("%d transactions of single orders", n)
 			}
 			s.holds(map[string]int64{"a": 19, "b": 19, "c": 19, "d": 19})
 		})

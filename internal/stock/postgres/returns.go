@@ -8,13 +8,11 @@ import (
 
 // queueReturns gives units back to segments and buyers, whose rows are locked.
 func queueReturns(write *pgx.Batch, sku string, back stock.Returns) {
-	segments, units := unitsOf(back.Segments)
-	freed := make([]int64, len(segments))
-	for i, segment := range segments {
-		freed[i] = -back.Reserved[segment]
+	var returned changes // by no lock's write
+	for segment, units := range back.Segments {
+		returned.add(segment, units, -back.Reserved[segment], stock.Fence{})
 	}
-	none := make([]int64, len(segments)) // it is no lock's write: the fences stay
-	write.Queue(changeSegments, sku, segments, units, freed, none, make([]string, len(segments)))
+	returned.queue(write, sku)
 	buyers, units := unitsOf(back.Buyers)
 	write.Queue(uncountBuyers, sku, buyers, units)
 }

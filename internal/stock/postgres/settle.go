@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -10,11 +11,8 @@ import (
 	"inventory/internal/stock"
 )
 
-const lockSome = `
-SELECT layout FROM stock_segments WHERE sku_id = $1 AND segment = ANY ($2::integer[]) ORDER BY segment FOR UPDATE`
-
-const selectLayout = `
-SELECT count(*), coalesce(max(layout), 0), coalesce($2::timestamptz, clock_timestamp()) FROM stock_segments WHERE sku_id = $1`
+const countSegments = `
+SELECT count(*), coalesce($2::timestamptz, clock_timestamp()) FROM stock_segments WHERE sku_id = $1`
 
 // As in selectByIDs, each order id is looked up by itself.
 var selectWhole = `
@@ -65,78 +63,101 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 
 // settleAlone settles in a transaction of its own.
 func (s *Store) settleAlone(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
-	look := slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)
+	one := settlingOf(settlement)
 	err = s.inTx(ctx, settlement.Deadline, func(tx pgx.Tx) error {
-		results, err = s.settle(ctx, tx, settlement, look)
-		look = true
-		return err
+		err := s.settle(ctx, tx, &pgx.Batch{}, one)
+		one.look = true
+		switch {
+		case err != nil:
+			return err
+		case len(one.there) == 0:
+			return skuExists(ctx, tx, settlement.SKU)
+		case one.results == nil:
+			return errRaced
+		default:
+			return nil
+		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return results, nil
+	return one.results, nil
 }
 
-func (s *Store) settle(ctx context.Context, tx pgx.Tx, settlement stock.Settlement, look bool) ([]stock.Settled, error) {
-	ids := idsOf(settlement)
-	g := ground{count: 1}
-	if look {
-		find := &pgx.Batch{}
-		g.queueFind(find, settlement, ids)
-		if err := tx.SendBatch(ctx, find).Close(); err != nil {
-			return nil, err
-		}
-		g.learn(settlement)
+// settling is a settlement in a transaction.
+type settling struct {
+	stock.Settlement
+	ids     []string // in the order in which they are locked
+	look    bool     // for what it would give back
+	ground  ground
+	there   map[string]stock.Deduction // under locks
+	results []stock.Settled            // nil: it would give units back to rows that are not locked
+}
+
+func settlingOf(settlement stock.Settlement) *settling {
+	w := &settling{Settlement: settlement, look: slices.ContainsFunc(settlement.Requests, stock.SettleRequest.MayReturn)}
+	for _, request := range settlement.Requests {
+		w.ids = append(w.ids, request.OrderID)
 	}
-	lock := &pgx.Batch{}
-	there := g.queueLock(lock, settlement.SKU, ids)
-	var at time.Time
-	s.queueInstant(lock, settlement.At, &at)
+	slices.Sort(w.ids)
+	return w
+}
+
+// settle settles in a transaction, in three round trips. The second one locks.
+func (s *Store) settle(ctx context.Context, tx pgx.Tx, lock *pgx.Batch, all ...*settling) error {
+	find, write := &pgx.Batch{}, &pgx.Batch{}
+	for _, w := range all {
+		if w.ground = (ground{count: 1}); w.look {
+			w.ground.queueFind(find, w.Settlement, w.ids)
+		}
+	}
+	if err := sendAny(ctx, tx, find); err != nil {
+		return err
+	}
+	for _, w := range all {
+		w.ground.learn(w.Settlement)
+		w.there = w.ground.queueLock(lock, w.SKU, w.ids)
+	}
+	var now time.Time
+	s.queueInstant(lock, time.Time{}, &now)
 	if err := tx.SendBatch(ctx, lock).Close(); err != nil {
-		return nil, err
+		return err
 	}
-	if len(there) == 0 {
-		if err := skuExists(ctx, tx, settlement.SKU); err != nil {
-			return nil, err
+	for _, w := range all {
+		plan := stock.PlanSettlement(w.Settlement, w.there, cmp.Or(w.At, now), w.ground.count)
+		if w.results = nil; !w.ground.covers(plan.Returns) {
+			continue
+		}
+		if w.results = plan.Results; len(plan.Changed) > 0 {
+			queueSettlement(write, w.SKU, plan)
 		}
 	}
-	plan := stock.PlanSettlement(settlement, there, at, g.count)
-	if !g.covers(plan.Returns) {
-		return nil, errRaced
-	}
-	if len(plan.Changed) == 0 {
-		return plan.Results, nil
-	}
-	write := &pgx.Batch{}
-	queueSettlement(write, settlement.SKU, plan)
-	return plan.Results, tx.SendBatch(ctx, write).Close()
+	return sendAny(ctx, tx, write)
 }
 
-// idsOf returns the order ids of a settlement in the order in which they are locked.
-func idsOf(settlement stock.Settlement) []string {
-	ids := make([]string, len(settlement.Requests))
-	for i, request := range settlement.Requests {
-		ids[i] = request.OrderID
+// sendAny sends what is queued, if anything.
+func sendAny(ctx context.Context, tx pgx.Tx, trip *pgx.Batch) error {
+	if trip.Len() == 0 {
+		return nil
 	}
-	slices.Sort(ids)
-	return ids
+	return tx.SendBatch(ctx, trip).Close()
 }
 
 // ground is what a settlement has to lock besides its deductions.
 type ground struct {
-	count    int   // of all segments
-	layout   int64 // to which the segments belong
+	count    int // of all segments
 	segments []int
 	buyers   []string
 
-	found map[string]stock.Deduction // without locks; nil: it was not looked for
-	at    time.Time                  // when
+	found  map[string]stock.Deduction // without locks; nil: it was not looked for
+	at     time.Time                  // when
+	locked *[]stock.Segment           // of segments those that are there
 }
 
 // queueFind reads, without locks, what a settlement would give back.
 func (g *ground) queueFind(look *pgx.Batch, settlement stock.Settlement, ids []string) {
-	look.Queue(selectLayout, settlement.SKU, instant(settlement.At)).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&g.count, &g.layout, &g.at) })
+	look.Queue(countSegments, settlement.SKU, instant(settlement.At)).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&g.count, &g.at) })
 	g.found = queueWhole(look, selectWhole, settlement.SKU, ids)
 }
 
@@ -147,26 +168,21 @@ func (g *ground) learn(settlement stock.Settlement) {
 	}
 }
 
-// queueLock locks the ground and the deductions, and reads the deductions as they are then. If the layout has changed, it is
-// a race.
+// queueLock locks the ground and the deductions, and reads the deductions as they are then.
 func (g *ground) queueLock(lock *pgx.Batch, sku string, ids []string) map[string]stock.Deduction {
-	if len(g.segments) > 0 {
-		lock.Queue(lockSome, sku, g.segments).Query(func(rows pgx.Rows) error {
-			layouts, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-			if err == nil && (len(layouts) != len(g.segments) || slices.Min(layouts) != g.layout || slices.Max(layouts) != g.layout) {
-				err = errRaced
-			}
-			return err
-		})
+	if g.locked = new([]stock.Segment); len(g.segments) > 0 {
+		g.locked = queueLockSome(lock, sku, g.segments...)
 		lock.Queue(lockBuyers, sku, g.buyers)
 	}
 	return queueWhole(lock, lockWhole, sku, ids)
 }
 
-// covers tells whether all units go back to rows that are locked. A deduction may have come or changed since find.
+// covers tells whether all units go back to rows that are locked. Since find a deduction may have come or
+// changed, or a segment may have gone.
 func (g *ground) covers(back stock.Returns) bool {
 	segments, buyers := back.Ascending()
-	return !slices.ContainsFunc(segments, func(n int) bool { return !slices.Contains(g.segments, n) }) &&
+	return len(*g.locked) == len(g.segments) &&
+		!slices.ContainsFunc(segments, func(n int) bool { return !slices.Contains(g.segments, n) }) &&
 		!slices.ContainsFunc(buyers, func(id string) bool {
 			_, found := slices.BinarySearch(g.buyers, id)
 			return !found

@@ -124,6 +124,43 @@ func TestASettlementThatMeetsAHeldRowIsSetAside(t *testing.T) {
 	}
 }
 
+// TestASettlementThatWaitsForAResegment finds the segment gone to which it would give units back.
+func TestASettlementThatWaitsForAResegment(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 1)
+	batch := one("a", "o")
+	batch.Segment, batch.Orders[0].Quantity, batch.Orders[0].ReserveFor = 1, 2, time.Minute
+	s.wants("a", s.soon(s.deduct(t.Context(), batch)), stock.Accepted)
+	s.exec(`BEGIN; SELECT FROM stock_segments WHERE segment = 1 FOR UPDATE`)
+	moved := make(chan error, 1)
+	go func() {
+		_, err := s.store.Move(t.Context(), stock.Movement{SKU: "a", Ref: "one", Kind: stock.Resegmented, Segments: 1})
+		moved <- err
+	}()
+	s.locksWait(1)
+	got := s.settle(t.Context(), 0, cancel("a"))
+	s.locksWait(2)
+	s.exec(`ROLLBACK`)
+	if err := <-moved; err != nil {
+		t.Error(err)
+	}
+	s.is("cancelled", "a", <-got, stock.StatusCancelled, 2)
+	s.holds(map[string]int64{"a": 20})
+}
+
+// locksWait returns when so many statements wait for rows.
+func (s *sharers) locksWait(statements int) {
+	s.Helper()
+	beside := s.connect()
+	for waiting := -1; waiting != statements; {
+		err := beside.QueryRow(s.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
 // TestALateSettlementWritesNothing: the others are written.
 func TestALateSettlementWritesNothing(t *testing.T) {
 	t.Parallel()

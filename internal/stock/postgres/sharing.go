@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"inventory/internal/stock"
 )
@@ -21,12 +20,25 @@ func (s *Store) WriteAlone() { s.sharing.which = sharedNone }
 
 // The bounds of a shared write.
 const (
-	mostShared    = 256                    // orders of one shared write
-	largestShared = 16                     // orders of a batch; for a larger one the round trip hardly matters, so it goes by itself
-	sharedWait    = "10ms"                 // it waits that long for an order id that another transaction has not committed yet
-	sharedSlack   = 250 * time.Millisecond // a batch with less time than this until its deadline goes by itself
-	writerWait    = 500 * time.Millisecond // a batch waits that long for the writer, whose connection may have died
+	mostShared    = 256    // orders of one shared write
+	largestShared = 16     // orders of a batch; for a larger one the round trip hardly matters, so it goes by itself
+	sharedWait    = "10ms" // it waits that long for an order id that another transaction has not committed yet
 )
+
+// oneOfEachSKU is the room of a shared write that takes one write of each SKU, and at most mostShared orders.
+func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) bool {
+	return func() func(W) bool {
+		taken, skus := 0, make(map[string]bool)
+		return func(w W) bool {
+			sku, orders := of(w)
+			if taken+orders > mostShared || skus[sku] {
+				return false
+			}
+			taken, skus[sku] = taken+orders, true
+			return true
+		}
+	}
+}
 
 // sharing lets batches of different SKUs that wait at the same time share one statement.
 //
@@ -35,78 +47,53 @@ const (
 //	                                                         └──> it is not ──> it goes by itself
 //
 // There is one writer: two would make smaller writes, and cost more. It does not wait for rows that others hold (see
-// deduct_shared.sql), so a batch that must wait for its row delays no other. A batch that is not settled by the shared write
-// goes by itself, and is decided as if it had never been shared.
+// deduct_shared.sql), so a batch that must wait for its row delays no other.
 type sharing struct {
-	gatherer[*sharedBatch]
+	gatherer[sharedBatch, batchAnswer]
 	store *Store
 	which shared
 	alone bool // a batch that found nothing under way is written by itself
 }
 
 func newSharing(s *Store) *sharing {
-	return &sharing{store: s, gatherer: gatherer[*sharedBatch]{choose: chooseBatches, carry: s.deductShared}}
+	room := oneOfEachSKU(func(b sharedBatch) (string, int) { return b.SKU, len(b.orders.orderIDs) })
+	return &sharing{store: s, gatherer: gatherer[sharedBatch, batchAnswer]{room: room, carry: s.deductShared}}
 }
 
-// sharedBatch is a batch in a shared write, or before one.
+// sharedBatch is a batch in a shared write.
 type sharedBatch struct {
 	stock.Batch
-	ctx    context.Context //nolint:containedctx // of the caller, whose deadline the write keeps
 	orders arrays
-	answer chan sharedAnswer // holds one
 }
 
-// sharedAnswer is what became of a batch in a shared write.
-type sharedAnswer struct {
-	whole   *whole // nil: nothing of it is written, and it goes by itself
+// batchAnswer is what became of a batch in a shared write.
+type batchAnswer struct {
+	whole   *whole // nil: nothing of it is written
 	skipped bool   // because another transaction holds its row, or the layout or the fence does not match
-	err     error  // the outcome is not known
 }
 
-// deduct writes a batch, by itself or with others.
-func (h *sharing) deduct(ctx context.Context, batch stock.Batch, first []int, result *stock.BatchResult) error {
-	b := &sharedBatch{Batch: batch, ctx: ctx}
-	if !h.mayShare(b, len(first)) {
-		return h.store.deductAlone(ctx, batch, first, result)
+// deduct writes a batch, by itself or with others. Where buyers are counted it goes by itself: there are more rows to wait
+// for.
+func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
+	if h.which == sharedNone || len(batch.Orders) > largestShared || batch.Limit > 0 {
+		return h.store.deductAlone(ctx, batch)
 	}
 	if h.begin() {
 		defer h.end()
-		return h.store.deductAlone(ctx, batch, first, result)
+		return h.store.deductAlone(ctx, batch)
 	}
-	b.orders, b.answer = arraysOf(batch.Orders, first), make(chan sharedAnswer, 1)
-	h.push(b)
-	got, err := h.wait(b)
-	if err != nil {
-		return err
-	}
+	b := sharedBatch{batch, arraysOf(batch.Orders)}
+	got, err := h.together(ctx, batch.Deadline, b)
 	done := false
-	if got.whole != nil {
-		done, err = h.store.conclude(ctx, batch, first, b.orders.units, *got.whole, result)
+	if err == nil && got.whole != nil {
+		result, done, err = h.store.conclude(ctx, batch, b.orders.units, *got.whole)
 	}
 	if err != nil || done {
-		return err
+		return result, err
 	}
-	err = h.store.deductAlone(ctx, batch, first, result)
+	result, err = h.store.deductAlone(ctx, batch)
 	result.Skipped = got.skipped
-	return err
-}
-
-// mayShare tells whether a batch may go into a shared write. Where buyers are counted it may not: there are more rows to
-// wait for.
-func (h *sharing) mayShare(b *sharedBatch, orders int) bool {
-	return h.which != sharedNone && orders <= largestShared && b.Limit == 0 && b.ctx.Err() == nil && b.hasTime()
-}
-
-// hasTime tells whether a batch has enough time left for a shared write.
-func (b *sharedBatch) hasTime() bool {
-	deadline := b.deadline()
-	return deadline.IsZero() || time.Until(deadline) > sharedSlack
-}
-
-// deadline is the instant after which nothing of the batch may be written; zero: there is none.
-func (b *sharedBatch) deadline() time.Time {
-	until, _ := b.ctx.Deadline()
-	return earlier(b.Deadline, until)
+	return result, err
 }
 
 // begin reports whether a batch may go by itself because nothing else is under way.
@@ -124,40 +111,4 @@ func (h *sharing) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.alone = false
-}
-
-// wait returns what the shared write says of a batch. If the caller has gone, or the batch has waited too long, it is
-// withdrawn, unless it is being written.
-func (h *sharing) wait(b *sharedBatch) (sharedAnswer, error) {
-	patience := time.NewTimer(writerWait)
-	defer patience.Stop()
-	for {
-		select {
-		case a := <-b.answer:
-			return a, a.err
-		case <-b.ctx.Done():
-			h.withdraw(b)
-			return sharedAnswer{}, b.ctx.Err()
-		case <-patience.C:
-			if h.withdraw(b) {
-				return sharedAnswer{}, nil
-			}
-		}
-	}
-}
-
-// chooseBatches takes the batches that have waited longest, one of each SKU, and at most mostShared orders.
-func chooseBatches(waiting []*sharedBatch) (taken, left []*sharedBatch) {
-	orders, skus := 0, make(map[string]bool, len(waiting))
-	left = waiting[:0]
-	for _, b := range waiting {
-		n := len(b.orders.orderIDs)
-		if orders+n > mostShared || skus[b.SKU] {
-			left = append(left, b)
-			continue
-		}
-		orders, skus[b.SKU] = orders+n, true
-		taken = append(taken, b)
-	}
-	return taken, left
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // counter counts the statements of batches.
-type counter struct{ shared, alone, orders, begun atomic.Int64 }
+type counter struct{ shared, alone, orders, looks, begun atomic.Int64 }
 
 // TraceQueryStart implements [pgx.QueryTracer].
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQueryStartData) context.Context {
@@ -30,6 +30,8 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.Tr
 		c.shared.Add(1)
 	case postgres.Statements()["order_shared.sql"]:
 		c.orders.Add(1)
+	case postgres.Statements()["selectViews"]:
+		c.looks.Add(1)
 	case postgres.Statements()["deduct.sql"]:
 		c.alone.Add(1)
 	}
@@ -378,6 +380,7 @@ func TestARowThatSomebodyHoldsKeepsOnlyItsOwnBatch(t *testing.T) {
 	if a := s.soon(got[2]); !errors.Is(a.err, stock.ErrLate) {
 		t.Errorf("late: %+v", a)
 	}
+	s.wrote(1, 2) // the others are not written once more
 	s.holds(map[string]int64{"a": 19, "b": 19, "c": 20})
 }
 

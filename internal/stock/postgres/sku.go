@@ -109,8 +109,8 @@ SELECT k.sku_id, ` + termsColumns + `, k.layout,
        (SELECT expires_at FROM deductions d WHERE d.sku_id = k.sku_id AND d.status = 'reserved' ORDER BY expires_at LIMIT 1)
 FROM skus k WHERE k.sku_id = ANY ($1::text[])`
 
-// Views implements [stock.Store].
-func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
+// look reads what is known of some SKUs.
+func (s *Store) look(ctx context.Context, skus ...string) (map[string]stock.View, error) {
 	rows, err := s.pool.Query(ctx, selectViews, skus)
 	if err != nil {
 		return nil, err

@@ -37,9 +37,10 @@ type Store struct {
 	clock   *serverClock
 	renewal *renewal
 	sharing *sharing
-	orders  *gatherer[*sharedOrder] // of several SKUs
+	orders  *gatherer[stock.Placement, *time.Time] // of several SKUs
 
-	settlements *gatherer[*sharedSettlement]
+	settlements *gatherer[*settling, []stock.Settled]
+	looks       *gatherer[string, look]
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -85,6 +86,7 @@ func open(ctx context.Context, config *pgxpool.Config) (*Store, error) {
 	renewal.running.Go(func() { renewal.run(pool) })
 	s := &Store{pool: pool, clock: clock, renewal: renewal}
 	s.sharing, s.orders, s.settlements = newSharing(s), newOrderSharing(s), newSettlementSharing(s)
+	s.looks = newLookSharing(s)
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -122,6 +124,7 @@ func (s *Store) Close() error {
 		s.sharing.running.Wait()
 		s.orders.running.Wait()
 		s.settlements.running.Wait()
+		s.looks.running.Wait()
 		s.pool.Close()
 		close(closed)
 	}()

@@ -19,9 +19,8 @@ var errRaced = errors.New("another transaction was faster")
 // inTx runs work in a transaction at READ COMMITTED, again after each race. An error of work rolls back. The commit must
 // happen before the deadline, or the context's if that is earlier or the deadline is zero; else it is [stock.ErrLate].
 func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(pgx.Tx) error) error {
-	if of, ok := ctx.Deadline(); ok && (deadline.IsZero() || of.Before(deadline)) {
-		deadline = of
-	}
+	until, _ := ctx.Deadline()
+	deadline = stock.Earlier(deadline, until)
 	for {
 		err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return s.once(ctx, conn, deadline, work) })
 		if !errors.Is(err, errRaced) {

@@ -36,14 +36,14 @@ func (s *Service) ask(ctx context.Context, sku string, order stock.Order) (*requ
 	return s.enqueue(ctx, sku, order)
 }
 
-// await waits for the answer to an order that is in a queue.
+// await waits for the answer to a request that is in a queue.
 func (s *Service) await(ctx context.Context, r *request) answer {
 	select {
 	case a := <-r.answer:
 		s.used(r)
 		return a
 	case <-ctx.Done():
-		return answer{err: stock.Unavailable(context.Cause(ctx), "wait for the worker")}
+		return answer{err: stock.Unavailable(context.Cause(ctx), "wait for the answer")}
 	}
 }
 

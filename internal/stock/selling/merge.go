@@ -63,31 +63,7 @@ func (w *worker) writeMerge(ctx context.Context, pending []*request) ([]*request
 		w.service.cacheSoldOut(w.sku)
 		w.service.events.Publish(stock.Event{Kind: stock.EventSoldOut, SKU: w.sku, At: result.At})
 	}
-	return w.answerMerge(ctx, pending, result), nil
-}
-
-// answerMerge answers the requests of a merge. It returns those that may be tried again.
-func (w *worker) answerMerge(ctx context.Context, requests []*request, result stock.MergeResult) (again []*request) {
-	stale := result.Stale && w.expiries < mostExpiries
-	var waiting, limited []*request
-	for i, r := range requests {
-		switch o := result.Outcomes[i]; {
-		case stale && (o.Kind == stock.Short || o.Kind == stock.Limited):
-			waiting = append(waiting, r)
-		case o.Kind == stock.Short:
-			r.refuse(stock.Shortage(w.sku, o.Available))
-		case o.Kind == stock.Limited:
-			limited = append(limited, r)
-		case o.Kind == stock.Closed:
-			r.refuse(w.terms.SaleWindow().Refusal(w.sku, result.At))
-		default:
-			r.replyOutcome(o)
-		}
-	}
-	if len(waiting) > 0 {
-		return w.expireFor(ctx, waiting)
-	}
-	return w.refuseLimited(ctx, limited, false)
+	return w.answer(ctx, pending, result.Outcomes, result.At, result.Stale, true), nil
 }
 
 // lockSegments takes the locks of the segments that hold something, and returns a hold for each. If it does not get all of

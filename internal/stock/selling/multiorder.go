@@ -127,7 +127,6 @@ func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p st
 			refusal = s.refusesNow(view.Terms, line.SKU, order.Of(line))
 		}
 	}
-	p.KnownOnly = refusal != nil
 	return p, views, refusal, nil
 }
 
@@ -148,12 +147,12 @@ func choose(p *stock.Placement, views map[string]stock.View) {
 
 // writeOrder locks the segments of a placement and writes it.
 func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	locked := s.linesToLock(p)
-	hold := s.lockParts(ctx, partsOf(p, locked))
+	parts := s.partsToLock(p)
+	hold := s.lockParts(ctx, parts)
 	if hold != nil {
 		defer s.giveBack(hold)
 	}
-	fencePlacement(p, locked, hold)
+	fencePlacement(p, parts, hold)
 	start := time.Now()
 	lines, created, err = s.store.Order(ctx, p)
 	if errors.Is(err, stock.ErrFenced) { // somebody has held a lock since: the guard alone decides
@@ -185,39 +184,29 @@ func (s *Service) expireAll(ctx context.Context, order stock.MultiOrder) error {
 	return nil
 }
 
-// linesToLock are the lines of a placement that have a segment whose lock saves waiting: this process sells the SKU under a
-// lock as well.
-func (s *Service) linesToLock(p stock.Placement) (lines []int) {
+// partsToLock are the segments of a placement whose locks save waiting: this process sells their SKUs under a lock as well.
+func (s *Service) partsToLock(p stock.Placement) (parts []part) {
 	s.workers.RLock()
 	defer s.workers.RUnlock()
 	for i, line := range p.Lines {
 		seller := s.workers.sellers[p.Order.Lines[i].SKU]
 		if line.Segment != noSegment && (s.lockAlways || seller != nil && seller.locking.Load()) {
-			lines = append(lines, i)
+			parts = append(parts, part{sku: p.Order.Lines[i].SKU, segment: line.Segment})
 		}
-	}
-	return lines
-}
-
-// partsOf are the locks of some lines of a placement.
-func partsOf(p stock.Placement, lines []int) []part {
-	parts := make([]part, len(lines))
-	for n, i := range lines {
-		parts[n] = part{sku: p.Order.Lines[i].SKU, segment: p.Lines[i].Segment}
 	}
 	return parts
 }
 
-// fencePlacement sets the tokens of the locks that are held, which are those of some lines.
-func fencePlacement(p stock.Placement, locked []int, hold *locking.Hold) {
+// fencePlacement sets the tokens of the parts of a hold; nil for none.
+func fencePlacement(p stock.Placement, parts []part, hold *locking.Hold) {
+	fences := make(map[part]stock.Fence, len(parts))
+	if hold != nil {
+		for n, held := range hold.Parts() {
+			fences[parts[n]] = fenceOf(held)
+		}
+	}
 	for i := range p.Lines {
-		p.Lines[i].Fence = stock.Fence{}
-	}
-	if hold == nil {
-		return
-	}
-	for n, part := range hold.Parts() {
-		p.Lines[locked[n]].Fence = fenceOf(part)
+		p.Lines[i].Fence = fences[part{sku: p.Order.Lines[i].SKU, segment: p.Lines[i].Segment}]
 	}
 }
 

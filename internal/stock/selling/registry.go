@@ -21,14 +21,14 @@ func shuttingDown() error {
 	return &stock.Error{Code: stock.CodeUnavailable, Message: "the service is shutting down"}
 }
 
-// retireSeller takes a seller out of the service unless a request has come in. Afterwards push refuses.
-func (s *Service) retireSeller(seller *seller) bool {
+// retire takes a seller or settler out of the service unless a request has come in. Afterwards push refuses.
+func retire[T any](s *Service, serving map[string]T, sku string, q *queue) bool {
 	s.workers.Lock()
 	defer s.workers.Unlock()
-	if !seller.queue.retire() {
+	if !q.retire() {
 		return false
 	}
-	delete(s.workers.sellers, seller.sku)
+	delete(serving, sku)
 	return true
 }
 

@@ -38,13 +38,16 @@ type answer struct {
 
 // reply answers a request that has left the queue, and those that joined it and ask the same. Those that ask for something
 // else under its order id go back into the queue: the store decides about them.
-func (r *request) reply(a answer) {
+func (r *request) reply(a answer) { r.end(a, true) }
+
+// end answers a request, and may answer those that joined it.
+func (r *request) end(a answer, shared bool) {
 	joined, queue, order, settle := r.joined, r.queue, r.order, r.settle
 	r.joined = nil
 	r.answer <- a // from now on it may be another's
 	a.created = false
 	for _, other := range joined {
-		if other.order == order && other.settle == settle {
+		if shared && other.order == order && other.settle == settle {
 			other.answer <- a
 		} else {
 			queue.requeue(other)
@@ -119,35 +122,20 @@ func (r *request) giveUp() {
 	} else if r.sent {
 		err = stock.Unavailable(stock.ErrLate, "write")
 	}
-	joined, queue := r.joined, r.queue
-	r.joined = nil
-	r.answer <- answer{err: err}
-	for _, other := range joined {
-		queue.requeue(other)
-	}
+	r.end(answer{err: err}, false)
 }
 
 // firstDeadline is the instant by which requests that are written together have to be written.
 func firstDeadline(requests []*request) time.Time {
-	first := requests[0].deadline
-	for _, r := range requests {
-		if r.deadline.Before(first) {
-			first = r.deadline
-		}
-	}
-	return first
+	return slices.MinFunc(requests, byDeadline).deadline
 }
 
 // lastDeadline is the instant after which nobody waits for any of some requests.
 func lastDeadline(requests []*request) time.Time {
-	last := requests[0].deadline
-	for _, r := range requests {
-		if r.deadline.After(last) {
-			last = r.deadline
-		}
-	}
-	return last
+	return slices.MaxFunc(requests, byDeadline).deadline
 }
+
+func byDeadline(a, b *request) int { return a.deadline.Compare(b.deadline) }
 
 // inTurn joins requests with others of their batch, in the order in which they came.
 func inTurn(requests, others []*request) []*request {

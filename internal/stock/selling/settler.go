@@ -58,13 +58,8 @@ func (s *Service) settleKey(ctx context.Context, sku string, to stock.SettleRequ
 		}
 		break
 	}
-	select {
-	case answer := <-r.answer:
-		s.used(r)
-		return answer.deduction, answer.err
-	case <-ctx.Done():
-		return stock.Deduction{}, stock.Unavailable(context.Cause(ctx), "wait for the settler")
-	}
+	a := s.await(ctx, r)
+	return a.deduction, a.err
 }
 
 // run settles until nobody has asked for a while, or the service stops.
@@ -77,7 +72,7 @@ func (t *settler) run() {
 		if t.service.waitFor(workerIdle, t.queue.arrived) {
 			continue
 		}
-		if t.service.retireSettler(t) {
+		if retire(t.service, t.service.workers.settlers, t.sku, t.queue) {
 			return
 		}
 	}
@@ -148,15 +143,4 @@ func (s *Service) settler(sku string) (*settler, error) {
 		s.workers.running.Go(known.run)
 	}
 	return known, nil
-}
-
-// retireSettler takes a settler out of the service unless a request has come in.
-func (s *Service) retireSettler(t *settler) bool {
-	s.workers.Lock()
-	defer s.workers.Unlock()
-	if !t.queue.retire() {
-		return false
-	}
-	delete(s.workers.settlers, t.sku)
-	return true
 }

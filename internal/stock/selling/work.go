@@ -41,7 +41,7 @@ func (w *worker) idle() (ended bool) {
 	if !w.unknownSKU && w.service.waitFor(workerIdle, w.queue.arrived) {
 		return false
 	}
-	return w.service.retireSeller(w.seller)
+	return retire(w.service, w.service.workers.sellers, w.sku, w.queue)
 }
 
 // learnTerms reads the SKU once, before the first batch: the queue has to know whether buyers are counted.

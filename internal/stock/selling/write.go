@@ -63,20 +63,34 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 	w.levels[w.lock.segment] = result.Available
 	w.noteRetries(result.Outcomes)
 	w.service.observer.BatchWritten(len(requests), time.Since(start), batch.Fence.Token != 0)
-	var limited []*request
+	return w.answer(ctx, requests, result.Outcomes, result.At, result.Stale, false), nil
+}
+
+// answer answers the requests of a write, decided at an instant. It returns those that are short, unless the write is final,
+// and those that are tried again once what has expired is given back.
+func (w *worker) answer(
+	ctx context.Context, requests []*request, outcomes []stock.Outcome, at time.Time, stale, final bool,
+) (again []*request) {
+	comeBack := stale && w.expiries < mostExpiries
+	var short, limited []*request
 	for i, r := range requests {
-		switch o := result.Outcomes[i]; o.Kind {
-		case stock.Short:
+		switch o := outcomes[i]; {
+		case o.Kind == stock.Short && final && !comeBack:
+			r.refuse(stock.Shortage(w.sku, o.Available))
+		case o.Kind == stock.Short:
 			short = append(short, r)
-		case stock.Limited:
+		case o.Kind == stock.Limited:
 			limited = append(limited, r)
-		case stock.Closed:
-			r.refuse(batch.SaleWindow.Refusal(w.sku, result.At))
+		case o.Kind == stock.Closed:
+			r.refuse(w.terms.SaleWindow().Refusal(w.sku, at))
 		default:
 			r.replyOutcome(o)
 		}
 	}
-	return inTurn(short, w.refuseLimited(ctx, limited, result.Stale)), nil
+	if final && len(short) > 0 {
+		return w.expireFor(ctx, inTurn(short, limited))
+	}
+	return inTurn(short, w.refuseLimited(ctx, limited, stale))
 }
 
 // noteRetries learns from a batch whether the next ones may have known orders: retries seldom come alone.

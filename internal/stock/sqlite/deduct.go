@@ -8,31 +8,28 @@ import (
 )
 
 // Deduct implements [stock.Store].
-func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
-	first, repeats := stock.Unique(batch.Orders)
-	err = s.inShared(ctx, batch.Deadline, len(first), func(tx *transaction) error {
-		batch := batch
-		batch.At = now(batch.At)
-		// The driver has a goroutine watch every statement that can be cancelled. A batch takes milliseconds.
-		result, err = s.deduct(context.WithoutCancel(ctx), tx, batch, first)
-		return err
+func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
+	return batch.Once(func(batch stock.Batch) (result stock.BatchResult, err error) {
+		err = s.inShared(ctx, batch.Deadline, len(batch.Orders), func(tx *transaction) error {
+			batch := batch
+			batch.At = now(batch.At)
+			// The driver has a goroutine watch every statement that can be cancelled. A batch takes milliseconds.
+			result, err = s.deduct(context.WithoutCancel(ctx), tx, batch)
+			return err
+		})
+		return result, err
 	})
-	if err != nil {
-		return stock.BatchResult{}, err
-	}
-	stock.Repeat(result.Outcomes, repeats)
-	return result, nil
 }
 
 // deduct is a batch as a part of a transaction.
-func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch, first []int) (result stock.BatchResult, err error) {
+func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch) (result stock.BatchResult, err error) {
 	row, err := readSegment(ctx, tx, batch.SKU, batch.Segment)
 	if err != nil {
 		return result, err
 	}
 	facts := stock.Facts{At: batch.At}
-	if !fits(batch, first, row) {
-		if facts, err = s.facts(ctx, tx, batch.SKU, batch.At, batch.Limit, batch.Orders, first); err != nil {
+	if !fits(batch, row) {
+		if facts, err = s.facts(ctx, tx, batch.SKU, batch.At, batch.Limit, batch.Orders); err != nil {
 			return result, err
 		}
 	}
@@ -41,7 +38,7 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch, 
 			return result, err
 		}
 	}
-	plan, err := stock.PlanBatch(batch, first, row, facts)
+	plan, err := stock.PlanBatch(batch, row, facts)
 	if err != nil {
 		return result, err
 	}
@@ -52,23 +49,23 @@ func (s *Store) deduct(ctx context.Context, tx *transaction, batch stock.Batch, 
 }
 
 // fits tells whether a segment fills all orders, of buyers without a limit: then none has to be looked up before.
-func fits(batch stock.Batch, first []int, row stock.Segment) bool {
+func fits(batch stock.Batch, row stock.Segment) bool {
 	var units int64
-	for _, i := range first {
-		units += batch.Orders[i].Quantity
+	for _, o := range batch.Orders {
+		units += o.Quantity
 	}
 	return batch.Limit == 0 && units <= row.Available && batch.SaleWindow.Refusal(batch.SKU, batch.At) == nil
 }
 
-// facts looks up what the orders at the indexes are decided by.
+// facts looks up what orders are decided by.
 func (s *Store) facts(
-	ctx context.Context, tx *transaction, sku string, at time.Time, limit int64, orders []stock.Order, indexes []int,
+	ctx context.Context, tx *transaction, sku string, at time.Time, limit int64, orders []stock.Order,
 ) (facts stock.Facts, err error) {
 	facts.At = at
-	if facts.Known, err = readByIDs(ctx, tx, sku, stock.IDsOf(orders, indexes)); err != nil || limit == 0 {
+	if facts.Known, err = readByIDs(ctx, tx, sku, stock.IDsOf(orders)); err != nil || limit == 0 {
 		return facts, err
 	}
-	facts.BuyerUnits, err = s.readUnits(ctx, tx, sku, stock.BuyersOf(orders, indexes))
+	facts.BuyerUnits, err = s.readUnits(ctx, tx, sku, stock.BuyersOf(orders))
 	return facts, err
 }
 
@@ -92,7 +89,7 @@ func (s *Store) insertAll(ctx context.Context, tx *transaction, batch stock.Batc
 	if before == nil {
 		return nil
 	}
-	known, err := readByIDs(ctx, tx, batch.SKU, stock.IDsOf(batch.Orders, before))
+	known, err := readByIDs(ctx, tx, batch.SKU, stock.IDsOf(stock.Pick(batch.Orders, before)))
 	for _, i := range before {
 		plan.Replay(i, known[batch.Orders[i].OrderID])
 	}

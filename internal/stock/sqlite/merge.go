@@ -8,23 +8,20 @@ import (
 )
 
 // Merge implements [stock.Store].
-func (s *Store) Merge(ctx context.Context, merge stock.Merge) (result stock.MergeResult, err error) {
-	first, repeats := stock.Unique(merge.Orders)
-	err = s.inShared(ctx, merge.Deadline, len(first), func(tx *transaction) error {
-		merge := merge
-		merge.At = now(merge.At)
-		result, err = s.merge(ctx, tx, merge, first)
-		return err
+func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
+	return merge.Once(func(merge stock.Merge) (result stock.MergeResult, err error) {
+		err = s.inShared(ctx, merge.Deadline, len(merge.Orders), func(tx *transaction) error {
+			merge := merge
+			merge.At = now(merge.At)
+			result, err = s.merge(ctx, tx, merge)
+			return err
+		})
+		return result, err
 	})
-	if err != nil {
-		return stock.MergeResult{}, err
-	}
-	stock.Repeat(result.Outcomes, repeats)
-	return result, nil
 }
 
 // merge is a merge as a part of a transaction.
-func (s *Store) merge(ctx context.Context, tx *transaction, merge stock.Merge, first []int) (result stock.MergeResult, err error) {
+func (s *Store) merge(ctx context.Context, tx *transaction, merge stock.Merge) (result stock.MergeResult, err error) {
 	segments, err := readSegments(ctx, tx, merge.SKU)
 	if err != nil {
 		return result, err
@@ -33,7 +30,7 @@ func (s *Store) merge(ctx context.Context, tx *transaction, merge stock.Merge, f
 	if err != nil {
 		return result, err
 	}
-	facts, err := s.facts(ctx, tx, merge.SKU, merge.At, merge.Limit, merge.Orders, first)
+	facts, err := s.facts(ctx, tx, merge.SKU, merge.At, merge.Limit, merge.Orders)
 	if err != nil {
 		return result, err
 	}
@@ -41,7 +38,7 @@ func (s *Store) merge(ctx context.Context, tx *transaction, merge stock.Merge, f
 	if facts.NextExpiry, err = nextExpiry(ctx, tx, merge.SKU); err != nil {
 		return result, err
 	}
-	plan, result, err := merge.Plan(first, segments, stock.LevelsOf(segments, back), facts)
+	plan, result, err := merge.Plan(segments, stock.LevelsOf(segments, back), facts)
 	if err != nil {
 		return result, err
 	}

@@ -26,11 +26,10 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 			}
 			return err
 		}
-		only := []int{0}
 		lines, err = placement.Place(func(line stock.Batch) (stock.BatchResult, error) {
-			return s.deductLine(ctx, tx, line, only)
+			return s.deductLine(ctx, tx, line)
 		}, func(line stock.Merge) (stock.MergeResult, error) {
-			return s.merge(ctx, tx, line, only)
+			return s.merge(ctx, tx, line)
 		})
 		return err
 	})
@@ -41,7 +40,7 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 }
 
 // deductLine is a batch that has what has expired back first, so that one segment fills more lines.
-func (s *Store) deductLine(ctx context.Context, tx *transaction, line stock.Batch, only []int) (result stock.BatchResult, err error) {
+func (s *Store) deductLine(ctx context.Context, tx *transaction, line stock.Batch) (result stock.BatchResult, err error) {
 	segments, err := readSegments(ctx, tx, line.SKU)
 	if err != nil {
 		return result, err
@@ -49,7 +48,7 @@ func (s *Store) deductLine(ctx context.Context, tx *transaction, line stock.Batc
 	if _, _, err := s.expire(ctx, tx, line.SKU, line.At, len(segments)); err != nil {
 		return result, err
 	}
-	return s.deduct(ctx, tx, line, only)
+	return s.deduct(ctx, tx, line)
 }
 
 const selectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros FROM orders WHERE order_id = $1`

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"inventory/internal/stock"
 )
 
 // mostShared bounds the orders and settle requests of one transaction that several writes share.
@@ -194,8 +196,6 @@ func (t *transaction) inSavepoint(work func(*transaction) error) (err, broken er
 
 // earliest is the earlier one of a deadline and that of a context; the zero time is none.
 func earliest(ctx context.Context, deadline time.Time) time.Time {
-	if of, ok := ctx.Deadline(); ok && (deadline.IsZero() || of.Before(deadline)) {
-		return of
-	}
-	return deadline
+	until, _ := ctx.Deadline()
+	return stock.Earlier(deadline, until)
 }

@@ -69,33 +69,6 @@ func testTurns(_ *testing.T, k *kit) {
 	k.outcomes(result.Outcomes, stock.Accepted, stock.Short)
 }
 
-func testStaleToken(_ *testing.T, k *kit) {
-	k.create(10, 1)
-	k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("a", 1))
-	k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("b", 1)) // the same hold goes on
-	for _, stale := range []stock.Fence{{Token: 9, Owner: "x"}, {Token: 9, Owner: "y"}, {Token: 10, Owner: "y"}} {
-		_, err := k.store.Deduct(k.Context(), k.batch(0, stale, order("c", 1), order("a", 1)))
-		k.fenced(err, map[int]int64{0: 10})
-		// One that does not fit takes another way through the store.
-		_, err = k.store.Deduct(k.Context(), k.batch(0, stale, order("c", 1), order("d", 100)))
-		k.fenced(err, map[int]int64{0: 10})
-	}
-	k.segments(8)
-	k.absent("c")
-	k.deduct(0, stock.Fence{Token: 11, Owner: "y"}, order("e", 1))
-	k.segments(7)
-}
-
-// testShortBatchRaisesTheFence takes the way of a batch that does not fit: it leaves its token all the same.
-func testShortBatchRaisesTheFence(_ *testing.T, k *kit) {
-	k.create(5, 1)
-	result := k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("a", 2), order("b", 9))
-	k.outcomes(result.Outcomes, stock.Accepted, stock.Short)
-	_, err := k.store.Deduct(k.Context(), k.batch(0, stock.Fence{Token: 9, Owner: "y"}, order("c", 1)))
-	k.fenced(err, map[int]int64{0: 10})
-	k.segments(3)
-}
-
 // testShortRace lets batches of which a part does not fit race over the same ids in two segments.
 func testShortRace(t *testing.T, k *kit) {
 	const rounds = 40
@@ -115,37 +88,6 @@ func testShortRace(t *testing.T, k *kit) {
 		}
 	}
 	k.sold(sold)
-}
-
-func testStaleMerge(_ *testing.T, k *kit) {
-	k.create(10, 2)
-	k.deduct(1, stock.Fence{Token: 10, Owner: "x"}, order("a", 1))
-	_, err := k.store.Merge(k.Context(), k.merging(map[int]stock.Fence{0: {Token: 20, Owner: "y"}, 1: {Token: 9, Owner: "y"}}, order("b", 7)))
-	k.fenced(err, map[int]int64{1: 10})
-	k.segments(5, 4)
-	k.absent("b")
-	// Segment 0 has not seen token 20: its holder of token 1 still passes.
-	k.deduct(0, stock.Fence{Token: 1, Owner: "z"}, order("c", 1))
-	// A merge raises the fence of the segments it changes.
-	k.merge(map[int]stock.Fence{0: {Token: 30, Owner: "y"}, 1: {Token: 31, Owner: "y"}}, order("d", 8))
-	k.segments(0, 0)
-	for segment, stale := range []int64{29, 30} {
-		_, err := k.store.Deduct(k.Context(), k.batch(segment, stock.Fence{Token: stale, Owner: "z"}, order("late", 1)))
-		k.fenced(err, map[int]int64{segment: stale + 1})
-	}
-	_, err = k.store.Merge(k.Context(), k.merging(map[int]stock.Fence{0: {Token: 30, Owner: "z"}, 1: {Token: 1, Owner: "z"}}, order("late", 1)))
-	k.fenced(err, map[int]int64{0: 30, 1: 31})
-}
-
-func testLocklessWrite(_ *testing.T, k *kit) {
-	k.create(10, 1)
-	k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("a", 1))
-	k.deduct(0, stock.Fence{}, order("b", 1))
-	k.merge(nil, order("c", 1))
-	k.deduct(0, stock.Fence{Token: 10, Owner: "x"}, order("d", 1))
-	_, err := k.store.Deduct(k.Context(), k.batch(0, stock.Fence{Token: 9, Owner: "y"}, order("e", 1)))
-	k.fenced(err, map[int]int64{0: 10})
-	k.segments(6)
 }
 
 func testReplay(_ *testing.T, k *kit) {

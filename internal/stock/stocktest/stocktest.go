@@ -38,6 +38,9 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"short order leaves its neighbours", testShortOrder},
 		{"in turn, nobody is served behind a short order", testInTurn},
 		{"turns, not ids, decide who gets the last unit", testTurns},
+		{"fences", testFences},
+		{"fences with a buyer limit", testFencesWithALimit},
+		{"fences stay", testFencesStay},
 		{"stale token changes nothing", testStaleToken},
 		{"stale token of a merge changes nothing", testStaleMerge},
 		{"short batch raises the fence", testShortBatchRaisesTheFence},
@@ -139,6 +142,7 @@ type kit struct {
 	holding func(ctx context.Context) (func() error, error)
 	limit   int64 // per buyer, of the SKU that create makes
 	layout  int64 // of the SKU, as its writes are told
+	taken   int   // units by passes
 	again   bool  // batches are told that some of their orders may be known
 	damaged bool  // the case damaged the rows on purpose: no audit at its end
 }

@@ -33,24 +33,12 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	chosen := choose(c.Faults)
-	on, err := servers.Open(ctx, c.URLs)
+	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{Locks: true, Database: "breaks_"})
 	if err != nil {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Stop()) }()
-	leftOut, err := on.AddForLocks(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	environment, err := on.Environment(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	environment.Target = on.Name
-	if err := on.MakeDatabase(ctx, "breaks_"); err != nil {
-		return Result{}, err
-	}
-	result = Result{Started: time.Now(), Environment: environment, LeftOut: leftOut, faults: chosen}
+	result = Result{Started: time.Now(), Environment: on.About, LeftOut: on.LeftOut, faults: chosen}
 	result.Breaks, err = c.tryAll(ctx, on.URLs, chosen)
 	result.Elapsed = time.Since(result.Started)
 	if result.Interrupted = ctx.Err() != nil; result.Interrupted {

@@ -178,11 +178,11 @@ func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
 	for _, connections := range w.scale.Callers {
 		entrants = append(entrants,
 			&entrant{name: noopName, callers: connections, measure: func(ctx context.Context) (round, error) {
-				return noop.send(ctx, noopSKU, load{connections: connections})
+				return noop.send(ctx, noopSKU, traffic{connections: connections})
 			}},
-			service.entrant(stock.Terms{}, inventoryName, load{connections: connections}),
-			service.entrant(stock.Terms{}, manyName, load{connections: connections, together: manySize}),
-			embedded.entrant(stock.Terms{}, embeddedName, load{connections: connections}),
+			service.entrant(stock.Terms{}, inventoryName, traffic{connections: connections}),
+			service.entrant(stock.Terms{}, manyName, traffic{connections: connections, together: manySize}),
+			embedded.entrant(stock.Terms{}, embeddedName, traffic{connections: connections}),
 			gone.entrant(connections),
 		)
 	}
@@ -221,8 +221,8 @@ func replays(ctx context.Context, w *world) ([]*entrant, error) {
 	if err != nil {
 		return nil, err
 	}
-	none := site.entrant(stock.Terms{}, noReplaysName, load{connections: w.scale.many()})
-	some := site.entrant(stock.Terms{}, replaysName, load{connections: w.scale.many(), again: onePercent})
+	none := site.entrant(stock.Terms{}, noReplaysName, traffic{connections: w.scale.many()})
+	some := site.entrant(stock.Terms{}, replaysName, traffic{connections: w.scale.many(), again: onePercent})
 	none.answers, some.answers = true, true
 	return []*entrant{none, some}, nil
 }
@@ -254,8 +254,8 @@ func underTerms(ctx context.Context, w *world) ([]*entrant, error) {
 	many, now := w.scale.many(), time.Now()
 	limited := stock.Terms{PerBuyerLimit: buyerLimit, SaleStartsAt: now.Add(-saleLasts), SaleEndsAt: now.Add(saleLasts)}
 	return []*entrant{
-		site.entrant(stock.Terms{}, plainName, load{connections: many}),
-		site.entrant(limited, termsName, load{connections: many, buyer: newBuyers, reserveFor: reserveFor}),
+		site.entrant(stock.Terms{}, plainName, traffic{connections: many}),
+		site.entrant(limited, termsName, traffic{connections: many, buyer: newBuyers, reserveFor: reserveFor}),
 	}, nil
 }
 
@@ -278,7 +278,7 @@ func besideBot(ctx context.Context, w *world) ([]*entrant, error) {
 		return nil, err
 	}
 	limited := stock.Terms{PerBuyerLimit: buyerLimit}
-	buyers := load{connections: w.scale.many() - w.scale.bots(), buyer: newBuyers}
+	buyers := traffic{connections: w.scale.many() - w.scale.bots(), buyer: newBuyers}
 	return []*entrant{
 		site.entrant(limited, aloneName, buyers),
 		{name: botName, ours: true, callers: buyers.connections, measure: func(ctx context.Context) (round, error) {
@@ -293,8 +293,8 @@ func besideBot(ctx context.Context, w *world) ([]*entrant, error) {
 
 // sellBesideBot is the round of the buyers, in which the refusals are the bot's. Its few units are written down, and
 // are no part of what the buyers got.
-func (s *site) sellBesideBot(ctx context.Context, sku string, buyers load) (round, error) {
-	greedy := load{connections: s.world.scale.bots(), buyer: uuid.NewString()}
+func (s *site) sellBesideBot(ctx context.Context, sku string, buyers traffic) (round, error) {
+	greedy := traffic{connections: s.world.scale.bots(), buyer: uuid.NewString()}
 	var bought, taken round
 	both, driving := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
@@ -338,7 +338,7 @@ const (
 // manyOrders compares the sale of a SKU of which millions have been sold with that of a new one. Each has a database
 // of its own; where ids have grown, those of the buyers go on growing.
 func manyOrders(ctx context.Context, w *world) (entrants []*entrant, err error) {
-	l := load{connections: w.scale.many()}
+	l := traffic{connections: w.scale.many()}
 	empty, err := w.serveReal(ctx)
 	if err != nil {
 		return nil, err

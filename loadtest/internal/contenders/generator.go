@@ -19,11 +19,11 @@ type generator interface {
 	name() string
 	// drive sends orders for single units until the window is over. An answer that is neither a sale, nor a refusal
 	// for want of stock or because the buyer has enough, is an error.
-	drive(ctx context.Context, l load) (round, error)
+	drive(ctx context.Context, t traffic) (round, error)
 }
 
-// load is what a generator sends.
-type load struct {
+// traffic is what a generator sends.
+type traffic struct {
 	url         string   // of the SKU's deductions, or of many deductions
 	skus        []string // of each request by chance, in the place of "*" in the URL; none: the URL has one
 	together    int      // so many orders go in one request; 0: each alone
@@ -33,7 +33,7 @@ type load struct {
 	window      time.Duration
 	growing     bool     // order ids grow, as UUIDs of version 7 do; else they are random ones of version 4
 	again       int      // every how many-th request has an order id that was accepted before; 0: none
-	winners     []string // order ids to send again; none: those of this load
+	winners     []string // order ids to send again; none: those of this traffic
 	buyer       string   // of every order; newBuyers: each has one of its own; "": none is named
 	reserveFor  string   // how long orders are reserved, as requests have it; "": they are not
 }
@@ -42,28 +42,31 @@ type load struct {
 // sends no other.
 const newBuyers = "new"
 
+// orders are those of one request.
+func (t traffic) orders() int64 { return int64(max(1, t.together)) }
+
 // body is the request for one unit.
-func (l load) body(orderID string) string {
+func (t traffic) body(orderID string) string {
 	body := `{"order_id":"` + orderID + `"`
-	switch l.buyer {
+	switch t.buyer {
 	case "":
 	case newBuyers:
 		body += `,"buyer_id":"` + orderID + `"`
 	default:
-		body += `,"buyer_id":"` + l.buyer + `"`
+		body += `,"buyer_id":"` + t.buyer + `"`
 	}
 	body += `,"quantity":1`
-	if l.reserveFor != "" {
-		body += `,"reserve_for":"` + l.reserveFor + `"`
+	if t.reserveFor != "" {
+		body += `,"reserve_for":"` + t.reserveFor + `"`
 	}
 	return body + "}"
 }
 
 // bodyOf is a request for one unit for each of many orders.
-func (l load) bodyOf(orderIDs []string) string {
+func (t traffic) bodyOf(orderIDs []string) string {
 	var orders []string
 	for _, id := range orderIDs {
-		orders = append(orders, `{"sku":"`+l.sku+`",`+l.body(id)[1:])
+		orders = append(orders, `{"sku":"`+t.sku+`",`+t.body(id)[1:])
 	}
 	return `{"deductions":[` + strings.Join(orders, ",") + "]}"
 }

@@ -77,7 +77,7 @@ func generators(t *testing.T) []generator {
 }
 
 // drive lets a generator send a load to a shelf, and compares what both have counted.
-func drive(t *testing.T, g generator, s *shelf, l load) round {
+func drive(t *testing.T, g generator, s *shelf, l traffic) round {
 	t.Helper()
 	if s.known == nil {
 		s.known = map[string]bool{}
@@ -110,7 +110,7 @@ func TestGeneratorsCountWhatIsThere(t *testing.T) {
 	for _, g := range generators(t) {
 		t.Run(g.name(), func(t *testing.T) {
 			t.Parallel()
-			if r := drive(t, g, &shelf{}, load{connections: 4}); r.counts.Accepted == 0 || r.counts.Replayed+r.counts.Refused > 0 {
+			if r := drive(t, g, &shelf{}, traffic{connections: 4}); r.counts.Accepted == 0 || r.counts.Replayed+r.counts.Refused > 0 {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -127,7 +127,7 @@ func TestGeneratorsSendWinnersAgain(t *testing.T) {
 			for _, id := range winners {
 				s.known[id] = true
 			}
-			r := drive(t, g, s, load{connections: 4, again: winnersReturn, winners: winners})
+			r := drive(t, g, s, traffic{connections: 4, again: winnersReturn, winners: winners})
 			if err := check(r); err != nil || r.counts.Replayed == 0 {
 				t.Errorf("%v: %+v", err, r)
 			}
@@ -146,17 +146,17 @@ func TestGeneratorsNameBuyers(t *testing.T) {
 		t.Run(g.name(), func(t *testing.T) {
 			t.Parallel()
 			honest := &shelf{limit: 1}
-			r := drive(t, g, honest, load{connections: 4, buyer: newBuyers, reserveFor: reserveFor})
+			r := drive(t, g, honest, traffic{connections: 4, buyer: newBuyers, reserveFor: reserveFor})
 			if r.counts.Accepted == 0 || r.counts.Refused > 0 || honest.buyers[""] > 0 || len(honest.reserved) != 1 || honest.reserved[reserveFor] == 0 {
 				t.Errorf("%+v, reserved %v", r, honest.reserved)
 			}
 			one := &shelf{limit: 2}
-			r = drive(t, g, one, load{connections: 4, buyer: "ann"})
+			r = drive(t, g, one, traffic{connections: 4, buyer: "ann"})
 			if r.counts.Accepted > 2 || r.counts.Refused == 0 || len(one.buyers) != 1 || one.buyers["ann"] == 0 || len(one.reserved) != 1 || one.reserved[""] == 0 {
 				t.Errorf("%+v, buyers %v, reserved %v", r, one.buyers, one.reserved)
 			}
 			plain := &shelf{}
-			drive(t, g, plain, load{connections: 4})
+			drive(t, g, plain, traffic{connections: 4})
 			if len(plain.buyers) != 1 || plain.buyers[""] == 0 {
 				t.Errorf("%d buyers are named", len(plain.buyers))
 			}
@@ -169,7 +169,7 @@ func TestGeneratorsRepeatThemselves(t *testing.T) {
 	for _, g := range generators(t) {
 		t.Run(g.name(), func(t *testing.T) {
 			t.Parallel()
-			if r := drive(t, g, &shelf{}, load{connections: 4, again: 5}); r.counts.Replayed == 0 && r.counts.Accepted > 5000 {
+			if r := drive(t, g, &shelf{}, traffic{connections: 4, again: 5}); r.counts.Replayed == 0 && r.counts.Accepted > 5000 {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -183,7 +183,7 @@ func TestIDsGrow(t *testing.T) {
 		t.Run(g.name(), func(t *testing.T) {
 			t.Parallel()
 			s := &shelf{}
-			drive(t, g, s, load{connections: 2, growing: true})
+			drive(t, g, s, traffic{connections: 2, growing: true})
 			first, last := s.ids[0], s.ids[len(s.ids)-1]
 			if id, err := uuid.Parse(last); err != nil || id.Version() != 7 || last <= first || slices.Max(s.ids) > last[:8]+"z" {
 				t.Errorf("%v: from %s to %s", err, first, last)
@@ -216,7 +216,7 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 				t.Parallel()
 				server := httptest.NewServer(answer)
 				defer server.Close()
-				_, err := g.drive(t.Context(), load{url: server.URL + "/v1/skus/hot/deductions", connections: 2, window: 20 * time.Millisecond})
+				_, err := g.drive(t.Context(), traffic{url: server.URL + "/v1/skus/hot/deductions", connections: 2, window: 20 * time.Millisecond})
 				if err == nil || !strings.Contains(err.Error(), "50") && !strings.Contains(err.Error(), "409") {
 					t.Error(err)
 				}
@@ -239,7 +239,7 @@ func TestGeneratorsChooseSKUs(t *testing.T) {
 				asked[r.URL.Path]++
 				w.WriteHeader(http.StatusCreated)
 			}))
-			l := load{url: server.URL + "/v1/skus/*/deductions", skus: []string{"a", "b", "a", "a"}, connections: 4, window: 100 * time.Millisecond}
+			l := traffic{url: server.URL + "/v1/skus/*/deductions", skus: []string{"a", "b", "a", "a"}, connections: 4, window: 100 * time.Millisecond}
 			r, err := g.drive(t.Context(), l)
 			server.Close()
 			a, b := int64(asked["/v1/skus/a/deductions"]), int64(asked["/v1/skus/b/deductions"])
@@ -322,7 +322,7 @@ func TestGeneratorsSendOrdersTogether(t *testing.T) {
 				}
 				_, _ = fmt.Fprint(w, `{"results":[`+strings.Repeat(`{"status":201,"deduction":{}},`, 4)+`{"status":201,"deduction":{}}]}`)
 			}))
-			l := load{url: server.URL + "/v1/deductions", sku: "hot", together: 5, key: shelfKey, connections: 4, window: 50 * time.Millisecond}
+			l := traffic{url: server.URL + "/v1/deductions", sku: "hot", together: 5, key: shelfKey, connections: 4, window: 50 * time.Millisecond}
 			r, err := g.drive(t.Context(), l)
 			server.Close()
 			heard, sent := r.counts.Accepted, int64(len(known))

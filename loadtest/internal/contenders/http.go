@@ -32,9 +32,8 @@ const (
 
 // job is what a process of its own shall do. Callers want all of it, a service where its servers are.
 type job struct {
-	Kind     string   `json:"kind"`
-	KeysFile string   `json:"keys_file"` // of the API keys that a service asks for; "": it asks for none
-	SKUs     []string `json:"skus"`      // from which callers choose; none: all buy one
+	Kind     string `json:"kind"`
+	KeysFile string `json:"keys_file"` // of the API keys that a service asks for; "": it asks for none
 	crowd.Job
 }
 
@@ -55,8 +54,6 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 			lines.Scan() // until nobody talks any more
 			return err
 		})
-	case j.Kind == workCallers && len(j.SKUs) > 0:
-		return j.buyMixed(ctx, lines, out)
 	case j.Kind == workCallers:
 		return j.Do(ctx, lines, out)
 	}
@@ -162,7 +159,7 @@ func (w *world) serveReal(ctx context.Context) (*site, error) {
 
 // warmUp lets a site answer for a moment, so that its connections are there.
 func (s *site) warmUp(ctx context.Context, sku string) error {
-	r, err := labClient{}.drive(ctx, load{url: s.deductions(sku), key: s.world.keys.buyer, connections: s.world.scale.many(), window: warmUp})
+	r, err := labClient{}.drive(ctx, traffic{url: s.deductions(sku), key: s.world.keys.buyer, connections: s.world.scale.many(), window: warmUp})
 	if err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
@@ -175,7 +172,7 @@ func (s *site) warmUp(ctx context.Context, sku string) error {
 func (s *site) deductions(sku string) string { return s.url + "/v1/skus/" + sku + "/deductions" }
 
 // send sends a load for a SKU.
-func (s *site) send(ctx context.Context, sku string, l load) (round, error) {
+func (s *site) send(ctx context.Context, sku string, l traffic) (round, error) {
 	l.url, l.key, l.window = s.deductions(sku), s.world.keys.buyer, s.world.scale.Window
 	if l.together > 0 {
 		l.url, l.sku = s.url+"/v1/deductions", sku
@@ -184,7 +181,7 @@ func (s *site) send(ctx context.Context, sku string, l load) (round, error) {
 }
 
 // entrant sells a fresh SKU of some terms in each round.
-func (s *site) entrant(terms stock.Terms, name string, l load) *entrant {
+func (s *site) entrant(terms stock.Terms, name string, l traffic) *entrant {
 	return &entrant{name: name, ours: true, callers: l.connections, measure: func(ctx context.Context) (round, error) {
 		sku, err := s.putUp(ctx, terms)
 		if err != nil {
@@ -280,7 +277,7 @@ const winnersReturn = 10
 
 // entrant sends orders for what is not there, and has every winner answered who asks again.
 func (e *emptyShelf) entrant(connections int) *entrant {
-	l := load{connections: connections, again: winnersReturn, winners: e.winners}
+	l := traffic{connections: connections, again: winnersReturn, winners: e.winners}
 	return &entrant{name: soldOutName, ours: true, callers: connections, answers: true, measure: func(ctx context.Context) (round, error) {
 		r, err := e.site.send(ctx, e.sku, l)
 		if err != nil {

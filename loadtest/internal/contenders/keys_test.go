@@ -22,7 +22,7 @@ func TestSitesAskForKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := load{connections: 1}
+	l := traffic{connections: 1}
 	if r, err := site.send(t.Context(), "random", l); err != nil || r.counts.Accepted == 0 {
 		t.Errorf("with the key: %v: %+v", err, r)
 	}

@@ -1,16 +1,12 @@
 package contenders
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +15,7 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/load"
 )
 
 // labClient sends from this process, over plain connections that are kept. It hears every answer.
@@ -26,171 +23,114 @@ type labClient struct{}
 
 func (labClient) name() string { return "this program, without wrk" }
 
-// labPatience is how long an answer may take after the window.
+// labPatience is how long an answer may take.
 const labPatience = 10 * time.Second
 
-// drive implements generator.
-func (labClient) drive(ctx context.Context, l load) (round, error) {
-	target, err := url.Parse(l.url)
+// drive implements generator. Its callers are a crowd, each of which has a connection.
+func (labClient) drive(ctx context.Context, t traffic) (round, error) {
+	target, err := url.Parse(t.url)
 	if err != nil {
 		return round{}, fmt.Errorf("URL of the service: %w", err)
 	}
-	path, host, authorization := target.EscapedPath(), target.Host, ""
-	if l.key != "" {
-		authorization = "Authorization: Bearer " + l.key + "\r\n"
+	services, err := load.Open(load.Config{
+		URLs: []string{target.Scheme + "://" + target.Host}, Key: t.key, Connections: t.connections, Patience: labPatience,
+	})
+	if err != nil {
+		return round{}, err
 	}
-	start := time.Now()
-	lines := make([]line, l.connections)
-	var back sync.WaitGroup
-	for i := range lines {
-		back.Go(func() {
-			lines[i].load, lines[i].path, lines[i].end = l, path, start.Add(l.window)
-			lines[i].head = " HTTP/1.1\r\nHost: " + host + "\r\n" + authorization + "Content-Type: application/json\r\nContent-Length: "
-			lines[i].err = lines[i].run(ctx, host)
-		})
+	defer services.Close()
+	c := &labCaller{traffic: t, path: target.EscapedPath(), services: services, waits: latency.New()}
+	sale, err := crowd.Buy(ctx, "", t.connections, 0, t.window, c.ask)
+	r := round{
+		counts: sale.Counts, unheard: sale.Unheard * t.orders(), repeated: c.repeated, took: sale.Took,
+		p50: c.waits.Quantile(50), p99: c.waits.Quantile(99), waits: c.waits,
 	}
-	back.Wait()
-	r, waits, errs := round{took: time.Since(start)}, latency.New(), []error(nil)
-	for i := range lines {
-		r.counts, r.unheard = r.counts.Add(lines[i].counts), r.unheard+lines[i].unheard
-		r.repeated += lines[i].repeated
-		for _, wait := range lines[i].waits {
-			waits.Record(wait)
-		}
-		if lines[i].err != nil {
-			errs = append(errs, lines[i].err)
-		}
-	}
-	r.p50, r.p99, r.waits = waits.Quantile(50), waits.Quantile(99), waits
-	if len(errs) > 0 {
-		return r, fmt.Errorf("%d of %d connections failed, one with: %w", len(errs), l.connections, errs[0])
-	}
-	return r, nil
+	r.counts.Accepted *= t.orders()
+	return r, err
 }
 
-// line is one connection, and what came over it.
-type line struct {
-	load       load
-	path, head string // of every request
-	end        time.Time
+// labCaller is what the callers of a traffic have in common.
+type labCaller struct {
+	traffic
+	path     string
+	services *load.Services
 
+	mu       sync.Mutex
 	sent     int
-	kept     []string
-	counts   crowd.Counts
-	unheard  int64
 	repeated int64
-	waits    []time.Duration
-	err      error
+	kept     []string // orders that were accepted, to be sent again
+	waits    *latency.Histogram
 }
 
-// run sends one request after another until the window is over.
-func (w *line) run(ctx context.Context, host string) error {
-	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer connection.Close()
-	// Closed, it ends reads and writes. A second close does no harm.
-	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
-	if err := connection.SetDeadline(w.end.Add(labPatience)); err != nil {
-		return fmt.Errorf("bound the connection: %w", err)
-	}
-	reader := bufio.NewReader(connection)
-	for start := time.Now(); start.Before(w.end); {
-		request, id := w.next()
-		w.sent++
-		w.unheard += w.orders()
-		if _, err := io.WriteString(connection, request); err != nil {
-			return fmt.Errorf("send: %w", err)
+// mostKept is how many orders are enough to choose from.
+const mostKept = 1000
+
+// ask is a crowd's seller.
+func (c *labCaller) ask(_ context.Context, o crowd.Order) (became crowd.Outcome, err error) {
+	began, request, id := time.Now(), load.Request{Method: http.MethodPost, Path: c.path}, c.orderID(o.ID)
+	request.Body = []byte(c.body(id))
+	if c.together > 0 {
+		ids := []string{id}
+		for range c.together - 1 {
+			ids = append(ids, c.orderID(uuid.NewString()))
 		}
-		status, body, err := readAnswer(reader)
-		if err != nil {
-			return fmt.Errorf("receive: %w", err)
-		}
-		w.unheard -= w.orders()
-		if err := w.count(status, body, id); err != nil {
-			return err
-		}
-		now := time.Now()
-		w.waits = append(w.waits, now.Sub(start))
-		start = now
+		request.Body = []byte(c.bodyOf(ids))
 	}
-	return nil
+	if n := len(c.skus); n > 0 {
+		request.Path = strings.Replace(c.path, "*", c.skus[rand.IntN(n)], 1)
+	}
+	err = c.services.Send(0, request, func(status int, body []byte) (err error) {
+		became, err = c.outcome(status, body)
+		return err
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.waits.Record(time.Since(began))
+	}
+	if became == crowd.Accepted && c.again > 0 && len(c.kept) < mostKept {
+		c.kept = append(c.kept, id)
+	}
+	return became, err
 }
 
-// readAnswer reads a status and a body.
-func readAnswer(from *bufio.Reader) (status int, body []byte, err error) {
-	answer, err := http.ReadResponse(from, nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer answer.Body.Close()
-	body, err = io.ReadAll(answer.Body)
-	return answer.StatusCode, body, err
-}
-
-// orders are those of one request.
-func (w *line) orders() int64 { return int64(max(1, w.load.together)) }
-
-// next is the next request, and the id of its order if it goes alone.
-func (w *line) next() (request, id string) {
-	var body string
-	if w.load.together == 0 {
-		id = w.orderID()
-		body = w.load.body(id)
-	} else {
-		ids := make([]string, w.load.together)
-		for i := range ids {
-			ids[i] = w.orderID()
-		}
-		body = w.load.bodyOf(ids)
-	}
-	path := w.path
-	if n := len(w.load.skus); n > 0 {
-		path = strings.Replace(path, "*", w.load.skus[rand.IntN(n)], 1)
-	}
-	return "POST " + path + w.head + strconv.Itoa(len(body)) + "\r\n\r\n" + body, id
-}
-
-// orderID is a new one, or every so often one that was accepted before.
-func (w *line) orderID() string {
-	if again := w.load.again; again > 0 && w.sent%again == again-1 {
-		old := w.load.winners
+// orderID is that of a new order, or every so often that of one that was accepted before.
+func (c *labCaller) orderID(random string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent++
+	if c.again > 0 && c.sent%c.again == 0 {
+		old := c.winners
 		if len(old) == 0 {
-			old = w.kept
+			old = c.kept
 		}
 		if len(old) > 0 {
-			w.repeated++
+			c.repeated++
 			return old[rand.IntN(len(old))]
 		}
 	}
-	if w.load.growing {
+	if c.growing {
 		return uuid.Must(uuid.NewV7()).String()
 	}
-	return uuid.NewString()
+	return random
 }
 
-// count counts an answer by its status.
-func (w *line) count(status int, body []byte, id string) error {
+// outcome is what an answer says.
+func (c *labCaller) outcome(status int, body []byte) (crowd.Outcome, error) {
 	switch {
-	case w.load.together > 0:
-		accepted := bytes.Count(body, []byte(`{"status":201,`))
-		if w.counts.Accepted += int64(accepted); accepted < w.load.together {
-			return fmt.Errorf("%d of %d orders were sold: %d %.500s", accepted, w.load.together, status, body)
+	case c.together > 0:
+		if n := bytes.Count(body, []byte(`{"status":201,`)); n < c.together {
+			return crowd.Refused, fmt.Errorf("%d of %d orders were sold: %d %.500s", n, c.together, status, body)
 		}
+		return crowd.Accepted, nil
 	case status == http.StatusCreated:
-		w.counts.Accepted++
-		if w.load.again > 0 && len(w.load.winners) == 0 && len(w.kept) < 100 {
-			w.kept = append(w.kept, id)
-		}
+		return crowd.Accepted, nil
 	case status == http.StatusOK:
-		w.counts.Replayed++
+		return crowd.Replayed, nil
 	case status == http.StatusConflict && refused(body):
-		w.counts.Refused++
-	default:
-		return fmt.Errorf("a wrong answer: %d %s", status, body)
+		return crowd.Refused, nil
 	}
-	return nil
+	return crowd.Refused, fmt.Errorf("a wrong answer: %d %s", status, body)
 }
 
 // refused tells whether a conflict is one of those that a buyer has to live with.

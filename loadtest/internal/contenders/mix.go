@@ -1,11 +1,8 @@
 package contenders
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
 
@@ -18,7 +15,6 @@ import (
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/textbook"
-	"inventory/loadtest/internal/worker"
 )
 
 const (
@@ -180,18 +176,10 @@ func (m *market) plainSQL(pool *pgxpool.Pool) crowd.Seller {
 	}
 }
 
-// mixing has each order choose its SKU.
-func mixing(skus []string, sell crowd.Seller) crowd.Seller {
-	return func(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
-		o.SKU = skus[rand.IntN(len(skus))]
-		return sell(ctx, o)
-	}
-}
-
 // entrantOf sells a mix in the process of the lab.
 func (m *market) entrantOf(x mix, s seller, callers int) *entrant {
 	return &entrant{name: s.name, mix: x.name, ours: s.ours, callers: callers, measure: func(ctx context.Context) (round, error) {
-		sold, err := crowd.Buy(ctx, "", callers, 0, m.world.scale.Window, mixing(x.skus, s.sell))
+		sold, err := crowd.Buy(ctx, "", callers, 0, m.world.scale.Window, crowd.Among(x.skus, s.sell))
 		return m.world.mixed.note(roundOf(sold, ""), err)
 	}}
 }
@@ -199,29 +187,15 @@ func (m *market) entrantOf(x mix, s seller, callers int) *entrant {
 // severalOf sells a mix by three processes.
 func (m *market) severalOf(x mix) *entrant {
 	return &entrant{name: mixedThreeNames, mix: x.name, ours: true, callers: m.world.scale.many(), measure: func(ctx context.Context) (round, error) {
-		sales, err := m.compete(ctx, job{SKUs: x.skus}, threeProcesses)
+		sales, err := m.compete(ctx, job{Job: crowd.Job{SKUs: x.skus}}, threeProcesses)
 		return m.world.mixed.note(together("", sales), err)
 	}}
-}
-
-// buyMixed is the work of a process whose callers choose their SKUs.
-func (j job) buyMixed(ctx context.Context, lines *bufio.Scanner, out io.Writer) error {
-	return crowd.WithService(ctx, app.Config{DatabaseURL: j.DatabaseURL, RedisURL: j.RedisURL}, func(service *app.App) error {
-		if err := worker.WaitForGo(lines, out); err != nil {
-			return err
-		}
-		sold, err := crowd.Buy(ctx, "", j.Callers, j.WarmUp, j.Window, mixing(j.SKUs, crowd.Through(service.Service())))
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(out).Encode(sold)
-	})
 }
 
 // entrantOf sells a mix over HTTP.
 func (s *site) entrantOf(x mix, name string, connections int) *entrant {
 	return &entrant{name: name, mix: x.name, ours: true, callers: connections, measure: func(ctx context.Context) (round, error) {
-		return s.world.mixed.note(s.send(ctx, "*", load{connections: connections, skus: x.skus}))
+		return s.world.mixed.note(s.send(ctx, "*", traffic{connections: connections, skus: x.skus}))
 	}}
 }
 

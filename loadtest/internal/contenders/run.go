@@ -117,28 +117,18 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err := Check(c.Cases); err != nil {
 		return Result{}, err
 	}
-	load, err := servers.LookAround(ctx)
-	if err != nil {
-		return Result{}, err
-	}
 	generator, err := chooseGenerator(c.Generator)
 	if err != nil {
 		return Result{}, err
 	}
-	on, err := servers.Open(ctx, c.URLs)
+	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{Durable: true, Generator: generator.name()})
 	if err != nil {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Stop()) }()
-	environment, err := on.Durable(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	environment.Target, environment.Generator = on.Name, generator.name()
-	environment.Measurement = append(environment.Measurement, load.String(),
-		fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
+	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
 	result = Result{scale: c.Scale, Report: experiment.Report{
-		Scenario: "contenders", Seed: c.Seed, Started: time.Now(), Environment: environment, Warnings: servers.Warnings(load, environment),
+		Scenario: "contenders", Seed: c.Seed, Started: time.Now(), Environment: on.About, Warnings: on.Warnings,
 	}}
 	var asked []experiment.Asked
 	for _, q := range questions() {

@@ -35,7 +35,7 @@ const (
 )
 
 // drive implements generator.
-func (w wrk) drive(ctx context.Context, l load) (r round, err error) {
+func (w wrk) drive(ctx context.Context, l traffic) (r round, err error) {
 	folder, err := os.MkdirTemp("", "inventory-wrk-")
 	if err != nil {
 		return round{}, fmt.Errorf("make a folder for wrk: %w", err)
@@ -62,7 +62,7 @@ func (w wrk) drive(ctx context.Context, l load) (r round, err error) {
 }
 
 // wrkArguments writes what wrk reads, and returns its command line.
-func wrkArguments(folder string, l load) ([]string, error) {
+func wrkArguments(folder string, l traffic) ([]string, error) {
 	script, ids := filepath.Join(folder, "wrk.lua"), "random"
 	winners, err := wrkFile(filepath.Join(folder, "winners"), l.winners)
 	if err != nil {

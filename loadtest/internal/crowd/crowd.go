@@ -26,6 +26,7 @@ const (
 	Accepted Outcome = iota
 	Refused
 	GaveUp
+	Replayed // it had happened before
 )
 
 // Seller takes the unit of an order.
@@ -77,12 +78,11 @@ func (b *buyer) buy(ctx context.Context, sku string, began, end time.Time, sell 
 	for start := time.Now(); start.Before(end) && ctx.Err() == nil; {
 		became, err := sell(ctx, Order{sku, uuid.NewString(), end})
 		now := time.Now()
-		if err != nil && ctx.Err() != nil {
-			b.unheard++
-			return
-		}
 		if err != nil {
-			b.err = err
+			b.unheard++
+			if ctx.Err() == nil {
+				b.err = err
+			}
 			return
 		}
 		switch became {
@@ -91,6 +91,8 @@ func (b *buyer) buy(ctx context.Context, sku string, began, end time.Time, sell 
 			b.accepted(start, now, began, end)
 		case Refused:
 			b.counts.Refused++
+		case Replayed:
+			b.counts.Replayed++
 		case GaveUp:
 			b.counts.GaveUp++
 			b.waited(start, now, began) // and would have longer

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
@@ -132,9 +131,9 @@ func TestMetricsTellWhatLanesDid(t *testing.T) {
 	m.BatchWritten(10, time.Millisecond, false)
 	m.LockWaited(time.Second, true)
 	m.LockWaited(time.Second/2, false)
-	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	got, err := parseLanes(answer.Body)
+	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	defer server.Close()
+	got, err := readLanes(t.Context(), server.URL)
 	if want := (Lanes{Batches: 2, Orders: 40, Unlocked: 1, LockWaits: 2, LockSeconds: 1.5}); err != nil || got != want {
 		t.Errorf("%v: %+v instead of %+v", err, got, want)
 	}

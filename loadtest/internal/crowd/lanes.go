@@ -2,15 +2,11 @@ package crowd
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net/http"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
-	"inventory/internal/app"
+	"inventory/loadtest/internal/gauges"
 )
 
 // Lanes is what the lanes of a service did, as its metrics tell.
@@ -29,26 +25,12 @@ func (l Lanes) Add(o Lanes) Lanes {
 	}
 }
 
-// readLanes asks a service for its metrics.
-func readLanes(ctx context.Context, service *app.App) (Lanes, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, service.AdminURL()+"/metrics", nil)
+// readLanes asks a service, by the URL of its metrics.
+func readLanes(ctx context.Context, metricsURL string) (l Lanes, err error) {
+	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	families, err := gauges.Scrape(ctx, once, metricsURL)
 	if err != nil {
-		return Lanes{}, fmt.Errorf("ask for metrics: %w", err)
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Do(request)
-	if err != nil {
-		return Lanes{}, fmt.Errorf("ask for metrics: %w", err)
-	}
-	defer answer.Body.Close()
-	return parseLanes(answer.Body)
-}
-
-func parseLanes(text io.Reader) (l Lanes, err error) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(text)
-	if err != nil {
-		return Lanes{}, fmt.Errorf("read metrics: %w", err)
+		return Lanes{}, err
 	}
 	for _, m := range families["inventory_batch_orders"].GetMetric() {
 		l.Orders += int64(m.GetHistogram().GetSampleSum())

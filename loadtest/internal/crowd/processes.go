@@ -2,7 +2,6 @@ package crowd
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"inventory/internal/latency"
@@ -19,19 +18,11 @@ func Start[J any](ctx context.Context, command []string, window time.Duration, j
 }
 
 // Sales waits for what each has bought, in the order of the jobs.
-func Sales(all worker.All) ([]Sale, error) {
-	return worker.Results(all, func() Sale { return Sale{Waits: latency.New()} })
-}
+func Sales(all worker.All) ([]Sale, error) { return worker.Results(all, noSale) }
+
+func noSale() Sale { return Sale{Waits: latency.New()} }
 
 // Compete runs each job in a process of its own, all at once, and returns what they sold, in that order.
-func Compete[J any](ctx context.Context, command []string, window time.Duration, jobs []J) (sales []Sale, err error) {
-	all, err := Start(ctx, command, window, jobs)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, all.End()) }()
-	if err := all.Go(); err != nil {
-		return nil, err
-	}
-	return Sales(all)
+func Compete[J any](ctx context.Context, command []string, window time.Duration, jobs []J) ([]Sale, error) {
+	return worker.Compete(ctx, command, window+limit, jobs, noSale)
 }

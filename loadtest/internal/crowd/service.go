@@ -2,6 +2,7 @@ package crowd
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"inventory/internal/stock"
@@ -20,6 +21,17 @@ func Through(service *selling.Service) Seller {
 		default:
 			return Refused, err
 		}
+	}
+}
+
+// Among has each order choose its SKU by chance; of none it keeps its own.
+func Among(skus []string, sell Seller) Seller {
+	if len(skus) == 0 {
+		return sell
+	}
+	return func(ctx context.Context, o Order) (Outcome, error) {
+		o.SKU = skus[rand.IntN(len(skus))]
+		return sell(ctx, o)
 	}
 }
 

@@ -39,23 +39,11 @@ func OpenShop(ctx context.Context, urls servers.URLs, worker []string, prefix st
 	return s, nil
 }
 
-func (s *Shop) open(ctx context.Context, urls servers.URLs, prefix string, config app.Config) error {
-	load, err := servers.LookAround(ctx)
-	if err != nil {
+func (s *Shop) open(ctx context.Context, urls servers.URLs, prefix string, config app.Config) (err error) {
+	if s.on, err = servers.Prepare(ctx, urls, servers.Needs{Durable: true, Database: prefix, Generator: "callers inside the processes that sell"}); err != nil {
 		return err
 	}
-	if s.on, err = servers.Open(ctx, urls); err != nil {
-		return err
-	}
-	if s.Environment, err = s.on.Durable(ctx); err != nil {
-		return err
-	}
-	if err := s.on.MakeDatabase(ctx, prefix); err != nil {
-		return err
-	}
-	s.URLs, s.Warnings = s.on.URLs, servers.Warnings(load, s.Environment)
-	s.Environment.Target, s.Environment.Generator = s.on.Name, "callers inside the processes that sell"
-	s.Environment.Measurement = append(s.Environment.Measurement, load.String())
+	s.URLs, s.Environment, s.Warnings = s.on.URLs, s.on.About, s.on.Warnings
 	config.DatabaseURL, config.RedisURL = s.DatabaseURL, s.RedisURL
 	app.SpendMemory(nil) // as `inventory serve` does
 	if s.app, err = app.Start(ctx, config); err != nil {

@@ -23,6 +23,7 @@ type Job struct {
 	BatchLimit  int           `json:"batch_limit"` // orders of one write; 0: as many as pay
 	Workers     int           `json:"workers"`     // of the SKU, at most; 0: as the product has it
 	SKU         string        `json:"sku"`
+	SKUs        []string      `json:"skus"` // from which each order chooses by chance; none: all buy the one
 	Callers     int           `json:"callers"`
 	WarmUp      time.Duration `json:"warm_up"` // before the window
 	Window      time.Duration `json:"window"`
@@ -47,7 +48,7 @@ func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) error 
 		if err := worker.WaitForGo(lines, out); err != nil {
 			return err
 		}
-		sell := Through(service.Service())
+		sell := Among(j.SKUs, Through(service.Service()))
 		if j.Patient {
 			sell = Patient(sell)
 		}
@@ -57,7 +58,7 @@ func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) error 
 		}
 		s.GCPercent = gcPercent()
 		if ctx.Err() == nil { // or else nobody looks at them any more
-			if s.Lanes, err = readLanes(ctx, service); err != nil {
+			if s.Lanes, err = readLanes(ctx, service.AdminURL()+"/metrics"); err != nil {
 				return err
 			}
 		}

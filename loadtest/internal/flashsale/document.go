@@ -34,7 +34,7 @@ func (s *sale) document(ctx context.Context, interrupted bool) (report.Document,
 		return d, errors.Join(unknown, d.SetOwn(s.own()))
 	}
 	accepted, r := load.CountAll(s.results())[load.Accepted], s.typical()
-	d.Summary, d.Warnings, d.Figures = s.summary(), s.warnings(), append(s.figures(), s.gauges.Figures(accepted)...)
+	d.Summary, d.Warnings, d.Figures = s.summary(), s.warnings(), append(compare.Figures(measures(), s.rounds, ""), s.gauges.Figures(accepted)...)
 	d.Sections = append([]report.Section{
 		load.OutcomeSection(s.results()), s.phases(),
 		{Name: "Over time", Plots: r.result.OverTime(s.marks(r)), Notes: []string{fmt.Sprintf(
@@ -54,8 +54,8 @@ func (s *sale) results() (all []*load.Result) {
 
 // typical is the round whose p99 of accepted orders is in the middle: the one that is drawn over time.
 func (s *sale) typical() *round {
-	p99 := s.each(latency(99, load.Accepted))
-	median, best := middle(p99), 0
+	p99 := latency(99, load.Accepted).Over(s.rounds)
+	median, best := latency(99, load.Accepted).Value(s.rounds), 0
 	for n := range p99 {
 		if math.Abs(p99[n]-median) < math.Abs(p99[best]-median) {
 			best = n
@@ -64,65 +64,42 @@ func (s *sale) typical() *round {
 	return s.rounds[best]
 }
 
-// each is a figure of each round.
-func (s *sale) each(figure func(*round) float64) (all []float64) {
-	for _, r := range s.rounds {
-		all = append(all, figure(r))
+// measure is a number of each round.
+type measure = compare.Measure[*round]
+
+// latency is a quantile of an outcome; no number where nothing came to that.
+func latency(percent float64, o load.Outcome) measure {
+	return measure{Name: fmt.Sprintf("%s p%v", o.Words(), percent), Unit: "ms", Figure: true, Of: func(r *round) float64 {
+		return compare.Quantile(r.result.Latencies(o), percent)
+	}}
+}
+
+func count[N int | int64](name, unit string, of func(account) N) measure {
+	return measure{Name: name, Unit: unit, Figure: true, Of: func(r *round) float64 { return float64(of(r.account)) }}
+}
+
+// soldOut is when the last unit was sold. That follows from the flags; how far it is behind them is a figure.
+func soldOut() measure {
+	return measure{Name: "sold out after", Unit: "s", Of: func(r *round) float64 { return r.account.soldOutSeconds() }}
+}
+
+func behind() measure {
+	return measure{Name: "sold out behind the plan", Unit: "ms", Figure: true, Of: func(r *round) float64 { return r.account.behind() }}
+}
+
+// measures are those of each round.
+func measures() []measure {
+	replayed := latency(99, load.Replayed)
+	replayed.Figure = false
+	return []measure{
+		count("sold", "units", func(a account) int64 { return a.units }), soldOut(), behind(),
+		latency(50, load.Accepted), latency(99, load.Accepted), latency(99.9, load.Accepted), latency(99, load.SoldOut), replayed,
+		{Name: "all who were due p99", Unit: "ms", Figure: true, Of: func(r *round) float64 { return compare.Quantile(r.result.All(0, load.Forever), 99) }},
+		{Name: "lag p99", Unit: "ms", Figure: true, Of: func(r *round) float64 { all, _ := r.result.LagP99(); return all }},
+		count("dropped", "requests", func(a account) int64 { return a.counts[load.Dropped] }),
+		count("false sold-outs, at least", "", func(a account) int { return a.refusals.False.Least }),
+		count("stranded", "units", func(a account) int64 { return a.refusals.Stranded }),
 	}
-	return all
-}
-
-// middle is the median of values that all are numbers.
-func middle(values []float64) float64 {
-	if slices.ContainsFunc(values, math.IsNaN) {
-		return math.NaN()
-	}
-	return compare.Median(values)
-}
-
-// figure is a number of each round.
-type figure struct {
-	name, unit string
-	of         func(*round) float64
-	isOfTable  bool // and does not tell two runs apart
-}
-
-// latency is a quantile of an outcome in milliseconds; no number where nothing came to that.
-func latency(percent float64, o load.Outcome) func(*round) float64 {
-	return func(r *round) float64 { return compare.Quantile(r.result.Latencies(o), percent) }
-}
-
-func count[N int | int64](of func(account) N) func(*round) float64 {
-	return func(r *round) float64 { return float64(of(r.account)) }
-}
-
-// numbers are those of each round. When a round sells out follows from its flags, so how far it is behind them is a figure.
-func numbers() []figure {
-	return []figure{
-		{"sold", "units", count(func(a account) int64 { return a.units }), false},
-		{"sold out after", "s", func(r *round) float64 { return r.account.soldOutSeconds() }, true},
-		{"sold out behind the plan", "ms", func(r *round) float64 { return r.account.behind() }, false},
-		{"accepted p50", "ms", latency(50, load.Accepted), false},
-		{"accepted p99", "ms", latency(99, load.Accepted), false},
-		{"accepted p99.9", "ms", latency(99.9, load.Accepted), false},
-		{"sold out p99", "ms", latency(99, load.SoldOut), false},
-		{"replayed p99", "ms", latency(99, load.Replayed), true},
-		{"all who were due p99", "ms", func(r *round) float64 { return compare.Quantile(r.result.All(0, load.Forever), 99) }, false},
-		{"lag p99", "ms", func(r *round) float64 { all, _ := r.result.LagP99(); return all }, false},
-		{"dropped", "requests", count(func(a account) int64 { return a.counts[load.Dropped] }), false},
-		{"false sold-outs, at least", "", count(func(a account) int { return a.refusals.False.Least }), false},
-		{"stranded", "units", count(func(a account) int64 { return a.refusals.Stranded }), false},
-	}
-}
-
-// figures are medians of the rounds, where each has that number.
-func (s *sale) figures() (all []report.Figure) {
-	for _, f := range numbers() {
-		if value := middle(s.each(f.of)); !f.isOfTable && !math.IsNaN(value) {
-			all = append(all, report.Figure{Name: f.name, Unit: f.unit, Value: value})
-		}
-	}
-	return all
 }
 
 // roundSection is a row for each round, and how far apart they are.
@@ -132,26 +109,16 @@ func (s *sale) roundSection() report.Section {
 		table.Rows = append(table.Rows, []string{fmt.Sprint(n + 1)})
 	}
 	table.Rows = append(table.Rows, []string{"median"}, []string{"least"}, []string{"most"})
-	for _, f := range numbers() {
-		table.Columns = append(table.Columns, f.name+" "+f.unit)
-		values := s.each(f.of)
-		for n, value := range append(values, middle(values), slices.Min(values), slices.Max(values)) {
+	for _, m := range measures() {
+		table.Columns = append(table.Columns, m.Name+" "+m.Unit)
+		values := m.Over(s.rounds)
+		for n, value := range append(values, m.Value(s.rounds), slices.Min(values), slices.Max(values)) {
 			table.Rows[n] = append(table.Rows[n], report.Number(value))
 		}
 	}
 	return report.Section{Name: "Rounds", Table: table, Notes: []string{
 		"behind the plan: from when enough orders for all units were due, which follows from the flags, to the answer that sold the last unit",
 	}}
-}
-
-// median is that of a figure over the rounds, with the least and the most where there are several rounds.
-func (s *sale) median(figure func(*round) float64, unit string) string {
-	values := s.each(figure)
-	text := report.Number(middle(values)) + " " + unit
-	if len(values) > 1 {
-		text += fmt.Sprintf(" (median of %d rounds, %s to %s)", len(values), report.Number(slices.Min(values)), report.Number(slices.Max(values)))
-	}
-	return text
 }
 
 // summary is the run in sentences.
@@ -161,16 +128,16 @@ func (s *sale) summary() []string {
 	if len(s.rounds) > 1 {
 		sold += fmt.Sprintf(" in %d rounds", len(s.rounds))
 	}
-	if soldOut := func(r *round) float64 { return r.account.soldOutSeconds() }; math.IsNaN(middle(s.each(soldOut))) {
+	if math.IsNaN(soldOut().Value(s.rounds)) {
 		sold += "; not sold out."
 	} else {
 		sold += fmt.Sprintf("; sold out %s after the sale opened, %s after enough orders for that had come.",
-			s.median(soldOut, "s"), s.median(func(r *round) float64 { return r.account.behind() }, "ms"))
+			soldOut().Words(s.rounds), behind().Words(s.rounds))
 	}
 	lines := []string{sold, fmt.Sprintf("Units oversold: %s, stranded: %s; false sold-outs: at least %d, at most %d.",
 		humanize.Comma(o.Oversold), humanize.Comma(o.Stranded), o.Falsely.Least, o.Falsely.Most)}
 	if o.Requests[load.Accepted.String()] > 0 {
-		lines = append(lines, "Of those who got something 99% were answered within "+s.median(latency(99, load.Accepted), "ms")+
+		lines = append(lines, "Of those who got something 99% were answered within "+latency(99, load.Accepted).Words(s.rounds)+
 			", counted from the moment their order was to be sent.")
 	}
 	return append(lines, fmt.Sprintf("Seed %d; %s.", s.Seed, s.to.Name))

@@ -1,6 +1,7 @@
 package gauges
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -28,10 +29,15 @@ type quantity string
 // cpu is the processor time of a process in seconds, of user and system together.
 func cpu(p Process) quantity { return quantity("cpu of " + p) }
 
+// waitsWithin is how many waits for locks took no longer than a bound.
+func waitsWithin(bound float64) quantity { return quantity(fmt.Sprint(lockWaits, " within ", bound)) }
+
 // The quantities.
 const (
 	// Of services, all together.
 	batches     quantity = "inventory_batch_orders"
+	lockWaits   quantity = "inventory_lock_wait_seconds" // of workers, for the lock of a segment, whether they got it or not
+	lockSeconds quantity = "seconds of waits for locks"
 	batchOrders quantity = "orders of batches"
 	merges      quantity = "inventory_merge_seconds"
 	merged      quantity = "inventory_merged_orders_total" // orders that took from several segments
@@ -67,18 +73,12 @@ const (
 
 // Reading is what all sources told at one moment.
 type Reading struct {
-	After   time.Duration   // since the first
-	Service *ServiceReading // nil: not known
+	After time.Duration // since the first
 
 	values    map[quantity]float64 // those that are known
 	commands  map[string]float64   // of Redis, by name
 	relations []Relation
-}
-
-// ServiceReading is what services tell of themselves, all together, and what others look at.
-type ServiceReading struct {
-	LockWait Histogram // of lanes, for the lock of a segment, whether they got it or not
-	Merges   float64
+	bounds    []float64 // of waits for locks, as the service counts them
 }
 
 // of is a quantity; NaN: not known.
@@ -92,8 +92,8 @@ func (r Reading) of(q quantity) float64 {
 // add adds what one source told.
 func (r *Reading) add(part Reading) {
 	maps.Copy(r.values, part.values)
-	if part.Service != nil {
-		r.Service = part.Service
+	if part.bounds != nil {
+		r.bounds = part.bounds
 	}
 	if part.commands != nil {
 		r.commands = part.commands

@@ -94,28 +94,26 @@ func (r Readings) CPU(p Process) float64 { return r.grown(cpu(p)) }
 // Merges is how many merges there were; NaN: not known.
 func (r Readings) Merges() float64 { return r.grown(merges) }
 
-// LockWait is what lanes waited for locks during the run.
-func (r Readings) LockWait() (h Histogram) {
-	part := func(of func(Histogram) float64) float64 {
-		return r.growth(func(x Reading) float64 {
-			if x.Service == nil {
-				return math.NaN()
-			}
-			return of(x.Service.LockWait)
-		})
-	}
-	h.Count, h.Sum = part(func(h Histogram) float64 { return h.Count }), part(func(h Histogram) float64 { return h.Sum })
+// MergesOverTime is how many merges there have been, and the seconds at which that was read; none where it is not known.
+func (r Readings) MergesOverTime() (seconds, count []float64) { return r.points(merges) }
+
+// LockWaitOverTime is how long workers have waited for locks, and the seconds at which that was read; none where it is not known.
+func (r Readings) LockWaitOverTime() (seconds, waited []float64) { return r.points(lockSeconds) }
+
+// LockWait is what workers waited for locks during the run.
+func (r Readings) LockWait() Histogram {
+	h := Histogram{Count: r.grown(lockWaits), Sum: r.grown(lockSeconds)}
 	for _, x := range r.All {
-		if x.Service != nil {
-			h.Bounds = x.Service.LockWait.Bounds
+		if x.bounds != nil {
+			h.Bounds = x.bounds
 		}
 	}
-	for i := range h.Bounds {
-		h.Within = append(h.Within, part(func(h Histogram) float64 {
-			if i >= len(h.Within) {
-				return 0 // nothing was counted yet
+	for _, bound := range h.Bounds {
+		h.Within = append(h.Within, r.growth(func(x Reading) float64 {
+			if math.IsNaN(x.of(lockWaits)) {
+				return math.NaN()
 			}
-			return h.Within[i]
+			return x.values[waitsWithin(bound)] // 0: nothing was counted yet
 		}))
 	}
 	return h
@@ -123,17 +121,11 @@ func (r Readings) LockWait() (h Histogram) {
 
 // lockWaits are those between any two readings of the service, as somebody tells them.
 func (r Readings) lockWaits(tell func(Histogram) float64) (seconds, values []float64) {
-	var last *Reading
-	for _, x := range r.All {
-		if x.Service == nil {
-			continue
+	known := slices.DeleteFunc(slices.Clone(r.All), func(x Reading) bool { return math.IsNaN(x.of(lockWaits)) })
+	for i := 1; i < len(known); i++ {
+		if value := tell(Readings{All: known[i-1 : i+1]}.LockWait()); !math.IsNaN(value) {
+			seconds, values = append(seconds, known[i].After.Seconds()), append(values, value)
 		}
-		if last != nil {
-			if value := tell(Readings{All: []Reading{*last, x}}.LockWait()); !math.IsNaN(value) {
-				seconds, values = append(seconds, x.After.Seconds()), append(values, value)
-			}
-		}
-		last = &x
 	}
 	return seconds, values
 }

@@ -29,9 +29,9 @@ func (*scraper) name() string { return "the service's metrics" }
 
 // read adds all services up. Where one is missing the sum would say less than nothing.
 func (s *scraper) read(ctx context.Context, _ bool) (Reading, error) {
-	sum := Reading{Service: &ServiceReading{}, values: map[quantity]float64{}}
+	sum := Reading{values: map[quantity]float64{}}
 	for i, u := range s.urls {
-		families, err := s.scrape(ctx, u)
+		families, err := Scrape(ctx, s.client, u)
 		if err != nil {
 			return Reading{}, fmt.Errorf("number %d: %w", i+1, err)
 		}
@@ -40,12 +40,13 @@ func (s *scraper) read(ctx context.Context, _ bool) (Reading, error) {
 	return sum, nil
 }
 
-func (s *scraper) scrape(ctx context.Context, u string) (families, error) {
+// Scrape reads the metrics behind a URL.
+func Scrape(ctx context.Context, client *http.Client, u string) (map[string]*dto.MetricFamily, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
 	if err != nil {
 		return nil, errors.New("the URL cannot be used") // err would quote a password
 	}
-	answer, err := s.client.Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		var e *url.Error
 		if errors.As(err, &e) {
@@ -70,27 +71,31 @@ func (s *scraper) close(context.Context) error {
 	return nil
 }
 
-const (
-	lockWaitMetric = "inventory_lock_wait_seconds"
-	cpuMetric      = "process_cpu_seconds_total"
-)
+const cpuMetric = "process_cpu_seconds_total"
 
 // serviceMetrics are quantities that are metrics of their names.
 func serviceMetrics() []quantity {
-	return []quantity{batches, merges, merged, poolWaits, poolSeconds, poolBusy, queued, locksFail, goroutines, resident, heap}
+	return []quantity{batches, lockWaits, merges, merged, poolWaits, poolSeconds, poolBusy, queued, locksFail, goroutines, resident, heap}
 }
 
 // addService adds what one service tells.
 func (r *Reading) addService(f families) {
-	r.Service.LockWait.add(f[lockWaitMetric])
 	for _, q := range serviceMetrics() {
 		r.values[q] += f.sum(string(q))
 	}
-	var orders Histogram
-	orders.add(f[string(batches)])
-	r.values[batchOrders] += orders.Sum
 	r.values[cpu(Service)] += f.sum(cpuMetric)
-	r.Service.Merges = r.values[merges]
+	for _, m := range f[string(batches)].GetMetric() {
+		r.values[batchOrders] += m.GetHistogram().GetSampleSum()
+	}
+	for _, m := range f[string(lockWaits)].GetMetric() {
+		r.values[lockSeconds] += m.GetHistogram().GetSampleSum()
+		for i, b := range m.GetHistogram().GetBucket() {
+			if i == len(r.bounds) {
+				r.bounds = append(r.bounds, b.GetUpperBound())
+			}
+			r.values[waitsWithin(b.GetUpperBound())] += float64(b.GetCumulativeCount())
+		}
+	}
 }
 
 // families are metrics by their names.
@@ -102,18 +107,4 @@ func (f families) sum(name string) (sum float64) {
 		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 	}
 	return sum
-}
-
-// add adds a histogram of the same bounds, over all its labels.
-func (h *Histogram) add(f *dto.MetricFamily) {
-	for _, m := range f.GetMetric() {
-		h.Count += float64(m.GetHistogram().GetSampleCount())
-		h.Sum += m.GetHistogram().GetSampleSum()
-		for i, b := range m.GetHistogram().GetBucket() {
-			if i == len(h.Bounds) {
-				h.Bounds, h.Within = append(h.Bounds, b.GetUpperBound()), append(h.Within, 0)
-			}
-			h.Within[i] += float64(b.GetCumulativeCount())
-		}
-	}
 }

@@ -91,11 +91,11 @@ func wantMetrics(t *testing.T, url string) {
 	t.Helper()
 	s := newScraper([]string{url})
 	t.Cleanup(func() { _ = s.close(context.Background()) })
-	found, err := s.scrape(t.Context(), url)
+	found, err := Scrape(t.Context(), s.client, url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{lockWaitMetric, cpuMetric}
+	names := []string{cpuMetric}
 	for _, q := range serviceMetrics() {
 		names = append(names, string(q))
 	}

@@ -141,15 +141,20 @@ func (s *Services) ask(process int, r Request, hangUp time.Time, tellsDeadline b
 	return true, read(got)
 }
 
+// Send sends a request to a process, once, and has the answer read, whose body is good until then.
+func (s *Services) Send(process int, r Request, read func(status int, body []byte) error) error {
+	_, err := s.ask(process, r, time.Now().Add(s.Patience), false, func(got answer) error { return read(got.status, got.body) })
+	return err
+}
+
 // Get reads what a process has behind a path.
 func (s *Services) Get(process int, path string, into any) error {
-	_, err := s.ask(process, Request{Method: http.MethodGet, Path: path}, time.Now().Add(s.Patience), true, func(got answer) error {
-		if got.status != http.StatusOK {
-			return fmt.Errorf("status %d", got.status)
+	return s.Send(process, Request{Method: http.MethodGet, Path: path}, func(status int, body []byte) error {
+		if status != http.StatusOK {
+			return fmt.Errorf("status %d", status)
 		}
-		return json.Unmarshal(got.body, into)
+		return json.Unmarshal(body, into)
 	})
-	return err
 }
 
 // newAnswer reads what the body of an answer says, whatever was asked for.

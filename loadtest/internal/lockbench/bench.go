@@ -110,34 +110,19 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err := Check(c.Cases); err != nil {
 		return Result{}, err
 	}
-	load, err := servers.LookAround(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	on, err := servers.Open(ctx, c.URLs)
+	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{
+		Locks: true, Database: "locks_", Generator: "callers inside this program and processes of its own", // some locks are rows
+	})
 	if err != nil {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Stop()) }()
-	leftOut, err := on.AddForLocks(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	environment, err := on.Environment(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	if err := on.MakeDatabase(ctx, "locks_"); err != nil { // for those that are rows
-		return Result{}, err
-	}
 	if err := kinds.Prepare(ctx, on.URLs); err != nil {
 		return Result{}, err
 	}
-	environment.Target, environment.Generator = on.Name, "callers inside this program and processes of its own"
-	environment.Measurement = append(environment.Measurement, load.String(),
-		fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-	result = Result{LeftOut: leftOut, Report: experiment.Report{
-		Scenario: "locks", Seed: c.Seed, Started: time.Now(), Environment: environment, Warnings: servers.Warnings(load, environment),
+	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
+	result = Result{LeftOut: on.LeftOut, Report: experiment.Report{
+		Scenario: "locks", Seed: c.Seed, Started: time.Now(), Environment: on.About, Warnings: on.Warnings,
 	}}
 	b := &bench{servers: on.URLs, scale: c.Scale, seed: c.Seed, worker: c.Worker, run: "bench-" + rand.Text()[:8] + "-"}
 	var asked []experiment.Asked

@@ -85,16 +85,9 @@ func (b *bench) contest(name string, all []entry, jobs []job, figures func(all [
 }
 
 // compete runs each job in a process of its own, all at once, and returns what they did, in that order.
-func (b *bench) compete(ctx context.Context, jobs []job) (tallies []*tally, err error) {
-	all, err := worker.StartAll(ctx, b.worker, 3*slack+jobs[0].Window, jobs) // one that hangs is killed
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, all.End()) }()
-	if err := all.Go(); err != nil {
-		return nil, err
-	}
-	return worker.Results(all, func() *tally { return &tally{Waits: latency.New()} })
+func (b *bench) compete(ctx context.Context, jobs []job) ([]*tally, error) {
+	limit := 3*slack + jobs[0].Window // one that hangs is killed
+	return worker.Compete(ctx, b.worker, limit, jobs, func() *tally { return &tally{Waits: latency.New()} })
 }
 
 // together is what some processes did as one; fairness is that between processes.

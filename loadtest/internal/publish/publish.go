@@ -1,4 +1,4 @@
-// Package publish puts reports of the lab into a document: the sentences and targets of each between the lines
+// Package publish puts reports of the lab into a document: what each says in brief between the lines
 //
 //	<!-- SCENARIO: begin -->
 //	<!-- SCENARIO: end -->

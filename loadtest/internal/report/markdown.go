@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,10 +25,12 @@ func (d Document) Markdown(plotFolder string) string {
 // briefColumns are as many of a table as a person in a hurry looks at.
 const briefColumns = 4
 
-// Brief is the document for a page of several: its sentences, the plots and the first columns of its first section, and all
-// targets. The rest is on a page of its own, to which it links.
+// Brief is the document for a page of several: its sentences, the plots and the first columns of its first section, and the
+// targets that are not met. The rest is on a page of its own, to which it links.
 func (d Document) Brief(plotFolder, page string) string {
 	var text strings.Builder
+	verdict := Verdict(d.Targets())
+	d.Summary = slices.DeleteFunc(slices.Clone(d.Summary), func(line string) bool { return line == verdict }) // it stands before the targets
 	fmt.Fprintf(&text, "%s\n\n%s", d.Environment, d.Sentences())
 	if len(d.Sections) > 0 {
 		s := d.Sections[0]
@@ -36,7 +39,12 @@ func (d Document) Brief(plotFolder, page string) string {
 		}
 		s.markdown(&text, plotFolder)
 	}
-	Section{Targets: d.Targets()}.listed(&text)
+	if targets := d.Targets(); len(targets) > 0 {
+		fmt.Fprintf(&text, "\n- %s\n", Verdict(targets))
+		for _, t := range slices.DeleteFunc(targets, func(t Target) bool { return t.Met }) {
+			fmt.Fprintln(&text, t.Markdown())
+		}
+	}
 	fmt.Fprintf(&text, "\n[All tables and plots](%s)\n", page)
 	return text.String()
 }

@@ -41,3 +41,35 @@ func TestMarkdown(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestABriefTellsWhatIsMissed: targets that are met are counted, and stand on the page of all tables.
+func TestABriefTellsWhatIsMissed(t *testing.T) {
+	t.Parallel()
+	targets := []Target{AtMost("stranded", 0, 0), AtLeast("sold", 1, 2), AtLeast("known", 1, 1).Within(0, 2)}
+	d := Document{
+		Summary: []string{Verdict(targets), "It went well."},
+		Sections: []Section{
+			{Name: "first", Table: &Table{[]string{"", "a", "b", "c", "d"}, [][]string{{"x", "1", "2", "3", "4"}}}, Targets: targets[:1], Notes: []string{"long"}},
+			{Name: "second", Targets: targets[1:]},
+		},
+	}
+	got := d.Brief("plots", "all.md")
+	want := `
+- It went well.
+
+### first
+
+|  | a | b | c |
+|---|---:|---:|---:|
+| x | 1 | 2 | 3 |
+
+- 1 of 3 targets are met, 1 undecided.
+- sold: 1 (target: at least 2), **missed**
+- known: 1 (0 to 2) (target: at least 1), undecided
+
+[All tables and plots](all.md)
+`
+	if _, text, _ := strings.Cut(got, "\n"); text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+}

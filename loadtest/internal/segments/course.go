@@ -1,6 +1,7 @@
 package segments
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -15,8 +16,11 @@ type course struct {
 	seen  [][]float64
 }
 
-// note adds what a round has seen in a slice.
+// note adds what a round has seen in a slice. What is no number was not seen.
 func (c *course) note(slice int, value float64) {
+	if math.IsNaN(value) {
+		return
+	}
 	for len(c.seen) <= slice {
 		c.seen = append(c.seen, nil)
 	}

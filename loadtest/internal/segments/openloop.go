@@ -7,36 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"inventory/internal/latency"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
+	"inventory/loadtest/internal/load"
 )
-
-// phase is a time in which orders come at a rate, whatever becomes of those before.
-type phase struct {
-	perSecond float64
-	length    time.Duration
-}
-
-// plan is when each order of all phases comes, since the beginning.
-func plan(phases []phase) (at []time.Duration) {
-	var began time.Duration
-	for _, p := range phases {
-		n := int(p.perSecond * p.length.Seconds())
-		for i := range n {
-			at = append(at, began+time.Duration(float64(i)/float64(n)*float64(p.length)))
-		}
-		began += p.length
-	}
-	return at
-}
-
-// reply is what became of an order.
-type reply struct {
-	planned time.Duration // since the beginning
-	took    time.Duration // from then on: an order that this program sent late has waited, too
-	code    stock.Code    // "": accepted
-}
 
 const (
 	tick = time.Millisecond
@@ -45,10 +19,10 @@ const (
 	visitors = 16384
 )
 
-// offer sends each order when its time has come, and waits for all answers. It returns those of the orders that were sent,
-// which are fewer where ctx ends.
-func offer(ctx context.Context, service *selling.Service, sku string, at []time.Duration) []reply {
-	replies := make([]reply, len(at))
+// offer sends each order to a service in this process when its time has come, and waits for all answers. The result is of the
+// orders that were sent, which are fewer where ctx ends.
+func offer(ctx context.Context, service *selling.Service, sku string, at []time.Duration) *load.Result {
+	replies := make([]load.Reply, len(at))
 	ids := make([]string, len(at))
 	for i := range ids {
 		ids[i] = uuid.NewString() // beforehand, because each asks the kernel
@@ -63,7 +37,7 @@ func offer(ctx context.Context, service *selling.Service, sku string, at []time.
 			defer cancel()
 			for i := range due {
 				_, _, err := service.Deduct(ctx, sku, stock.Order{OrderID: ids[i], Quantity: 1})
-				replies[i] = reply{at[i], time.Since(start) - at[i], stock.CodeOf(err)}
+				replies[i] = load.Reply{Over: time.Since(start), Outcome: outcomeOf(err)}
 			}
 		})
 	}
@@ -78,37 +52,16 @@ func offer(ctx context.Context, service *selling.Service, sku string, at []time.
 	}
 	close(due)
 	back.Wait()
-	return replies[:next]
+	return &load.Result{Load: load.Load{Start: start, At: at[:next]}, Replies: replies[:next], Elapsed: time.Since(start)}
 }
 
-// replies are answers to orders of one plan.
-type replies []reply
-
-// of are those with this code that were planned between two times.
-func (all replies) of(code stock.Code, from, to time.Duration) (chosen replies) {
-	for _, r := range all {
-		if r.code == code && r.planned >= from && r.planned < to {
-			chosen = append(chosen, r)
-		}
+// outcomeOf is what became of an order of which the service says so.
+func outcomeOf(err error) load.Outcome {
+	switch stock.CodeOf(err) {
+	case "":
+		return load.Accepted
+	case stock.CodeOverloaded:
+		return load.Overloaded
 	}
-	return chosen
-}
-
-// within counts those whose answer came between two times.
-func (all replies) within(from, to time.Duration) (n int) {
-	for _, r := range all {
-		if at := r.planned + r.took; at >= from && at < to {
-			n++
-		}
-	}
-	return n
-}
-
-// quantile is the time that a share of all, 0 to 100 percent, stayed within.
-func (all replies) quantile(percent float64) time.Duration {
-	waits := latency.New()
-	for _, r := range all {
-		waits.Record(r.took)
-	}
-	return waits.Quantile(percent)
+	return load.Unknown
 }

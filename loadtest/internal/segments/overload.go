@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"inventory/internal/stock"
+	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
@@ -93,60 +94,68 @@ func (f *flood) play(ctx context.Context, _ time.Duration) (experiment.Sample, e
 		return nil, fmt.Errorf("find the capacity: %w", err)
 	}
 	can := peak.Timeline.PerSecond(scale.Overload/4, scale.Overload)
-	all := replies(offer(ctx, f.Service, sku, plan([]phase{
-		{calmly * can, scale.Calm}, {tooMuch * can, scale.Overload}, {calmly * can, scale.Recovery},
-	})))
-	counts := all.counts()
-	f.Tell(sku, counts[taken], counts[unknown])
+	steady := func(rate float64, length time.Duration) load.Phase {
+		return load.Phase{From: rate, To: rate, Length: length}
+	}
+	all := offer(ctx, f.Service, sku, load.Times(0, load.Even, []load.Phase{
+		steady(calmly*can, scale.Calm), steady(tooMuch*can, scale.Overload), steady(calmly*can, scale.Recovery),
+	}))
+	counts := all.Counts(0, load.Forever)
+	f.Tell(sku, counts[load.Accepted], counts[load.Unknown])
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	f.show(all)
-	return all.sample(scale, can, counts), nil
+	return sampleOver(all, scale, can), nil
 }
 
-// counts are how many were accepted, refused, and told nothing.
-func (all replies) counts() map[string]int64 {
-	n := map[string]int64{}
-	for _, reply := range all {
-		switch reply.code {
-		case "":
-			n[taken]++
-		case stock.CodeOverloaded:
-			n[refused]++
-		default:
-			n[unknown]++
+// show adds a round to what is shown over time. Answers count when they come, and their times when the order was planned: that
+// is when its buyer began to wait.
+func (f *flood) show(all *load.Result) {
+	for i, s := range all.Slots(slice) {
+		perSecond := func(n int64) float64 { return float64(n) / slice.Seconds() }
+		f.offered.note(i, perSecond(s.Offered))
+		f.accepted.note(i, perSecond(s.Heard[load.Accepted]))
+		f.refused.note(i, perSecond(s.Heard[load.Overloaded]))
+		sold, turnedAway := all.LatenciesIn(s.From, s.From+slice, load.Accepted), all.LatenciesIn(s.From, s.From+slice, load.Overloaded)
+		f.acceptedP50.note(i, compare.Quantile(sold, 50))
+		f.acceptedP99.note(i, compare.Quantile(sold, 99))
+		f.refusedP99.note(i, compare.Quantile(turnedAway, 99))
+	}
+}
+
+// sampleOver is what a plan's answers come to, where the service can so much a second.
+func sampleOver(all *load.Result, scale Scale, can float64) experiment.Sample {
+	begins, ends := scale.Calm, scale.Calm+scale.Overload
+	counts, calm := all.Counts(0, load.Forever), all.LatenciesIn(begins/2, begins, load.Accepted)
+	var sold int64
+	for _, s := range all.Slots(slice) {
+		if s.From >= begins && s.From < ends {
+			sold += s.Heard[load.Accepted]
 		}
 	}
-	return n
-}
-
-// sample is what a plan's answers come to, where the service can so much a second.
-func (all replies) sample(scale Scale, can float64, counts map[string]int64) experiment.Sample {
-	const forever = time.Hour
-	begins := scale.Calm
-	ends := begins + scale.Overload
-	good := float64(all.of("", 0, forever).within(begins, ends)) / scale.Overload.Seconds()
-	calm, sold, turnedAway := all.of("", begins/2, begins), all.of("", begins, ends), all.of(stock.CodeOverloaded, begins, ends)
+	good := float64(sold) / scale.Overload.Seconds()
 	sample := experiment.Sample{
 		capacity: can, offered: tooMuch * can, goodput: good, toCapacity: compare.Ratio(good, can),
-		back:  all.calmAgain(ends, ends+scale.Recovery, normal*calm.quantile(99)).Seconds(),
-		taken: float64(counts[taken]), refused: float64(counts[refused]), unknown: float64(counts[unknown]),
+		back:  calmAgain(all, ends, ends+scale.Recovery, normal*calm.Quantile(99)).Seconds(),
+		taken: float64(counts[load.Accepted]), refused: float64(counts[load.Overloaded]), unknown: float64(counts[load.Unknown]),
 	}
-	for metrics, waits := range map[[2]string]replies{{calmP50, calmP99}: calm, {p50, p99}: sold, {refusedP50, refusedP99}: turnedAway} {
-		if len(waits) > 0 {
-			sample[metrics[0]], sample[metrics[1]] = compare.Milliseconds(waits.quantile(50)), compare.Milliseconds(waits.quantile(99))
-		}
+	for metrics, waits := range map[[2]string]*latency.Histogram{
+		{calmP50, calmP99}:       calm,
+		{p50, p99}:               all.LatenciesIn(begins, ends, load.Accepted),
+		{refusedP50, refusedP99}: all.LatenciesIn(begins, ends, load.Overloaded),
+	} {
+		sample[metrics[0]], sample[metrics[1]] = compare.Quantile(waits, 50), compare.Quantile(waits, 99)
 	}
 	return sample
 }
 
 // calmAgain is how long after a time it took until a slice had no refusal and an acceptable 99th percentile; the whole rest
 // if none had.
-func (all replies) calmAgain(from, to, acceptable time.Duration) time.Duration {
+func calmAgain(all *load.Result, from, to, acceptable time.Duration) time.Duration {
 	for at := from; at+slice <= to; at += slice {
-		sold := all.of("", at, at+slice)
-		if len(sold) > 0 && sold.quantile(99) <= acceptable && len(all.of(stock.CodeOverloaded, at, at+slice)) == 0 {
+		sold := all.LatenciesIn(at, at+slice, load.Accepted)
+		if sold.Count() > 0 && sold.Quantile(99) <= acceptable && all.Counts(at, at+slice)[load.Overloaded] == 0 {
 			return at - from
 		}
 	}

@@ -94,9 +94,10 @@ func AskPostgreSQL(ctx context.Context, databaseURL string, e *report.Environmen
 	return nil
 }
 
-// AskRedis adds what a Redis tells of itself.
+// AskRedis adds what a Redis tells of itself: of several, with commas between their URLs, the first, for they are alike.
 func AskRedis(ctx context.Context, redisURL string, e *report.Environment) error {
-	options, err := redis.ParseURL(redisURL)
+	first, _, _ := strings.Cut(redisURL, ",")
+	options, err := redis.ParseURL(first)
 	if err != nil {
 		return errors.New("redis URL: must be redis://HOST:PORT/DB or rediss://…") // err may quote a password
 	}

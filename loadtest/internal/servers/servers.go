@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"inventory/loadtest/internal/report"
 )
 
 // URLs say where the servers are.
@@ -23,7 +25,54 @@ type Servers struct {
 	URLs
 	Name          string // for people; without secrets
 	PostmasterPID int    // of the PostgreSQL that was started; 0: none
-	stops         []func() error
+	// About, Warnings and LeftOut are what Prepare has found: what figures depend on, why they may not be what they seem, and
+	// which locks are left out.
+	About    report.Environment
+	Warnings []string
+	LeftOut  []string
+	stops    []func() error
+}
+
+// Needs are what a measurement needs of its servers.
+type Needs struct {
+	Durable   bool   // a PostgreSQL that syncs its commits
+	Locks     bool   // servers that only some locks need
+	Database  string // begins the name of an empty database; "": none is made
+	Generator string // what sends the load
+}
+
+// Prepare opens servers for a measurement, and looks at them, and at the machine, before it begins.
+func Prepare(ctx context.Context, given URLs, n Needs) (s *Servers, err error) {
+	load, err := LookAround(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = Open(ctx, given); err != nil {
+		return nil, err
+	}
+	if err := s.prepare(ctx, n); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	s.About.Target, s.About.Generator = s.Name, n.Generator
+	s.About.Measurement = append(s.About.Measurement, load.String())
+	s.Warnings = Warnings(load, s.About)
+	return s, nil
+}
+
+func (s *Servers) prepare(ctx context.Context, n Needs) (err error) {
+	if n.Locks {
+		if s.LeftOut, err = s.AddForLocks(ctx); err != nil {
+			return err
+		}
+	}
+	look := s.Environment
+	if n.Durable {
+		look = s.Durable
+	}
+	if s.About, err = look(ctx); err != nil || n.Database == "" {
+		return err
+	}
+	return s.MakeDatabase(ctx, n.Database)
 }
 
 // Open starts the servers that no URL was given for.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"inventory/internal/app"
 	"inventory/loadtest/internal/compare"
@@ -27,71 +28,59 @@ func (r Result) of(killed bool) (rounds []Round) {
 	return rounds
 }
 
-// figures are a number of each round.
-func figures(rounds []Round, of func(Round) float64) (all []float64) {
-	for _, r := range rounds {
-		all = append(all, of(r))
-	}
-	return all
-}
-
-func median(rounds []Round, of func(Round) float64) float64 {
-	return compare.Median(figures(rounds, of))
-}
-
-func worst(rounds []Round, of func(Round) float64) float64 { return slices.Max(figures(rounds, of)) }
-
-func total(rounds []Round, of func(Round) float64) (sum float64) {
-	for _, value := range figures(rounds, of) {
-		sum += value
-	}
-	return sum
-}
-
 // gapBound is how long, in seconds, the service may take at most to sell on after a holder has died: a worker waits a tenth of a
 // second for a lock, and a merge again as long, before they go on without. The rest is the machine's.
 const gapBound = 1
 
-// figure is one of each round, with how it is told of several rounds.
-type figure struct {
-	name   string
-	of     func(Round) float64
-	summed bool
+// measure is a number of each round.
+type measure = compare.Measure[Round]
+
+func sum[N int | int64](name string, of func(Round) N) measure {
+	return measure{Name: name, Of: func(r Round) float64 { return float64(of(r)) }, Sum: true}
 }
 
-// Of each round, as tables and summaries tell them.
-func lastUnit(r Round) float64      { return r.LastUnit }
-func behind(r Round) float64        { return r.Behind }
-func gapAfter(r Round) float64      { return r.GapAfter }
-func merges(r Round) float64        { return r.Merges }
-func afterP99(r Round) float64      { return r.After.P99 }
-func stranded(r Round) float64      { return float64(r.Stranded) }
-func falseRefusals(r Round) float64 { return float64(r.FalseRefusals) }
-func undecided(r Round) float64     { return float64(r.MaybeTrue) }
+// Those that are told elsewhere too.
+func lastUnit() measure {
+	return measure{Name: "last unit sold after", Unit: "s", Of: func(r Round) float64 { return r.LastUnit }}
+}
 
-func tableFigures() []figure {
-	return []figure{
-		{"last unit sold after, s", lastUnit, false},
-		{"that is behind the plan, ms", behind, false},
-		{"orders sold", func(r Round) float64 { return float64(r.Sold) }, false},
-		{"p50 until half was sold, ms", func(r Round) float64 { return r.Before.P50 }, false},
-		{"p99 until half was sold, ms", func(r Round) float64 { return r.Before.P99 }, false},
-		{"p50 in the 5 s after, ms", func(r Round) float64 { return r.After.P50 }, false},
-		{"p99 in the 5 s after, ms", afterP99, false},
-		{"longest in the 5 s after, ms", func(r Round) float64 { return r.After.Max }, false},
-		{"longest time without a sale, ms", func(r Round) float64 { return r.LongestGap }, false},
-		{"the same after half was sold, ms", gapAfter, false},
-		{"merges", merges, false},
-		{"waits for locks", func(r Round) float64 { return r.LockWaits }, false},
-		{"wait for a lock, mean, ms", func(r Round) float64 { return r.LockMean }, false},
-		{"wait for a lock, p99, ms", func(r Round) float64 { return r.LockP99 }, false},
-		{"generator's lag, p99, ms", func(r Round) float64 { return r.LagP99 }, false},
-		{"refused: sold out", func(r Round) float64 { return float64(r.SoldOut) }, true},
-		{"refused: insufficient stock", func(r Round) float64 { return float64(r.Short) }, true},
-		{"refused: overloaded", func(r Round) float64 { return float64(r.Overloaded) }, true},
-		{"refusals false for certain", falseRefusals, true},
-		{"refusals undecided", undecided, true},
-		{"units stranded", stranded, true},
+func behind() measure {
+	return measure{Name: "last unit sold behind the plan", Unit: "ms", Of: func(r Round) float64 { return r.Behind }, Figure: true}
+}
+
+func gapAfter() measure {
+	return measure{Name: "longest gap after half", Unit: "ms", Of: func(r Round) float64 { return r.GapAfter }, Figure: true}
+}
+
+func stranded() measure { return sum("units stranded", func(r Round) int64 { return r.Stranded }) }
+
+func falseRefusals() measure {
+	return sum("refusals false for certain", func(r Round) int { return r.FalseRefusals })
+}
+
+func undecided() measure { return sum("refusals undecided", func(r Round) int { return r.MaybeTrue }) }
+
+// measures are those of each round. When the last unit is sold follows from the flags; how far that is behind the plan does not.
+func measures() []measure {
+	return []measure{
+		lastUnit(), behind(),
+		{Name: "orders sold", Of: func(r Round) float64 { return float64(r.Sold) }},
+		{Name: "p50 until half was sold", Unit: "ms", Of: func(r Round) float64 { return r.Before.P50 }},
+		{Name: "p99 until half was sold", Unit: "ms", Of: func(r Round) float64 { return r.Before.P99 }},
+		{Name: "p50 in the 5 s after", Unit: "ms", Of: func(r Round) float64 { return r.After.P50 }},
+		{Name: "p99 after half", Unit: "ms", Of: func(r Round) float64 { return r.After.P99 }, Figure: true},
+		{Name: "longest in the 5 s after", Unit: "ms", Of: func(r Round) float64 { return r.After.Max }},
+		{Name: "longest time without a sale", Unit: "ms", Of: func(r Round) float64 { return r.LongestGap }},
+		gapAfter(),
+		{Name: "merges", Of: func(r Round) float64 { return r.Merges }, Figure: true},
+		{Name: "waits for locks", Of: func(r Round) float64 { return r.LockWaits }},
+		{Name: "wait for a lock, mean", Unit: "ms", Of: func(r Round) float64 { return r.LockMean }},
+		{Name: "wait for a lock, p99", Unit: "ms", Of: func(r Round) float64 { return r.LockP99 }},
+		{Name: "generator's lag, p99", Unit: "ms", Of: func(r Round) float64 { return r.LagP99 }},
+		sum("refused: sold out", func(r Round) int64 { return r.SoldOut }),
+		sum("refused: insufficient stock", func(r Round) int64 { return r.Short }),
+		sum("refused: overloaded", func(r Round) int64 { return r.Overloaded }),
+		falseRefusals(), undecided(), stranded(),
 	}
 }
 
@@ -122,17 +111,18 @@ func (r Result) summary() []string {
 		report.Number(float64(r.config.Stock/part)), report.Number(float64(r.config.Stock)), r.config.Segments, sellers, report.Number(r.config.Rate))}
 	if len(calm) > 0 {
 		lines = append(lines, fmt.Sprintf("With nobody killed the last unit was sold after %s s, %s ms after enough orders for it had come (median of %d).",
-			report.Number(median(calm, lastUnit)), report.Number(median(calm, behind)), len(calm)))
+			report.Number(lastUnit().Value(calm)), report.Number(behind().Value(calm)), len(calm)))
 	}
 	if len(killed) > 0 {
 		lines = append(lines, fmt.Sprintf("With a holder killed when half was sold it was after %s s, %s ms after enough orders had come (median of %d); the longest time without a sale after that was %s ms.",
-			report.Number(median(killed, lastUnit)), report.Number(median(killed, behind)), len(killed), report.Number(worst(killed, gapAfter))))
+			report.Number(lastUnit().Value(killed)), report.Number(behind().Value(killed)), len(killed), report.Number(slices.Max(gapAfter().Over(killed)))))
 	}
 	return append(lines, fmt.Sprintf("Units stranded: %s. Refusals that were false: %s for certain, %s undecided.",
-		report.Number(total(r.Rounds, stranded)), report.Number(total(r.Rounds, falseRefusals)), report.Number(total(r.Rounds, undecided))))
+		report.Number(stranded().Value(r.Rounds)), report.Number(falseRefusals().Value(r.Rounds)), report.Number(undecided().Value(r.Rounds))))
 }
 
-func (r Result) warnings() (lines []string) {
+func (r Result) warnings() []string {
+	lines := slices.Clone(r.Warnings)
 	for _, round := range r.Rounds {
 		name := fmt.Sprintf("round %d, %s: ", round.Number, titles(round.Killed))
 		lines = append(lines, round.course.result.Warnings(name)...)
@@ -151,22 +141,11 @@ func (r Result) warnings() (lines []string) {
 	return lines
 }
 
-// figures tell two runs apart. When the last unit is sold follows from the flags; how far that is behind the plan does not.
+// figures are those of both kinds of rounds.
 func (r Result) figures() (all []report.Figure) {
 	for _, killed := range []bool{false, true} {
-		rounds := r.of(killed)
-		for _, f := range []struct {
-			name, unit string
-			of         func(Round) float64
-		}{
-			{"last unit sold behind the plan", "ms", behind},
-			{"p99 after half", "ms", afterP99},
-			{"longest gap after half", "ms", gapAfter},
-			{"merges", "", merges},
-		} {
-			if len(rounds) > 0 {
-				all = append(all, report.Figure{Name: f.name + ", " + titles(killed), Unit: f.unit, Value: median(rounds, f.of)})
-			}
+		if rounds := r.of(killed); len(rounds) > 0 {
+			all = append(all, compare.Figures(measures(), rounds, ", "+titles(killed))...)
 		}
 	}
 	return all
@@ -175,11 +154,11 @@ func (r Result) figures() (all []report.Figure) {
 // targets are what the rounds have to reach.
 func (r Result) targets() []report.Target {
 	targets := []report.Target{
-		report.AtMost("units stranded, in all rounds", total(r.Rounds, stranded), 0),
-		report.AtMost("refusals that were false, in all rounds", total(r.Rounds, falseRefusals), 0),
+		report.AtMost("units stranded, in all rounds", stranded().Value(r.Rounds), 0),
+		report.AtMost("refusals that were false, in all rounds", falseRefusals().Value(r.Rounds), 0),
 	}
 	if killed := r.of(true); len(killed) > 0 {
-		targets = append(targets, report.AtMost("longest time without a sale after a holder was killed, s", worst(killed, gapAfter)/1e3, gapBound))
+		targets = append(targets, report.AtMost("longest time without a sale after a holder was killed, s", slices.Max(gapAfter().Over(killed))/1e3, gapBound))
 	}
 	return targets
 }
@@ -187,8 +166,8 @@ func (r Result) targets() []report.Target {
 // tails compares the two kinds of rounds: medians with the least and the most, or sums.
 func (r Result) tails() report.Section {
 	table := &report.Table{Columns: []string{""}, Rows: [][]string{{"rounds"}}}
-	for _, f := range tableFigures() {
-		table.Rows = append(table.Rows, []string{f.name})
+	for _, m := range measures() {
+		table.Rows = append(table.Rows, []string{strings.TrimSuffix(m.Name+", "+m.Unit, ", ")})
 	}
 	for _, killed := range []bool{false, true} {
 		rounds := r.of(killed)
@@ -197,8 +176,8 @@ func (r Result) tails() report.Section {
 		}
 		table.Columns = append(table.Columns, titles(killed))
 		table.Rows[0] = append(table.Rows[0], strconv.Itoa(len(rounds)))
-		for n, f := range tableFigures() {
-			table.Rows[n+1] = append(table.Rows[n+1], f.told(rounds))
+		for n, m := range measures() {
+			table.Rows[n+1] = append(table.Rows[n+1], m.Cell(rounds))
 		}
 	}
 	return report.Section{
@@ -210,18 +189,6 @@ func (r Result) tails() report.Section {
 			"Refusals, stranded units: of all rounds. Merges and waits of a killed process since its last 0.2 s are missing.",
 		},
 	}
-}
-
-// told is the figure of several rounds.
-func (f figure) told(rounds []Round) string {
-	all := figures(rounds, f.of)
-	switch {
-	case f.summed:
-		return report.Number(total(rounds, f.of))
-	case len(all) == 1:
-		return report.Number(all[0])
-	}
-	return fmt.Sprintf("%s (%s to %s)", report.Number(compare.Median(all)), report.Number(slices.Min(all)), report.Number(slices.Max(all)))
 }
 
 // kills tells of each holder that was killed, and of the requests that it had.

@@ -2,6 +2,7 @@ package tail
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -60,8 +61,8 @@ func (r Result) courses() []report.Plot {
 		c := round.course
 		waits.Series = append(waits.Series, c.result.LatencyLines(slot, ", "+titles(killed))...)
 		sales.Series = append(sales.Series, named(c.sales(), killed))
-		locks.Series = append(locks.Series, named(c.rate(func(s *gauges.ServiceReading) float64 { return 1e3 * s.LockWait.Sum }), killed))
-		merges.Series = append(merges.Series, named(c.rate(func(s *gauges.ServiceReading) float64 { return s.Merges }), killed))
+		locks.Series = append(locks.Series, named(c.rate(gauges.Readings.LockWaitOverTime, 1e3), killed))
+		merges.Series = append(merges.Series, named(c.rate(gauges.Readings.MergesOverTime, 1), killed))
 	}
 	return []report.Plot{waits, sales, locks, merges}
 }
@@ -86,26 +87,23 @@ func (c *course) sales() (s report.Series) {
 	return s
 }
 
-// rate is by how much a counter of all processes grew a second, in each of some steps of time.
-func (c *course) rate(of func(*gauges.ServiceReading) float64) (s report.Series) {
+// rate is by how much a counter of all processes grew a second, in each of some steps of time, so many times.
+func (c *course) rate(of func(gauges.Readings) (seconds, values []float64), times float64) (s report.Series) {
 	const step = 2 * gauge // longer than the time between two readings
 	grown := make([]float64, c.result.Elapsed/step+1)
 	for _, readings := range c.readings {
-		ahead := c.result.Start.Sub(readings.Start)
-		var last *gauges.ServiceReading
-		for _, reading := range readings.All {
-			n := (reading.After - ahead) / step
-			if reading.Service != nil && last != nil && n >= 0 && int(n) < len(grown) {
-				grown[n] += of(reading.Service) - of(last)
-			}
-			if reading.Service != nil {
-				last = reading.Service
+		ahead := c.result.Start.Sub(readings.Start).Seconds()
+		seconds, values := of(readings)
+		for i := 1; i < len(values); i++ {
+			n := int(math.Floor((seconds[i] - ahead) / step.Seconds()))
+			if n >= 0 && n < len(grown) {
+				grown[n] += values[i] - values[i-1]
 			}
 		}
 	}
 	for n, value := range grown {
 		s.X = append(s.X, (time.Duration(n)*step + step/2).Seconds())
-		s.Y = append(s.Y, value/step.Seconds())
+		s.Y = append(s.Y, times*value/step.Seconds())
 	}
 	return s
 }

@@ -41,6 +41,7 @@ type Result struct {
 	Violations  []history.Violation
 	SKUs        int // that were audited
 	Environment report.Environment
+	Warnings    []string // of the machine
 	took        time.Duration
 	config      Config
 }
@@ -53,7 +54,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err := s.open(ctx); err != nil {
 		return Result{}, err
 	}
-	result.Environment = s.environment
+	result.Environment, result.Warnings = s.environment, s.warnings
 	result.Stopped = s.rounds(ctx, &result)
 	if ctx.Err() != nil {
 		result.Stopped = fmt.Errorf("the sale was stopped: %w", context.Cause(ctx))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"inventory/internal/app"
@@ -30,6 +29,7 @@ type stand struct {
 	databaseURL string
 	redisURL    string // several with commas in between for RedLocks
 	environment report.Environment
+	warnings    []string
 	live        *progress.Live
 	begun       time.Time // of the first round
 	witness     *witness
@@ -38,7 +38,9 @@ type stand struct {
 
 // open starts or reaches the servers. Whoever opens a stand closes it, also after an error.
 func (s *stand) open(ctx context.Context) error {
-	on, err := servers.Open(ctx, s.URLs)
+	on, err := servers.Prepare(ctx, s.URLs, servers.Needs{
+		Durable: true, Database: "tail_", Generator: fmt.Sprintf("this program, open loop, %d connections to each process", connections),
+	})
 	if err != nil {
 		return err
 	}
@@ -54,32 +56,16 @@ func (s *stand) open(ctx context.Context) error {
 			s.redisURL += "," + more.RedisURL
 		}
 	}
-	if s.environment, err = s.lookAround(ctx, on.DatabaseURL); err != nil {
-		return err
-	}
-	if err := on.MakeDatabase(ctx, "tail_"); err != nil {
-		return err
-	}
+	s.environment, s.warnings = on.About, on.Warnings
+	s.environment.Target = fmt.Sprintf("%d processes of the service, over HTTP", sellers)
+	s.environment.Measurement = append(s.environment.Measurement,
+		"latency from the planned send", fmt.Sprintf("%s arrivals", load.Poisson), fmt.Sprintf("%d rounds of each kind", s.Rounds))
 	s.databaseURL = on.DatabaseURL
 	if s.witness, err = openWitness(s.Lock, s.redisURL); err != nil {
 		return err
 	}
 	s.stops = append(s.stops, s.witness.close)
 	return nil
-}
-
-// lookAround is what figures depend on beside what is measured. Of several Redis servers the first is asked.
-func (s *stand) lookAround(ctx context.Context, databaseURL string) (report.Environment, error) {
-	first, _, _ := strings.Cut(s.redisURL, ",")
-	e, err := servers.URLs{DatabaseURL: databaseURL, RedisURL: first}.Durable(ctx)
-	if err != nil {
-		return report.Environment{}, err
-	}
-	e.Target = fmt.Sprintf("%d processes of the service, over HTTP", sellers)
-	e.Generator = fmt.Sprintf("this program, open loop, %d connections to each process", connections)
-	e.Measurement = append(e.Measurement,
-		"latency from the planned send", fmt.Sprintf("%s arrivals", load.Poisson), fmt.Sprintf("%d rounds of each kind", s.Rounds))
-	return e, nil
 }
 
 func (s *stand) close() error {

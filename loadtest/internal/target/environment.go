@@ -20,10 +20,9 @@ func (t *Target) Environment(ctx context.Context) (report.Environment, error) {
 	} else if err := servers.AskPostgreSQL(ctx, t.databaseURL, &e); err != nil {
 		return e, err
 	}
-	first, _, _ := strings.Cut(t.RedisURL, ",") // of several for redlock, which are alike
 	switch {
-	case first != "":
-		return e, servers.AskRedis(ctx, first, &e)
+	case t.RedisURL != "":
+		return e, servers.AskRedis(ctx, t.RedisURL, &e)
 	case len(t.PIDs) > 0:
 		e.Redis = "embedded"
 	}

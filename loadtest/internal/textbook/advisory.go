@@ -48,24 +48,23 @@ func (l Advisory) TryLock(ctx context.Context) (Hold, error) {
 	return l.take(ctx, func(db *pgxpool.Conn) (bool, error) { return ask(ctx, db, tryLockKey, l.Name) })
 }
 
-// take has a connection for the lock, and keeps it where the lock was granted.
+// take has a connection for the lock, and keeps it while the lock is held.
 func (l Advisory) take(ctx context.Context, lock func(*pgxpool.Conn) (bool, error)) (Hold, error) {
 	db, err := l.DB.Acquire(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("get a connection for the lock %s: %w", l.Name, err)
 	}
-	granted, err := lock(db)
-	if granted {
-		return unlock(func(ctx context.Context) error {
+	hold, err := recipe{
+		take: func(context.Context, string) (bool, error) { return lock(db) },
+		give: func(ctx context.Context, _ string) (bool, error) {
 			defer db.Release()
-			return giveBack(ctx, db, l.Name)
-		}), nil
-	}
-	db.Release()
+			return ask(ctx, db, unlockKey, l.Name)
+		},
+	}.try(l.Name)(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("take the lock %s: %w", l.Name, err)
+		db.Release()
 	}
-	return nil, ErrBusy
+	return hold, err
 }
 
 // Pool lends a connection for each statement, as pgbouncer does in its mode for transactions, or pgxpool.Pool.
@@ -79,28 +78,10 @@ type Pool interface {
 // lock as well, for a session may take its locks again. And an unlock over another connection answers false, and leaves
 // the lock with a connection that the pool keeps open.
 func Pooled(db Pool, name string, t Timing) Lock {
-	return polled(t.Poll, func(ctx context.Context) (Hold, error) {
-		granted, err := ask(ctx, db, tryLockKey, name)
-		if err != nil {
-			return nil, fmt.Errorf("take the lock %s: %w", name, err)
-		}
-		if !granted {
-			return nil, ErrBusy
-		}
-		return unlock(func(ctx context.Context) error { return giveBack(ctx, db, name) }), nil
-	})
-}
-
-// giveBack releases an advisory lock.
-func giveBack(ctx context.Context, db Pool, name string) error {
-	mine, err := ask(ctx, db, unlockKey, name)
-	if err != nil {
-		return fmt.Errorf("give the lock %s back: %w", name, err)
-	}
-	if !mine {
-		return ErrNotHeld
-	}
-	return nil
+	return recipe{
+		take: func(ctx context.Context, _ string) (bool, error) { return ask(ctx, db, tryLockKey, name) },
+		give: func(ctx context.Context, _ string) (bool, error) { return ask(ctx, db, unlockKey, name) },
+	}.polled(name, t.Poll)
 }
 
 // ask asks a question about an advisory lock whose answer is yes or no.

@@ -11,6 +11,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -62,9 +63,38 @@ type lock struct {
 	pause func(ctx context.Context) error // between two tries
 }
 
+// recipe is how a lock is taken for an owner, whom nobody else is named like, and given back. Both tell whether it was.
+type recipe struct {
+	take, give func(ctx context.Context, owner string) (bool, error)
+}
+
+// try takes the lock of a name once.
+func (r recipe) try(name string) func(ctx context.Context) (Hold, error) {
+	return func(ctx context.Context) (Hold, error) {
+		owner := rand.Text()[:16]
+		taken, err := r.take(ctx, owner)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("take the lock %s: %w", name, err)
+		case !taken:
+			return nil, ErrBusy
+		}
+		return unlock(func(ctx context.Context) error {
+			given, err := r.give(ctx, owner)
+			switch {
+			case err != nil:
+				return fmt.Errorf("give the lock %s back: %w", name, err)
+			case !given:
+				return ErrNotHeld
+			}
+			return nil
+		}), nil
+	}
+}
+
 // polled is a lock whose waiters try every so often.
-func polled(every time.Duration, try func(ctx context.Context) (Hold, error)) Lock {
-	return lock{try, func(ctx context.Context) error {
+func (r recipe) polled(name string, every time.Duration) Lock {
+	return lock{r.try(name), func(ctx context.Context) error {
 		timer := time.NewTimer(every)
 		defer timer.Stop()
 		select {
@@ -112,6 +142,3 @@ type unlock func(ctx context.Context) error
 
 // Unlock implements [Hold].
 func (u unlock) Unlock(ctx context.Context) error { return u(ctx) }
-
-// newValue is one that nobody else has.
-func newValue() string { return rand.Text()[:16] }

@@ -2,7 +2,6 @@ package textbook
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -26,27 +25,21 @@ const (
 //
 // FerretDB 1 finds and writes in two steps: callers who find the same expired document at once all get the lock.
 func Document(locks *mongo.Collection, name string, t Timing) Lock {
-	return polled(t.Poll, func(ctx context.Context) (Hold, error) {
-		now, owner := time.Now(), newValue()
-		expired := bson.M{"_id": name, "expires": bson.M{"$lte": now}}
-		mine := bson.M{"$set": bson.M{"owner": owner, "expires": now.Add(t.Lease)}}
-		orNew := options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)
-		err := locks.FindOneAndUpdate(ctx, expired, mine, orNew).Err()
-		if mongo.IsDuplicateKeyError(err) {
-			return nil, ErrBusy
-		}
-		if err != nil {
-			return nil, fmt.Errorf("write the document of the lock %s: %w", name, err)
-		}
-		return unlock(func(ctx context.Context) error {
+	return recipe{
+		take: func(ctx context.Context, owner string) (bool, error) {
+			now := time.Now()
+			expired := bson.M{"_id": name, "expires": bson.M{"$lte": now}}
+			mine := bson.M{"$set": bson.M{"owner": owner, "expires": now.Add(t.Lease)}}
+			orNew := options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)
+			err := locks.FindOneAndUpdate(ctx, expired, mine, orNew).Err()
+			if mongo.IsDuplicateKeyError(err) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+		give: func(ctx context.Context, owner string) (bool, error) {
 			done, err := locks.DeleteOne(ctx, bson.M{"_id": name, "owner": owner})
-			if err != nil {
-				return fmt.Errorf("delete the document of the lock %s: %w", name, err)
-			}
-			if done.DeletedCount == 0 {
-				return ErrNotHeld
-			}
-			return nil
-		}), nil
-	})
+			return err == nil && done.DeletedCount > 0, err
+		},
+	}.polled(name, t.Poll)
 }

@@ -27,24 +27,16 @@ const (
 // Its flaws: a holder that dies between SETNX and EXPIRE leaves a key that never goes. The key's value says nothing, so a
 // holder that is late deletes the next one's lock, and lets a third one in. And those of [SetPX].
 func SetNXExpire(rdb redis.UniversalClient, key string, t Timing) Lock {
-	return polled(t.Poll, func(ctx context.Context) (Hold, error) {
-		taken, err := rdb.Do(ctx, "SETNX", key, 1).Int()
-		if err != nil {
-			return nil, fmt.Errorf("take %s by SETNX: %w", key, err)
-		}
-		if taken == 0 {
-			return nil, ErrBusy
-		}
-		if err := rdb.PExpire(ctx, key, t.Lease).Err(); err != nil {
-			return nil, fmt.Errorf("give %s a lease: %w", key, err)
-		}
-		return unlock(func(ctx context.Context) error {
-			if err := rdb.Del(ctx, key).Err(); err != nil {
-				return fmt.Errorf("give %s back: %w", key, err)
+	return recipe{
+		take: func(ctx context.Context, _ string) (bool, error) {
+			taken, err := rdb.Do(ctx, "SETNX", key, 1).Bool()
+			if err == nil && taken {
+				err = rdb.PExpire(ctx, key, t.Lease).Err()
 			}
-			return nil
-		}), nil
-	})
+			return taken, err
+		},
+		give: func(ctx context.Context, _ string) (bool, error) { return true, rdb.Del(ctx, key).Err() },
+	}.polled(key, t.Poll)
 }
 
 // deleteMine deletes a key that still has the value of its holder. KEYS: the key. ARGV: the value. Returns how many keys
@@ -63,30 +55,18 @@ return 0
 // that is stopped for longer goes on as if it had the lock, beside the next one. And a release that gets lost costs
 // everybody the rest of the lease.
 func SetPX(rdb redis.UniversalClient, key string, t Timing) Lock {
-	return polled(t.Poll, setPX(rdb, t.Lease, deleteMine, key))
+	return setPX(rdb, t.Lease, deleteMine, key).polled(key, t.Poll)
 }
 
 // setPX takes the first of some keys, which all are known to the script that gives it back.
-func setPX(rdb redis.UniversalClient, lease time.Duration, giveBack *redis.Script, keys ...string) func(context.Context) (Hold, error) {
-	return func(ctx context.Context) (Hold, error) {
-		value := newValue()
-		taken, err := rdb.SetNX(ctx, keys[0], value, lease).Result()
-		if err != nil {
-			return nil, fmt.Errorf("take %s by SET NX PX: %w", keys[0], err)
-		}
-		if !taken {
-			return nil, ErrBusy
-		}
-		return unlock(func(ctx context.Context) error {
-			deleted, err := giveBack.Run(ctx, rdb, keys, value).Int()
-			if err != nil {
-				return fmt.Errorf("give %s back: %w", keys[0], err)
-			}
-			if deleted == 0 {
-				return ErrNotHeld
-			}
-			return nil
-		}), nil
+func setPX(rdb redis.UniversalClient, lease time.Duration, giveBack *redis.Script, keys ...string) recipe {
+	return recipe{
+		take: func(ctx context.Context, owner string) (bool, error) {
+			return rdb.SetNX(ctx, keys[0], owner, lease).Result()
+		},
+		give: func(ctx context.Context, owner string) (bool, error) {
+			return giveBack.Run(ctx, rdb, keys, owner).Bool()
+		},
 	}
 }
 
@@ -111,7 +91,7 @@ const longestBLPOP = time.Second
 // Its flaws: those of [SetPX]; and a waiter occupies a connection.
 func Signal(rdb redis.UniversalClient, key string, t Timing) Lock {
 	signals := key + ":signals"
-	return lock{setPX(rdb, t.Lease, signalMine, key, signals), func(ctx context.Context) error {
+	return lock{setPX(rdb, t.Lease, signalMine, key, signals).try(key), func(ctx context.Context) error {
 		patience := min(t.Poll, longestBLPOP)
 		if end, has := ctx.Deadline(); has { // the server keeps it: a connection that is cut off would be lost
 			patience = min(patience, time.Until(end))

@@ -52,24 +52,14 @@ func RowExpiry(db *pgxpool.Pool, name string, t Timing) Lock {
 
 // row is a lock that a statement takes, which is told the name, an owner, and what else it needs.
 func row(db *pgxpool.Pool, name string, t Timing, take string, more ...any) Lock {
-	return polled(t.Poll, func(ctx context.Context) (Hold, error) {
-		owner := newValue()
-		done, err := db.Exec(ctx, take, append([]any{name, owner}, more...)...)
-		if err != nil {
-			return nil, fmt.Errorf("write the row of the lock %s: %w", name, err)
-		}
-		if done.RowsAffected() == 0 {
-			return nil, ErrBusy
-		}
-		return unlock(func(ctx context.Context) error {
+	return recipe{
+		take: func(ctx context.Context, owner string) (bool, error) {
+			done, err := db.Exec(ctx, take, append([]any{name, owner}, more...)...)
+			return done.RowsAffected() > 0, err
+		},
+		give: func(ctx context.Context, owner string) (bool, error) {
 			done, err := db.Exec(ctx, giveRow, name, owner)
-			if err != nil {
-				return fmt.Errorf("delete the row of the lock %s: %w", name, err)
-			}
-			if done.RowsAffected() == 0 {
-				return ErrNotHeld
-			}
-			return nil
-		}), nil
-	})
+			return done.RowsAffected() > 0, err
+		},
+	}.polled(name, t.Poll)
 }

@@ -74,6 +74,20 @@ func (all All) Go() error {
 	return nil
 }
 
+// Compete runs each job in a process of its own, all at once, and returns what they have to tell, in that order. One that has not
+// ended after limit is interrupted.
+func Compete[J, R any](ctx context.Context, command []string, limit time.Duration, jobs []J, empty func() R) (results []R, err error) {
+	all, err := StartAll(ctx, command, limit, jobs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, all.End()) }()
+	if err := all.Go(); err != nil {
+		return nil, err
+	}
+	return Results(all, empty)
+}
+
 // End waits for the end of all.
 func (all All) End() error {
 	var errs []error

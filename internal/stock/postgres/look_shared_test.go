@@ -1,0 +1,140 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// seen is what a look has seen.
+type seen struct {
+	views map[string]stock.View
+	err   error
+}
+
+// look looks at one SKU.
+func (s *sharers) look(ctx context.Context, sku string) <-chan seen {
+	answer := make(chan seen, 1)
+	go func() {
+		views, err := s.store.Views(ctx, sku)
+		answer <- seen{views, err}
+	}()
+	return answer
+}
+
+// sees waits for a look, which has to see what a look by itself sees.
+func (s *sharers) sees(answer <-chan seen, sku string) map[string]stock.View {
+	s.Helper()
+	select {
+	case got := <-answer:
+		if got.err != nil {
+			s.Fatal(got.err)
+		}
+		alone := s.store.Alone(s.Context(), sku)
+		if fmt.Sprint(got.views) != fmt.Sprint(alone) {
+			s.Errorf("%q: got %v, want %v", sku, got.views, alone)
+		}
+		return got.views
+	case <-time.After(10 * time.Second):
+		s.Fatal("no answer")
+		return nil
+	}
+}
+
+// TestLooksShareAStatement: looks that wait at the same time share a statement, also several at one SKU, each of which has
+// its own segments, and one at a SKU that does not exist.
+func TestLooksShareAStatement(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 10)
+	s.wants("a", s.soon(s.deduct(t.Context(), one("a", "o"))), stock.Accepted)
+	letGo := s.store.HoldLooks()
+	skus := []string{"a", "a", "nothing", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
+	var looks []<-chan seen
+	for n, sku := range skus {
+		looks = append(looks, s.look(t.Context(), sku))
+		s.store.LooksWait(n + 1)
+	}
+	s.statements.looks.Store(0)
+	letGo()
+	var all []map[string]stock.View
+	for n, sku := range skus {
+		all = append(all, s.sees(looks[n], sku))
+	}
+	if n := s.statements.looks.Load() - int64(len(skus)); n != 1 { // each was compared with a look by itself
+		t.Errorf("%d statements looked", n)
+	}
+	first, second := all[0]["a"].Segments, all[1]["a"].Segments
+	if first[0]--; fmt.Sprint(first) == fmt.Sprint(second) {
+		t.Error("two looks share their segments")
+	}
+	if len(all[2]) != 0 {
+		t.Errorf("of nothing: %v", all[2])
+	}
+}
+
+// TestALookSeesWhatWasWrittenBefore: a look that is asked for while another is under way does not share it.
+func TestALookSeesWhatWasWrittenBefore(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 2)
+	var waits []func()
+	t.Cleanup(func() {
+		for _, wait := range waits {
+			wait()
+		}
+	})
+	for n := range 10 { // as many units as its segment has
+		early := s.look(t.Context(), "a")
+		s.wants("a", s.soon(s.deduct(t.Context(), one("a", fmt.Sprint("o", n)))), stock.Accepted)
+		late := <-s.look(t.Context(), "a")
+		if late.err != nil {
+			t.Fatal(late.err)
+		}
+		left := int64(0)
+		for _, units := range late.views["a"].Segments {
+			left += units
+		}
+		if left != int64(19-n) {
+			t.Fatalf("after %d orders a look sees %d units left of 20", n+1, left)
+		}
+		waits = append(waits, func() { <-early })
+	}
+}
+
+// TestALookThatFailsIsTriedAlone: sessions are ended below a shared look. Each that shared it looks by itself.
+func TestALookThatFailsIsTriedAlone(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 3)
+	if _, err := s.conn.Exec(t.Context(), `BEGIN; LOCK TABLE skus`); err != nil {
+		t.Fatal(err)
+	}
+	a, b := s.look(t.Context(), "a"), s.look(t.Context(), "b")
+	s.locksWait(1)
+	if _, err := s.conn.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.conn.Exec(t.Context(), `COMMIT`); err != nil {
+		t.Fatal(err)
+	}
+	s.sees(a, "a")
+	s.sees(b, "b")
+}
+
+// TestWhoGivesUpALookLeavesOthersTheirs: one of two callers leaves before the shared look begins, and gets its error at once.
+func TestWhoGivesUpALookLeavesOthersTheirs(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 2)
+	letGo := s.store.HoldLooks()
+	ctx, cancel := context.WithCancel(t.Context())
+	a, b := s.look(ctx, "a"), s.look(t.Context(), "b")
+	s.store.LooksWait(2)
+	cancel()
+	if got := <-a; !errors.Is(got.err, context.Canceled) {
+		t.Errorf("got %+v", got)
+	}
+	letGo()
+	s.sees(b, "b")
+}

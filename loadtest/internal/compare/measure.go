@@ -1,0 +1,66 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"inventory/loadtest/internal/report"
+)
+
+// Measure is a number of each round. Tables, figures and sentences tell it by this one definition.
+type Measure[R any] struct {
+	Name, Unit string
+	Of         func(round R) float64
+	Sum        bool // several rounds are told by their sum, and not by their median
+	Figure     bool // it tells two runs apart
+}
+
+// Over is the number of each round.
+func (m Measure[R]) Over(rounds []R) []float64 {
+	all := make([]float64, len(rounds))
+	for i, r := range rounds {
+		all[i] = m.Of(r)
+	}
+	return all
+}
+
+// Value is that of all rounds together; no number where a round has none.
+func (m Measure[R]) Value(rounds []R) float64 {
+	all := m.Over(rounds)
+	switch {
+	case slices.ContainsFunc(all, math.IsNaN):
+		return math.NaN()
+	case m.Sum:
+		return floats.Sum(all)
+	}
+	return Median(all)
+}
+
+// Cell is the value for a table, with the least and the most where there are several rounds.
+func (m Measure[R]) Cell(rounds []R) string { return m.told(rounds, "", "") }
+
+// Words are the value for a sentence, with its unit.
+func (m Measure[R]) Words(rounds []R) string {
+	return m.told(rounds, " "+m.Unit, fmt.Sprintf("median of %d rounds, ", len(rounds)))
+}
+
+func (m Measure[R]) told(rounds []R, unit, median string) string {
+	text := report.Number(m.Value(rounds)) + unit
+	if all := m.Over(rounds); !m.Sum && len(all) > 1 {
+		text += fmt.Sprintf(" (%s%s to %s)", median, report.Number(slices.Min(all)), report.Number(slices.Max(all)))
+	}
+	return text
+}
+
+// Figures are the measures that tell two runs apart, of some rounds whose name is behind theirs. What is no number is left out.
+func Figures[R any](all []Measure[R], rounds []R, of string) (figures []report.Figure) {
+	for _, m := range all {
+		if value := m.Value(rounds); m.Figure && !math.IsNaN(value) {
+			figures = append(figures, report.Figure{Name: m.Name + of, Unit: m.Unit, Value: value})
+		}
+	}
+	return figures
+}
