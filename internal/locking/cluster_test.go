@@ -195,16 +195,14 @@ func clusterQueue(w *clustered) {
 // Renewals go to several nodes in one pipeline, also when these have forgotten the script.
 func clusterRenewals(w *clustered) {
 	ctx, rdb := w.ctx(), w.client()
-	const lease = time.Second
-	l := w.locks(WatchdogLease(lease))
+	l := w.locks()
 	var holds []*Hold
 	for i := range 30 {
 		holds = append(holds, w.must(l.Mutex(fmt.Sprint(w.name, i)).Lock(ctx)))
 	}
-	end := time.Now().Add(2 * lease)
-	for time.Now().Before(end) {
+	for range 10 {
 		w.ok(rdb.ForEachMaster(ctx, flushScripts))
-		time.Sleep(lease / 60)
+		w.renewed(l)
 	}
 	for _, h := range holds {
 		w.ok(h.Context().Err())
@@ -337,8 +335,7 @@ func clusterReplicas(w *clustered) {
 // A slot moves while its lock is held, renewed, waited for and taken.
 func clusterMigration(w *clustered) {
 	ctx := w.ctx()
-	const lease = 2 * time.Second
-	a, b := w.locks(WatchdogLease(lease)), w.locks(WatchdogLease(lease))
+	a, b := w.locks(), w.locks()
 	m, other := a.Mutex(w.name), b.Mutex(w.name)
 	masters, err := w.cluster.Masters(ctx)
 	w.ok(err)
@@ -361,7 +358,7 @@ func clusterMigration(w *clustered) {
 		admitted <- got
 	}()
 	w.soon("it waits in the queue", func() bool { return w.waits(other) })
-	w.ok(w.cluster.MigrateSlot(ctx, w.slot(m), next(), func() { time.Sleep(2 * lease) })) // renewed meanwhile
+	w.ok(w.cluster.MigrateSlot(ctx, w.slot(m), next(), func() { w.renewed(a) }))
 	w.ok(h.Context().Err())
 	w.ok(h.Unlock(ctx))
 	for kind, h := range beside {
@@ -378,7 +375,7 @@ func clusterMigration(w *clustered) {
 	released := make(chan error, 1)
 	w.ok(w.cluster.MigrateSlot(ctx, w.slot(m), next(), func() {
 		go func() { released <- second.Unlock(ctx) }()
-		time.Sleep(lease / 3)
+		time.Sleep(500 * time.Millisecond) // it is tried meanwhile
 	}))
 	w.ok(<-released)
 
@@ -414,22 +411,24 @@ func clusterFailover(w *clustered) {
 // A node that stands still loses its own locks at most.
 func clusterPausedMaster(w *clustered) {
 	ctx := w.ctx()
-	const lease = 900 * time.Millisecond
-	l := w.locks(WatchdogLease(lease))
+	l := w.locks()
 	var holds []*Hold
 	for _, name := range w.names(l) {
 		holds = append(holds, w.must(l.Mutex(name).Lock(ctx)))
 	}
+	before := make([]time.Time, len(holds))
+	for i, h := range holds {
+		before[i] = h.until()
+	}
 	paused := w.master(l.Mutex(holds[0].lock.name))
 	w.ok(paused.Pause())
-	select {
-	case <-holds[0].Context().Done(): // by our own clock, or by the word of the promoted replica
-	case <-time.After(2 * lease):
-	}
-	time.Sleep(lease)
-	for _, h := range holds[1:] {
+	_ = l.renew(l.due(), time.Second) // the promoted replica may answer for that node
+	for i, h := range holds[1:] {
 		if err := context.Cause(h.Context()); err != nil {
 			w.t.Errorf("a lock of another node: %v", err)
+		}
+		if !h.until().After(before[i+1]) {
+			w.t.Error("a lock of another node was not renewed")
 		}
 		w.ok(h.Unlock(ctx))
 	}

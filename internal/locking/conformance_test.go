@@ -3,7 +3,6 @@ package locking
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -18,7 +17,8 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// What the test suites of well-known lock libraries assert, for every kind of lock, against a real Redis.
+// What the test suites of well-known lock libraries assert, for every kind of lock: against a real Redis, and in virtual
+// time where a lease or a wait runs out.
 
 // fullLock is what every kind offers, and the process that it is in.
 type fullLock struct {
@@ -43,7 +43,7 @@ func exclusiveKinds() map[string]func(l *Locks, name string) offered {
 }
 
 // eachKind runs a test for each of them. What open returns is the same lock, in a new process each time.
-func eachKind(t *testing.T, test func(w *world, open func(opts ...Option) fullLock)) {
+func eachKind(t *testing.T, on place, test func(w *world, open func(opts ...Option) fullLock)) {
 	t.Parallel()
 	kinds := exclusiveKinds()
 	if testing.Short() {
@@ -51,11 +51,11 @@ func eachKind(t *testing.T, test func(w *world, open func(opts ...Option) fullLo
 	}
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &world{t: t, addr: shared, name: t.Name() + rand.Text()}
-			test(w, func(opts ...Option) fullLock {
-				l := w.locks(opts...)
-				return fullLock{kind(l, w.name), l}
+			on(t, func(w *world) {
+				test(w, func(opts ...Option) fullLock {
+					l := w.locks(opts...)
+					return fullLock{kind(l, w.name), l}
+				})
 			})
 		})
 	}
@@ -94,13 +94,13 @@ func (w *world) enterAll(locks []fullLock, n int) {
 }
 
 func TestFifteenGoroutinesOfOneClient(t *testing.T) {
-	eachKind(t, func(w *world, open func(...Option) fullLock) {
+	eachKind(t, onRedis, func(w *world, open func(...Option) fullLock) {
 		w.enterAll(slices.Repeat([]fullLock{open()}, 15), 20)
 	})
 }
 
 func TestHundredClients(t *testing.T) {
-	eachKind(t, func(w *world, open func(...Option) fullLock) {
+	eachKind(t, onRedis, func(w *world, open func(...Option) fullLock) {
 		locks := make([]fullLock, 100)
 		for i := range locks {
 			locks[i] = open()
@@ -110,7 +110,7 @@ func TestHundredClients(t *testing.T) {
 }
 
 func TestSixteenClientsLoop(t *testing.T) {
-	eachKind(t, func(w *world, open func(...Option) fullLock) {
+	eachKind(t, onRedis, func(w *world, open func(...Option) fullLock) {
 		locks := make([]fullLock, 16)
 		for i := range locks {
 			locks[i] = open()
@@ -120,7 +120,7 @@ func TestSixteenClientsLoop(t *testing.T) {
 }
 
 func TestOfThousandTriesOneWins(t *testing.T) {
-	eachKind(t, func(w *world, open func(...Option) fullLock) {
+	eachKind(t, onRedis, func(w *world, open func(...Option) fullLock) {
 		locks := []fullLock{open(), open(), open(), open()}
 		var winners atomic.Int64
 		var all sync.WaitGroup
@@ -145,7 +145,7 @@ func TestOfThousandTriesOneWins(t *testing.T) {
 }
 
 func TestHundredWaitersEnterInTurn(t *testing.T) {
-	eachKind(t, func(w *world, open func(...Option) fullLock) {
+	eachKind(t, virtual, func(w *world, open func(...Option) fullLock) {
 		locks := []fullLock{open(), open(), open(), open()}
 		var inside, total int
 		var all sync.WaitGroup
@@ -174,7 +174,7 @@ func TestHundredWaitersEnterInTurn(t *testing.T) {
 
 // The count goes 0, 1, 2, 1, 0; others see the lock held until the last; and they cannot enter before.
 func TestHoldCount(t *testing.T) {
-	eachKind(t, func(w *world, open func(...Option) fullLock) {
+	eachKind(t, onRedis, func(w *world, open func(...Option) fullLock) {
 		mine, theirs := open(), open()
 		ctx := WithOwner(w.ctx())
 		stranger := WithOwner(w.ctx())
@@ -213,7 +213,7 @@ func TestHoldCount(t *testing.T) {
 }
 
 func TestLeaseOfTwoSecondsLetsAWaiterInThen(t *testing.T) {
-	eachKind(t, func(w *world, open func(...Option) fullLock) {
+	eachKind(t, virtual, func(w *world, open func(...Option) fullLock) {
 		start := time.Now()
 		stale := w.must(open().Lock(w.ctx(), Lease(2*time.Second)))
 		next := w.must(open().Lock(w.ctx()))
@@ -237,7 +237,7 @@ func TestLeaseOfTwoSecondsLetsAWaiterInThen(t *testing.T) {
 }
 
 func TestWaitTakesAsLongAsSaid(t *testing.T) {
-	eachKind(t, func(w *world, open func(...Option) fullLock) {
+	eachKind(t, virtual, func(w *world, open func(...Option) fullLock) {
 		h := w.must(open().Lock(w.ctx()))
 		start := time.Now()
 		_, err := open().Lock(w.ctx(), Wait(3*time.Second))
@@ -249,7 +249,7 @@ func TestWaitTakesAsLongAsSaid(t *testing.T) {
 }
 
 func TestForceUnlockFromAnotherHandle(t *testing.T) {
-	eachKind(t, func(w *world, open func(...Option) fullLock) {
+	eachKind(t, onRedis, func(w *world, open func(...Option) fullLock) {
 		mine := open()
 		ctx := WithOwner(w.ctx())
 		outer, inner := w.must(mine.Lock(ctx)), w.must(mine.Lock(ctx))
@@ -271,7 +271,7 @@ func TestForceUnlockFromAnotherHandle(t *testing.T) {
 
 // A process that dies holds its lock for a lease at most.
 func TestLockOfADeadClientVanishes(t *testing.T) {
-	eachKind(t, func(w *world, open func(...Option) fullLock) {
+	eachKind(t, virtual, func(w *world, open func(...Option) fullLock) {
 		lock := open(WatchdogLease(time.Second))
 		w.must(lock.Lock(w.ctx()))
 		w.ok(lock.process.Close()) // nothing renews it, nothing releases it
@@ -285,7 +285,7 @@ func TestLockOfADeadClientVanishes(t *testing.T) {
 
 // A try whose caller goes away leaves nothing that is renewed.
 func TestInterruptedTryLeavesNothing(t *testing.T) {
-	eachKind(t, func(w *world, open func(...Option) fullLock) {
+	eachKind(t, virtual, func(w *world, open func(...Option) fullLock) {
 		lock := open(WatchdogLease(300 * time.Millisecond))
 		for i := range 50 {
 			ctx, cancel := context.WithCancel(w.ctx())

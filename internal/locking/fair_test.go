@@ -18,7 +18,7 @@ import (
 )
 
 // sides runs a test with a FairMutex and with the writing side of an RWMutex, which promise the same.
-func sides(t *testing.T, test func(w *world, of func(l *Locks) *fifo)) {
+func sides(t *testing.T, on place, test func(w *world, of func(l *Locks) *fifo)) {
 	t.Helper()
 	t.Parallel()
 	for kind, of := range map[string]func(l *Locks, name string) *fifo{
@@ -26,24 +26,11 @@ func sides(t *testing.T, test func(w *world, of func(l *Locks) *fifo)) {
 		"write": func(l *Locks, name string) *fifo { return l.RWMutex(name).Writer().fifo },
 	} {
 		t.Run(kind, func(t *testing.T) {
-			each(t, func(w *world) {
+			on(t, func(w *world) {
 				test(w, func(l *Locks) *fifo { return of(l, w.name) })
 			})
 		})
 	}
-}
-
-// twice is sides for a test that takes long: each side on one of the servers.
-func twice(t *testing.T, test func(w *world, of func(l *Locks) *fifo)) {
-	t.Helper()
-	each(t, func(w *world) {
-		test(w, func(l *Locks) *fifo {
-			if w.addr == shared {
-				return l.FairMutex(w.name).fifo
-			}
-			return l.RWMutex(w.name).writer
-		})
-	})
 }
 
 // waiting returns how many waiters queue at the server for either side.
@@ -114,7 +101,7 @@ func inOrder(n int) []int {
 }
 
 func TestFifoCycle(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f := of(w.locks())
 		for range 3 {
@@ -143,7 +130,7 @@ func TestFifoCycle(t *testing.T) {
 }
 
 func TestFifoReentry(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		ctx := w.ctx()
 		f, other := of(w.locks()), of(w.locks())
 		outer := w.must(f.Lock(ctx))
@@ -170,7 +157,7 @@ func TestFifoReentry(t *testing.T) {
 }
 
 func TestFifoParallelReentry(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f := of(w.locks())
 		outer := w.must(f.Lock(ctx))
@@ -198,7 +185,7 @@ func TestFifoParallelReentry(t *testing.T) {
 
 // Who waits under one owner enters with the first of them, and not one after the other.
 func TestFifoSiblingsEnterTogether(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f, other := of(w.locks()), of(w.locks())
 		blocker := w.must(other.Lock(ctx))
@@ -226,7 +213,7 @@ func TestFifoSiblingsEnterTogether(t *testing.T) {
 }
 
 func TestFifoExclusion(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		const processes, callers, rounds = 4, 4, 6
 		ctx := w.ctx()
 		counter, last := 0, int64(0) // not atomic: the lock is all that guards them
@@ -260,7 +247,7 @@ func TestFifoExclusion(t *testing.T) {
 }
 
 func TestFifoOrder(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		const many = 15
 		rdb, ctx := w.client(), w.ctx()
 		processes := []*Locks{w.locks(), w.locks(), w.locks()}
@@ -280,7 +267,7 @@ func TestFifoOrder(t *testing.T) {
 
 // Who unlocks and comes back at once stands behind everybody.
 func TestFifoReleaserQueuesBehind(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f, other := of(w.locks()), of(w.locks())
 		h := w.must(f.Lock(ctx))
@@ -300,7 +287,7 @@ func TestFifoReleaserQueuesBehind(t *testing.T) {
 }
 
 func TestFifoTryLockDoesNotQueue(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f := of(w.locks())
 		h := w.must(f.Lock(ctx))
@@ -340,7 +327,7 @@ func (f *fifo) byRole() map[string]string {
 }
 
 func TestFifoLeaseLetsAWaiterIn(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		const lease = 500 * time.Millisecond
 		ctx := w.ctx()
 		start := time.Now()
@@ -368,7 +355,7 @@ func TestFifoLeaseLetsAWaiterIn(t *testing.T) {
 
 // Eight waiters whose holders never unlock all enter, in order, each when the lease before it ends.
 func TestFifoHoldersThatNeverUnlock(t *testing.T) {
-	twice(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		const lease = 200 * time.Millisecond
 		rdb, ctx := w.client(), w.ctx()
 		first := w.must(of(w.locks()).Lock(ctx))
@@ -401,7 +388,7 @@ func TestFifoHoldersThatNeverUnlock(t *testing.T) {
 
 // Waiters of a process that has died are passed over at their deadlines, and the last one enters.
 func TestFifoAbandonedWaiters(t *testing.T) {
-	twice(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f := of(w.locks())
 		h := w.must(f.Lock(ctx))
@@ -422,7 +409,7 @@ func TestFifoAbandonedWaiters(t *testing.T) {
 
 // However many came and went before, a waiter is passed over 3 s after it died, and not later.
 func TestFifoDeadlinesDoNotDrift(t *testing.T) {
-	twice(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		f := of(w.locks())
 		h := w.must(f.Lock(ctx))
@@ -452,7 +439,7 @@ func TestFifoDeadlinesDoNotDrift(t *testing.T) {
 }
 
 func TestFifoCancelledWaiterIsNeverAdmitted(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		h := w.must(of(w.locks()).Lock(ctx))
 		f := of(w.locks())
@@ -480,9 +467,9 @@ func TestFifoCancelledWaiterIsNeverAdmitted(t *testing.T) {
 
 // A waiter that gives up while the lock is on its way to it passes it on.
 func TestFifoGivingUpWakesTheNext(t *testing.T) {
-	twice(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
-		for range 20 {
+		for i := range 20 {
 			f, impatient, patient := of(w.locks()), of(w.locks()), of(w.locks())
 			h := w.must(f.Lock(ctx))
 			leaving, cancel := context.WithCancel(ctx)
@@ -493,7 +480,7 @@ func TestFifoGivingUpWakesTheNext(t *testing.T) {
 			}()
 			w.soon("it queues", func() bool { return w.waiting(rdb, f) == 1 })
 			order := w.line(rdb, []*fifo{patient}, w.unlocks)
-			go cancel()
+			time.AfterFunc(time.Duration(i)*near/4, cancel) // while the release is under way, or its wake-up, or the answer to that
 			start := time.Now()
 			w.ok(h.Unlock(ctx))
 			if h := <-gone; h != nil { // it was quicker
@@ -508,7 +495,7 @@ func TestFifoGivingUpWakesTheNext(t *testing.T) {
 }
 
 func TestFifoWaitRunsOut(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, virtual, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		h := w.must(of(w.locks()).Lock(ctx))
 		f := of(w.locks())
@@ -524,7 +511,7 @@ func TestFifoWaitRunsOut(t *testing.T) {
 }
 
 func TestFifoCloseEndsWaiting(t *testing.T) {
-	sides(t, func(w *world, of func(*Locks) *fifo) {
+	sides(t, each, func(w *world, of func(*Locks) *fifo) {
 		rdb, ctx := w.client(), w.ctx()
 		h := w.must(of(w.locks()).Lock(ctx))
 		l := w.locks()
@@ -552,29 +539,27 @@ func TestFifoCloseEndsWaiting(t *testing.T) {
 // A wake-up that is lost costs a poll.
 func TestFifoLostWakeUp(t *testing.T) {
 	t.Parallel()
-	for name, order := range map[string]func(w *world, rdb *redis.Client){
-		"no subscription": func(w *world, rdb *redis.Client) {
-			w.ok(rdb.Do(w.ctx(), "ACL", "SETUSER", "default", "resetchannels").Err())
-		},
-		"subscription lost": func(*world, *redis.Client) {},
+	for name, breaks := range map[string]func(m *memory){
+		"no subscription":   (*memory).refuseListeners,
+		"subscription lost": func(*memory) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w, _ := private(t)
-			rdb, ctx := w.client(), w.ctx()
-			order(w, rdb)
-			f := w.locks().FairMutex(w.name).fifo
-			h := w.must(f.Lock(ctx))
-			wait := w.line(rdb, []*fifo{w.locks().FairMutex(w.name).fifo, w.locks().FairMutex(w.name).fifo}, w.unlocks)
-			w.ok(rdb.ClientKillByFilter(ctx, "TYPE", "pubsub").Err())
-			start := time.Now()
-			w.ok(h.Unlock(ctx))
-			if got := wait(); !slices.Equal(got, inOrder(2)) {
-				t.Errorf("entered in the order %v", got)
-			}
-			if took := time.Since(start); took > 3*policy.Poll {
-				t.Errorf("both entered after %s", took)
-			}
+			virtual(t, func(w *world) {
+				rdb, ctx := w.client(), w.ctx()
+				breaks(w.memory)
+				f := w.locks().FairMutex(w.name).fifo
+				h := w.must(f.Lock(ctx))
+				wait := w.line(rdb, []*fifo{w.locks().FairMutex(w.name).fifo, w.locks().FairMutex(w.name).fifo}, w.unlocks)
+				w.memory.cutListeners()
+				start := time.Now()
+				w.ok(h.Unlock(ctx))
+				if got := wait(); !slices.Equal(got, inOrder(2)) {
+					w.t.Errorf("entered in the order %v", got)
+				}
+				if took := time.Since(start); took > 3*policy.Poll {
+					w.t.Errorf("both entered after %s", took)
+				}
+			})
 		})
 	}
 }
@@ -613,96 +598,91 @@ func TestFifoManyContenders(t *testing.T) {
 
 // A pause of the server empties no queue, changes no order and raises no error.
 func TestFifoServerPause(t *testing.T) {
-	t.Parallel()
-	w, server := private(t)
-	rdb, ctx := w.client(), w.ctx()
-	keeps := func(o *redis.Options) { o.ContextTimeoutEnabled = true }
-	var line []*fifo
-	for i := range 6 {
-		if i%2 == 0 {
-			line = append(line, w.locks().FairMutex(w.name).fifo)
-		} else {
-			line = append(line, w.locksOn(w.client(keeps)).FairMutex(w.name).fifo)
+	virtual(t, func(w *world) {
+		rdb, ctx := w.client(), w.ctx()
+		keeps := func(o *redis.Options) { o.ContextTimeoutEnabled = true }
+		var line []*fifo
+		for i := range 6 {
+			if i%2 == 0 {
+				line = append(line, w.locks().FairMutex(w.name).fifo)
+			} else {
+				line = append(line, w.locksOn(w.client(keeps)).FairMutex(w.name).fifo)
+			}
 		}
-	}
-	h := w.must(w.locks().FairMutex(w.name).Lock(ctx))
-	order := w.line(rdb, line, w.unlocks)
-	w.ok(server.Pause())
-	time.Sleep(policy.WaiterLife + 2*time.Second) // what is tested is that this time passes
-	w.ok(server.Resume())
-	w.ok(h.Unlock(ctx))
-	if got := order(); !slices.Equal(got, inOrder(len(line))) {
-		t.Errorf("entered in the order %v", got)
-	}
-	w.left(rdb, line[0])
+		h := w.must(w.locks().FairMutex(w.name).Lock(ctx))
+		order := w.line(rdb, line, w.unlocks)
+		w.memory.Pause()
+		time.Sleep(policy.WaiterLife + 2*time.Second) // what is tested is that this time passes
+		w.memory.Resume()
+		w.ok(h.Unlock(ctx))
+		if got := order(); !slices.Equal(got, inOrder(len(line))) {
+			w.t.Errorf("entered in the order %v", got)
+		}
+		w.left(rdb, line[0])
+	})
 }
 
 // What a caller and the server cost: a cycle has two commands, and a contended one at most four.
 func TestFifoCommands(t *testing.T) {
-	t.Parallel()
-	w, _ := private(t)
-	ctx := w.ctx()
-	l, own := w.tapped()
-	count := func() int {
-		own.mu.Lock()
-		defer own.mu.Unlock()
-		return len(own.seen)
-	}
-	for _, f := range []*fifo{l.FairMutex(w.name).fifo, l.RWMutex(w.name).Writer().fifo, l.RWMutex(w.name).Reader().fifo} {
-		w.ok(w.must(f.Lock(ctx)).Unlock(ctx)) // the scripts are known now
-		before := count()
-		w.ok(w.must(f.Lock(ctx)).Unlock(ctx))
-		if n := count() - before; n != 2 {
-			t.Errorf("a cycle of %s takes %d commands", f.stateKey, n)
-		}
-	}
-
-	const clients, rounds = 16, 10
-	var taps []*tap
-	var wg sync.WaitGroup
-	name := w.name + rand.Text()
-	for range clients {
-		l, its := w.tapped()
-		taps = append(taps, its)
-		wg.Go(func() {
-			for range rounds {
-				h, err := l.FairMutex(name).Lock(ctx)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				time.Sleep(time.Millisecond) // work
-				w.unlocks(0, h)
+	virtual(t, func(w *world) {
+		ctx := w.ctx()
+		l, own := w.tapped()
+		for _, f := range []*fifo{l.FairMutex(w.name).fifo, l.RWMutex(w.name).Writer().fifo, l.RWMutex(w.name).Reader().fifo} {
+			w.ok(w.must(f.Lock(ctx)).Unlock(ctx)) // the scripts are known now
+			before := own.count()
+			w.ok(w.must(f.Lock(ctx)).Unlock(ctx))
+			if n := own.count() - before; n != 2 {
+				w.t.Errorf("a cycle of %s takes %d commands", f.stateKey, n)
 			}
-		})
-	}
-	wg.Wait()
-	commands := 0
-	for _, each := range taps {
-		commands += len(each.seen)
-	}
-	if per := float64(commands) / (clients * rounds); per > 4 {
-		t.Errorf("%.2f commands for an acquisition", per)
-	}
+		}
+
+		const clients, rounds = 16, 10
+		var taps []*tap
+		var wg sync.WaitGroup
+		name := w.name + rand.Text()
+		for range clients {
+			l, its := w.tapped()
+			taps = append(taps, its)
+			wg.Go(func() {
+				for range rounds {
+					h, err := l.FairMutex(name).Lock(ctx)
+					if err != nil {
+						w.t.Error(err)
+						return
+					}
+					time.Sleep(time.Millisecond) // work
+					w.unlocks(0, h)
+				}
+			})
+		}
+		wg.Wait()
+		commands := 0
+		for _, its := range taps {
+			commands += its.count()
+		}
+		if per := float64(commands) / (clients * rounds); per > 4 {
+			w.t.Errorf("%.2f commands for an acquisition", per)
+		}
+	})
 }
 
 // A process waits for many locks of a server that stands still. Its heart spends one time-out on that and not one for
 // each batch: waiters at other nodes would be taken for dead meanwhile.
 func TestHeartbeatBesideASilentServer(t *testing.T) {
-	t.Parallel()
-	w, server := private(t)
-	l := w.locks()
-	l.mu.Lock()
-	for i := range 4 * batch {
-		f := l.FairMutex(fmt.Sprint(w.name, i)).fifo
-		l.tickets.addLocked(&ticket{number: fmt.Sprint(i), fifo: f, queued: true, waiter: waiter{owner: &owner{}}})
-	}
-	l.mu.Unlock()
-	w.ok(server.Pause())
-	start := time.Now()
-	l.heartbeat.Beat()
-	if took := time.Since(start); took > policy.Heartbeat+policy.Heartbeat/2 {
-		t.Errorf("it took %s", took)
-	}
-	w.ok(server.Resume())
+	virtual(t, func(w *world) {
+		l := w.locks()
+		l.mu.Lock()
+		for i := range 4 * batch {
+			f := l.FairMutex(fmt.Sprint(w.name, i)).fifo
+			l.tickets.addLocked(&ticket{number: fmt.Sprint(i), fifo: f, queued: true, waiter: waiter{owner: &owner{}}})
+		}
+		l.mu.Unlock()
+		w.memory.Pause()
+		start := time.Now()
+		l.heartbeat.Beat()
+		if took := time.Since(start); took > policy.Heartbeat+policy.Heartbeat/2 {
+			w.t.Errorf("it took %s", took)
+		}
+		w.memory.Resume()
+	})
 }

@@ -56,7 +56,7 @@ func (w *world) lineUp(m *Mutex, n int, opts ...LockOption) []successor {
 
 // Inside a process the lock passes in the order of the line, under growing tokens, with few commands.
 func TestHandoff(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		l, tap := w.tapped()
 		m := l.Mutex(w.name)
 		first := w.must(m.Lock(w.ctx()))
@@ -291,7 +291,7 @@ func TestHandoffAfterALongHold(t *testing.T) {
 
 // A hold whose time is over hands nothing on, also where nobody has noticed yet; nor does one that was lost.
 func TestNoSuccessorOfALostHold(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		ctx := w.ctx()
 		m := w.locks().Mutex(w.name)
 		outer := w.must(m.Lock(ctx))
@@ -614,7 +614,7 @@ func TestAReservationThatOvertakesTheYield(t *testing.T) {
 // A process that has never waited for a server does not listen yet. When it yields it must not queue, where
 // nobody could wake it.
 func TestYieldBeforeListening(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		m, other := w.locks().Mutex(w.name), w.locks().Mutex(w.name)
 		first := w.must(m.Lock(ctx))

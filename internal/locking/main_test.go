@@ -6,26 +6,26 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"go.uber.org/goleak"
 
-	"inventory/internal/keyexpiry"
 	"inventory/internal/locking/internal/server"
 	"inventory/internal/servertest"
 )
 
-// shared is the address of the Redis that the tests share which do it no harm. It is one of five, for those
-// that need a quorum.
+// shared is the address of the Redis that the tests share which do it no harm. It is one of three, for
+// those that need a quorum.
 var (
 	shared string
-	five   [5]*servertest.Redis
+	three  [3]*servertest.Redis
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -36,28 +36,24 @@ func run(m *testing.M) int {
 	}
 	logging.Disable() // the client tells of every fault that we make
 	flag.Parse()
-	parallel := "8" // they wait for time to pass more than they work
-	if testing.Short() {
-		parallel = "16"
-	}
-	if err := flag.Set("test.parallel", parallel); err != nil {
+	if err := flag.Set("test.parallel", "4"); err != nil { // some wait for time to pass, others work
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	var errs [len(five)]error
+	var errs [len(three)]error
 	var starts sync.WaitGroup
-	for i := range five {
-		starts.Go(func() { five[i], errs[i] = servertest.StartRedis(context.Background()) })
+	for i := range three {
+		starts.Go(func() { three[i], errs[i] = servertest.StartRedis(context.Background()) })
 	}
 	starts.Wait()
 	code := 1
 	if err := errors.Join(errs[:]...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
-		shared = five[0].Addr()
+		shared = three[0].Addr()
 		code = m.Run()
 	}
-	for _, server := range five {
+	for _, server := range three {
 		if server == nil {
 			continue
 		}
@@ -77,29 +73,32 @@ func run(m *testing.M) int {
 const batch = server.Batch
 
 // patience is how long a test waits for what must happen: a stuck protocol fails, and does not hang.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // A world is a server and a name of a test's own.
 type world struct {
-	t    *testing.T
-	addr string
-	name string
+	t      *testing.T
+	addr   string
+	memory *memory // that server if it is one in virtual time, which has no address
+	name   string
 }
 
-// each runs a test against a real Redis and against miniredis.
+// A place is where a test runs.
+type place func(t *testing.T, test func(w *world))
+
+// each runs a test against a real Redis, and against miniredis in virtual time.
 func each(t *testing.T, test func(w *world)) {
 	t.Helper()
 	t.Parallel()
-	t.Run("redis", func(t *testing.T) {
-		t.Parallel()
-		test(&world{t: t, addr: shared, name: t.Name() + rand.Text()}) // not what an earlier run has left
-	})
-	t.Run("miniredis", func(t *testing.T) {
-		t.Parallel()
-		m := miniredis.RunT(t)
-		t.Cleanup(keyexpiry.Start(m))
-		test(&world{t: t, addr: m.Addr(), name: t.Name()})
-	})
+	t.Run("redis", func(t *testing.T) { onRedis(t, test) })
+	t.Run("miniredis", func(t *testing.T) { virtual(t, test) })
+}
+
+// onRedis runs a test against the Redis that the tests share.
+func onRedis(t *testing.T, test func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	test(&world{t: t, addr: shared, name: t.Name() + rand.Text()}) // not what an earlier run has left
 }
 
 // private starts a Redis for a test that maltreats it.
@@ -121,6 +120,12 @@ func private(t *testing.T) (*world, *servertest.Redis) {
 func (w *world) client(settings ...func(*redis.Options)) *redis.Client {
 	w.t.Helper()
 	o := &redis.Options{Addr: w.addr, DisableIdentity: true}
+	if w.memory != nil {
+		o.Addr = fmt.Sprintf("%p", w.memory) // that tells it from others
+		o.Dialer = func(context.Context, string, string) (net.Conn, error) { return w.memory.dial() }
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+		o.PoolSize = 1000 // timers of the pool live on outside of the bubble: nobody may wait for a connection
+	}
 	for _, set := range settings {
 		set(o)
 	}

@@ -157,7 +157,7 @@ func TestOppositeMultiLocksDoNotDeadlock(t *testing.T) {
 }
 
 func TestMultiLockNeverWaitsBackwards(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		rdb := w.client()
 		l := w.locks()
 		parts := w.segments(l, 8)
@@ -248,7 +248,7 @@ type foreign struct {
 }
 
 func TestMultiLockOfLockers(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		rdb, ctx := w.client(), w.ctx()
 		l, elsewhere := w.locks(), w.locks()
 		a, b, c, d := l.Mutex(w.name+"a"), l.Mutex(w.name+"b"), elsewhere.Mutex(w.name+"c"), l.Mutex(w.name+"d")

@@ -113,7 +113,7 @@ func TestDowngradeOutlivesALostWriter(t *testing.T) {
 }
 
 func TestDowngradeEndsWithItsContext(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		ctx := w.ctx()
 		m := w.locks().RWMutex(w.name)
 		write := w.must(m.Writer().Lock(ctx))

@@ -8,52 +8,57 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"inventory/internal/keyexpiry"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
-	"inventory/internal/servertest"
 )
 
 // A fleet is several servers and a name of a test's own.
 type fleet struct {
 	*world
-	addrs   []string
-	servers []*servertest.Redis // private ones
+	servers []*memory // in virtual time
+	addrs   []string  // of real ones
 }
 
-// fleetOf returns servers that the tests share which do them no harm.
-func fleetOf(t *testing.T, n int) *fleet {
+// fleetOf runs a test against servers in virtual time.
+func fleetOf(t *testing.T, n int, test func(t *testing.T, f *fleet)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{world: &world{t: t, name: t.Name()}}
+		for i := range n { // at distances of their own: no two mint the same token
+			f.servers = append(f.servers, newMemory(t, time.Duration(1+i)*near))
+		}
+		test(t, f)
+	})
+}
+
+// fleetOnRedis runs a test against the servers that the tests share.
+func fleetOnRedis(t *testing.T, test func(t *testing.T, f *fleet)) {
 	t.Helper()
 	t.Parallel()
 	f := &fleet{world: &world{t: t, name: t.Name() + rand.Text()}}
-	for _, server := range five[:n] {
+	for _, server := range three {
 		f.addrs = append(f.addrs, server.Addr())
 	}
-	return f
+	test(t, f)
 }
 
-// privateFleet starts servers for a test that maltreats them.
-func privateFleet(t *testing.T, n int) *fleet {
-	t.Helper()
-	t.Parallel()
-	f := &fleet{world: &world{t: t, name: t.Name()}}
-	for range n {
-		_, server := private(t)
-		f.servers = append(f.servers, server)
-		f.addrs = append(f.addrs, server.Addr())
-	}
-	return f
-}
+// size is how many servers there are.
+func (f *fleet) size() int { return len(f.servers) + len(f.addrs) }
 
 // node returns a new client of one server.
 func (f *fleet) node(i int, settings ...func(*redis.Options)) *redis.Client {
 	w := *f.world
-	w.addr = f.addrs[i]
+	if len(f.addrs) > 0 {
+		w.addr = f.addrs[i]
+	} else {
+		w.memory = f.servers[i]
+	}
 	return w.client(settings...)
 }
 
@@ -67,7 +72,7 @@ func (f *fleet) locks(opts ...Option) []*Locks {
 	if len(f.servers) > 0 {
 		settings = append(settings, keepsDeadline)
 	}
-	all := make([]*Locks, len(f.addrs))
+	all := make([]*Locks, f.size())
 	for i := range all {
 		rdb := f.node(i, settings...)
 		_ = rdb.Ping(f.ctx()).Err() // the first command must not be late because it has to connect; some servers are down
@@ -83,7 +88,7 @@ func (f *fleet) red(opts ...Option) *Red { return RedLock(f.name, f.locks(opts..
 func (f *fleet) tappedReds(opts ...Option) (*Red, []*tap) {
 	var all []*Locks
 	var taps []*tap
-	for i := range f.addrs {
+	for i := range f.size() {
 		rdb, p := f.node(i, keepsDeadline), &tap{}
 		f.ok(rdb.Ping(f.ctx()).Err())
 		rdb.AddHook(p)
@@ -128,7 +133,7 @@ func (f *fleet) busy(ctx context.Context, r *Red, opts ...LockOption) {
 // states returns what the servers have of the lock, by server.
 func (f *fleet) states(r *Red) []map[string]string {
 	f.t.Helper()
-	all := make([]map[string]string, len(f.addrs))
+	all := make([]map[string]string, f.size())
 	for i := range all {
 		state, err := f.node(i).HGetAll(f.ctx(), r.nodes[i].stateKey).Result()
 		f.ok(err)
@@ -146,13 +151,6 @@ func (f *fleet) free(r *Red, nodes ...int) {
 	}
 }
 
-// pause stops a server for the rest of the test.
-func (f *fleet) pause(i int) {
-	f.t.Helper()
-	f.ok(f.servers[i].Pause())
-	f.t.Cleanup(func() { _ = f.servers[i].Resume() })
-}
-
 // slow makes a server do everything that much later.
 func (p *tap) slow(script *scripts.Script, d time.Duration) {
 	p.on(script, func(_ redis.Cmder, next func() error) error {
@@ -164,100 +162,107 @@ func (p *tap) slow(script *scripts.Script, d time.Duration) {
 func TestRedLock(t *testing.T) {
 	for _, n := range []int{1, 3, 5} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			f := fleetOf(t, n)
-			ctx, r, rival := f.ctx(), f.red(), f.red()
-			last := int64(0)
-			for range 3 {
-				h := f.enterAll(ctx, r, n)
-				if h.Token() <= last || len(h.Parts()) != n || h.Remaining() < 29*time.Second {
-					t.Errorf("token %d after %d, %d parts, %s", h.Token(), last, len(h.Parts()), h.Remaining())
-				}
-				last = h.Token()
-				for i, state := range f.states(r) {
-					if state["token"] != fmt.Sprint(last) || state[h.Parts()[i].holder()] != "1" {
-						t.Errorf("server %d says %v of token %d", i, state, last)
+			fleetOf(t, n, func(t *testing.T, f *fleet) {
+				ctx, r, rival := f.ctx(), f.red(), f.red()
+				last := int64(0)
+				for range 3 {
+					h := f.enterAll(ctx, r, n)
+					if h.Token() <= last || len(h.Parts()) != n || h.Remaining() < 29*time.Second {
+						t.Errorf("token %d after %d, %d parts, %s", h.Token(), last, len(h.Parts()), h.Remaining())
+					}
+					last = h.Token()
+					for i, state := range f.states(r) {
+						if state["token"] != fmt.Sprint(last) || state[h.Parts()[i].holder()] != "1" {
+							t.Errorf("server %d says %v of token %d", i, state, last)
+						}
+					}
+					f.busy(ctx, rival)
+					s, err := rival.Inspect(ctx)
+					f.ok(err)
+					named := func(part *Hold) bool { return s.Held() && s.Holders[0].Owner == part.Owner() }
+					if !slices.ContainsFunc(h.Parts(), named) || s.Holders[0].Count != 1 || s.Token != last || s.Remaining < 29*time.Second {
+						t.Errorf("inspected: %+v", s)
+					}
+					f.ok(h.Unlock(ctx))
+					f.ok(h.Unlock(ctx)) // once more does nothing
+					if !errors.Is(h.Context().Err(), context.Canceled) || h.Remaining() != 0 || h.Count() != 0 {
+						t.Error("the hold outlives its end")
+					}
+					for i, state := range f.states(r) {
+						if len(state) != 0 {
+							t.Errorf("server %d still has %v", i, state)
+						}
 					}
 				}
-				f.busy(ctx, rival)
-				s, err := rival.Inspect(ctx)
-				f.ok(err)
-				named := func(part *Hold) bool { return s.Held() && s.Holders[0].Owner == part.Owner() }
-				if !slices.ContainsFunc(h.Parts(), named) || s.Holders[0].Count != 1 || s.Token != last || s.Remaining < 29*time.Second {
-					t.Errorf("inspected: %+v", s)
+				if s, err := rival.Inspect(ctx); err != nil || s.Held() || s.Token != 0 || s.Remaining != 0 {
+					t.Errorf("free: %+v, %v", s, err)
 				}
-				f.ok(h.Unlock(ctx))
-				f.ok(h.Unlock(ctx)) // once more does nothing
-				if !errors.Is(h.Context().Err(), context.Canceled) || h.Remaining() != 0 || h.Count() != 0 {
-					t.Error("the hold outlives its end")
-				}
-				for i, state := range f.states(r) {
-					if len(state) != 0 {
-						t.Errorf("server %d still has %v", i, state)
-					}
-				}
-			}
-			if s, err := rival.Inspect(ctx); err != nil || s.Held() || s.Token != 0 || s.Remaining != 0 {
-				t.Errorf("free: %+v, %v", s, err)
-			}
+			})
 		})
 	}
 }
 
 func TestRedLockWantsAQuorum(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx, r, elsewhere := f.ctx(), f.red(), f.locks()
-	taken := []*Hold{f.must(elsewhere[0].Mutex(f.name).Lock(ctx)), f.must(elsewhere[2].Mutex(f.name).Lock(ctx))}
-	for _, wait := range []time.Duration{0, 60 * time.Millisecond} {
-		f.busy(ctx, r, Wait(wait))
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, r, elsewhere := f.ctx(), f.red(), f.locks()
+		taken := []*Hold{f.must(elsewhere[0].Mutex(f.name).Lock(ctx)), f.must(elsewhere[2].Mutex(f.name).Lock(ctx))}
+		for _, wait := range []time.Duration{0, 60 * time.Millisecond} {
+			f.busy(ctx, r, Wait(wait))
+			f.free(r, 1)
+		}
+		if _, err := r.TryLock(ctx); !errors.Is(err, ErrBusy) {
+			t.Errorf("two of three are taken: %v", err)
+		}
 		f.free(r, 1)
-	}
-	if _, err := r.TryLock(ctx); !errors.Is(err, ErrBusy) {
-		t.Errorf("two of three are taken: %v", err)
-	}
-	f.free(r, 1)
-	if s, err := r.Inspect(ctx); err != nil || s.Held() || s.Remaining < 29*time.Second {
-		t.Errorf("held by nobody: %+v, %v", s, err)
-	}
-	bounded, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
-	defer cancel()
-	if _, err := r.Lock(bounded); !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the context ended: %v", err)
-	}
-	f.free(r, 1)
+		if s, err := r.Inspect(ctx); err != nil || s.Held() || s.Remaining < 29*time.Second {
+			t.Errorf("held by nobody: %+v, %v", s, err)
+		}
+		bounded, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+		defer cancel()
+		if _, err := r.Lock(bounded); !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the context ended: %v", err)
+		}
+		f.free(r, 1)
 
-	f.ok(taken[0].Unlock(ctx))
-	h := f.enterAll(ctx, r, 2)
-	if len(h.Parts()) != 2 || f.states(r)[2][taken[1].holder()] != "1" {
-		t.Errorf("one of three is taken: %d parts", len(h.Parts()))
-	}
-	f.ok(h.Unlock(ctx))
-	f.free(r, 0, 1)
-	f.ok(taken[1].Unlock(ctx))
+		f.ok(taken[0].Unlock(ctx))
+		h := f.enterAll(ctx, r, 2)
+		if len(h.Parts()) != 2 || f.states(r)[2][taken[1].holder()] != "1" {
+			t.Errorf("one of three is taken: %d parts", len(h.Parts()))
+		}
+		f.ok(h.Unlock(ctx))
+		f.free(r, 0, 1)
+		f.ok(taken[1].Unlock(ctx))
+	})
 }
 
 // A waiter enters when the lock is released, not some time later.
 func TestRedLockWaits(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx, r, rival := f.ctx(), f.red(), f.red()
-	for range 3 {
-		h := f.enterAll(ctx, r, 3)
-		got := make(chan *Hold, 1)
-		go func() { got <- f.enter(ctx, rival) }()
-		rdb := f.node(0)
-		f.soon("it is queued", func() bool { return f.queued(rdb, r.nodes[0]) == 1 })
-		f.ok(h.Unlock(ctx))
-		next := <-got
-		if next.Token() <= h.Token() {
-			t.Errorf("token %d after %d", next.Token(), h.Token())
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, r, rival := f.ctx(), f.red(), f.red()
+		for range 3 {
+			h := f.enterAll(ctx, r, 3)
+			got := make(chan *Hold, 1)
+			go func() { got <- f.enter(ctx, rival) }()
+			rdb := f.node(0)
+			f.soon("it is queued", func() bool { return f.queued(rdb, r.nodes[0]) == 1 })
+			f.ok(h.Unlock(ctx))
+			next := <-got
+			if next.Token() <= h.Token() {
+				t.Errorf("token %d after %d", next.Token(), h.Token())
+			}
+			f.ok(next.Unlock(ctx))
 		}
-		f.ok(next.Unlock(ctx))
-	}
-	f.free(r, 0, 1, 2)
+		f.free(r, 0, 1, 2)
+	})
 }
 
 func TestRedLockExcludes(t *testing.T) {
+	t.Run("redis", func(t *testing.T) { fleetOnRedis(t, redLockExcludes) })
+	t.Run("miniredis", func(t *testing.T) { fleetOf(t, 3, redLockExcludes) })
+}
+
+func redLockExcludes(t *testing.T, f *fleet) {
 	const processes, callers, rounds = 4, 4, 4
-	f := fleetOf(t, 3)
 	ctx := f.ctx()
 	counter, last := 0, int64(0) // not atomic: the lock is all that guards them
 	var wg sync.WaitGroup
@@ -291,210 +296,218 @@ func TestRedLockExcludes(t *testing.T) {
 }
 
 func TestRedLockReentry(t *testing.T) {
-	f := privateFleet(t, 3)
-	r := f.red()
-	ctx := WithOwner(f.ctx())
-	if r.Count(f.ctx()) != 0 || r.Count(ctx) != 0 {
-		t.Error("nobody holds it")
-	}
-	outer := f.enterAll(ctx, r, 3)
-	f.ok(f.servers[1].Kill())
-	inner := f.enter(outer.Context(), r)
-	third := f.enter(ctx, r, Lease(time.Minute))
-	if inner.Token() != outer.Token() || third.Token() != outer.Token() || inner.Owner() != outer.Owner() {
-		t.Errorf("tokens %d, %d, %d", outer.Token(), inner.Token(), third.Token())
-	}
-	if len(outer.Parts()) != 3 || len(inner.Parts()) != 2 {
-		t.Errorf("%d and %d parts", len(outer.Parts()), len(inner.Parts()))
-	}
-	counts := func(want int) {
-		t.Helper()
-		s, err := r.Inspect(ctx)
-		f.ok(err)
-		if r.Count(ctx) != want || outer.Count() != want || len(s.Holders) != 1 || s.Holders[0].Count != want {
-			t.Errorf("count %d, the hold's %d, want %d: %+v", r.Count(ctx), outer.Count(), want, s)
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		r := f.red()
+		ctx := WithOwner(f.ctx())
+		if r.Count(f.ctx()) != 0 || r.Count(ctx) != 0 {
+			t.Error("nobody holds it")
 		}
-	}
-	counts(3)
-	f.ok(inner.Unlock(ctx))
-	counts(2)
-	f.ok(third.Unlock(ctx))
-	counts(1)
-	f.busy(NewOwner(ctx), r)
-	f.ok(outer.Unlock(ctx)) // what it had on the dead server is a minority
-	f.free(r, 0, 2)
-	next := f.enter(ctx, r)
-	if next.Token() <= outer.Token() {
-		t.Errorf("token %d after %d", next.Token(), outer.Token())
-	}
-	f.ok(next.Unlock(ctx))
+		outer := f.enterAll(ctx, r, 3)
+		f.servers[1].Kill()
+		inner := f.enter(outer.Context(), r)
+		third := f.enter(ctx, r, Lease(time.Minute))
+		if inner.Token() != outer.Token() || third.Token() != outer.Token() || inner.Owner() != outer.Owner() {
+			t.Errorf("tokens %d, %d, %d", outer.Token(), inner.Token(), third.Token())
+		}
+		if len(outer.Parts()) != 3 || len(inner.Parts()) != 2 {
+			t.Errorf("%d and %d parts", len(outer.Parts()), len(inner.Parts()))
+		}
+		counts := func(want int) {
+			t.Helper()
+			s, err := r.Inspect(ctx)
+			f.ok(err)
+			if r.Count(ctx) != want || outer.Count() != want || len(s.Holders) != 1 || s.Holders[0].Count != want {
+				t.Errorf("count %d, the hold's %d, want %d: %+v", r.Count(ctx), outer.Count(), want, s)
+			}
+		}
+		counts(3)
+		f.ok(inner.Unlock(ctx))
+		counts(2)
+		f.ok(third.Unlock(ctx))
+		counts(1)
+		f.busy(NewOwner(ctx), r)
+		f.ok(outer.Unlock(ctx)) // what it had on the dead server is a minority
+		f.free(r, 0, 2)
+		next := f.enter(ctx, r)
+		if next.Token() <= outer.Token() {
+			t.Errorf("token %d after %d", next.Token(), outer.Token())
+		}
+		f.ok(next.Unlock(ctx))
+	})
 }
 
 // Goroutines that share an owner get the same grant, however they overlap.
 func TestRedLockOfOneOwnerAtOnce(t *testing.T) {
-	f := fleetOf(t, 3)
-	r := f.red()
-	for range 5 {
-		ctx := WithOwner(f.ctx())
-		holds := make([]*Hold, 6)
-		var wg sync.WaitGroup
-		for i := range holds {
-			wg.Go(func() {
-				holds[i] = f.enter(ctx, r)
-			})
-		}
-		wg.Wait()
-		for _, h := range holds {
-			if h.Token() != holds[0].Token() || h.Count() != len(holds) {
-				t.Errorf("token %d and %d, count %d", h.Token(), holds[0].Token(), h.Count())
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		r := f.red()
+		for range 5 {
+			ctx := WithOwner(f.ctx())
+			holds := make([]*Hold, 6)
+			var wg sync.WaitGroup
+			for i := range holds {
+				wg.Go(func() {
+					holds[i] = f.enter(ctx, r)
+				})
 			}
-		}
-		for _, h := range holds {
-			wg.Go(func() {
-				if err := h.Unlock(ctx); err != nil {
-					t.Error(err)
+			wg.Wait()
+			for _, h := range holds {
+				if h.Token() != holds[0].Token() || h.Count() != len(holds) {
+					t.Errorf("token %d and %d, count %d", h.Token(), holds[0].Token(), h.Count())
 				}
-			})
+			}
+			for _, h := range holds {
+				wg.Go(func() {
+					if err := h.Unlock(ctx); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+			f.free(r, 0, 1, 2)
 		}
-		wg.Wait()
-		f.free(r, 0, 1, 2)
-	}
+	})
 }
 
 func TestRedLockIsRenewed(t *testing.T) {
 	const lease = time.Second
-	f := fleetOf(t, 3)
-	ctx, r := f.ctx(), f.red(WatchdogLease(lease))
-	h := f.enter(ctx, r)
-	f.busy(ctx, f.red(), Wait(3*lease))
-	f.ok(h.Context().Err())
-	f.ok(h.Unlock(ctx))
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, r := f.ctx(), f.red(WatchdogLease(lease))
+		h := f.enter(ctx, r)
+		f.busy(ctx, f.red(), Wait(3*lease))
+		f.ok(h.Context().Err())
+		f.ok(h.Unlock(ctx))
+	})
 }
 
 func TestRedLockOfAFixedLeaseLapses(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx, r, rival := f.ctx(), f.red(WatchdogLease(300*time.Millisecond)), f.red()
-	h := f.enterAll(ctx, r, 3)
-	f.ok(h.Unlock(ctx))
-	h = f.enter(ctx, r, Lease(time.Second))
-	start := time.Now().Add(h.Remaining() - trust(time.Second)) // of its attempt
-	next := f.enter(ctx, rival)
-	if took := time.Since(start); took < 900*time.Millisecond {
-		t.Errorf("the next one enters after %s", took)
-	}
-	if left := h.Remaining(); left != 0 {
-		t.Errorf("the first one has %s left when the next one enters", left)
-	}
-	<-h.Context().Done()
-	if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) {
-		t.Errorf("cause %v", cause)
-	}
-	if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-		t.Errorf("unlock: %v", err)
-	}
-	f.ok(next.Context().Err())
-	f.ok(next.Unlock(ctx))
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, r, rival := f.ctx(), f.red(WatchdogLease(300*time.Millisecond)), f.red()
+		h := f.enterAll(ctx, r, 3)
+		f.ok(h.Unlock(ctx))
+		h = f.enter(ctx, r, Lease(time.Second))
+		start := time.Now().Add(h.Remaining() - trust(time.Second)) // of its attempt
+		next := f.enter(ctx, rival)
+		if took := time.Since(start); took < 900*time.Millisecond {
+			t.Errorf("the next one enters after %s", took)
+		}
+		if left := h.Remaining(); left != 0 {
+			t.Errorf("the first one has %s left when the next one enters", left)
+		}
+		<-h.Context().Done()
+		if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) {
+			t.Errorf("cause %v", cause)
+		}
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+		f.ok(next.Context().Err())
+		f.ok(next.Unlock(ctx))
+	})
 }
 
 // A hold counts from the beginning of the attempt, and not from when a slow server has answered.
 func TestRedLockCountsWhatAnswersTake(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx := f.ctx()
-	r, taps := f.tappedReds()
-	for _, p := range taps[1:] {
-		p.slow(scripts.Acquire, 80*time.Millisecond)
-	}
-	h := f.enter(ctx, r, Lease(10*time.Second))
-	if left := h.Remaining(); left > trust(10*time.Second)-80*time.Millisecond {
-		t.Errorf("%s left", left)
-	}
-	f.ok(h.Unlock(ctx))
-	for _, p := range taps {
-		p.slow(scripts.Level, 45*time.Millisecond)
-	}
-	if h, err := r.Lock(ctx, Lease(40*time.Millisecond)); err == nil {
-		t.Errorf("granted with %s left, although its lease has run out", h.Remaining())
-	}
-	f.free(r, 0, 1, 2)
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx := f.ctx()
+		r, taps := f.tappedReds()
+		for _, p := range taps[1:] {
+			p.slow(scripts.Acquire, 80*time.Millisecond)
+		}
+		h := f.enter(ctx, r, Lease(10*time.Second))
+		if left := h.Remaining(); left > trust(10*time.Second)-80*time.Millisecond {
+			t.Errorf("%s left", left)
+		}
+		f.ok(h.Unlock(ctx))
+		for _, p := range taps {
+			p.slow(scripts.Level, 45*time.Millisecond)
+		}
+		if h, err := r.Lock(ctx, Lease(40*time.Millisecond)); err == nil {
+			t.Errorf("granted with %s left, although its lease has run out", h.Remaining())
+		}
+		f.free(r, 0, 1, 2)
+	})
 }
 
 // A node that answers after the quorum is given back.
 func TestRedLockGivesLateNodesBack(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx := f.ctx()
-	r, taps := f.tappedReds()
-	arrives := make(chan struct{})
-	taps[1].on(scripts.Acquire, func(_ redis.Cmder, next func() error) error {
-		<-arrives
-		return next()
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx := f.ctx()
+		r, taps := f.tappedReds()
+		arrives := make(chan struct{})
+		taps[1].on(scripts.Acquire, func(_ redis.Cmder, next func() error) error {
+			<-arrives
+			return next()
+		})
+		h := f.enter(ctx, r)
+		if len(h.Parts()) != 2 {
+			t.Errorf("%d parts", len(h.Parts()))
+		}
+		close(arrives)
+		f.soon("the late one has been granted", func() bool { return len(tapArgs(taps[1], scripts.Acquire)) > 0 })
+		f.free(r, 1)
+		f.ok(h.Context().Err())
+		f.ok(h.Unlock(ctx))
+		f.free(r, 0, 1, 2)
 	})
-	h := f.enter(ctx, r)
-	if len(h.Parts()) != 2 {
-		t.Errorf("%d parts", len(h.Parts()))
-	}
-	close(arrives)
-	f.soon("the late one has been granted", func() bool { return len(tapArgs(taps[1], scripts.Acquire)) > 0 })
-	f.free(r, 1)
-	f.ok(h.Context().Err())
-	f.ok(h.Unlock(ctx))
-	f.free(r, 0, 1, 2)
 }
 
 // An answer that is lost is not a part, and leaves nothing.
 func TestRedLockOfLostAnswers(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx := f.ctx()
-	r, taps := f.tappedReds()
-	lose := func(cmd redis.Cmder, next func() error) error {
-		written(cmd)
-		if err := next(); err != nil {
-			return err
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx := f.ctx()
+		r, taps := f.tappedReds()
+		lose := func(cmd redis.Cmder, next func() error) error {
+			written(cmd)
+			if err := next(); err != nil {
+				return err
+			}
+			cmd.SetErr(errLost)
+			return errLost
 		}
-		cmd.SetErr(errLost)
-		return errLost
-	}
-	for _, script := range []*scripts.Script{scripts.Acquire, scripts.Level} {
-		f.ok(f.enterAll(ctx, r, 3).Unlock(ctx)) // the scripts are known now
-		for _, p := range taps {
-			p.on(script, lose)
+		for _, script := range []*scripts.Script{scripts.Acquire, scripts.Level} {
+			f.ok(f.enterAll(ctx, r, 3).Unlock(ctx)) // the scripts are known now
+			for _, p := range taps {
+				p.on(script, lose)
+			}
+			if _, err := r.Lock(ctx); err == nil || errors.Is(err, ErrBusy) {
+				t.Errorf("nobody answered: %v", err)
+			}
+			f.free(r, 0, 1, 2)
+			for _, p := range taps[1:] {
+				p.on(nil, nil)
+			}
+			h := f.enter(ctx, r)
+			if n := len(h.Parts()); n < 2 || script == scripts.Acquire && n != 2 {
+				t.Errorf("%d parts", n)
+			}
+			f.ok(h.Unlock(ctx))
+			f.free(r, 0, 1, 2)
+			taps[0].on(nil, nil)
 		}
-		if _, err := r.Lock(ctx); err == nil || errors.Is(err, ErrBusy) {
-			t.Errorf("nobody answered: %v", err)
-		}
-		f.free(r, 0, 1, 2)
-		for _, p := range taps[1:] {
-			p.on(nil, nil)
-		}
-		h := f.enter(ctx, r)
-		if n := len(h.Parts()); n < 2 || script == scripts.Acquire && n != 2 {
-			t.Errorf("%d parts", n)
-		}
-		f.ok(h.Unlock(ctx))
-		f.free(r, 0, 1, 2)
-		taps[0].on(nil, nil)
-	}
+	})
 }
 
 func TestRedLockLosesItsQuorum(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx, r := f.ctx(), f.red(WatchdogLease(time.Second))
-	h := f.enterAll(ctx, r, 3)
-	f.ok(f.node(1).Del(ctx, r.nodes[1].stateKey).Err())
-	<-h.Parts()[1].Context().Done()
-	f.ok(h.Context().Err()) // a quorum is left
-	f.ok(f.node(0).Del(ctx, r.nodes[0].stateKey).Err())
-	<-h.Context().Done()
-	if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) || h.Remaining() != 0 || r.Count(h.Context()) != 0 {
-		t.Errorf("cause %v, %s left", cause, h.Remaining())
-	}
-	if _, err := h.TokenAbove(ctx, h.Token()); !errors.Is(err, ErrLost) {
-		t.Errorf("a token for a lost hold: %v", err)
-	}
-	f.soon("the rest is not renewed", func() bool { return h.Parts()[2].Remaining() == 0 })
-	if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-		t.Errorf("unlock: %v", err)
-	}
-	f.free(r, 0, 1, 2)
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, r := f.ctx(), f.red(WatchdogLease(time.Second))
+		h := f.enterAll(ctx, r, 3)
+		f.ok(f.node(1).Del(ctx, r.nodes[1].stateKey).Err())
+		<-h.Parts()[1].Context().Done()
+		f.ok(h.Context().Err()) // a quorum is left
+		f.ok(f.node(0).Del(ctx, r.nodes[0].stateKey).Err())
+		<-h.Context().Done()
+		if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) || h.Remaining() != 0 || r.Count(h.Context()) != 0 {
+			t.Errorf("cause %v, %s left", cause, h.Remaining())
+		}
+		if _, err := h.TokenAbove(ctx, h.Token()); !errors.Is(err, ErrLost) {
+			t.Errorf("a token for a lost hold: %v", err)
+		}
+		f.soon("the rest is not renewed", func() bool { return h.Parts()[2].Remaining() == 0 })
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+		f.free(r, 0, 1, 2)
+	})
 }
 
 // quickest locks a few times, for the machine may be busy with something else, and returns the last hold and how
@@ -515,160 +528,150 @@ func (f *fleet) quickest(ctx context.Context, r *Red) (h *Hold, took time.Durati
 
 // Two of five may be down, slow or without memory, before the lock is taken and while it is held; three may not.
 func TestRedLockBearsAMinority(t *testing.T) {
-	f := privateFleet(t, 5)
-	ctx, r := f.ctx(), f.red()
-	h := f.enterAll(ctx, r, 5)
-	f.pause(0)
-	f.ok(f.servers[1].Kill())
-	f.ok(h.Context().Err())
-	inner, took := f.quickest(h.Context(), r)
-	if took > policy.Node || inner.Token() != h.Token() {
-		t.Errorf("re-entered after %s with token %d after %d", took, inner.Token(), h.Token())
-	}
-	f.ok(inner.Unlock(ctx))
-	f.ok(h.Unlock(ctx))
-	next, took := f.quickest(ctx, f.red())
-	if took > policy.Node || len(next.Parts()) != 3 || next.Token() <= h.Token() {
-		t.Errorf("granted after %s, %d parts, token %d after %d", took, len(next.Parts()), next.Token(), h.Token())
-	}
-	if _, err := next.TokenAbove(ctx, next.Token()); err != nil {
-		t.Errorf("a token from three of five: %v", err)
-	}
-	f.ok(next.Unlock(ctx))
+	fleetOf(t, 5, func(t *testing.T, f *fleet) {
+		ctx, r := f.ctx(), f.red()
+		h := f.enterAll(ctx, r, 5)
+		f.servers[0].Pause()
+		f.servers[1].Kill()
+		f.ok(h.Context().Err())
+		inner, took := f.quickest(h.Context(), r)
+		if took > policy.Node || inner.Token() != h.Token() {
+			t.Errorf("re-entered after %s with token %d after %d", took, inner.Token(), h.Token())
+		}
+		f.ok(inner.Unlock(ctx))
+		f.ok(h.Unlock(ctx))
+		next, took := f.quickest(ctx, f.red())
+		if took > policy.Node || len(next.Parts()) != 3 || next.Token() <= h.Token() {
+			t.Errorf("granted after %s, %d parts, token %d after %d", took, len(next.Parts()), next.Token(), h.Token())
+		}
+		if _, err := next.TokenAbove(ctx, next.Token()); err != nil {
+			t.Errorf("a token from three of five: %v", err)
+		}
+		f.ok(next.Unlock(ctx))
 
-	f.ok(f.servers[2].Kill())
-	start := time.Now()
-	_, err := r.Lock(ctx)
-	if took := time.Since(start); err == nil || errors.Is(err, ErrBusy) || took > 6*policy.Node {
-		t.Errorf("three of five are gone, refused after %s: %v", took, err)
-	}
-	if _, err := r.Inspect(ctx); err == nil {
-		t.Error("two of five say who holds the lock")
-	}
-	f.free(r, 3, 4)
+		f.servers[2].Kill()
+		start := time.Now()
+		_, err := r.Lock(ctx)
+		if took := time.Since(start); err == nil || errors.Is(err, ErrBusy) || took > 6*policy.Node {
+			t.Errorf("three of five are gone, refused after %s: %v", took, err)
+		}
+		if _, err := r.Inspect(ctx); err == nil {
+			t.Error("two of five say who holds the lock")
+		}
+		f.free(r, 3, 4)
+	})
 }
 
 // A hold survives that a minority forgets it, and ends with the quorum.
 func TestRedLockOnNodesThatForget(t *testing.T) {
-	f := privateFleet(t, 5)
-	ctx, r := f.ctx(), f.red(WatchdogLease(time.Second))
-	h := f.enterAll(ctx, r, 5)
-	for i := range 2 {
-		f.ok(f.node(i).FlushAll(ctx).Err())
-	}
-	f.busy(ctx, f.red())
-	for i := range 2 {
-		<-h.Parts()[i].Context().Done()
-	}
-	f.ok(h.Context().Err())
-	f.ok(f.node(4).FlushAll(ctx).Err())
-	<-h.Context().Done()
-	next := f.enter(ctx, f.red())
-	if next.Token() <= h.Token() {
-		t.Errorf("token %d after %d", next.Token(), h.Token())
-	}
-	if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-		t.Errorf("unlock: %v", err)
-	}
-	f.ok(next.Context().Err())
-	f.ok(next.Unlock(ctx))
+	fleetOf(t, 5, func(t *testing.T, f *fleet) {
+		ctx, r := f.ctx(), f.red(WatchdogLease(time.Second))
+		h := f.enterAll(ctx, r, 5)
+		for i := range 2 {
+			f.ok(f.node(i).FlushAll(ctx).Err())
+		}
+		f.busy(ctx, f.red())
+		for i := range 2 {
+			<-h.Parts()[i].Context().Done()
+		}
+		f.ok(h.Context().Err())
+		f.ok(f.node(4).FlushAll(ctx).Err())
+		<-h.Context().Done()
+		next := f.enter(ctx, f.red())
+		if next.Token() <= h.Token() {
+			t.Errorf("token %d after %d", next.Token(), h.Token())
+		}
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+		f.ok(next.Context().Err())
+		f.ok(next.Unlock(ctx))
+	})
 }
 
 // Exclusion holds while servers come and go, as long as those that go remember nothing wrong: here they only
 // stand still, one after the other.
 func TestRedLockExcludesWhileServersStandStill(t *testing.T) {
-	f := privateFleet(t, 3)
-	ctx, stop := context.WithCancel(f.ctx())
-	counter, entries := 0, make(chan struct{}, 1)
-	var wg sync.WaitGroup
-	for range 4 {
-		r := f.red()
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				h, err := r.Lock(WithOwner(f.ctx()), Wait(patience))
-				if errors.Is(err, ErrNoAnswer) {
-					continue // two stood still for a moment, as far as this one could see
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, stop := context.WithCancel(f.ctx())
+		counter, entries := 0, make(chan struct{}, 1)
+		var wg sync.WaitGroup
+		for range 4 {
+			r := f.red()
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					h, err := r.Lock(WithOwner(f.ctx()), Wait(patience))
+					if errors.Is(err, ErrNoAnswer) {
+						continue // two stood still for a moment, as far as this one could see
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					counter++
+					select {
+					case entries <- struct{}{}:
+					default:
+					}
+					if err := h.Unlock(ctx); err != nil && !errors.Is(err, ErrNoAnswer) {
+						t.Error(err)
+					}
 				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				counter++
-				select {
-				case entries <- struct{}{}:
-				default:
-				}
-				if err := h.Unlock(ctx); err != nil && !errors.Is(err, ErrNoAnswer) {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for i := range 6 {
-		f.ok(f.servers[i%3].Pause())
-		for range 5 {
-			select {
-			case <-entries:
-			case <-time.After(patience):
-				t.Error("nobody enters")
-			}
+			})
 		}
-		f.ok(f.servers[i%3].Resume())
-	}
-	stop()
-	wg.Wait()
-	if counter < 30 {
-		t.Errorf("%d entries", counter)
-	}
-	f.free(f.red(), 0, 1, 2)
-}
-
-// miniFleet starts servers whose memory a test can take.
-func miniFleet(t *testing.T, n int) (*fleet, []*miniredis.Miniredis) {
-	t.Helper()
-	f := &fleet{world: &world{t: t, name: t.Name()}}
-	var servers []*miniredis.Miniredis
-	for range n {
-		m := miniredis.RunT(t)
-		t.Cleanup(keyexpiry.Start(m))
-		servers, f.addrs = append(servers, m), append(f.addrs, m.Addr())
-	}
-	return f, servers
+		for i := range 6 {
+			f.servers[i%3].Pause()
+			for range 5 {
+				select {
+				case <-entries:
+				case <-time.After(patience):
+					t.Error("nobody enters")
+				}
+			}
+			f.servers[i%3].Resume()
+		}
+		stop()
+		wg.Wait()
+		if counter < 30 {
+			t.Errorf("%d entries", counter)
+		}
+		f.free(f.red(), 0, 1, 2)
+	})
 }
 
 // A MultiLock keeps the fixed lease of a RedLock while it takes other locks: a release of another hold meanwhile leaves all
 // of it on the servers, and afterwards only what is left of it.
 func TestRedLockIsKeptByAMultiLock(t *testing.T) {
-	t.Parallel()
-	f, _ := miniFleet(t, 3)
-	r, elsewhere := f.red(), f.locks()[0]
-	leaves := func(parts []*Hold, release func(), least, most time.Duration) {
-		t.Helper()
-		for _, node := range parts { // as if time had passed
-			node.locks.mu.Lock()
-			for _, h := range node.grant.holds {
-				h.deadline = time.Now().Add(4 * time.Second)
-				node.locks.deadlines.move(h)
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		r, elsewhere := f.red(), f.locks()[0]
+		leaves := func(parts []*Hold, release func(), least, most time.Duration) {
+			t.Helper()
+			for _, node := range parts { // as if time had passed
+				node.locks.mu.Lock()
+				for _, h := range node.grant.holds {
+					h.deadline = time.Now().Add(4 * time.Second)
+					node.locks.deadlines.move(h)
+				}
+				node.locks.mu.Unlock()
 			}
-			node.locks.mu.Unlock()
-		}
-		release()
-		for _, node := range parts {
-			life, err := node.locks.server.Client.PTTL(f.ctx(), node.lock.stateKey).Result()
-			f.ok(err)
-			if life < least || life > most {
-				t.Errorf("it lives for %s, of %s to %s", life, least, most)
+			release()
+			for _, node := range parts {
+				life, err := node.locks.server.Client.PTTL(f.ctx(), node.lock.stateKey).Result()
+				f.ok(err)
+				if life < least || life > most {
+					t.Errorf("it lives for %s, of %s to %s", life, least, most)
+				}
 			}
 		}
-	}
-	ctx := WithOwner(f.ctx())
-	outer := f.must(r.Lock(ctx, Lease(30*time.Second)))
-	last := &meanwhile{foreign: foreign{Locker: elsewhere.Mutex("~")}, do: func() {
-		leaves(outer.Parts(), func() { f.ok(outer.Unlock(ctx)) }, 9*time.Second, 10*time.Second)
-	}}
-	h := f.must(MultiLock(r, last).Lock(ctx, Lease(10*time.Second)))
-	leaves(h.Parts()[0].Parts(), func() { f.ok(f.must(r.Lock(h.Context(), Lease(20*time.Second))).Unlock(ctx)) }, 3*time.Second, 5*time.Second)
-	f.ok(h.Unlock(ctx))
+		ctx := WithOwner(f.ctx())
+		outer := f.must(r.Lock(ctx, Lease(30*time.Second)))
+		last := &meanwhile{foreign: foreign{Locker: elsewhere.Mutex("~")}, do: func() {
+			leaves(outer.Parts(), func() { f.ok(outer.Unlock(ctx)) }, 9*time.Second, 10*time.Second)
+		}}
+		h := f.must(MultiLock(r, last).Lock(ctx, Lease(10*time.Second)))
+		leaves(h.Parts()[0].Parts(), func() { f.ok(f.must(r.Lock(h.Context(), Lease(20*time.Second))).Unlock(ctx)) }, 3*time.Second, 5*time.Second)
+		f.ok(h.Unlock(ctx))
+	})
 }
 
 // meanwhile is a Locker that does something before it locks.
@@ -707,204 +710,211 @@ func TestRedLockTokensGrow(t *testing.T) {
 		{n: 5, k: 5, forget: []int{2, 3, 4}, missing: []int{0, 1}, grows: false},
 	} {
 		t.Run(fmt.Sprintf("n=%d k=%d f=%d", c.n, c.k, len(c.forget)), func(t *testing.T) {
-			f, servers := miniFleet(t, c.n)
-			ctx, elsewhere := f.ctx(), f.locks()
-			var busy []*Hold
-			block := func(nodes ...int) {
-				for _, i := range nodes {
-					busy = append(busy, f.must(elsewhere[i].Mutex(f.name).Lock(ctx)))
+			fleetOf(t, c.n, func(t *testing.T, f *fleet) {
+				ctx, elsewhere := f.ctx(), f.locks()
+				var busy []*Hold
+				block := func(nodes ...int) {
+					for _, i := range nodes {
+						busy = append(busy, f.must(elsewhere[i].Mutex(f.name).Lock(ctx)))
+					}
 				}
-			}
-			for i := c.k; i < c.n; i++ {
-				block(i)
-			}
-			h := f.enterAll(ctx, f.red(), c.k)
-			token, err := h.TokenAbove(ctx, h.Token()+time.Hour.Microseconds())
-			f.ok(err)
-			if len(h.Parts()) != c.k || token != h.Token() {
-				t.Fatalf("%d nodes carry token %d of %d", len(h.Parts()), token, h.Token())
-			}
-			f.ok(h.Unlock(ctx))
-			for _, other := range busy {
-				f.ok(other.Unlock(ctx))
-			}
-			for _, i := range c.forget {
-				servers[i].FlushAll()
-			}
-			block(c.missing...)
-			next := f.enterAll(ctx, f.red(), c.n-len(c.missing))
-			if len(next.Parts()) != c.n-len(c.missing) || next.Token() > token != c.grows {
-				t.Errorf("token %d after %d, %d parts", next.Token(), token, len(next.Parts()))
-			}
-			f.ok(next.Unlock(ctx))
+				for i := c.k; i < c.n; i++ {
+					block(i)
+				}
+				h := f.enterAll(ctx, f.red(), c.k)
+				token, err := h.TokenAbove(ctx, h.Token()+time.Hour.Microseconds())
+				f.ok(err)
+				if len(h.Parts()) != c.k || token != h.Token() {
+					t.Fatalf("%d nodes carry token %d of %d", len(h.Parts()), token, h.Token())
+				}
+				f.ok(h.Unlock(ctx))
+				for _, other := range busy {
+					f.ok(other.Unlock(ctx))
+				}
+				for _, i := range c.forget {
+					f.servers[i].FlushAll()
+				}
+				block(c.missing...)
+				next := f.enterAll(ctx, f.red(), c.n-len(c.missing))
+				if len(next.Parts()) != c.n-len(c.missing) || next.Token() > token != c.grows {
+					t.Errorf("token %d after %d, %d parts", next.Token(), token, len(next.Parts()))
+				}
+				f.ok(next.Unlock(ctx))
+			})
 		})
 	}
 }
 
 func TestRedLockTokenAbove(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx, r := f.ctx(), f.red()
-	h := f.enterAll(ctx, r, 3)
-	inner := f.enterAll(h.Context(), r, 3)
-	first := h.Token()
-	seen := first + time.Hour.Microseconds() // by a guard, when a clock ran ahead
-	for _, n := range []int64{first - 1, seen, seen} {
-		token, err := inner.TokenAbove(ctx, n)
-		f.ok(err)
-		if token <= n || token < first || token != h.Token() || token != inner.Token() {
-			t.Errorf("above %d: %d, the holds have %d and %d", n, token, h.Token(), inner.Token())
-		}
-		for i, state := range f.states(r) {
-			if state["token"] != fmt.Sprint(token) {
-				t.Errorf("above %d: server %d has %s, not %d", n, i, state["token"], token)
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, r := f.ctx(), f.red()
+		h := f.enterAll(ctx, r, 3)
+		inner := f.enterAll(h.Context(), r, 3)
+		first := h.Token()
+		seen := first + time.Hour.Microseconds() // by a guard, when a clock ran ahead
+		for _, n := range []int64{first - 1, seen, seen} {
+			token, err := inner.TokenAbove(ctx, n)
+			f.ok(err)
+			if token <= n || token < first || token != h.Token() || token != inner.Token() {
+				t.Errorf("above %d: %d, the holds have %d and %d", n, token, h.Token(), inner.Token())
+			}
+			for i, state := range f.states(r) {
+				if state["token"] != fmt.Sprint(token) {
+					t.Errorf("above %d: server %d has %s, not %d", n, i, state["token"], token)
+				}
 			}
 		}
-	}
-	for _, l := range r.locks {
-		if !l.renew(l.due(), time.Second) || h.Context().Err() != nil {
-			t.Error("the raised hold is not renewed")
+		for _, l := range r.locks {
+			if !l.renew(l.due(), time.Second) || h.Context().Err() != nil {
+				t.Error("the raised hold is not renewed")
+			}
 		}
-	}
-	f.ok(inner.Unlock(ctx))
-	raised := h.Token()
-	f.ok(h.Unlock(ctx))
-	if _, err := h.TokenAbove(ctx, raised); !errors.Is(err, ErrLost) {
-		t.Errorf("after the unlock: %v", err)
-	}
-	next := f.enter(ctx, f.red())
-	if next.Token() <= raised {
-		t.Errorf("token %d after %d", next.Token(), raised)
-	}
-	f.ok(next.Unlock(ctx))
+		f.ok(inner.Unlock(ctx))
+		raised := h.Token()
+		f.ok(h.Unlock(ctx))
+		if _, err := h.TokenAbove(ctx, raised); !errors.Is(err, ErrLost) {
+			t.Errorf("after the unlock: %v", err)
+		}
+		next := f.enter(ctx, f.red())
+		if next.Token() <= raised {
+			t.Errorf("token %d after %d", next.Token(), raised)
+		}
+		f.ok(next.Unlock(ctx))
+	})
 }
 
 func TestRedLockForceUnlock(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx, r, other := f.ctx(), f.red(), f.red()
-	h := f.enterAll(ctx, r, 3)
-	if freed, err := r.ForceUnlock(ctx); err != nil || !freed {
-		t.Errorf("freed %t, %v", freed, err)
-	}
-	<-h.Context().Done()
-	next := f.enter(ctx, other, Wait(0))
-	if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-		t.Errorf("unlock: %v", err)
-	}
-	f.ok(next.Unlock(ctx))
-	if freed, err := r.ForceUnlock(ctx); err != nil || freed {
-		t.Errorf("a free lock: freed %t, %v", freed, err)
-	}
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, r, other := f.ctx(), f.red(), f.red()
+		h := f.enterAll(ctx, r, 3)
+		if freed, err := r.ForceUnlock(ctx); err != nil || !freed {
+			t.Errorf("freed %t, %v", freed, err)
+		}
+		<-h.Context().Done()
+		next := f.enter(ctx, other, Wait(0))
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+		f.ok(next.Unlock(ctx))
+		if freed, err := r.ForceUnlock(ctx); err != nil || freed {
+			t.Errorf("a free lock: freed %t, %v", freed, err)
+		}
+	})
 }
 
 func TestRedLockTellsBusyFromDown(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx, elsewhere := f.ctx(), f.locks()
-	r, taps := f.tappedReds()
-	down := func(cmd redis.Cmder, _ func() error) error {
-		cmd.SetErr(errLost)
-		return errLost
-	}
-	busy := f.must(elsewhere[0].Mutex(f.name).Lock(ctx))
-	taps[1].on(scripts.Acquire, down)
-	_, err := r.TryLock(ctx)
-	for errors.Is(err, ErrNoAnswer) && ctx.Err() == nil { // a busy machine: the busy node's answer came too late
-		_, err = r.TryLock(ctx)
-	}
-	if !errors.Is(err, ErrBusy) || !errors.Is(err, errLost) {
-		t.Errorf("one is free, one busy, one down: %v", err)
-	}
-	f.free(r, 1, 2)
-	taps[2].on(scripts.Acquire, down)
-	if _, err := r.Lock(ctx); errors.Is(err, ErrBusy) || !errors.Is(err, errLost) {
-		t.Errorf("one is busy, two down: %v", err)
-	}
-	f.ok(busy.Unlock(ctx))
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, elsewhere := f.ctx(), f.locks()
+		r, taps := f.tappedReds()
+		down := func(cmd redis.Cmder, _ func() error) error {
+			cmd.SetErr(errLost)
+			return errLost
+		}
+		busy := f.must(elsewhere[0].Mutex(f.name).Lock(ctx))
+		taps[1].on(scripts.Acquire, down)
+		_, err := r.TryLock(ctx)
+		for errors.Is(err, ErrNoAnswer) && ctx.Err() == nil { // a busy machine: the busy node's answer came too late
+			_, err = r.TryLock(ctx)
+		}
+		if !errors.Is(err, ErrBusy) || !errors.Is(err, errLost) {
+			t.Errorf("one is free, one busy, one down: %v", err)
+		}
+		f.free(r, 1, 2)
+		taps[2].on(scripts.Acquire, down)
+		if _, err := r.Lock(ctx); errors.Is(err, ErrBusy) || !errors.Is(err, errLost) {
+			t.Errorf("one is busy, two down: %v", err)
+		}
+		f.ok(busy.Unlock(ctx))
+	})
 }
 
 func TestRedLockOfClosedLocks(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx, all := f.ctx(), f.locks()
-	r := RedLock(f.name, all...)
-	f.ok(all[0].Close())
-	h := f.enter(ctx, r)
-	busy := f.must(f.red().nodes[0].Lock(ctx)) // does not concern those who cannot see it
-	f.ok(all[1].Close())
-	if _, err := r.Lock(ctx); !errors.Is(err, ErrClosed) || errors.Is(err, ErrBusy) {
-		t.Errorf("two of three are closed: %v", err)
-	}
-	f.ok(h.Unlock(ctx)) // one confirmed, one left to expire, which is a minority
-	f.ok(all[2].Close())
-	if err := h.Unlock(ctx); err != nil {
-		t.Errorf("unlock once more: %v", err)
-	}
-	f.ok(busy.Unlock(ctx))
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, all := f.ctx(), f.locks()
+		r := RedLock(f.name, all...)
+		f.ok(all[0].Close())
+		h := f.enter(ctx, r)
+		busy := f.must(f.red().nodes[0].Lock(ctx)) // does not concern those who cannot see it
+		f.ok(all[1].Close())
+		if _, err := r.Lock(ctx); !errors.Is(err, ErrClosed) || errors.Is(err, ErrBusy) {
+			t.Errorf("two of three are closed: %v", err)
+		}
+		f.ok(h.Unlock(ctx)) // one confirmed, one left to expire, which is a minority
+		f.ok(all[2].Close())
+		if err := h.Unlock(ctx); err != nil {
+			t.Errorf("unlock once more: %v", err)
+		}
+		f.ok(busy.Unlock(ctx))
+	})
 }
 
 func TestRedLockRefusesNonsense(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx, l := f.ctx(), f.locks()
-	for name, c := range map[string]struct {
-		lock *Red
-		want error
-	}{
-		"no name":         {RedLock("", l...), ErrEmptyName},
-		"no nodes":        {RedLock(f.name), ErrInvalid},
-		"a nil node":      {RedLock(f.name, l[0], nil, l[1]), ErrInvalid},
-		"the same Locks":  {RedLock(f.name, l[0], l[1], l[0]), ErrInvalid},
-		"the same server": {RedLock(f.name, l[0], l[1], f.locksOn(f.node(0))), ErrInvalid},
-	} {
-		for what, do := range map[string]func() error{
-			"Lock":        func() error { _, err := c.lock.Lock(ctx); return err },
-			"TryLock":     func() error { _, err := c.lock.TryLock(ctx); return err },
-			"Inspect":     func() error { _, err := c.lock.Inspect(ctx); return err },
-			"ForceUnlock": func() error { _, err := c.lock.ForceUnlock(ctx); return err },
-			"MultiLock":   func() error { _, err := MultiLock(c.lock).Lock(ctx); return err },
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, l := f.ctx(), f.locks()
+		for name, c := range map[string]struct {
+			lock *Red
+			want error
+		}{
+			"no name":         {RedLock("", l...), ErrEmptyName},
+			"no nodes":        {RedLock(f.name), ErrInvalid},
+			"a nil node":      {RedLock(f.name, l[0], nil, l[1]), ErrInvalid},
+			"the same Locks":  {RedLock(f.name, l[0], l[1], l[0]), ErrInvalid},
+			"the same server": {RedLock(f.name, l[0], l[1], f.locksOn(f.node(0))), ErrInvalid},
 		} {
-			if err := do(); !errors.Is(err, c.want) {
-				t.Errorf("%s, %s: %v", name, what, err)
+			for what, do := range map[string]func() error{
+				"Lock":        func() error { _, err := c.lock.Lock(ctx); return err },
+				"TryLock":     func() error { _, err := c.lock.TryLock(ctx); return err },
+				"Inspect":     func() error { _, err := c.lock.Inspect(ctx); return err },
+				"ForceUnlock": func() error { _, err := c.lock.ForceUnlock(ctx); return err },
+				"MultiLock":   func() error { _, err := MultiLock(c.lock).Lock(ctx); return err },
+			} {
+				if err := do(); !errors.Is(err, c.want) {
+					t.Errorf("%s, %s: %v", name, what, err)
+				}
+			}
+			if c.lock.Count(WithOwner(ctx)) != 0 {
+				t.Errorf("%s: somebody holds it", name)
 			}
 		}
-		if c.lock.Count(WithOwner(ctx)) != 0 {
-			t.Errorf("%s: somebody holds it", name)
+		if _, err := RedLock(f.name, l...).Lock(ctx, Lease(-1)); !errors.Is(err, ErrInvalid) {
+			t.Errorf("a bad lease: %v", err)
 		}
-	}
-	if _, err := RedLock(f.name, l...).Lock(ctx, Lease(-1)); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a bad lease: %v", err)
-	}
+	})
 }
 
 func TestMultiLockOfARedLock(t *testing.T) {
-	f := fleetOf(t, 3)
-	ctx, all := WithOwner(f.ctx()), f.locks()
-	r := RedLock(f.name, all...)
-	whole := MultiLock(all[1].Mutex(f.name+"z"), r, all[0].Mutex(f.name+"a"), r)
-	h := f.must(whole.Lock(ctx))
-	if h.Parts()[1].Token() == 0 || h.Parts()[1].Token() != h.Parts()[3].Token() || h.Remaining() == 0 {
-		t.Errorf("tokens %d and %d, %s left", h.Parts()[1].Token(), h.Parts()[3].Token(), h.Remaining())
-	}
-	if whole.Count(ctx) != 1 || r.Count(ctx) != 2 {
-		t.Errorf("counts %d and %d", whole.Count(ctx), r.Count(ctx))
-	}
-	if s, err := whole.Inspect(f.ctx()); err != nil || !s.Held() || s.Token != 0 || s.Remaining < 25*time.Second {
-		t.Errorf("inspected: %+v, %v", s, err)
-	}
-	f.ok(h.Unlock(ctx))
-	f.free(r, 0, 1, 2)
-	if s, err := whole.Inspect(f.ctx()); err != nil || s.Held() || whole.Count(ctx) != 0 {
-		t.Errorf("free: %+v, %v", s, err)
-	}
+	fleetOf(t, 3, func(t *testing.T, f *fleet) {
+		ctx, all := WithOwner(f.ctx()), f.locks()
+		r := RedLock(f.name, all...)
+		whole := MultiLock(all[1].Mutex(f.name+"z"), r, all[0].Mutex(f.name+"a"), r)
+		h := f.must(whole.Lock(ctx))
+		if h.Parts()[1].Token() == 0 || h.Parts()[1].Token() != h.Parts()[3].Token() || h.Remaining() == 0 {
+			t.Errorf("tokens %d and %d, %s left", h.Parts()[1].Token(), h.Parts()[3].Token(), h.Remaining())
+		}
+		if whole.Count(ctx) != 1 || r.Count(ctx) != 2 {
+			t.Errorf("counts %d and %d", whole.Count(ctx), r.Count(ctx))
+		}
+		if s, err := whole.Inspect(f.ctx()); err != nil || !s.Held() || s.Token != 0 || s.Remaining < 25*time.Second {
+			t.Errorf("inspected: %+v, %v", s, err)
+		}
+		f.ok(h.Unlock(ctx))
+		f.free(r, 0, 1, 2)
+		if s, err := whole.Inspect(f.ctx()); err != nil || s.Held() || whole.Count(ctx) != 0 {
+			t.Errorf("free: %+v, %v", s, err)
+		}
 
-	h = f.must(whole.Lock(ctx))
-	if freed, err := whole.ForceUnlock(ctx); err != nil || !freed {
-		t.Errorf("freed %t, %v", freed, err)
-	}
-	<-h.Context().Done()
-	if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
-		t.Errorf("unlock: %v", err)
-	}
-	if freed, err := whole.ForceUnlock(ctx); err != nil || freed {
-		t.Errorf("free: freed %t, %v", freed, err)
-	}
+		h = f.must(whole.Lock(ctx))
+		if freed, err := whole.ForceUnlock(ctx); err != nil || !freed {
+			t.Errorf("freed %t, %v", freed, err)
+		}
+		<-h.Context().Done()
+		if err := h.Unlock(ctx); !errors.Is(err, ErrLost) {
+			t.Errorf("unlock: %v", err)
+		}
+		if freed, err := whole.ForceUnlock(ctx); err != nil || freed {
+			t.Errorf("free: freed %t, %v", freed, err)
+		}
+	})
 }
 
 // Whichever part is waited for, the fixed leases of those that are taken begin anew meanwhile.
@@ -912,30 +922,31 @@ func TestMultiLockKeepsRedLocksWhileItWaits(t *testing.T) {
 	const lease = 3 * time.Second
 	for part, what := range []string{"a mutex", "another mutex", "the RedLock"} {
 		t.Run(what, func(t *testing.T) {
-			f := fleetOf(t, 3)
-			ctx := f.ctx()
-			partsOf := func(all []*Locks) []Locker {
-				return []Locker{all[0].Mutex(f.name + "a"), all[1].Mutex(f.name + "z"), RedLock(f.name, all...)}
-			}
-			busy := f.must(partsOf(f.locks())[part].Lock(ctx))
-			got := make(chan *Hold, 1)
-			go func() {
-				h, err := MultiLock(partsOf(f.locks())...).Lock(ctx, Lease(lease))
-				if err != nil {
-					t.Error(err)
+			fleetOf(t, 3, func(t *testing.T, f *fleet) {
+				ctx := f.ctx()
+				partsOf := func(all []*Locks) []Locker {
+					return []Locker{all[0].Mutex(f.name + "a"), all[1].Mutex(f.name + "z"), RedLock(f.name, all...)}
 				}
-				got <- h
-			}()
-			<-time.After(lease + lease/2)
-			f.ok(busy.Unlock(ctx))
-			h := <-got
-			if h == nil {
-				return
-			}
-			if left := h.Remaining(); left < lease/2 {
-				t.Errorf("%s left", left)
-			}
-			f.ok(h.Unlock(ctx))
+				busy := f.must(partsOf(f.locks())[part].Lock(ctx))
+				got := make(chan *Hold, 1)
+				go func() {
+					h, err := MultiLock(partsOf(f.locks())...).Lock(ctx, Lease(lease))
+					if err != nil {
+						t.Error(err)
+					}
+					got <- h
+				}()
+				<-time.After(lease + lease/2)
+				f.ok(busy.Unlock(ctx))
+				h := <-got
+				if h == nil {
+					return
+				}
+				if left := h.Remaining(); left < lease/2 {
+					t.Errorf("%s left", left)
+				}
+				f.ok(h.Unlock(ctx))
+			})
 		})
 	}
 }

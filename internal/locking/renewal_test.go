@@ -27,6 +27,21 @@ func (b *before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
+// until is when a hold ends if nothing renews it.
+func (h *Hold) until() time.Time {
+	h.locks.mu.Lock()
+	defer h.locks.mu.Unlock()
+	return h.deadline
+}
+
+// renewed renews everything, and fails the test if anything is not.
+func (w *world) renewed(l *Locks) {
+	w.t.Helper()
+	if !l.renew(l.due(), patience) {
+		w.t.Error("not all were renewed")
+	}
+}
+
 // Busy locks pass from owner to owner while a round of renewals is under way: the idle ones are renewed all the same.
 func TestRenewalsBesideHandoffs(t *testing.T) {
 	each(t, func(w *world) {
@@ -81,17 +96,12 @@ func TestOutdatedRenewal(t *testing.T) {
 		l := w.locks()
 		m := l.Mutex(w.name)
 		h := w.must(m.Lock(w.ctx()))
-		deadline := func() time.Time {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			return h.deadline
-		}
-		before := deadline()
+		before := h.until()
 		w.ok(w.client().HSet(w.ctx(), m.stateKey, "seq", 1<<40).Err())
 		if l.renew(l.due(), patience) {
 			w.t.Error("it counts as a renewal")
 		}
-		if after := deadline(); after != before {
+		if after := h.until(); after != before {
 			w.t.Errorf("the hold trusts the server for %s more", after.Sub(before))
 		}
 	})
@@ -132,8 +142,7 @@ func TestMemoryIsFullForEveryKind(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
 	rdb, ctx := w.client(), w.ctx()
-	const lease = 900 * time.Millisecond
-	l := w.locks(WatchdogLease(lease))
+	l := w.locks()
 	m := l.Mutex(w.name)
 	rw := l.RWMutex(w.name)
 	holds := map[string]*Hold{
@@ -143,9 +152,10 @@ func TestMemoryIsFullForEveryKind(t *testing.T) {
 		"read":  w.must(l.RWMutex(w.name + "read").Reader().Lock(ctx)),
 	}
 	successors := w.lineUp(m, 2)
-	time.Sleep(lease / 3) // not for synchronisation: the scripts are known, and the lock has been held for a while
+	w.renewed(l) // the scripts are known
+	w.soon("a script is a while ago", func() bool { return time.Since(holds["mutex"].grant.lease.begun) > localFor })
 	w.ok(rdb.ConfigSet(ctx, "maxmemory", "1").Err())
-	time.Sleep(2 * lease) // not for synchronisation: renewals need no memory
+	w.renewed(l)
 	for kind, h := range holds {
 		if err := h.Context().Err(); err != nil {
 			t.Errorf("%s: %v", kind, context.Cause(h.Context()))

@@ -217,7 +217,7 @@ func TestRWUpgradeIsRefused(t *testing.T) {
 func second(_ *Hold, err error) error { return err }
 
 func TestRWReadersOfDifferentLeases(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		const long, short = 900 * time.Millisecond, 300 * time.Millisecond
 		ctx := w.ctx()
 		start := time.Now()
@@ -239,7 +239,7 @@ func TestRWReadersOfDifferentLeases(t *testing.T) {
 }
 
 func TestRWShorterInnerLease(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		const short = 300 * time.Millisecond
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().RWMutex(w.name)
@@ -265,7 +265,7 @@ func TestRWShorterInnerLease(t *testing.T) {
 }
 
 func TestRWLapsedWriterAdmitsAllReaders(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		const many, lease = 10, 400 * time.Millisecond
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().RWMutex(w.name)
@@ -470,7 +470,7 @@ func TestRWTenThousandReaders(t *testing.T) {
 }
 
 func TestRWRandomReaders(t *testing.T) {
-	each(t, func(w *world) {
+	virtual(t, func(w *world) {
 		// Readers come and go while a writer waits in between: nobody starves.
 		rdb, ctx := w.client(), w.ctx()
 		m := w.locks().RWMutex(w.name)
@@ -510,28 +510,28 @@ func TestRWRandomReaders(t *testing.T) {
 // Thousands of readers unlock at once: it takes few round trips, for a round trip each would wait for a connection
 // too long.
 func TestRWThousandsUnlockAtOnce(t *testing.T) {
-	t.Parallel()
-	w := &world{t: t, addr: shared, name: t.Name()}
-	const many = 3000
-	l, tap := w.tapped()
-	reader := l.RWMutex(w.name).Reader()
-	var holds []*Hold
-	for range many {
-		holds = append(holds, w.must(reader.Lock(w.ctx())))
-	}
-	roundTrips := func() int { return len(tapArgs(tap, scripts.FifoRelease)) }
-	before := roundTrips()
-	var all sync.WaitGroup
-	for _, h := range holds {
-		all.Go(func() {
-			if err := h.Unlock(w.ctx()); err != nil && !errors.Is(err, ErrNoAnswer) { // on a machine that is busy otherwise
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if n := roundTrips() - before; n > many/3 {
-		t.Errorf("%d round trips of one release each", n)
-	}
-	w.left(w.client(), reader.fifo)
+	virtual(t, func(w *world) {
+		const many = 3000
+		l, tap := w.tapped()
+		reader := l.RWMutex(w.name).Reader()
+		var holds []*Hold
+		for range many {
+			holds = append(holds, w.must(reader.Lock(w.ctx())))
+		}
+		roundTrips := func() int { return len(tapArgs(tap, scripts.FifoRelease)) }
+		before := roundTrips()
+		var all sync.WaitGroup
+		for _, h := range holds {
+			all.Go(func() {
+				if err := h.Unlock(w.ctx()); err != nil {
+					w.t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if n := roundTrips() - before; n > many/3 {
+			w.t.Errorf("%d round trips of one release each", n)
+		}
+		w.left(w.client(), reader.fifo)
+	})
 }

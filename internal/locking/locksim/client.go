@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"inventory/internal/locking"
+	"inventory/internal/locking/locksim/wire"
 )
 
 // A Client is a process: for each server, a Redis client of its own and the Locks on it.
@@ -119,7 +120,7 @@ func (c *Client) dial(ctx context.Context, s *server) (net.Conn, error) {
 				home <- outcome{err: err}
 				return
 			}
-			l.wire = newWire(l)
+			l.wire = wire.New(l.sent, l.finish)
 			home <- outcome{conn: l.wire}
 		}
 	}

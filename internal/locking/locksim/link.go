@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"inventory/internal/locking/locksim/wire"
 )
 
 // A link is one connection between a client and a server. What goes up it arrives in order, and what
@@ -15,8 +17,8 @@ type link struct {
 	client *Client
 	id     int
 	server *server
-	wire   *wire    // nil for the copy of a request, whose answer nobody hears
-	conn   net.Conn // of the server
+	wire   *wire.Wire // nil for the copy of a request, whose answer nobody hears
+	conn   net.Conn   // of the server
 
 	mu      sync.Mutex
 	partial []byte     // of a request that the client has not written to its end
@@ -148,7 +150,7 @@ func (l *link) pass(frame []byte) {
 	deaf := l.deaf
 	l.mu.Unlock()
 	if !deaf {
-		l.wire.deliver(frame)
+		l.wire.Deliver(frame)
 	}
 }
 
@@ -172,7 +174,7 @@ func (l *link) reset() {
 func (l *link) hangUp() {
 	if l.wire != nil && !l.client.severed {
 		l.world.note("%s connection is cut", l)
-		l.wire.hangUp()
+		l.wire.HangUp()
 	}
 }
 

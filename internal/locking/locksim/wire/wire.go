@@ -1,4 +1,6 @@
-package locksim
+// Package wire has connections that never leave the memory. They wait in virtual time only, so that tests in bubbles of
+// testing/synctest can use them in place of sockets.
+package wire
 
 import (
 	"io"
@@ -9,10 +11,10 @@ import (
 	"time"
 )
 
-// A wire is a client's end of a connection. It is a net.Conn that never leaves the memory, and waits in
-// virtual time only.
-type wire struct {
-	link *link
+// A Wire is a client's end of a connection. It is a net.Conn.
+type Wire struct {
+	send  func([]byte)
+	close func()
 
 	mu     sync.Mutex
 	in     []byte
@@ -22,10 +24,13 @@ type wire struct {
 	news   chan struct{}
 }
 
-func newWire(l *link) *wire { return &wire{link: l, news: make(chan struct{}, 1)} }
+// New returns a wire. What is written goes to send; the first Close calls close.
+func New(send func([]byte), close func()) *Wire {
+	return &Wire{send: send, close: close, news: make(chan struct{}, 1)}
+}
 
 // Read waits for bytes, the end of the connection or the deadline.
-func (w *wire) Read(p []byte) (int, error) {
+func (w *Wire) Read(p []byte) (int, error) {
 	for {
 		n, until, err := w.take(p)
 		if n > 0 || err != nil {
@@ -45,7 +50,7 @@ func (w *wire) Read(p []byte) (int, error) {
 }
 
 // take is Read without waiting.
-func (w *wire) take(p []byte) (n int, until time.Time, err error) {
+func (w *Wire) take(p []byte) (n int, until time.Time, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -63,8 +68,8 @@ func (w *wire) take(p []byte) (n int, until time.Time, err error) {
 	return 0, w.until, nil
 }
 
-// Write hands the bytes to the network, and never waits.
-func (w *wire) Write(p []byte) (int, error) {
+// Write hands the bytes to the network.
+func (w *Wire) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	closed, cut := w.closed, w.cut
 	w.mu.Unlock()
@@ -74,20 +79,20 @@ func (w *wire) Write(p []byte) (int, error) {
 	if cut {
 		return 0, syscall.EPIPE
 	}
-	w.link.sent(p)
+	w.send(p)
 	return len(p), nil
 }
 
-// deliver is what comes from the network.
-func (w *wire) deliver(p []byte) {
+// Deliver brings what comes from the network.
+func (w *Wire) Deliver(p []byte) {
 	w.mu.Lock()
 	w.in = append(w.in, p...)
 	w.mu.Unlock()
 	w.look()
 }
 
-// hangUp is the end of the connection, as the client hears of it.
-func (w *wire) hangUp() {
+// HangUp ends the connection, as the client hears of it.
+func (w *Wire) HangUp() {
 	w.mu.Lock()
 	w.cut = true
 	w.mu.Unlock()
@@ -95,7 +100,7 @@ func (w *wire) hangUp() {
 }
 
 // look makes a Read look again.
-func (w *wire) look() {
+func (w *Wire) look() {
 	select {
 	case w.news <- struct{}{}:
 	default:
@@ -103,20 +108,20 @@ func (w *wire) look() {
 }
 
 // Close ends the connection; what is under way arrives all the same.
-func (w *wire) Close() error {
+func (w *Wire) Close() error {
 	w.mu.Lock()
 	first := !w.closed
 	w.closed = true
 	w.mu.Unlock()
 	w.look()
 	if first {
-		w.link.finish()
+		w.close()
 	}
 	return nil
 }
 
 // SetReadDeadline bounds Read.
-func (w *wire) SetReadDeadline(t time.Time) error {
+func (w *Wire) SetReadDeadline(t time.Time) error {
 	w.mu.Lock()
 	w.until = t
 	w.mu.Unlock()
@@ -125,16 +130,16 @@ func (w *wire) SetReadDeadline(t time.Time) error {
 }
 
 // SetDeadline bounds Read; writing does not wait.
-func (w *wire) SetDeadline(t time.Time) error { return w.SetReadDeadline(t) }
+func (w *Wire) SetDeadline(t time.Time) error { return w.SetReadDeadline(t) }
 
 // SetWriteDeadline does nothing: writing does not wait.
-func (w *wire) SetWriteDeadline(time.Time) error { return nil }
+func (w *Wire) SetWriteDeadline(time.Time) error { return nil }
 
 // LocalAddr is nobody's.
-func (w *wire) LocalAddr() net.Addr { return address{} }
+func (w *Wire) LocalAddr() net.Addr { return address{} }
 
 // RemoteAddr is nobody's.
-func (w *wire) RemoteAddr() net.Addr { return address{} }
+func (w *Wire) RemoteAddr() net.Addr { return address{} }
 
 type address struct{}
 

@@ -1,0 +1,184 @@
+package locking
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"inventory/internal/locking/locksim/wire"
+)
+
+// virtual runs a test against a miniredis in virtual time, which passes only while everybody waits. So a test of leases,
+// bounds and deadlines knows when each ends, however busy the machine is.
+func virtual(t *testing.T, test func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	bubble(t, test)
+}
+
+// bubble is virtual for a test that does not run beside others, or does already.
+func bubble(t *testing.T, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		test(&world{t: t, memory: newMemory(t, near), name: t.Name()})
+	})
+}
+
+// near is how far away a server is: so far that the time goes on meanwhile.
+const near = 100 * time.Microsecond
+
+// A memory is a server in virtual time, without an address.
+type memory struct {
+	*miniredis.Miniredis
+
+	distance time.Duration // what is sent to it takes so long
+	links    sync.WaitGroup
+
+	mu     sync.Mutex
+	down   bool
+	resume chan struct{} // closed when it does not stand still
+
+	refuses   bool // nobody may subscribe
+	listeners []*wire.Wire
+}
+
+func newMemory(t *testing.T, distance time.Duration) *memory {
+	m := &memory{Miniredis: miniredis.NewMiniRedis(), distance: distance, resume: make(chan struct{})}
+	m.ClockTTL(true)
+	close(m.resume)
+	t.Cleanup(m.links.Wait)
+	t.Cleanup(m.Close)
+	t.Cleanup(m.Resume)
+	return m
+}
+
+// Pause lets the server stand still: connections stay, and what arrives is not answered.
+func (m *memory) Pause() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.resume = make(chan struct{})
+}
+
+// Resume lets it go on with what has arrived.
+func (m *memory) Resume() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.resume:
+	default:
+		close(m.resume)
+	}
+}
+
+// Kill ends the server with all that it knows.
+func (m *memory) Kill() {
+	m.mu.Lock()
+	m.down = true
+	m.mu.Unlock()
+	m.Close()
+	m.FlushAll()
+}
+
+// Restart starts it again.
+func (m *memory) Restart() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.down = false
+}
+
+// refuseListeners lets nobody subscribe any more.
+func (m *memory) refuseListeners() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refuses = true
+}
+
+// cutListeners cuts the connections of those who have subscribed, and tells how many there were.
+func (m *memory) cutListeners() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	cut := len(m.listeners)
+	for _, end := range m.listeners {
+		end.HangUp()
+	}
+	m.listeners = nil
+	return cut
+}
+
+// subscribes is called when the client at an end subscribes. It tells whether it may.
+func (m *memory) subscribes(end *wire.Wire) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refuses {
+		end.Deliver([]byte("-NOPERM nobody may listen\r\n"))
+		return false
+	}
+	m.listeners = append(m.listeners, end)
+	return true
+}
+
+// goesOn is closed when the server does not stand still.
+func (m *memory) goesOn() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.resume
+}
+
+// dial connects.
+func (m *memory) dial() (net.Conn, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.down {
+		return nil, syscall.ECONNREFUSED
+	}
+	far, err := m.Dial()
+	if err != nil {
+		return nil, err
+	}
+	way, over := make(chan []byte, 1<<12), make(chan struct{})
+	var end *wire.Wire
+	end = wire.New(func(p []byte) {
+		if !bytes.Contains(p, []byte("\nsubscribe\r")) || m.subscribes(end) {
+			way <- bytes.Clone(p)
+		}
+	}, func() { close(over) })
+	m.links.Go(func() { m.send(far, way, over) })
+	m.links.Go(func() { receive(end, far) })
+	return end, nil
+}
+
+// send brings what is on the way to the server, until the client closes its end.
+func (m *memory) send(far net.Conn, way <-chan []byte, over <-chan struct{}) {
+	defer func() { _ = far.Close() }()
+	for {
+		select {
+		case p := <-way:
+			time.Sleep(m.distance)
+			<-m.goesOn()
+			_, _ = far.Write(p) // a closed connection takes nothing, as it should be
+		case <-over:
+			if len(way) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// receive brings what the server answers to the client.
+func receive(end *wire.Wire, far net.Conn) {
+	buffer := make([]byte, 4096)
+	for {
+		n, err := far.Read(buffer)
+		end.Deliver(buffer[:n])
+		if err != nil {
+			end.HangUp()
+			return
+		}
+	}
+}
