@@ -39,7 +39,7 @@ func through(t *testing.T, databaseURL string) (string, *servertest.Proxy) {
 }
 
 // behindProxy returns a service on a store behind a proxy.
-func behindProxy(t *testing.T) (*selling.Service, *servertest.Proxy) {
+func behindProxy(t *testing.T, setUp func(*postgres.Store)) (*selling.Service, *servertest.Proxy) {
 	t.Helper()
 	direct, drop, err := server.CreateDatabase(t.Context(), "")
 	if err != nil {
@@ -51,6 +51,7 @@ func behindProxy(t *testing.T) (*selling.Service, *servertest.Proxy) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	setUp(store)
 	service := selling.NewService(selling.Config{Store: store})
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
@@ -66,10 +67,20 @@ func behindProxy(t *testing.T) (*selling.Service, *servertest.Proxy) {
 func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
 	t.Parallel()
 	const skus = 24 // more than there are connections
-	for name, rest := range map[string]time.Duration{"all in use": 0, "all at rest": 1500 * time.Millisecond} {
+	const inUse, atRest = 0, 1500 * time.Millisecond
+	for name, c := range map[string]struct {
+		rest  time.Duration
+		setUp func(*postgres.Store)
+		least int // connections that go dark
+	}{
+		"all in use":               {inUse, (*postgres.Store).WriteAlone, 16},
+		"all at rest":              {atRest, (*postgres.Store).WriteAlone, 16},
+		"shared writes under way":  {inUse, func(*postgres.Store) {}, 2},
+		"of shared writes at rest": {atRest, func(*postgres.Store) {}, 2},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			service, proxy := behindProxy(t)
+			service, proxy := behindProxy(t, c.setUp)
 			for n := range skus {
 				if _, _, err := service.CreateSKU(t.Context(), stock.NewSKU{SKU: fmt.Sprint("sku-", n), Stock: 1_000_000, Segments: 4}); err != nil {
 					t.Fatal(err)
@@ -97,9 +108,9 @@ func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
 				return time.Since(start)
 			}
 			calm := everybody(20)
-			time.Sleep(rest) // a connection that has been at rest for longer is asked before it is used
+			time.Sleep(c.rest) // a connection that has been at rest for longer is asked before it is used
 			stop, busy := make(chan struct{}), sync.WaitGroup{}
-			if rest == 0 {
+			if c.rest == inUse {
 				for n := range skus {
 					busy.Go(func() {
 						for {
@@ -113,8 +124,8 @@ func TestAPoolThatGoesDarkIsRenewed(t *testing.T) {
 					})
 				}
 			}
-			if dark := proxy.Darken(); dark < 16 {
-				t.Fatalf("%d connections go dark, want a pool of 16", dark)
+			if dark := proxy.Darken(); dark < c.least {
+				t.Fatalf("%d connections go dark, want %d", dark, c.least)
 			}
 			start := time.Now()
 			for time.Since(start) < time.Minute && buy(0) != nil {
