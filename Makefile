@@ -68,10 +68,10 @@ dist: ## Build the program for each of PLATFORMS into dist/, with checksums
 servers: ## Find or install Redis and PostgreSQL
 	@scripts/install-servers
 
-# More garbage is a tenth less work, for the compiler too. What vet says, make check tells.
+# What vet says, make check tells.
 .PHONY: test
 test: servers ## Run all tests under the race detector
-	GOGC=400 $(TOOL) gotestsum --format pkgname -- $(RACE) -vet=off -timeout 7m $(PACKAGES)
+	$(TOOL) gotestsum --format pkgname -- $(RACE) -vet=off -timeout 7m $(PACKAGES)
 
 .PHONY: test-short
 test-short: servers ## Run the quick tests of the service, in about a minute
