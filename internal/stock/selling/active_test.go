@@ -76,8 +76,9 @@ func fill(w *world, skus int) {
 	}
 }
 
-// inUse is what the heap and the stacks hold.
+// inUse is what the heap and the stacks hold, without garbage: how much of that there is depends on how fast they sell.
 func inUse() uint64 {
+	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapInuse + m.StackInuse
