@@ -76,9 +76,8 @@ func fill(w *world, skus int) {
 	}
 }
 
-// inUse is what the heap and the stacks hold, without garbage: how much of that there is depends on how fast they sell.
+// inUse is what the heap and the stacks hold.
 func inUse() uint64 {
-	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapInuse + m.StackInuse

@@ -32,16 +32,29 @@ func (w *worker) run() {
 	}
 }
 
-// idle waits for a request. It gives the lock back soon, and reports true when the worker has ended.
+// idle waits for a request. It gives the lock back soon. It reports true when this goroutine is to end: the worker has
+// ended, or rests in another one.
 func (w *worker) idle() (ended bool) {
 	if w.lock.hold != nil && w.service.waitFor(lockLinger, w.queue.arrived) {
 		return false
 	}
 	w.lock.release()
-	if !w.unknownSKU && w.service.waitFor(workerIdle, w.queue.arrived) {
+	if w.unknownSKU {
+		return retire(w.service, w.service.workers.sellers, w.sku, w.queue)
+	}
+	if w.service.waitFor(shortIdle, w.queue.arrived) {
 		return false
 	}
-	return retire(w.service, w.service.workers.sellers, w.sku, w.queue)
+	w.service.workers.running.Go(w.rest)
+	return true
+}
+
+// rest waits on, in a goroutine whose stack is small. Writing has made that of the other one several times as large as all
+// else that a worker holds, and most of the workers of many SKUs rest.
+func (w *worker) rest() {
+	if w.service.waitFor(workerIdle-shortIdle, w.queue.arrived) || !retire(w.service, w.service.workers.sellers, w.sku, w.queue) {
+		w.run()
+	}
 }
 
 // learnTerms reads the SKU once, before the first batch: the queue has to know whether buyers are counted.

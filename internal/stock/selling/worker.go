@@ -15,6 +15,7 @@ const (
 	maxHops    = 4                // segments tried before a merge
 	maxLayouts = 8                // resegments that may come between, before a batch is given up
 	workerIdle = time.Second      // a worker without work for this long ends
+	shortIdle  = workerIdle / 10  // and for this long gives its stack back
 	writeLimit = 10 * time.Second // for what nobody waits for
 )
 
