@@ -74,7 +74,7 @@ test: servers ## Run all tests under the race detector
 	$(TOOL) gotestsum --format pkgname -- $(RACE) -vet=off -timeout 7m $(PACKAGES)
 
 .PHONY: test-short
-test-short: servers ## Run the quick tests of the service, in about a minute
+test-short: servers ## Run the quick tests of the service, in one to two minutes
 	$(GO) test -short -timeout 60s -skip '$(SLOW)' $(SHORT)
 
 # Apart from make test, which installs no browser.

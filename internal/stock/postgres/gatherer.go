@@ -16,8 +16,8 @@ const (
 	writerWait  = 500 * time.Millisecond // a write waits that long for the writer, whose connection may have died
 )
 
-// gatherer lets writes W that wait at the same time share a transaction, and returns to each its answer A. There is one
-// writer: a goroutine that takes of all that wait as many as may go together, carries them out, and ends when nothing waits.
+// gatherer lets writes W that wait at the same time share a transaction, and returns to each its answer A. A look is a write
+// of nothing. There is one writer: a goroutine that takes of all that wait as many as may go together, carries them out, and ends when nothing waits.
 //
 // The zero answer says that nothing of a write is written. It goes by itself then, and is decided as if it had never been
 // shared.

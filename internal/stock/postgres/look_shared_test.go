@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"inventory/internal/stock"
 )
@@ -29,20 +28,14 @@ func (s *sharers) look(ctx context.Context, sku string) <-chan seen {
 // sees waits for a look, which has to see what a look by itself sees.
 func (s *sharers) sees(answer <-chan seen, sku string) map[string]stock.View {
 	s.Helper()
-	select {
-	case got := <-answer:
-		if got.err != nil {
-			s.Fatal(got.err)
-		}
-		alone := s.store.Alone(s.Context(), sku)
-		if fmt.Sprint(got.views) != fmt.Sprint(alone) {
-			s.Errorf("%q: got %v, want %v", sku, got.views, alone)
-		}
-		return got.views
-	case <-time.After(10 * time.Second):
-		s.Fatal("no answer")
-		return nil
+	got := soon(s.T, answer)
+	if got.err != nil {
+		s.Fatal(got.err)
 	}
+	if alone := s.store.Alone(s.Context(), sku); fmt.Sprint(got.views) != fmt.Sprint(alone) {
+		s.Errorf("%q: got %v, want %v", sku, got.views, alone)
+	}
+	return got.views
 }
 
 // TestLooksShareAStatement: looks that wait at the same time share a statement, also several at one SKU, each of which has
@@ -76,31 +69,29 @@ func TestLooksShareAStatement(t *testing.T) {
 	}
 }
 
-// TestALookSeesWhatWasWrittenBefore: a look that is asked for while another is under way does not share it.
-func TestALookSeesWhatWasWrittenBefore(t *testing.T) {
+// TestALookJoinsNoneUnderWay: what is asked for while a statement is under way is answered by the next one, which sees what
+// has been written meanwhile.
+func TestALookJoinsNoneUnderWay(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 2)
-	var waits []func()
-	t.Cleanup(func() {
-		for _, wait := range waits {
-			wait()
+	if _, err := s.conn.Exec(t.Context(), `BEGIN; LOCK TABLE skus`); err != nil {
+		t.Fatal(err)
+	}
+	s.statements.looks.Store(0)
+	early := s.look(t.Context(), "a")
+	s.locksWait(1)
+	late, other := s.look(t.Context(), "a"), s.look(t.Context(), "b")
+	s.store.LooksWait(2)
+	if _, err := s.conn.Exec(t.Context(), `COMMIT`); err != nil {
+		t.Fatal(err)
+	}
+	for _, answer := range []<-chan seen{early, late, other} {
+		if got := soon(t, answer); got.err != nil || len(got.views) != 1 {
+			t.Fatalf("got %+v", got)
 		}
-	})
-	for n := range 10 { // as many units as its segment has
-		early := s.look(t.Context(), "a")
-		s.wants("a", s.soon(s.deduct(t.Context(), one("a", fmt.Sprint("o", n)))), stock.Accepted)
-		late := <-s.look(t.Context(), "a")
-		if late.err != nil {
-			t.Fatal(late.err)
-		}
-		left := int64(0)
-		for _, units := range late.views["a"].Segments {
-			left += units
-		}
-		if left != int64(19-n) {
-			t.Fatalf("after %d orders a look sees %d units left of 20", n+1, left)
-		}
-		waits = append(waits, func() { <-early })
+	}
+	if n := s.statements.looks.Load(); n != 2 {
+		t.Errorf("%d statements looked, want one for the first and one for both that came while it was under way", n)
 	}
 }
 

@@ -48,12 +48,7 @@ func (s *sharers) placeTogether(orders ...stock.Placement) (all []placed) {
 	}
 	letGo()
 	for _, one := range got {
-		select {
-		case a := <-one:
-			all = append(all, a)
-		case <-time.After(10 * time.Second):
-			s.Fatal("no answer")
-		}
+		all = append(all, soon(s.T, one))
 	}
 	return all
 }

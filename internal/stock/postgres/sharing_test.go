@@ -199,13 +199,18 @@ func (s *sharers) audit() {
 // soon returns an answer that must not wait for anything.
 func (s *sharers) soon(got chan answer) answer {
 	s.Helper()
+	return soon(s.T, got)
+}
+
+// soon waits for an answer of any kind.
+func soon[A any](t *testing.T, got <-chan A) (a A) {
+	t.Helper()
 	select {
-	case a := <-got:
-		return a
+	case a = <-got:
 	case <-time.After(10 * time.Second):
-		s.Fatal("no answer")
-		return answer{}
+		t.Fatal("no answer")
 	}
+	return a
 }
 
 // stays checks that there is no answer yet.

@@ -29,7 +29,7 @@ func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (
 		var since time.Time
 		err := tx.QueryRow(ctx, insertSKU, sku.SKU, sku.Name, sku.Stock, sku.Segments, instant(at),
 			instant(sku.SaleStartsAt), instant(sku.SaleEndsAt), sku.PerBuyerLimit, sku.MaxQuantity, sku.MaxReserveFor.Microseconds()).Scan(&since)
-		if errors.Is(err, pgx.ErrNoRows) {
+		if created = !errors.Is(err, pgx.ErrNoRows); !created {
 			return sameSKU(ctx, tx, sku)
 		}
 		if err == nil {
@@ -38,7 +38,6 @@ func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (
 		if err != nil {
 			return err
 		}
-		created = true
 		_, err = tx.Exec(ctx, insertSegments, sku.SKU, stock.Spread(sku.Stock, sku.Segments))
 		return err
 	})
