@@ -73,7 +73,7 @@ func run(m *testing.M) int {
 const batch = server.Batch
 
 // patience is how long a test waits for what must happen: a stuck protocol fails, and does not hang.
-const patience = 2 * time.Minute
+const patience = 20 * time.Second
 
 // A world is a server and a name of a test's own.
 type world struct {

@@ -84,9 +84,19 @@ func (b *ballot[T]) tally(v vote[T]) {
 	}
 }
 
-// decided tells whether enough have agreed, or not enough can, or enough have answered one way or the other. In that last
-// case some might still agree. But a candidate that has some nodes and not enough must not keep them while others are
-// silent: two that did so would be in each other's way for ever.
+// decided tells whether enough have answered, one way or the other, or not enough can agree any more.
+//
+// A candidate that has some nodes and not enough must not keep them while others are silent: two that did so would be in each
+// other's way for ever. One that has none keeps nobody from anything. It waits while those who are silent can still make
+// sure that the lock is busy, which is no fault.
 func (b *ballot[T]) decided() bool {
-	return b.agreed+b.busy >= b.need || len(b.replies)-b.busy-b.other < b.need
+	silent := len(b.replies) - b.agreed - b.busy - b.other
+	switch {
+	case b.agreed+b.busy >= b.need:
+		return true
+	case b.agreed > 0:
+		return b.agreed+silent < b.need
+	default:
+		return b.busy+silent < b.need
+	}
 }

@@ -14,7 +14,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var errBusy = errors.New("busy")
+var (
+	errBusy = errors.New("busy")
+	errDown = errors.New("down")
+)
 
 // An answer is what a node says, and after how long.
 type answer struct {
@@ -72,6 +75,8 @@ func TestPollEndsWhenItIsDecided(t *testing.T) {
 		"a quorum agrees":       {[]answer{{ms, nil}, {ms, nil}, {silent, nil}}, ms + straggle, []int{0, 1}, []int{2}},
 		"one agrees, one not":   {[]answer{{ms, nil}, {ms, errBusy}, {silent, nil}}, ms + straggle, []int{0}, []int{2}},
 		"no quorum can agree":   {[]answer{{ms, errBusy}, {ms, errBusy}, {silent, nil}}, ms + straggle, nil, []int{2}},
+		"busy, down, busy late": {[]answer{{ms, errBusy}, {ms, errDown}, {30 * ms, errBusy}}, 30 * ms, nil, nil},
+		"busy, down, silent":    {[]answer{{ms, errBusy}, {ms, errDown}, {silent, nil}}, limit, nil, []int{2}},
 		"too few say anything":  {[]answer{{ms, nil}, {silent, nil}, {silent, nil}}, limit, []int{0}, []int{1, 2}},
 		"slow nodes get longer": {[]answer{{50 * ms, nil}, {50 * ms, nil}, {140 * ms, nil}}, 140 * ms, []int{0, 1, 2}, nil},
 	} {
