@@ -15,28 +15,28 @@ func (l *Locks) startHeartbeat() {
 	l.heartbeat.Wake()
 }
 
-// heartbeats returns the script calls that tell the server who waits for each lock, a batch of waiters in each.
+// heartbeats returns the script calls that tell the server who waits for each lock, a batch of waiters in each. They come in
+// the order of the tickets: that of a map would be another one in each replay of a simulation.
 func (l *Locks) heartbeats() []scripts.Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	open := make(map[string]scripts.Call)
+	open := make(map[string]int) // of a lock, its call that still has room
 	var calls []scripts.Call
-	for _, t := range l.tickets.all {
+	for _, number := range slices.Sorted(maps.Keys(l.tickets.all)) {
+		t := l.tickets.all[number]
 		if !t.queued {
 			continue
 		}
 		key := t.fifo.wakeKey
-		call, ok := open[key]
-		if !ok {
-			call = t.fifo.newCall(scripts.FifoHeartbeat, 0, 3+server.Batch).With(l.boxed, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS)
+		at, ok := open[key]
+		if !ok || len(calls[at].Command) == cap(calls[at].Command) {
+			at = len(calls)
+			open[key] = at
+			calls = append(calls, t.fifo.newCall(scripts.FifoHeartbeat, 0, 3+server.Batch).With(l.boxed, policy.WaiterLifeMS, policy.PollMS, policy.SoonMS))
 		}
-		call = call.With(t.number)
-		if open[key] = call; len(call.Command) == cap(call.Command) {
-			calls = append(calls, call)
-			delete(open, key)
-		}
+		calls[at] = calls[at].With(t.number)
 	}
-	return slices.AppendSeq(calls, maps.Values(open))
+	return calls
 }
 
 // wakeTickets lets waiters look again.

@@ -1,6 +1,7 @@
 package locking
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -30,7 +31,7 @@ func (l *Locks) watch() {
 
 // due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose context lives.
 // After its context has ended, a hold is renewed once more, because its owner may be about to call Unlock, and then no
-// longer.
+// longer. The oldest comes first: the order of a map would be another one in each replay of a simulation.
 func (l *Locks) due() []*grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,6 +43,7 @@ func (l *Locks) due() []*grant {
 			}
 		}
 	}
+	slices.SortFunc(due, func(a, b *grant) int { return cmp.Compare(a.token, b.token) })
 	return due
 }
 
