@@ -17,7 +17,7 @@ func drawDeduction(t *rapid.T, id string, at time.Time) Deduction {
 		d.Parts = append(d.Parts, Part{Segment: 3 * segment, Quantity: units})
 		d.Quantity += units
 	}
-	d.Order.Quantity = d.Quantity
+	d.Order.Quantity, d.Merged = d.Quantity, len(d.Parts) > 1
 	d.Status = rapid.SampledFrom([]DeductionStatus{StatusReserved, StatusCommitted, StatusCancelled, StatusExpired}).Draw(t, "status")
 	d.ExpiresAt = at.Add(rapid.SampledFrom([]time.Duration{-1, 0, 1}).Draw(t, "expiry") * time.Second)
 	return d
@@ -41,7 +41,7 @@ func TestPlanSettlementConserves(t *testing.T) {
 			})
 		}
 		segments := rapid.IntRange(1, 8).Draw(t, "segments")
-		plan := PlanSettlement(s, there, at, segments)
+		plan := PlanSettlement(s, there, nil, at, segments)
 
 		var back, toBuyers, named int64
 		for i, request := range s.Requests {
