@@ -260,6 +260,12 @@ type Adjustment struct {
 	Ref Ref `json:"ref"`
 }
 
+// AmendmentRef Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of UTF-8 in which
+// everything can be seen, as in NewID.
+//
+// Example: parcel-1
+type AmendmentRef = string
+
 // Audit defines model for Audit.
 type Audit struct {
 	// Ok Whether every difference is 0 and nothing is violated
@@ -286,8 +292,18 @@ type AuditedSKU struct {
 	Sku SKUID `json:"sku"`
 }
 
-// Cancel defines model for Cancel.
-type Cancel = map[string]interface{}
+// Cancel Without members all is given back; a part takes both
+type Cancel struct {
+	// Quantity Units to give back, at most those that the deduction holds
+	Quantity *Quantity `json:"quantity,omitempty"`
+
+	// Ref Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of UTF-8 in which
+	// everything can be seen, as in NewID.
+	//
+	//
+	// Example: parcel-1
+	Ref *AmendmentRef `json:"ref,omitempty"`
+}
 
 // Code Stable; type ends with it
 type Code string
@@ -386,6 +402,24 @@ type EventKind string
 
 // ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
 type ExpiresAt = time.Time
+
+// Extend defines model for Extend.
+type Extend struct {
+	// Ref Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of UTF-8 in which
+	// everything can be seen, as in NewID.
+	//
+	//
+	// Example: parcel-1
+	Ref AmendmentRef `json:"ref"`
+
+	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
+	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
+	// of seconds. Answers have the first of these.
+	//
+	//
+	// Example: 15m
+	ReserveFor ReserveFor `json:"reserve_for"`
+}
 
 // ID 1 to 128 bytes of UTF-8 without control characters
 //
@@ -928,6 +962,15 @@ type CommitDeductionParams struct {
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
+// ExtendDeductionParams defines parameters for ExtendDeduction.
+type ExtendDeductionParams struct {
+	// BuyerID The buyer whose order it is, where it was ordered with a token, for whoever calls with a key
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
 // ReadLocksParams defines parameters for ReadLocks.
 type ReadLocksParams struct {
 	// From The first segment to look at
@@ -978,6 +1021,9 @@ type CancelDeductionJSONRequestBody = Cancel
 
 // CommitDeductionJSONRequestBody defines body for CommitDeduction for application/json ContentType.
 type CommitDeductionJSONRequestBody = Commit
+
+// ExtendDeductionJSONRequestBody defines body for ExtendDeduction for application/json ContentType.
+type ExtendDeductionJSONRequestBody = Extend
 
 // ResegmentJSONRequestBody defines body for Resegment for application/json ContentType.
 type ResegmentJSONRequestBody = Resegment
@@ -1241,9 +1287,13 @@ type ClientInterface interface {
 
 	// CancelDeductionWithBody Give back what is reserved or committed
 	//
-	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-	// committed, unless the service lets tokens return.
+	// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+	// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+	// lets tokens return.
+	//
+	// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+	// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+	// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1252,9 +1302,13 @@ type ClientInterface interface {
 
 	// CancelDeduction Give back what is reserved or committed
 	//
-	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-	// committed, unless the service lets tokens return.
+	// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+	// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+	// lets tokens return.
+	//
+	// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+	// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+	// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1282,6 +1336,32 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 	CommitDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExtendDeductionWithBody Reserve for longer
+	//
+	// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+	// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+	// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+	// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+	// service lets tokens commit.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+	ExtendDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExtendDeduction Reserve for longer
+	//
+	// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+	// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+	// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+	// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+	// service lets tokens commit.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+	ExtendDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadLocks Look at the locks of a SKU's segments
 	//
@@ -1688,9 +1768,13 @@ func (c *Client) ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderID
 
 // CancelDeductionWithBody Give back what is reserved or committed
 //
-// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-// committed, unless the service lets tokens return.
+// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+// lets tokens return.
+//
+// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1709,9 +1793,13 @@ func (c *Client) CancelDeductionWithBody(ctx context.Context, sku SKUPath, order
 
 // CancelDeduction Give back what is reserved or committed
 //
-// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-// committed, unless the service lets tokens return.
+// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+// lets tokens return.
+//
+// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1760,6 +1848,52 @@ func (c *Client) CommitDeductionWithBody(ctx context.Context, sku SKUPath, order
 // Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 func (c *Client) CommitDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCommitDeductionRequest(c.Server, sku, orderID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExtendDeductionWithBody Reserve for longer
+//
+// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+// service lets tokens commit.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+func (c *Client) ExtendDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExtendDeductionRequestWithBody(c.Server, sku, orderID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExtendDeduction Reserve for longer
+//
+// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+// service lets tokens commit.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+func (c *Client) ExtendDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExtendDeductionRequest(c.Server, sku, orderID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2680,6 +2814,102 @@ func NewCommitDeductionRequestWithBody(server string, sku SKUPath, orderID Order
 	return req, nil
 }
 
+// NewExtendDeductionRequest calls the generic ExtendDeduction builder with application/json body
+func NewExtendDeductionRequest(server string, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewExtendDeductionRequestWithBody(server, sku, orderID, params, "application/json", bodyReader)
+}
+
+// NewExtendDeductionRequestWithBody constructs an http.Request for the ExtendDeduction method, with any body, and a specified content type
+func NewExtendDeductionRequestWithBody(server string, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/deductions/%s/extend", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadLocksRequest constructs an http.Request for the ReadLocks method
 func NewReadLocksRequest(server string, sku SKUPath, params *ReadLocksParams) (*http.Request, error) {
 	var err error
@@ -3190,9 +3420,13 @@ type ClientWithResponsesInterface interface {
 
 	// CancelDeductionWithBodyWithResponse Give back what is reserved or committed
 	//
-	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-	// committed, unless the service lets tokens return.
+	// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+	// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+	// lets tokens return.
+	//
+	// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+	// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+	// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3201,9 +3435,13 @@ type ClientWithResponsesInterface interface {
 
 	// CancelDeductionWithResponse Give back what is reserved or committed
 	//
-	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-	// committed, unless the service lets tokens return.
+	// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+	// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+	// lets tokens return.
+	//
+	// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+	// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+	// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3231,6 +3469,32 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 	CommitDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error)
+
+	// ExtendDeductionWithBodyWithResponse Reserve for longer
+	//
+	// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+	// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+	// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+	// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+	// service lets tokens commit.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+	ExtendDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExtendDeductionResponse, error)
+
+	// ExtendDeductionWithResponse Reserve for longer
+	//
+	// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+	// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+	// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+	// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+	// service lets tokens commit.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+	ExtendDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendDeductionResponse, error)
 
 	// ReadLocksWithResponse Look at the locks of a SKU's segments
 	//
@@ -5104,6 +5368,11 @@ type CancelDeductionResponse408Headers struct {
 	RetryAfter *int
 }
 
+// CancelDeductionResponse409Headers the declared response headers of an HTTP 409 response for CancelDeduction
+type CancelDeductionResponse409Headers struct {
+	RetryAfter *int
+}
+
 // CancelDeductionResponse413Headers the declared response headers of an HTTP 413 response for CancelDeduction
 type CancelDeductionResponse413Headers struct {
 	RetryAfter *int
@@ -5111,6 +5380,11 @@ type CancelDeductionResponse413Headers struct {
 
 // CancelDeductionResponse415Headers the declared response headers of an HTTP 415 response for CancelDeduction
 type CancelDeductionResponse415Headers struct {
+	RetryAfter *int
+}
+
+// CancelDeductionResponse422Headers the declared response headers of an HTTP 422 response for CancelDeduction
+type CancelDeductionResponse422Headers struct {
 	RetryAfter *int
 }
 
@@ -5141,10 +5415,14 @@ type CancelDeductionResponse struct {
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
 	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
 	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
 	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
 	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
@@ -5159,10 +5437,14 @@ type CancelDeductionResponse struct {
 	Headers404 *CancelDeductionResponse404Headers
 	// Headers408 the parsed response headers for an HTTP 408 response
 	Headers408 *CancelDeductionResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *CancelDeductionResponse409Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *CancelDeductionResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
 	Headers415 *CancelDeductionResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *CancelDeductionResponse422Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *CancelDeductionResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -5199,6 +5481,11 @@ func (r CancelDeductionResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 	return r.ApplicationProblemJSON408
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
 func (r CancelDeductionResponse) GetApplicationProblemJSON413() *ProblemAnswer {
 	return r.ApplicationProblemJSON413
@@ -5207,6 +5494,11 @@ func (r CancelDeductionResponse) GetApplicationProblemJSON413() *ProblemAnswer {
 // GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
 func (r CancelDeductionResponse) GetApplicationProblemJSON415() *ProblemAnswer {
 	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
 }
 
 // GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
@@ -5425,6 +5717,203 @@ func (r CommitDeductionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CommitDeductionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ExtendDeductionResponse400Headers the declared response headers of an HTTP 400 response for ExtendDeduction
+type ExtendDeductionResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse401Headers the declared response headers of an HTTP 401 response for ExtendDeduction
+type ExtendDeductionResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ExtendDeductionResponse403Headers the declared response headers of an HTTP 403 response for ExtendDeduction
+type ExtendDeductionResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse404Headers the declared response headers of an HTTP 404 response for ExtendDeduction
+type ExtendDeductionResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse408Headers the declared response headers of an HTTP 408 response for ExtendDeduction
+type ExtendDeductionResponse408Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse409Headers the declared response headers of an HTTP 409 response for ExtendDeduction
+type ExtendDeductionResponse409Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse413Headers the declared response headers of an HTTP 413 response for ExtendDeduction
+type ExtendDeductionResponse413Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse415Headers the declared response headers of an HTTP 415 response for ExtendDeduction
+type ExtendDeductionResponse415Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse422Headers the declared response headers of an HTTP 422 response for ExtendDeduction
+type ExtendDeductionResponse422Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse429Headers the declared response headers of an HTTP 429 response for ExtendDeduction
+type ExtendDeductionResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ExtendDeductionResponse503Headers the declared response headers of an HTTP 503 response for ExtendDeduction
+type ExtendDeductionResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ExtendDeductionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeductionAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ExtendDeductionResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ExtendDeductionResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ExtendDeductionResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ExtendDeductionResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *ExtendDeductionResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *ExtendDeductionResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *ExtendDeductionResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *ExtendDeductionResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *ExtendDeductionResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ExtendDeductionResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ExtendDeductionResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ExtendDeductionResponse) GetJSON200() *DeductionAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ExtendDeductionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExtendDeductionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExtendDeductionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExtendDeductionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6363,9 +6852,13 @@ func (c *ClientWithResponses) ReadDeductionWithResponse(ctx context.Context, sku
 
 // CancelDeductionWithBodyWithResponse Give back what is reserved or committed
 //
-// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-// committed, unless the service lets tokens return.
+// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+// lets tokens return.
+//
+// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -6380,9 +6873,13 @@ func (c *ClientWithResponses) CancelDeductionWithBodyWithResponse(ctx context.Co
 
 // CancelDeductionWithResponse Give back what is reserved or committed
 //
-// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-// committed, unless the service lets tokens return.
+// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+// lets tokens return.
+//
+// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -6427,6 +6924,44 @@ func (c *ClientWithResponses) CommitDeductionWithResponse(ctx context.Context, s
 		return nil, err
 	}
 	return ParseCommitDeductionResponse(rsp)
+}
+
+// ExtendDeductionWithBodyWithResponse Reserve for longer
+//
+// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+// service lets tokens commit.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+func (c *ClientWithResponses) ExtendDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExtendDeductionResponse, error) {
+	rsp, err := c.ExtendDeductionWithBody(ctx, sku, orderID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExtendDeductionResponse(rsp)
+}
+
+// ExtendDeductionWithResponse Reserve for longer
+//
+// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+// service lets tokens commit.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+func (c *ClientWithResponses) ExtendDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendDeductionResponse, error) {
+	rsp, err := c.ExtendDeduction(ctx, sku, orderID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExtendDeductionResponse(rsp)
 }
 
 // ReadLocksWithResponse Look at the locks of a SKU's segments
@@ -8637,6 +9172,13 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 		}
 		response.ApplicationProblemJSON408 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -8650,6 +9192,13 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 			return nil, err
 		}
 		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest RateLimitedAnswer
@@ -8718,6 +9267,16 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 			headers.RetryAfter = &value
 		}
 		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers CancelDeductionResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
 	case rsp.StatusCode == 413:
 		var headers CancelDeductionResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -8738,6 +9297,16 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 			headers.RetryAfter = &value
 		}
 		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers CancelDeductionResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
 	case rsp.StatusCode == 429:
 		var headers CancelDeductionResponse429Headers
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
@@ -8977,6 +9546,236 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers CommitDeductionResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseExtendDeductionResponse parses an HTTP response from a ExtendDeductionWithResponse call
+func ParseExtendDeductionResponse(rsp *http.Response) (*ExtendDeductionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExtendDeductionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeductionAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ExtendDeductionResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ExtendDeductionResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ExtendDeductionResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ExtendDeductionResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers ExtendDeductionResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers ExtendDeductionResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers ExtendDeductionResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers ExtendDeductionResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers ExtendDeductionResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers ExtendDeductionResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ExtendDeductionResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -35,7 +35,7 @@ func TestKeptPlansLookUpByIndex(t *testing.T) {
 
 // slow tells what is slow about a plan, where something is.
 func slow(plan []string) string {
-	second := map[string]string{"deductions_pkey": "order_id", "deduction_parts_pkey": "order_id", "buyers_pkey": "buyer_id"}
+	second := map[string]string{"deductions_pkey": "order_id", "deduction_parts_pkey": "order_id", "buyers_pkey": "buyer_id", "amendments_pkey": "ref"}
 	for i, line := range plan {
 		if strings.Contains(line, "Seq Scan") || strings.Contains(line, "JIT") {
 			return strings.TrimSpace(line)
