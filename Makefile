@@ -139,9 +139,12 @@ check-generated:
 .PHONY: check-compose
 check-compose:
 	@export POSTGRES_PASSWORD=checked; \
-	if command -v docker-compose >/dev/null; then docker-compose --file docker-compose.yml config --quiet; \
-	elif docker compose version >/dev/null 2>&1; then docker compose --file docker-compose.yml config --quiet; \
-	else echo "no docker-compose here, docker-compose.yml is not checked"; fi
+	if command -v docker-compose >/dev/null; then compose=docker-compose; \
+	elif docker compose version >/dev/null 2>&1; then compose="docker compose"; \
+	else echo "no docker-compose here, docker-compose.yml is not checked"; exit; fi; \
+	$$compose config --quiet; \
+	for redis in sentinel cluster; do \
+		$$compose --file docker-compose.yml --file deploy/compose/$$redis.yml config --quiet; done
 
 .PHONY: format
 format: ## Format all Go files
