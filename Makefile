@@ -18,7 +18,7 @@ SHORT    ?= $(filter-out %/servertest %/classroom,$(shell $(GO) list ./internal/
 
 # What the inner loop leaves out: attackers beside honest callers, failovers, thousands of waiters, servers that stand still,
 # sales of a thousand SKUs.
-SLOW := LocksFollow|OfEveryNode|LeaveOthersTheir|CostNoMore|ListeningToStrangers|TLSKeepsDeadlines|SilentCollector|Cluster$$|Sentinel$$|Thousand|BearsAMinority|ServerPause|ServerRestart|ServerDown|WithoutAConnection|StalledStandby|GoesDark|GoDark|InMidSale|ThreeProcesses|KeepsItsTimeOut|TheirCredential|IsCutOff|NeedFewLocks|DelaysNoOtherSKU|SharersRace|StandStill$$|ComesBack$$
+SLOW := LocksFollow|OfEveryNode|LeaveOthersTheir|CostNoMore|ListeningToStrangers|TLSKeepsDeadlines|SilentCollector|Cluster$$|Sentinel$$|Thousand|BearsAMinority|ServerPause|ServerRestart|ServerDown|WithoutAConnection|StalledStandby|APromotedStandby|AStandbyReads|GoesDark|GoDark|InMidSale|ThreeProcesses|KeepsItsTimeOut|TheirCredential|IsCutOff|NeedFewLocks|DelaysNoOtherSKU|SharersRace|StandStill$$|ComesBack$$
 
 # The race detector also checks all arithmetic of pointers, which is a third of its cost in SQLite: C, turned into Go.
 RACE := -race -gcflags=modernc.org/...=-d=checkptr=0
