@@ -24,6 +24,9 @@ const (
 	migrateTimeout = 5000
 )
 
+// ErrNoReplica means that a master has none that could take its place.
+var ErrNoReplica = errors.New("the master has no replica")
+
 // Cluster is a Redis Cluster of three masters with a replica each, which is promoted when its master is gone for two
 // seconds. The slots of the others go on being served meanwhile. Its settings are those that docker-compose has.
 type Cluster struct{ nodes fleet }
@@ -125,7 +128,7 @@ func (c *Cluster) Failover(ctx context.Context, slot int) error {
 		return err
 	}
 	if len(before.replicas) == 0 {
-		return fmt.Errorf("the master of slot %d has no replica", slot)
+		return fmt.Errorf("slot %d: %w", slot, ErrNoReplica)
 	}
 	if _, err := before.replicas[0].do(ctx, "CLUSTER", "FAILOVER"); err != nil {
 		return err
