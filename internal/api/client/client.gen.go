@@ -1201,7 +1201,8 @@ type ClientInterface interface {
 	// ReadSKUs Read the totals of all SKUs, page by page
 	//
 	// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
-	// a second or so.
+	// a second or so. A standby of the database may answer, and lack what was written last: usually a few milliseconds,
+	// 10 seconds or so at most. The SKU itself is always as it is now.
 	//
 	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 	ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1374,7 +1375,7 @@ type ClientInterface interface {
 	// ReadMovements Read the ledger, the oldest first
 	//
 	// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
-	// a cursor has missed nothing before it.
+	// a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a moment.
 	//
 	// Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 	ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1582,7 +1583,8 @@ func (c *Client) PlaceOrder(ctx context.Context, params *PlaceOrderParams, body 
 // ReadSKUs Read the totals of all SKUs, page by page
 //
 // In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
-// a second or so.
+// a second or so. A standby of the database may answer, and lack what was written last: usually a few milliseconds,
+// 10 seconds or so at most. The SKU itself is always as it is now.
 //
 // Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 func (c *Client) ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1925,7 +1927,7 @@ func (c *Client) ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksPa
 // ReadMovements Read the ledger, the oldest first
 //
 // Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
-// a cursor has missed nothing before it.
+// a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a moment.
 //
 // Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 func (c *Client) ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3326,7 +3328,8 @@ type ClientWithResponsesInterface interface {
 	// ReadSKUsWithResponse Read the totals of all SKUs, page by page
 	//
 	// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
-	// a second or so.
+	// a second or so. A standby of the database may answer, and lack what was written last: usually a few milliseconds,
+	// 10 seconds or so at most. The SKU itself is always as it is now.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -3509,7 +3512,7 @@ type ClientWithResponsesInterface interface {
 	// ReadMovementsWithResponse Read the ledger, the oldest first
 	//
 	// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
-	// a cursor has missed nothing before it.
+	// a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a moment.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6698,7 +6701,8 @@ func (c *ClientWithResponses) PlaceOrderWithResponse(ctx context.Context, params
 // ReadSKUsWithResponse Read the totals of all SKUs, page by page
 //
 // In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
-// a second or so.
+// a second or so. A standby of the database may answer, and lack what was written last: usually a few milliseconds,
+// 10 seconds or so at most. The SKU itself is always as it is now.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -6983,7 +6987,7 @@ func (c *ClientWithResponses) ReadLocksWithResponse(ctx context.Context, sku SKU
 // ReadMovementsWithResponse Read the ledger, the oldest first
 //
 // Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
-// a cursor has missed nothing before it.
+// a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a moment.
 //
 // Returns a wrapper object for the known response body format(s).
 //
