@@ -163,6 +163,7 @@ func samples() map[string]sample {
 		"PUT /v1/skus/:sku":                              {path: "/v1/skus/NEW", body: `{"stock":5}`},
 		"GET /v1/skus/:sku":                              {path: "/v1/skus/shoe"},
 		"POST /v1/skus/:sku/deductions":                  {path: "/v1/skus/shoe/deductions", body: `{"order_id":"NEW","quantity":1}`},
+		"GET /v1/skus/:sku/deductions":                   {path: "/v1/skus/shoe/deductions"},
 		"POST /v1/deductions":                            {path: "/v1/deductions", body: `{"deductions":[{"sku":"shoe","order_id":"many-NEW","quantity":1}]}`},
 		"GET /v1/skus/:sku/deductions/:order_id":         {path: "/v1/skus/shoe/deductions/of-ann", anns: true},
 		"POST /v1/skus/:sku/deductions/:order_id/commit": {path: "/v1/skus/shoe/deductions/of-ann/commit", keys: true},

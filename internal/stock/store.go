@@ -66,6 +66,8 @@ type Store interface {
 	Deduction(ctx context.Context, sku, orderID string) (Deduction, error)
 	// Deductions reads those of the order ids that exist, without their parts.
 	Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]Deduction, error)
+	// DeductionPage reads deductions of a SKU, in the order of their keys. It reads no more rows than the query's Bound.
+	DeductionPage(ctx context.Context, query DeductionQuery) (DeductionPage, error)
 	// SoldOut reads a SKU in one snapshot and without any lock. If nothing is left, accepted gets the ids of the orders
 	// that were accepted, at most as many as limit says and in any order; the bytes are its own only until it returns.
 	// A limit of 0 reads no ids.

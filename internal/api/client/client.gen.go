@@ -360,6 +360,19 @@ type DeductionWithParts struct {
 	Status Status `json:"status"`
 }
 
+// Deductions defines model for Deductions.
+type Deductions struct {
+	Deductions []ListedDeduction `json:"deductions"`
+
+	// Next Where to read on, also behind a page that is empty; without it this is the end for now
+	Next *string `json:"next,omitempty"`
+
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
+	Sku SKUID `json:"sku"`
+}
+
 // Event What a stream of events tells; sold_out and back_in_stock are told when that changes
 type Event struct {
 	At time.Time `json:"at"`
@@ -406,6 +419,27 @@ type Line struct {
 	// Example: sneaker-42
 	Sku    SKUID  `json:"sku"`
 	Status Status `json:"status"`
+}
+
+// ListedDeduction defines model for ListedDeduction.
+type ListedDeduction struct {
+	// BuyerID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
+	BuyerID *ID `json:"buyer_id,omitempty"`
+
+	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
+	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
+
+	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
+	OrderID ID `json:"order_id"`
+
+	// Own The order id is the buyer's own, who came with a token. A key reaches it by `buyer_id` in the query
+	Own      *bool    `json:"own,omitempty"`
+	Quantity Quantity `json:"quantity"`
+	Status   Status   `json:"status"`
 }
 
 // LockUse failing: locks do not answer, and selling goes on under the guard of the database; off: there are none
@@ -898,6 +932,21 @@ type AdjustParams struct {
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
+// ReadDeductionsParams defines parameters for ReadDeductions.
+type ReadDeductionsParams struct {
+	// BuyerID Only the deductions of this buyer
+	BuyerID *ID `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// Status Only those in this state
+	Status *Status `form:"status,omitempty" json:"status,omitempty"`
+
+	// After The next of an earlier answer; without it from the beginning
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit Deductions in one answer, at most
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // DeductParams defines parameters for Deduct.
 type DeductParams struct {
 	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
@@ -1203,6 +1252,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
 	AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDeductions Read the deductions of a SKU, page by page
+	//
+	// In the order of their ids' bytes; those that came with tokens stand where their buyer's id would. Each page is read
+	// for itself: what is ordered meanwhile is in a later page or in none.
+	//
+	// A page with buyer_id or status is looked for among 5,000 deductions at most, or as many as limit says. So it may
+	// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
+	// index by buyer or status, which every order would have to pay for.
+	//
+	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+	//
+	// Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
+	ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeductWithBody Take stock for an order
 	//
@@ -1611,6 +1674,30 @@ func (c *Client) Adjust(ctx context.Context, sku SKUPath, params *AdjustParams, 
 // Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
 func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAuditSKURequest(c.Server, sku)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDeductions Read the deductions of a SKU, page by page
+//
+// In the order of their ids' bytes; those that came with tokens stand where their buyer's id would. Each page is read
+// for itself: what is ordered meanwhile is in a later page or in none.
+//
+// A page with buyer_id or status is looked for among 5,000 deductions at most, or as many as limit says. So it may
+// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
+// index by buyer or status, which every order would have to pay for.
+//
+// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+//
+// Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
+func (c *Client) ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeductionsRequest(c.Server, sku, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2348,6 +2435,103 @@ func NewAuditSKURequest(server string, sku SKUPath) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReadDeductionsRequest constructs an http.Request for the ReadDeductions method
+func NewReadDeductionsRequest(server string, sku SKUPath, params *ReadDeductionsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/deductions", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -3150,6 +3334,22 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
 	AuditSKUWithResponse(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*AuditSKUResponse, error)
+
+	// ReadDeductionsWithResponse Read the deductions of a SKU, page by page
+	//
+	// In the order of their ids' bytes; those that came with tokens stand where their buyer's id would. Each page is read
+	// for itself: what is ordered meanwhile is in a later page or in none.
+	//
+	// A page with buyer_id or status is looked for among 5,000 deductions at most, or as many as limit says. So it may
+	// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
+	// index by buyer or status, which every order would have to pay for.
+	//
+	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
+	ReadDeductionsWithResponse(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*ReadDeductionsResponse, error)
 
 	// DeductWithBodyWithResponse Take stock for an order
 	//
@@ -4748,6 +4948,133 @@ func (r AuditSKUResponse) ContentType() string {
 	return ""
 }
 
+// ReadDeductionsResponse400Headers the declared response headers of an HTTP 400 response for ReadDeductions
+type ReadDeductionsResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadDeductionsResponse401Headers the declared response headers of an HTTP 401 response for ReadDeductions
+type ReadDeductionsResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadDeductionsResponse403Headers the declared response headers of an HTTP 403 response for ReadDeductions
+type ReadDeductionsResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReadDeductionsResponse404Headers the declared response headers of an HTTP 404 response for ReadDeductions
+type ReadDeductionsResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ReadDeductionsResponse429Headers the declared response headers of an HTTP 429 response for ReadDeductions
+type ReadDeductionsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReadDeductionsResponse503Headers the declared response headers of an HTTP 503 response for ReadDeductions
+type ReadDeductionsResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadDeductionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Deductions
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadDeductionsResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadDeductionsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadDeductionsResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ReadDeductionsResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadDeductionsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadDeductionsResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadDeductionsResponse) GetJSON200() *Deductions {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadDeductionsResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadDeductionsResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadDeductionsResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ReadDeductionsResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadDeductionsResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadDeductionsResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadDeductionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadDeductionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadDeductionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadDeductionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // DeductResponse400Headers the declared response headers of an HTTP 400 response for Deduct
 type DeductResponse400Headers struct {
 	RetryAfter *int
@@ -6304,6 +6631,28 @@ func (c *ClientWithResponses) AuditSKUWithResponse(ctx context.Context, sku SKUP
 		return nil, err
 	}
 	return ParseAuditSKUResponse(rsp)
+}
+
+// ReadDeductionsWithResponse Read the deductions of a SKU, page by page
+//
+// In the order of their ids' bytes; those that came with tokens stand where their buyer's id would. Each page is read
+// for itself: what is ordered meanwhile is in a later page or in none.
+//
+// A page with buyer_id or status is looked for among 5,000 deductions at most, or as many as limit says. So it may
+// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
+// index by buyer or status, which every order would have to pay for.
+//
+// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
+func (c *ClientWithResponses) ReadDeductionsWithResponse(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*ReadDeductionsResponse, error) {
+	rsp, err := c.ReadDeductions(ctx, sku, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeductionsResponse(rsp)
 }
 
 // DeductWithBodyWithResponse Take stock for an order
@@ -8186,6 +8535,151 @@ func ParseAuditSKUResponse(rsp *http.Response) (*AuditSKUResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers AuditSKUResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReadDeductionsResponse parses an HTTP response from a ReadDeductionsWithResponse call
+func ParseReadDeductionsResponse(rsp *http.Response) (*ReadDeductionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadDeductionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Deductions
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadDeductionsResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadDeductionsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadDeductionsResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ReadDeductionsResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadDeductionsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadDeductionsResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -41,6 +41,8 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 		"hasExpired":      {"a", nil},
 		"selectExpired":   {nil, 10},
 		"expire.sql":      {"a", nil, 2000},
+		"selectScanEnd":   {"a", "order-2", 199},
+		"selectPage":      {"a", "order-2", "order-2100", "nobody", "", 100},
 	} {
 		statement, ok := all[name]
 		if !ok {

@@ -34,6 +34,8 @@ func Run(t *testing.T, open func(t *testing.T) Bench) {
 		{"create after its sale", testCreateAfterItsSale},
 		{"unknown SKU", testUnknownSKU},
 		{"SKUs page by page", testSummaries},
+		{"deductions page by page", testDeductionPages},
+		{"a page of deductions reads no more than its bound", testDeductionPagesAreBounded},
 		{"batch", testBatch},
 		{"short order leaves its neighbours", testShortOrder},
 		{"in turn, nobody is served behind a short order", testInTurn},
