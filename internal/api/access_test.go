@@ -161,6 +161,7 @@ func samples() map[string]sample {
 		"GET /console/settings.json":                     {path: "/console/settings.json"},
 		"GET /console/:file":                             {path: "/console/main.js"},
 		"PUT /v1/skus/:sku":                              {path: "/v1/skus/NEW", body: `{"stock":5}`},
+		"PATCH /v1/skus/:sku":                            {path: "/v1/skus/shoe", body: `{"ref":"NEW","name":"a shoe"}`},
 		"GET /v1/skus/:sku":                              {path: "/v1/skus/shoe"},
 		"POST /v1/skus/:sku/deductions":                  {path: "/v1/skus/shoe/deductions", body: `{"order_id":"NEW","quantity":1}`},
 		"GET /v1/skus/:sku/deductions":                   {path: "/v1/skus/shoe/deductions"},

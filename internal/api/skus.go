@@ -77,20 +77,25 @@ func (n newSKU) sku(name string) (sku stock.NewSKU, err error) {
 	if n.Segments.set {
 		sku.Segments = int(n.Segments.value)
 	}
-	if sku.SaleStartsAt, err = instant("sale_starts_at", n.SaleStartsAt); err != nil {
-		return sku, err
-	}
-	if sku.SaleEndsAt, err = instant("sale_ends_at", n.SaleEndsAt); err != nil {
-		return sku, err
-	}
-	if sku.PerBuyerLimit, err = count("per_buyer_limit", n.PerBuyerLimit, stock.MaxStock); err != nil {
-		return sku, err
-	}
-	if sku.MaxQuantity, err = count("max_quantity", n.MaxQuantity, stock.MaxQuantity); err != nil {
-		return sku, err
-	}
-	sku.MaxReserveFor, err = reserve("max_reserve_for", n.MaxReserveFor)
+	sku.Terms, err = n.terms()
 	return sku, err
+}
+
+func (n newSKU) terms() (t stock.Terms, err error) {
+	if t.SaleStartsAt, err = instant("sale_starts_at", n.SaleStartsAt); err != nil {
+		return t, err
+	}
+	if t.SaleEndsAt, err = instant("sale_ends_at", n.SaleEndsAt); err != nil {
+		return t, err
+	}
+	if t.PerBuyerLimit, err = count("per_buyer_limit", n.PerBuyerLimit, stock.MaxStock); err != nil {
+		return t, err
+	}
+	if t.MaxQuantity, err = count("max_quantity", n.MaxQuantity, stock.MaxQuantity); err != nil {
+		return t, err
+	}
+	t.MaxReserveFor, err = reserve("max_reserve_for", n.MaxReserveFor)
+	return t, err
 }
 
 func (s *server) readSKU(c echo.Context) error {

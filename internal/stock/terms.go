@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Terms say who may buy how much of a SKU, and when. They never change. The zero Terms allow everything.
+// Terms say who may buy how much of a SKU, and when. They change with the layout: a write that knows others is refused by
+// its rows. The zero Terms allow everything.
 type Terms struct {
 	SaleStartsAt  time.Time     // the first instant at which it is sold; zero: from its creation on
 	SaleEndsAt    time.Time     // the first instant at which it no longer is; zero: never
@@ -60,7 +61,7 @@ func (t Terms) check() error {
 	return nil
 }
 
-// Allow refuses an order that can never have been accepted.
+// Allow refuses an order that its terms do not allow at any time. It may have been accepted on other terms.
 func (t Terms) Allow(sku string, o Order) error {
 	switch {
 	case t.MaxQuantity > 0 && o.Quantity > t.MaxQuantity:

@@ -154,6 +154,7 @@ const (
 	Adjusted    MovementKind = "adjust"
 	Resegmented MovementKind = "resegment"
 	Restocked   MovementKind = "restock"
+	Retermed    MovementKind = "terms"
 )
 
 // Valid indicates whether the value is a known member of the MovementKind enum.
@@ -164,6 +165,8 @@ func (e MovementKind) Valid() bool {
 	case Resegmented:
 		return true
 	case Restocked:
+		return true
+	case Retermed:
 		return true
 	default:
 		return false
@@ -465,7 +468,7 @@ type Movement struct {
 	At   Instant      `json:"at"`
 	Kind MovementKind `json:"kind"`
 
-	// Quantity Units added, below zero taken away; 0 with resegment
+	// Quantity Units added, below zero taken away; 0 with resegment and terms
 	Quantity int64   `json:"quantity"`
 	Reason   *string `json:"reason,omitempty"`
 
@@ -476,6 +479,9 @@ type Movement struct {
 
 	// Segments With resegment: how many there are since
 	Segments *int `json:"segments,omitempty"`
+
+	// Terms What was changed; null was taken away
+	Terms *Terms `json:"terms,omitempty"`
 }
 
 // MovementKind defines model for MovementKind.
@@ -735,7 +741,7 @@ type SKU struct {
 	Available Units `json:"available"`
 	Committed Units `json:"committed"`
 
-	// Layout Grows with every resegment
+	// Layout Grows with every resegment and change of terms
 	Layout      int64     `json:"layout"`
 	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
 
@@ -776,7 +782,7 @@ type SKUSummary struct {
 	Available Units `json:"available"`
 	Committed Units `json:"committed"`
 
-	// Layout Grows with every resegment
+	// Layout Grows with every resegment and change of terms
 	Layout      int64     `json:"layout"`
 	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
 
@@ -842,6 +848,72 @@ type Tally struct {
 	Sum   float64 `json:"sum"`
 }
 
+// Terms What was changed; null was taken away
+type Terms struct {
+	// MaxQuantity As at creation; null for what is allowed without it
+	MaxQuantity *int64 `json:"max_quantity,omitempty"`
+
+	// MaxReserveFor As at creation; null for what the service was started with
+	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
+
+	// Name For people, as at creation; null for none
+	//
+	// Example: Sneaker, size 42
+	Name *string `json:"name,omitempty"`
+
+	// PerBuyerLimit As at creation; null for any number
+	PerBuyerLimit *int64 `json:"per_buyer_limit,omitempty"`
+
+	// SaleEndsAt The first instant at which it no longer is sold, later than sale_starts_at; null for never
+	//
+	// Example: 2030-11-27T21:00:00Z
+	SaleEndsAt *time.Time `json:"sale_ends_at,omitempty"`
+
+	// SaleStartsAt As at creation; null for its creation
+	//
+	// Example: 2026-11-27T09:00:00Z
+	SaleStartsAt *time.Time `json:"sale_starts_at,omitempty"`
+}
+
+// TermsRequest Something has to be changed
+type TermsRequest struct {
+	// MaxQuantity As at creation; null for what is allowed without it
+	MaxQuantity *int64 `json:"max_quantity,omitempty"`
+
+	// MaxReserveFor As at creation; null for what the service was started with
+	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
+
+	// Name For people, as at creation; null for none
+	//
+	// Example: Sneaker, size 42
+	Name *string `json:"name,omitempty"`
+
+	// PerBuyerLimit As at creation; null for any number
+	PerBuyerLimit *int64 `json:"per_buyer_limit,omitempty"`
+
+	// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
+	//
+	// Example: counted
+	Reason *Reason `json:"reason,omitempty"`
+
+	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
+	// be seen, as in NewID.
+	//
+	//
+	// Example: delivery-7
+	Ref Ref `json:"ref"`
+
+	// SaleEndsAt The first instant at which it no longer is sold, later than sale_starts_at; null for never
+	//
+	// Example: 2030-11-27T21:00:00Z
+	SaleEndsAt *time.Time `json:"sale_ends_at,omitempty"`
+
+	// SaleStartsAt As at creation; null for its creation
+	//
+	// Example: 2026-11-27T09:00:00Z
+	SaleStartsAt *time.Time `json:"sale_starts_at,omitempty"`
+}
+
 // Units defines model for Units.
 type Units = int64
 
@@ -890,6 +962,9 @@ type RestockAnswer = Restock
 // SKUAnswer stock = available + reserved + committed
 type SKUAnswer = SKU
 
+// TermsAnswer Something has to be changed
+type TermsAnswer = TermsRequest
+
 // UnauthenticatedAnswer RFC 9457
 type UnauthenticatedAnswer = Problem
 
@@ -918,6 +993,12 @@ type ReadSKUsParams struct {
 
 	// Limit SKUs in one answer, at most
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ChangeTermsParams defines parameters for ChangeTerms.
+type ChangeTermsParams struct {
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
 // CreateSKUParams defines parameters for CreateSKU.
@@ -1012,6 +1093,9 @@ type DeductAllJSONRequestBody = NewDeductions
 
 // PlaceOrderJSONRequestBody defines body for PlaceOrder for application/json ContentType.
 type PlaceOrderJSONRequestBody = NewOrder
+
+// ChangeTermsJSONRequestBody defines body for ChangeTerms for application/json ContentType.
+type ChangeTermsJSONRequestBody = TermsRequest
 
 // CreateSKUJSONRequestBody defines body for CreateSKU for application/json ContentType.
 type CreateSKUJSONRequestBody = NewSKU
@@ -1214,6 +1298,40 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/skus/{sku} (the `ReadSKU` operationId).
 	ReadSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ChangeTermsWithBody Change the name and the terms of a SKU
+	//
+	// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+	// change was made before. It is in the ledger.
+	//
+	// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+	// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+	// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+	//
+	// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+	// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+	ChangeTermsWithBody(ctx context.Context, sku SKUPath, params *ChangeTermsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeTerms Change the name and the terms of a SKU
+	//
+	// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+	// change was made before. It is in the ledger.
+	//
+	// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+	// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+	// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+	//
+	// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+	// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+	ChangeTerms(ctx context.Context, sku SKUPath, params *ChangeTermsParams, body ChangeTermsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateSKUWithBody Create a SKU
 	//
 	// Takes any type of body and a specified content type.
@@ -1356,7 +1474,7 @@ type ClientInterface interface {
 
 	// ReadMovements Read the ledger, the oldest first
 	//
-	// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
+	// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has read up to
 	// a cursor has missed nothing before it.
 	//
 	// Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
@@ -1585,6 +1703,60 @@ func (c *Client) ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditor
 // Corresponds with GET /v1/skus/{sku} (the `ReadSKU` operationId).
 func (c *Client) ReadSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadSKURequest(c.Server, sku)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeTermsWithBody Change the name and the terms of a SKU
+//
+// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+// change was made before. It is in the ledger.
+//
+// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+//
+// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+func (c *Client) ChangeTermsWithBody(ctx context.Context, sku SKUPath, params *ChangeTermsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeTermsRequestWithBody(c.Server, sku, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeTerms Change the name and the terms of a SKU
+//
+// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+// change was made before. It is in the ledger.
+//
+// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+//
+// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+func (c *Client) ChangeTerms(ctx context.Context, sku SKUPath, params *ChangeTermsParams, body ChangeTermsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeTermsRequest(c.Server, sku, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1877,7 +2049,7 @@ func (c *Client) ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksPa
 
 // ReadMovements Read the ledger, the oldest first
 //
-// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
+// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has read up to
 // a cursor has missed nothing before it.
 //
 // Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
@@ -2282,6 +2454,68 @@ func NewReadSKURequest(server string, sku SKUPath) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewChangeTermsRequest calls the generic ChangeTerms builder with application/json body
+func NewChangeTermsRequest(server string, sku SKUPath, params *ChangeTermsParams, body ChangeTermsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChangeTermsRequestWithBody(server, sku, params, "application/json", bodyReader)
+}
+
+// NewChangeTermsRequestWithBody constructs an http.Request for the ChangeTerms method, with any body, and a specified content type
+func NewChangeTermsRequestWithBody(server string, sku SKUPath, params *ChangeTermsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -3294,6 +3528,40 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/skus/{sku} (the `ReadSKU` operationId).
 	ReadSKUWithResponse(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*ReadSKUResponse, error)
 
+	// ChangeTermsWithBodyWithResponse Change the name and the terms of a SKU
+	//
+	// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+	// change was made before. It is in the ledger.
+	//
+	// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+	// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+	// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+	//
+	// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+	// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+	ChangeTermsWithBodyWithResponse(ctx context.Context, sku SKUPath, params *ChangeTermsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeTermsResponse, error)
+
+	// ChangeTermsWithResponse Change the name and the terms of a SKU
+	//
+	// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+	// change was made before. It is in the ledger.
+	//
+	// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+	// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+	// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+	//
+	// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+	// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+	ChangeTermsWithResponse(ctx context.Context, sku SKUPath, params *ChangeTermsParams, body ChangeTermsJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeTermsResponse, error)
+
 	// CreateSKUWithBodyWithResponse Create a SKU
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -3444,7 +3712,7 @@ type ClientWithResponsesInterface interface {
 
 	// ReadMovementsWithResponse Read the ledger, the oldest first
 	//
-	// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
+	// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has read up to
 	// a cursor has missed nothing before it.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -4435,6 +4703,196 @@ func (r ReadSKUResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReadSKUResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ChangeTermsResponse400Headers the declared response headers of an HTTP 400 response for ChangeTerms
+type ChangeTermsResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse401Headers the declared response headers of an HTTP 401 response for ChangeTerms
+type ChangeTermsResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ChangeTermsResponse403Headers the declared response headers of an HTTP 403 response for ChangeTerms
+type ChangeTermsResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse404Headers the declared response headers of an HTTP 404 response for ChangeTerms
+type ChangeTermsResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse408Headers the declared response headers of an HTTP 408 response for ChangeTerms
+type ChangeTermsResponse408Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse413Headers the declared response headers of an HTTP 413 response for ChangeTerms
+type ChangeTermsResponse413Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse415Headers the declared response headers of an HTTP 415 response for ChangeTerms
+type ChangeTermsResponse415Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse422Headers the declared response headers of an HTTP 422 response for ChangeTerms
+type ChangeTermsResponse422Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse429Headers the declared response headers of an HTTP 429 response for ChangeTerms
+type ChangeTermsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ChangeTermsResponse503Headers the declared response headers of an HTTP 503 response for ChangeTerms
+type ChangeTermsResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ChangeTermsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TermsAnswer
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *TermsAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ChangeTermsResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ChangeTermsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ChangeTermsResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ChangeTermsResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *ChangeTermsResponse408Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *ChangeTermsResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *ChangeTermsResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *ChangeTermsResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ChangeTermsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ChangeTermsResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ChangeTermsResponse) GetJSON200() *TermsAnswer {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ChangeTermsResponse) GetJSON201() *TermsAnswer {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ChangeTermsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ChangeTermsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ChangeTermsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ChangeTermsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6562,6 +7020,52 @@ func (c *ClientWithResponses) ReadSKUWithResponse(ctx context.Context, sku SKUPa
 	return ParseReadSKUResponse(rsp)
 }
 
+// ChangeTermsWithBodyWithResponse Change the name and the terms of a SKU
+//
+// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+// change was made before. It is in the ledger.
+//
+// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+//
+// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+func (c *ClientWithResponses) ChangeTermsWithBodyWithResponse(ctx context.Context, sku SKUPath, params *ChangeTermsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeTermsResponse, error) {
+	rsp, err := c.ChangeTermsWithBody(ctx, sku, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeTermsResponse(rsp)
+}
+
+// ChangeTermsWithResponse Change the name and the terms of a SKU
+//
+// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+// change was made before. It is in the ledger.
+//
+// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+//
+// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+func (c *ClientWithResponses) ChangeTermsWithResponse(ctx context.Context, sku SKUPath, params *ChangeTermsParams, body ChangeTermsJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeTermsResponse, error) {
+	rsp, err := c.ChangeTerms(ctx, sku, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeTermsResponse(rsp)
+}
+
 // CreateSKUWithBodyWithResponse Create a SKU
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -6796,7 +7300,7 @@ func (c *ClientWithResponses) ReadLocksWithResponse(ctx context.Context, sku SKU
 
 // ReadMovementsWithResponse Read the ledger, the oldest first
 //
-// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
+// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has read up to
 // a cursor has missed nothing before it.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -7950,6 +8454,226 @@ func ParseReadSKUResponse(rsp *http.Response) (*ReadSKUResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers ReadSKUResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseChangeTermsResponse parses an HTTP response from a ChangeTermsWithResponse call
+func ParseChangeTermsResponse(rsp *http.Response) (*ChangeTermsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ChangeTermsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TermsAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest TermsAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ChangeTermsResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ChangeTermsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ChangeTermsResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ChangeTermsResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers ChangeTermsResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 413:
+		var headers ChangeTermsResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers ChangeTermsResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers ChangeTermsResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers ChangeTermsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ChangeTermsResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

@@ -7,7 +7,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// Move restocks, adjusts or resegments a SKU, as the kind says. Created is false when the same was done before. CodeRefReused
+// Move restocks, adjusts or resegments a SKU, or changes its terms, as the kind says. Created is false when the same was done before. CodeRefReused
 // means that the ref belongs to another change, CodeInsufficientStock that an adjustment would take away more than is
 // available.
 func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err error) {
@@ -25,8 +25,8 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 			return false, err
 		}
 	}
-	if m.Kind == stock.Resegmented {
-		created, err = s.resegment(writing, m)
+	if m.NewLayout() {
+		created, err = s.layAnew(writing, m)
 	} else {
 		created, err = s.store.Move(writing, m)
 	}
@@ -41,12 +41,12 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 	return created, nil
 }
 
-// resegment spreads a SKU over other segments while it is sold.
+// layAnew spreads a SKU over other segments, or changes its terms, while it is sold.
 //
-// The locks of the segments are a big-reader lock. A worker that sells holds one of them, as a reader does; a resegment takes
+// The locks of the segments are a big-reader lock. A worker that sells holds one of them, as a reader does; a new layout takes
 // them all, as the writer. So workers pause for one short transaction. Without the locks the rows decide: each has its
-// layout, and refuses a batch that was meant for another.
-func (s *Service) resegment(ctx context.Context, m stock.Movement) (created bool, err error) {
+// layout, and refuses a batch that was meant for another. So whoever sells learns of new terms, in every process.
+func (s *Service) layAnew(ctx context.Context, m stock.Movement) (created bool, err error) {
 	views, err := s.store.Views(ctx, m.SKU)
 	if err != nil {
 		return false, err
@@ -64,7 +64,9 @@ func (s *Service) resegment(ctx context.Context, m stock.Movement) (created bool
 	if hold != nil {
 		defer func() {
 			s.giveBack(hold)
-			s.observer.Resegmented(time.Since(start))
+			if m.Kind == stock.Resegmented {
+				s.observer.Resegmented(time.Since(start))
+			}
 		}()
 	}
 	return s.store.Move(ctx, m)
