@@ -90,9 +90,9 @@ func (d *doors) prepare() {
 	d.Helper()
 	for sku, body := range map[string]string{
 		"plenty": `{"stock":1000000}`, "few": `{"stock":40,"segments":3}`, "none": `{"stock":0}`,
-		"changing": `{"stock":100000}`,
-		"limited":  `{"stock":100000,"per_buyer_limit":4,"max_quantity":3}`,
-		"closed":   `{"stock":9,"sale_starts_at":"2998-01-01T00:00:00Z","sale_ends_at":"2999-01-01T00:00:00Z"}`,
+		"changing": `{"stock":100000}`, "archived": `{"stock":100000}`,
+		"limited": `{"stock":100000,"per_buyer_limit":4,"max_quantity":3}`,
+		"closed":  `{"stock":9,"sale_starts_at":"2998-01-01T00:00:00Z","sale_ends_at":"2999-01-01T00:00:00Z"}`,
 	} {
 		d.want(d.as(operator, "PUT", "/v1/skus/"+sku, body), 201, "")
 	}
@@ -228,6 +228,9 @@ func (f *fuzzer) fill(o operation) string {
 			value := f.text(p.Value.Name, p.Value.Schema.Value)
 			if p.Value.Name == "sku" && spoils(o) {
 				value = oneOf(f, "changing", "changing", "changing", "nowhere", "..")
+				if o.OperationID == "archiveSKU" {
+					value = oneOf(f, "archived", "nowhere", "..")
+				}
 			}
 			path = strings.ReplaceAll(path, "{"+p.Value.Name+"}", url.PathEscape(value))
 		}
@@ -236,7 +239,7 @@ func (f *fuzzer) fill(o operation) string {
 }
 
 // spoils tells whether an operation may end the sale of a SKU. It gets one of its own: from the others orders succeed.
-func spoils(o operation) bool { return o.OperationID == "changeTerms" }
+func spoils(o operation) bool { return o.OperationID == "changeTerms" || o.OperationID == "archiveSKU" }
 
 // query is mostly what the operation may have.
 func (f *fuzzer) query(o operation) string {
@@ -338,7 +341,7 @@ func (f *fuzzer) text(name string, schema *openapi3.Schema) string {
 	}
 	switch name {
 	case "sku":
-		return oneOf(f, "plenty", "plenty", "plenty", "plenty", "few", "none", "limited", "closed", "changing", "nowhere", "new-"+strconv.Itoa(f.IntN(5)))
+		return oneOf(f, "plenty", "plenty", "plenty", "plenty", "few", "none", "limited", "closed", "changing", "archived", "nowhere", "new-"+strconv.Itoa(f.IntN(5)))
 	case "order_id":
 		return "o/" + strconv.Itoa(f.IntN(f.tally.orders()))
 	case "buyer_id":

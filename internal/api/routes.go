@@ -53,6 +53,7 @@ func (s *server) routes() []route {
 		{http.MethodGet, "/v1/skus", buyers, timed(s.readSKUs)},
 		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
 		{http.MethodPatch, "/v1/skus/:sku", admins, s.bounded(s.changeTerms)},
+		{http.MethodDelete, "/v1/skus/:sku", admins, s.bounded(s.archiveSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
 		// On the hot routes the worker keeps the time.
 		{http.MethodPost, deductRoute, buyers, s.deduct},

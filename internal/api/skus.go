@@ -29,6 +29,7 @@ type skuAnswer struct {
 	PerBuyerLimit int64           `json:"per_buyer_limit,omitempty"`
 	MaxQuantity   int64           `json:"max_quantity,omitempty"`
 	MaxReserveFor string          `json:"max_reserve_for,omitempty"`
+	ArchivedAt    time.Time       `json:"archived_at,omitzero"`
 	Stock         int64           `json:"stock"`
 	Available     int64           `json:"available"`
 	Reserved      int64           `json:"reserved"`
@@ -106,6 +107,15 @@ func (s *server) readSKU(c echo.Context) error {
 	return c.JSON(http.StatusOK, statusAnswer(status))
 }
 
+// archiveSKU ends the sale of a SKU for good.
+func (s *server) archiveSKU(c echo.Context) error {
+	status, err := s.service.Archive(c.Request().Context(), param(c, "sku"))
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, statusAnswer(status))
+}
+
 // readSKUs returns a page of all SKUs.
 func (s *server) readSKUs(c echo.Context) error {
 	query := c.QueryParams()
@@ -138,7 +148,8 @@ func statusAnswer(status stock.Status) skuAnswer {
 		SKU: status.SKU, Name: status.Name, Stock: status.Stock,
 		SaleStartsAt: status.SaleStartsAt.UTC(), SaleEndsAt: status.SaleEndsAt.UTC(),
 		PerBuyerLimit: status.PerBuyerLimit, MaxQuantity: status.MaxQuantity, MaxReserveFor: durationOrNone(status.MaxReserveFor),
-		Available: status.Available, Reserved: status.Reserved, Committed: status.Committed,
+		ArchivedAt: status.ArchivedAt.UTC(),
+		Available:  status.Available, Reserved: status.Reserved, Committed: status.Committed,
 		Layout: status.Layout, Segments: make([]segmentAnswer, len(status.Segments)),
 	}
 	for i, available := range status.Segments {

@@ -92,6 +92,8 @@ func PlanMovement(m Movement, segments []Segment, levels []int64) (plan Movement
 	switch {
 	case len(segments) == 0:
 		return plan, UnknownSKU(m.SKU)
+	case segments[0].Layout == ArchivedLayout:
+		return plan, SKUArchived(m.SKU)
 	case m.Kind == Resegmented:
 		plan.Rows = layOut(segments, levels, m.Segments)
 	case m.Kind == Retermed:

@@ -76,6 +76,9 @@ type Store interface {
 	// Move changes the segments as [PlanMovement] says, and adds a row to the ledger. It reports false if this very
 	// movement was there already.
 	Move(ctx context.Context, m Movement) (created bool, err error)
+	// Archive ends the sale of a SKU for good: its rows get [ArchivedLayout], and its terms tell since when. It reports false
+	// if that was so already.
+	Archive(ctx context.Context, sku string, at time.Time) (archived bool, err error)
 	// Movements reads the ledger of a SKU, the oldest first, from behind a movement on; the zero Position is before
 	// all.
 	Movements(ctx context.Context, sku string, after Position, limit int) ([]Movement, error)

@@ -13,6 +13,7 @@ type Terms struct {
 	PerBuyerLimit int64         // units that one buyer may hold, live reservations included; 0: any number
 	MaxQuantity   int64         // units of one order; 0: the package's MaxQuantity
 	MaxReserveFor time.Duration // of a reservation; 0: the service's
+	ArchivedAt    time.Time     // since when it sells nothing for good; zero: it is not archived
 }
 
 // SaleWindow is when a SKU is sold.
@@ -64,6 +65,8 @@ func (t Terms) check() error {
 // Allow refuses an order that its terms do not allow at any time. It may have been accepted on other terms.
 func (t Terms) Allow(sku string, o Order) error {
 	switch {
+	case !t.ArchivedAt.IsZero():
+		return SKUArchived(sku)
 	case t.MaxQuantity > 0 && o.Quantity > t.MaxQuantity:
 		return tooMany(sku, t.MaxQuantity)
 	case t.MaxReserveFor > 0 && o.ReserveFor > t.MaxReserveFor:

@@ -34,6 +34,7 @@ const (
 	RefReused                   Code = "ref_reused"
 	RequestTimeout              Code = "request_timeout"
 	SaleClosed                  Code = "sale_closed"
+	SkuArchived                 Code = "sku_archived"
 	SkuExists                   Code = "sku_exists"
 	SoldOut                     Code = "sold_out"
 	TooLarge                    Code = "too_large"
@@ -78,6 +79,8 @@ func (e Code) Valid() bool {
 	case RequestTimeout:
 		return true
 	case SaleClosed:
+		return true
+	case SkuArchived:
 		return true
 	case SkuExists:
 		return true
@@ -238,7 +241,7 @@ type Activity struct {
 	// QueueSeconds How many values there were and what they add up to: orders of batches, or seconds
 	QueueSeconds Tally `json:"queue_seconds"`
 
-	// Refused Orders answered with 409
+	// Refused Orders answered with 409 or 410
 	Refused int64 `json:"refused"`
 
 	// Waiting Orders in the queues
@@ -738,8 +741,10 @@ type Restock struct {
 
 // SKU stock = available + reserved + committed
 type SKU struct {
-	Available Units `json:"available"`
-	Committed Units `json:"committed"`
+	// ArchivedAt Since when it sells nothing for good
+	ArchivedAt *Instant `json:"archived_at,omitempty"`
+	Available  Units    `json:"available"`
+	Committed  Units    `json:"committed"`
 
 	// Layout Grows with every resegment and change of terms
 	Layout      int64     `json:"layout"`
@@ -779,8 +784,10 @@ type SKUID = string
 
 // SKUSummary A SKU as it is read alone, but for its segments, which are counted. stock = available + reserved + committed
 type SKUSummary struct {
-	Available Units `json:"available"`
-	Committed Units `json:"committed"`
+	// ArchivedAt Since when it sells nothing for good
+	ArchivedAt *Instant `json:"archived_at,omitempty"`
+	Available  Units    `json:"available"`
+	Committed  Units    `json:"committed"`
 
 	// Layout Grows with every resegment and change of terms
 	Layout      int64     `json:"layout"`
@@ -993,6 +1000,12 @@ type ReadSKUsParams struct {
 
 	// Limit SKUs in one answer, at most
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ArchiveSKUParams defines parameters for ArchiveSKU.
+type ArchiveSKUParams struct {
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
 // ChangeTermsParams defines parameters for ChangeTerms.
@@ -1292,6 +1305,18 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 	ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ArchiveSKU Archive a SKU
+	//
+	// Ends its sale for good. From the answer on every process answers 410 sku_archived to orders, and to changes of its
+	// stock and terms. An order at the same time is sold before, or refused.
+	//
+	// What was sold stays: the SKU, its deductions and its ledger are read and audited as before, the same order sent
+	// again is answered from the rows, and live reservations are committed, cancelled, or expire. The name is not used
+	// again: to create it is 409 sku_exists. The request may be sent again, and has no body.
+	//
+	// Corresponds with DELETE /v1/skus/{sku} (the `ArchiveSKU` operationId).
+	ArchiveSKU(ctx context.Context, sku SKUPath, params *ArchiveSKUParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadSKU Read a SKU's totals and segments, in one snapshot
 	//
@@ -1688,6 +1713,28 @@ func (c *Client) PlaceOrder(ctx context.Context, params *PlaceOrderParams, body 
 // Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 func (c *Client) ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadSKUsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ArchiveSKU Archive a SKU
+//
+// Ends its sale for good. From the answer on every process answers 410 sku_archived to orders, and to changes of its
+// stock and terms. An order at the same time is sold before, or refused.
+//
+// What was sold stays: the SKU, its deductions and its ledger are read and audited as before, the same order sent
+// again is answered from the rows, and live reservations are committed, cancelled, or expire. The name is not used
+// again: to create it is 409 sku_exists. The request may be sent again, and has no body.
+//
+// Corresponds with DELETE /v1/skus/{sku} (the `ArchiveSKU` operationId).
+func (c *Client) ArchiveSKU(ctx context.Context, sku SKUPath, params *ArchiveSKUParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewArchiveSKURequest(c.Server, sku, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2420,6 +2467,55 @@ func NewReadSKUsRequest(server string, params *ReadSKUsParams) (*http.Request, e
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewArchiveSKURequest constructs an http.Request for the ArchiveSKU method
+func NewArchiveSKURequest(server string, sku SKUPath, params *ArchiveSKUParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -3521,6 +3617,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 	ReadSKUsWithResponse(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*ReadSKUsResponse, error)
 
+	// ArchiveSKUWithResponse Archive a SKU
+	//
+	// Ends its sale for good. From the answer on every process answers 410 sku_archived to orders, and to changes of its
+	// stock and terms. An order at the same time is sold before, or refused.
+	//
+	// What was sold stays: the SKU, its deductions and its ledger are read and audited as before, the same order sent
+	// again is answered from the rows, and live reservations are committed, cancelled, or expire. The name is not used
+	// again: to create it is 409 sku_exists. The request may be sent again, and has no body.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/skus/{sku} (the `ArchiveSKU` operationId).
+	ArchiveSKUWithResponse(ctx context.Context, sku SKUPath, params *ArchiveSKUParams, reqEditors ...RequestEditorFn) (*ArchiveSKUResponse, error)
+
 	// ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -4295,6 +4405,11 @@ type PlaceOrderResponse409Headers struct {
 	RetryAfter *int
 }
 
+// PlaceOrderResponse410Headers the declared response headers of an HTTP 410 response for PlaceOrder
+type PlaceOrderResponse410Headers struct {
+	RetryAfter *int
+}
+
 // PlaceOrderResponse413Headers the declared response headers of an HTTP 413 response for PlaceOrder
 type PlaceOrderResponse413Headers struct {
 	RetryAfter *int
@@ -4341,6 +4456,8 @@ type PlaceOrderResponse struct {
 	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -4363,6 +4480,8 @@ type PlaceOrderResponse struct {
 	Headers408 *PlaceOrderResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *PlaceOrderResponse409Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *PlaceOrderResponse410Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *PlaceOrderResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -4413,6 +4532,11 @@ func (r PlaceOrderResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 // GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
 func (r PlaceOrderResponse) GetApplicationProblemJSON409() *ProblemAnswer {
 	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -4582,6 +4706,133 @@ func (r ReadSKUsResponse) ContentType() string {
 	return ""
 }
 
+// ArchiveSKUResponse400Headers the declared response headers of an HTTP 400 response for ArchiveSKU
+type ArchiveSKUResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ArchiveSKUResponse401Headers the declared response headers of an HTTP 401 response for ArchiveSKU
+type ArchiveSKUResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ArchiveSKUResponse403Headers the declared response headers of an HTTP 403 response for ArchiveSKU
+type ArchiveSKUResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ArchiveSKUResponse404Headers the declared response headers of an HTTP 404 response for ArchiveSKU
+type ArchiveSKUResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ArchiveSKUResponse429Headers the declared response headers of an HTTP 429 response for ArchiveSKU
+type ArchiveSKUResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ArchiveSKUResponse503Headers the declared response headers of an HTTP 503 response for ArchiveSKU
+type ArchiveSKUResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ArchiveSKUResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SKUAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ArchiveSKUResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ArchiveSKUResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ArchiveSKUResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ArchiveSKUResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ArchiveSKUResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ArchiveSKUResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ArchiveSKUResponse) GetJSON200() *SKUAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ArchiveSKUResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ArchiveSKUResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ArchiveSKUResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ArchiveSKUResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ReadSKUResponse400Headers the declared response headers of an HTTP 400 response for ReadSKU
 type ReadSKUResponse400Headers struct {
 	RetryAfter *int
@@ -4734,6 +4985,11 @@ type ChangeTermsResponse408Headers struct {
 	RetryAfter *int
 }
 
+// ChangeTermsResponse410Headers the declared response headers of an HTTP 410 response for ChangeTerms
+type ChangeTermsResponse410Headers struct {
+	RetryAfter *int
+}
+
 // ChangeTermsResponse413Headers the declared response headers of an HTTP 413 response for ChangeTerms
 type ChangeTermsResponse413Headers struct {
 	RetryAfter *int
@@ -4778,6 +5034,8 @@ type ChangeTermsResponse struct {
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
 	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -4798,6 +5056,8 @@ type ChangeTermsResponse struct {
 	Headers404 *ChangeTermsResponse404Headers
 	// Headers408 the parsed response headers for an HTTP 408 response
 	Headers408 *ChangeTermsResponse408Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *ChangeTermsResponse410Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *ChangeTermsResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -4843,6 +5103,11 @@ func (r ChangeTermsResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 // GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
 func (r ChangeTermsResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -5105,6 +5370,11 @@ type AdjustResponse409Headers struct {
 	RetryAfter *int
 }
 
+// AdjustResponse410Headers the declared response headers of an HTTP 410 response for Adjust
+type AdjustResponse410Headers struct {
+	RetryAfter *int
+}
+
 // AdjustResponse413Headers the declared response headers of an HTTP 413 response for Adjust
 type AdjustResponse413Headers struct {
 	RetryAfter *int
@@ -5151,6 +5421,8 @@ type AdjustResponse struct {
 	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -5173,6 +5445,8 @@ type AdjustResponse struct {
 	Headers408 *AdjustResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *AdjustResponse409Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *AdjustResponse410Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *AdjustResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -5223,6 +5497,11 @@ func (r AdjustResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 // GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
 func (r AdjustResponse) GetApplicationProblemJSON409() *ProblemAnswer {
 	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -5563,6 +5842,11 @@ type DeductResponse409Headers struct {
 	RetryAfter *int
 }
 
+// DeductResponse410Headers the declared response headers of an HTTP 410 response for Deduct
+type DeductResponse410Headers struct {
+	RetryAfter *int
+}
+
 // DeductResponse413Headers the declared response headers of an HTTP 413 response for Deduct
 type DeductResponse413Headers struct {
 	RetryAfter *int
@@ -5609,6 +5893,8 @@ type DeductResponse struct {
 	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -5631,6 +5917,8 @@ type DeductResponse struct {
 	Headers408 *DeductResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *DeductResponse409Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *DeductResponse410Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *DeductResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -5681,6 +5969,11 @@ func (r DeductResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 // GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
 func (r DeductResponse) GetApplicationProblemJSON409() *ProblemAnswer {
 	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r DeductResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -6495,6 +6788,11 @@ type ResegmentResponse408Headers struct {
 	RetryAfter *int
 }
 
+// ResegmentResponse410Headers the declared response headers of an HTTP 410 response for Resegment
+type ResegmentResponse410Headers struct {
+	RetryAfter *int
+}
+
 // ResegmentResponse413Headers the declared response headers of an HTTP 413 response for Resegment
 type ResegmentResponse413Headers struct {
 	RetryAfter *int
@@ -6539,6 +6837,8 @@ type ResegmentResponse struct {
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
 	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -6559,6 +6859,8 @@ type ResegmentResponse struct {
 	Headers404 *ResegmentResponse404Headers
 	// Headers408 the parsed response headers for an HTTP 408 response
 	Headers408 *ResegmentResponse408Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *ResegmentResponse410Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *ResegmentResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -6604,6 +6906,11 @@ func (r ResegmentResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 // GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
 func (r ResegmentResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r ResegmentResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -6685,6 +6992,11 @@ type RestockResponse408Headers struct {
 	RetryAfter *int
 }
 
+// RestockResponse410Headers the declared response headers of an HTTP 410 response for Restock
+type RestockResponse410Headers struct {
+	RetryAfter *int
+}
+
 // RestockResponse413Headers the declared response headers of an HTTP 413 response for Restock
 type RestockResponse413Headers struct {
 	RetryAfter *int
@@ -6729,6 +7041,8 @@ type RestockResponse struct {
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
 	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -6749,6 +7063,8 @@ type RestockResponse struct {
 	Headers404 *RestockResponse404Headers
 	// Headers408 the parsed response headers for an HTTP 408 response
 	Headers408 *RestockResponse408Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *RestockResponse410Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *RestockResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -6794,6 +7110,11 @@ func (r RestockResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 // GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
 func (r RestockResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r RestockResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -7005,6 +7326,26 @@ func (c *ClientWithResponses) ReadSKUsWithResponse(ctx context.Context, params *
 		return nil, err
 	}
 	return ParseReadSKUsResponse(rsp)
+}
+
+// ArchiveSKUWithResponse Archive a SKU
+//
+// Ends its sale for good. From the answer on every process answers 410 sku_archived to orders, and to changes of its
+// stock and terms. An order at the same time is sold before, or refused.
+//
+// What was sold stays: the SKU, its deductions and its ledger are read and audited as before, the same order sent
+// again is answered from the rows, and live reservations are committed, cancelled, or expire. The name is not used
+// again: to create it is 409 sku_exists. The request may be sent again, and has no body.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/skus/{sku} (the `ArchiveSKU` operationId).
+func (c *ClientWithResponses) ArchiveSKUWithResponse(ctx context.Context, sku SKUPath, params *ArchiveSKUParams, reqEditors ...RequestEditorFn) (*ArchiveSKUResponse, error) {
+	rsp, err := c.ArchiveSKU(ctx, sku, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseArchiveSKUResponse(rsp)
 }
 
 // ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
@@ -8027,6 +8368,13 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 		}
 		response.ApplicationProblemJSON409 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -8125,6 +8473,16 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 410:
+		var headers PlaceOrderResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
 	case rsp.StatusCode == 413:
 		var headers PlaceOrderResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -8309,6 +8667,151 @@ func ParseReadSKUsResponse(rsp *http.Response) (*ReadSKUsResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers ReadSKUsResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseArchiveSKUResponse parses an HTTP response from a ArchiveSKUWithResponse call
+func ParseArchiveSKUResponse(rsp *http.Response) (*ArchiveSKUResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ArchiveSKUResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SKUAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ArchiveSKUResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ArchiveSKUResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ArchiveSKUResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ArchiveSKUResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ArchiveSKUResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ArchiveSKUResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -8530,6 +9033,13 @@ func ParseChangeTermsResponse(rsp *http.Response) (*ChangeTermsResponse, error) 
 		}
 		response.ApplicationProblemJSON408 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -8618,6 +9128,16 @@ func ParseChangeTermsResponse(rsp *http.Response) (*ChangeTermsResponse, error) 
 			headers.RetryAfter = &value
 		}
 		response.Headers408 = &headers
+	case rsp.StatusCode == 410:
+		var headers ChangeTermsResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
 	case rsp.StatusCode == 413:
 		var headers ChangeTermsResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -8960,6 +9480,13 @@ func ParseAdjustResponse(rsp *http.Response) (*AdjustResponse, error) {
 		}
 		response.ApplicationProblemJSON409 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -9058,6 +9585,16 @@ func ParseAdjustResponse(rsp *http.Response) (*AdjustResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 410:
+		var headers AdjustResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
 	case rsp.StatusCode == 413:
 		var headers AdjustResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -9487,6 +10024,13 @@ func ParseDeductResponse(rsp *http.Response) (*DeductResponse, error) {
 		}
 		response.ApplicationProblemJSON409 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -9585,6 +10129,16 @@ func ParseDeductResponse(rsp *http.Response) (*DeductResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 410:
+		var headers DeductResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
 	case rsp.StatusCode == 413:
 		var headers DeductResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -10561,6 +11115,13 @@ func ParseResegmentResponse(rsp *http.Response) (*ResegmentResponse, error) {
 		}
 		response.ApplicationProblemJSON408 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -10649,6 +11210,16 @@ func ParseResegmentResponse(rsp *http.Response) (*ResegmentResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers408 = &headers
+	case rsp.StatusCode == 410:
+		var headers ResegmentResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
 	case rsp.StatusCode == 413:
 		var headers ResegmentResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -10781,6 +11352,13 @@ func ParseRestockResponse(rsp *http.Response) (*RestockResponse, error) {
 		}
 		response.ApplicationProblemJSON408 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -10869,6 +11447,16 @@ func ParseRestockResponse(rsp *http.Response) (*RestockResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers408 = &headers
+	case rsp.StatusCode == 410:
+		var headers RestockResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
 	case rsp.StatusCode == 413:
 		var headers RestockResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {

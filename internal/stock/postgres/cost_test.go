@@ -35,7 +35,7 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 	for name, args := range map[string][]any{
 		"selectStatus":    {"a", nil},
 		"selectSummaries": {"", 100},
-		"selectSoldOut":   {"a"},
+		"selectSoldOut":   {"a", -1},
 		"selectUntil":     {"a"},
 		"selectViews":     {[]string{"a"}},
 		"hasExpired":      {"a", nil},

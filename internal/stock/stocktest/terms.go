@@ -160,7 +160,7 @@ func testTermsRace(t *testing.T, k *kit) {
 	for caller := range callers {
 		group.Go(func() error {
 			for n := 0; !over.Load() || n < 20; n++ {
-				if err := k.orderAsRead(ctx, n%4, by(fmt.Sprint("buyer-", n%3), fmt.Sprintf("%d-%d", caller, n), 1)); err != nil {
+				if _, err := k.orderAsRead(ctx, n%4, by(fmt.Sprint("buyer-", n%3), fmt.Sprintf("%d-%d", caller, n), 1)); err != nil {
 					return err
 				}
 			}
@@ -172,25 +172,31 @@ func testTermsRace(t *testing.T, k *kit) {
 	}
 }
 
-// orderAsRead orders from a segment, 3 is a merge, on the terms that are there when it begins.
-func (k *kit) orderAsRead(ctx context.Context, segment int, o stock.Order) error {
+// orderAsRead orders from a segment, 3 is a merge, on the terms that are there when it begins. It tells whether the order was
+// accepted.
+func (k *kit) orderAsRead(ctx context.Context, segment int, o stock.Order) (accepted bool, err error) {
 	views, err := k.store.Views(ctx, sku)
 	if err != nil {
-		return err
+		return false, err
 	}
 	view := views[sku]
+	var outcomes []stock.Outcome
 	if segment == 3 {
-		_, err = k.store.Merge(ctx, stock.Merge{
+		var result stock.MergeResult
+		result, err = k.store.Merge(ctx, stock.Merge{
 			SKU: sku, Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: view.Terms.SaleWindow(), At: at, Orders: []stock.Order{o},
 		})
+		outcomes = result.Outcomes
 	} else {
-		_, err = k.store.Deduct(ctx, stock.Batch{
+		var result stock.BatchResult
+		result, err = k.store.Deduct(ctx, stock.Batch{
 			SKU: sku, Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: view.Terms.SaleWindow(), At: at, Orders: []stock.Order{o},
 			Segment: segment,
 		})
+		outcomes = result.Outcomes
 	}
 	if errors.Is(err, stock.ErrLayout) {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil && outcomes[0].Kind == stock.Accepted, err
 }
