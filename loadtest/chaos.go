@@ -18,6 +18,7 @@ type chaosCommand struct {
 	Length time.Duration `help:"How long load is sent in a round, 2s to 1h. Default: ${default}." default:"15s" placeholder:"DURATION" least:"2s" most:"1h"`
 	For    time.Duration `help:"No round begins later than this. Default: none does not." placeholder:"DURATION" least:"0s" most:"87600h"`
 	Lock   string        `help:"Kind of lock of the segments: reentrant, fair or none. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
+	Redis  string        `help:"Where the locks are: one server, one under sentinel with two replicas, or a cluster. Default: ${default}." default:"one" enum:"one,sentinel,cluster" placeholder:"KIND"`
 	Faults []string      `name:"fault" sep:";" help:"Only the kinds of faults of these names, as reports tell them, separated by semicolons. Default: all." placeholder:"NAME"`
 	Quick  bool          `help:"One round of 8 seconds. Default: off."`
 	Logs   bool          `help:"Show the errors that processes log. Default: off."`
@@ -45,7 +46,7 @@ func (c *chaosCommand) measure(ctx context.Context, s cli.Streams) (report.Docum
 		return report.Document{}, err
 	}
 	config := chaos.Config{
-		Seed: c.Seed, Rounds: c.Rounds, Length: c.Length, For: c.For, Lock: c.Lock, Faults: c.Faults,
+		Seed: c.Seed, Rounds: c.Rounds, Length: c.Length, For: c.For, Lock: c.Lock, Redis: c.Redis, Faults: c.Faults,
 		Process: process, Progress: s.Err,
 	}
 	if c.Logs {

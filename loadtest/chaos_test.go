@@ -43,6 +43,7 @@ func TestChaosWithWrongFlags(t *testing.T) {
 		"--for":    {"--for=-1s"},
 		"--lock":   {"--lock=redlock"},
 		"no fault": {"--fault=rain"},
+		"--redis":  {"--redis=two"},
 	} {
 		got := runWith(t.Context(), append([]string{"chaos"}, args...)...)
 		got.wantOneLine(t, flag)

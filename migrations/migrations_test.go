@@ -76,7 +76,7 @@ func TestUpFinishesWhatAKilledProcessBegan(t *testing.T) {
 				t.Errorf("begun at %d: step %d %s is missing", version, step.Version, step.Name)
 			}
 		}
-		for _, table := range []string{"skus", "stock_segments", "deductions", "deduction_parts", "movements", "buyers", "orders", "order_lines", "outbox"} {
+		for _, table := range []string{"skus", "stock_segments", "deductions", "deduction_parts", "movements", "buyers", "orders", "order_lines", "outbox", "amendments"} {
 			if _, err := db.ExecContext(t.Context(), "SELECT count(*) FROM "+table); err != nil {
 				t.Errorf("begun at %d: %v", version, err)
 			}

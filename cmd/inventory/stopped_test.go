@@ -36,6 +36,8 @@ func TestWhatLayInAStoppedProcess(t *testing.T) {
 			for path, body := range map[string]string{
 				"/v1/skus/hot/deductions":                  `{"order_id":"late","quantity":1}`,
 				"/v1/skus/hot/deductions/reserved/commit":  ``,
+				"/v1/skus/hot/deductions/reserved/extend":  `{"ref":"late","reserve_for":"1h"}`,
+				"/v1/skus/hot/deductions/reserved/cancel":  `{"ref":"late","quantity":1}`,
 				"/v1/skus/hot/deductions/committed/cancel": ``,
 				"/v1/orders":           `{"order_id":"late","lines":[{"sku":"hot","quantity":1}]}`,
 				"/v1/skus/hot/restock": `{"ref":"late","quantity":1}`,

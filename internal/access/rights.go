@@ -8,7 +8,7 @@ import (
 // Rights are what a caller may do beyond buying. The zero Rights are those of a buyer, who may take, and give back what is
 // only reserved.
 type Rights struct {
-	Commit bool // keep what is reserved
+	Commit bool // keep what is reserved, and reserve it for longer
 	Return bool // give back what is committed
 	// MaxQuantity is how many units of a SKU one order may ask for if the SKU's terms do not say; 0: as many as
 	// anybody's.

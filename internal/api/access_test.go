@@ -169,6 +169,7 @@ func samples() map[string]sample {
 		"POST /v1/deductions":                            {path: "/v1/deductions", body: `{"deductions":[{"sku":"shoe","order_id":"many-NEW","quantity":1}]}`},
 		"GET /v1/skus/:sku/deductions/:order_id":         {path: "/v1/skus/shoe/deductions/of-ann", anns: true},
 		"POST /v1/skus/:sku/deductions/:order_id/commit": {path: "/v1/skus/shoe/deductions/of-ann/commit", keys: true},
+		"POST /v1/skus/:sku/deductions/:order_id/extend": {path: "/v1/skus/shoe/deductions/kept-of-ann/extend", body: `{"ref":"NEW","reserve_for":"1h"}`, keys: true},
 		"POST /v1/skus/:sku/deductions/:order_id/cancel": {path: "/v1/skus/shoe/deductions/gone-of-ann/cancel", anns: true},
 		"POST /v1/orders":                                {path: "/v1/orders", body: `{"order_id":"NEW","lines":[{"sku":"shoe","quantity":1}]}`},
 		"POST /v1/skus/:sku/restock":                     {path: "/v1/skus/shoe/restock", body: `{"ref":"NEW","quantity":1}`},
@@ -207,6 +208,7 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":1000}`), 201, "")
 	d.want(d.as(operator, "PUT", "/v1/skus/old", `{"stock":1}`), 201, "")
 	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")
+	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"kept-of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")
 	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"gone-of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")
 	all := samples()
 	for i, r := range api.Routes() {

@@ -85,7 +85,7 @@ func fuzzAPI(t *testing.T, config app.Config) {
 	}
 }
 
-// prepare makes SKUs of all kinds.
+// prepare makes SKUs of all kinds, and reservations.
 func (d *doors) prepare() {
 	d.Helper()
 	for sku, body := range map[string]string{
@@ -95,6 +95,9 @@ func (d *doors) prepare() {
 		"closed":  `{"stock":9,"sale_starts_at":"2998-01-01T00:00:00Z","sale_ends_at":"2999-01-01T00:00:00Z"}`,
 	} {
 		d.want(d.as(operator, "PUT", "/v1/skus/"+sku, body), 201, "")
+	}
+	for n := range 10 {
+		d.want(d.as(shop, "POST", "/v1/skus/plenty/deductions", fmt.Sprintf(`{"order_id":"o/%d","quantity":9,"reserve_for":"1h"}`, n)), 201, "")
 	}
 }
 
@@ -302,7 +305,7 @@ func (f *fuzzer) value(name string, schema *openapi3.Schema) any {
 	case schema.Type.Is(openapi3.TypeObject):
 		object := make(map[string]any)
 		for _, member := range slices.Sorted(maps.Keys(schema.Properties)) {
-			if slices.Contains(schema.Required, member) && !f.chance(1) || f.chance(25) {
+			if slices.Contains(schema.Required, member) && !f.chance(1) || f.chance(25) || member == "reserve_for" && f.chance(50) {
 				object[member] = f.value(member, schema.Properties[member].Value)
 			}
 		}
@@ -349,7 +352,7 @@ func (f *fuzzer) text(name string, schema *openapi3.Schema) string {
 	case "ref":
 		return "r " + strconv.Itoa(f.IntN(300))
 	case "reserve_for":
-		return oneOf(f, "1us", "1ms", "1s", "15m", "720h", "1h0.5s", "PT1S", "P1DT2H", "PT0.5S", "P1M")
+		return oneOf(f, "1us", "1ms", "1s", "15m", "15m", "15m", "20m", "30m", "1h", "720h", "1h0.5s", "PT1S", "P1DT2H", "PT0.5S", "P1M")
 	case "after":
 		return oneOf(f, "AAAAAAAAAABh", "x")
 	default:

@@ -14,8 +14,11 @@ func TestRequestDeadline(t *testing.T) {
 		{"PUT", "/v1/skus/a", `{"stock":9}`},
 		{"POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1,"reserve_for":"1h"}`},
 		{"POST", "/v1/deductions", `{"deductions":[{"sku":"a","order_id":"o","quantity":1,"reserve_for":"1h"}]}`}, // a replay
+		{"POST", "/v1/skus/a/deductions/o/extend", `{"ref":"r","reserve_for":"1h"}`},
 		{"POST", "/v1/skus/a/deductions/o/commit", ``},
 		{"POST", "/v1/skus/a/deductions/o/cancel", ``},
+		{"POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":2}`},
+		{"POST", "/v1/skus/a/deductions/p/cancel", `{"ref":"s","quantity":1}`},
 		{"POST", "/v1/orders", `{"order_id":"w","lines":[{"sku":"a","quantity":1}]}`},
 		{"POST", "/v1/skus/a/restock", `{"ref":"r","quantity":1}`},
 		{"POST", "/v1/skus/a/adjust", `{"ref":"s","quantity":-1,"reason":"count"}`},
@@ -34,6 +37,6 @@ func TestRequestDeadline(t *testing.T) {
 			t.Errorf("%s %s in time: %d %s", w.method, w.path, a.status, a.body)
 		}
 	}
-	want := `{"sku":"a","stock":9,"available":8,"reserved":0,"committed":1,"layout":2,"segments":[{"segment":0,"available":4},{"segment":1,"available":4}]}`
+	want := `{"sku":"a","stock":9,"available":7,"reserved":0,"committed":2,"layout":2,"segments":[{"segment":0,"available":4},{"segment":1,"available":3}]}`
 	s.want(s.send("GET", "/v1/skus/a", ""), 200, want)
 }

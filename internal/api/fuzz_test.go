@@ -19,6 +19,7 @@ func bodyRoutes() []struct{ method, path, document string } {
 		{"POST", "/v1/skus/a/deductions", "NewDeduction"},
 		{"POST", "/v1/deductions", "NewDeductions"},
 		{"POST", "/v1/skus/a/deductions/o/commit", "Commit"},
+		{"POST", "/v1/skus/a/deductions/o/extend", "Extend"},
 		{"POST", "/v1/skus/a/deductions/o/cancel", "Cancel"},
 		{"POST", "/v1/orders", "NewOrder"},
 		{"POST", "/v1/skus/a/restock", "Restock"},
@@ -40,6 +41,7 @@ func FuzzBodies(f *testing.F) {
 			`{"deductions":[{"sku":"a","order_id":"q","quantity":1},{"sku":"none","order_id":"q","buyer_id":"b","quantity":9,"reserve_for":"1s"}]}`,
 			`{"deductions":[{"sku":"a","order_id":"\u0071","quantity":1}]}`, `{"deductions":[null]}`, `{"deductions":[]}`, `{"deductions":null}`,
 			`{"ref":"r","quantity":-3,"reason":"count"}`, `{"ref":"s","segments":1024}`, `{"ref":"t","quantity":1e6}`,
+			`{"ref":"e","reserve_for":"PT1H"}`, `{"ref":"e","reserve_for":2592000}`,
 		} {
 			f.Add(uint(i), []byte(body))
 		}
@@ -89,6 +91,7 @@ func FuzzIDs(f *testing.F) {
 			{"POST", path + "/deductions", string(body)},
 			{"POST", path + "/deductions", `{"order_id":"` + orderID + `","buyer_id":"` + buyerID + `","quantity":1,"reserve_for":"1h"}`},
 			{"GET", order, ""},
+			{"POST", order + "/extend", `{"ref":` + quoted(t, orderID) + `,"reserve_for":"1h"}`},
 			{"POST", order + "/commit", ""},
 			{"POST", order + "/cancel", `{}`},
 			{"POST", "/v1/deductions", `{"deductions":[{"sku":` + quoted(t, sku) + `,"order_id":` + quoted(t, orderID) + `,"quantity":1}]}`},

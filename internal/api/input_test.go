@@ -164,7 +164,24 @@ func TestBadSettlements(t *testing.T) {
 		{`{"quantity":2,"quantity":2}`, "quantity", "twice"},
 		{`{"reserve_for":"1h"}`, "reserve_for", "not a field"},
 	})
-	s.refuses("POST", "/v1/skus/a/deductions/o/cancel", badBodies(), []bad{{`{"quantity":1}`, "quantity", "not a field"}})
+	s.refuses("POST", "/v1/skus/a/deductions/o/cancel", badBodies(), badNumbers("quantity", `{"ref":"r","quantity":`, `}`), badTexts("ref", `{"quantity":1,"ref":`, `}`), []bad{
+		{`{"quantity":1}`, "ref", "required"},
+		{`{"ref":"r"}`, "quantity", "required"},
+		{`{"ref":"","quantity":1}`, "ref", "1 to 128 bytes"},
+		{`{"ref":"r\u200b","quantity":1}`, "ref", "invisible"},
+		{`{"ref":"r","quantity":4}`, "quantity", "1 to 3"},
+		{`{"ref":"r","quantity":1,"quantity":1}`, "quantity", "twice"},
+		{`{"ref":"r","quantity":1,"reserve_for":"1h"}`, "reserve_for", "not a field"},
+	})
+	s.refuses("POST", "/v1/skus/a/deductions/o/extend", badBodies(), badDurations("reserve_for", `{"ref":"r","reserve_for":`, `}`), badTexts("ref", `{"reserve_for":"2h","ref":`, `}`), []bad{
+		{`{}`, "ref", "required"},
+		{`{"ref":"r"}`, "reserve_for", "required"},
+		{`{"reserve_for":"2h"}`, "ref", "required"},
+		{`{"ref":"","reserve_for":"2h"}`, "ref", "1 to 128 bytes"},
+		{`{"ref":"r","reserve_for":"2h","reserve_for":"2h"}`, "reserve_for", "twice"},
+		{`{"ref":"r","reserve_for":"2h","quantity":1}`, "quantity", "not a field"},
+		{`{"ref":"r","reserve_for":"2h","expires_at":"2999-01-01T00:00:00Z"}`, "expires_at", "not a field"},
+	})
 	a := s.send("GET", "/v1/skus/a/deductions/o", "")
 	if !strings.Contains(a.body, `"quantity":3,"status":"reserved"`) {
 		t.Errorf("bad input settled something: %s", a.body)
@@ -307,6 +324,7 @@ func TestBadPaths(t *testing.T) {
 			{"GET", "/deductions/o", ""},
 			{"POST", "/deductions/o/commit", ""},
 			{"POST", "/deductions/o/cancel", ""},
+			{"POST", "/deductions/o/extend", `{"ref":"r","reserve_for":"2h"}`},
 			{"POST", "/restock", line},
 			{"POST", "/adjust", line},
 			{"POST", "/resegment", `{"ref":"r","segments":2}`},
@@ -334,7 +352,7 @@ func TestBodyThatIsTooLargeOrNotJSON(t *testing.T) {
 	s.want(s.send("PUT", "/v1/skus/a", `{"stock":1}`), 201, "")
 	huge := `{"order_id":"` + strings.Repeat("x", 10<<20) + `","quantity":1}`
 	for path, method := range map[string]string{
-		"/v1/skus/a": "PUT", "/v1/skus/a/deductions": "POST", "/v1/skus/a/deductions/o/commit": "POST", "/v1/skus/a/deductions/o/cancel": "POST",
+		"/v1/skus/a": "PUT", "/v1/skus/a/deductions": "POST", "/v1/skus/a/deductions/o/commit": "POST", "/v1/skus/a/deductions/o/cancel": "POST", "/v1/skus/a/deductions/o/extend": "POST",
 		"/v1/orders": "POST", "/v1/skus/a/restock": "POST", "/v1/skus/a/adjust": "POST", "/v1/skus/a/resegment": "POST",
 	} {
 		s.wantProblem(s.send(method, path, huge), 413, "too_large")

@@ -59,11 +59,11 @@ func kindOf(code stock.Code) kind {
 	case stock.CodeSaleClosed:
 		return kind{http.StatusConflict, "The SKU is not on sale now"}
 	case stock.CodeNotReserved:
-		return kind{http.StatusConflict, "There is no reservation to commit"}
+		return kind{http.StatusConflict, "The status of the deduction does not allow this"}
 	case stock.CodeOrderIDReused:
 		return kind{http.StatusUnprocessableEntity, "The order id belongs to another order"}
 	case stock.CodeRefReused:
-		return kind{http.StatusUnprocessableEntity, "The ref belongs to another change of stock"}
+		return kind{http.StatusUnprocessableEntity, "The ref belongs to another change"}
 	case stock.CodeOverloaded:
 		return kind{http.StatusServiceUnavailable, "Too many are waiting"}
 	case codeNotFound:

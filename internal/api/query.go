@@ -20,7 +20,7 @@ func parametersOf(r route) []string {
 	case "GET /v1/events":
 		return []string{"sku"}
 	case "GET /v1/skus/:sku/deductions/:order_id",
-		"POST /v1/skus/:sku/deductions/:order_id/commit", "POST /v1/skus/:sku/deductions/:order_id/cancel":
+		"POST /v1/skus/:sku/deductions/:order_id/commit", "POST /v1/skus/:sku/deductions/:order_id/extend", "POST /v1/skus/:sku/deductions/:order_id/cancel":
 		return []string{"buyer_id"}
 	default:
 		return nil

@@ -13,7 +13,15 @@ type commitRequest struct {
 	Quantity field[int64] `json:"quantity"`
 }
 
-type cancelRequest struct{}
+type cancelRequest struct {
+	Quantity field[int64]  `json:"quantity"`
+	Ref      field[string] `json:"ref"`
+}
+
+type extendRequest struct {
+	Ref        field[string] `json:"ref"`
+	ReserveFor duration      `json:"reserve_for"`
+}
 
 // commit keeps what is reserved.
 func (s *server) commit(c echo.Context) error {
@@ -28,12 +36,43 @@ func (s *server) commit(c echo.Context) error {
 	return s.settle(c, stock.SettleRequest{Quantity: quantity})
 }
 
-// cancel gives back what is reserved. For callers who may, it also gives back what is committed.
+// cancel gives back what is reserved, all of it or a part. For callers who may, it also gives back what is committed.
 func (s *server) cancel(c echo.Context) error {
-	if err := decodeIfAny(c, new(cancelRequest)); err != nil {
+	var body cancelRequest
+	if err := decodeIfAny(c, &body); err != nil {
 		return err
 	}
-	return s.settle(c, stock.SettleRequest{Cancel: true, KeepCommitted: !callerOf(c).Return})
+	request := stock.SettleRequest{Cancel: true, KeepCommitted: !callerOf(c).Return}
+	if body.Quantity.set || body.Ref.set { // a part
+		var err error
+		if request.Quantity, err = body.Quantity.require("quantity"); err != nil {
+			return err
+		}
+		if request.Ref, err = body.Ref.require("ref"); err != nil {
+			return err
+		}
+	}
+	return s.settle(c, request)
+}
+
+// extend reserves for longer.
+func (s *server) extend(c echo.Context) error {
+	var body extendRequest
+	if err := decode(c, &body); err != nil {
+		return err
+	}
+	ref, err := body.Ref.require("ref")
+	if err != nil {
+		return err
+	}
+	if _, err := body.ReserveFor.require("reserve_for"); err != nil {
+		return err
+	}
+	reserveFor, err := reserve("reserve_for", body.ReserveFor)
+	if err != nil {
+		return err
+	}
+	return s.settle(c, stock.SettleRequest{Ref: ref, Extend: reserveFor})
 }
 
 // settle carries out a settle request for the deduction in the path, and answers with the deduction as it is then.

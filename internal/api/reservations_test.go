@@ -79,6 +79,63 @@ func TestPartialCommit(t *testing.T) {
 	s.wantUnits("a", `"available":10,"reserved":0,"committed":0`)
 }
 
+func TestExtend(t *testing.T) {
+	t.Parallel()
+	clock := newClock()
+	s := openAt(t, clock)
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":3,"segments":1,"max_reserve_for":"1h"}`), 201, "")
+	const order, extend = `{"order_id":"o","quantity":3,"reserve_for":"15m"}`, "/v1/skus/a/deductions/o/extend"
+	s.want(s.send("POST", "/v1/skus/a/deductions", order), 201, "")
+	clock.advance(14 * time.Minute)
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":1}`), 409, "sold_out")
+	longer := `{"sku":"a","order_id":"o","quantity":3,"status":"reserved","expires_at":"2026-11-27T09:44:00Z"}`
+	s.want(s.send("POST", extend, `{"ref":"r","reserve_for":"30m"}`), 200, longer)
+	clock.advance(time.Minute) // the old end
+	s.want(s.send("POST", extend, `{"ref":"r","reserve_for":"PT30M"}`), 200, longer)
+	s.want(s.send("POST", extend, `{"ref":"shorter","reserve_for":60}`), 200, longer)
+	s.want(s.send("POST", "/v1/skus/a/deductions", order), 200, longer)
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", strings.Replace(order, "15m", "44m", 1)), 422, "order_id_reused")
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":1}`), 409, "sold_out")
+	s.wantProblem(s.send("POST", extend, `{"ref":"r","reserve_for":"31m"}`), 422, "ref_reused")
+	s.wantProblem(s.send("POST", extend, `{"ref":"s","reserve_for":"1h0m0.000001s"}`), 400, "invalid_request", `"field":"reserve_for"`, "1s to 1h0m0s")
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/p/extend", `{"ref":"s","reserve_for":"1h"}`), 404, "unknown_deduction")
+	s.wantProblem(s.send("POST", "/v1/skus/none/deductions/o/extend", `{"ref":"s","reserve_for":"1h"}`), 404, "unknown_sku")
+	clock.advance(29 * time.Minute)
+	s.wantProblem(s.send("POST", extend, `{"ref":"s","reserve_for":"1h"}`), 409, "not_reserved", "expired")
+	s.want(s.send("POST", extend, `{"ref":"r","reserve_for":"30m"}`), 200, strings.Replace(longer, "reserved", "expired", 1))
+	s.want(s.send("POST", "/v1/skus/a/deductions", `{"order_id":"p","quantity":3,"reserve_for":"1m"}`), 201, "")
+	s.want(s.send("POST", "/v1/skus/a/deductions/p/commit", ""), 200, "")
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/p/extend", `{"ref":"r","reserve_for":"30m"}`), 409, "not_reserved", "committed")
+	s.want(s.send("POST", "/v1/skus/a/deductions/p/cancel", ""), 200, "")
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions/p/extend", `{"ref":"r","reserve_for":"30m"}`), 409, "not_reserved", "cancelled")
+}
+
+func TestReturnOfAPart(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, newClock())
+	s.want(s.send("PUT", "/v1/skus/a", `{"stock":10,"segments":4}`), 201, "")
+	const order, cancel = `{"order_id":"o","quantity":9,"reserve_for":"1h"}`, "/v1/skus/a/deductions/o/cancel"
+	s.want(s.send("POST", "/v1/skus/a/deductions", order), 201, "")
+	s.want(s.send("POST", cancel, `{"quantity":2,"ref":"r"}`), 200, `{"sku":"a","order_id":"o","quantity":7,"status":"reserved","expires_at":"2026-11-27T10:00:00Z"}`)
+	s.want(s.send("POST", "/v1/skus/a/deductions", order), 200, "")
+	s.wantProblem(s.send("POST", "/v1/skus/a/deductions", strings.Replace(order, "9", "7", 1)), 422, "order_id_reused")
+	s.wantUnits("a", `"available":3,"reserved":7,"committed":0`)
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/commit", `{"quantity":7}`), 200, "")
+	s.want(s.send("POST", cancel, `{"quantity":3,"ref":"s"}`), 200, `{"sku":"a","order_id":"o","quantity":4,"status":"committed"}`)
+	s.want(s.send("POST", cancel, `{"quantity":2,"ref":"r"}`), 200, `{"sku":"a","order_id":"o","quantity":4,"status":"committed"}`)
+	s.want(s.send("POST", "/v1/skus/a/deductions/o/commit", `{"quantity":7}`), 200, "") // a retry
+	s.wantProblem(s.send("POST", cancel, `{"quantity":3,"ref":"r"}`), 422, "ref_reused")
+	s.wantProblem(s.send("POST", cancel, `{"quantity":5,"ref":"t"}`), 400, "invalid_request", `"field":"quantity"`, "1 to 4")
+	s.wantUnits("a", `"available":6,"reserved":0,"committed":4`)
+	s.want(s.send("POST", cancel, ""), 200, `{"sku":"a","order_id":"o","quantity":4,"status":"cancelled"}`)
+	s.want(s.send("POST", cancel, `{"quantity":3,"ref":"s"}`), 200, `{"sku":"a","order_id":"o","quantity":4,"status":"cancelled"}`)
+	s.wantProblem(s.send("POST", cancel, `{"quantity":1,"ref":"t"}`), 409, "not_reserved", "cancelled")
+	s.wantUnits("a", `"available":10,"reserved":0,"committed":0`)
+	if a := s.send("GET", "/v1/skus/a/audit", ""); !strings.Contains(a.body, `"ok":true`) {
+		t.Errorf("audit: %s", a.body)
+	}
+}
+
 func TestSettlingWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, newClock())

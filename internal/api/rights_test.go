@@ -29,6 +29,26 @@ func TestTokensGiveBackWhatTheyReserved(t *testing.T) {
 	d.want(d.as(shop, "POST", deductions+"/a2/cancel?buyer_id=ann", ""), 200, "")
 }
 
+// Of a part the same is true; and a token that could extend could keep stock from others without paying.
+func TestTokensGiveBackPartsAndDoNotExtend(t *testing.T) {
+	t.Parallel()
+	d := openDoors(t, app.Config{})
+	const order = "/v1/skus/shoe/deductions/a1"
+	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":100}`), 201, "")
+	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"a1","quantity":4,"reserve_for":"15m"}`), 201, "")
+	const part, longer = `{"quantity":1,"ref":"r"}`, `{"ref":"s","reserve_for":"30m"}`
+	d.wantProblem(d.as(bob, "POST", order+"/cancel", part), 404, "unknown_deduction")
+	d.want(d.as(ann, "POST", order+"/cancel", part), 200, "")
+	d.wantProblem(d.as(ann, "POST", order+"/extend", longer), 403, "forbidden", "takes a key")
+	d.wantProblem(d.as(shop, "POST", order+"/extend", longer), 404, "unknown_deduction") // it is ann's own
+	d.want(d.as(shop, "POST", order+"/extend?buyer_id=ann", longer), 200, "")
+	d.want(d.as(shop, "POST", order+"/commit?buyer_id=ann", ""), 200, "")
+	d.want(d.as(ann, "POST", order+"/cancel", part), 200, `{"sku":"shoe","order_id":"a1","buyer_id":"ann","quantity":3,"status":"committed"}`)
+	d.wantProblem(d.as(ann, "POST", order+"/cancel", `{"quantity":1,"ref":"t"}`), 403, "forbidden", "is committed")
+	d.want(d.as(shop, "POST", order+"/cancel?buyer_id=ann", `{"quantity":1,"ref":"t"}`), 200, "")
+	d.wantUnits(`"available":98,"reserved":0,"committed":2`)
+}
+
 // wantUnits checks where the units of the shoe are.
 func (d *doors) wantUnits(units string) {
 	d.Helper()

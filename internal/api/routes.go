@@ -15,7 +15,7 @@ type policy uint8
 const (
 	public   policy = iota + 1 // everybody, without saying who they are
 	buyers                     // who may buy: see [access.ScopeBuyer]
-	settlers                   // those of them who may commit a reservation: see [access.Rights]
+	settlers                   // those of them who may commit and extend a reservation: see [access.Rights]
 	admins
 )
 
@@ -31,7 +31,7 @@ func (p policy) refusal(caller access.Caller) string {
 	case p == settlers && caller.Commit:
 		return ""
 	case p == settlers:
-		return "committing takes a key: a token may reserve, deduct, read, and give back what it has reserved"
+		return "this takes a key: a token may reserve, deduct, read, and give back what it has reserved"
 	case caller.Scope < access.ScopeAdmin:
 		return "this takes a key of the scope admin"
 	default:
@@ -60,6 +60,7 @@ func (s *server) routes() []route {
 		{http.MethodPost, manyRoute, buyers, s.deductAll},
 		{http.MethodGet, "/v1/skus/:sku/deductions/:order_id", buyers, timed(s.readDeduction)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/commit", settlers, s.bounded(s.commit)},
+		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/extend", settlers, s.bounded(s.extend)},
 		{http.MethodPost, "/v1/skus/:sku/deductions/:order_id/cancel", buyers, s.bounded(s.cancel)},
 		{http.MethodPost, orderRoute, buyers, s.bounded(s.placeOrder)},
 		{http.MethodGet, "/v1/events", buyers, s.watchEvents}, // goes on for as long as its listener wants

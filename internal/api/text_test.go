@@ -66,6 +66,7 @@ func TestEveryIDCanBeAddressed(t *testing.T) {
 			s.want(s.send("POST", path+"/deductions", `{`+named+`"quantity":2,"reserve_for":"1h"}`), 201, "")
 			for _, r := range []struct{ method, path, body string }{
 				{"GET", order, ""},
+				{"POST", order + "/extend", `{"ref":"r","reserve_for":"1h"}`},
 				{"POST", order + "/commit", `{"quantity":1}`},
 				{"POST", order + "/cancel", ""},
 			} {

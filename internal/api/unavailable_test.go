@@ -108,7 +108,9 @@ func TestUnavailable(t *testing.T) {
 				{"POST", "/v1/skus/a/deductions", `{"order_id":"o","quantity":1}`},
 				{"GET", "/v1/skus/a/deductions/o", ""},
 				{"POST", "/v1/skus/a/deductions/o/commit", ""},
+				{"POST", "/v1/skus/a/deductions/o/extend", `{"ref":"r","reserve_for":"1h"}`},
 				{"POST", "/v1/skus/a/deductions/o/cancel", ""},
+				{"POST", "/v1/skus/a/deductions/o/cancel", `{"ref":"r","quantity":1}`},
 				{"POST", "/v1/orders", `{"order_id":"o","lines":[{"sku":"a","quantity":1}]}`},
 				{"POST", "/v1/skus/a/restock", `{"ref":"r","quantity":1}`}, // its handler panics
 				{"POST", "/v1/skus/a/adjust", `{"ref":"r","quantity":1,"reason":"count"}`},

@@ -160,7 +160,7 @@ func (a *App) openStore(ctx context.Context) error {
 	}
 	a.store, a.workers = store, d.workers()
 	a.onClose(func(context.Context) error { return errors.Join(store.Close(), release()) })
-	return nil
+	return a.openStandby(ctx, d)
 }
 
 // tellWhatStarts logs what the service is about to use. URLs may hold secrets, so it names servers alone.

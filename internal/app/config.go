@@ -30,6 +30,8 @@ type Config struct {
 	MetricsListen string
 	// DatabaseURL is postgres://… or sqlite:FILE; "" is sqlite:inventory.db in the working directory.
 	DatabaseURL string
+	// ReadURL is postgres://… of a standby that reads what need not be fresh; "" is none.
+	ReadURL string
 	// RedisURL is redis://… of one server, redis+sentinel://… or redis+cluster://…, or the same with rediss; for LockRed an
 	// odd number of servers, three or more, separated by commas. "" or "embedded" is one inside the process, or three for
 	// LockRed.

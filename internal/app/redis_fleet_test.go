@@ -42,7 +42,7 @@ func TestLocksFollowAFailoverOfSentinel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			selling := s.sellBeside(20_000, 8)
+			stop := s.sellBeside(8)
 			if err := fail(t, sentinel, master); err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func TestLocksFollowAFailoverOfSentinel(t *testing.T) {
 				}
 				return err
 			})
-			selling()
+			stop()
 			ready(t, s.apps[0], "ok")
 		})
 	}
@@ -88,7 +88,7 @@ func TestLocksFollowACluster(t *testing.T) {
 		}
 		return err
 	}
-	selling := s.sellBeside(20_000, 8)
+	stop := s.sellBeside(8)
 	if err := before.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestLocksFollowACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.locksAreBack(other)
-	selling()
+	stop()
 	ready(t, s.apps[0], "ok")
 }
 
@@ -192,15 +192,16 @@ func writable(ctx context.Context, server *servertest.Redis) error {
 	return err
 }
 
-// sellBeside begins to sell a SKU, and returns when the first orders are written. The function it returns waits for the end.
-func (s *site) sellBeside(units int64, segments int) (wait func()) {
+// sellBeside begins to sell a SKU, and returns when the first orders are written. The function it returns ends the sale.
+func (s *site) sellBeside(segments int) (stop func()) {
 	s.Helper()
 	var selling sync.WaitGroup
-	selling.Go(func() { s.sell(units, segments) })
+	enough := make(chan struct{})
+	selling.Go(func() { s.sellUntil(enough, 1_000_000, segments) })
 	for s.metric(s.apps[0], "inventory_batch_orders_count") == 0 && !s.Failed() {
 		time.Sleep(5 * time.Millisecond)
 	}
-	return selling.Wait
+	return func() { close(enough); selling.Wait() }
 }
 
 // locksAreBack waits until there is a master, and then until all processes have locks again.

@@ -571,7 +571,7 @@ func TestFifoManyContenders(t *testing.T) {
 		if w.addr != shared {
 			contenders = 150 // the race detector makes miniredis ten times slower
 		}
-		ctx := w.ctx()
+		ctx, entered := w.steps()
 		counter := 0
 		var wg sync.WaitGroup
 		for p := range processes {
@@ -584,6 +584,7 @@ func TestFifoManyContenders(t *testing.T) {
 						return
 					}
 					counter++
+					entered()
 					w.unlocks(0, h)
 				})
 			}

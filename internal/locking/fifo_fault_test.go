@@ -400,7 +400,7 @@ func TestFifoTokenAbove(t *testing.T) {
 			other = w.must(of(w.locks()).Lock(ctx))
 		}
 		first := h.Token()
-		for _, n := range []int64{0, first, first + 10_000_000_000} {
+		for _, n := range []int64{0, first, first + 10_000_000_000, first + 10_000_000_002} { // the last one is what would be minted next
 			token, err := h.TokenAbove(ctx, n)
 			if err != nil || token <= n || n < first && token != first || token != h.Token() {
 				w.t.Errorf("above %d: %d (%v)", n, token, err)

@@ -133,7 +133,7 @@ func TestTokenAbove(t *testing.T) {
 		inner := w.must(m.Lock(h.Context()))
 		first := h.Token()
 		seen := first + int64(time.Hour/time.Microsecond) // by a guard, when the clock ran ahead
-		for _, n := range []int64{first - 1, seen, seen} {
+		for _, n := range []int64{first - 1, seen, seen, seen + 2} { // the last one is what would be minted next
 			token, err := h.TokenAbove(ctx, n)
 			w.ok(err)
 			if token <= n || n < first && token != first || token != h.Token() || token != inner.Token() {

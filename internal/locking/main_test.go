@@ -157,6 +157,17 @@ func (w *world) ctx() context.Context {
 	return ctx
 }
 
+// steps is ctx for a test of many steps, of which each has to come in time, however long all of them take on a busy machine.
+func (w *world) steps() (ctx context.Context, step func()) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	stuck := time.AfterFunc(patience, cancel)
+	w.t.Cleanup(func() {
+		stuck.Stop()
+		cancel()
+	})
+	return ctx, func() { stuck.Reset(patience) }
+}
+
 // must returns a hold that has to be granted.
 func (w *world) must(h *Hold, err error) *Hold {
 	w.t.Helper()

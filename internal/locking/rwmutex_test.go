@@ -433,12 +433,14 @@ func TestRWAsPartsOfAMultiLock(t *testing.T) {
 func TestRWTenThousandReaders(t *testing.T) {
 	t.Parallel()
 	w, _ := private(t)
-	rdb, ctx := w.client(), w.ctx()
+	rdb := w.client()
+	ctx, step := w.steps()
 	few, many := w.locks().RWMutex(w.name+" few"), w.locks().RWMutex(w.name+" many")
 	unlock := func(m *RWMutex) time.Duration {
 		h := w.must(m.Reader().Lock(ctx))
 		start := time.Now()
 		w.ok(h.Unlock(ctx))
+		step()
 		return time.Since(start)
 	}
 	readers := func(m *RWMutex, n int) {
@@ -452,6 +454,7 @@ func TestRWTenThousandReaders(t *testing.T) {
 		}
 		_, err := pipe.Exec(ctx)
 		w.ok(err)
+		step()
 		if got := rdb.ZCard(ctx, m.reader.stateKey).Val(); got != int64(n) {
 			t.Fatalf("%d readers", got)
 		}

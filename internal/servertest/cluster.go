@@ -9,6 +9,8 @@ import (
 	"net"
 	"slices"
 	"strconv"
+
+	"inventory/deploy/compose"
 )
 
 const (
@@ -22,9 +24,11 @@ const (
 	migrateTimeout = 5000
 )
 
-// Cluster is a Redis Cluster of three masters with a replica each, which is
-// promoted when its master is gone for a second. The slots of the others go on
-// being served meanwhile.
+// ErrNoReplica means that a master has none that could take its place.
+var ErrNoReplica = errors.New("the master has no replica")
+
+// Cluster is a Redis Cluster of three masters with a replica each, which is promoted when its master is gone for two
+// seconds. The slots of the others go on being served meanwhile. Its settings are those that docker-compose has.
 type Cluster struct{ nodes fleet }
 
 // StartCluster starts a cluster and returns when it works.
@@ -41,12 +45,8 @@ func StartCluster(ctx context.Context) (*Cluster, error) {
 }
 
 func startNode(ctx context.Context) (*Redis, error) {
-	return startProgram(ctx, "a Redis Cluster node", func(r *Redis) []string {
-		return append([]string{
-			"--save", "", "--appendonly", "no", "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(r.port - busDistance),
-			"--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0",
-			"--cluster-require-full-coverage", "no",
-		}, quickSync...)
+	return startProgram(ctx, "a Redis Cluster node", compose.Redis+compose.Cluster, func(r *Redis) []string {
+		return []string{"--cluster-port", strconv.Itoa(r.port - busDistance)}
 	})
 }
 
@@ -128,7 +128,7 @@ func (c *Cluster) Failover(ctx context.Context, slot int) error {
 		return err
 	}
 	if len(before.replicas) == 0 {
-		return fmt.Errorf("the master of slot %d has no replica", slot)
+		return fmt.Errorf("slot %d: %w", slot, ErrNoReplica)
 	}
 	if _, err := before.replicas[0].do(ctx, "CLUSTER", "FAILOVER"); err != nil {
 		return err

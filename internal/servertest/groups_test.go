@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -96,6 +97,68 @@ func TestSentinelLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("took it back in %v", time.Since(started))
+}
+
+// TestSentinelAsDeployed: with the settings of docker-compose alone, without haste, a dead master is replaced.
+func TestSentinelAsDeployed(t *testing.T) {
+	t.Parallel()
+	s, err := startSentinel(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, r := range slices.Concat(s.nodes, s.sentinels) {
+			stop(t, s.Stop, &r.server)
+		}
+	})
+	if err := s.Settled(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.Master(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	started := time.Now()
+	err = await(t.Context(), "another master", func(ctx context.Context) error {
+		if second, err := s.Master(ctx); err != nil || second == first {
+			return errors.Join(fmt.Errorf("the master is still %s", first.Addr()), err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("another master after %v", time.Since(started))
+}
+
+// TestFormCluster: the script of docker-compose makes a cluster of nodes that do not know each other, and lets one be.
+func TestFormCluster(t *testing.T) {
+	t.Parallel()
+	nodes, err := startFleet(2*clusterMasters, func(int) (*Redis, error) { return startNode(t.Context()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, r := range nodes {
+			stop(t, nodes.stop, &r.server)
+		}
+	})
+	c := &Cluster{nodes}
+	for range 2 {
+		script := append([]string{"../../deploy/compose/form-cluster.sh"}, nodes.addresses()...)
+		if out, err := exec.CommandContext(t.Context(), "sh", script...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if err := c.Settled(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if masters, err := c.Masters(t.Context()); err != nil || len(masters) != clusterMasters {
+			t.Fatalf("%d masters (%v)", len(masters), err)
+		}
+	}
 }
 
 func TestClusterLife(t *testing.T) {

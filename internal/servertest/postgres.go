@@ -58,6 +58,17 @@ func Setting(name, value string) PostgresOption {
 // StartPostgres starts a PostgreSQL server with an empty cluster. Its commits
 // survive Kill, but not a failure of the machine; for that see Durable.
 func StartPostgres(ctx context.Context, options ...PostgresOption) (*Postgres, error) {
+	p, err := newPostgres(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.begin(ctx, p.initialize); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func newPostgres(options []PostgresOption) (*Postgres, error) {
 	programs, err := postgresPrograms()
 	if err != nil {
 		return nil, err
@@ -88,22 +99,27 @@ func StartPostgres(ctx context.Context, options ...PostgresOption) (*Postgres, e
 	for _, option := range options {
 		option(p)
 	}
+	p.command, p.ready = p.serverCommand, p.answers
+	return p, nil
+}
+
+// begin makes the server's folder, has it filled, and starts the server. On an error nothing is left.
+func (p *Postgres) begin(ctx context.Context, fill func(context.Context) error) error {
 	folder, err := newFolder(p.parent)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.folder = folder
-	p.command, p.ready = p.serverCommand, p.answers
-	if err := account.own(folder.path); err != nil {
-		return nil, errors.Join(err, folder.remove())
+	if err := p.account.own(folder.path); err != nil {
+		return errors.Join(err, folder.remove())
 	}
-	if err := p.initialize(ctx); err != nil {
-		return nil, errors.Join(err, folder.remove())
+	if err := fill(ctx); err != nil {
+		return errors.Join(err, folder.remove())
 	}
 	if err := p.startAnywhere(ctx); err != nil {
-		return nil, errors.Join(err, p.releaseMemory(), folder.remove())
+		return errors.Join(err, p.releaseMemory(), folder.remove())
 	}
-	return p, nil
+	return nil
 }
 
 // URL is the address of the maintenance database.
@@ -196,34 +212,39 @@ func (p *Postgres) dataFolder() string { return filepath.Join(p.folder.path, "da
 
 // initialize makes the cluster.
 func (p *Postgres) initialize(ctx context.Context) error {
+	// The C locale is there on every machine. Nothing may depend on the order of another one: ids are COLLATE "C".
+	return p.fill(ctx, "initdb",
+		"--pgdata", p.dataFolder(), "--username", postgresUser, "--auth", "trust",
+		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions")
+}
+
+// fill runs a program that makes the data folder.
+func (p *Postgres) fill(ctx context.Context, name string, arguments ...string) error {
 	log, err := os.OpenFile(p.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("making a PostgreSQL cluster: %w", err)
 	}
 	defer log.Close()
-	// The C locale is there on every machine. Nothing may depend on the order of another one: ids are COLLATE "C".
-	command := p.asAccount(exec.Command(filepath.Join(p.programs, "initdb"),
-		"--pgdata", p.dataFolder(), "--username", postgresUser, "--auth", "trust",
-		"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions"))
+	command := p.asAccount(exec.Command(filepath.Join(p.programs, name), arguments...))
 	command.Stdout, command.Stderr = log, log
-	initdb, err := launch(command, syscall.SIGKILL)
+	program, err := launch(command, syscall.SIGKILL)
 	if err != nil {
 		return err
 	}
 	// It is not stopped in the middle, which would take half a second at most: its children's children would go on
 	// writing into the folder while it is removed.
 	select {
-	case <-initdb.done:
+	case <-program.done:
 	case <-time.After(startTimeout):
-		return errors.Join(fmt.Errorf("making a PostgreSQL cluster: initdb has not ended within %v", startTimeout), initdb.kill())
+		return errors.Join(fmt.Errorf("making a PostgreSQL cluster: %s has not ended within %v", name, startTimeout), program.kill())
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("making a PostgreSQL cluster: %w", context.Cause(ctx))
 	}
-	if state := initdb.command.ProcessState; !state.Success() {
+	if state := program.command.ProcessState; !state.Success() {
 		text := p.logSince(0)
-		return fmt.Errorf("making a PostgreSQL cluster: initdb ended with %v; the end of its log:\n%s",
-			state, text[max(0, len(text)-logTailBytes):])
+		return fmt.Errorf("making a PostgreSQL cluster: %s ended with %v; the end of its log:\n%s",
+			name, state, text[max(0, len(text)-logTailBytes):])
 	}
 	return nil
 }

@@ -23,6 +23,9 @@ const oldestPostgres = 15
 func postgresPrograms() (string, error) {
 	var folders []string
 	if path, err := exec.LookPath("postgres"); err == nil {
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			path = target // where pg_basebackup stands beside it
+		}
 		folders = append(folders, filepath.Dir(path))
 	}
 	folders = append(folders, installedFolders(

@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,14 +23,14 @@ type Redis struct{ server }
 // StartRedis starts a Redis server. Further arguments go to redis-server as
 // they are, for example "--maxmemory", "64mb".
 func StartRedis(ctx context.Context, arguments ...string) (*Redis, error) {
-	return startProgram(ctx, "Redis", func(*Redis) []string {
+	return startProgram(ctx, "Redis", "", func(*Redis) []string {
 		return append([]string{"--save", "", "--appendonly", "no"}, arguments...)
 	})
 }
 
-// startProgram starts redis-server. It asks for the arguments once it knows the folder and the port, which change until
-// a free port is found.
-func startProgram(ctx context.Context, name string, arguments func(r *Redis) []string) (*Redis, error) {
+// startProgram starts redis-server with a file of settings, if there are any. It asks for the arguments once it knows the
+// folder and the port, which change until a free port is found.
+func startProgram(ctx context.Context, name, settings string, arguments func(r *Redis) []string) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, errMissing("redis-server")
@@ -38,9 +40,17 @@ func startProgram(ctx context.Context, name string, arguments func(r *Redis) []s
 		return nil, err
 	}
 	r := &Redis{server{name: name, deathSignal: syscall.SIGKILL, folder: folder}}
+	file := filepath.Join(folder.path, "redis.conf")
+	r.configure = func() error {
+		if _, err := os.Stat(file); err == nil {
+			return nil // a Sentinel goes on writing it
+		}
+		return os.WriteFile(file, []byte(settings), 0o600)
+	}
 	r.command = func() *exec.Cmd {
-		command := exec.Command(program, append(arguments(r),
-			"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", folder.path, "--daemonize", "no")...)
+		command := exec.Command(program, slices.Concat([]string{file}, arguments(r), []string{
+			"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", folder.path, "--daemonize", "no",
+		})...)
 		command.Dir = folder.path
 		return command
 	}

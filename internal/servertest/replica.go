@@ -12,13 +12,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-)
 
-// quickSync makes a master send its data to a new replica at once, where by
-// default it waits 5 s for further replicas. A replica counts for a cluster when
-// it has received anything from its master: the first ping comes in a second,
-// not in ten.
-var quickSync = []string{"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}
+	"inventory/deploy/compose"
+)
 
 // StartReplica starts a Redis server that follows another one, and returns when
 // it has caught up. Stop it by itself.
@@ -26,7 +22,9 @@ func StartReplica(ctx context.Context, master *Redis, arguments ...string) (*Red
 	if _, err := master.do(ctx, "CONFIG", "SET", "repl-diskless-sync-delay", 0, "repl-ping-replica-period", 1); err != nil {
 		return nil, err
 	}
-	r, err := StartRedis(ctx, append(replicaOf(master), arguments...)...)
+	r, err := startProgram(ctx, "Redis", compose.Redis, func(*Redis) []string {
+		return append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.port)}, arguments...)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +33,6 @@ func StartReplica(ctx context.Context, master *Redis, arguments ...string) (*Red
 		return nil, errors.Join(err, r.Stop())
 	}
 	return r, nil
-}
-
-// replicaOf returns the arguments of a replica.
-func replicaOf(master *Redis) []string {
-	return append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.port)}, quickSync...)
 }
 
 // follows returns an error unless the server is a replica that has what its

@@ -7,17 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+
+	"inventory/deploy/compose"
 )
 
 const (
 	// sentinelCount is how many sentinels watch.
 	sentinelCount = 3
-	// sentinelDown is how long the first sentinel waits for a master that does not answer, in milliseconds; each
-	// further one waits that much longer. So they do not all stand for election at once: after a split vote the next
-	// election is seconds away. One is enough to start it, and two must vote.
+	// sentinelDown is how long the first sentinel waits for a master that does not answer, in milliseconds, where they are
+	// hurried; each further one waits that much longer. So they do not all stand for election at once: after a split vote
+	// the next election is seconds away. One is enough to start it, and two must vote.
 	sentinelDown = 500
 	// sentinelMaster is the name that they know the master by.
 	sentinelMaster = "inventory"
@@ -32,20 +34,20 @@ var sentinelPace = []any{
 }
 
 // Sentinel is a master, its replicas, and three sentinels that promote a replica when the master is gone for half a
-// second.
+// second. Their settings are those that docker-compose has, but for this haste.
 type Sentinel struct{ nodes, sentinels fleet }
 
 // StartSentinel starts a master with that many replicas, and their sentinels.
 func StartSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
-	master, err := StartRedis(ctx, quickSync...)
+	s, err := startSentinel(ctx, replicas)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sentinel{nodes: fleet{master}}
-	followers, err := startFleet(replicas, func(int) (*Redis, error) { return StartReplica(ctx, master) })
-	if err == nil {
-		s.nodes = append(s.nodes, followers...)
-		s.sentinels, err = startFleet(sentinelCount, func(i int) (*Redis, error) { return startSentinel(ctx, master, (i+1)*sentinelDown) })
+	for i, sentinel := range s.sentinels {
+		_, paced := sentinel.do(ctx, sentinelPace...)
+		_, set := sentinel.do(ctx, "SENTINEL", "SET", sentinelMaster,
+			"quorum", 1, "down-after-milliseconds", (i+1)*sentinelDown, "failover-timeout", 3000)
+		err = errors.Join(err, paced, set)
 	}
 	if err == nil {
 		err = s.Settled(ctx)
@@ -56,28 +58,25 @@ func StartSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
 	return s, nil
 }
 
-// startSentinel starts one that watches a master.
-func startSentinel(ctx context.Context, master *Redis, down int) (*Redis, error) {
-	settings := fmt.Sprintf(`sentinel monitor %[1]s 127.0.0.1 %[2]d 1
-sentinel down-after-milliseconds %[1]s %[3]d
-sentinel failover-timeout %[1]s 3000
-sentinel parallel-syncs %[1]s 8
-`, sentinelMaster, master.port, down)
-	var failed error
-	r, err := startProgram(ctx, "Redis Sentinel", func(r *Redis) []string {
-		file := filepath.Join(r.folder.path, "sentinel.conf") // the sentinel goes on writing it
-		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-			failed = os.WriteFile(file, []byte(settings), 0o600)
-		}
-		return []string{file, "--sentinel"}
-	})
+// startSentinel starts them as docker-compose does. They have not settled when it returns.
+func startSentinel(ctx context.Context, replicas int) (*Sentinel, error) {
+	master, err := startProgram(ctx, "Redis", compose.Redis, func(*Redis) []string { return nil })
 	if err != nil {
-		return nil, errors.Join(failed, err)
+		return nil, err
 	}
-	if _, err := r.do(ctx, sentinelPace...); err != nil {
-		return nil, errors.Join(err, r.Stop())
+	s := &Sentinel{nodes: fleet{master}}
+	followers, err := startFleet(replicas, func(int) (*Redis, error) { return StartReplica(ctx, master) })
+	if err == nil {
+		s.nodes = append(s.nodes, followers...)
+		settings := strings.Replace(compose.Sentinel, compose.FirstMaster, "127.0.0.1 "+strconv.Itoa(master.port), 1)
+		s.sentinels, err = startFleet(sentinelCount, func(int) (*Redis, error) {
+			return startProgram(ctx, "Redis Sentinel", settings, func(*Redis) []string { return []string{"--sentinel"} })
+		})
 	}
-	return r, nil
+	if err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
 }
 
 // MasterName is what the sentinels call the master.

@@ -43,13 +43,14 @@ type AuditLine struct {
 	Negative int64 // segments below zero
 	Excess   int64 // buyers whose count is not what their deductions hold, or is above the limit
 	Ragged   int64 // orders of several SKUs with a line that has no deduction
+	Astray   int64 // deductions that do not hold what was asked less what was given back
 }
 
 // Columns returns where to scan the statement's columns, in their order.
 func (l *AuditLine) Columns() []any {
 	return []any{
 		&l.SKU, &l.Initial, &l.Restocked, &l.Adjusted, &l.Available, &l.Reserved, &l.Committed,
-		&l.Merges, &l.Doubled, &l.Uneven, &l.Negative, &l.Excess, &l.Ragged,
+		&l.Merges, &l.Doubled, &l.Uneven, &l.Negative, &l.Excess, &l.Ragged, &l.Astray,
 	}
 }
 
@@ -65,6 +66,7 @@ func (a *Audit) Add(l AuditLine) {
 		{l.Negative, "segments hold less than nothing"},
 		{l.Excess, "buyers hold more than their limit, or than they are counted with"},
 		{l.Ragged, "order lines have no deduction"},
+		{l.Astray, "deductions do not hold what was asked less what was given back"},
 	} {
 		if v.count > 0 {
 			l.Violations = append(l.Violations, fmt.Sprintf("SKU %q: %d %s", l.SKU, v.count, v.what))

@@ -28,11 +28,13 @@ func (s DeductionStatus) Live() bool { return s == StatusReserved || s == Status
 // Deduction is stock taken for one order id.
 type Deduction struct {
 	SKU       string
-	Order           // as it was asked for: its Quantity is more than that of the deduction after a partial commit
+	Order           // as it was asked for: its Quantity is more than that of the deduction after a commit or return of a part
 	Quantity  int64 // units it holds, or held last
+	Committed int64 // units that were committed, where some of them were given back since; else 0
 	Status    DeductionStatus
 	ExpiresAt time.Time // of a reservation, also when it has ended
 	Parts     []Part    // what each segment gave, ascending; only [Store.Deduction] fills it
+	Merged    bool      // several segments gave, so that each part has a row; only a settlement needs it
 }
 
 // Due tells whether it is a reservation whose time has come: whoever meets it ends it.

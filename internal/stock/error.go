@@ -17,12 +17,12 @@ const (
 	CodeSKUExists         Code = "sku_exists"         // the SKU exists with other properties, or is archived
 	CodeSKUArchived       Code = "sku_archived"       // the SKU sells nothing for good, and does not change
 	CodeOrderIDReused     Code = "order_id_reused"    // the order id belongs to another request
-	CodeRefReused         Code = "ref_reused"         // the ref belongs to another change of the SKU
+	CodeRefReused         Code = "ref_reused"         // the ref belongs to another change
 	CodeSoldOut           Code = "sold_out"           // nothing is left in any segment
 	CodeInsufficientStock Code = "insufficient_stock" // less is left than was asked for; Available says how much
 	CodeBuyerLimit        Code = "buyer_limit"        // the buyer would hold more units than one buyer may
 	CodeSaleClosed        Code = "sale_closed"        // the sale has not begun, or is over
-	CodeNotReserved       Code = "not_reserved"       // there is no live reservation to commit
+	CodeNotReserved       Code = "not_reserved"       // there is no live reservation to commit or extend, or nothing to give back
 	CodeForbidden         Code = "forbidden"          // its caller may not do this
 	CodeOverloaded        Code = "overloaded"         // the queue is full: try again later
 	CodeUnavailable       Code = "unavailable"        // the outcome is unknown: ask again with the same order id
@@ -141,9 +141,9 @@ func SKUArchived(sku string) *Error {
 	return &Error{Code: CodeSKUArchived, SKU: sku, Message: fmt.Sprintf("SKU %q is archived: it sells nothing, and does not change", sku)}
 }
 
-// RefReused is the error of a ref that belongs to another change of stock.
+// RefReused is the error of a ref that belongs to another change.
 func RefReused(ref string) *Error {
-	return &Error{Code: CodeRefReused, Message: fmt.Sprintf("ref %q was used before for another change, quantity or reason", ref)}
+	return &Error{Code: CodeRefReused, Message: fmt.Sprintf("ref %q was used before for another change", ref)}
 }
 
 // OrderIDReused is the error of an order id that belongs to another request.

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -14,13 +15,17 @@ type Settlement struct {
 	Requests     []SettleRequest
 }
 
-// SettleRequest asks for one deduction to be committed or cancelled.
+// SettleRequest asks for one deduction to be committed, cancelled or amended.
 type SettleRequest struct {
 	OrderID    string
 	BuyerID    string // only a deduction of this buyer; "": of anybody
-	ExpireOnly bool   // neither: only end it if its time has come
+	ExpireOnly bool   // none of these: only end it if its time has come
 	Cancel     bool   // else commit
-	Quantity   int64  // units to commit, the others are given back; 0: all
+	Quantity   int64  // units to commit, the others are given back; 0: all. With Cancel and a Ref: units to give back
+	// Ref makes an amendment happen once: the return of Quantity units, with Cancel, or else an extension.
+	Ref        string
+	Extend     time.Duration // reserve for so long from the decision on; 0: no extension
+	MostExtend time.Duration // which Extend may not be above; 0: any time
 	// KeepCommitted has CodeForbidden answer a cancel of what is committed. It is decided by the locked row, for a
 	// commit may come between a look and the write.
 	KeepCommitted bool
@@ -36,19 +41,24 @@ type Settled struct {
 // SettlementPlan says how a settlement is carried out. Stores do so under the locks of the rows.
 type SettlementPlan struct {
 	Results []Settled
-	// Changed are the deductions to write, with their parts where they had more than one, ascending by order id.
+	// Changed are the deductions that get another status, with their parts where they had more than one, ascending by
+	// order id.
 	Changed []Deduction
-	// Split are those of them that keep some of their several parts.
+	// Amended are those that keep their status, and get another quantity or end.
+	Amended []Deduction
+	// Split are those of both that are merged and keep some of their parts.
 	Split []Deduction
+	// Amendments are those to write: they happen now. Of some the deduction is among Changed, or as it was.
+	Amendments []Amendment
 	Returns
 	Kept int64 // units of reservations that are committed
 }
 
-// PlanSettlement decides each request from the deductions with their parts, the instant of the decision and the number
-// of segments. A request for what has happened already changes nothing and is answered with what is there. Any request
-// that meets a reservation whose time has come ends it, so that nobody is told that it has expired before a row says
-// so.
-func PlanSettlement(s Settlement, there map[string]Deduction, at time.Time, segments int) SettlementPlan {
+// PlanSettlement decides each request from the deductions with their parts, the amendments that have the requests' refs,
+// both by order id, the instant of the decision and the number of segments. A request for what has happened already
+// changes nothing and is answered with what is there. Any request that meets a reservation whose time has come ends it,
+// so that nobody is told that it has expired before a row says so.
+func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string]Amendment, at time.Time, segments int) SettlementPlan {
 	plan := SettlementPlan{Results: make([]Settled, len(s.Requests)), Returns: newReturns()}
 	for i, request := range s.Requests {
 		before, ok := there[request.OrderID]
@@ -56,18 +66,29 @@ func PlanSettlement(s Settlement, there map[string]Deduction, at time.Time, segm
 			plan.Results[i].Err = UnknownDeduction(s.SKU, request.OrderID)
 			continue
 		}
+		done, replayed := amended[request.OrderID]
+		on := func(d Deduction) (Deduction, []Part, error) {
+			if request.Amends() && replayed {
+				return d, nil, request.replay(done)
+			}
+			return request.on(d, at)
+		}
 		after, back := before, []Part(nil)
 		var err error
 		if before.Due(at) {
 			after.Status, back = StatusExpired, before.Parts
-			_, _, err = request.on(after)
+			_, _, err = on(after)
 		} else {
-			after, back, err = request.on(before)
+			after, back, err = on(before)
 		}
 		plan.settle(i, before, after, err)
 		plan.add(before, back, segments)
+		if request.Amends() && !replayed && err == nil {
+			plan.Amendments = append(plan.Amendments, request.amendment())
+		}
 	}
 	slices.SortFunc(plan.Changed, byOrderID)
+	slices.SortFunc(plan.Amended, byOrderID)
 	slices.SortFunc(plan.Split, byOrderID)
 	return plan
 }
@@ -78,6 +99,9 @@ func byOrderID(a, b Deduction) int { return strings.Compare(a.OrderID, b.OrderID
 func (w SettleRequest) Check() error {
 	if err := checkKnownText("order_id", w.OrderID, maxIDBytes); err != nil {
 		return err
+	}
+	if w.Amends() || w.Extend != 0 || w.Cancel && w.Quantity != 0 {
+		return w.checkAmendment()
 	}
 	if w.Quantity == 0 {
 		return nil
@@ -93,37 +117,43 @@ func (w SettleRequest) MayReturn() bool { return w.Cancel || w.ExpireOnly || w.Q
 func (p *SettlementPlan) settle(i int, before, after Deduction, err error) {
 	if p.Results[i].Err = err; err == nil {
 		p.Results[i].Deduction = after
-		p.Results[i].Deduction.Parts = nil
+		p.Results[i].Deduction.Parts, p.Results[i].Deduction.Merged = nil, false
 	}
-	if after.Status == before.Status {
+	switch {
+	case after.Status != before.Status:
+		p.Changed = append(p.Changed, after)
+	case after.Quantity != before.Quantity || !after.ExpiresAt.Equal(before.ExpiresAt):
+		p.Amended = append(p.Amended, after)
+	default:
 		return
 	}
-	p.Changed = append(p.Changed, after)
-	if len(before.Parts) > 1 && after.Quantity < before.Quantity {
+	if before.Merged && after.Quantity < before.Quantity {
 		p.Split = append(p.Split, after)
 	}
 	p.Results[i].Returned = before.Quantity - after.held()
-	if after.Status == StatusCommitted {
+	if before.Status == StatusReserved && after.Status == StatusCommitted {
 		p.Kept += after.Quantity
 	}
 }
 
 // on is what a request makes of a deduction, and the parts that go back.
-func (w SettleRequest) on(d Deduction) (after Deduction, back []Part, err error) {
+func (w SettleRequest) on(d Deduction, at time.Time) (after Deduction, back []Part, err error) {
 	switch {
 	case w.ExpireOnly:
 		return d, nil, nil
 	case w.Cancel && w.KeepCommitted && d.Status == StatusCommitted:
 		return d, nil, &Error{Code: CodeForbidden, Message: "the deduction is committed: you may give back what is reserved alone"}
+	case w.Amends():
+		return w.amend(d, at)
 	case w.Cancel && d.Status.Live():
 		back, d.Status = d.Parts, StatusCancelled
 		return d, back, nil
 	case w.Cancel:
 		return d, nil, nil // its units are back already
-	case d.Status == StatusCommitted && (w.Quantity == 0 || w.Quantity == d.Quantity):
+	case d.Status == StatusCommitted && (w.Quantity == 0 || w.Quantity == cmp.Or(d.Committed, d.Quantity)):
 		return d, nil, nil
 	case d.Status != StatusReserved:
-		return d, nil, &Error{Code: CodeNotReserved, Message: "the deduction is " + string(d.Status) + ": there is nothing to commit"}
+		return d, nil, notReserved(d, "commit")
 	case w.Quantity > d.Quantity:
 		return d, nil, Invalid("quantity", "must be 1 to %d, which is what is reserved", d.Quantity)
 	}
@@ -133,6 +163,10 @@ func (w SettleRequest) on(d Deduction) (after Deduction, back []Part, err error)
 		d.Quantity = w.Quantity
 	}
 	return d, back, nil
+}
+
+func notReserved(d Deduction, what string) error {
+	return &Error{Code: CodeNotReserved, Message: "the deduction is " + string(d.Status) + ": there is nothing to " + what}
 }
 
 // held is how many units a deduction holds.

@@ -17,33 +17,49 @@ func drawDeduction(t *rapid.T, id string, at time.Time) Deduction {
 		d.Parts = append(d.Parts, Part{Segment: 3 * segment, Quantity: units})
 		d.Quantity += units
 	}
-	d.Order.Quantity = d.Quantity
+	d.Order.Quantity, d.Merged = d.Quantity, len(d.Parts) > 1
 	d.Status = rapid.SampledFrom([]DeductionStatus{StatusReserved, StatusCommitted, StatusCancelled, StatusExpired}).Draw(t, "status")
 	d.ExpiresAt = at.Add(rapid.SampledFrom([]time.Duration{-1, 0, 1}).Draw(t, "expiry") * time.Second)
 	return d
 }
 
+// drawRequest draws a request about a deduction, and perhaps an amendment that has its ref.
+func drawRequest(t *rapid.T, id string, amended map[string]Amendment) SettleRequest {
+	w := SettleRequest{
+		OrderID: id, BuyerID: rapid.SampledFrom([]string{"", "x"}).Draw(t, "as"),
+		Cancel: rapid.Bool().Draw(t, "cancel"), Quantity: rapid.Int64Range(0, 6).Draw(t, "quantity"),
+	}
+	if rapid.Bool().Draw(t, "amends") {
+		w.Ref, w.Quantity = "r", max(w.Quantity, 1)
+		if !w.Cancel {
+			w.Extend = rapid.SampledFrom([]time.Duration{1, 2, 3}).Draw(t, "for") * time.Second
+		}
+		if rapid.IntRange(0, 3).Draw(t, "known") == 0 {
+			amended[id] = Amendment{OrderID: id, Ref: "r", Returned: rapid.Int64Range(1, 2).Draw(t, "returned")}
+		}
+	}
+	return w
+}
+
 // TestPlanSettlementConserves: what a deduction no longer holds goes back, to segments that there are and to its buyer, and
-// only what was live may end.
+// only what was live may end. What an amendment has done is not done again, and no extension shortens.
 func TestPlanSettlementConserves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.Unix(1_800_000_000, 0)
-		there := make(map[string]Deduction)
+		there, amended := make(map[string]Deduction), make(map[string]Amendment)
 		s := Settlement{SKU: "a", At: at}
 		for n := range rapid.IntRange(1, 6).Draw(t, "requests") {
 			id := fmt.Sprintf("o%d", n)
 			if rapid.Bool().Draw(t, "exists") {
 				there[id] = drawDeduction(t, id, at)
 			}
-			s.Requests = append(s.Requests, SettleRequest{
-				OrderID: id, BuyerID: rapid.SampledFrom([]string{"", "x"}).Draw(t, "as"),
-				Cancel: rapid.Bool().Draw(t, "cancel"), Quantity: rapid.Int64Range(0, 6).Draw(t, "quantity"),
-			})
+			s.Requests = append(s.Requests, drawRequest(t, id, amended))
 		}
 		segments := rapid.IntRange(1, 8).Draw(t, "segments")
-		plan := PlanSettlement(s, there, at, segments)
+		plan := PlanSettlement(s, there, amended, at, segments)
 
 		var back, toBuyers, named int64
+		var done int // amendments
 		for i, request := range s.Requests {
 			before, known := there[request.OrderID]
 			after, err := plan.Results[i].Deduction, plan.Results[i].Err
@@ -54,6 +70,13 @@ func TestPlanSettlementConserves(t *testing.T) {
 				continue
 			}
 			changed := slices.IndexFunc(plan.Changed, func(d Deduction) bool { return d.OrderID == request.OrderID })
+			replayed, asked := amended[request.OrderID]
+			if asked && err == nil && replayed != request.amendment() {
+				t.Fatalf("%+v is a replay of %+v", request, replayed)
+			}
+			if asked && changed >= 0 && !before.Due(at) {
+				t.Fatalf("%+v, which was done before, changes %+v", request, before)
+			}
 			if before.Due(at) { // it is ended, whatever was asked
 				if changed < 0 || plan.Changed[changed].Status != StatusExpired || (err == nil && after.Status != StatusExpired) {
 					t.Fatalf("request %+v on %+v, whose time has come: %+v, %v", request, before, after, err)
@@ -65,13 +88,19 @@ func TestPlanSettlementConserves(t *testing.T) {
 				continue
 			}
 			if err != nil {
-				if before.Status == StatusReserved && request.Quantity <= before.Quantity {
+				if before.Status == StatusReserved && request.Quantity <= before.Quantity && !asked {
 					t.Fatalf("request %+v on %+v: %v", request, before, err)
 				}
 				continue
 			}
 			if !before.Status.Live() && after.Status != before.Status {
 				t.Fatalf("%s became %s", before.Status, after.Status)
+			}
+			if request.Amends() && !asked {
+				done++
+			}
+			if after.ExpiresAt.Before(before.ExpiresAt) || after.ExpiresAt.After(before.ExpiresAt) && after.ExpiresAt != at.Add(request.Extend) {
+				t.Fatalf("%+v ends at %s, before at %s", request, after.ExpiresAt, before.ExpiresAt)
 			}
 			returned := before.held() - after.held()
 			if returned != plan.Results[i].Returned {
@@ -85,7 +114,10 @@ func TestPlanSettlementConserves(t *testing.T) {
 				t.Fatalf("changed %d: %+v to %+v", changed, before, after)
 			}
 		}
-		for _, d := range plan.Changed {
+		if len(plan.Amendments) != done {
+			t.Fatalf("%d amendments are written, want %d: %+v", len(plan.Amendments), done, plan.Amendments)
+		}
+		for _, d := range slices.Concat(plan.Changed, plan.Amended) {
 			if sum := sumParts(d.Parts); sum != d.Quantity {
 				t.Fatalf("%d units in parts of %+v", sum, d)
 			}

@@ -266,6 +266,12 @@ type Adjustment struct {
 	Ref Ref `json:"ref"`
 }
 
+// AmendmentRef Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of UTF-8 in which
+// everything can be seen, as in NewID.
+//
+// Example: parcel-1
+type AmendmentRef = string
+
 // Audit defines model for Audit.
 type Audit struct {
 	// Ok Whether every difference is 0 and nothing is violated
@@ -292,8 +298,18 @@ type AuditedSKU struct {
 	Sku SKUID `json:"sku"`
 }
 
-// Cancel defines model for Cancel.
-type Cancel = map[string]interface{}
+// Cancel Without members all is given back; a part takes both
+type Cancel struct {
+	// Quantity Units to give back, at most those that the deduction holds
+	Quantity *Quantity `json:"quantity,omitempty"`
+
+	// Ref Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of UTF-8 in which
+	// everything can be seen, as in NewID.
+	//
+	//
+	// Example: parcel-1
+	Ref *AmendmentRef `json:"ref,omitempty"`
+}
 
 // Code Stable; type ends with it
 type Code string
@@ -405,6 +421,24 @@ type EventKind string
 
 // ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
 type ExpiresAt = time.Time
+
+// Extend defines model for Extend.
+type Extend struct {
+	// Ref Makes an extension, or the return of a part, happen once within its deduction. 1 to 128 bytes of UTF-8 in which
+	// everything can be seen, as in NewID.
+	//
+	//
+	// Example: parcel-1
+	Ref AmendmentRef `json:"ref"`
+
+	// ReserveFor How long the stock is reserved, 1s to 720h in whole microseconds. A Go duration, whose units are us (or µs), ms,
+	// s, m and h, as in "1h30m"; or one of ISO 8601 with days, hours, minutes and seconds, as in "PT1H30M"; or a number
+	// of seconds. Answers have the first of these.
+	//
+	//
+	// Example: 15m
+	ReserveFor ReserveFor `json:"reserve_for"`
+}
 
 // ID 1 to 128 bytes of UTF-8 without control characters
 //
@@ -1071,6 +1105,15 @@ type CommitDeductionParams struct {
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
 }
 
+// ExtendDeductionParams defines parameters for ExtendDeduction.
+type ExtendDeductionParams struct {
+	// BuyerID The buyer whose order it is, where it was ordered with a token, for whoever calls with a key
+	BuyerID *BuyerQuery `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
 // ReadLocksParams defines parameters for ReadLocks.
 type ReadLocksParams struct {
 	// From The first segment to look at
@@ -1124,6 +1167,9 @@ type CancelDeductionJSONRequestBody = Cancel
 
 // CommitDeductionJSONRequestBody defines body for CommitDeduction for application/json ContentType.
 type CommitDeductionJSONRequestBody = Commit
+
+// ExtendDeductionJSONRequestBody defines body for ExtendDeduction for application/json ContentType.
+type ExtendDeductionJSONRequestBody = Extend
 
 // ResegmentJSONRequestBody defines body for Resegment for application/json ContentType.
 type ResegmentJSONRequestBody = Resegment
@@ -1301,7 +1347,8 @@ type ClientInterface interface {
 	// ReadSKUs Read the totals of all SKUs, page by page
 	//
 	// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
-	// a second or so.
+	// a second or so. A standby of the database may answer, and lack what was written last: usually a few milliseconds,
+	// 10 seconds or so at most. The SKU itself is always as it is now.
 	//
 	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 	ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1447,9 +1494,13 @@ type ClientInterface interface {
 
 	// CancelDeductionWithBody Give back what is reserved or committed
 	//
-	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-	// committed, unless the service lets tokens return.
+	// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+	// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+	// lets tokens return.
+	//
+	// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+	// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+	// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1458,9 +1509,13 @@ type ClientInterface interface {
 
 	// CancelDeduction Give back what is reserved or committed
 	//
-	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-	// committed, unless the service lets tokens return.
+	// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+	// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+	// lets tokens return.
+	//
+	// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+	// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+	// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1489,6 +1544,32 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 	CommitDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ExtendDeductionWithBody Reserve for longer
+	//
+	// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+	// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+	// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+	// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+	// service lets tokens commit.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+	ExtendDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExtendDeduction Reserve for longer
+	//
+	// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+	// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+	// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+	// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+	// service lets tokens commit.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+	ExtendDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadLocks Look at the locks of a SKU's segments
 	//
 	// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
@@ -1499,8 +1580,9 @@ type ClientInterface interface {
 
 	// ReadMovements Read the ledger, the oldest first
 	//
-	// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has read up to
-	// a cursor has missed nothing before it.
+	// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has
+	// read up to a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a
+	// moment.
 	//
 	// Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 	ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1708,7 +1790,8 @@ func (c *Client) PlaceOrder(ctx context.Context, params *PlaceOrderParams, body 
 // ReadSKUs Read the totals of all SKUs, page by page
 //
 // In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
-// a second or so.
+// a second or so. A standby of the database may answer, and lack what was written last: usually a few milliseconds,
+// 10 seconds or so at most. The SKU itself is always as it is now.
 //
 // Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 func (c *Client) ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1994,9 +2077,13 @@ func (c *Client) ReadDeduction(ctx context.Context, sku SKUPath, orderID OrderID
 
 // CancelDeductionWithBody Give back what is reserved or committed
 //
-// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-// committed, unless the service lets tokens return.
+// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+// lets tokens return.
+//
+// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2015,9 +2102,13 @@ func (c *Client) CancelDeductionWithBody(ctx context.Context, sku SKUPath, order
 
 // CancelDeduction Give back what is reserved or committed
 //
-// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-// committed, unless the service lets tokens return.
+// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+// lets tokens return.
+//
+// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2076,6 +2167,52 @@ func (c *Client) CommitDeduction(ctx context.Context, sku SKUPath, orderID Order
 	return c.Client.Do(req)
 }
 
+// ExtendDeductionWithBody Reserve for longer
+//
+// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+// service lets tokens commit.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+func (c *Client) ExtendDeductionWithBody(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExtendDeductionRequestWithBody(c.Server, sku, orderID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExtendDeduction Reserve for longer
+//
+// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+// service lets tokens commit.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+func (c *Client) ExtendDeduction(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExtendDeductionRequest(c.Server, sku, orderID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadLocks Look at the locks of a SKU's segments
 //
 // Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
@@ -2096,8 +2233,9 @@ func (c *Client) ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksPa
 
 // ReadMovements Read the ledger, the oldest first
 //
-// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has read up to
-// a cursor has missed nothing before it.
+// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has
+// read up to a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a
+// moment.
 //
 // Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 func (c *Client) ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3194,6 +3332,102 @@ func NewCommitDeductionRequestWithBody(server string, sku SKUPath, orderID Order
 	return req, nil
 }
 
+// NewExtendDeductionRequest calls the generic ExtendDeduction builder with application/json body
+func NewExtendDeductionRequest(server string, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewExtendDeductionRequestWithBody(server, sku, orderID, params, "application/json", bodyReader)
+}
+
+// NewExtendDeductionRequestWithBody constructs an http.Request for the ExtendDeduction method, with any body, and a specified content type
+func NewExtendDeductionRequestWithBody(server string, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "order_id", orderID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/deductions/%s/extend", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadLocksRequest constructs an http.Request for the ReadLocks method
 func NewReadLocksRequest(server string, sku SKUPath, params *ReadLocksParams) (*http.Request, error) {
 	var err error
@@ -3610,7 +3844,8 @@ type ClientWithResponsesInterface interface {
 	// ReadSKUsWithResponse Read the totals of all SKUs, page by page
 	//
 	// In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
-	// a second or so.
+	// a second or so. A standby of the database may answer, and lack what was written last: usually a few milliseconds,
+	// 10 seconds or so at most. The SKU itself is always as it is now.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -3768,9 +4003,13 @@ type ClientWithResponsesInterface interface {
 
 	// CancelDeductionWithBodyWithResponse Give back what is reserved or committed
 	//
-	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-	// committed, unless the service lets tokens return.
+	// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+	// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+	// lets tokens return.
+	//
+	// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+	// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+	// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3779,9 +4018,13 @@ type ClientWithResponsesInterface interface {
 
 	// CancelDeductionWithResponse Give back what is reserved or committed
 	//
-	// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-	// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-	// committed, unless the service lets tokens return.
+	// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+	// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+	// lets tokens return.
+	//
+	// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+	// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+	// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3810,6 +4053,32 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/commit (the `CommitDeduction` operationId).
 	CommitDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *CommitDeductionParams, body CommitDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitDeductionResponse, error)
 
+	// ExtendDeductionWithBodyWithResponse Reserve for longer
+	//
+	// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+	// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+	// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+	// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+	// service lets tokens commit.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+	ExtendDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExtendDeductionResponse, error)
+
+	// ExtendDeductionWithResponse Reserve for longer
+	//
+	// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+	// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+	// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+	// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+	// service lets tokens commit.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+	ExtendDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendDeductionResponse, error)
+
 	// ReadLocksWithResponse Look at the locks of a SKU's segments
 	//
 	// Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
@@ -3822,8 +4091,9 @@ type ClientWithResponsesInterface interface {
 
 	// ReadMovementsWithResponse Read the ledger, the oldest first
 	//
-	// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has read up to
-	// a cursor has missed nothing before it.
+	// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has
+	// read up to a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a
+	// moment.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -6182,6 +6452,11 @@ type CancelDeductionResponse408Headers struct {
 	RetryAfter *int
 }
 
+// CancelDeductionResponse409Headers the declared response headers of an HTTP 409 response for CancelDeduction
+type CancelDeductionResponse409Headers struct {
+	RetryAfter *int
+}
+
 // CancelDeductionResponse413Headers the declared response headers of an HTTP 413 response for CancelDeduction
 type CancelDeductionResponse413Headers struct {
 	RetryAfter *int
@@ -6189,6 +6464,11 @@ type CancelDeductionResponse413Headers struct {
 
 // CancelDeductionResponse415Headers the declared response headers of an HTTP 415 response for CancelDeduction
 type CancelDeductionResponse415Headers struct {
+	RetryAfter *int
+}
+
+// CancelDeductionResponse422Headers the declared response headers of an HTTP 422 response for CancelDeduction
+type CancelDeductionResponse422Headers struct {
 	RetryAfter *int
 }
 
@@ -6219,10 +6499,14 @@ type CancelDeductionResponse struct {
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
 	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
 	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
 	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
 	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
@@ -6237,10 +6521,14 @@ type CancelDeductionResponse struct {
 	Headers404 *CancelDeductionResponse404Headers
 	// Headers408 the parsed response headers for an HTTP 408 response
 	Headers408 *CancelDeductionResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *CancelDeductionResponse409Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *CancelDeductionResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
 	Headers415 *CancelDeductionResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *CancelDeductionResponse422Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *CancelDeductionResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -6277,6 +6565,11 @@ func (r CancelDeductionResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 	return r.ApplicationProblemJSON408
 }
 
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
 func (r CancelDeductionResponse) GetApplicationProblemJSON413() *ProblemAnswer {
 	return r.ApplicationProblemJSON413
@@ -6285,6 +6578,11 @@ func (r CancelDeductionResponse) GetApplicationProblemJSON413() *ProblemAnswer {
 // GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
 func (r CancelDeductionResponse) GetApplicationProblemJSON415() *ProblemAnswer {
 	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r CancelDeductionResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
 }
 
 // GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
@@ -6503,6 +6801,203 @@ func (r CommitDeductionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CommitDeductionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ExtendDeductionResponse400Headers the declared response headers of an HTTP 400 response for ExtendDeduction
+type ExtendDeductionResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse401Headers the declared response headers of an HTTP 401 response for ExtendDeduction
+type ExtendDeductionResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ExtendDeductionResponse403Headers the declared response headers of an HTTP 403 response for ExtendDeduction
+type ExtendDeductionResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse404Headers the declared response headers of an HTTP 404 response for ExtendDeduction
+type ExtendDeductionResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse408Headers the declared response headers of an HTTP 408 response for ExtendDeduction
+type ExtendDeductionResponse408Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse409Headers the declared response headers of an HTTP 409 response for ExtendDeduction
+type ExtendDeductionResponse409Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse413Headers the declared response headers of an HTTP 413 response for ExtendDeduction
+type ExtendDeductionResponse413Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse415Headers the declared response headers of an HTTP 415 response for ExtendDeduction
+type ExtendDeductionResponse415Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse422Headers the declared response headers of an HTTP 422 response for ExtendDeduction
+type ExtendDeductionResponse422Headers struct {
+	RetryAfter *int
+}
+
+// ExtendDeductionResponse429Headers the declared response headers of an HTTP 429 response for ExtendDeduction
+type ExtendDeductionResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ExtendDeductionResponse503Headers the declared response headers of an HTTP 503 response for ExtendDeduction
+type ExtendDeductionResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ExtendDeductionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeductionAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ExtendDeductionResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ExtendDeductionResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ExtendDeductionResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ExtendDeductionResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *ExtendDeductionResponse408Headers
+	// Headers409 the parsed response headers for an HTTP 409 response
+	Headers409 *ExtendDeductionResponse409Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *ExtendDeductionResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *ExtendDeductionResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *ExtendDeductionResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ExtendDeductionResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ExtendDeductionResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ExtendDeductionResponse) GetJSON200() *DeductionAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON409() *ProblemAnswer {
+	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ExtendDeductionResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ExtendDeductionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExtendDeductionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExtendDeductionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExtendDeductionResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7315,7 +7810,8 @@ func (c *ClientWithResponses) PlaceOrderWithResponse(ctx context.Context, params
 // ReadSKUsWithResponse Read the totals of all SKUs, page by page
 //
 // In the order of their bytes. A page is one snapshot. What expires counts as reserved until it is ended, which takes
-// a second or so.
+// a second or so. A standby of the database may answer, and lack what was written last: usually a few milliseconds,
+// 10 seconds or so at most. The SKU itself is always as it is now.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -7557,9 +8053,13 @@ func (c *ClientWithResponses) ReadDeductionWithResponse(ctx context.Context, sku
 
 // CancelDeductionWithBodyWithResponse Give back what is reserved or committed
 //
-// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-// committed, unless the service lets tokens return.
+// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+// lets tokens return.
+//
+// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7574,9 +8074,13 @@ func (c *ClientWithResponses) CancelDeductionWithBodyWithResponse(ctx context.Co
 
 // CancelDeductionWithResponse Give back what is reserved or committed
 //
-// A committed deduction is returned with all its units. What is cancelled or expired already stays as it is, so
-// the same request may be sent again. A token gives back what is reserved alone: 403 forbidden for what is
-// committed, unless the service lets tokens return.
+// All that the deduction holds. What is cancelled or expired already stays as it is, so the same request may be
+// sent again. A token gives back what is reserved alone: 403 forbidden for what is committed, unless the service
+// lets tokens return.
+//
+// With quantity and ref a part, once for its ref: the deduction stays, and holds the rest; the last units cancel
+// it. The same request again is answered with the deduction as it is then, the same ref with another quantity is
+// 422 ref_reused. 400 for more than the deduction holds, 409 not_reserved where it was cancelled or has expired.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -7623,6 +8127,44 @@ func (c *ClientWithResponses) CommitDeductionWithResponse(ctx context.Context, s
 	return ParseCommitDeductionResponse(rsp)
 }
 
+// ExtendDeductionWithBodyWithResponse Reserve for longer
+//
+// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+// service lets tokens commit.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+func (c *ClientWithResponses) ExtendDeductionWithBodyWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExtendDeductionResponse, error) {
+	rsp, err := c.ExtendDeductionWithBody(ctx, sku, orderID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExtendDeductionResponse(rsp)
+}
+
+// ExtendDeductionWithResponse Reserve for longer
+//
+// The reservation ends as long from now as reserve_for says, by the clock of the database; a reservation that ends
+// later stays as it is. No longer than a new reservation of the SKU may be. It happens once for its ref: the same
+// request again is answered with the deduction as it is then, the same ref with another time is 422 ref_reused. 409
+// not_reserved where the reservation has expired, or was committed or cancelled. 403 forbidden for a token, unless the
+// service lets tokens commit.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/skus/{sku}/deductions/{order_id}/extend (the `ExtendDeduction` operationId).
+func (c *ClientWithResponses) ExtendDeductionWithResponse(ctx context.Context, sku SKUPath, orderID OrderIDPath, params *ExtendDeductionParams, body ExtendDeductionJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendDeductionResponse, error) {
+	rsp, err := c.ExtendDeduction(ctx, sku, orderID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExtendDeductionResponse(rsp)
+}
+
 // ReadLocksWithResponse Look at the locks of a SKU's segments
 //
 // Who holds which segment now, in all processes, for people who watch: when it is read, it is past already. Locks
@@ -7641,8 +8183,9 @@ func (c *ClientWithResponses) ReadLocksWithResponse(ctx context.Context, sku SKU
 
 // ReadMovementsWithResponse Read the ledger, the oldest first
 //
-// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has read up to
-// a cursor has missed nothing before it.
+// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has
+// read up to a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a
+// moment.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -10409,6 +10952,13 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 		}
 		response.ApplicationProblemJSON408 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -10422,6 +10972,13 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 			return nil, err
 		}
 		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest RateLimitedAnswer
@@ -10490,6 +11047,16 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 			headers.RetryAfter = &value
 		}
 		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers CancelDeductionResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
 	case rsp.StatusCode == 413:
 		var headers CancelDeductionResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -10510,6 +11077,16 @@ func ParseCancelDeductionResponse(rsp *http.Response) (*CancelDeductionResponse,
 			headers.RetryAfter = &value
 		}
 		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers CancelDeductionResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
 	case rsp.StatusCode == 429:
 		var headers CancelDeductionResponse429Headers
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
@@ -10749,6 +11326,236 @@ func ParseCommitDeductionResponse(rsp *http.Response) (*CommitDeductionResponse,
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers CommitDeductionResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseExtendDeductionResponse parses an HTTP response from a ExtendDeductionWithResponse call
+func ParseExtendDeductionResponse(rsp *http.Response) (*ExtendDeductionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExtendDeductionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeductionAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ExtendDeductionResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ExtendDeductionResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ExtendDeductionResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ExtendDeductionResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers ExtendDeductionResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 409:
+		var headers ExtendDeductionResponse409Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers409 = &headers
+	case rsp.StatusCode == 413:
+		var headers ExtendDeductionResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers ExtendDeductionResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers ExtendDeductionResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers ExtendDeductionResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ExtendDeductionResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {

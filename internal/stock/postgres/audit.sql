@@ -3,8 +3,9 @@
 -- In:  $1 sku_id ('' for all); run it in a transaction with one snapshot
 -- Out: sku_id, initial, restocked, adjusted, available, reserved, committed, merges, and how many of its order
 --      ids have two rows, how many deductions have parts that do not add up, how many segments are below zero, how many
---      buyers are counted wrong or hold too much, how many lines of orders have no deduction. The constraints rule most
---      of these out; the audit does not take the constraints' word for it.
+--      buyers are counted wrong or hold too much, how many lines of orders have no deduction, how many deductions do not
+--      hold what was asked less what was given back. The constraints rule most of these out; the audit does not take the
+--      constraints' word for it.
 SELECT k.sku_id,
        k.initial,
        coalesce(m.restocked, 0),
@@ -17,7 +18,8 @@ SELECT k.sku_id,
        coalesce(d.uneven, 0),
        coalesce(s.negative, 0),
        coalesce(b.excess, 0),
-       coalesce(l.ragged, 0)
+       coalesce(l.ragged, 0),
+       coalesce(a.astray, 0)
 FROM skus k
 LEFT JOIN (
     SELECT sku_id,
@@ -71,5 +73,19 @@ LEFT JOIN (
       AND NOT EXISTS (SELECT FROM deductions d WHERE d.sku_id = l.sku_id AND d.order_id = l.order_id)
     GROUP BY sku_id
 ) l USING (sku_id)
+LEFT JOIN (
+    -- A commit of a part gives back as well, and has no amendment.
+    SELECT sku_id, count(*) AS astray
+    FROM deductions d LEFT JOIN (
+        SELECT sku_id, order_id, sum(returned) AS units FROM amendments WHERE $1 = '' OR sku_id = $1 GROUP BY sku_id, order_id
+    ) back USING (sku_id, order_id)
+    WHERE ($1 = '' OR sku_id = $1) AND (d.asked IS NOT NULL OR back.units IS NOT NULL)
+      AND CASE d.status
+          WHEN 'reserved'  THEN d.quantity <> coalesce(d.asked, d.quantity) - coalesce(back.units, 0)
+          WHEN 'committed' THEN d.quantity > coalesce(d.asked, d.quantity) - coalesce(back.units, 0)
+          ELSE coalesce(back.units, 0) > coalesce(d.asked, d.quantity)
+          END
+    GROUP BY sku_id
+) a USING (sku_id)
 WHERE $1 = '' OR k.sku_id = $1
 ORDER BY k.sku_id

@@ -53,8 +53,12 @@ func neverCancel(config *pgconn.Config) {
 		}
 		return dial(ctx, network, address)
 	}
-	config.AfterConnect = func(context.Context, *pgconn.PgConn) error {
+	next := config.AfterConnect
+	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
 		connected.Store(true)
-		return nil
+		if next == nil {
+			return nil
+		}
+		return next(ctx, conn)
 	}
 }

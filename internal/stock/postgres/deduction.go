@@ -22,15 +22,17 @@ type deductionRow struct {
 	deduction stock.Deduction
 	createdAt time.Time
 	expiresAt *time.Time
+	reserveUS *int64 // nil: from createdAt to expiresAt
 }
 
 var deductionColumns = `
-d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at` +
+d.sku_id, d.order_id, d.quantity, coalesce(d.asked, d.quantity), d.status, d.created_at, d.expires_at,
+d.reserve_micros, coalesce(d.committed, 0)` +
 	stock.EachText(func(_ int, column string) string { return ", coalesce(d." + column + ", '')" })
 
 func (r *deductionRow) columns() []any {
 	d := &r.deduction
-	columns := []any{&d.SKU, &d.OrderID, &d.Quantity, &d.Order.Quantity, &d.Status, &r.createdAt, &r.expiresAt}
+	columns := []any{&d.SKU, &d.OrderID, &d.Quantity, &d.Order.Quantity, &d.Status, &r.createdAt, &r.expiresAt, &r.reserveUS, &d.Committed}
 	for _, text := range stock.KeptTexts() {
 		columns = append(columns, text.Of(&d.Order))
 	}
@@ -42,6 +44,9 @@ func (r *deductionRow) read() stock.Deduction {
 	d := r.deduction
 	if r.expiresAt != nil {
 		d.ExpiresAt, d.ReserveFor = r.expiresAt.UTC(), r.expiresAt.Sub(r.createdAt)
+	}
+	if r.reserveUS != nil {
+		d.ReserveFor = time.Duration(*r.reserveUS) * time.Microsecond
 	}
 	return d
 }

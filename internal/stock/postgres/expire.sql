@@ -3,8 +3,8 @@
 -- In:  $1 sku_id, $2 the instant (null: now), $3 of how many reservations at most
 -- Out: one row: of how many reservations, the segments that got something, and how much each
 --
--- A commit of reservations locks their rows and no segment's. So the rows are locked here, in ascending order, and those
--- that turn out to be committed are left out. If a segment no longer exists, another one takes its units, as in
+-- A commit or an extension of reservations locks their rows and no segment's. So the rows are locked here, in ascending order,
+-- and those that turn out to be committed, or to end later, are left out. If a segment no longer exists, another one takes its units, as in
 -- stock.Returns.
 --
 -- Each row is looked up by itself: for a join with a CTE, the plan would expect one row, and read the whole SKU to find it.
@@ -20,7 +20,7 @@ WITH due AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT * FROM deductions WHERE sku_id = $1 AND order_id = late.order_id OFFSET 0 FOR UPDATE
     ) AS d
-    WHERE d.status = 'reserved'
+    WHERE d.status = 'reserved' AND d.expires_at <= (SELECT coalesce($2::timestamptz, clock_timestamp()))
 ), ended AS (
     UPDATE deductions d SET status = 'expired'
     FROM over

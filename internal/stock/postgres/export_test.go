@@ -21,6 +21,7 @@ func Statements() map[string]string {
 		"lockLayout": lockLayout, "lockSegments": lockSegments, "changeSegments": changeSegments,
 		"lockSome": lockSome, "countSegments": countSegments, "selectWhole": selectWhole, "lockWhole": lockWhole,
 		"selectParts": selectParts, "updateDeductions": updateDeductions, "deleteParts": deleteParts,
+		"selectAmendments": selectAmendments, "updateAmended": updateAmended, "insertAmendments": insertAmendments,
 		"insertSKU": insertSKU, "insertSegments": insertSegments, "selectStatus": selectStatus, "selectSummaries": selectSummaries, "selectViews": selectViews,
 		"selectSoldOut": selectSoldOut, "selectAccepted": selectAccepted,
 		"insertDeductions": insertDeductions,

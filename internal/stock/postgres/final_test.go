@@ -96,6 +96,7 @@ func (w *twoProcesses) attempts() map[string]func(s *selling.Service) error {
 		},
 		"commit": settle(stock.SettleRequest{OrderID: "reserved"}),
 		"cancel": settle(stock.SettleRequest{OrderID: "committed", Cancel: true}),
+		"return": settle(stock.SettleRequest{OrderID: "committed", Cancel: true, Quantity: 1, Ref: "r"}),
 	}
 }
 
@@ -125,7 +126,7 @@ func (w *twoProcesses) rest() {
 // refused. After a restock the network delivers the first: it must not be carried out any more.
 func TestARefusalIsFinal(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"deduction", "merge", "order", "commit", "cancel"} {
+	for _, name := range []string{"deduction", "merge", "order", "commit", "cancel", "return"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := openTwo(t, answerWithin)

@@ -35,7 +35,7 @@ func TestKeptPlansLookUpByIndex(t *testing.T) {
 
 // slow tells what is slow about a plan, where something is.
 func slow(plan []string) string {
-	second := map[string]string{"deductions_pkey": "order_id", "deduction_parts_pkey": "order_id", "buyers_pkey": "buyer_id"}
+	second := map[string]string{"deductions_pkey": "order_id", "deduction_parts_pkey": "order_id", "buyers_pkey": "buyer_id", "amendments_pkey": "ref"}
 	// Rows that are asked for one after another, in the order of the index, until there are enough.
 	paged := plan[0] == "Limit" && !strings.Contains(strings.Join(plan, "\n"), "Sort")
 	for i, line := range plan {

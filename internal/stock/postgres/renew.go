@@ -20,13 +20,14 @@ const pingLimit = 300 * time.Millisecond
 //
 // Those in use end with their statements. A closed connection leaves its place in the pool at once.
 type renewal struct {
+	hosts   *hosts
 	died    chan struct{} // holds one: a connection has died in use
 	closing chan struct{}
 	running sync.WaitGroup
 }
 
-func newRenewal() *renewal {
-	return &renewal{died: make(chan struct{}, 1), closing: make(chan struct{})}
+func newRenewal(hosts *hosts) *renewal {
+	return &renewal{hosts: hosts, died: make(chan struct{}, 1), closing: make(chan struct{})}
 }
 
 // watch adds the renewal to the configuration of a pool.
@@ -38,6 +39,7 @@ func (r *renewal) watch(config *pgxpool.Config) {
 		if !conn.IsClosed() {
 			return // for a reason of ours, such as its age
 		}
+		r.hosts.died(conn)
 		conn.PgConn().Conn().Close() // pgx would say goodbye first, and wait for that
 		select {
 		case r.died <- struct{}{}:

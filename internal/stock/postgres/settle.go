@@ -91,6 +91,7 @@ type settling struct {
 	look    bool     // for what it would give back
 	ground  ground
 	there   map[string]stock.Deduction // under locks
+	amended map[string]stock.Amendment // with the refs of the requests, under the locks of their deductions
 	results []stock.Settled            // nil: it would give units back to rows that are not locked
 }
 
@@ -117,6 +118,7 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, lock *pgx.Batch, all ...*
 	for _, w := range all {
 		w.ground.learn(w.Settlement)
 		w.there = w.ground.queueLock(lock, w.SKU, w.ids)
+		w.amended = queueAmendments(lock, w.Settlement)
 	}
 	var now time.Time
 	s.queueInstant(lock, time.Time{}, &now)
@@ -124,13 +126,14 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, lock *pgx.Batch, all ...*
 		return err
 	}
 	for _, w := range all {
-		plan := stock.PlanSettlement(w.Settlement, w.there, cmp.Or(w.At, now), w.ground.count)
+		at := cmp.Or(w.At, now)
+		plan := stock.PlanSettlement(w.Settlement, w.there, w.amended, at, w.ground.count)
 		if w.results = nil; !w.ground.covers(plan.Returns) {
 			continue
 		}
-		if w.results = plan.Results; len(plan.Changed) > 0 {
-			queueSettlement(write, w.SKU, plan)
-		}
+		w.results = plan.Results
+		queueSettlement(write, w.SKU, plan)
+		queueAmended(write, w.SKU, plan, at)
 	}
 	return sendAny(ctx, tx, write)
 }
@@ -164,7 +167,7 @@ func (g *ground) queueFind(look *pgx.Batch, settlement stock.Settlement, ids []s
 // learn takes over what was found.
 func (g *ground) learn(settlement stock.Settlement) {
 	if g.found != nil && g.count > 0 {
-		g.segments, g.buyers = stock.PlanSettlement(settlement, g.found, g.at, g.count).Ascending()
+		g.segments, g.buyers = stock.PlanSettlement(settlement, g.found, nil, g.at, g.count).Ascending()
 	}
 }
 
@@ -197,7 +200,7 @@ func queueWhole(trip *pgx.Batch, statement, sku string, ids []string) map[string
 		var segment *int
 		_, err := pgx.ForEachRow(rows, append(r.columns(), &segment), func() error {
 			d := r.read()
-			if segment != nil {
+			if d.Merged = segment == nil; !d.Merged {
 				d.Parts = []stock.Part{{Segment: *segment, Quantity: d.Quantity}}
 			}
 			there[d.OrderID] = d
@@ -233,7 +236,9 @@ func queueSettlement(write *pgx.Batch, sku string, plan stock.SettlementPlan) {
 		split = append(split, d.OrderID)
 		kept.add(d.OrderID, d.Parts)
 	}
-	write.Queue(updateDeductions, sku, ids, statuses, quantities, asked)
+	if len(ids) > 0 {
+		write.Queue(updateDeductions, sku, ids, statuses, quantities, asked)
+	}
 	if len(split) > 0 {
 		write.Queue(deleteParts, sku, split)
 		kept.queue(write, sku)

@@ -23,8 +23,9 @@ func patient(statement string) bool {
 	}
 }
 
-// limits is the tracer of a connection. It gives each statement a context that ends in time.
-type limits struct{}
+// limits is the tracer of a connection. It gives each statement a context that ends in time. If the connection dies of that,
+// its host is known to have failed before anybody makes another one.
+type limits struct{ hosts *hosts }
 
 var (
 	_ pgx.QueryTracer = limits{}
@@ -32,11 +33,11 @@ var (
 )
 
 // limitStatements sets the tracer, and keeps one that is set already.
-func limitStatements(config *pgx.ConnConfig) {
+func limitStatements(config *pgx.ConnConfig, hosts *hosts) {
 	if config.Tracer == nil {
-		config.Tracer = limits{}
+		config.Tracer = limits{hosts}
 	} else {
-		config.Tracer = multitracer.New(limits{}, config.Tracer)
+		config.Tracer = multitracer.New(limits{hosts}, config.Tracer)
 	}
 }
 
@@ -50,7 +51,10 @@ func limit(ctx context.Context) context.Context {
 	return context.WithValue(limited, limitKey{}, cancel)
 }
 
-func unlimit(ctx context.Context) {
+func (l limits) unlimit(ctx context.Context, conn *pgx.Conn) {
+	if conn.IsClosed() {
+		l.hosts.died(conn)
+	}
 	if cancel, limited := ctx.Value(limitKey{}).(context.CancelFunc); limited {
 		cancel()
 	}
@@ -65,7 +69,9 @@ func (limits) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.TraceQ
 }
 
 // TraceQueryEnd implements [pgx.QueryTracer].
-func (limits) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) { unlimit(ctx) }
+func (l limits) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, _ pgx.TraceQueryEndData) {
+	l.unlimit(ctx, conn)
+}
 
 // TraceBatchStart implements [pgx.BatchTracer].
 func (limits) TraceBatchStart(ctx context.Context, _ *pgx.Conn, batch pgx.TraceBatchStartData) context.Context {
@@ -79,4 +85,6 @@ func (limits) TraceBatchStart(ctx context.Context, _ *pgx.Conn, batch pgx.TraceB
 func (limits) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
 
 // TraceBatchEnd implements [pgx.BatchTracer].
-func (limits) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchEndData) { unlimit(ctx) }
+func (l limits) TraceBatchEnd(ctx context.Context, conn *pgx.Conn, _ pgx.TraceBatchEndData) {
+	l.unlimit(ctx, conn)
+}

@@ -35,6 +35,7 @@ import (
 type Store struct {
 	pool    *pgxpool.Pool
 	clock   *serverClock
+	hosts   *hosts
 	renewal *renewal
 	sharing *sharing
 	orders  *gatherer[stock.Placement, *time.Time] // of several SKUs
@@ -51,6 +52,18 @@ const defaultConns = 16
 // Open connects to the database at a postgres:// URL, whose schema must be up to date. maxConns bounds the pool;
 // 0 leaves it to the URL's pool_max_conns, or is 16. Each of configure may change what the pool is made of.
 func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
+	s, err := openLater(ctx, databaseURL, maxConns, configure...)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// openLater connects when it is first asked for something.
+func openLater(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
 	config, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err) // pgx keeps the password out of it
@@ -67,16 +80,14 @@ func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...
 	for _, change := range configure {
 		change(config)
 	}
-	return open(ctx, config)
-}
-
-func open(ctx context.Context, config *pgxpool.Config) (*Store, error) {
-	limitStatements(config.ConnConfig)
+	hosts := newHosts()
+	limitStatements(config.ConnConfig, hosts)
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		hosts.order(&c.Config)
 		neverCancel(&c.Config)
 		return nil
 	}
-	renewal, clock := newRenewal(), &serverClock{}
+	renewal, clock := newRenewal(hosts), &serverClock{}
 	renewal.watch(config)
 	config.AfterConnect = clock.watch(config.AfterConnect)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
@@ -84,12 +95,9 @@ func open(ctx context.Context, config *pgxpool.Config) (*Store, error) {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
 	renewal.running.Go(func() { renewal.run(pool) })
-	s := &Store{pool: pool, clock: clock, renewal: renewal}
+	s := &Store{pool: pool, clock: clock, hosts: hosts, renewal: renewal}
 	s.sharing, s.orders, s.settlements = newSharing(s), newOrderSharing(s), newSettlementSharing(s)
 	s.looks = newLookSharing(s)
-	if err := s.Ping(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
 	return s, nil
 }
 

@@ -27,6 +27,7 @@ const (
 func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku string)) error {
 	config := s.pool.Config().ConnConfig
 	config.RuntimeParams["application_name"] = "inventory notices"
+	s.hosts.order(&config.Config)
 	neverCancel(&config.Config)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

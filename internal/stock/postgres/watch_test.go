@@ -73,7 +73,10 @@ func TestWatchHearsWhatComesBack(t *testing.T) {
 	}{
 		{"reserve", func() error { return errors.Join(reserve("r", 4), reserve("s", 2), reserve("t", 2), reserve("u", 1)) }, false},
 		{"commit", func() error { return settle(stock.SettleRequest{OrderID: "s"}) }, false},
-		{"commit of a part", func() error { return settle(stock.SettleRequest{OrderID: "r", Quantity: 3}) }, true},
+		{"extend", func() error { return settle(stock.SettleRequest{OrderID: "r", Ref: "a", Extend: time.Hour}) }, false},
+		{"return of a part", func() error { return settle(stock.SettleRequest{OrderID: "r", Ref: "b", Cancel: true, Quantity: 1}) }, true},
+		{"return again", func() error { return settle(stock.SettleRequest{OrderID: "r", Ref: "b", Cancel: true, Quantity: 1}) }, false},
+		{"commit of a part", func() error { return settle(stock.SettleRequest{OrderID: "r", Quantity: 2}) }, true},
 		{"cancel", func() error { return settle(stock.SettleRequest{OrderID: "r", Cancel: true}) }, true},
 		{"merge", func() error { return merge("m", 5, at) }, false},
 		{"merge that takes all that came back", func() error { return merge("n", 3, later) }, false},

@@ -1,6 +1,7 @@
 package selling_test
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type modelSKU struct {
 	put        int64 // units that were ever put in
 	available  int64
 	deductions map[string]*stock.Deduction
+	amendments map[[2]string]stock.Amendment // by order id and ref
 	movements  []stock.Movement
 }
 
@@ -41,7 +43,8 @@ func (m *model) create(n stock.NewSKU) []stock.Code {
 	switch {
 	case known == nil:
 		m.skus[n.SKU] = &modelSKU{
-			created: n, segments: n.Segments, layout: 1, put: n.Stock, available: n.Stock, deductions: make(map[string]*stock.Deduction),
+			created: n, segments: n.Segments, layout: 1, put: n.Stock, available: n.Stock,
+			deductions: make(map[string]*stock.Deduction), amendments: make(map[[2]string]stock.Amendment),
 		}
 		return []stock.Code{""}
 	case known.created != n:
@@ -63,7 +66,8 @@ func (s *modelSKU) held(buyer string) (units int64) {
 // refusals are the codes with which a new order may be refused: all that are true.
 func (s *modelSKU) refusals(o stock.Order, now time.Time) (codes []stock.Code) {
 	t := s.created.Terms
-	if t.MaxQuantity > 0 && o.Quantity > t.MaxQuantity || t.PerBuyerLimit > 0 && o.BuyerID == "" {
+	if t.MaxQuantity > 0 && o.Quantity > t.MaxQuantity || t.PerBuyerLimit > 0 && o.BuyerID == "" ||
+		t.MaxReserveFor > 0 && o.ReserveFor > t.MaxReserveFor {
 		codes = append(codes, stock.CodeInvalidRequest)
 	}
 	if now.Before(t.SaleStartsAt) || !t.SaleEndsAt.IsZero() && !now.Before(t.SaleEndsAt) {
@@ -124,7 +128,7 @@ func (m *model) settle(sku string, w stock.SettleRequest) (*stock.Deduction, []s
 			s.available += d.Quantity
 			d.Status = stock.StatusCancelled
 		}
-	case d.Status == stock.StatusCommitted && (w.Quantity == 0 || w.Quantity == d.Quantity):
+	case d.Status == stock.StatusCommitted && (w.Quantity == 0 || w.Quantity == cmp.Or(d.Committed, d.Quantity)):
 	case d.Status != stock.StatusReserved:
 		return nil, []stock.Code{stock.CodeNotReserved}
 	case w.Quantity > d.Quantity:
@@ -135,6 +139,43 @@ func (m *model) settle(sku string, w stock.SettleRequest) (*stock.Deduction, []s
 			s.available += d.Quantity - w.Quantity
 			d.Quantity = w.Quantity
 		}
+	}
+	return d, []stock.Code{""}
+}
+
+func (m *model) amend(sku string, w stock.SettleRequest, now time.Time) (*stock.Deduction, []stock.Code) {
+	s := m.skus[sku]
+	if s == nil {
+		return nil, []stock.Code{stock.CodeUnknownSKU, stock.CodeUnknownDeduction}
+	}
+	d := s.deductions[w.OrderID]
+	if d == nil || w.BuyerID != "" && w.BuyerID != d.BuyerID {
+		return nil, []stock.Code{stock.CodeUnknownDeduction}
+	}
+	asked := stock.Amendment{Returned: w.Quantity, Extended: w.Extend}
+	longest := s.created.MaxReserveFor
+	switch done, known := s.amendments[[2]string{w.OrderID, w.Ref}]; {
+	case known && done != asked:
+		return nil, []stock.Code{stock.CodeRefReused}
+	case known:
+		return d, []stock.Code{""}
+	case !d.Status.Live() || !w.Cancel && d.Status != stock.StatusReserved:
+		return nil, []stock.Code{stock.CodeNotReserved}
+	case w.Cancel && w.Quantity > d.Quantity, !w.Cancel && longest > 0 && w.Extend > longest:
+		return nil, []stock.Code{stock.CodeInvalidRequest}
+	}
+	s.amendments[[2]string{w.OrderID, w.Ref}] = asked
+	s.available += w.Quantity
+	switch until := now.Add(w.Extend); {
+	case w.Cancel && w.Quantity == d.Quantity:
+		d.Status = stock.StatusCancelled
+	case w.Cancel:
+		if d.Status == stock.StatusCommitted {
+			d.Committed = cmp.Or(d.Committed, d.Quantity)
+		}
+		d.Quantity -= w.Quantity
+	case until.After(d.ExpiresAt):
+		d.ExpiresAt = until
 	}
 	return d, []stock.Code{""}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // TestMachine holds the whole service to a model in memory: any sequence of creates, deductions, reservations, commits,
-// cancels, orders of several SKUs, restocks, adjustments, resegments and passing time, each sent to one of several
+// cancels, returns of parts, extensions, orders of several SKUs, restocks, adjustments, resegments and passing time, each sent to one of several
 // processes, ends as the model says, and after every step the rows are what the model holds.
 func TestMachine(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -131,6 +131,7 @@ func (m *machine) Create(t *rapid.T) {
 		Terms: stock.Terms{
 			PerBuyerLimit: rapid.SampledFrom([]int64{0, 3}).Draw(t, "limit"),
 			MaxQuantity:   rapid.SampledFrom([]int64{0, 4}).Draw(t, "largest"),
+			MaxReserveFor: rapid.SampledFrom([]time.Duration{0, 30 * time.Second}).Draw(t, "longest"),
 		},
 	}
 	if rapid.IntRange(0, 3).Draw(t, "window") == 0 {
@@ -165,6 +166,27 @@ func (m *machine) Settle(t *rapid.T) {
 	sku, s := m.sku(t), m.service(t)
 	want, codes := m.model.settle(sku, request)
 	what := fmt.Sprintf("settle %s %+v", sku, request)
+	var got stock.Deduction
+	if m.expect(t, what, codes, func(ctx context.Context) (err error) {
+		got, err = s.Settle(ctx, sku, request)
+		return err
+	}) {
+		m.sameDeduction(t, what, got, want)
+	}
+}
+
+func (m *machine) Amend(t *rapid.T) {
+	request := stock.SettleRequest{
+		OrderID: m.id(t), BuyerID: m.buyer(t), Ref: rapid.SampledFrom([]string{"r", "s", "t"}).Draw(t, "ref"), Cancel: rapid.Bool().Draw(t, "return"),
+	}
+	if request.Cancel {
+		request.Quantity = rapid.Int64Range(1, 4).Draw(t, "quantity")
+	} else {
+		request.Extend = rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, time.Minute}).Draw(t, "for")
+	}
+	sku, s := m.sku(t), m.service(t)
+	want, codes := m.model.amend(sku, request, m.world.clock.now())
+	what := fmt.Sprintf("amend %s %+v", sku, request)
 	var got stock.Deduction
 	if m.expect(t, what, codes, func(ctx context.Context) (err error) {
 		got, err = s.Settle(ctx, sku, request)

@@ -1,6 +1,7 @@
 package selling
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -8,17 +9,19 @@ import (
 	"inventory/internal/stock"
 )
 
-// settler commits and cancels deductions of one SKU in this process: a queue, and a goroutine that settles all that has
-// queued in one write. It needs no lock: a commit changes no segment, and what comes back is added to rows relatively.
+// settler commits, cancels and amends deductions of one SKU in this process: a queue, and a goroutine that settles all that has
+// queued in one write. It needs no lock: a commit or an extension changes no segment, and what comes back is added to rows relatively.
 type settler struct {
 	service *Service
 	sku     string
 	queue   *queue
 }
 
-// Settle commits or cancels a deduction, and returns it as it is then. What has happened already is no error, so a request
-// may be sent again. CodeNotReserved is for committing what is cancelled or has expired, or is committed with another
-// quantity. If the request names a buyer, another buyer's deduction is unknown.
+// Settle commits, cancels or amends a deduction, and returns it as it is then. What has happened already is no error, so a
+// request may be sent again. CodeNotReserved is for committing what is cancelled or has expired, or is committed with
+// another quantity; for extending what is not reserved; and for giving back a part of what is cancelled or has expired.
+// CodeRefReused is for a ref that another amendment of the deduction has. If the request names a buyer, another buyer's
+// deduction is unknown.
 func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest) (stock.Deduction, error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Deduction{}, err
@@ -32,12 +35,30 @@ func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest
 		return stock.Deduction{}, err
 	}
 	to.OrderID = key
+	if to.Extend > 0 {
+		if to.MostExtend, err = s.longestReservation(ctx, sku); err != nil {
+			return stock.Deduction{}, err
+		}
+	}
 	d, err := s.settleKey(ctx, sku, to)
 	if err != nil {
 		return stock.Deduction{}, err
 	}
 	d.OrderID = orderID
 	return d, nil
+}
+
+// longestReservation is how long a reservation of a SKU may last.
+func (s *Service) longestReservation(ctx context.Context, sku string) (time.Duration, error) {
+	views, err := s.store.Views(ctx, sku)
+	if err != nil {
+		return 0, stock.Unavailable(err, "look at the SKU")
+	}
+	view, ok := views[sku]
+	if !ok {
+		return 0, stock.UnknownSKU(sku)
+	}
+	return cmp.Or(view.Terms.MaxReserveFor, s.maxReserve), nil
 }
 
 // settleKey settles the deduction of a key.

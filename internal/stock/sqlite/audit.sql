@@ -8,6 +8,7 @@
 --      excess    buyers who are not counted with what their live deductions hold, or are above the limit,
 --                where there is one: that of today, or where it has changed, that of when they last bought
 --      ragged    lines of orders of several SKUs that have no deduction
+--      astray    deductions that do not hold what was asked less what was given back
 --      The constraints and the statements rule these out; the audit does not take their word for it.
 SELECT k.sku_id,
        k.initial,
@@ -21,7 +22,8 @@ SELECT k.sku_id,
        coalesce(d.uneven, 0),
        coalesce(s.negative, 0),
        coalesce(b.excess, 0),
-       coalesce(o.ragged, 0)
+       coalesce(o.ragged, 0),
+       coalesce(a.astray, 0)
 FROM skus k
 LEFT JOIN (
     SELECT sku_id,
@@ -73,5 +75,19 @@ LEFT JOIN (
     WHERE l.sku_id BETWEEN $1 AND $2 AND d.order_id IS NULL
     GROUP BY l.sku_id
 ) o USING (sku_id)
+LEFT JOIN (
+    -- A commit of a part gives back as well, and has no amendment.
+    SELECT d.sku_id, count(*) AS astray
+    FROM deductions d LEFT JOIN (
+        SELECT sku_id, order_id, sum(returned) AS units FROM amendments WHERE sku_id BETWEEN $1 AND $2 GROUP BY sku_id, order_id
+    ) back USING (sku_id, order_id)
+    WHERE d.sku_id BETWEEN $1 AND $2 AND (d.asked IS NOT NULL OR back.units IS NOT NULL)
+      AND CASE d.status
+          WHEN 'reserved'  THEN d.quantity <> coalesce(d.asked, d.quantity) - coalesce(back.units, 0)
+          WHEN 'committed' THEN d.quantity > coalesce(d.asked, d.quantity) - coalesce(back.units, 0)
+          ELSE coalesce(back.units, 0) > coalesce(d.asked, d.quantity)
+          END
+    GROUP BY d.sku_id
+) a USING (sku_id)
 WHERE k.sku_id BETWEEN $1 AND $2
 ORDER BY k.sku_id

@@ -31,30 +31,35 @@ type deductionRow struct {
 	deduction stock.Deduction
 	createdAt int64
 	expiresAt sql.NullInt64
+	reserveUS sql.NullInt64 // null: from createdAt to expiresAt
 }
 
 // deductionColumns are those of a table, or its alias.
 func deductionColumns(t string) string {
-	columns := `t.sku_id, t.order_id, t.quantity, coalesce(t.asked, t.quantity), t.status, t.created_at, t.expires_at` +
+	columns := `t.sku_id, t.order_id, t.quantity, coalesce(t.asked, t.quantity), t.status, t.created_at, t.expires_at,
+	t.reserve_micros, coalesce(t.committed, 0)` +
 		stock.EachText(func(_ int, column string) string { return ", coalesce(t." + column + ", '')" })
 	return strings.ReplaceAll(columns, "t.", t+".")
 }
 
 func (r *deductionRow) columns() []any {
 	d := &r.deduction
-	columns := []any{&d.SKU, &d.OrderID, &d.Quantity, &d.Order.Quantity, &d.Status, &r.createdAt, &r.expiresAt}
+	columns := []any{&d.SKU, &d.OrderID, &d.Quantity, &d.Order.Quantity, &d.Status, &r.createdAt, &r.expiresAt, &r.reserveUS, &d.Committed}
 	for _, text := range stock.KeptTexts() {
 		columns = append(columns, text.Of(&d.Order))
 	}
 	return columns
 }
 
-// read is the deduction in the row. How long it was to be reserved is what is between the row's times.
+// read is the deduction in the row.
 func (r *deductionRow) read() stock.Deduction {
 	d := r.deduction
 	if r.expiresAt.Valid {
 		d.ExpiresAt = timeOf(r.expiresAt.Int64)
 		d.ReserveFor = time.Duration(r.expiresAt.Int64-r.createdAt) * time.Microsecond
+	}
+	if r.reserveUS.Valid {
+		d.ReserveFor = time.Duration(r.reserveUS.Int64) * time.Microsecond
 	}
 	return d
 }
@@ -86,7 +91,7 @@ func readByIDs(ctx context.Context, q querier, sku string, orderIDs []string) (m
 
 // A row for each part of a deduction. What comes from one segment has no row in deduction_parts.
 var selectParts = `
-SELECT ` + deductionColumns("d") + `, coalesce(d.segment, p.segment), coalesce(p.quantity, d.quantity)
+SELECT ` + deductionColumns("d") + `, coalesce(d.segment, p.segment), coalesce(p.quantity, d.quantity), d.segment IS NULL
 FROM deductions d LEFT JOIN deduction_parts p USING (sku_id, order_id)`
 
 // $2 is a JSON array of order ids.
@@ -99,14 +104,15 @@ func readParts(ctx context.Context, q querier, query string, args ...any) (found
 	err = eachRow(ctx, q, func(rows *sql.Rows) error {
 		var row deductionRow
 		var part stock.Part
-		if err := rows.Scan(append(row.columns(), &part.Segment, &part.Quantity)...); err != nil {
+		var merged bool
+		if err := rows.Scan(append(row.columns(), &part.Segment, &part.Quantity, &merged)...); err != nil {
 			return err
 		}
 		if n := len(found); n == 0 || found[n-1].OrderID != row.deduction.OrderID {
 			found = append(found, row.read())
 		}
 		last := &found[len(found)-1]
-		last.Parts = append(last.Parts, part)
+		last.Parts, last.Merged = append(last.Parts, part), merged
 		return nil
 	}, query, args...)
 	return found, err
@@ -125,7 +131,9 @@ func (s *Store) Deduction(ctx context.Context, sku, orderID string) (stock.Deduc
 	if err != nil {
 		return stock.Deduction{}, err
 	}
-	return found[0], nil
+	d := found[0]
+	d.Merged = false // which is for writes
+	return d, nil
 }
 
 func (s *Store) whyNoDeduction(ctx context.Context, sku, orderID string) error {

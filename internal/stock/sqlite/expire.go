@@ -63,7 +63,7 @@ func (s *Store) expire(
 
 // In the order of the index: by order id alone, SQLite would go through all deductions of the SKU.
 var selectExpired = `
-SELECT ` + deductionColumns("l") + `, coalesce(l.segment, p.segment), coalesce(p.quantity, l.quantity)
+SELECT ` + deductionColumns("l") + `, coalesce(l.segment, p.segment), coalesce(p.quantity, l.quantity), l.segment IS NULL
 FROM (
     SELECT * FROM deductions WHERE sku_id = $1 AND status = 'reserved' AND expires_at <= $2
     ORDER BY expires_at, order_id LIMIT $3

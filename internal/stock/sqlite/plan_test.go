@@ -43,6 +43,8 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		"selectWithExpired": {selectWithExpired, []any{1, 1}, byExpiry},
 		"selectByIDs":       {selectByIDs, []any{"a", "[]"}, byID},
 		"selectLines":       {selectLines, []any{"a"}, byID},
+		"updateAmended":     {updateAmended, []any{"a", "o", 1, 1, 1, 1, 1}, byID},
+		"selectAmendment":   {selectAmendment, []any{"a", "o", "r"}, "PRIMARY KEY (sku_id=? AND order_id=? AND ref=?)"},
 		"selectWithParts":   {selectWithParts, []any{"a", "[]"}, byID},
 		"selectScanEnd":     {selectScanEnd, []any{"a", "b", 9}, behind},
 		"selectPage":        {selectPage, []any{"a", "b", "c", "", "reserved", 9}, between},

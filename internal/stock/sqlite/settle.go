@@ -17,7 +17,12 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 		if err != nil {
 			return err
 		}
-		plan := stock.PlanSettlement(settlement, there, now(settlement.At), len(segments))
+		amended, err := readAmendments(ctx, tx, settlement)
+		if err != nil {
+			return err
+		}
+		at := now(settlement.At)
+		plan := stock.PlanSettlement(settlement, there, amended, at, len(segments))
 		results = plan.Results
 		for _, d := range plan.Changed {
 			_, err := tx.ExecContext(ctx, updateDeduction, d.SKU, d.OrderID, string(d.Status), d.Quantity, d.Order.Quantity)
@@ -37,6 +42,9 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 			if _, err := tx.ExecContext(ctx, keepReserved, settlement.SKU, plan.Kept); err != nil {
 				return err
 			}
+		}
+		if err := amend(ctx, tx, settlement.SKU, plan, at); err != nil {
+			return err
 		}
 		return s.giveBack(ctx, tx, settlement.SKU, plan.Returns)
 	})

@@ -30,6 +30,7 @@ func whileHeld(k *kit, pass time.Duration, write func(context.Context) error) er
 func testLate(_ *testing.T, k *kit) {
 	k.create(9, 3)
 	k.deduct(0, stock.Fence{}, reserved("r", 1, time.Hour), order("c", 1))
+	k.deduct(1, stock.Fence{}, order("more", 2))
 	deadline := func() time.Time { return time.Now().Add(held) }
 	for name, write := range map[string]func(context.Context) error{
 		"batch": func(ctx context.Context) error {
@@ -62,6 +63,14 @@ func testLate(_ *testing.T, k *kit) {
 		},
 		"cancel": func(ctx context.Context) error {
 			_, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Deadline: deadline(), Requests: []stock.SettleRequest{cancel("c")}})
+			return err
+		},
+		"extend": func(ctx context.Context) error {
+			_, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Deadline: deadline(), Requests: []stock.SettleRequest{extend("r", "late", 2*time.Hour)}})
+			return err
+		},
+		"return of a part": func(ctx context.Context) error {
+			_, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, At: at, Deadline: deadline(), Requests: []stock.SettleRequest{giveBack("more", "late", 1)}})
 			return err
 		},
 	} {
@@ -109,11 +118,12 @@ func testLate(_ *testing.T, k *kit) {
 func (k *kit) untouched(after string) {
 	k.Helper()
 	views, err := k.store.Views(k.Context(), sku)
-	if err != nil || sum(views[sku].Segments) != 7 || len(views[sku].Segments) != 3 {
-		k.Fatalf("after %s: got %v, %v, want 7 units in 3 segments", after, views[sku].Segments, err)
+	if err != nil || sum(views[sku].Segments) != 5 || len(views[sku].Segments) != 3 {
+		k.Fatalf("after %s: got %v, %v, want 5 units in 3 segments", after, views[sku].Segments, err)
 	}
 	k.absent("late")
-	k.balance(at, 7, 1, 1)
+	k.balance(at, 5, 1, 3)
+	k.ends("r", at.Add(time.Hour), time.Hour)
 }
 
 // testInTime: what was held up, and is done before its deadline, is done.
@@ -138,6 +148,9 @@ func testDecidesAfterWaiting(t *testing.T, k *kit) {
 	k.create(90, 3)
 	const reserve = time.Minute
 	o := reserved("r", 1, reserve)
+	if _, err := k.store.Deduct(t.Context(), k.now(k.batch(1, stock.Fence{}, called(o, "r-extend")))); err != nil {
+		t.Fatal(err)
+	}
 	for name, write := range map[string]func(context.Context) (stock.Deduction, error){
 		"batch": func(ctx context.Context) (stock.Deduction, error) {
 			result, err := k.store.Deduct(ctx, k.now(k.batch(0, stock.Fence{}, called(o, "r-batch"))))
@@ -161,6 +174,13 @@ func testDecidesAfterWaiting(t *testing.T, k *kit) {
 				return stock.Deduction{}, err
 			}
 			return lines[0], nil
+		},
+		"extend": func(ctx context.Context) (stock.Deduction, error) {
+			results, err := k.store.Settle(ctx, stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{extend("r-extend", "r", reserve)}})
+			if err != nil {
+				return stock.Deduction{}, err
+			}
+			return results[0].Deduction, results[0].Err
 		},
 	} {
 		asked := k.store.Now()
@@ -228,28 +248,28 @@ func testSaleEndsWhileWaiting(t *testing.T, k *kit) {
 	k.segments(30, 30, 30)
 }
 
-// testExpiresWhileWaiting: a commit that has to wait until the reservation's time is over does not commit it, and ends it:
-// nobody is told that it has expired before a row says so.
+// testExpiresWhileWaiting: a commit or an extension that has to wait until the reservation's time is over does not happen, and
+// ends it: nobody is told that it has expired before a row says so.
 func testExpiresWhileWaiting(t *testing.T, k *kit) {
 	k.create(9, 3)
-	result, err := k.store.Deduct(t.Context(), k.now(k.batch(0, stock.Fence{}, reserved("r", 2, held))))
-	if err != nil {
-		t.Fatal(err)
+	for name, request := range map[string]stock.SettleRequest{"commit": commit("commit"), "extend": extend("extend", "r", time.Hour)} {
+		result, err := k.store.Deduct(t.Context(), k.now(k.batch(0, stock.Fence{}, reserved(name, 2, held))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.outcomes(result.Outcomes, stock.Accepted)
+		var settled []stock.Settled
+		err = whileHeld(k, 2*held, func(ctx context.Context) (err error) {
+			settled, err = k.store.Settle(ctx, stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{request}})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.code(settled[0].Err, stock.CodeNotReserved)
+		k.equal(name, string(k.state(name)), "expired")
+		k.segments(3, 3, 3)
 	}
-	k.outcomes(result.Outcomes, stock.Accepted)
-	var settled []stock.Settled
-	err = whileHeld(k, 2*held, func(ctx context.Context) (err error) {
-		settled, err = k.store.Settle(ctx, stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{commit("r")}})
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	k.code(settled[0].Err, stock.CodeNotReserved)
-	if d, err := k.store.Deduction(t.Context(), sku, "r"); err != nil || d.Status != stock.StatusExpired {
-		t.Errorf("the row says %s, %v", d.Status, err)
-	}
-	k.segments(3, 3, 3)
 }
 
 // now is a batch that decides by the store's clock.

@@ -174,13 +174,17 @@ func testOutboxWays(k *outboxKit) {
 		return stock.Order{OrderID: id, Quantity: quantity, ReserveFor: time.Minute}
 	}
 	_, err := k.Store.Deduct(k.Context(), stock.Batch{
-		SKU: sku, Layout: firstLayout, At: at, Orders: []stock.Order{reserve("commit", 3), reserve("cancel", 1), reserve("expire", 2)},
+		SKU: sku, Layout: firstLayout, At: at, Orders: []stock.Order{reserve("commit", 3), reserve("cancel", 1), reserve("expire", 2), reserve("return", 4), reserve("extend", 1)},
 	})
 	k.must(err)
 	_, err = k.Store.Settle(k.Context(), stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{
-		{OrderID: "cancel", Cancel: true}, {OrderID: "commit", Quantity: 2},
+		{OrderID: "cancel", Cancel: true}, {OrderID: "commit", Quantity: 2}, giveBack("return", "r", 1), extend("extend", "r", 2*time.Hour),
 	}})
 	k.must(err)
+	for range 2 { // the second one is a replay
+		_, err = k.Store.Settle(k.Context(), stock.Settlement{SKU: sku, At: at, Requests: []stock.SettleRequest{giveBack("return", "s", 3)}})
+		k.must(err)
+	}
 	_, err = k.Store.Expire(k.Context(), sku, later)
 	k.must(err)
 	_, _, err = k.Store.Order(k.Context(), placing("both", []stock.Line{{SKU: sku, Quantity: 5}}, []stock.PlacedLine{{Layout: firstLayout, Segment: 1}}))
@@ -188,9 +192,10 @@ func testOutboxWays(k *outboxKit) {
 	want := map[string]string{
 		"commit": "reserved 3, committed 2, ", "cancel": "reserved 1, cancelled 1, ",
 		"expire": "reserved 2, expired 2, ", "both": "committed 5, ",
+		"return": "reserved 4, reserved 3, cancelled 3, ", "extend": "reserved 1, ", // an extension is not told
 	}
 	got := map[string]string{}
-	for _, c := range k.read("", 3, 7) {
+	for _, c := range k.read("", 3, 11) {
 		got[c.OrderID] += fmt.Sprint(c.Status, " ", c.Quantity, ", ")
 	}
 	if !maps.Equal(got, want) {

@@ -118,9 +118,13 @@ func (s storm) some(r *rand.Rand, id string) []stock.Order {
 func requests(r *rand.Rand) []stock.SettleRequest {
 	var list []stock.SettleRequest
 	for _, n := range r.Perm(40)[:8] {
-		list = append(list, stock.SettleRequest{
+		request := stock.SettleRequest{
 			OrderID: fmt.Sprintf("shared %d %d", n, r.IntN(5)), Cancel: r.IntN(2) == 0, Quantity: r.Int64N(2),
-		})
+		}
+		if ref := r.IntN(12); ref < 6 {
+			request.Ref, request.Quantity, request.Extend = fmt.Sprint(ref), r.Int64N(2)+1, time.Duration(r.IntN(60)+1)*time.Second
+		}
+		list = append(list, request)
 	}
 	return list
 }

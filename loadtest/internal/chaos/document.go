@@ -65,8 +65,8 @@ func (r Result) Document() (report.Document, error) {
 			d.Wrong = append(d.Wrong, fmt.Sprintf("seed %d: %s", round.Seed, broken))
 		}
 		if len(round.Violations) > 0 {
-			d.Wrong = append(d.Wrong, fmt.Sprintf("play it again: go run ./loadtest chaos --seed %d --rounds 1 --length %s --lock %s",
-				round.Seed, r.Config.Length, r.Config.Lock))
+			d.Wrong = append(d.Wrong, fmt.Sprintf("play it again: go run ./loadtest chaos --seed %d --rounds 1 --length %s --lock %s --redis %s",
+				round.Seed, r.Config.Length, r.Config.Lock, r.Config.Redis))
 		}
 	}
 	if len(r.Rounds) > 0 {

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/redis/go-redis/v9"
+
+	"inventory/internal/servertest"
 )
 
 // fault is something that goes wrong for a while.
@@ -75,7 +76,7 @@ func ofWire(server string, of func(*process) *wire) []faultKind {
 	}
 }
 
-// faultKinds are all ways to go wrong.
+// faultKinds are the ways to go wrong with any kind of Redis.
 func faultKinds() []faultKind {
 	kinds := []faultKind{
 		{
@@ -93,23 +94,20 @@ func faultKinds() []faultKind {
 			begin: each(func(_ context.Context, p *process) error { return p.worker.Stop() }),
 			end:   each(func(_ context.Context, p *process) error { return p.worker.Continue() }),
 		},
-		{
-			name: "process cut off from all", ofOne: true,
-			begin: each(func(_ context.Context, p *process) error { p.postgres.toxic.Stop(); p.redis.toxic.Stop(); return nil }),
-			end: each(func(_ context.Context, p *process) error {
-				return errors.Join(p.postgres.toxic.Start(), p.redis.toxic.Start())
-			}),
-		},
 		{name: "Redis emptied", ofAll: true, begin: emptyRedis, end: nothing},
 		{
 			name: "Redis stands still", ofAll: true,
-			begin: func(_ context.Context, s *stack, _ []*process) error { return s.redis.Pause() },
-			end:   func(_ context.Context, s *stack, _ []*process) error { return s.redis.Resume() },
+			begin: func(ctx context.Context, s *stack, _ []*process) error {
+				return s.redis.fail(ctx, (*servertest.Redis).Pause)
+			},
+			end: func(_ context.Context, s *stack, _ []*process) error { return s.redis.failed.Resume() },
 		},
 		{
 			name: "Redis killed", ofAll: true,
-			begin: func(_ context.Context, s *stack, _ []*process) error { return s.redis.Kill() },
-			end:   func(ctx context.Context, s *stack, _ []*process) error { return s.redis.Restart(ctx) },
+			begin: func(ctx context.Context, s *stack, _ []*process) error {
+				return s.redis.fail(ctx, (*servertest.Redis).Kill)
+			},
+			end: func(ctx context.Context, s *stack, _ []*process) error { return s.redis.failed.Restart(ctx) },
 		},
 		{name: "PostgreSQL's sessions ended", ofAll: true, begin: endSessions, end: nothing},
 		{
@@ -118,8 +116,18 @@ func faultKinds() []faultKind {
 			end:   func(ctx context.Context, s *stack, _ []*process) error { return s.postgres.Restart(ctx) },
 		},
 	}
-	kinds = append(kinds, ofWire("Redis", func(p *process) *wire { return p.redis })...)
-	kinds = append(kinds, ofWire("PostgreSQL", func(p *process) *wire { return p.postgres })...)
+	return append(kinds, ofWire("PostgreSQL", func(p *process) *wire { return p.postgres })...)
+}
+
+// ofRedisWire are the faults that need a network of ours between processes and Redis.
+func ofRedisWire() []faultKind {
+	kinds := append(ofWire("Redis", func(p *process) *wire { return p.redis }), faultKind{
+		name: "process cut off from all", ofOne: true,
+		begin: each(func(_ context.Context, p *process) error { p.postgres.toxic.Stop(); p.redis.toxic.Stop(); return nil }),
+		end: each(func(_ context.Context, p *process) error {
+			return errors.Join(p.postgres.toxic.Start(), p.redis.toxic.Start())
+		}),
+	})
 	return append(kinds, staleGrants(kinds))
 }
 
@@ -140,9 +148,9 @@ func staleGrants(kinds []faultKind) faultKind {
 	}
 }
 
-// chosen are the kinds of faults with these names, or all.
-func chosen(names []string) (kinds []faultKind, err error) {
-	all := faultKinds()
+// chosen are the kinds of faults with these names, or all that there are with a kind of Redis.
+func chosen(names []string, redis string) (kinds []faultKind, err error) {
+	all := append(faultKinds(), ofRedis(redis)...)
 	if len(names) == 0 {
 		return all, nil
 	}
@@ -156,11 +164,7 @@ func chosen(names []string) (kinds []faultKind, err error) {
 	return kinds, nil
 }
 
-func emptyRedis(ctx context.Context, s *stack, _ []*process) error {
-	rdb := redis.NewClient(&redis.Options{Addr: s.redis.Addr()})
-	defer rdb.Close()
-	return rdb.FlushAll(ctx).Err()
-}
+func emptyRedis(ctx context.Context, s *stack, _ []*process) error { return s.redis.empty(ctx) }
 
 func endSessions(ctx context.Context, s *stack, _ []*process) error {
 	conn, err := pgx.Connect(ctx, s.database)
@@ -212,7 +216,7 @@ func (s *stack) happen(ctx context.Context, began time.Time, faults []fault, tol
 			return nil
 		}
 		from := time.Now()
-		if err := f.kind.begin(ctx, s, f.about(s)); err != nil {
+		if err := f.kind.begin(context.WithoutCancel(ctx), s, f.about(s)); err != nil { // also if the round is over meanwhile
 			return fmt.Errorf("%s: %w", f, err)
 		}
 		waitUntil(ctx, from.Add(f.length))

@@ -14,7 +14,7 @@ import (
 // Run plays rounds. What they found, the result tells; an error is of the lab's, or that ctx has ended.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	result = Result{Config: c, Started: time.Now()}
-	kinds, err := chosen(c.Faults)
+	kinds, err := chosen(c.Faults, c.Redis)
 	if err != nil {
 		return Result{}, err
 	}
@@ -23,7 +23,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if result.Environment, err = (servers.URLs{DatabaseURL: s.database, RedisURL: s.redis.URL()}).Durable(ctx); err != nil {
+	if result.Environment, err = (servers.URLs{DatabaseURL: s.database, RedisURL: s.redis.nodes[0].URL()}).Durable(ctx); err != nil {
 		return result, err
 	}
 	for i := range c.Rounds {

@@ -21,10 +21,11 @@ const (
 	startWithin = 30 * time.Second
 )
 
-// stack is the whole service: a PostgreSQL, a Redis, and processes that reach them over wires of their own.
+// stack is the whole service: a PostgreSQL, a Redis or a group of them, and processes that reach them, but for a group, over
+// wires of their own.
 type stack struct {
 	postgres  *servertest.Postgres
-	redis     *servertest.Redis
+	redis     *redisServers
 	processes [processes]*process
 	database  string // URL without a wire
 	closers   []func() error
@@ -35,7 +36,7 @@ type process struct {
 	program  target.Process
 	job      target.Job
 	postgres *wire
-	redis    *wire
+	redis    *wire           // nil: a group, which has none
 	worker   *target.Service // nil: it does not run
 	url      atomic.Pointer[string]
 }
@@ -52,10 +53,10 @@ func openStack(ctx context.Context, c Config) (s *stack, err error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, s.postgres.Stop)
-	if s.redis, err = servertest.StartRedis(ctx); err != nil {
+	if s.redis, err = openRedis(ctx, c.Redis); err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, s.redis.Stop)
+	s.closers = append(s.closers, s.redis.stop)
 	if s.database, _, err = s.postgres.CreateDatabase(ctx, ""); err != nil {
 		return nil, err
 	}
@@ -124,12 +125,15 @@ func (s *stack) openProcess(ctx context.Context, i int, c Config) (*process, err
 		return nil, err
 	}
 	s.closers = append(s.closers, p.postgres.close)
-	if p.redis, err = newWire(ctx, fmt.Sprint("redis-", i), s.redis.Addr()); err != nil {
-		return nil, err
-	}
-	s.closers = append(s.closers, p.redis.close)
 	database.Host = p.postgres.address()
-	p.job = target.Job{DatabaseURL: database.String(), RedisURL: "redis://" + p.redis.address() + "/0", Lock: c.Lock}
+	p.job = target.Job{DatabaseURL: database.String(), RedisURL: s.redis.url, Lock: c.Lock}
+	if c.Redis == OneRedis {
+		if p.redis, err = newWire(ctx, fmt.Sprint("redis-", i), s.redis.nodes[0].Addr()); err != nil {
+			return nil, err
+		}
+		s.closers = append(s.closers, p.redis.close)
+		p.job.RedisURL = "redis://" + p.redis.address() + "/0"
+	}
 	s.closers = append(s.closers, p.kill)
 	return p, p.start(ctx)
 }
@@ -180,6 +184,9 @@ func (p *process) end() error {
 func (s *stack) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
+	if err := s.redis.settle(ctx); err != nil {
+		return err
+	}
 	for i, p := range s.processes {
 		for !p.isReady(ctx) {
 			select {

@@ -30,6 +30,6 @@ if ARGV[7] ~= 'n' and call('EXISTS', queue) == 1 then
 end
 call('PEXPIRE', state, ARGV[3]) -- first, because a script that has written is given memory
 local token, spare = mint(KEYS[1], ARGV[6])
-if from ~= to then call('HDEL', state, from) end
+call('HDEL', state, from)
 call('HSET', state, to, 1, 'seq', attempt, 'token', token)
 return spare and token .. ' ' .. spare or token

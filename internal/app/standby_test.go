@@ -1,0 +1,123 @@
+package app_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/app"
+	"inventory/internal/servertest"
+	"inventory/internal/stock"
+)
+
+// TestAStandbyReadsLists: lists come from the standby, what a caller has just written from the primary, and all of it from
+// the primary while the standby stands behind or is gone.
+func TestAStandbyReadsLists(t *testing.T) {
+	t.Parallel()
+	primary, err := servertest.StartPostgres(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, primary.Stop)
+	if _, err := app.MigrateUp(t.Context(), primary.URL()); err != nil {
+		t.Fatal(err)
+	}
+	standby, err := servertest.StartStandby(t.Context(), primary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, standby.Stop)
+	a, err := app.Start(t.Context(), app.Config{DatabaseURL: primary.URL(), ReadURL: standby.URL(), Lock: app.LockNone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, func() error { return a.Close(context.WithoutCancel(t.Context())) })
+	service := a.Service()
+	create := func(sku string) {
+		t.Helper()
+		if _, _, err := service.CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 1, Segments: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := service.SKU(t.Context(), sku); err != nil {
+			t.Errorf("who has created %s is told %v", sku, err)
+		}
+		if _, err := service.Movements(t.Context(), sku, stock.Position{}, 1); err != nil {
+			t.Errorf("its ledger is not even empty: %v", err)
+		}
+	}
+	listed := func(sku string) bool {
+		t.Helper()
+		all, err := service.SKUs(t.Context(), "", 200)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(all, func(s stock.Summary) bool { return s.SKU == sku })
+	}
+	soon := func(sku string, within time.Duration) {
+		t.Helper()
+		start := time.Now()
+		for !listed(sku) {
+			if time.Since(start) > within {
+				t.Fatalf("%s is not in the list after %v", sku, within)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Logf("%s is in the list after %s", sku, time.Since(start).Round(time.Millisecond))
+	}
+	at := func(s *servertest.Postgres, statement string) {
+		t.Helper()
+		conn, err := pgx.Connect(t.Context(), s.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(t.Context())
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// asked waits until lists are the standby's: they lack what it does not replay.
+	asked := func(prefix string) {
+		t.Helper()
+		for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+			at(standby, "SELECT pg_wal_replay_pause()")
+			sku := prefix + time.Since(start).String()
+			create(sku)
+			lacks := !listed(sku)
+			at(standby, "SELECT pg_wal_replay_resume()")
+			soon(sku, 20*time.Second)
+			if lacks {
+				return
+			}
+			if time.Since(start) > 20*time.Second {
+				t.Fatal("the standby is there, and not asked")
+			}
+		}
+	}
+	asked("a")
+	at(standby, "SELECT pg_wal_replay_pause()")
+	create("b")
+	soon("b", 20*time.Second) // too far behind: the primary's
+	at(standby, "SELECT pg_wal_replay_resume()")
+	if err := standby.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	create("c")
+	soon("c", 3*time.Second)
+	if err := standby.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	asked("d")
+}
+
+// TestAStandbyNeedsPostgres: SQLite has none.
+func TestAStandbyNeedsPostgres(t *testing.T) {
+	t.Parallel()
+	a, err := app.Start(t.Context(), app.Config{DatabaseURL: "sqlite:" + t.TempDir() + "/a.db", ReadURL: "postgres://nowhere/", Lock: app.LockNone})
+	if err == nil {
+		stopLater(t, func() error { return a.Close(context.WithoutCancel(t.Context())) })
+		t.Error("it starts")
+	}
+}

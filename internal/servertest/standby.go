@@ -1,0 +1,117 @@
+//go:build unix
+
+package servertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// standbyName is by what name a primary knows its standby.
+const standbyName = "standby"
+
+// StartStandby starts a server that follows a primary, and returns when it streams. Stop it by itself.
+func StartStandby(ctx context.Context, primary *Postgres, options ...PostgresOption) (*Postgres, error) {
+	port := strconv.Itoa(primary.port)
+	p, err := newPostgres(append(options, Setting("primary_conninfo",
+		"host=127.0.0.1 port="+port+" user="+postgresUser+" application_name="+standbyName)))
+	if err != nil {
+		return nil, err
+	}
+	err = p.begin(ctx, func(ctx context.Context) error {
+		err := p.fill(ctx, "pg_basebackup", "--pgdata", p.dataFolder(), "--host", "127.0.0.1", "--port", port,
+			"--username", postgresUser, "--checkpoint", "fast", "--no-sync")
+		if err != nil {
+			return err
+		}
+		signal := filepath.Join(p.dataFolder(), "standby.signal")
+		return errors.Join(os.WriteFile(signal, nil, 0o600), p.account.own(signal)) // it is removed when this one is promoted
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = await(ctx, "a standby to stream", func(ctx context.Context) error {
+		return primary.execute(ctx, "DO $$ BEGIN ASSERT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming' AND application_name = '"+
+			standbyName+"'); END $$")
+	})
+	if err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
+}
+
+// Await makes commits wait until the standby has them, from now on, or no longer.
+func (p *Postgres) Await(ctx context.Context, standby bool) error {
+	name := map[bool]string{true: standbyName}[standby]
+	if err := p.execute(ctx, "ALTER SYSTEM SET synchronous_standby_names = '"+name+"'"); err != nil {
+		return fmt.Errorf("naming the standby: %w", err)
+	}
+	if err := p.execute(ctx, "SELECT pg_reload_conf()"); err != nil {
+		return fmt.Errorf("naming the standby: %w", err)
+	}
+	want := map[bool]string{true: "sync", false: "async"}[standby]
+	return await(ctx, "a standby to be "+want, func(ctx context.Context) error {
+		return p.execute(ctx, "DO $$ BEGIN ASSERT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = '"+want+"'); END $$")
+	})
+}
+
+// Promote makes a primary of a standby, and returns when it takes writes.
+func (p *Postgres) Promote(ctx context.Context) error {
+	if err := p.execute(ctx, "DO $$ BEGIN ASSERT pg_promote(); END $$"); err != nil {
+		return fmt.Errorf("promoting a standby: %w", err)
+	}
+	return nil
+}
+
+// Shutdown ends the server in order: its standby has all that it had. Its files stay.
+func (p *Postgres) Shutdown(ctx context.Context) error {
+	if err := p.signal(syscall.SIGINT); err != nil {
+		return err
+	}
+	select {
+	case <-p.process.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("shutting PostgreSQL down: %w", context.Cause(ctx))
+	}
+}
+
+// Pause freezes the server, all of its processes, with SIGSTOP: connections stay open, new ones are accepted by the kernel,
+// and nothing is answered, until Kill.
+func (p *Postgres) Pause() error {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.stopped || !p.process.running() {
+		return fmt.Errorf("pausing %s: %w", p.name, errNotRunning)
+	}
+	children, err := p.process.frozenChildren()
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		if err := syscall.Kill(child.pid, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("pausing process %d, a child of %d: %w", child.pid, p.process.pid(), err)
+		}
+	}
+	return nil
+}
+
+// Either returns the URL by which a client finds whichever server takes writes: this one, or another one that has the same
+// databases.
+func (p *Postgres) Either(databaseURL string, other *Postgres) (string, error) {
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		return "", fmt.Errorf("reading the URL of a database: %w", err)
+	}
+	u.Host = p.address() + "," + other.address()
+	query := u.Query()
+	query.Set("target_session_attrs", "read-write")
+	u.RawQuery = query.Encode()
+	return u.String(), nil
+}

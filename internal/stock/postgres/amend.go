@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock"
+)
+
+// As in selectByIDs, each ref is looked up by itself.
+const selectAmendments = `
+SELECT a.order_id, a.ref, coalesce(a.returned, 0), coalesce(a.extended_micros, 0)
+FROM unnest($2::text[], $3::text[]) AS asked (id, ref)
+CROSS JOIN LATERAL (SELECT * FROM amendments WHERE sku_id = $1 AND order_id = asked.id AND ref = asked.ref OFFSET 0) AS a`
+
+// The rows are locked, so each still has the ctid under which it was found.
+const updateAmended = `
+UPDATE deductions d SET quantity = new.quantity, asked = nullif(new.asked, new.quantity), committed = nullif(new.committed, 0),
+    expires_at = new.expires_at, reserve_micros = nullif(new.reserve_micros, 0)
+FROM unnest($2::text[], $3::integer[], $4::integer[], $5::integer[], $6::timestamptz[], $7::bigint[])
+    AS new (order_id, quantity, asked, committed, expires_at, reserve_micros)
+WHERE d.ctid = (SELECT ctid FROM deductions WHERE sku_id = $1 AND order_id = new.order_id)`
+
+const insertAmendments = `
+INSERT INTO amendments (sku_id, order_id, ref, returned, extended_micros, created_at)
+SELECT $1, o, r, nullif(u, 0), nullif(e, 0), $6::timestamptz
+FROM unnest($2::text[], $3::text[], $4::integer[], $5::bigint[]) AS new (o, r, u, e)`
+
+// queueAmendments reads the amendments that have the refs of requests. The deductions are locked, so none is under way.
+func queueAmendments(trip *pgx.Batch, settlement stock.Settlement) map[string]stock.Amendment {
+	var ids, refs []string
+	for _, request := range settlement.Requests {
+		if request.Amends() {
+			ids, refs = append(ids, request.OrderID), append(refs, request.Ref)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	there := make(map[string]stock.Amendment)
+	trip.Queue(selectAmendments, settlement.SKU, ids, refs).Query(func(rows pgx.Rows) error {
+		var a stock.Amendment
+		var micros int64
+		_, err := pgx.ForEachRow(rows, []any{&a.OrderID, &a.Ref, &a.Returned, &micros}, func() error {
+			a.Extended = time.Duration(micros) * time.Microsecond
+			there[a.OrderID] = a
+			return nil
+		})
+		return err
+	})
+	return there
+}
+
+// queueAmended writes what was planned of amendments.
+func queueAmended(write *pgx.Batch, sku string, plan stock.SettlementPlan, at time.Time) {
+	if len(plan.Amended) > 0 {
+		var ids []string
+		var quantities, asked, committed []int32
+		var ends instants
+		var reserves []int64
+		for _, d := range plan.Amended {
+			ids, ends = append(ids, d.OrderID), append(ends, instantOrNull(d.ExpiresAt))
+			quantities = append(quantities, int32(d.Quantity)) //nolint:gosec // at most stock.MaxQuantity
+			asked = append(asked, int32(d.Order.Quantity))     //nolint:gosec // as above
+			committed = append(committed, int32(d.Committed))  //nolint:gosec // as above
+			reserves = append(reserves, d.ReserveFor.Microseconds())
+		}
+		write.Queue(updateAmended, sku, ids, quantities, asked, committed, ends.orNull(), reserves)
+	}
+	if len(plan.Amendments) > 0 {
+		var ids, refs []string
+		var returned []int32
+		var extended []int64
+		for _, a := range plan.Amendments {
+			ids, refs = append(ids, a.OrderID), append(refs, a.Ref)
+			returned = append(returned, int32(a.Returned)) //nolint:gosec // at most stock.MaxQuantity
+			extended = append(extended, a.Extended.Microseconds())
+		}
+		write.Queue(insertAmendments, sku, ids, refs, returned, extended, at)
+	}
+}

@@ -1,0 +1,185 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inventory/internal/servertest"
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/selling"
+)
+
+// ordersBackWithin is how soon orders must be accepted again after a standby takes writes.
+const ordersBackWithin = 3 * time.Second
+
+// TestOrdersFollowAPromotedStandby: a primary dies, is switched over, or stands still, in the middle of a sale, and its
+// standby is promoted. Orders go on there. None that was acknowledged is lost if commits waited for the standby, or if the
+// primary was shut down in order.
+func TestOrdersFollowAPromotedStandby(t *testing.T) {
+	t.Parallel()
+	dies := func(_ context.Context, primary *servertest.Postgres) error { return primary.Kill() }
+	standsStill := func(_ context.Context, primary *servertest.Postgres) error { return primary.Pause() }
+	shutsDown := func(ctx context.Context, primary *servertest.Postgres) error { return primary.Shutdown(ctx) }
+	for name, c := range map[string]struct {
+		end                  func(ctx context.Context, primary *servertest.Postgres) error
+		synchronous, mayLose bool
+		after                time.Duration // how long nobody takes writes
+	}{
+		"dies":                      {dies, false, true, 0},
+		"dies, synchronous":         {dies, true, false, 0},
+		"is switched over":          {shutsDown, false, false, 0},
+		"stands still":              {standsStill, false, true, 0},
+		"stands still for long":     {standsStill, false, true, 3 * time.Second},
+		"stands still, synchronous": {standsStill, true, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			primary, standby, url := withFollower(t)
+			if err := primary.Await(t.Context(), c.synchronous); err != nil {
+				t.Fatal(err)
+			}
+			s := sellAt(t, url)
+			s.await(s.accepted.Load() + 500)
+			if err := c.end(t.Context(), primary); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(c.after)
+			if err := standby.Promote(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			promoted, before := time.Now(), s.accepted.Load()
+			s.await(before + 1)
+			took := time.Since(promoted)
+			t.Logf("orders were accepted %s after the standby took writes", took.Round(time.Millisecond))
+			if took > ordersBackWithin {
+				t.Errorf("orders were accepted only %s after the standby took writes", took)
+			}
+			s.await(before + 500)
+			s.end()
+			if lost := s.lost(); lost > 0 && !c.mayLose {
+				t.Errorf("%d acknowledged orders are lost", lost)
+			}
+		})
+	}
+}
+
+// withFollower returns a primary with a database of ours, its standby, and the URL of that database on whichever takes writes.
+func withFollower(t *testing.T) (primary, standby *servertest.Postgres, url string) {
+	t.Helper()
+	primary, err := servertest.StartPostgres(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, primary)
+	migrate(t, primary.URL())
+	if standby, err = servertest.StartStandby(t.Context(), primary); err != nil {
+		t.Fatal(err)
+	}
+	stopLater(t, standby)
+	if url, err = primary.Either(primary.URL(), standby); err != nil {
+		t.Fatal(err)
+	}
+	return primary, standby, url
+}
+
+// stopLater stops a server, also one that stands still, when the test ends.
+func stopLater(t *testing.T, server *servertest.Postgres) {
+	t.Cleanup(func() {
+		if err := errors.Join(server.Kill(), server.Stop()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// sale is buyers who order until its end, and what was acknowledged to them.
+type sale struct {
+	*testing.T
+	store    *postgres.Store
+	service  *selling.Service
+	end      func() // waits for the buyers
+	accepted atomic.Int64
+	mu       sync.Mutex
+	orders   []string // acknowledged
+}
+
+const saleSKU = "hot"
+
+// sellAt begins a sale in a database.
+func sellAt(t *testing.T, url string) *sale {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), url, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &sale{T: t, store: store, service: selling.NewService(selling.Config{Store: store})}
+	if _, _, err := s.service.CreateSKU(t.Context(), stock.NewSKU{SKU: saleSKU, Stock: 10_000_000, Segments: 4}); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var buyers sync.WaitGroup
+	for n := range 32 {
+		buyers.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					s.buy(fmt.Sprint(n, "-", i))
+				}
+			}
+		})
+	}
+	s.end = sync.OnceFunc(func() { close(stop); buyers.Wait() })
+	t.Cleanup(func() {
+		s.end()
+		if err := errors.Join(s.service.Close(context.WithoutCancel(t.Context())), store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *sale) buy(id string) {
+	_, created, err := s.service.Deduct(s.Context(), saleSKU, stock.Order{OrderID: id, Quantity: 1})
+	if err != nil || !created {
+		return
+	}
+	s.mu.Lock()
+	s.orders = append(s.orders, id)
+	s.mu.Unlock()
+	s.accepted.Add(1)
+}
+
+// await waits until so many orders have been accepted.
+func (s *sale) await(accepted int64) {
+	s.Helper()
+	for start := time.Now(); s.accepted.Load() < accepted; time.Sleep(time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			s.Fatalf("%d orders were accepted, want %d", s.accepted.Load(), accepted)
+		}
+	}
+}
+
+// lost counts the acknowledged orders that have no row. What rows there are must add up.
+func (s *sale) lost() int {
+	s.Helper()
+	if audit, err := s.store.Audit(s.Context(), saleSKU); err != nil || !audit.SKUs[0].OK() {
+		s.Errorf("the audit finds %+v (%v)", audit, err)
+	}
+	missing := 0
+	for ids := s.orders; len(ids) > 0; {
+		n := min(1000, len(ids))
+		found, err := s.store.Deductions(s.Context(), saleSKU, ids[:n])
+		if err != nil {
+			s.Fatal(err)
+		}
+		missing, ids = missing+n-len(found), ids[n:]
+	}
+	return missing
+}

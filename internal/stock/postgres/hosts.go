@@ -1,0 +1,116 @@
+package postgres
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// hosts remembers which hosts of a URL have failed and not answered since, and has them asked last and not for long. A host
+// that stands still takes connections, for its kernel does that, and never answers: each connection would first wait out
+// connectTimeout there. The order is a hint and no more. Which host is the right one is for the URL's target_session_attrs
+// to say.
+type hosts struct {
+	mu     sync.Mutex
+	failed map[string]time.Time // when last, by HOST:PORT of the URL
+	names  map[string]string    // the URL's name of a host by its address
+}
+
+func newHosts() *hosts {
+	return &hosts{failed: make(map[string]time.Time), names: make(map[string]string)}
+}
+
+// silentFor is how long a host has not answered when it counts as failed, and how long one that has failed may take to
+// answer.
+const silentFor = time.Second
+
+// order sorts the hosts of a new connection, and watches which of them answer.
+func (h *hosts) order(config *pgconn.Config) {
+	if !slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host || f.Port != config.Port }) {
+		return // there is one, perhaps with TLS and without
+	}
+	h.sort(config)
+	lookup, dial := config.LookupFunc, config.DialFunc
+	config.LookupFunc = func(ctx context.Context, host string) ([]string, error) {
+		addresses, err := lookup(ctx, host)
+		h.learn(host, addresses)
+		return addresses, err
+	}
+	var asked string // last
+	var since time.Time
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if asked != "" && time.Since(since) >= silentFor {
+			h.fail(asked)
+		}
+		asked, since = address, time.Now()
+		conn, err := dial(ctx, network, address)
+		if err == nil && h.hasFailed(address) {
+			err = conn.SetDeadline(since.Add(silentFor))
+		}
+		return conn, err
+	}
+	config.AfterConnect = func(_ context.Context, conn *pgconn.PgConn) error {
+		h.answered(asked)
+		return conn.Conn().SetDeadline(time.Time{})
+	}
+}
+
+// sort puts those that have failed last, the latest at the end.
+func (h *hosts) sort(config *pgconn.Config) {
+	first := &pgconn.FallbackConfig{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}
+	all := append([]*pgconn.FallbackConfig{first}, config.Fallbacks...)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	slices.SortStableFunc(all, func(a, b *pgconn.FallbackConfig) int { return h.failed[hostOf(a)].Compare(h.failed[hostOf(b)]) })
+	config.Host, config.Port, config.TLSConfig, config.Fallbacks = all[0].Host, all[0].Port, all[0].TLSConfig, all[1:]
+}
+
+func hostOf(c *pgconn.FallbackConfig) string {
+	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
+}
+
+func (h *hosts) learn(host string, addresses []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, address := range addresses {
+		h.names[address] = host
+	}
+}
+
+// fail notes that the server at an address does not answer.
+func (h *hosts) fail(address string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failed[h.nameLocked(address)] = time.Now()
+}
+
+// answered notes that the server at an address is as it should be.
+func (h *hosts) answered(address string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.failed, h.nameLocked(address))
+}
+
+func (h *hosts) hasFailed(address string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.failed[h.nameLocked(address)].IsZero()
+}
+
+// nameLocked returns what the URL calls an address. That of a socket of this machine stays as it is.
+func (h *hosts) nameLocked(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if name, known := h.names[host]; err == nil && known {
+		return net.JoinHostPort(name, port)
+	}
+	return address
+}
+
+// died notes the server of a connection that has died.
+func (h *hosts) died(conn *pgx.Conn) { h.fail(conn.PgConn().Conn().RemoteAddr().String()) }

@@ -1,0 +1,64 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/stock"
+)
+
+// Standby reads what a standby of the database has. It may be behind the primary.
+type Standby struct{ store *Store }
+
+// OpenStandby reads from the server at a postgres:// URL. The server need not be there yet. Each of configure may change
+// what the pool is made of.
+func OpenStandby(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Standby, error) {
+	store, err := openLater(ctx, databaseURL, 0, configure...)
+	if err != nil {
+		return nil, err
+	}
+	return &Standby{store}, nil
+}
+
+// farBehind is how old what a standby shows may be while it still catches up.
+const farBehind = 10 * time.Second
+
+// A server that was promoted is as good as any. One that has received nothing since it replayed the last is up to date, as
+// far as it knows, and it hears of the primary as long as it has a receiver.
+const isBehind = `
+SELECT pg_is_in_recovery() AND (
+    NOT EXISTS (SELECT FROM pg_stat_wal_receiver)
+    OR pg_last_wal_receive_lsn() <> pg_last_wal_replay_lsn()
+       AND coalesce(pg_last_xact_replay_timestamp() < now() - $1::bigint * interval '1 microsecond', true))`
+
+// ErrBehind means that a standby does not follow its primary, or not closely.
+var ErrBehind = errors.New("the standby does not follow its primary")
+
+// Check returns nil if the standby answers and follows its primary.
+func (s *Standby) Check(ctx context.Context) error {
+	var behind bool
+	if err := s.store.pool.QueryRow(ctx, isBehind, farBehind.Microseconds()).Scan(&behind); err != nil {
+		return fmt.Errorf("reach the standby: %w", err)
+	}
+	if behind {
+		return ErrBehind
+	}
+	return nil
+}
+
+// Summaries is [stock.Store]'s.
+func (s *Standby) Summaries(ctx context.Context, after string, limit int) ([]stock.Summary, error) {
+	return s.store.Summaries(ctx, after, limit)
+}
+
+// Movements is [stock.Store]'s.
+func (s *Standby) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
+	return s.store.Movements(ctx, sku, after, limit)
+}
+
+// Close closes the pool.
+func (s *Standby) Close() error { return s.store.Close() }

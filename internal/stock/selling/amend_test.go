@@ -1,0 +1,137 @@
+package selling_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+)
+
+// TestExtendedUnitsStayTaken: all is reserved, and every process knows that the SKU is sold out until the reservation ends.
+// When it is extended they are so until its new end, and are sold at once then.
+func TestExtendedUnitsStayTaken(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.clock = newClock()
+		services := w.processes(3)
+		w.create(services[0], 6, 3)
+		refusedByAll := func() {
+			t.Helper()
+			for _, s := range services {
+				w.refused(s, stock.Order{OrderID: "loser", Quantity: 1}, stock.CodeSoldOut)
+			}
+		}
+		for n, s := range services {
+			id := fmt.Sprint("reserved-", n)
+			w.mustTake(services[0], stock.Order{OrderID: id, Quantity: 6, ReserveFor: time.Minute})
+			refusedByAll()
+			w.clock.advance(time.Minute - time.Microsecond)
+			if _, err := s.Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Ref: "r", Extend: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+			w.clock.advance(time.Microsecond)
+			refusedByAll()
+			if status, err := s.SKU(t.Context(), sku); err != nil || status.Reserved != 6 || status.Stale {
+				t.Fatalf("after the old end: %+v, %v", status, err)
+			}
+			w.clock.advance(time.Hour - 2*time.Microsecond)
+			refusedByAll()
+			w.clock.advance(time.Microsecond)
+			w.mustTake(services[0], stock.Order{OrderID: fmt.Sprint("next-", n), Quantity: 6, ReserveFor: time.Second})
+			w.clock.advance(time.Second)
+		}
+	})
+}
+
+// TestExtensionsAreBounded: by the SKU's terms, as first reservations are.
+func TestExtensionsAreBounded(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		w.clock = newClock()
+		s := w.start(nil)
+		n := stock.NewSKU{SKU: sku, Stock: 9, Segments: 3, Terms: stock.Terms{MaxReserveFor: 2 * time.Hour}}
+		if _, _, err := s.CreateSKU(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		w.mustTake(s, stock.Order{OrderID: "o", Quantity: 1, ReserveFor: time.Minute})
+		for _, c := range []struct {
+			sku    string
+			extend time.Duration
+			want   stock.Code
+		}{
+			{sku, 2 * time.Hour, ""},
+			{sku, 2*time.Hour + time.Microsecond, stock.CodeInvalidRequest},
+			{sku, stock.MaxReserve + time.Hour, stock.CodeInvalidRequest},
+			{sku, -time.Hour, stock.CodeInvalidRequest},
+			{"none", time.Hour, stock.CodeUnknownSKU},
+		} {
+			_, err := s.Settle(t.Context(), c.sku, stock.SettleRequest{OrderID: "o", Ref: c.extend.String(), Extend: c.extend})
+			if stock.CodeOf(err) != c.want {
+				t.Errorf("%s extended by %s: %v, want %q", c.sku, c.extend, err, c.want)
+			}
+		}
+	})
+}
+
+// TestAmendmentsHappenOnce sends returns and extensions of one order through two processes each, with a commit in between:
+// both callers of a ref are told that it happened, or that it did not, and what was not given back is still held.
+func TestAmendmentsHappenOnce(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		services := w.processes(3)
+		w.create(services[0], 40, 4)
+		for round := range 10 {
+			id := fmt.Sprint("o-", round)
+			order := stock.Order{OrderID: id, Quantity: 12, ReserveFor: time.Minute} // of several segments
+			w.mustTake(services[0], order)
+			requests := []stock.SettleRequest{{OrderID: id}}
+			for ref := range int64(6) {
+				requests = append(requests, stock.SettleRequest{OrderID: id, Ref: fmt.Sprint(ref), Cancel: true, Quantity: 1 + ref%4})
+			}
+			for ref := range 3 {
+				requests = append(requests, stock.SettleRequest{OrderID: id, Ref: fmt.Sprint("e", ref), Extend: time.Hour})
+			}
+			codes := w.twice(services, requests)
+			held := order.Quantity
+			for i, request := range requests[1:] {
+				first, second := codes[i+1][0], codes[i+1][1]
+				if (first == "") != (second == "") {
+					t.Fatalf("%+v: one caller was told %q, the other %q", request, first, second)
+				}
+				if first == "" {
+					held -= request.Quantity
+				}
+			}
+			d, err := services[round%len(services)].Deduction(t.Context(), sku, id, "")
+			if err != nil || d.Status == stock.StatusCommitted && (d.Quantity != held || sumOfParts(d) != held) || d.Status != stock.StatusCommitted && held != 0 {
+				t.Fatalf("%+v, %v, want %d units", d, err, held)
+			}
+			if again := w.mustTake(services[0], order); again.Quantity != d.Quantity {
+				t.Fatalf("the order again: %+v", again)
+			}
+			if _, err := services[0].Settle(t.Context(), sku, stock.SettleRequest{OrderID: id, Cancel: true}); err != nil {
+				t.Fatal(err)
+			}
+			if b := w.audit(); b.Available != 40 {
+				t.Fatalf("%d units are back, want 40", b.Available)
+			}
+		}
+	})
+}
+
+// twice sends each request through two of the services at once, and returns what the two callers were told.
+func (w *world) twice(services []*selling.Service, requests []stock.SettleRequest) [][2]stock.Code {
+	w.Helper()
+	codes := make([][2]stock.Code, len(requests))
+	var wg sync.WaitGroup
+	for i, request := range requests {
+		for n := range codes[i] {
+			wg.Go(func() {
+				_, err := services[(i+n)%len(services)].Settle(w.Context(), sku, request)
+				codes[i][n] = stock.CodeOf(err)
+			})
+		}
+	}
+	wg.Wait()
+	return codes
+}

@@ -1,0 +1,308 @@
+package stocktest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+// giveBack gives units of a deduction back, under a ref.
+func giveBack(id, ref string, units int64) stock.SettleRequest {
+	return stock.SettleRequest{OrderID: id, Ref: ref, Cancel: true, Quantity: units}
+}
+
+// extend reserves for so long from the decision on, under a ref.
+func extend(id, ref string, reserveFor time.Duration) stock.SettleRequest {
+	return stock.SettleRequest{OrderID: id, Ref: ref, Extend: reserveFor}
+}
+
+// refuses checks that requests are refused at an instant, and that nothing goes back.
+func (k *kit) refuses(at time.Time, want stock.Code, requests ...stock.SettleRequest) {
+	k.Helper()
+	for _, request := range requests {
+		got := k.settle(at, request)[0]
+		k.code(got.Err, want)
+		k.equal("returned", fmt.Sprint(got.Returned), "0")
+	}
+}
+
+// ends checks when a reservation ends, and for how long its order asked.
+func (k *kit) ends(id string, end time.Time, asked time.Duration) {
+	k.Helper()
+	found, err := k.store.Deductions(k.Context(), sku, []string{id})
+	if d := found[id]; err != nil || !d.ExpiresAt.Equal(end) || d.ReserveFor != asked {
+		k.Fatalf("%s ends at %s and asked for %s, %v, want %s and %s", id, d.ExpiresAt, d.ReserveFor, err, end, asked)
+	}
+}
+
+func testExtend(_ *testing.T, k *kit) {
+	k.create(9, 3)
+	order := reserved("a", 2, time.Minute)
+	k.deduct(0, stock.Fence{}, order)
+	k.merge(nil, reserved("m", 7, 2*time.Minute))
+	before, _, _ := k.soldOut(0)
+	half := at.Add(30 * time.Second)
+	for _, when := range []time.Time{half, half.Add(20 * time.Second)} { // the second time it is a replay
+		k.settled(when, extend("a", "r", time.Hour), stock.StatusReserved, 2, 0)
+		k.ends("a", half.Add(time.Hour), time.Minute)
+	}
+	if after, _, _ := k.soldOut(0); fmt.Sprint(after) != fmt.Sprint(before) {
+		k.Errorf("an extension changed the versions from %v to %v", before, after)
+	}
+	k.refuses(half, stock.CodeRefReused, extend("a", "r", time.Hour+time.Microsecond), giveBack("a", "r", 1))
+	// It never shortens, and that has happened then.
+	k.settled(half, extend("a", "short", time.Second), stock.StatusReserved, 2, 0)
+	late := half.Add(time.Hour - time.Second)
+	k.settled(late, extend("a", "short", time.Second), stock.StatusReserved, 2, 0)
+	k.ends("a", half.Add(time.Hour), time.Minute)
+	// Each deduction has its own refs.
+	k.settled(at, extend("m", "r", time.Minute), stock.StatusReserved, 7, 0)
+	k.ends("m", at.Add(2*time.Minute), 2*time.Minute)
+
+	k.equal("known as", fmt.Sprint(k.deduct(0, stock.Fence{}, order).Outcomes[0].Deduction.Answers(order)), "true")
+	k.expire(at.Add(2*time.Minute), 1) // the other one
+	k.expire(half.Add(time.Hour-time.Microsecond), 0)
+	k.balance(late, 7, 2, 0)
+	k.expire(half.Add(time.Hour), 1)
+	k.balance(late, 9, 0, 0)
+	k.settled(half.Add(2*time.Hour), extend("a", "r", time.Hour), stock.StatusExpired, 2, 0)
+}
+
+func testExtendRefuses(_ *testing.T, k *kit) {
+	k.create(10, 1)
+	k.deduct(0, stock.Fence{}, reserved("a", 2, time.Minute), reserved("b", 1, time.Hour), reserved("c", 1, time.Hour), order("d", 1))
+	k.settle(at, commit("b"), cancel("c"))
+	minute := at.Add(time.Minute)
+	bounded := extend("a", "r", time.Hour+time.Second)
+	bounded.MostExtend = time.Hour
+	k.refuses(at, stock.CodeInvalidRequest, bounded)
+	k.refuses(minute, stock.CodeNotReserved, extend("b", "r", time.Hour), extend("c", "r", time.Hour), extend("d", "r", time.Hour))
+	k.refuses(at, stock.CodeUnknownDeduction, extend("none", "r", time.Hour), stock.SettleRequest{OrderID: "a", BuyerID: "x", Ref: "r", Extend: time.Hour})
+	k.balance(at, 6, 2, 2)
+
+	ended := k.settle(minute, extend("a", "r", time.Hour))[0] // its time has come: this ends it
+	k.code(ended.Err, stock.CodeNotReserved)
+	k.equal("returned", fmt.Sprint(ended.Returned), "2")
+	k.equal("state", string(k.read("a", stock.Part{Quantity: 2}).Status), "expired")
+	k.refuses(minute, stock.CodeNotReserved, extend("a", "r", time.Hour))
+	k.balance(minute, 8, 0, 2)
+	// What was refused has left its ref free, and what was done is told under a lower bound too.
+	k.deduct(0, stock.Fence{}, reserved("e", 1, time.Minute))
+	k.settled(at, extend("e", "r", time.Hour), stock.StatusReserved, 1, 0)
+	bounded.OrderID, bounded.Extend, bounded.MostExtend = "e", time.Hour, time.Second
+	k.settled(at, bounded, stock.StatusReserved, 1, 0)
+}
+
+func testReturnOfAPart(_ *testing.T, k *kit) {
+	k.limit = 7
+	k.create(12, 3)
+	order := stock.Order{OrderID: "m", BuyerID: "x", Quantity: 7, ReserveFor: time.Minute}
+	k.merge(nil, order, by("y", "c", 5))
+	for _, back := range []int64{2, 0} { // the second one finds it done
+		k.settled(at, giveBack("m", "1", 2), stock.StatusReserved, 5, back)
+		k.balance(at, 2, 5, 5)
+	}
+	k.counted("x", 5)
+	k.settled(at, giveBack("m", "2", 1), stock.StatusReserved, 4, 1)
+	k.settled(at, giveBack("m", "3", 1), stock.StatusReserved, 3, 1) // of one segment by now
+	k.settled(at, giveBack("m", "4", 1), stock.StatusReserved, 2, 1)
+	k.ends("m", at.Add(time.Minute), time.Minute)
+	k.equal("known as", fmt.Sprint(k.deduct(0, stock.Fence{}, order).Outcomes[0].Deduction.Answers(order)), "true")
+	k.refuses(at, stock.CodeInvalidRequest, giveBack("m", "5", 3))
+	k.refuses(at, stock.CodeRefReused, giveBack("m", "4", 2), extend("m", "4", time.Hour))
+
+	k.settled(at, commit("m"), stock.StatusCommitted, 2, 0)
+	k.balance(at, 5, 0, 7)
+	k.settled(at, giveBack("c", "1", 2), stock.StatusCommitted, 3, 2)
+	k.settled(at.Add(time.Hour), giveBack("m", "5", 1), stock.StatusCommitted, 1, 1)
+	k.settled(at, stock.SettleRequest{OrderID: "m", Quantity: 2}, stock.StatusCommitted, 1, 0) // a retry of the commit
+	k.settled(at, commit("m"), stock.StatusCommitted, 1, 0)
+	k.refuses(at, stock.CodeNotReserved, stock.SettleRequest{OrderID: "m", Quantity: 1})
+	k.counted("x", 1)
+	k.counted("y", 3)
+
+	k.settled(at, giveBack("m", "6", 1), stock.StatusCancelled, 1, 1) // the last units
+	k.settled(at, cancel("c"), stock.StatusCancelled, 3, 3)           // the rest
+	k.settled(at, giveBack("m", "6", 1), stock.StatusCancelled, 1, 0)
+	k.settled(at, giveBack("m", "1", 2), stock.StatusCancelled, 1, 0)
+	k.refuses(at, stock.CodeNotReserved, giveBack("m", "7", 1), giveBack("c", "2", 1))
+	k.counted("x", 0)
+	k.balance(at, 12, 0, 0)
+	k.segmentsSum(12)
+}
+
+// counted checks with how many units a buyer is counted.
+func (k *kit) counted(buyer string, want int64) {
+	k.Helper()
+	units, err := k.store.BuyerUnits(k.Context(), buyer, []string{sku})
+	if err != nil || units[sku] != want {
+		k.Fatalf("%s is counted with %v, %v, want %d", buyer, units, err, want)
+	}
+}
+
+// testReturnOfAPartExpires: what is left of a reservation expires, and a commit of a part after a return is of what is left.
+func testReturnOfAPartExpires(_ *testing.T, k *kit) {
+	k.create(10, 2)
+	k.deduct(0, stock.Fence{}, reserved("a", 4, time.Minute))
+	k.merge(nil, reserved("m", 6, time.Minute))
+	k.settled(at, giveBack("a", "r", 1), stock.StatusReserved, 3, 1)
+	k.settled(at, giveBack("m", "r", 2), stock.StatusReserved, 4, 2)
+	k.settled(at, stock.SettleRequest{OrderID: "a", Quantity: 2}, stock.StatusCommitted, 2, 1)
+	k.settled(at, giveBack("a", "s", 1), stock.StatusCommitted, 1, 1)
+	minute := at.Add(time.Minute)
+	k.code(k.settle(minute, giveBack("m", "s", 1))[0].Err, stock.CodeNotReserved) // which ends it
+	k.equal("state", string(k.state("m")), "expired")
+	k.settled(minute, giveBack("m", "r", 2), stock.StatusExpired, 4, 0)
+	k.balance(minute, 9, 0, 1)
+	k.segmentsSum(9)
+}
+
+func (k *kit) state(id string) stock.DeductionStatus {
+	k.Helper()
+	d, err := k.store.Deduction(k.Context(), sku, id)
+	if err != nil {
+		k.Fatal(err)
+	}
+	return d.Status
+}
+
+// testReturnThatKeeps: who may not give back what is committed gives back no part of it, and is told what it gave back before.
+func testReturnThatKeeps(_ *testing.T, k *kit) {
+	k.create(9, 3)
+	k.deduct(1, stock.Fence{}, reserved("a", 3, time.Minute))
+	keep := giveBack("a", "r", 1)
+	keep.KeepCommitted = true
+	k.settled(at, keep, stock.StatusReserved, 2, 1)
+	k.settled(at, commit("a"), stock.StatusCommitted, 2, 0)
+	k.settled(at, keep, stock.StatusCommitted, 2, 0)
+	keep.Ref = "s"
+	k.refuses(at, stock.CodeForbidden, keep)
+	k.balance(at, 7, 0, 2)
+}
+
+// testAmendTogether: what is amended in one write stands each for itself.
+func testAmendTogether(_ *testing.T, k *kit) {
+	k.create(120, 3)
+	var requests []stock.SettleRequest
+	for n := range 30 {
+		id := fmt.Sprintf("o-%02d", n)
+		k.deduct(n%3, stock.Fence{}, reserved(id, 3, time.Minute))
+		requests = append(requests, []stock.SettleRequest{
+			extend(id, "r", time.Hour), giveBack(id, "r", 1), giveBack(id, "r", 3), giveBack(id, "r", 4), commit(id), extend("not "+id, "r", time.Hour),
+		}[n%6])
+	}
+	for n, got := range k.settle(at, requests...) {
+		want := []stock.DeductionStatus{stock.StatusReserved, stock.StatusReserved, stock.StatusCancelled, "", stock.StatusCommitted, ""}[n%6]
+		if got.Deduction.Status != want || (got.Err == nil) != (want != "") || got.Returned != []int64{0, 1, 3, 0, 0, 0}[n%6] {
+			k.Fatalf("request %d: %+v", n, got)
+		}
+	}
+	k.balance(at, 120-30*3+5*4, 3*5+2*5+3*5+3*5, 3*5)
+	k.expire(at.Add(time.Minute), 15)
+	k.expire(at.Add(time.Hour), 5)
+	k.balance(at, 105, 0, 15)
+}
+
+// testExtendOrExpiry lets an extension that comes just in time race the sweep that comes just after the old end: one of them
+// wins, and what was extended is there until its new end.
+func testExtendOrExpiry(_ *testing.T, k *kit) {
+	const rounds = 30
+	k.create(2*rounds, 2)
+	over := at.Add(time.Minute)
+	var kept int
+	for n := range rounds {
+		id := fmt.Sprintf("o-%d", n)
+		k.deduct(n%2, stock.Fence{}, reserved(id, 1, time.Minute))
+		var extends stock.Settled
+		var expired int
+		k.together(k.settling(over.Add(-time.Microsecond), extend(id, "r", time.Hour), &extends), func(ctx context.Context) (err error) {
+			expired, err = k.store.Expire(ctx, sku, over)
+			return err
+		})
+		if (extends.Err == nil) == (expired == 1) {
+			k.Fatalf("round %d: extension %+v, %d expired", n, extends, expired)
+		}
+		if extends.Err == nil {
+			kept++
+			k.ends(id, over.Add(time.Hour-time.Microsecond), time.Minute)
+		} else {
+			k.code(extends.Err, stock.CodeNotReserved)
+		}
+	}
+	k.balance(over, int64(2*rounds-kept), int64(kept), 0)
+	k.expire(over.Add(time.Hour), kept)
+}
+
+// testReturnsRace: however returns, retries of them, a commit and a cancel meet, each unit comes back once.
+func testReturnsRace(_ *testing.T, k *kit) {
+	const rounds = 30
+	k.create(12, 4)
+	for n := range rounds {
+		id := fmt.Sprintf("o-%d", n)
+		k.merge(nil, reserved(id, 7, time.Minute))
+		var got [6]stock.Settled
+		k.together(
+			k.settling(at, giveBack(id, "a", 3), &got[0]),
+			k.settling(at, giveBack(id, "a", 3), &got[1]),
+			k.settling(at, giveBack(id, "b", 3), &got[2]),
+			k.settling(at, giveBack(id, "c", 3), &got[3]), // more than is left
+			k.settling(at, commit(id), &got[4]),
+			k.settling(at, extend(id, "d", time.Hour), &got[5]),
+		)
+		var back, refused int64
+		for _, g := range got[:4] {
+			if back += g.Returned; g.Err != nil {
+				k.code(g.Err, stock.CodeInvalidRequest)
+				refused++
+			}
+		}
+		if back != 6 || refused == 0 || refused > 2 || got[4].Err != nil {
+			k.Fatalf("round %d: %d units back: %+v", n, back, got)
+		}
+		k.balance(at, 11, 0, 1)
+		k.settled(at, cancel(id), stock.StatusCancelled, 1, 1)
+		k.segmentsSum(12)
+	}
+}
+
+// testReturnOrCancel: a return and a cancel of all give back what there was, whoever comes first.
+func testReturnOrCancel(_ *testing.T, k *kit) {
+	const rounds = 30
+	k.create(10, 4)
+	for n := range rounds {
+		id := fmt.Sprintf("o-%d", n)
+		k.merge(nil, reserved(id, 5, time.Minute))
+		var got [3]stock.Settled
+		k.together(
+			k.settling(at, giveBack(id, "a", 2), &got[0]),
+			k.settling(at, cancel(id), &got[1]),
+			k.settling(at, stock.SettleRequest{OrderID: id, Quantity: 3}, &got[2]),
+		)
+		for _, g := range got[:3] {
+			if g.Err != nil {
+				k.code(g.Err, stock.CodeNotReserved)
+			}
+		}
+		if got[1].Err != nil || got[0].Returned+got[1].Returned+got[2].Returned != 5 {
+			k.Fatalf("round %d: %+v", n, got)
+		}
+		k.balance(at, 10, 0, 0)
+		k.segmentsSum(10)
+	}
+}
+
+// testAuditSeesAmendments damages what is known of returns.
+func testAuditSeesAmendments(_ *testing.T, k *kit) {
+	k.create(20, 2)
+	k.deduct(0, stock.Fence{}, reserved("a", 4, time.Minute), order("b", 3), order("c", 2))
+	k.settle(at, giveBack("a", "r", 1), giveBack("b", "r", 1), giveBack("c", "r", 2))
+	k.sees(
+		damage{"UPDATE amendments SET returned = 2 WHERE order_id = 'a'", "UPDATE amendments SET returned = 1 WHERE order_id = 'a'", 0},
+		damage{"UPDATE amendments SET returned = 2 WHERE order_id = 'b'", "UPDATE amendments SET returned = 1 WHERE order_id = 'b'", 0},
+		damage{"UPDATE amendments SET returned = 3 WHERE order_id = 'c'", "UPDATE amendments SET returned = 2 WHERE order_id = 'c'", 0},
+		damage{"UPDATE deductions SET asked = 5 WHERE order_id = 'a'", "UPDATE deductions SET asked = 4 WHERE order_id = 'a'", 0},
+	)
+}
