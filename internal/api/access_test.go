@@ -161,8 +161,11 @@ func samples() map[string]sample {
 		"GET /console/settings.json":                     {path: "/console/settings.json"},
 		"GET /console/:file":                             {path: "/console/main.js"},
 		"PUT /v1/skus/:sku":                              {path: "/v1/skus/NEW", body: `{"stock":5}`},
+		"PATCH /v1/skus/:sku":                            {path: "/v1/skus/shoe", body: `{"ref":"NEW","name":"a shoe"}`},
+		"DELETE /v1/skus/:sku":                           {path: "/v1/skus/old"},
 		"GET /v1/skus/:sku":                              {path: "/v1/skus/shoe"},
 		"POST /v1/skus/:sku/deductions":                  {path: "/v1/skus/shoe/deductions", body: `{"order_id":"NEW","quantity":1}`},
+		"GET /v1/skus/:sku/deductions":                   {path: "/v1/skus/shoe/deductions"},
 		"POST /v1/deductions":                            {path: "/v1/deductions", body: `{"deductions":[{"sku":"shoe","order_id":"many-NEW","quantity":1}]}`},
 		"GET /v1/skus/:sku/deductions/:order_id":         {path: "/v1/skus/shoe/deductions/of-ann", anns: true},
 		"POST /v1/skus/:sku/deductions/:order_id/commit": {path: "/v1/skus/shoe/deductions/of-ann/commit", keys: true},
@@ -203,6 +206,7 @@ func TestEveryRouteForEveryCaller(t *testing.T) {
 	t.Parallel()
 	d := openDoors(t, app.Config{})
 	d.want(d.as(operator, "PUT", "/v1/skus/shoe", `{"stock":1000}`), 201, "")
+	d.want(d.as(operator, "PUT", "/v1/skus/old", `{"stock":1}`), 201, "")
 	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")
 	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"kept-of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")
 	d.want(d.as(ann, "POST", "/v1/skus/shoe/deductions", `{"order_id":"gone-of-ann","quantity":1,"reserve_for":"15m"}`), 201, "")

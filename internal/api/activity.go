@@ -69,7 +69,7 @@ func (m *Metrics) activity() activityAnswer {
 			a.Accepted += orders
 		case o.status == http.StatusOK:
 			a.Known += orders
-		case o.status == http.StatusConflict:
+		case o.status == http.StatusConflict, o.status == http.StatusGone:
 			a.Refused += orders
 		default:
 			a.Failed += orders

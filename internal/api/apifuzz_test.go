@@ -90,6 +90,7 @@ func (d *doors) prepare() {
 	d.Helper()
 	for sku, body := range map[string]string{
 		"plenty": `{"stock":1000000}`, "few": `{"stock":40,"segments":3}`, "none": `{"stock":0}`,
+		"changing": `{"stock":100000}`, "archived": `{"stock":100000}`,
 		"limited": `{"stock":100000,"per_buyer_limit":4,"max_quantity":3}`,
 		"closed":  `{"stock":9,"sale_starts_at":"2998-01-01T00:00:00Z","sale_ends_at":"2999-01-01T00:00:00Z"}`,
 	} {
@@ -227,11 +228,21 @@ func (f *fuzzer) fill(o operation) string {
 	path := o.path
 	for _, p := range o.parameters {
 		if p.Value.In == openapi3.ParameterInPath {
-			path = strings.ReplaceAll(path, "{"+p.Value.Name+"}", url.PathEscape(f.text(p.Value.Name, p.Value.Schema.Value)))
+			value := f.text(p.Value.Name, p.Value.Schema.Value)
+			if p.Value.Name == "sku" && spoils(o) {
+				value = oneOf(f, "changing", "changing", "changing", "nowhere", "..")
+				if o.OperationID == "archiveSKU" {
+					value = oneOf(f, "archived", "nowhere", "..")
+				}
+			}
+			path = strings.ReplaceAll(path, "{"+p.Value.Name+"}", url.PathEscape(value))
 		}
 	}
 	return path
 }
+
+// spoils tells whether an operation may end the sale of a SKU. It gets one of its own: from the others orders succeed.
+func spoils(o operation) bool { return o.OperationID == "changeTerms" || o.OperationID == "archiveSKU" }
 
 // query is mostly what the operation may have.
 func (f *fuzzer) query(o operation) string {
@@ -282,8 +293,11 @@ func (f *fuzzer) mutate(text string, pieces ...string) string {
 
 // value is mostly what a schema allows.
 func (f *fuzzer) value(name string, schema *openapi3.Schema) any {
+	nullable := schema.Nullable
 	schema = resolved(schema)
 	switch {
+	case nullable && f.chance(30):
+		return nil
 	case f.chance(1):
 		return oneOf[any](f, nil, 1, -1, 1.5, "", "x", true, []any{}, map[string]any{}, []any{1}, 1e300)
 	case len(schema.OneOf) > 0:
@@ -330,7 +344,7 @@ func (f *fuzzer) text(name string, schema *openapi3.Schema) string {
 	}
 	switch name {
 	case "sku":
-		return oneOf(f, "plenty", "plenty", "plenty", "plenty", "few", "none", "limited", "closed", "nowhere", "new-"+strconv.Itoa(f.IntN(5)))
+		return oneOf(f, "plenty", "plenty", "plenty", "plenty", "few", "none", "limited", "closed", "changing", "archived", "nowhere", "new-"+strconv.Itoa(f.IntN(5)))
 	case "order_id":
 		return "o/" + strconv.Itoa(f.IntN(f.tally.orders()))
 	case "buyer_id":

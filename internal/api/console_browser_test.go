@@ -66,5 +66,23 @@ func TestConsoleInABrowser(t *testing.T) {
 	tab.Clicks(".verdict-button")
 	tab.Shows(".verdict", "Every unit adds up.")
 	browsertest.LookAt(tab, "audited")
+	tab.Opens("Change the terms")
+	tab.Writes("form[aria-label='Change the terms'] input[name=per_buyer_limit]", "3")
+	tab.Clicks("form[aria-label='Change the terms'] button")
+	tab.Shows("form[aria-label='Change the terms']", "Done.")
+	tab.Shows("dl.terms", "Units of one buyer\n3")
+	tab.Opens("Archive")
+	tab.Writes("form[aria-label=Archive] input", "sneaker")
+	tab.Clicks("form[aria-label=Archive] button")
+	tab.Shows("form[aria-label=Archive]", "That is not its name.")
+	tab.Writes("form[aria-label=Archive] input", "sneaker-42")
+	tab.Clicks("form[aria-label=Archive] button")
+	tab.Shows(".pill", "Archived")
+	tab.Shows("dl.terms", "Archived")
+	const visible = `[...document.querySelectorAll("main form")].filter((form) => form.checkVisibility()).length`
+	if forms := browsertest.Do(tab, chromedp.Evaluate[float64](visible)); forms != 0 {
+		t.Errorf("an archived SKU shows %v forms", forms)
+	}
+	browsertest.LookAt(tab, "archived")
 	tab.IsClean(s.url, "net::ERR_ABORTED") // the list's stream, when the page went on
 }

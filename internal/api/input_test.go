@@ -317,6 +317,9 @@ func TestBadPaths(t *testing.T) {
 		for _, r := range []struct{ method, path, body string }{
 			{"GET", "", ""},
 			{"PUT", "", `{"stock":1}`},
+			{"PATCH", "", `{"ref":"r","name":"x"}`},
+			{"DELETE", "", ""},
+			{"GET", "/deductions", ""},
 			{"POST", "/deductions", deduction},
 			{"GET", "/deductions/o", ""},
 			{"POST", "/deductions/o/commit", ""},
@@ -336,7 +339,7 @@ func TestBadPaths(t *testing.T) {
 			s.wantProblem(s.send(method, "/v1/skus/a/deductions/"+order+path, ""), 400, "invalid_request", `"field":"order_id"`)
 		}
 	}
-	s.wantProblem(s.send("DELETE", "/v1/skus/a", ""), 405, "method_not_allowed")
+	s.wantProblem(s.send("DELETE", "/v1/skus/a/audit", ""), 405, "method_not_allowed")
 	s.wantProblem(s.send("GET", "/v1/skus//audit", ""), 400, "invalid_request", `"field":"sku"`)
 	for _, path := range []string{"/", "/v2", "/v1/skuss", "/v1/skus/a/nothing", "/metrics", "/healthz", "/readyz", "/debug/pprof/"} {
 		s.wantProblem(s.send("GET", path, ""), 404, "not_found")

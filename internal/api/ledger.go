@@ -27,6 +27,7 @@ type movementAnswer struct {
 	Kind     stock.MovementKind `json:"kind"`
 	Quantity int64              `json:"quantity"`
 	Segments int                `json:"segments,omitempty"`
+	Terms    stock.TermsChange  `json:"terms,omitzero"`
 	Reason   string             `json:"reason,omitempty"`
 	At       time.Time          `json:"at"`
 }
@@ -45,7 +46,7 @@ func (s *server) readMovements(c echo.Context) error {
 	answer := movementsAnswer{SKU: sku, Movements: make([]movementAnswer, len(movements))}
 	for i, m := range movements {
 		answer.Movements[i] = movementAnswer{
-			Ref: m.Ref, Kind: m.Kind, Quantity: m.Quantity, Segments: m.Segments, Reason: m.Reason, At: m.At.UTC(),
+			Ref: m.Ref, Kind: m.Kind, Quantity: m.Quantity, Segments: m.Segments, Terms: m.Terms, Reason: m.Reason, At: m.At.UTC(),
 		}
 	}
 	if len(movements) == limit { // there may be more

@@ -143,7 +143,7 @@ func (o outcome) ofOrder() string {
 		return "accepted"
 	case o.status == http.StatusOK:
 		return "known"
-	case o.status == http.StatusConflict:
+	case o.status == http.StatusConflict, o.status == http.StatusGone:
 		return "refused"
 	case o.status == statusHungUp:
 		return string(codeHungUp)

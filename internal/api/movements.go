@@ -24,6 +24,7 @@ type changeAnswer struct {
 	Quantity int64  `json:"quantity,omitempty"`
 	Segments int    `json:"segments,omitempty"`
 	Reason   string `json:"reason,omitempty"`
+	stock.TermsChange
 }
 
 func (s *server) restock(c echo.Context) error { return s.changeUnits(c, stock.Restocked) }
@@ -61,7 +62,7 @@ func (s *server) move(c echo.Context, m stock.Movement) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(createdOrOK(created), changeAnswer{Ref: m.Ref, Quantity: m.Quantity, Segments: m.Segments, Reason: m.Reason})
+	return c.JSON(createdOrOK(created), changeAnswer{Ref: m.Ref, Quantity: m.Quantity, Segments: m.Segments, Reason: m.Reason, TermsChange: m.Terms})
 }
 
 func (u unitsRequest) movement(kind stock.MovementKind) (m stock.Movement, err error) {

@@ -48,6 +48,8 @@ func kindOf(code stock.Code) kind {
 		return kind{http.StatusNotFound, "There is no such deduction"}
 	case stock.CodeSKUExists:
 		return kind{http.StatusConflict, "The SKU exists with other properties"}
+	case stock.CodeSKUArchived:
+		return kind{http.StatusGone, "The SKU is archived"}
 	case stock.CodeSoldOut:
 		return kind{http.StatusConflict, "Sold out"}
 	case stock.CodeInsufficientStock:

@@ -13,6 +13,8 @@ func parametersOf(r route) []string {
 	switch r.method + " " + r.path {
 	case "GET /v1/skus", "GET /v1/skus/:sku/movements":
 		return []string{"after", "limit"}
+	case "GET /v1/skus/:sku/deductions":
+		return []string{"after", "buyer_id", "limit", "status"}
 	case "GET /v1/skus/:sku/locks":
 		return []string{"from", "limit"}
 	case "GET /v1/events":

@@ -52,6 +52,8 @@ func (s *server) routes() []route {
 	return slices.Concat(docsRoutes(), problemRoutes(), s.consoleRoutes(), []route{
 		{http.MethodGet, "/v1/skus", buyers, timed(s.readSKUs)},
 		{http.MethodPut, "/v1/skus/:sku", admins, s.bounded(s.createSKU)},
+		{http.MethodPatch, "/v1/skus/:sku", admins, s.bounded(s.changeTerms)},
+		{http.MethodDelete, "/v1/skus/:sku", admins, s.bounded(s.archiveSKU)},
 		{http.MethodGet, "/v1/skus/:sku", buyers, timed(s.readSKU)},
 		// On the hot routes the worker keeps the time.
 		{http.MethodPost, deductRoute, buyers, s.deduct},
@@ -65,6 +67,7 @@ func (s *server) routes() []route {
 		{http.MethodPost, "/v1/skus/:sku/restock", admins, s.bounded(s.restock)},
 		{http.MethodPost, "/v1/skus/:sku/adjust", admins, s.bounded(s.adjust)},
 		{http.MethodPost, "/v1/skus/:sku/resegment", admins, s.bounded(s.resegment)},
+		{http.MethodGet, "/v1/skus/:sku/deductions", admins, timed(s.readDeductions)},
 		{http.MethodGet, "/v1/skus/:sku/movements", admins, timed(s.readMovements)},
 		{http.MethodGet, "/v1/skus/:sku/locks", admins, timed(s.readLocks)},
 		{http.MethodGet, "/v1/activity", admins, timed(s.readActivity)},

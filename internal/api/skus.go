@@ -29,6 +29,7 @@ type skuAnswer struct {
 	PerBuyerLimit int64           `json:"per_buyer_limit,omitempty"`
 	MaxQuantity   int64           `json:"max_quantity,omitempty"`
 	MaxReserveFor string          `json:"max_reserve_for,omitempty"`
+	ArchivedAt    time.Time       `json:"archived_at,omitzero"`
 	Stock         int64           `json:"stock"`
 	Available     int64           `json:"available"`
 	Reserved      int64           `json:"reserved"`
@@ -77,24 +78,38 @@ func (n newSKU) sku(name string) (sku stock.NewSKU, err error) {
 	if n.Segments.set {
 		sku.Segments = int(n.Segments.value)
 	}
-	if sku.SaleStartsAt, err = instant("sale_starts_at", n.SaleStartsAt); err != nil {
-		return sku, err
-	}
-	if sku.SaleEndsAt, err = instant("sale_ends_at", n.SaleEndsAt); err != nil {
-		return sku, err
-	}
-	if sku.PerBuyerLimit, err = count("per_buyer_limit", n.PerBuyerLimit, stock.MaxStock); err != nil {
-		return sku, err
-	}
-	if sku.MaxQuantity, err = count("max_quantity", n.MaxQuantity, stock.MaxQuantity); err != nil {
-		return sku, err
-	}
-	sku.MaxReserveFor, err = reserve("max_reserve_for", n.MaxReserveFor)
+	sku.Terms, err = n.terms()
 	return sku, err
+}
+
+func (n newSKU) terms() (t stock.Terms, err error) {
+	if t.SaleStartsAt, err = instant("sale_starts_at", n.SaleStartsAt); err != nil {
+		return t, err
+	}
+	if t.SaleEndsAt, err = instant("sale_ends_at", n.SaleEndsAt); err != nil {
+		return t, err
+	}
+	if t.PerBuyerLimit, err = count("per_buyer_limit", n.PerBuyerLimit, stock.MaxStock); err != nil {
+		return t, err
+	}
+	if t.MaxQuantity, err = count("max_quantity", n.MaxQuantity, stock.MaxQuantity); err != nil {
+		return t, err
+	}
+	t.MaxReserveFor, err = reserve("max_reserve_for", n.MaxReserveFor)
+	return t, err
 }
 
 func (s *server) readSKU(c echo.Context) error {
 	status, err := s.service.SKU(c.Request().Context(), param(c, "sku"))
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, statusAnswer(status))
+}
+
+// archiveSKU ends the sale of a SKU for good.
+func (s *server) archiveSKU(c echo.Context) error {
+	status, err := s.service.Archive(c.Request().Context(), param(c, "sku"))
 	if err != nil {
 		return err
 	}
@@ -133,7 +148,8 @@ func statusAnswer(status stock.Status) skuAnswer {
 		SKU: status.SKU, Name: status.Name, Stock: status.Stock,
 		SaleStartsAt: status.SaleStartsAt.UTC(), SaleEndsAt: status.SaleEndsAt.UTC(),
 		PerBuyerLimit: status.PerBuyerLimit, MaxQuantity: status.MaxQuantity, MaxReserveFor: durationOrNone(status.MaxReserveFor),
-		Available: status.Available, Reserved: status.Reserved, Committed: status.Committed,
+		ArchivedAt: status.ArchivedAt.UTC(),
+		Available:  status.Available, Reserved: status.Reserved, Committed: status.Committed,
 		Layout: status.Layout, Segments: make([]segmentAnswer, len(status.Segments)),
 	}
 	for i, available := range status.Segments {

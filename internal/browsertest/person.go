@@ -47,6 +47,12 @@ func (tab *Tab) Clicks(selector string) {
 	Do(tab, chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
+// Opens opens what a summary hides.
+func (tab *Tab) Opens(summary string) {
+	tab.t.Helper()
+	Do(tab, chromedp.Evaluate[any](fmt.Sprintf(`[...document.querySelectorAll("summary")].find((s) => s.innerText === %q).click()`, summary)))
+}
+
 // Writes puts a text in the place of that of a field.
 func (tab *Tab) Writes(selector, text string) {
 	tab.t.Helper()

@@ -14,7 +14,8 @@ const (
 	CodeInvalidRequest    Code = "invalid_request"    // a value is outside what is allowed; Field names it
 	CodeUnknownSKU        Code = "unknown_sku"        // no such SKU
 	CodeUnknownDeduction  Code = "unknown_deduction"  // no such order id in the SKU
-	CodeSKUExists         Code = "sku_exists"         // the SKU exists with other properties
+	CodeSKUExists         Code = "sku_exists"         // the SKU exists with other properties, or is archived
+	CodeSKUArchived       Code = "sku_archived"       // the SKU sells nothing for good, and does not change
 	CodeOrderIDReused     Code = "order_id_reused"    // the order id belongs to another request
 	CodeRefReused         Code = "ref_reused"         // the ref belongs to another change
 	CodeSoldOut           Code = "sold_out"           // nothing is left in any segment
@@ -133,6 +134,11 @@ func Unavailable(err error, doing string) error {
 // SKUExists is the error of creating a SKU that exists with other properties, in these fields.
 func SKUExists(sku string, differ []string) *Error {
 	return &Error{Code: CodeSKUExists, SKU: sku, Message: fmt.Sprintf("SKU %q exists with another %s", sku, strings.Join(differ, ", "))}
+}
+
+// SKUArchived is the error of an order or a change of a SKU that is archived.
+func SKUArchived(sku string) *Error {
+	return &Error{Code: CodeSKUArchived, SKU: sku, Message: fmt.Sprintf("SKU %q is archived: it sells nothing, and does not change", sku)}
 }
 
 // RefReused is the error of a ref that belongs to another change.

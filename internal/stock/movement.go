@@ -10,16 +10,18 @@ const (
 	Restocked   MovementKind = "restock"   // units were added
 	Adjusted    MovementKind = "adjust"    // units were added or taken away, to correct the count
 	Resegmented MovementKind = "resegment" // the units were spread over another number of segments
+	Retermed    MovementKind = "terms"     // the SKU got another name or other terms
 )
 
-// Movement is a row of a SKU's ledger: a change of its stock that is no deduction. Ref makes it idempotent within its
+// Movement is a row of a SKU's ledger: a change of its stock, or of its terms, that is no deduction. Ref makes it idempotent within its
 // SKU.
 type Movement struct {
 	SKU      string
 	Ref      string
 	Kind     MovementKind
-	Quantity int64 // units added, below zero: taken away; 0 for Resegmented
-	Segments int   // how many there are afterwards, for Resegmented; else 0
+	Quantity int64       // units added, below zero: taken away; 0 for Resegmented and Retermed
+	Segments int         // how many there are afterwards, for Resegmented; else 0
+	Terms    TermsChange // for Retermed
 	Reason   string
 	// At is when it happened. The times of a SKU's movements grow in the order in which they were committed: a reader
 	// who has read up to one has missed none before it. A store moves a time that would be too early.
@@ -55,6 +57,8 @@ func (m Movement) Check() error {
 			return Invalid("segments", "must be 1 to %d", MaxSegments)
 		}
 		return nil
+	case Retermed:
+		return m.Terms.check()
 	case Adjusted:
 		if m.Quantity == 0 || m.Quantity < -MaxQuantity || m.Quantity > MaxQuantity {
 			return Invalid("quantity", "must be -%d to %d, and not 0", MaxQuantity, MaxQuantity)
@@ -69,7 +73,10 @@ func (m Movement) Check() error {
 }
 
 // NeedsExpired tells whether the units of expired reservations come back first: those that are taken away or spread.
-func (m Movement) NeedsExpired() bool { return m.Quantity <= 0 }
+func (m Movement) NeedsExpired() bool { return m.Quantity < 0 || m.Kind == Resegmented }
+
+// NewLayout tells whether a movement changes what those who sell know of all segments.
+func (m Movement) NewLayout() bool { return m.Kind == Resegmented || m.Kind == Retermed }
 
 // MovementPlan says how a movement is carried out: units for each segment, or new segments in the place of all.
 type MovementPlan struct {
@@ -85,8 +92,12 @@ func PlanMovement(m Movement, segments []Segment, levels []int64) (plan Movement
 	switch {
 	case len(segments) == 0:
 		return plan, UnknownSKU(m.SKU)
+	case segments[0].Layout == ArchivedLayout:
+		return plan, SKUArchived(m.SKU)
 	case m.Kind == Resegmented:
 		plan.Rows = layOut(segments, levels, m.Segments)
+	case m.Kind == Retermed:
+		plan.Rows = layAgain(segments)
 	case m.Quantity > 0:
 		plan.Changes = Spread(m.Quantity, len(levels))
 	default:
@@ -101,20 +112,37 @@ func PlanMovement(m Movement, segments []Segment, levels []int64) (plan Movement
 // layOut spreads what segments hold over n new ones. What is reserved counts in the first.
 func layOut(segments []Segment, levels []int64, n int) []Segment {
 	var units, reserved int64
-	next := Segment{Layout: segments[0].Layout + 1}
 	for i, row := range segments {
 		units += levels[i]
 		reserved += row.Reserved - (levels[i] - row.Available) // what has come back had been reserved
-		next.Version = max(next.Version, row.Version+1)
-		next.Fence.Token = max(next.Fence.Token, row.Fence.Token)
 	}
-	rows := make([]Segment, n)
+	rows, next := make([]Segment, n), nextLayout(segments)
 	for i, available := range Spread(units, n) {
 		rows[i] = next
 		rows[i].Available = available
 	}
 	rows[0].Reserved = reserved
 	return rows
+}
+
+// layAgain leaves in segments what they hold, in a layout that is new: who does not know it writes nothing.
+func layAgain(segments []Segment) []Segment {
+	rows, next := make([]Segment, len(segments)), nextLayout(segments)
+	for i, row := range segments {
+		rows[i] = next
+		rows[i].Available, rows[i].Reserved = row.Available, row.Reserved
+	}
+	return rows
+}
+
+// nextLayout is an empty row of the layout after that of segments.
+func nextLayout(segments []Segment) Segment {
+	next := Segment{Layout: segments[0].Layout + 1}
+	for _, row := range segments {
+		next.Version = max(next.Version, row.Version+1)
+		next.Fence.Token = max(next.Fence.Token, row.Fence.Token)
+	}
+	return next
 }
 
 // TakeAway plans how units leave the segments: as evenly as possible, and none below zero. It returns the change of

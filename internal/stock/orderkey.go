@@ -1,6 +1,10 @@
 package stock
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // An order id belongs to whoever chose it. A shop chooses ids for all its orders, whoever their buyers are. A buyer who
 // comes with a token chooses ids without knowing those of others, and must neither be denied one by a stranger nor
@@ -40,3 +44,14 @@ func (o Order) Key() string {
 	}
 	return o.OrderID
 }
+
+// CheckKey tells whether a text can be a key, or a place among keys: what databases can compare, and no longer than a key.
+func CheckKey(text string) bool {
+	return text != "" && len(text) <= maxKeyBytes && utf8.ValidString(text) && !strings.Contains(text, "\x00")
+}
+
+// maxKeyBytes bounds a key: a namespace and an id, and what is between them.
+const maxKeyBytes = 2*maxIDBytes + len(keySeparator)
+
+// BeyondKeys is above all keys in the order of their bytes.
+func BeyondKeys() string { return strings.Repeat(string(unicode.MaxRune), maxKeyBytes/utf8.UTFMax+1) }

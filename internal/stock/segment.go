@@ -9,6 +9,10 @@ type Segment struct {
 	Fence     Fence // the newest that has written
 }
 
+// ArchivedLayout is the layout of the segments of a SKU that is archived. Nobody who sells is told of it, so their rows refuse
+// every write that takes units. What comes back does not ask for a layout.
+const ArchivedLayout = -1
+
 // LevelsOf returns what each segment holds, with the units that have come back to it: see [Store.Expire].
 func LevelsOf(segments []Segment, back map[int]int64) []int64 {
 	levels := make([]int64, len(segments))

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -91,6 +92,9 @@ func (n NewSKU) Check() error {
 func (n NewSKU) CheckReplay(there NewSKU) error {
 	for _, at := range []*time.Time{&n.SaleStartsAt, &n.SaleEndsAt} {
 		*at = at.UTC().Truncate(time.Microsecond)
+	}
+	if !there.ArchivedAt.IsZero() {
+		return &Error{Code: CodeSKUExists, SKU: n.SKU, Message: fmt.Sprintf("SKU %q is archived: its name is not used again", n.SKU)}
 	}
 	if n != there {
 		return SKUExists(n.SKU, n.differences(there))

@@ -66,6 +66,8 @@ type Store interface {
 	Deduction(ctx context.Context, sku, orderID string) (Deduction, error)
 	// Deductions reads those of the order ids that exist, without their parts.
 	Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]Deduction, error)
+	// DeductionPage reads deductions of a SKU, in the order of their keys. It reads no more rows than the query's Bound.
+	DeductionPage(ctx context.Context, query DeductionQuery) (DeductionPage, error)
 	// SoldOut reads a SKU in one snapshot and without any lock. If nothing is left, accepted gets the ids of the orders
 	// that were accepted, at most as many as limit says and in any order; the bytes are its own only until it returns.
 	// A limit of 0 reads no ids.
@@ -74,6 +76,9 @@ type Store interface {
 	// Move changes the segments as [PlanMovement] says, and adds a row to the ledger. It reports false if this very
 	// movement was there already.
 	Move(ctx context.Context, m Movement) (created bool, err error)
+	// Archive ends the sale of a SKU for good: its rows get [ArchivedLayout], and its terms tell since when. It reports false
+	// if that was so already.
+	Archive(ctx context.Context, sku string, at time.Time) (archived bool, err error)
 	// Movements reads the ledger of a SKU, the oldest first, from behind a movement on; the zero Position is before
 	// all.
 	Movements(ctx context.Context, sku string, after Position, limit int) ([]Movement, error)

@@ -5,13 +5,15 @@ import (
 	"time"
 )
 
-// Terms say who may buy how much of a SKU, and when. They never change. The zero Terms allow everything.
+// Terms say who may buy how much of a SKU, and when. They change with the layout: a write that knows others is refused by
+// its rows. The zero Terms allow everything.
 type Terms struct {
 	SaleStartsAt  time.Time     // the first instant at which it is sold; zero: from its creation on
 	SaleEndsAt    time.Time     // the first instant at which it no longer is; zero: never
 	PerBuyerLimit int64         // units that one buyer may hold, live reservations included; 0: any number
 	MaxQuantity   int64         // units of one order; 0: the package's MaxQuantity
 	MaxReserveFor time.Duration // of a reservation; 0: the service's
+	ArchivedAt    time.Time     // since when it sells nothing for good; zero: it is not archived
 }
 
 // SaleWindow is when a SKU is sold.
@@ -60,9 +62,11 @@ func (t Terms) check() error {
 	return nil
 }
 
-// Allow refuses an order that can never have been accepted.
+// Allow refuses an order that its terms do not allow at any time. It may have been accepted on other terms.
 func (t Terms) Allow(sku string, o Order) error {
 	switch {
+	case !t.ArchivedAt.IsZero():
+		return SKUArchived(sku)
 	case t.MaxQuantity > 0 && o.Quantity > t.MaxQuantity:
 		return tooMany(sku, t.MaxQuantity)
 	case t.MaxReserveFor > 0 && o.ReserveFor > t.MaxReserveFor:

@@ -34,6 +34,7 @@ const (
 	RefReused                   Code = "ref_reused"
 	RequestTimeout              Code = "request_timeout"
 	SaleClosed                  Code = "sale_closed"
+	SkuArchived                 Code = "sku_archived"
 	SkuExists                   Code = "sku_exists"
 	SoldOut                     Code = "sold_out"
 	TooLarge                    Code = "too_large"
@@ -78,6 +79,8 @@ func (e Code) Valid() bool {
 	case RequestTimeout:
 		return true
 	case SaleClosed:
+		return true
+	case SkuArchived:
 		return true
 	case SkuExists:
 		return true
@@ -154,6 +157,7 @@ const (
 	Adjusted    MovementKind = "adjust"
 	Resegmented MovementKind = "resegment"
 	Restocked   MovementKind = "restock"
+	Retermed    MovementKind = "terms"
 )
 
 // Valid indicates whether the value is a known member of the MovementKind enum.
@@ -164,6 +168,8 @@ func (e MovementKind) Valid() bool {
 	case Resegmented:
 		return true
 	case Restocked:
+		return true
+	case Retermed:
 		return true
 	default:
 		return false
@@ -235,7 +241,7 @@ type Activity struct {
 	// QueueSeconds How many values there were and what they add up to: orders of batches, or seconds
 	QueueSeconds Tally `json:"queue_seconds"`
 
-	// Refused Orders answered with 409
+	// Refused Orders answered with 409 or 410
 	Refused int64 `json:"refused"`
 
 	// Waiting Orders in the queues
@@ -376,6 +382,19 @@ type DeductionWithParts struct {
 	Status Status `json:"status"`
 }
 
+// Deductions defines model for Deductions.
+type Deductions struct {
+	Deductions []ListedDeduction `json:"deductions"`
+
+	// Next Where to read on, also behind a page that is empty; without it this is the end for now
+	Next *string `json:"next,omitempty"`
+
+	// Sku Not "." and not "..", which are steps in a path
+	//
+	// Example: sneaker-42
+	Sku SKUID `json:"sku"`
+}
+
 // Event What a stream of events tells; sold_out and back_in_stock are told when that changes
 type Event struct {
 	At time.Time `json:"at"`
@@ -442,6 +461,27 @@ type Line struct {
 	Status Status `json:"status"`
 }
 
+// ListedDeduction defines model for ListedDeduction.
+type ListedDeduction struct {
+	// BuyerID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
+	BuyerID *ID `json:"buyer_id,omitempty"`
+
+	// ExpiresAt When the reservation ends, or ended; only while it is reserved or expired
+	ExpiresAt *ExpiresAt `json:"expires_at,omitempty"`
+
+	// OrderID 1 to 128 bytes of UTF-8 without control characters
+	//
+	// Example: o-1002
+	OrderID ID `json:"order_id"`
+
+	// Own The order id is the buyer's own, who came with a token. A key reaches it by `buyer_id` in the query
+	Own      *bool    `json:"own,omitempty"`
+	Quantity Quantity `json:"quantity"`
+	Status   Status   `json:"status"`
+}
+
 // LockUse failing: locks do not answer, and selling goes on under the guard of the database; off: there are none
 type LockUse string
 
@@ -465,7 +505,7 @@ type Movement struct {
 	At   Instant      `json:"at"`
 	Kind MovementKind `json:"kind"`
 
-	// Quantity Units added, below zero taken away; 0 with resegment
+	// Quantity Units added, below zero taken away; 0 with resegment and terms
 	Quantity int64   `json:"quantity"`
 	Reason   *string `json:"reason,omitempty"`
 
@@ -476,6 +516,9 @@ type Movement struct {
 
 	// Segments With resegment: how many there are since
 	Segments *int `json:"segments,omitempty"`
+
+	// Terms What was changed; null was taken away
+	Terms *Terms `json:"terms,omitempty"`
 }
 
 // MovementKind defines model for MovementKind.
@@ -732,10 +775,12 @@ type Restock struct {
 
 // SKU stock = available + reserved + committed
 type SKU struct {
-	Available Units `json:"available"`
-	Committed Units `json:"committed"`
+	// ArchivedAt Since when it sells nothing for good
+	ArchivedAt *Instant `json:"archived_at,omitempty"`
+	Available  Units    `json:"available"`
+	Committed  Units    `json:"committed"`
 
-	// Layout Grows with every resegment
+	// Layout Grows with every resegment and change of terms
 	Layout      int64     `json:"layout"`
 	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
 
@@ -773,10 +818,12 @@ type SKUID = string
 
 // SKUSummary A SKU as it is read alone, but for its segments, which are counted. stock = available + reserved + committed
 type SKUSummary struct {
-	Available Units `json:"available"`
-	Committed Units `json:"committed"`
+	// ArchivedAt Since when it sells nothing for good
+	ArchivedAt *Instant `json:"archived_at,omitempty"`
+	Available  Units    `json:"available"`
+	Committed  Units    `json:"committed"`
 
-	// Layout Grows with every resegment
+	// Layout Grows with every resegment and change of terms
 	Layout      int64     `json:"layout"`
 	MaxQuantity *Quantity `json:"max_quantity,omitempty"`
 
@@ -842,6 +889,72 @@ type Tally struct {
 	Sum   float64 `json:"sum"`
 }
 
+// Terms What was changed; null was taken away
+type Terms struct {
+	// MaxQuantity As at creation; null for what is allowed without it
+	MaxQuantity *int64 `json:"max_quantity,omitempty"`
+
+	// MaxReserveFor As at creation; null for what the service was started with
+	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
+
+	// Name For people, as at creation; null for none
+	//
+	// Example: Sneaker, size 42
+	Name *string `json:"name,omitempty"`
+
+	// PerBuyerLimit As at creation; null for any number
+	PerBuyerLimit *int64 `json:"per_buyer_limit,omitempty"`
+
+	// SaleEndsAt The first instant at which it no longer is sold, later than sale_starts_at; null for never
+	//
+	// Example: 2030-11-27T21:00:00Z
+	SaleEndsAt *time.Time `json:"sale_ends_at,omitempty"`
+
+	// SaleStartsAt As at creation; null for its creation
+	//
+	// Example: 2026-11-27T09:00:00Z
+	SaleStartsAt *time.Time `json:"sale_starts_at,omitempty"`
+}
+
+// TermsRequest Something has to be changed
+type TermsRequest struct {
+	// MaxQuantity As at creation; null for what is allowed without it
+	MaxQuantity *int64 `json:"max_quantity,omitempty"`
+
+	// MaxReserveFor As at creation; null for what the service was started with
+	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
+
+	// Name For people, as at creation; null for none
+	//
+	// Example: Sneaker, size 42
+	Name *string `json:"name,omitempty"`
+
+	// PerBuyerLimit As at creation; null for any number
+	PerBuyerLimit *int64 `json:"per_buyer_limit,omitempty"`
+
+	// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
+	//
+	// Example: counted
+	Reason *Reason `json:"reason,omitempty"`
+
+	// Ref Makes the change happen once within its SKU, whatever its kind. 1 to 128 bytes of UTF-8 in which everything can
+	// be seen, as in NewID.
+	//
+	//
+	// Example: delivery-7
+	Ref Ref `json:"ref"`
+
+	// SaleEndsAt The first instant at which it no longer is sold, later than sale_starts_at; null for never
+	//
+	// Example: 2030-11-27T21:00:00Z
+	SaleEndsAt *time.Time `json:"sale_ends_at,omitempty"`
+
+	// SaleStartsAt As at creation; null for its creation
+	//
+	// Example: 2026-11-27T09:00:00Z
+	SaleStartsAt *time.Time `json:"sale_starts_at,omitempty"`
+}
+
 // Units defines model for Units.
 type Units = int64
 
@@ -890,6 +1003,9 @@ type RestockAnswer = Restock
 // SKUAnswer stock = available + reserved + committed
 type SKUAnswer = SKU
 
+// TermsAnswer Something has to be changed
+type TermsAnswer = TermsRequest
+
 // UnauthenticatedAnswer RFC 9457
 type UnauthenticatedAnswer = Problem
 
@@ -920,6 +1036,18 @@ type ReadSKUsParams struct {
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ArchiveSKUParams defines parameters for ArchiveSKU.
+type ArchiveSKUParams struct {
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// ChangeTermsParams defines parameters for ChangeTerms.
+type ChangeTermsParams struct {
+	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
+	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
 // CreateSKUParams defines parameters for CreateSKU.
 type CreateSKUParams struct {
 	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
@@ -930,6 +1058,21 @@ type CreateSKUParams struct {
 type AdjustParams struct {
 	// RequestDeadline The instant after which nothing may be written for this request, as RFC 3339 writes it
 	RequestDeadline *RequestDeadline `json:"Request-Deadline,omitempty"`
+}
+
+// ReadDeductionsParams defines parameters for ReadDeductions.
+type ReadDeductionsParams struct {
+	// BuyerID Only the deductions of this buyer
+	BuyerID *ID `form:"buyer_id,omitempty" json:"buyer_id,omitempty"`
+
+	// Status Only those in this state
+	Status *Status `form:"status,omitempty" json:"status,omitempty"`
+
+	// After The next of an earlier answer; without it from the beginning
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit Deductions in one answer, at most
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // DeductParams defines parameters for Deduct.
@@ -1006,6 +1149,9 @@ type DeductAllJSONRequestBody = NewDeductions
 
 // PlaceOrderJSONRequestBody defines body for PlaceOrder for application/json ContentType.
 type PlaceOrderJSONRequestBody = NewOrder
+
+// ChangeTermsJSONRequestBody defines body for ChangeTerms for application/json ContentType.
+type ChangeTermsJSONRequestBody = TermsRequest
 
 // CreateSKUJSONRequestBody defines body for CreateSKU for application/json ContentType.
 type CreateSKUJSONRequestBody = NewSKU
@@ -1207,10 +1353,56 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 	ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ArchiveSKU Archive a SKU
+	//
+	// Ends its sale for good. From the answer on every process answers 410 sku_archived to orders, and to changes of its
+	// stock and terms. An order at the same time is sold before, or refused.
+	//
+	// What was sold stays: the SKU, its deductions and its ledger are read and audited as before, the same order sent
+	// again is answered from the rows, and live reservations are committed, cancelled, or expire. The name is not used
+	// again: to create it is 409 sku_exists. The request may be sent again, and has no body.
+	//
+	// Corresponds with DELETE /v1/skus/{sku} (the `ArchiveSKU` operationId).
+	ArchiveSKU(ctx context.Context, sku SKUPath, params *ArchiveSKUParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadSKU Read a SKU's totals and segments, in one snapshot
 	//
 	// Corresponds with GET /v1/skus/{sku} (the `ReadSKU` operationId).
 	ReadSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeTermsWithBody Change the name and the terms of a SKU
+	//
+	// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+	// change was made before. It is in the ledger.
+	//
+	// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+	// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+	// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+	//
+	// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+	// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+	ChangeTermsWithBody(ctx context.Context, sku SKUPath, params *ChangeTermsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeTerms Change the name and the terms of a SKU
+	//
+	// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+	// change was made before. It is in the ledger.
+	//
+	// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+	// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+	// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+	//
+	// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+	// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+	ChangeTerms(ctx context.Context, sku SKUPath, params *ChangeTermsParams, body ChangeTermsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateSKUWithBody Create a SKU
 	//
@@ -1250,6 +1442,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
 	AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDeductions Read the deductions of a SKU, page by page
+	//
+	// In the order of their ids' bytes; those that came with tokens stand where their buyer's id would. Each page is read
+	// for itself: what is ordered meanwhile is in a later page or in none.
+	//
+	// A page with buyer_id or status is looked for among 5,000 deductions at most, or as many as limit says. So it may
+	// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
+	// index by buyer or status, which every order would have to pay for.
+	//
+	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+	//
+	// Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
+	ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeductWithBody Take stock for an order
 	//
@@ -1374,8 +1580,9 @@ type ClientInterface interface {
 
 	// ReadMovements Read the ledger, the oldest first
 	//
-	// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
-	// a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a moment.
+	// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has
+	// read up to a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a
+	// moment.
 	//
 	// Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 	ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1599,11 +1806,87 @@ func (c *Client) ReadSKUs(ctx context.Context, params *ReadSKUsParams, reqEditor
 	return c.Client.Do(req)
 }
 
+// ArchiveSKU Archive a SKU
+//
+// Ends its sale for good. From the answer on every process answers 410 sku_archived to orders, and to changes of its
+// stock and terms. An order at the same time is sold before, or refused.
+//
+// What was sold stays: the SKU, its deductions and its ledger are read and audited as before, the same order sent
+// again is answered from the rows, and live reservations are committed, cancelled, or expire. The name is not used
+// again: to create it is 409 sku_exists. The request may be sent again, and has no body.
+//
+// Corresponds with DELETE /v1/skus/{sku} (the `ArchiveSKU` operationId).
+func (c *Client) ArchiveSKU(ctx context.Context, sku SKUPath, params *ArchiveSKUParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewArchiveSKURequest(c.Server, sku, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadSKU Read a SKU's totals and segments, in one snapshot
 //
 // Corresponds with GET /v1/skus/{sku} (the `ReadSKU` operationId).
 func (c *Client) ReadSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadSKURequest(c.Server, sku)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeTermsWithBody Change the name and the terms of a SKU
+//
+// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+// change was made before. It is in the ledger.
+//
+// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+//
+// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+func (c *Client) ChangeTermsWithBody(ctx context.Context, sku SKUPath, params *ChangeTermsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeTermsRequestWithBody(c.Server, sku, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeTerms Change the name and the terms of a SKU
+//
+// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+// change was made before. It is in the ledger.
+//
+// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+//
+// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+func (c *Client) ChangeTerms(ctx context.Context, sku SKUPath, params *ChangeTermsParams, body ChangeTermsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeTermsRequest(c.Server, sku, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1693,6 +1976,30 @@ func (c *Client) Adjust(ctx context.Context, sku SKUPath, params *AdjustParams, 
 // Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
 func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAuditSKURequest(c.Server, sku)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDeductions Read the deductions of a SKU, page by page
+//
+// In the order of their ids' bytes; those that came with tokens stand where their buyer's id would. Each page is read
+// for itself: what is ordered meanwhile is in a later page or in none.
+//
+// A page with buyer_id or status is looked for among 5,000 deductions at most, or as many as limit says. So it may
+// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
+// index by buyer or status, which every order would have to pay for.
+//
+// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+//
+// Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
+func (c *Client) ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeductionsRequest(c.Server, sku, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1926,8 +2233,9 @@ func (c *Client) ReadLocks(ctx context.Context, sku SKUPath, params *ReadLocksPa
 
 // ReadMovements Read the ledger, the oldest first
 //
-// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
-// a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a moment.
+// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has
+// read up to a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a
+// moment.
 //
 // Corresponds with GET /v1/skus/{sku}/movements (the `ReadMovements` operationId).
 func (c *Client) ReadMovements(ctx context.Context, sku SKUPath, params *ReadMovementsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2302,6 +2610,55 @@ func NewReadSKUsRequest(server string, params *ReadSKUsParams) (*http.Request, e
 	return req, nil
 }
 
+// NewArchiveSKURequest constructs an http.Request for the ArchiveSKU method
+func NewArchiveSKURequest(server string, sku SKUPath, params *ArchiveSKUParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadSKURequest constructs an http.Request for the ReadSKU method
 func NewReadSKURequest(server string, sku SKUPath) (*http.Request, error) {
 	var err error
@@ -2331,6 +2688,68 @@ func NewReadSKURequest(server string, sku SKUPath) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewChangeTermsRequest calls the generic ChangeTerms builder with application/json body
+func NewChangeTermsRequest(server string, sku SKUPath, params *ChangeTermsParams, body ChangeTermsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChangeTermsRequestWithBody(server, sku, params, "application/json", bodyReader)
+}
+
+// NewChangeTermsRequestWithBody constructs an http.Request for the ChangeTerms method, with any body, and a specified content type
+func NewChangeTermsRequestWithBody(server string, sku SKUPath, params *ChangeTermsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.RequestDeadline != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Request-Deadline", *params.RequestDeadline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: "date-time"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Request-Deadline", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -2484,6 +2903,103 @@ func NewAuditSKURequest(server string, sku SKUPath) (*http.Request, error) {
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReadDeductionsRequest constructs an http.Request for the ReadDeductions method
+func NewReadDeductionsRequest(server string, sku SKUPath, params *ReadDeductionsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sku", sku, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/skus/%s/deductions", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.BuyerID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "buyer_id", *params.BuyerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -3336,12 +3852,60 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/skus (the `ReadSKUs` operationId).
 	ReadSKUsWithResponse(ctx context.Context, params *ReadSKUsParams, reqEditors ...RequestEditorFn) (*ReadSKUsResponse, error)
 
+	// ArchiveSKUWithResponse Archive a SKU
+	//
+	// Ends its sale for good. From the answer on every process answers 410 sku_archived to orders, and to changes of its
+	// stock and terms. An order at the same time is sold before, or refused.
+	//
+	// What was sold stays: the SKU, its deductions and its ledger are read and audited as before, the same order sent
+	// again is answered from the rows, and live reservations are committed, cancelled, or expire. The name is not used
+	// again: to create it is 409 sku_exists. The request may be sent again, and has no body.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/skus/{sku} (the `ArchiveSKU` operationId).
+	ArchiveSKUWithResponse(ctx context.Context, sku SKUPath, params *ArchiveSKUParams, reqEditors ...RequestEditorFn) (*ArchiveSKUResponse, error)
+
 	// ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/skus/{sku} (the `ReadSKU` operationId).
 	ReadSKUWithResponse(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*ReadSKUResponse, error)
+
+	// ChangeTermsWithBodyWithResponse Change the name and the terms of a SKU
+	//
+	// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+	// change was made before. It is in the ledger.
+	//
+	// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+	// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+	// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+	//
+	// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+	// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+	ChangeTermsWithBodyWithResponse(ctx context.Context, sku SKUPath, params *ChangeTermsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeTermsResponse, error)
+
+	// ChangeTermsWithResponse Change the name and the terms of a SKU
+	//
+	// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+	// change was made before. It is in the ledger.
+	//
+	// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+	// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+	// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+	//
+	// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+	// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+	ChangeTermsWithResponse(ctx context.Context, sku SKUPath, params *ChangeTermsParams, body ChangeTermsJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeTermsResponse, error)
 
 	// CreateSKUWithBodyWithResponse Create a SKU
 	//
@@ -3383,6 +3947,22 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/skus/{sku}/audit (the `AuditSKU` operationId).
 	AuditSKUWithResponse(ctx context.Context, sku SKUPath, reqEditors ...RequestEditorFn) (*AuditSKUResponse, error)
+
+	// ReadDeductionsWithResponse Read the deductions of a SKU, page by page
+	//
+	// In the order of their ids' bytes; those that came with tokens stand where their buyer's id would. Each page is read
+	// for itself: what is ordered meanwhile is in a later page or in none.
+	//
+	// A page with buyer_id or status is looked for among 5,000 deductions at most, or as many as limit says. So it may
+	// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
+	// index by buyer or status, which every order would have to pay for.
+	//
+	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
+	ReadDeductionsWithResponse(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*ReadDeductionsResponse, error)
 
 	// DeductWithBodyWithResponse Take stock for an order
 	//
@@ -3511,8 +4091,9 @@ type ClientWithResponsesInterface interface {
 
 	// ReadMovementsWithResponse Read the ledger, the oldest first
 	//
-	// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
-	// a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a moment.
+	// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has
+	// read up to a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a
+	// moment.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -4094,6 +4675,11 @@ type PlaceOrderResponse409Headers struct {
 	RetryAfter *int
 }
 
+// PlaceOrderResponse410Headers the declared response headers of an HTTP 410 response for PlaceOrder
+type PlaceOrderResponse410Headers struct {
+	RetryAfter *int
+}
+
 // PlaceOrderResponse413Headers the declared response headers of an HTTP 413 response for PlaceOrder
 type PlaceOrderResponse413Headers struct {
 	RetryAfter *int
@@ -4140,6 +4726,8 @@ type PlaceOrderResponse struct {
 	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -4162,6 +4750,8 @@ type PlaceOrderResponse struct {
 	Headers408 *PlaceOrderResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *PlaceOrderResponse409Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *PlaceOrderResponse410Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *PlaceOrderResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -4212,6 +4802,11 @@ func (r PlaceOrderResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 // GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
 func (r PlaceOrderResponse) GetApplicationProblemJSON409() *ProblemAnswer {
 	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r PlaceOrderResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -4381,6 +4976,133 @@ func (r ReadSKUsResponse) ContentType() string {
 	return ""
 }
 
+// ArchiveSKUResponse400Headers the declared response headers of an HTTP 400 response for ArchiveSKU
+type ArchiveSKUResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ArchiveSKUResponse401Headers the declared response headers of an HTTP 401 response for ArchiveSKU
+type ArchiveSKUResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ArchiveSKUResponse403Headers the declared response headers of an HTTP 403 response for ArchiveSKU
+type ArchiveSKUResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ArchiveSKUResponse404Headers the declared response headers of an HTTP 404 response for ArchiveSKU
+type ArchiveSKUResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ArchiveSKUResponse429Headers the declared response headers of an HTTP 429 response for ArchiveSKU
+type ArchiveSKUResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ArchiveSKUResponse503Headers the declared response headers of an HTTP 503 response for ArchiveSKU
+type ArchiveSKUResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ArchiveSKUResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SKUAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ArchiveSKUResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ArchiveSKUResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ArchiveSKUResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ArchiveSKUResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ArchiveSKUResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ArchiveSKUResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ArchiveSKUResponse) GetJSON200() *SKUAnswer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ArchiveSKUResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ArchiveSKUResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ArchiveSKUResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ArchiveSKUResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ReadSKUResponse400Headers the declared response headers of an HTTP 400 response for ReadSKU
 type ReadSKUResponse400Headers struct {
 	RetryAfter *int
@@ -4502,6 +5224,210 @@ func (r ReadSKUResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReadSKUResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ChangeTermsResponse400Headers the declared response headers of an HTTP 400 response for ChangeTerms
+type ChangeTermsResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse401Headers the declared response headers of an HTTP 401 response for ChangeTerms
+type ChangeTermsResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ChangeTermsResponse403Headers the declared response headers of an HTTP 403 response for ChangeTerms
+type ChangeTermsResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse404Headers the declared response headers of an HTTP 404 response for ChangeTerms
+type ChangeTermsResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse408Headers the declared response headers of an HTTP 408 response for ChangeTerms
+type ChangeTermsResponse408Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse410Headers the declared response headers of an HTTP 410 response for ChangeTerms
+type ChangeTermsResponse410Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse413Headers the declared response headers of an HTTP 413 response for ChangeTerms
+type ChangeTermsResponse413Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse415Headers the declared response headers of an HTTP 415 response for ChangeTerms
+type ChangeTermsResponse415Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse422Headers the declared response headers of an HTTP 422 response for ChangeTerms
+type ChangeTermsResponse422Headers struct {
+	RetryAfter *int
+}
+
+// ChangeTermsResponse429Headers the declared response headers of an HTTP 429 response for ChangeTerms
+type ChangeTermsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ChangeTermsResponse503Headers the declared response headers of an HTTP 503 response for ChangeTerms
+type ChangeTermsResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ChangeTermsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TermsAnswer
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *TermsAnswer
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
+	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
+	ApplicationProblemJSON413 *ProblemAnswer
+	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationProblemJSON415 *ProblemAnswer
+	// ApplicationProblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationProblemJSON422 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ChangeTermsResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ChangeTermsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ChangeTermsResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ChangeTermsResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *ChangeTermsResponse408Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *ChangeTermsResponse410Headers
+	// Headers413 the parsed response headers for an HTTP 413 response
+	Headers413 *ChangeTermsResponse413Headers
+	// Headers415 the parsed response headers for an HTTP 415 response
+	Headers415 *ChangeTermsResponse415Headers
+	// Headers422 the parsed response headers for an HTTP 422 response
+	Headers422 *ChangeTermsResponse422Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ChangeTermsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ChangeTermsResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ChangeTermsResponse) GetJSON200() *TermsAnswer {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ChangeTermsResponse) GetJSON201() *TermsAnswer {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
+}
+
+// GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON413() *ProblemAnswer {
+	return r.ApplicationProblemJSON413
+}
+
+// GetApplicationProblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON415() *ProblemAnswer {
+	return r.ApplicationProblemJSON415
+}
+
+// GetApplicationProblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON422() *ProblemAnswer {
+	return r.ApplicationProblemJSON422
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ChangeTermsResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ChangeTermsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ChangeTermsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ChangeTermsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ChangeTermsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4714,6 +5640,11 @@ type AdjustResponse409Headers struct {
 	RetryAfter *int
 }
 
+// AdjustResponse410Headers the declared response headers of an HTTP 410 response for Adjust
+type AdjustResponse410Headers struct {
+	RetryAfter *int
+}
+
 // AdjustResponse413Headers the declared response headers of an HTTP 413 response for Adjust
 type AdjustResponse413Headers struct {
 	RetryAfter *int
@@ -4760,6 +5691,8 @@ type AdjustResponse struct {
 	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -4782,6 +5715,8 @@ type AdjustResponse struct {
 	Headers408 *AdjustResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *AdjustResponse409Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *AdjustResponse410Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *AdjustResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -4832,6 +5767,11 @@ func (r AdjustResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 // GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
 func (r AdjustResponse) GetApplicationProblemJSON409() *ProblemAnswer {
 	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r AdjustResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -5015,6 +5955,133 @@ func (r AuditSKUResponse) ContentType() string {
 	return ""
 }
 
+// ReadDeductionsResponse400Headers the declared response headers of an HTTP 400 response for ReadDeductions
+type ReadDeductionsResponse400Headers struct {
+	RetryAfter *int
+}
+
+// ReadDeductionsResponse401Headers the declared response headers of an HTTP 401 response for ReadDeductions
+type ReadDeductionsResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ReadDeductionsResponse403Headers the declared response headers of an HTTP 403 response for ReadDeductions
+type ReadDeductionsResponse403Headers struct {
+	RetryAfter *int
+}
+
+// ReadDeductionsResponse404Headers the declared response headers of an HTTP 404 response for ReadDeductions
+type ReadDeductionsResponse404Headers struct {
+	RetryAfter *int
+}
+
+// ReadDeductionsResponse429Headers the declared response headers of an HTTP 429 response for ReadDeductions
+type ReadDeductionsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *int
+}
+
+// ReadDeductionsResponse503Headers the declared response headers of an HTTP 503 response for ReadDeductions
+type ReadDeductionsResponse503Headers struct {
+	RetryAfter *int
+}
+
+type ReadDeductionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Deductions
+	// ApplicationProblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationProblemJSON400 *ProblemAnswer
+	// ApplicationProblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationProblemJSON401 *UnauthenticatedAnswer
+	// ApplicationProblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationProblemJSON403 *ProblemAnswer
+	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationProblemJSON429 *RateLimitedAnswer
+	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationProblemJSON503 *ProblemAnswer
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *ReadDeductionsResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ReadDeductionsResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *ReadDeductionsResponse403Headers
+	// Headers404 the parsed response headers for an HTTP 404 response
+	Headers404 *ReadDeductionsResponse404Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ReadDeductionsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ReadDeductionsResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadDeductionsResponse) GetJSON200() *Deductions {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r ReadDeductionsResponse) GetApplicationProblemJSON400() *ProblemAnswer {
+	return r.ApplicationProblemJSON400
+}
+
+// GetApplicationProblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ReadDeductionsResponse) GetApplicationProblemJSON401() *UnauthenticatedAnswer {
+	return r.ApplicationProblemJSON401
+}
+
+// GetApplicationProblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ReadDeductionsResponse) GetApplicationProblemJSON403() *ProblemAnswer {
+	return r.ApplicationProblemJSON403
+}
+
+// GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ReadDeductionsResponse) GetApplicationProblemJSON404() *ProblemAnswer {
+	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ReadDeductionsResponse) GetApplicationProblemJSON429() *RateLimitedAnswer {
+	return r.ApplicationProblemJSON429
+}
+
+// GetApplicationProblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ReadDeductionsResponse) GetApplicationProblemJSON503() *ProblemAnswer {
+	return r.ApplicationProblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadDeductionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadDeductionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadDeductionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadDeductionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // DeductResponse400Headers the declared response headers of an HTTP 400 response for Deduct
 type DeductResponse400Headers struct {
 	RetryAfter *int
@@ -5042,6 +6109,11 @@ type DeductResponse408Headers struct {
 
 // DeductResponse409Headers the declared response headers of an HTTP 409 response for Deduct
 type DeductResponse409Headers struct {
+	RetryAfter *int
+}
+
+// DeductResponse410Headers the declared response headers of an HTTP 410 response for Deduct
+type DeductResponse410Headers struct {
 	RetryAfter *int
 }
 
@@ -5091,6 +6163,8 @@ type DeductResponse struct {
 	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON409 the response for an HTTP 409 `application/problem+json` response
 	ApplicationProblemJSON409 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -5113,6 +6187,8 @@ type DeductResponse struct {
 	Headers408 *DeductResponse408Headers
 	// Headers409 the parsed response headers for an HTTP 409 response
 	Headers409 *DeductResponse409Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *DeductResponse410Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *DeductResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -5163,6 +6239,11 @@ func (r DeductResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 // GetApplicationProblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
 func (r DeductResponse) GetApplicationProblemJSON409() *ProblemAnswer {
 	return r.ApplicationProblemJSON409
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r DeductResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -6202,6 +7283,11 @@ type ResegmentResponse408Headers struct {
 	RetryAfter *int
 }
 
+// ResegmentResponse410Headers the declared response headers of an HTTP 410 response for Resegment
+type ResegmentResponse410Headers struct {
+	RetryAfter *int
+}
+
 // ResegmentResponse413Headers the declared response headers of an HTTP 413 response for Resegment
 type ResegmentResponse413Headers struct {
 	RetryAfter *int
@@ -6246,6 +7332,8 @@ type ResegmentResponse struct {
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
 	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -6266,6 +7354,8 @@ type ResegmentResponse struct {
 	Headers404 *ResegmentResponse404Headers
 	// Headers408 the parsed response headers for an HTTP 408 response
 	Headers408 *ResegmentResponse408Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *ResegmentResponse410Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *ResegmentResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -6311,6 +7401,11 @@ func (r ResegmentResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 // GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
 func (r ResegmentResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r ResegmentResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -6392,6 +7487,11 @@ type RestockResponse408Headers struct {
 	RetryAfter *int
 }
 
+// RestockResponse410Headers the declared response headers of an HTTP 410 response for Restock
+type RestockResponse410Headers struct {
+	RetryAfter *int
+}
+
 // RestockResponse413Headers the declared response headers of an HTTP 413 response for Restock
 type RestockResponse413Headers struct {
 	RetryAfter *int
@@ -6436,6 +7536,8 @@ type RestockResponse struct {
 	ApplicationProblemJSON404 *ProblemAnswer
 	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
 	ApplicationProblemJSON408 *ProblemAnswer
+	// ApplicationProblemJSON410 the response for an HTTP 410 `application/problem+json` response
+	ApplicationProblemJSON410 *ProblemAnswer
 	// ApplicationProblemJSON413 the response for an HTTP 413 `application/problem+json` response
 	ApplicationProblemJSON413 *ProblemAnswer
 	// ApplicationProblemJSON415 the response for an HTTP 415 `application/problem+json` response
@@ -6456,6 +7558,8 @@ type RestockResponse struct {
 	Headers404 *RestockResponse404Headers
 	// Headers408 the parsed response headers for an HTTP 408 response
 	Headers408 *RestockResponse408Headers
+	// Headers410 the parsed response headers for an HTTP 410 response
+	Headers410 *RestockResponse410Headers
 	// Headers413 the parsed response headers for an HTTP 413 response
 	Headers413 *RestockResponse413Headers
 	// Headers415 the parsed response headers for an HTTP 415 response
@@ -6501,6 +7605,11 @@ func (r RestockResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 // GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
 func (r RestockResponse) GetApplicationProblemJSON408() *ProblemAnswer {
 	return r.ApplicationProblemJSON408
+}
+
+// GetApplicationProblemJSON410 returns the response for an HTTP 410 `application/problem+json` response
+func (r RestockResponse) GetApplicationProblemJSON410() *ProblemAnswer {
+	return r.ApplicationProblemJSON410
 }
 
 // GetApplicationProblemJSON413 returns the response for an HTTP 413 `application/problem+json` response
@@ -6715,6 +7824,26 @@ func (c *ClientWithResponses) ReadSKUsWithResponse(ctx context.Context, params *
 	return ParseReadSKUsResponse(rsp)
 }
 
+// ArchiveSKUWithResponse Archive a SKU
+//
+// Ends its sale for good. From the answer on every process answers 410 sku_archived to orders, and to changes of its
+// stock and terms. An order at the same time is sold before, or refused.
+//
+// What was sold stays: the SKU, its deductions and its ledger are read and audited as before, the same order sent
+// again is answered from the rows, and live reservations are committed, cancelled, or expire. The name is not used
+// again: to create it is 409 sku_exists. The request may be sent again, and has no body.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/skus/{sku} (the `ArchiveSKU` operationId).
+func (c *ClientWithResponses) ArchiveSKUWithResponse(ctx context.Context, sku SKUPath, params *ArchiveSKUParams, reqEditors ...RequestEditorFn) (*ArchiveSKUResponse, error) {
+	rsp, err := c.ArchiveSKU(ctx, sku, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseArchiveSKUResponse(rsp)
+}
+
 // ReadSKUWithResponse Read a SKU's totals and segments, in one snapshot
 //
 // Returns a wrapper object for the known response body format(s).
@@ -6726,6 +7855,52 @@ func (c *ClientWithResponses) ReadSKUWithResponse(ctx context.Context, sku SKUPa
 		return nil, err
 	}
 	return ParseReadSKUResponse(rsp)
+}
+
+// ChangeTermsWithBodyWithResponse Change the name and the terms of a SKU
+//
+// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+// change was made before. It is in the ledger.
+//
+// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+//
+// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+func (c *ClientWithResponses) ChangeTermsWithBodyWithResponse(ctx context.Context, sku SKUPath, params *ChangeTermsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeTermsResponse, error) {
+	rsp, err := c.ChangeTermsWithBody(ctx, sku, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeTermsResponse(rsp)
+}
+
+// ChangeTermsWithResponse Change the name and the terms of a SKU
+//
+// Changes what is given; null takes a term away, and the rest stays. 201 when that was done now, 200 when this very
+// change was made before. It is in the ledger.
+//
+// What is ordered after the answer is held to the new terms, in every process. What was accepted before stays as it
+// is: a reservation lasts as long as it was promised, a buyer keeps what is above a lower limit, and the same order
+// sent again is answered from the rows. The sale window may end in the past, which ends the sale now.
+//
+// A per_buyer_limit where there was none counts what each buyer holds first. Nothing of the SKU is sold meanwhile,
+// about a second for a million deductions; 503 where it takes longer than there is time, and nothing has changed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/skus/{sku} (the `ChangeTerms` operationId).
+func (c *ClientWithResponses) ChangeTermsWithResponse(ctx context.Context, sku SKUPath, params *ChangeTermsParams, body ChangeTermsJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeTermsResponse, error) {
+	rsp, err := c.ChangeTerms(ctx, sku, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeTermsResponse(rsp)
 }
 
 // CreateSKUWithBodyWithResponse Create a SKU
@@ -6797,6 +7972,28 @@ func (c *ClientWithResponses) AuditSKUWithResponse(ctx context.Context, sku SKUP
 		return nil, err
 	}
 	return ParseAuditSKUResponse(rsp)
+}
+
+// ReadDeductionsWithResponse Read the deductions of a SKU, page by page
+//
+// In the order of their ids' bytes; those that came with tokens stand where their buyer's id would. Each page is read
+// for itself: what is ordered meanwhile is in a later page or in none.
+//
+// A page with buyer_id or status is looked for among 5,000 deductions at most, or as many as limit says. So it may
+// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
+// index by buyer or status, which every order would have to pay for.
+//
+// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
+func (c *ClientWithResponses) ReadDeductionsWithResponse(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*ReadDeductionsResponse, error) {
+	rsp, err := c.ReadDeductions(ctx, sku, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeductionsResponse(rsp)
 }
 
 // DeductWithBodyWithResponse Take stock for an order
@@ -6986,8 +8183,9 @@ func (c *ClientWithResponses) ReadLocksWithResponse(ctx context.Context, sku SKU
 
 // ReadMovementsWithResponse Read the ledger, the oldest first
 //
-// Every change of the SKU's stock that is no deduction, in the order in which they happened. Who has read up to
-// a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a moment.
+// Every change of the SKU's stock that is no deduction, and of its terms, in the order in which they happened. Who has
+// read up to a cursor has missed nothing before it. A standby of the database may answer, and lack the last ones for a
+// moment.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -7713,6 +8911,13 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 		}
 		response.ApplicationProblemJSON409 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -7811,6 +9016,16 @@ func ParsePlaceOrderResponse(rsp *http.Response) (*PlaceOrderResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 410:
+		var headers PlaceOrderResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
 	case rsp.StatusCode == 413:
 		var headers PlaceOrderResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -8008,6 +9223,151 @@ func ParseReadSKUsResponse(rsp *http.Response) (*ReadSKUsResponse, error) {
 	return response, nil
 }
 
+// ParseArchiveSKUResponse parses an HTTP response from a ArchiveSKUWithResponse call
+func ParseArchiveSKUResponse(rsp *http.Response) (*ArchiveSKUResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ArchiveSKUResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SKUAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ArchiveSKUResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ArchiveSKUResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ArchiveSKUResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ArchiveSKUResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ArchiveSKUResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ArchiveSKUResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseReadSKUResponse parses an HTTP response from a ReadSKUWithResponse call
 func ParseReadSKUResponse(rsp *http.Response) (*ReadSKUResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8140,6 +9500,243 @@ func ParseReadSKUResponse(rsp *http.Response) (*ReadSKUResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers ReadSKUResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseChangeTermsResponse parses an HTTP response from a ChangeTermsWithResponse call
+func ParseChangeTermsResponse(rsp *http.Response) (*ChangeTermsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ChangeTermsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TermsAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest TermsAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON413 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ChangeTermsResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ChangeTermsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ChangeTermsResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ChangeTermsResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers ChangeTermsResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
+	case rsp.StatusCode == 410:
+		var headers ChangeTermsResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
+	case rsp.StatusCode == 413:
+		var headers ChangeTermsResponse413Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers413 = &headers
+	case rsp.StatusCode == 415:
+		var headers ChangeTermsResponse415Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers415 = &headers
+	case rsp.StatusCode == 422:
+		var headers ChangeTermsResponse422Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers422 = &headers
+	case rsp.StatusCode == 429:
+		var headers ChangeTermsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ChangeTermsResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value int
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
@@ -8426,6 +10023,13 @@ func ParseAdjustResponse(rsp *http.Response) (*AdjustResponse, error) {
 		}
 		response.ApplicationProblemJSON409 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -8524,6 +10128,16 @@ func ParseAdjustResponse(rsp *http.Response) (*AdjustResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 410:
+		var headers AdjustResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
 	case rsp.StatusCode == 413:
 		var headers AdjustResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -8738,6 +10352,151 @@ func ParseAuditSKUResponse(rsp *http.Response) (*AuditSKUResponse, error) {
 	return response, nil
 }
 
+// ParseReadDeductionsResponse parses an HTTP response from a ReadDeductionsWithResponse call
+func ParseReadDeductionsResponse(rsp *http.Response) (*ReadDeductionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadDeductionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Deductions
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest UnauthenticatedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest RateLimitedAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers ReadDeductionsResponse400Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers ReadDeductionsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers ReadDeductionsResponse403Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers403 = &headers
+	case rsp.StatusCode == 404:
+		var headers ReadDeductionsResponse404Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers404 = &headers
+	case rsp.StatusCode == 429:
+		var headers ReadDeductionsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ReadDeductionsResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseDeductResponse parses an HTTP response from a DeductWithResponse call
 func ParseDeductResponse(rsp *http.Response) (*DeductResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8807,6 +10566,13 @@ func ParseDeductResponse(rsp *http.Response) (*DeductResponse, error) {
 			return nil, err
 		}
 		response.ApplicationProblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
@@ -8906,6 +10672,16 @@ func ParseDeductResponse(rsp *http.Response) (*DeductResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers409 = &headers
+	case rsp.StatusCode == 410:
+		var headers DeductResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
 	case rsp.StatusCode == 413:
 		var headers DeductResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -10146,6 +11922,13 @@ func ParseResegmentResponse(rsp *http.Response) (*ResegmentResponse, error) {
 		}
 		response.ApplicationProblemJSON408 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -10234,6 +12017,16 @@ func ParseResegmentResponse(rsp *http.Response) (*ResegmentResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers408 = &headers
+	case rsp.StatusCode == 410:
+		var headers ResegmentResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
 	case rsp.StatusCode == 413:
 		var headers ResegmentResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
@@ -10366,6 +12159,13 @@ func ParseRestockResponse(rsp *http.Response) (*RestockResponse, error) {
 		}
 		response.ApplicationProblemJSON408 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 410:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON410 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 413:
 		var dest ProblemAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -10454,6 +12254,16 @@ func ParseRestockResponse(rsp *http.Response) (*RestockResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers408 = &headers
+	case rsp.StatusCode == 410:
+		var headers RestockResponse410Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers410 = &headers
 	case rsp.StatusCode == 413:
 		var headers RestockResponse413Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {

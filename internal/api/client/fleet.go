@@ -157,7 +157,7 @@ func deductAlone(ctx context.Context, c *ClientWithResponses, sku string, order 
 	}
 	return Answer[Deduction]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
 		r.ApplicationProblemJSON400, r.ApplicationProblemJSON401, r.ApplicationProblemJSON403, r.ApplicationProblemJSON404,
-		r.ApplicationProblemJSON408, r.ApplicationProblemJSON409, r.ApplicationProblemJSON413, r.ApplicationProblemJSON415,
+		r.ApplicationProblemJSON408, r.ApplicationProblemJSON409, r.ApplicationProblemJSON410, r.ApplicationProblemJSON413, r.ApplicationProblemJSON415,
 		r.ApplicationProblemJSON422, r.ApplicationProblemJSON429, r.ApplicationProblemJSON503,
 	)}, nil
 }
@@ -171,7 +171,7 @@ func (f *Fleet) PlaceOrder(ctx context.Context, order NewOrder) (Answer[Order], 
 		}
 		return Answer[Order]{r.StatusCode(), first(r.JSON201, r.JSON200), first(
 			r.ApplicationProblemJSON400, r.ApplicationProblemJSON401, r.ApplicationProblemJSON403, r.ApplicationProblemJSON404,
-			r.ApplicationProblemJSON408, r.ApplicationProblemJSON409, r.ApplicationProblemJSON413, r.ApplicationProblemJSON415,
+			r.ApplicationProblemJSON408, r.ApplicationProblemJSON409, r.ApplicationProblemJSON410, r.ApplicationProblemJSON413, r.ApplicationProblemJSON415,
 			r.ApplicationProblemJSON422, r.ApplicationProblemJSON429, r.ApplicationProblemJSON503,
 		)}, nil
 	})

@@ -3,6 +3,7 @@
 import { call, skuPath } from "./api.js";
 import { el, field, tell } from "./dom.js";
 import { dialog, form } from "./form.js";
+import { termFields } from "./terms.js";
 
 export function askForSKU() {
 	const node = form("New SKU", [
@@ -12,14 +13,7 @@ export function askForSKU() {
 		el("div.pair", {},
 			field("Units", "stock", { inputmode: "numeric", value: "1000" }),
 			field("Segments", "segments", { inputmode: "numeric", value: "10" }, "parts that are sold side by side")),
-		el("details", {}, el("summary", {}, "Terms"),
-			el("div.pair", {},
-				field("Sale starts", "sale_starts_at", { type: "datetime-local" }),
-				field("Sale ends", "sale_ends_at", { type: "datetime-local" })),
-			el("div.pair", {},
-				field("Units of one buyer", "per_buyer_limit", { inputmode: "numeric" }),
-				field("Units of one order", "max_quantity", { inputmode: "numeric" })),
-			field("Longest reservation", "max_reserve_for", { placeholder: "15m" })),
+		el("details", {}, el("summary", {}, "Terms"), ...termFields()),
 	], "Create", async ({ sku, ...body }) => {
 		await call("PUT", skuPath(sku ?? ""), body);
 		box.close();

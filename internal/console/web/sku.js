@@ -25,6 +25,10 @@ export function showSKU(main, name, linkState) {
 	let sku = null, changed = true, read = 0, segment = 0;
 
 	const section = (heading, ...content) => el("section", {}, el("h2", {}, heading), ...content);
+	// What an archived SKU would refuse is not offered.
+	const open = el("div.columns", {},
+		section("Try an order", ...orders(name, refresh)),
+		section("Change the stock", ...changes(name, () => { refresh(); ledger.read(); })));
 	main.replaceChildren(
 		el("p.back", {}, el("a", { href: "#/" }, "All SKUs")),
 		el("div.head", {}, el("div", {}, title, label), state),
@@ -32,9 +36,7 @@ export function showSKU(main, name, linkState) {
 		figures.node,
 		section("Segments", vessels.node),
 		section("In stock and sold out", timeline.node),
-		el("div.columns", {},
-			section("Try an order", ...orders(name, refresh)),
-			section("Change the stock", ...changes(name, () => { refresh(); ledger.read(); }))),
+		open,
 		el("div.columns", {}, section("Terms", terms), section("Audit", ...audit(name))),
 		section("Ledger", ledger.node));
 
@@ -57,6 +59,7 @@ export function showSKU(main, name, linkState) {
 		say(of, ` of ${count(sku.stock)} available, ${count(sku.reserved)} reserved, ${count(sku.committed)} sold`);
 		bar.show(sku);
 		showTerms(terms, sku);
+		open.hidden = sku.archived_at !== undefined;
 	}
 
 	// The locks of very many segments are looked at part by part.
@@ -94,6 +97,7 @@ function showTerms(node, sku) {
 		["Units of one order", sku.max_quantity ? count(sku.max_quantity) : "any number"],
 		["Longest reservation", sku.max_reserve_for ?? "as the service says"],
 		["Layout", count(sku.layout)],
+		...(sku.archived_at ? [["Archived", when(sku.archived_at)]] : []),
 	];
 	const key = JSON.stringify(all);
 	if (node.dataset.shown === key) return;

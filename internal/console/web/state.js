@@ -1,10 +1,11 @@
-// What a SKU is called that is open, sold out or closed, and how its stock is shown as a bar.
+// What a SKU is called that is open, sold out, closed or archived, and how its stock is shown as a bar.
 
 import { be, clock, count, el, say } from "./dom.js";
 
 const day = 86_400_000;
 
 export function stateOf(sku, now = Date.now()) {
+	if (sku.archived_at) return ["closed", "Archived"];
 	const opens = new Date(sku.sale_starts_at ?? 0);
 	if (opens > now) return ["waits", opens - now < day ? `Opens at ${clock(opens)}` : `Opens ${opens.toLocaleDateString("en-GB")}`];
 	if (sku.sale_ends_at && new Date(sku.sale_ends_at) <= now) return ["closed", "Ended"];

@@ -45,23 +45,25 @@ LEFT JOIN (
     FROM deductions WHERE $1 = '' OR sku_id = $1 GROUP BY sku_id
 ) d USING (sku_id)
 LEFT JOIN (
-    -- A buyer without a row is counted with 0.
+    -- A buyer without a row is counted with 0. Where the ledger has other terms, a buyer keeps what was within
+    -- the limit (most) when it was bought. Who bought before there was a limit may have no buyer.
     SELECT sku_id, count(*) AS excess
     FROM (
-        SELECT sku_id, buyer_id, sum(counted) AS counted, sum(held) AS held
+        SELECT sku_id, buyer_id, sum(counted) AS counted, sum(held) AS held, max(most) AS most
         FROM (
-            SELECT sku_id, buyer_id, units AS counted, 0 AS held
+            SELECT sku_id, buyer_id, units AS counted, 0 AS held, most
             FROM buyers WHERE $1 = '' OR sku_id = $1
             UNION ALL
-            SELECT sku_id, buyer_id, 0, sum(quantity)
+            SELECT sku_id, buyer_id, 0, sum(quantity), 0
             FROM deductions
-            WHERE ($1 = '' OR sku_id = $1) AND status IN ('reserved', 'committed')
+            WHERE ($1 = '' OR sku_id = $1) AND status IN ('reserved', 'committed') AND buyer_id IS NOT NULL
               AND sku_id IN (SELECT sku_id FROM skus WHERE per_buyer_limit IS NOT NULL)
             GROUP BY sku_id, buyer_id
         ) either
         GROUP BY sku_id, buyer_id
     ) buyer JOIN skus USING (sku_id)
-    WHERE counted <> held OR held > per_buyer_limit
+    WHERE counted <> held OR held > CASE WHEN EXISTS (SELECT FROM movements t WHERE t.sku_id = buyer.sku_id AND t.kind = 'terms')
+                                        THEN most ELSE per_buyer_limit END
     GROUP BY sku_id
 ) b USING (sku_id)
 LEFT JOIN (

@@ -27,7 +27,7 @@ const countBuyers = `
 INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
 SELECT $1, b, q, $4::bigint FROM unnest($2::text[], $3::bigint[]) AS asked (b, q) WHERE q <= $4
 ORDER BY b COLLATE "C"
-ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units
+ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = excluded.most
     WHERE n.units + excluded.units <= excluded.most`
 
 // The buyers are ascending, so the locks are taken in ascending order.

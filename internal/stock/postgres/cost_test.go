@@ -35,12 +35,14 @@ func TestLooksDoNotGrowWithReservations(t *testing.T) {
 	for name, args := range map[string][]any{
 		"selectStatus":    {"a", nil},
 		"selectSummaries": {"", 100},
-		"selectSoldOut":   {"a"},
+		"selectSoldOut":   {"a", -1},
 		"selectUntil":     {"a"},
 		"selectViews":     {[]string{"a"}},
 		"hasExpired":      {"a", nil},
 		"selectExpired":   {nil, 10},
 		"expire.sql":      {"a", nil, 2000},
+		"selectScanEnd":   {"a", "order-2", 199},
+		"selectPage":      {"a", "order-2", "order-2100", "nobody", "", 100},
 	} {
 		statement, ok := all[name]
 		if !ok {

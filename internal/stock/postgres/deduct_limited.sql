@@ -30,7 +30,7 @@ WITH segment_row AS MATERIALIZED (
     INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
     SELECT $1, buyer_id, q, $14::bigint FROM fresh WHERE q <= $14
     ORDER BY buyer_id COLLATE "C"
-    ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units
+    ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = excluded.most
         WHERE n.units + excluded.units <= excluded.most
     RETURNING buyer_id
 ), decided AS MATERIALIZED (

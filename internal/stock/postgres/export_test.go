@@ -12,7 +12,7 @@ func Statements() map[string]string {
 	return map[string]string{
 		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "deduct_shared.sql": deductSharedSQL, "expire.sql": expireSQL, "order_shared.sql": orderSharedSQL,
 		"selectBuyerUnits": selectBuyerUnits, "countBuyers": countBuyers, "lockBuyers": lockBuyers, "uncountBuyers": uncountBuyers,
-		"selectByIDs": selectByIDs, "selectDeduction": selectDeduction,
+		"selectByIDs": selectByIDs, "selectDeduction": selectDeduction, "archiveSegments": archiveSegments, "archiveSKU": archiveSKU, "selectProfile": selectProfile, "updateProfile": updateProfile, "selectScanEnd": selectScanEnd, "selectPage": selectPage,
 		"hasExpired": hasExpired, "selectUnitsOfBuyer": selectUnitsOfBuyer, "selectExpired": selectExpired, "selectUntil": selectUntil,
 		"insertMerged": insertMerged, "insertParts": insertParts,
 		"insertMovement": insertMovement, "selectMovement": selectMovement, "selectMovements": selectMovements,

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,13 +12,13 @@ import (
 
 // The rows of all segments are locked, so the movements of a SKU come one after another. Each is later than the last.
 const insertMovement = `
-INSERT INTO movements (sku_id, ref, kind, quantity, segments, reason, created_at)
-SELECT $1, $2, $3, $4, nullif($5::integer, 0), $6,
-       greatest(coalesce($7::timestamptz, clock_timestamp()), (SELECT max(created_at) + interval '1 microsecond' FROM movements WHERE sku_id = $1))
+INSERT INTO movements (sku_id, ref, kind, quantity, segments, terms, reason, created_at)
+SELECT $1, $2, $3, $4, nullif($5::integer, 0), nullif($6, '{}'), $7,
+       greatest(coalesce($8::timestamptz, clock_timestamp()), (SELECT max(created_at) + interval '1 microsecond' FROM movements WHERE sku_id = $1))
 WHERE EXISTS (SELECT FROM skus WHERE sku_id = $1)
 ON CONFLICT (sku_id, ref) DO NOTHING`
 
-const movementColumns = `sku_id, ref, kind, quantity, coalesce(segments, 0), reason, created_at`
+const movementColumns = `sku_id, ref, kind, quantity, coalesce(segments, 0), coalesce(terms, '{}'), reason, created_at`
 
 const selectMovement = `SELECT ` + movementColumns + ` FROM movements WHERE sku_id = $1 AND ref = $2`
 
@@ -48,7 +49,10 @@ func (s *Store) Move(ctx context.Context, m stock.Movement) (created bool, err e
 		if m.NeedsExpired() {
 			back = queueExpire(trip, m.SKU, m.At)
 		}
-		rows := queueMovement(trip, m)
+		rows, err := queueMovement(trip, m)
+		if err != nil {
+			return err
+		}
 		if err := tx.SendBatch(ctx, trip).Close(); err != nil {
 			return err
 		}
@@ -59,6 +63,12 @@ func (s *Store) Move(ctx context.Context, m stock.Movement) (created bool, err e
 				return err
 			}
 			queueMove(write, m.SKU, plan)
+			if m.Kind == stock.Retermed {
+				err = changeTerms(ctx, tx, write, m)
+			}
+			if err != nil {
+				return err
+			}
 		} else if err := sameMovement(ctx, tx, m); err != nil {
 			return err
 		}
@@ -89,10 +99,11 @@ func queueMove(write *pgx.Batch, sku string, plan stock.MovementPlan) {
 	write.Queue(setLayout, sku, first.Layout)
 }
 
-func queueMovement(trip *pgx.Batch, m stock.Movement) (rows *int64) {
+func queueMovement(trip *pgx.Batch, m stock.Movement) (rows *int64, err error) {
+	terms, err := json.Marshal(m.Terms)
 	rows = new(int64)
-	trip.Queue(insertMovement, m.SKU, m.Ref, m.Kind, m.Quantity, m.Segments, m.Reason, instant(m.At)).Exec(countRows(rows))
-	return rows
+	trip.Queue(insertMovement, m.SKU, m.Ref, m.Kind, m.Quantity, m.Segments, string(terms), m.Reason, instant(m.At)).Exec(countRows(rows))
+	return rows, err
 }
 
 func sameMovement(ctx context.Context, tx pgx.Tx, m stock.Movement) error {
@@ -121,7 +132,11 @@ func (s *Store) Movements(ctx context.Context, sku string, after stock.Position,
 }
 
 func readMovement(row pgx.CollectableRow) (m stock.Movement, err error) {
-	err = row.Scan(&m.SKU, &m.Ref, &m.Kind, &m.Quantity, &m.Segments, &m.Reason, &m.At)
+	var terms []byte
+	err = row.Scan(&m.SKU, &m.Ref, &m.Kind, &m.Quantity, &m.Segments, &terms, &m.Reason, &m.At)
+	if err == nil {
+		err = json.Unmarshal(terms, &m.Terms)
+	}
 	m.At = m.At.UTC()
 	return m, err
 }

@@ -73,22 +73,24 @@ func timeOf(t *time.Time) time.Time {
 }
 
 const termsColumns = `k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
-       coalesce(k.max_reserve_us, 0)`
+       coalesce(k.max_reserve_us, 0), k.archived_at`
 
 // termsRow is where termsColumns are scanned.
 type termsRow struct {
 	terms        *stock.Terms
 	starts, ends *time.Time
+	archived     *time.Time
 	maxReserveUS int64
 }
 
 func (r *termsRow) columns() []any {
-	return []any{&r.starts, &r.ends, &r.terms.PerBuyerLimit, &r.terms.MaxQuantity, &r.maxReserveUS}
+	return []any{&r.starts, &r.ends, &r.terms.PerBuyerLimit, &r.terms.MaxQuantity, &r.maxReserveUS, &r.archived}
 }
 
 // read completes the terms from what was scanned.
 func (r *termsRow) read() {
 	r.terms.SaleStartsAt, r.terms.SaleEndsAt = timeOf(r.starts), timeOf(r.ends)
+	r.terms.ArchivedAt = timeOf(r.archived)
 	r.terms.MaxReserveFor = time.Duration(r.maxReserveUS) * time.Microsecond
 }
 

@@ -10,9 +10,9 @@ import (
 	"inventory/internal/stock"
 )
 
-// One row, null for a SKU that does not exist.
+// One row, null for a SKU that does not exist. What is archived is not sold out: $2 is the layout of its rows.
 const selectSoldOut = `
-SELECT array_agg(version ORDER BY segment), coalesce(sum(available), 0) = 0,
+SELECT array_agg(version ORDER BY segment), coalesce(sum(available), 0) = 0 AND min(layout) <> $2,
        (SELECT expires_at FROM deductions WHERE sku_id = $1 AND status = 'reserved' ORDER BY expires_at LIMIT 1)
 FROM stock_segments WHERE sku_id = $1`
 
@@ -48,12 +48,13 @@ func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted fun
 
 func readSoldOut(ctx context.Context, q querier, sku string) (found stock.SoldOutState, err error) {
 	var until *time.Time
-	if err := q.QueryRow(ctx, selectSoldOut, sku).Scan(&found.Versions, &found.SoldOut, &until); err != nil {
+	var soldOut *bool
+	if err := q.QueryRow(ctx, selectSoldOut, sku, stock.ArchivedLayout).Scan(&found.Versions, &soldOut, &until); err != nil {
 		return stock.SoldOutState{}, err
 	}
 	if found.Versions == nil {
 		return stock.SoldOutState{}, stock.UnknownSKU(sku)
 	}
-	found.NextExpiry = timeOf(until)
+	found.SoldOut, found.NextExpiry = *soldOut, timeOf(until)
 	return found, nil
 }

@@ -7,7 +7,7 @@ import (
 	"inventory/internal/stock"
 )
 
-// Move restocks, adjusts or resegments a SKU, as the kind says. Created is false when the same was done before. CodeRefReused
+// Move restocks, adjusts or resegments a SKU, or changes its terms, as the kind says. Created is false when the same was done before. CodeRefReused
 // means that the ref belongs to another change, CodeInsufficientStock that an adjustment would take away more than is
 // available.
 func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err error) {
@@ -25,8 +25,8 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 			return false, err
 		}
 	}
-	if m.Kind == stock.Resegmented {
-		created, err = s.resegment(writing, m)
+	if m.NewLayout() {
+		created, err = s.layAnew(writing, m)
 	} else {
 		created, err = s.store.Move(writing, m)
 	}
@@ -41,33 +41,44 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 	return created, nil
 }
 
-// resegment spreads a SKU over other segments while it is sold.
+// layAnew spreads a SKU over other segments, or changes its terms, while it is sold.
 //
-// The locks of the segments are a big-reader lock. A worker that sells holds one of them, as a reader does; a resegment takes
+// The locks of the segments are a big-reader lock. A worker that sells holds one of them, as a reader does; a new layout takes
 // them all, as the writer. So workers pause for one short transaction. Without the locks the rows decide: each has its
-// layout, and refuses a batch that was meant for another.
-func (s *Service) resegment(ctx context.Context, m stock.Movement) (created bool, err error) {
-	views, err := s.store.Views(ctx, m.SKU)
-	if err != nil {
-		return false, err
+// layout, and refuses a batch that was meant for another. So whoever sells learns of new terms, in every process.
+func (s *Service) layAnew(ctx context.Context, m stock.Movement) (created bool, err error) {
+	pause, err := s.whileNobodySells(ctx, m.SKU, func() error {
+		created, err = s.store.Move(ctx, m)
+		return err
+	})
+	if m.Kind == stock.Resegmented && pause > 0 {
+		s.observer.Resegmented(pause)
 	}
-	view, ok := views[m.SKU]
+	return created, err
+}
+
+// whileNobodySells does something under the locks of all segments, if they can be had, and tells how long they were held.
+func (s *Service) whileNobodySells(ctx context.Context, sku string, do func() error) (pause time.Duration, err error) {
+	views, err := s.store.Views(ctx, sku)
+	if err != nil {
+		return 0, err
+	}
+	view, ok := views[sku]
 	if !ok {
-		return false, stock.UnknownSKU(m.SKU)
+		return 0, stock.UnknownSKU(sku)
 	}
 	parts := make([]part, len(view.Segments))
 	for segment := range parts {
-		parts[segment] = part{sku: m.SKU, segment: segment}
+		parts[segment] = part{sku: sku, segment: segment}
 	}
 	hold := s.lockParts(ctx, parts)
-	start := time.Now()
-	if hold != nil {
-		defer func() {
-			s.giveBack(hold)
-			s.observer.Resegmented(time.Since(start))
-		}()
+	if hold == nil {
+		return 0, do()
 	}
-	return s.store.Move(ctx, m)
+	start := time.Now()
+	err = do()
+	s.giveBack(hold)
+	return time.Since(start), err
 }
 
 // MaxPage bounds how many movements are read at once.

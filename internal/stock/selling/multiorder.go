@@ -120,11 +120,8 @@ func (s *Service) lookupTerms(ctx context.Context, order stock.MultiOrder) (p st
 		}
 		window := view.Terms.SaleWindow()
 		p.Lines[i] = stock.PlacedLine{Layout: view.Layout, Limit: view.Terms.PerBuyerLimit, SaleWindow: window, Segment: noSegment}
-		if err := view.Terms.Allow(line.SKU, order.Of(line)); err != nil {
-			return p, nil, nil, err
-		}
 		if refusal == nil {
-			refusal = s.refusesNow(view.Terms, line.SKU, order.Of(line))
+			refusal = s.refuses(view.Terms, line.SKU, order.Of(line))
 		}
 	}
 	return p, views, refusal, nil

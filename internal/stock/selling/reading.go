@@ -150,3 +150,29 @@ func (s *Service) Audit(ctx context.Context, sku string) (stock.Audit, error) {
 		return audit, nil
 	}
 }
+
+// mostScanned bounds the rows that one page of deductions is looked for in.
+const mostScanned = 5000
+
+// Deductions returns a page of a SKU's deductions, in the order of their order keys' bytes. A page has MaxPage of them at
+// most. Of those that are meant it may have few or none, and go on all the same. A reservation whose time has come is told
+// as reserved until it is ended.
+func (s *Service) Deductions(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
+	query.Scan = mostScanned
+	if err := query.Check(); err != nil {
+		return stock.DeductionPage{}, err
+	}
+	if query.Limit < 1 || query.Limit > MaxPage {
+		return stock.DeductionPage{}, stock.Invalid("limit", "must be 1 to %d", MaxPage)
+	}
+	done, err := s.reading(ctx)
+	if err != nil {
+		return stock.DeductionPage{}, err
+	}
+	defer done()
+	page, err := s.store.DeductionPage(ctx, query)
+	if err != nil {
+		return stock.DeductionPage{}, stock.Unavailable(err, "read deductions")
+	}
+	return page, nil
+}

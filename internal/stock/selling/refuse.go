@@ -60,27 +60,23 @@ func shopID(o stock.Order) string {
 	return orderID
 }
 
-// refuseByTerms answers what the SKU's terms do not allow, and returns the others. A winner who asks again after the end of
-// the sale is still told of the order; before the beginning there is none.
+// refuseByTerms answers what the SKU's terms do not allow, and returns the others. They may have changed elsewhere, so they
+// are read anew before they refuse anything. Who was accepted before is still told of the order, whatever the terms were
+// then.
 func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed []*request, err error) {
-	var now []*request // refused now, and perhaps accepted before
-	for _, r := range batch {
-		if err := w.terms.Allow(w.sku, r.order); err != nil {
-			r.refuse(err)
-		} else if w.service.refusesNow(*w.terms, w.sku, r.order) != nil {
-			now = append(now, r)
-		} else {
-			allowed = append(allowed, r)
+	allowed, refused := w.byTerms(batch)
+	if len(refused) > 0 && !w.termsFresh {
+		if err := w.read(ctx); err != nil {
+			return batch, err
 		}
+		allowed, refused = w.byTerms(batch)
 	}
-	unknown := now
-	if begun := !w.service.now().Before(w.terms.SaleStartsAt); begun {
-		if unknown, err = w.replyKnown(ctx, now, ownID); err != nil {
-			return slices.Concat(now, allowed), err
-		}
+	unknown, err := w.replyKnown(ctx, refused, ownID)
+	if err != nil {
+		return slices.Concat(unknown, allowed), err
 	}
 	for _, r := range unknown {
-		if err := w.service.refusesNow(*w.terms, w.sku, r.order); err != nil {
+		if err := w.service.refuses(*w.terms, w.sku, r.order); err != nil {
 			r.refuse(err)
 		} else { // it has begun meanwhile
 			allowed = append(allowed, r)
@@ -89,10 +85,29 @@ func (w *worker) refuseByTerms(ctx context.Context, batch []*request) (allowed [
 	return allowed, nil
 }
 
-// refusesNow returns the refusal of an order that may have been accepted before: then its terms were met, or another process
-// has other bounds, or it is another order with the same id.
-func (s *Service) refusesNow(t stock.Terms, sku string, o stock.Order) error {
-	if err := cmp.Or(t.SaleWindow().Refusal(sku, s.now()), t.Exceeds(sku, o, s.maxReserve)); err != nil {
+// byTerms parts requests by whether the terms, as far as is known, refuse them now.
+func (w *worker) byTerms(batch []*request) (allowed, refused []*request) {
+	for i, r := range batch {
+		refuses := w.service.refuses(*w.terms, w.sku, r.order) != nil
+		switch {
+		case refuses && refused == nil: // as a rule nobody is refused
+			allowed, refused = slices.Clone(batch[:i]), []*request{r}
+		case refuses:
+			refused = append(refused, r)
+		case refused != nil:
+			allowed = append(allowed, r)
+		}
+	}
+	if refused == nil {
+		return batch, nil
+	}
+	return allowed, refused
+}
+
+// refuses returns the refusal of an order by terms. It may have been accepted before: on other terms, or by a process with
+// other bounds; or it is another order with the same id.
+func (s *Service) refuses(t stock.Terms, sku string, o stock.Order) error {
+	if err := cmp.Or(t.Allow(sku, o), t.SaleWindow().Refusal(sku, s.now()), t.Exceeds(sku, o, s.maxReserve)); err != nil {
 		return err
 	}
 	if t.PerBuyerLimit > 0 && o.Quantity > t.PerBuyerLimit {

@@ -78,6 +78,7 @@ func (w *worker) serve(batch []*request) {
 	for _, r := range batch {
 		w.service.observer.Queued(now.Sub(r.queued))
 	}
+	w.termsFresh = false
 	w.onNotification()
 	rest, err := w.refuse(ctx, batch)
 	if err == nil {
@@ -105,7 +106,7 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 			pending, err = w.deduct(ctx, pending)
 		} else if !isRead || w.levels == nil {
 			isRead = true
-			err = w.read(ctx)
+			pending, err = w.readAnew(ctx, pending)
 			hop = -1 // the levels may show segments worth another try
 		} else {
 			pending, err = w.mergeFirst(ctx, pending, hop)
@@ -123,4 +124,14 @@ func (w *worker) sell(ctx context.Context, pending []*request) ([]*request, erro
 		}
 	}
 	return nil, nil
+}
+
+// readAnew reads the SKU amid a batch. Where its terms are others than those that the batch was held to, it answers the
+// requests that they do not allow, and returns the others.
+func (w *worker) readAnew(ctx context.Context, pending []*request) ([]*request, error) {
+	before := *w.terms
+	if err := w.read(ctx); err != nil || *w.terms == before {
+		return pending, err
+	}
+	return w.refuseByTerms(ctx, pending)
 }

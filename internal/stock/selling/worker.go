@@ -38,6 +38,7 @@ type worker struct {
 
 	notified   int64        // notifications of the seller that are applied
 	terms      *stock.Terms // on which the SKU is sold; nil before the first read
+	termsFresh bool         // they were read for the batch at hand
 	layout     int64        // that levels belong to
 	levels     []int64      // per segment what it last held as far as is known; nil: read them
 	soldOut    time.Time    // when zero was confirmed over all segments; the zero time: not
@@ -69,7 +70,7 @@ func (w *worker) read(ctx context.Context) error {
 	if w.unknownSKU = !ok; w.unknownSKU {
 		return stock.UnknownSKU(w.sku)
 	}
-	w.terms, w.layout, w.levels = &view.Terms, view.Layout, view.Segments
+	w.terms, w.termsFresh, w.layout, w.levels = &view.Terms, true, view.Layout, view.Segments
 	w.seller.learn(view)
 	return nil
 }

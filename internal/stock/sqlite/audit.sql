@@ -5,7 +5,8 @@
 --      doubled   order ids that have two rows
 --      uneven    deductions whose parts do not add up
 --      negative  segments below zero
---      excess    buyers who are not counted with what their live deductions hold, or are above the limit, where there is one
+--      excess    buyers who are not counted with what their live deductions hold, or are above the limit,
+--                where there is one: that of today, or where it has changed, that of when they last bought
 --      ragged    lines of orders of several SKUs that have no deduction
 --      astray    deductions that do not hold what was asked less what was given back
 --      The constraints and the statements rule these out; the audit does not take their word for it.
@@ -53,16 +54,18 @@ LEFT JOIN (
         SELECT l.sku_id, u.buyer_id
         FROM skus l
         JOIN (
-            SELECT sku_id, buyer_id, units AS counted, 0 AS held
+            SELECT sku_id, buyer_id, units AS counted, 0 AS held, most
             FROM buyers WHERE sku_id BETWEEN $1 AND $2
             UNION ALL
-            SELECT sku_id, buyer_id, 0, quantity
+            SELECT sku_id, buyer_id, 0, quantity, 0
             FROM deductions
             WHERE sku_id BETWEEN $1 AND $2 AND buyer_id IS NOT NULL AND (status = 'reserved' OR status = 'committed')
         ) u USING (sku_id)
         WHERE l.sku_id BETWEEN $1 AND $2 AND l.per_buyer_limit IS NOT NULL
         GROUP BY l.sku_id, u.buyer_id
-        HAVING sum(u.counted) <> sum(u.held) OR sum(u.counted) > max(l.per_buyer_limit)
+        HAVING sum(u.counted) <> sum(u.held) OR sum(u.counted) > CASE
+            WHEN EXISTS (SELECT 1 FROM movements t WHERE t.sku_id = l.sku_id AND t.kind = 'terms') THEN max(u.most)
+            ELSE max(l.per_buyer_limit) END
     )
     GROUP BY sku_id
 ) b USING (sku_id)

@@ -52,7 +52,7 @@ func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (
 
 const addUnits = `
 INSERT INTO buyers (sku_id, buyer_id, units, most) VALUES ($1, $2, $3, $4)
-ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = units + excluded.units`
+ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = units + excluded.units, most = excluded.most`
 
 // countUnits adds what an order took to what its buyer holds, where there is a limit.
 func (s *Store) countUnits(ctx context.Context, tx *transaction, sku string, o stock.Order, limit int64) error {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"time"
 
 	"inventory/internal/stock"
@@ -10,8 +11,9 @@ import (
 
 // Its time is above that of the SKU's last, whatever the clock says.
 const insertMovement = `
-INSERT INTO movements (sku_id, ref, kind, quantity, segments, reason, created_at)
-VALUES ($1, $2, $3, $4, nullif($5, 0), $6, max($7, coalesce((SELECT max(created_at) + 1 FROM movements WHERE sku_id = $1), $7)))
+INSERT INTO movements (sku_id, ref, kind, quantity, segments, terms, reason, created_at)
+VALUES ($1, $2, $3, $4, nullif($5, 0), nullif($6, '{}'), $7,
+        max($8, coalesce((SELECT max(created_at) + 1 FROM movements WHERE sku_id = $1), $8)))
 ON CONFLICT (sku_id, ref) DO NOTHING`
 
 // A segment that is there keeps its fence. See [stock.MovementPlan].
@@ -32,8 +34,12 @@ func (s *Store) Move(ctx context.Context, m stock.Movement) (created bool, err e
 		if err != nil {
 			return err
 		}
+		terms, err := json.Marshal(m.Terms)
+		if err != nil {
+			return err
+		}
 		created, err = changed(tx.ExecContext(ctx, insertMovement,
-			m.SKU, m.Ref, string(m.Kind), m.Quantity, m.Segments, m.Reason, micros(m.At)))
+			m.SKU, m.Ref, string(m.Kind), m.Quantity, m.Segments, string(terms), m.Reason, micros(m.At)))
 		if err != nil {
 			return err
 		}
@@ -49,6 +55,11 @@ func (s *Store) Move(ctx context.Context, m stock.Movement) (created bool, err e
 		plan, err := stock.PlanMovement(m, segments, stock.LevelsOf(segments, back))
 		if err != nil {
 			return err
+		}
+		if m.Kind == stock.Retermed {
+			if err := changeTerms(ctx, tx, m); err != nil {
+				return err
+			}
 		}
 		if plan.Rows != nil {
 			return layOut(ctx, tx, m.SKU, plan.Rows)
@@ -74,8 +85,10 @@ func layOut(ctx context.Context, tx *transaction, sku string, rows []stock.Segme
 	return err
 }
 
+const movementColumns = `ref, kind, quantity, coalesce(segments, 0), coalesce(terms, '{}'), reason, created_at`
+
 const selectMovement = `
-SELECT ref, kind, quantity, coalesce(segments, 0), reason, created_at FROM movements WHERE sku_id = $1 AND ref = $2`
+SELECT ` + movementColumns + ` FROM movements WHERE sku_id = $1 AND ref = $2`
 
 func sameMovement(ctx context.Context, tx *transaction, m stock.Movement) error {
 	there, err := readMovements(ctx, tx, m.SKU, selectMovement, m.SKU, m.Ref)
@@ -86,7 +99,7 @@ func sameMovement(ctx context.Context, tx *transaction, m stock.Movement) error 
 }
 
 const selectMovements = `
-SELECT ref, kind, quantity, coalesce(segments, 0), reason, created_at FROM movements
+SELECT ` + movementColumns + ` FROM movements
 WHERE sku_id = $1 AND (created_at, ref) > ($2, $3) ORDER BY created_at, ref LIMIT $4`
 
 // Movements implements [stock.Store].
@@ -102,7 +115,11 @@ func readMovements(ctx context.Context, q querier, sku, query string, args ...an
 	err = eachRow(ctx, q, func(rows *sql.Rows) error {
 		m := stock.Movement{SKU: sku}
 		var at int64
-		err := rows.Scan(&m.Ref, &m.Kind, &m.Quantity, &m.Segments, &m.Reason, &at)
+		var terms []byte
+		err := rows.Scan(&m.Ref, &m.Kind, &m.Quantity, &m.Segments, &terms, &m.Reason, &at)
+		if err == nil {
+			err = json.Unmarshal(terms, &m.Terms)
+		}
 		m.At = timeOf(at)
 		found = append(found, m)
 		return err

@@ -28,6 +28,7 @@ func opened(t *testing.T) *Store {
 func TestNoStatementReadsAllDeductions(t *testing.T) {
 	store := opened(t)
 	const byExpiry, byID = "deductions_by_expiry (sku_id", "PRIMARY KEY (sku_id=? AND order_id=?)"
+	const behind, between = "PRIMARY KEY (sku_id=? AND order_id>?)", "PRIMARY KEY (sku_id=? AND order_id>? AND order_id<?)"
 	for name, c := range map[string]struct {
 		statement string
 		args      []any
@@ -45,6 +46,8 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		"updateAmended":     {updateAmended, []any{"a", "o", 1, 1, 1, 1, 1}, byID},
 		"selectAmendment":   {selectAmendment, []any{"a", "o", "r"}, "PRIMARY KEY (sku_id=? AND order_id=? AND ref=?)"},
 		"selectWithParts":   {selectWithParts, []any{"a", "[]"}, byID},
+		"selectScanEnd":     {selectScanEnd, []any{"a", "b", 9}, behind},
+		"selectPage":        {selectPage, []any{"a", "b", "c", "", "reserved", 9}, between},
 	} {
 		t.Run(name, func(t *testing.T) {
 			used := false

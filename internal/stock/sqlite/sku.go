@@ -45,19 +45,21 @@ func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (
 type termsRow struct {
 	terms            stock.Terms
 	startsAt, endsAt sql.NullInt64
+	archivedAt       sql.NullInt64
 	maxReserveUS     int64
 }
 
 const termsColumns = `k.sale_starts_at, k.sale_ends_at, coalesce(k.per_buyer_limit, 0), coalesce(k.max_quantity, 0),
-       coalesce(k.max_reserve_us, 0)`
+       coalesce(k.max_reserve_us, 0), k.archived_at`
 
 func (r *termsRow) columns() []any {
-	return []any{&r.startsAt, &r.endsAt, &r.terms.PerBuyerLimit, &r.terms.MaxQuantity, &r.maxReserveUS}
+	return []any{&r.startsAt, &r.endsAt, &r.terms.PerBuyerLimit, &r.terms.MaxQuantity, &r.maxReserveUS, &r.archivedAt}
 }
 
 func (r *termsRow) read() stock.Terms {
 	terms := r.terms
 	terms.SaleStartsAt, terms.SaleEndsAt = timeOrZero(r.startsAt), timeOrZero(r.endsAt)
+	terms.ArchivedAt = timeOrZero(r.archivedAt)
 	terms.MaxReserveFor = time.Duration(r.maxReserveUS) * time.Microsecond
 	return terms
 }

@@ -25,7 +25,7 @@ func (k *kit) moved(m stock.Movement) {
 	if created, err := k.store.Move(k.Context(), m); err != nil || !created {
 		k.Fatalf("%+v: created %v, %v", m, created, err)
 	}
-	if m.Kind == stock.Resegmented {
+	if m.NewLayout() {
 		k.layout++
 	}
 }

@@ -1,0 +1,29 @@
+package selling
+
+import (
+	"context"
+
+	"inventory/internal/stock"
+)
+
+// Archive ends the sale of a SKU for good, and returns the SKU. An order that comes at the same time is sold before, or
+// refused. Live reservations end as they would have. It may be sent again.
+func (s *Service) Archive(ctx context.Context, sku string) (stock.Status, error) {
+	if err := stock.CheckSKU(sku); err != nil {
+		return stock.Status{}, err
+	}
+	writing, done, err := s.uninterrupted(ctx)
+	if err != nil {
+		return stock.Status{}, err
+	}
+	defer done()
+	_, err = s.whileNobodySells(writing, sku, func() error {
+		_, err := s.store.Archive(writing, sku, s.at())
+		return err
+	})
+	s.onRestock(sku) // also after an error: it may be done
+	if err != nil {
+		return stock.Status{}, stock.Unavailable(err, "archive SKU")
+	}
+	return s.SKU(ctx, sku)
+}

@@ -1,0 +1,114 @@
+package stock
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// TermsChange says what becomes of a SKU's name and terms: of each that is set. The rest stays. As JSON it is what the
+// ledger keeps, and tells: null takes a term away.
+type TermsChange struct {
+	Name          NewTerm[string]    `json:"name,omitzero"`
+	SaleStartsAt  NewTerm[time.Time] `json:"sale_starts_at,omitzero"`
+	SaleEndsAt    NewTerm[time.Time] `json:"sale_ends_at,omitzero"`
+	PerBuyerLimit NewTerm[int64]     `json:"per_buyer_limit,omitzero"`
+	MaxQuantity   NewTerm[int64]     `json:"max_quantity,omitzero"`
+	MaxReserveFor NewTerm[Period]    `json:"max_reserve_for,omitzero"`
+}
+
+// NewTerm is what becomes of one term, if it is set. The zero value takes the term away.
+type NewTerm[T comparable] struct {
+	Set bool
+	To  T
+}
+
+// To sets a term.
+func To[T comparable](to T) NewTerm[T] { return NewTerm[T]{true, to} }
+
+// on is what becomes of a term.
+func (c NewTerm[T]) on(there T) T {
+	if c.Set {
+		return c.To
+	}
+	return there
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (c NewTerm[T]) MarshalJSON() ([]byte, error) {
+	if c.To == *new(T) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(c.To)
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *NewTerm[T]) UnmarshalJSON(text []byte) error {
+	c.Set = true
+	return json.Unmarshal(text, &c.To)
+}
+
+// Period is a duration whose text is for people: "15m0s".
+type Period time.Duration
+
+// MarshalText implements [encoding.TextMarshaler].
+func (p Period) MarshalText() ([]byte, error) { return []byte(time.Duration(p).String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (p *Period) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	*p = Period(d)
+	return err
+}
+
+// check holds a change to what can be checked without the SKU.
+func (c TermsChange) check() error {
+	if c == (TermsChange{}) {
+		return Invalid("body", "must change something")
+	}
+	if c.Name.To != "" {
+		if err := checkText("name", c.Name.To, maxNameBytes); err != nil {
+			return err
+		}
+	}
+	alone := c.Of(Terms{})
+	if !c.SaleStartsAt.Set || !c.SaleEndsAt.Set { // the other one is the SKU's
+		alone.SaleStartsAt, alone.SaleEndsAt = time.Time{}, time.Time{}
+	}
+	return alone.check()
+}
+
+// Of is what a change makes of terms.
+func (c TermsChange) Of(t Terms) Terms {
+	t.SaleStartsAt, t.SaleEndsAt = c.SaleStartsAt.on(t.SaleStartsAt), c.SaleEndsAt.on(t.SaleEndsAt)
+	t.PerBuyerLimit, t.MaxQuantity = c.PerBuyerLimit.on(t.PerBuyerLimit), c.MaxQuantity.on(t.MaxQuantity)
+	t.MaxReserveFor = time.Duration(c.MaxReserveFor.on(Period(t.MaxReserveFor)))
+	return t
+}
+
+// Profile is what a SKU is called and on which terms it is sold.
+type Profile struct {
+	Name string
+	Terms
+}
+
+// BuyerCount says what becomes of the counts of buyers when terms change.
+type BuyerCount uint8
+
+// What becomes of the counts of buyers.
+const (
+	KeepCounts BuyerCount = iota
+	CountAll              // there is a limit now, and was none: count what each buyer holds
+	DropCounts            // there is none any more
+)
+
+// On is what a change makes of a SKU. What is sold already stays valid, whatever the terms are now.
+func (c TermsChange) On(there Profile) (after Profile, counts BuyerCount, err error) {
+	after = Profile{Name: c.Name.on(there.Name), Terms: c.Of(there.Terms)}
+	switch {
+	case there.PerBuyerLimit == 0 && after.PerBuyerLimit > 0:
+		counts = CountAll
+	case there.PerBuyerLimit > 0 && after.PerBuyerLimit == 0:
+		counts = DropCounts
+	}
+	return after, counts, after.Terms.check()
+}

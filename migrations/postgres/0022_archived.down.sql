@@ -1,0 +1,1 @@
+ALTER TABLE skus DROP COLUMN IF EXISTS archived_at;

@@ -1,0 +1,15 @@
+CREATE TABLE movements_old (
+    sku_id     TEXT    NOT NULL REFERENCES skus (sku_id),
+    ref        TEXT    NOT NULL,
+    kind       TEXT    NOT NULL,
+    quantity   INTEGER NOT NULL,
+    segments   INTEGER,
+    reason     TEXT    NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (sku_id, ref)
+) STRICT, WITHOUT ROWID;
+INSERT INTO movements_old (sku_id, ref, kind, quantity, segments, reason, created_at)
+SELECT sku_id, ref, kind, quantity, segments, reason, created_at FROM movements;
+DROP TABLE movements;
+ALTER TABLE movements_old RENAME TO movements;
+CREATE INDEX movements_by_time ON movements (sku_id, created_at, ref);
