@@ -44,7 +44,7 @@ func Quick() Scale {
 func Tiny() Scale {
 	const moment = 200 * time.Millisecond
 	return Scale{
-		Rounds: 1, Segments: []int{1, 3}, Processes: []int{1, 2}, Callers: 9, WarmUp: moment / 20, Window: moment / 4,
+		Rounds: 1, Segments: []int{1, 3}, Processes: []int{1, 2}, Callers: 9, WarmUp: moment / 20, Window: 2 * moment,
 		LongRounds: 1, Default: 3,
 		After: moment, Still: moment, Rest: moment, Calm: moment, Overload: moment, Recovery: moment,
 	}
