@@ -287,6 +287,9 @@ func (w *multiHold) unlock(ctx context.Context) error {
 // unlockAll gives holds back, all at once; those that share a bucket in one round trip.
 func unlockAll(ctx context.Context, holds []*Hold) error {
 	groups := sharing(holds)
+	if len(groups) == 1 {
+		return unlockGroup(ctx, groups[0]) // the stack of another goroutine would have to grow first
+	}
 	errs := make([]error, len(groups))
 	var all sync.WaitGroup
 	for i, group := range groups {
