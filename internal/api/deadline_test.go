@@ -23,7 +23,10 @@ func TestRequestDeadline(t *testing.T) {
 		{"POST", "/v1/skus/a/restock", `{"ref":"r","quantity":1}`},
 		{"POST", "/v1/skus/a/adjust", `{"ref":"s","quantity":-1,"reason":"count"}`},
 		{"POST", "/v1/skus/a/resegment", `{"ref":"t","segments":2}`},
+		{"PATCH", "/v1/skus/a", `{"ref":"u","max_quantity":3}`},
+		{"DELETE", "/v1/skus/b", ``},
 	}
+	s.want(s.send("PUT", "/v1/skus/b", `{"stock":1}`), 201, "")
 	with := func(method, path, body string, deadline ...string) answer {
 		return s.sendWith(http.Header{"Content-Type": {"application/json"}, "Request-Deadline": deadline}, method, path, body)
 	}
@@ -37,6 +40,6 @@ func TestRequestDeadline(t *testing.T) {
 			t.Errorf("%s %s in time: %d %s", w.method, w.path, a.status, a.body)
 		}
 	}
-	want := `{"sku":"a","stock":9,"available":7,"reserved":0,"committed":2,"layout":2,"segments":[{"segment":0,"available":4},{"segment":1,"available":3}]}`
+	want := `{"sku":"a","max_quantity":3,"stock":9,"available":7,"reserved":0,"committed":2,"layout":3,"segments":[{"segment":0,"available":4},{"segment":1,"available":3}]}`
 	s.want(s.send("GET", "/v1/skus/a", ""), 200, want)
 }

@@ -4996,6 +4996,11 @@ type ArchiveSKUResponse404Headers struct {
 	RetryAfter *int
 }
 
+// ArchiveSKUResponse408Headers the declared response headers of an HTTP 408 response for ArchiveSKU
+type ArchiveSKUResponse408Headers struct {
+	RetryAfter *int
+}
+
 // ArchiveSKUResponse429Headers the declared response headers of an HTTP 429 response for ArchiveSKU
 type ArchiveSKUResponse429Headers struct {
 	RateLimit       *string
@@ -5021,6 +5026,8 @@ type ArchiveSKUResponse struct {
 	ApplicationProblemJSON403 *ProblemAnswer
 	// ApplicationProblemJSON404 the response for an HTTP 404 `application/problem+json` response
 	ApplicationProblemJSON404 *ProblemAnswer
+	// ApplicationProblemJSON408 the response for an HTTP 408 `application/problem+json` response
+	ApplicationProblemJSON408 *ProblemAnswer
 	// ApplicationProblemJSON429 the response for an HTTP 429 `application/problem+json` response
 	ApplicationProblemJSON429 *RateLimitedAnswer
 	// ApplicationProblemJSON503 the response for an HTTP 503 `application/problem+json` response
@@ -5033,6 +5040,8 @@ type ArchiveSKUResponse struct {
 	Headers403 *ArchiveSKUResponse403Headers
 	// Headers404 the parsed response headers for an HTTP 404 response
 	Headers404 *ArchiveSKUResponse404Headers
+	// Headers408 the parsed response headers for an HTTP 408 response
+	Headers408 *ArchiveSKUResponse408Headers
 	// Headers429 the parsed response headers for an HTTP 429 response
 	Headers429 *ArchiveSKUResponse429Headers
 	// Headers503 the parsed response headers for an HTTP 503 response
@@ -5062,6 +5071,11 @@ func (r ArchiveSKUResponse) GetApplicationProblemJSON403() *ProblemAnswer {
 // GetApplicationProblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
 func (r ArchiveSKUResponse) GetApplicationProblemJSON404() *ProblemAnswer {
 	return r.ApplicationProblemJSON404
+}
+
+// GetApplicationProblemJSON408 returns the response for an HTTP 408 `application/problem+json` response
+func (r ArchiveSKUResponse) GetApplicationProblemJSON408() *ProblemAnswer {
+	return r.ApplicationProblemJSON408
 }
 
 // GetApplicationProblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
@@ -9272,6 +9286,13 @@ func ParseArchiveSKUResponse(rsp *http.Response) (*ArchiveSKUResponse, error) {
 		}
 		response.ApplicationProblemJSON404 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 408:
+		var dest ProblemAnswer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON408 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
 		var dest RateLimitedAnswer
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -9329,6 +9350,16 @@ func ParseArchiveSKUResponse(rsp *http.Response) (*ArchiveSKUResponse, error) {
 			headers.RetryAfter = &value
 		}
 		response.Headers404 = &headers
+	case rsp.StatusCode == 408:
+		var headers ArchiveSKUResponse408Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers408 = &headers
 	case rsp.StatusCode == 429:
 		var headers ArchiveSKUResponse429Headers
 		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {

@@ -100,6 +100,14 @@ func testLate(_ *testing.T, k *kit) {
 			_, err := k.store.Move(ctx, resegment("late", 2))
 			return err
 		},
+		"change of terms": func(ctx context.Context) error {
+			_, err := k.store.Move(ctx, reterm("late", stock.TermsChange{MaxQuantity: stock.To[int64](3)}))
+			return err
+		},
+		"archive": func(ctx context.Context) error {
+			_, err := k.store.Archive(ctx, sku, at)
+			return err
+		},
 	} {
 		// The deadline is that of the context, with which the caller gives up as well.
 		err := whileHeld(k, 2*held, func(ctx context.Context) error {
@@ -122,6 +130,7 @@ func (k *kit) untouched(after string) {
 		k.Fatalf("after %s: got %v, %v, want 5 units in 3 segments", after, views[sku].Segments, err)
 	}
 	k.absent("late")
+	k.isProfile(stock.Profile{Terms: stock.Terms{PerBuyerLimit: k.limit}})
 	k.balance(at, 5, 1, 3)
 	k.ends("r", at.Add(time.Hour), time.Hour)
 }
