@@ -27,36 +27,26 @@ type changeAnswer struct {
 	stock.TermsChange
 }
 
-func (s *server) restock(c echo.Context) error { return s.changeUnits(c, stock.Restocked) }
+func (s *server) restock(c echo.Context) error {
+	return changeStock(s, c, func(u unitsRequest) (stock.Movement, error) { return u.movement(stock.Restocked) })
+}
 
-func (s *server) adjust(c echo.Context) error { return s.changeUnits(c, stock.Adjusted) }
+func (s *server) adjust(c echo.Context) error {
+	return changeStock(s, c, func(u unitsRequest) (stock.Movement, error) { return u.movement(stock.Adjusted) })
+}
 
-func (s *server) changeUnits(c echo.Context, kind stock.MovementKind) error {
-	var body unitsRequest
+func (s *server) resegment(c echo.Context) error { return changeStock(s, c, resegmentRequest.movement) }
+
+// changeStock carries out the change of the SKU in the path that a body asks for.
+func changeStock[B any](s *server, c echo.Context, movement func(B) (stock.Movement, error)) error {
+	var body B
 	if err := decode(c, &body); err != nil {
 		return err
 	}
-	m, err := body.movement(kind)
+	m, err := movement(body)
 	if err != nil {
 		return err
 	}
-	return s.move(c, m)
-}
-
-func (s *server) resegment(c echo.Context) error {
-	var body resegmentRequest
-	if err := decode(c, &body); err != nil {
-		return err
-	}
-	m, err := body.movement()
-	if err != nil {
-		return err
-	}
-	return s.move(c, m)
-}
-
-// move carries out a change of the SKU in the path.
-func (s *server) move(c echo.Context, m stock.Movement) error {
 	m.SKU = param(c, "sku")
 	created, err := s.service.Move(c.Request().Context(), m)
 	if err != nil {

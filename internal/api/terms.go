@@ -40,17 +40,7 @@ func (f *orNull[F, P]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return P(&f.value).UnmarshalJSONFrom(d)
 }
 
-func (s *server) changeTerms(c echo.Context) error {
-	var body termsRequest
-	if err := decode(c, &body); err != nil {
-		return err
-	}
-	m, err := body.movement()
-	if err != nil {
-		return err
-	}
-	return s.move(c, m)
-}
+func (s *server) changeTerms(c echo.Context) error { return changeStock(s, c, termsRequest.movement) }
 
 func (r termsRequest) movement() (m stock.Movement, err error) {
 	m = stock.Movement{Kind: stock.Retermed, Reason: r.Reason.value}

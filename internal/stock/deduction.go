@@ -56,6 +56,21 @@ type Part struct {
 	Quantity int64
 }
 
+// splitParts keeps the first units of parts.
+func splitParts(parts []Part, keep int64) (kept, rest []Part) {
+	for _, p := range parts {
+		first := min(keep, p.Quantity)
+		keep -= first
+		if first > 0 {
+			kept = append(kept, Part{Segment: p.Segment, Quantity: first})
+		}
+		if p.Quantity > first {
+			rest = append(rest, Part{Segment: p.Segment, Quantity: p.Quantity - first})
+		}
+	}
+	return kept, rest
+}
+
 // Answers tells whether d is the deduction that o asks for, so that o is a replay.
 func (d Deduction) Answers(o Order) bool {
 	asked := o.kept()

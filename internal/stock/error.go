@@ -141,6 +141,11 @@ func SKUArchived(sku string) *Error {
 	return &Error{Code: CodeSKUArchived, SKU: sku, Message: fmt.Sprintf("SKU %q is archived: it sells nothing, and does not change", sku)}
 }
 
+// notReserved is the error of a request that the status of a deduction does not allow.
+func notReserved(d Deduction, what string) error {
+	return &Error{Code: CodeNotReserved, Message: "the deduction is " + string(d.Status) + ": there is nothing to " + what}
+}
+
 // RefReused is the error of a ref that belongs to another change.
 func RefReused(ref string) *Error {
 	return &Error{Code: CodeRefReused, Message: fmt.Sprintf("ref %q was used before for another change", ref)}

@@ -69,7 +69,7 @@ func PlanSettlement(s Settlement, there map[string]Deduction, amended map[string
 		done, replayed := amended[request.OrderID]
 		on := func(d Deduction) (Deduction, []Part, error) {
 			if request.Amends() && replayed {
-				return d, nil, request.replay(done)
+				return d, nil, done.replayed(request.amendment())
 			}
 			return request.on(d, at)
 		}
@@ -109,6 +109,31 @@ func (w SettleRequest) Check() error {
 	return checkQuantity(w.Quantity)
 }
 
+func (w SettleRequest) checkAmendment() error {
+	if err := checkText("ref", w.Ref, maxIDBytes); err != nil {
+		return err
+	}
+	switch {
+	case w.Cancel:
+		return checkQuantity(w.Quantity)
+	case w.Extend == 0:
+		return Invalid("reserve_for", "must be given")
+	default:
+		return checkReserve(w.Extend)
+	}
+}
+
+// Amends tells whether the request asks for an amendment.
+func (w SettleRequest) Amends() bool { return w.Ref != "" }
+
+// amendment is what the request asks for.
+func (w SettleRequest) amendment() Amendment {
+	if w.Cancel {
+		return Amendment{OrderID: w.OrderID, Ref: w.Ref, Returned: w.Quantity}
+	}
+	return Amendment{OrderID: w.OrderID, Ref: w.Ref, Extended: w.Extend}
+}
+
 // MayReturn tells whether units may come back by the request itself. By a commit of all they do only where the
 // reservation has expired.
 func (w SettleRequest) MayReturn() bool { return w.Cancel || w.ExpireOnly || w.Quantity > 0 }
@@ -144,7 +169,7 @@ func (w SettleRequest) on(d Deduction, at time.Time) (after Deduction, back []Pa
 	case w.Cancel && w.KeepCommitted && d.Status == StatusCommitted:
 		return d, nil, &Error{Code: CodeForbidden, Message: "the deduction is committed: you may give back what is reserved alone"}
 	case w.Amends():
-		return w.amend(d, at)
+		return w.amendment().on(d, at, w.MostExtend)
 	case w.Cancel && d.Status.Live():
 		back, d.Status = d.Parts, StatusCancelled
 		return d, back, nil
@@ -165,29 +190,10 @@ func (w SettleRequest) on(d Deduction, at time.Time) (after Deduction, back []Pa
 	return d, back, nil
 }
 
-func notReserved(d Deduction, what string) error {
-	return &Error{Code: CodeNotReserved, Message: "the deduction is " + string(d.Status) + ": there is nothing to " + what}
-}
-
 // held is how many units a deduction holds.
 func (d Deduction) held() int64 {
 	if d.Status.Live() {
 		return d.Quantity
 	}
 	return 0
-}
-
-// splitParts keeps the first units of parts.
-func splitParts(parts []Part, keep int64) (kept, rest []Part) {
-	for _, p := range parts {
-		first := min(keep, p.Quantity)
-		keep -= first
-		if first > 0 {
-			kept = append(kept, Part{Segment: p.Segment, Quantity: first})
-		}
-		if p.Quantity > first {
-			rest = append(rest, Part{Segment: p.Segment, Quantity: p.Quantity - first})
-		}
-	}
-	return kept, rest
 }
