@@ -2,7 +2,7 @@
 
 // Package servertest starts private Redis and PostgreSQL servers for tests and
 // for the load lab: single ones, and Redis with replicas, under Sentinel and as
-// a Cluster. Where ZooKeeper and MongoDB are installed, it starts them too.
+// a Cluster. Where ZooKeeper, MongoDB and Citus are installed, it starts them too.
 //
 // # Protocol
 //

@@ -1,0 +1,172 @@
+//go:build unix
+
+package servertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ErrNoCitus means that the Citus extension is not installed beside PostgreSQL: its tests are left out.
+var ErrNoCitus = errors.New("the Citus extension is not installed")
+
+// Citus is a cluster of private PostgreSQL servers. Without workers the coordinator has all shards.
+type Citus struct {
+	Coordinator *Postgres
+	Workers     []*Postgres
+	options     []PostgresOption
+}
+
+// citusSettings are those of every node. Moves of shards while they are written need the logical log.
+func citusSettings() []PostgresOption {
+	return []PostgresOption{
+		Setting("shared_preload_libraries", "citus"),
+		Setting("citus.node_conninfo", "sslmode=prefer"),
+		Setting("citus.recover_2pc_interval", "1s"),
+		Setting("wal_level", "logical"),
+		Setting("max_prepared_transactions", "400"),
+		Setting("max_connections", "400"),
+		Setting("max_worker_processes", "40"),
+	}
+}
+
+// HasCitus returns nil if the extension is installed, and else [ErrNoCitus].
+func HasCitus() error {
+	programs, err := postgresPrograms()
+	if err != nil {
+		return err
+	}
+	share, err := exec.Command(filepath.Join(programs, "pg_config"), "--sharedir").Output()
+	if err != nil {
+		return ErrNoCitus
+	}
+	if _, err := os.Stat(filepath.Join(strings.TrimSpace(string(share)), "extension", "citus.control")); err != nil {
+		return ErrNoCitus
+	}
+	return nil
+}
+
+// StartCitus starts a coordinator and so many workers.
+func StartCitus(ctx context.Context, workers int, options ...PostgresOption) (*Citus, error) {
+	if err := HasCitus(); err != nil {
+		return nil, err
+	}
+	c := &Citus{options: append(citusSettings(), options...)}
+	var err error
+	if c.Coordinator, err = StartPostgres(ctx, c.options...); err != nil {
+		return nil, err
+	}
+	for range workers {
+		if _, err := c.StartWorker(ctx); err != nil {
+			return nil, errors.Join(err, c.Stop())
+		}
+	}
+	return c, nil
+}
+
+// StartWorker starts one more server. Databases that are made from now on have it as a node; [Citus.Join] adds it to one
+// that is there already.
+func (c *Citus) StartWorker(ctx context.Context) (*Postgres, error) {
+	worker, err := StartPostgres(ctx, c.options...)
+	if err != nil {
+		return nil, err
+	}
+	c.Workers = append(c.Workers, worker)
+	return worker, nil
+}
+
+// CreateDatabase makes an empty database with a fresh name on all nodes, and returns its URL at the coordinator. The
+// returned drop removes it again.
+func (c *Citus) CreateDatabase(ctx context.Context) (string, func(context.Context) error, error) {
+	at, drop, err := c.Coordinator.CreateDatabase(ctx, "")
+	if err != nil {
+		return "", nil, err
+	}
+	statement := fmt.Sprintf("CREATE EXTENSION citus; SELECT citus_set_coordinator_host('127.0.0.1', %d)", c.Coordinator.port)
+	if len(c.Workers) == 0 {
+		statement += fmt.Sprintf("; SELECT citus_set_node_property('127.0.0.1', %d, 'shouldhaveshards', true)", c.Coordinator.port)
+	}
+	if err := executeAt(ctx, at, statement); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("making a database of Citus: %w", err), drop(ctx))
+	}
+	for _, worker := range c.Workers {
+		if err := c.Join(ctx, at, worker); err != nil {
+			return "", nil, errors.Join(err, drop(ctx))
+		}
+	}
+	return at, func(ctx context.Context) error { return c.drop(ctx, at, drop) }, nil
+}
+
+// Join makes a worker a node of a database. It gets no shards by that.
+func (c *Citus) Join(ctx context.Context, databaseURL string, worker *Postgres) error {
+	name, err := databaseName(databaseURL)
+	if err != nil {
+		return err
+	}
+	there, err := worker.At(databaseURL)
+	if err != nil {
+		return err
+	}
+	if err := worker.execute(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE template0"); err != nil {
+		return fmt.Errorf("making a database on a worker: %w", err)
+	}
+	if err := executeAt(ctx, there, "CREATE EXTENSION citus"); err != nil {
+		return fmt.Errorf("making a database on a worker: %w", err)
+	}
+	if err := executeAt(ctx, databaseURL, fmt.Sprintf("SELECT citus_add_node('127.0.0.1', %d)", worker.port)); err != nil {
+		return fmt.Errorf("adding a node: %w", err)
+	}
+	return nil
+}
+
+// drop removes a database on all nodes that run.
+func (c *Citus) drop(ctx context.Context, databaseURL string, atCoordinator func(context.Context) error) error {
+	name, err := databaseName(databaseURL)
+	if err != nil {
+		return err
+	}
+	errs := []error{atCoordinator(ctx)}
+	for _, worker := range c.Workers {
+		errs = append(errs, worker.execute(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)"))
+	}
+	return errors.Join(errs...)
+}
+
+// Stop ends all servers and removes their folders.
+func (c *Citus) Stop() error {
+	errs := []error{c.Coordinator.Stop()}
+	for _, worker := range c.Workers {
+		errs = append(errs, worker.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// At is the URL of a database of the same name at this server.
+func (p *Postgres) At(databaseURL string) (string, error) {
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		return "", fmt.Errorf("reading the URL of a database: %w", err)
+	}
+	u.Host = p.address()
+	return u.String(), nil
+}
+
+// Port is where the server listens.
+func (p *Postgres) Port() int { return p.port }
+
+func executeAt(ctx context.Context, databaseURL, statement string) error {
+	connection, err := pgx.Connect(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	_, err = connection.Exec(ctx, statement)
+	return errors.Join(err, connection.Close(ctx))
+}
