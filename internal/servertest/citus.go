@@ -133,11 +133,14 @@ func (c *Citus) drop(ctx context.Context, databaseURL string, atCoordinator func
 	if err != nil {
 		return err
 	}
-	errs := []error{atCoordinator(ctx)}
-	for _, worker := range c.Workers {
-		errs = append(errs, worker.execute(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)"))
-	}
-	return errors.Join(errs...)
+	// The daemon that Citus has for each database may come back before it is gone.
+	return await(ctx, "a database of Citus to go", func(ctx context.Context) error {
+		errs := []error{atCoordinator(ctx)}
+		for _, worker := range c.Workers {
+			errs = append(errs, worker.execute(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)"))
+		}
+		return errors.Join(errs...)
+	})
 }
 
 // Stop ends all servers and removes their folders.
