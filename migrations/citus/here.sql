@@ -1,0 +1,13 @@
+-- For those who write to the tables of a shard themselves: wait while Citus moves the shard, and raise IN001 if it has gone
+-- to another node.
+--
+-- It takes the lock that Citus' own executor takes for a write (5: ShareLock), until the end of the transaction. A move takes
+-- the same one exclusively. The query after it has a snapshot of its own, in which a move that was waited for is there.
+CREATE OR REPLACE FUNCTION inventory_here(shard bigint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM lock_shard_metadata(5, ARRAY[shard]);
+    IF NOT EXISTS (SELECT FROM pg_dist_placement p JOIN pg_dist_local_group l USING (groupid) WHERE p.shardid = shard) THEN
+        RAISE EXCEPTION 'the shard % is on another node', shard USING ERRCODE = 'IN001';
+    END IF;
+    RETURN true;
+END $$

@@ -1,0 +1,144 @@
+package migrations
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+var (
+	//go:embed citus/here.sql
+	hereSQL string
+	//go:embed citus/outbox.sql
+	numberOutbox string
+)
+
+// MaxShards bounds how many shards a database may have: each has tables of its own, and statements whose plans are kept.
+const MaxShards = 1024
+
+// Distribution is one thing that a database on Citus needs beside its schema.
+type Distribution struct {
+	What string
+	Done bool // it was there already, or was made now
+}
+
+// sharded are the tables that are distributed, those that others refer to first. All are in one group: what has the same
+// key is on the same node. An order's row and its lines are where its id is, so that they tell together what is to be there.
+func sharded() []struct{ table, key string } {
+	return []struct{ table, key string }{
+		{"skus", "sku_id"},
+		{"stock_segments", "sku_id"},
+		{"deductions", "sku_id"},
+		{"deduction_parts", "sku_id"},
+		{"amendments", "sku_id"},
+		{"movements", "sku_id"},
+		{"buyers", "sku_id"},
+		{"orders", "order_id"},
+		{"order_lines", "order_id"},
+	}
+}
+
+// distribution is a step: what it is, a query that tells whether it was done, and the queries that do it.
+type distribution struct {
+	what, isDone string
+	work         []string
+	moves        bool // rows that were there
+}
+
+const (
+	isDistributed = `SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = '%s'::regclass)`
+	hasHere       = `SELECT EXISTS (SELECT FROM pg_dist_object WHERE classid = 'pg_proc'::regclass
+		AND objid = to_regprocedure('inventory_here(bigint)')::oid)`
+	onAllNodes = `SELECT 1 / coalesce(bool_and(success), false)::int FROM run_command_on_all_nodes($cmd$%s$cmd$)`
+	hasOutbox  = `SELECT coalesce(bool_and(success AND result = 't'), false) FROM run_command_on_all_nodes($cmd$
+		SELECT EXISTS (SELECT FROM pg_attrdef WHERE adrelid = to_regclass('outbox') AND pg_get_expr(adbin, adrelid) LIKE '%outbox_tie%')
+		$cmd$)`
+)
+
+// distributions returns all steps, in their order.
+func distributions(shards int) ([]distribution, error) {
+	outbox, err := steps.ReadFile("postgres/0015_outbox.up.sql")
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	all := []distribution{{"the function inventory_here on every node", hasHere, []string{hereSQL, `SELECT create_distributed_function('inventory_here(bigint)')`}, false}}
+	for i, t := range sharded() {
+		create := fmt.Sprintf(`SELECT create_distributed_table('%s', '%s', colocate_with := 'skus')`, t.table, t.key)
+		if i == 0 {
+			create = fmt.Sprintf(`SELECT create_distributed_table('%s', '%s', colocate_with := 'none', shard_count := %d)`, t.table, t.key, shards)
+		}
+		all = append(all, distribution{t.table + " by " + t.key, fmt.Sprintf(isDistributed, t.table), []string{create}, true})
+	}
+	return append(all,
+		distribution{"schema_migrations on every node", fmt.Sprintf(isDistributed, "schema_migrations"), []string{`SELECT create_reference_table('schema_migrations')`}, false},
+		// Its key has no SKU, and its order is that of a server's transactions.
+		distribution{"an outbox on every node", hasOutbox, []string{
+			fmt.Sprintf(onAllNodes, outbox),
+			fmt.Sprintf(onAllNodes, `CREATE SEQUENCE IF NOT EXISTS outbox_tie`),
+			fmt.Sprintf(onAllNodes, numberOutbox),
+		}, false}), nil
+}
+
+// Distribute makes a database with an up-to-date schema one of Citus, and returns all steps. What is done already stays. It
+// is one transaction, and nobody writes meanwhile. A dry run tells what there is to do.
+func Distribute(ctx context.Context, coordinatorURL string, shards int, dryRun bool) (done []Distribution, err error) {
+	conn, err := pgx.Connect(ctx, coordinatorURL)
+	if err != nil {
+		return nil, fmt.Errorf("distribute: %w", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	var there bool
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')`).Scan(&there); err != nil {
+		return nil, fmt.Errorf("distribute: %w", err)
+	}
+	if !there {
+		return nil, errors.New("distribute: the database has no extension citus: create it on every node, and add the nodes")
+	}
+	all, err := distributions(shards)
+	if err != nil {
+		return nil, err
+	}
+	moved := false
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		for _, step := range all {
+			state := Distribution{What: step.what}
+			if err := tx.QueryRow(ctx, step.isDone).Scan(&state.Done); err != nil {
+				return fmt.Errorf("look for %s: %w", step.what, err)
+			}
+			if !state.Done && !dryRun {
+				if err := step.do(ctx, tx); err != nil {
+					return err
+				}
+				state.Done, moved = true, moved || step.moves
+			}
+			done = append(done, state)
+		}
+		return nil
+	})
+	if err == nil && moved {
+		err = dropLeftovers(ctx, conn)
+	}
+	return done, err
+}
+
+func (d distribution) do(ctx context.Context, tx pgx.Tx) error {
+	for _, statement := range d.work {
+		if _, err := tx.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return fmt.Errorf("make %s: %w", d.what, err)
+		}
+	}
+	return nil
+}
+
+// dropLeftovers frees the room of rows that are in shards now. Citus leaves them beside.
+func dropLeftovers(ctx context.Context, conn *pgx.Conn) error {
+	for _, t := range sharded() { // and with each what refers to it
+		if _, err := conn.Exec(ctx, `SELECT truncate_local_data_after_distributing_table($1::text::regclass)`, t.table); err != nil {
+			return fmt.Errorf("remove what was distributed: %w", err)
+		}
+	}
+	return nil
+}

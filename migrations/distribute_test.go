@@ -1,0 +1,78 @@
+//go:build citus
+
+package migrations_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/servertest"
+	"inventory/migrations"
+)
+
+// TestCitusDistribute distributes a database that has sold: its rows stay, and are in shards. A dry run changes nothing, and
+// neither does a second run.
+func TestCitusDistribute(t *testing.T) {
+	if err := servertest.HasCitus(); err != nil {
+		t.Skip(err)
+	}
+	c, err := servertest.StartCitus(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	url, _, err := c.CreateDatabase(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := migrations.OpenPostgres(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Up(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	_, err = conn.Exec(t.Context(), `
+		INSERT INTO skus (sku_id, name, initial, segments, created_at) SELECT 's' || n, '', 10, 1, now() FROM generate_series(1, 9) n;
+		INSERT INTO stock_segments (sku_id, segment, available) SELECT sku_id, 0, 9 FROM skus;
+		INSERT INTO deductions (sku_id, order_id, quantity, segment, status, created_at) SELECT sku_id, 'o', 1, 0, 'committed', now() FROM skus;
+		INSERT INTO orders (order_id, created_at) VALUES ('o', now());
+		INSERT INTO order_lines (order_id, sku_id, quantity) SELECT 'o', sku_id, 1 FROM skus`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []struct{ dry, done bool }{{true, false}, {false, true}, {true, true}, {false, true}} {
+		steps, err := migrations.Distribute(t.Context(), url, 4, run.dry)
+		if err != nil || len(steps) != 12 {
+			t.Fatalf("%d steps, %v", len(steps), err)
+		}
+		for _, step := range steps {
+			if step.Done != run.done {
+				t.Errorf("dry %v: %s: done is %v", run.dry, step.What, step.Done)
+			}
+		}
+	}
+	var skus, lines, shards int
+	err = conn.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM skus), (SELECT count(*) FROM order_lines),
+		(SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = 'deductions'::regclass)`).Scan(&skus, &lines, &shards)
+	if err != nil || skus != 9 || lines != 9 || shards != 4 {
+		t.Errorf("%d SKUs, %d lines, %d shards, %v", skus, lines, shards, err)
+	}
+	if err := m.Up(); err != nil { // the migrations are the same on all nodes
+		t.Error(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}
