@@ -75,8 +75,10 @@ FROM (SELECT $6::timestamptz AS at) AS decided,
      unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], {texts}) AS asked (o, q, r, s, {names})
 ORDER BY o COLLATE "C"`, 7)
 
-var insertDeductions = insertMerged + `
+const onKnown = `
 ON CONFLICT (sku_id, order_id) DO NOTHING`
+
+var insertDeductions = insertMerged + onKnown
 
 // arrays are what unnest turns into rows.
 type arrays struct {

@@ -53,22 +53,29 @@ func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (line
 		}
 		if !created {
 			there, err := readOrder(ctx, tx, placement.Order.OrderID)
+			if err == nil && there != nil {
+				err = readLines(ctx, tx, placement.Order.OrderID, there)
+			}
 			if err == nil {
 				lines, err = placement.Replay(there)
 			}
 			return err
 		}
-		lines, err = placement.Place(func(line stock.Batch) (stock.BatchResult, error) {
-			return s.deduct(ctx, tx, line)
-		}, func(line stock.Merge) (stock.MergeResult, error) {
-			return s.merge(ctx, tx, line)
-		})
+		lines, err = s.placeLines(ctx, tx, placement)
 		return err
 	})
 	if err != nil {
 		return nil, false, err
 	}
 	return lines, created, nil
+}
+
+func (s *Store) placeLines(ctx context.Context, tx pgx.Tx, placement stock.Placement) ([]stock.Deduction, error) {
+	return placement.Place(func(line stock.Batch) (stock.BatchResult, error) {
+		return s.deduct(ctx, tx, line)
+	}, func(line stock.Merge) (stock.MergeResult, error) {
+		return s.merge(ctx, tx, line)
+	})
 }
 
 // insertOrder inserts the order, unless it is there already, locks what it needs, and sets the instant of its decision.
@@ -80,8 +87,13 @@ func (s *Store) insertOrder(ctx context.Context, tx pgx.Tx, placement *stock.Pla
 	}
 	var rows int64
 	trip := &pgx.Batch{}
-	trip.Queue(insertOrder, order.OrderID, order.BuyerID, order.ReserveFor.Microseconds(), instant(placement.At), skus, quantities).
-		Exec(countRows(&rows))
+	row := []any{order.OrderID, order.BuyerID, order.ReserveFor.Microseconds(), instant(placement.At)}
+	if s.routed {
+		trip.Queue(insertOrder, row...).Exec(countRows(&rows))
+		trip.Queue(insertOrderLines, order.OrderID, skus, quantities)
+	} else {
+		trip.Queue(insertOrder, append(row, skus, quantities)...).Exec(countRows(&rows))
+	}
 	for i, line := range placement.Lines {
 		if line.Segment < 0 {
 			queueLockAll(trip, order.Lines[i].SKU)
@@ -93,11 +105,11 @@ func (s *Store) insertOrder(ctx context.Context, tx pgx.Tx, placement *stock.Pla
 	return rows > 0, tx.SendBatch(ctx, trip).Close()
 }
 
-// readOrder reads an order that is there already, nil where there is none.
-func readOrder(ctx context.Context, tx pgx.Tx, orderID string) (*stock.PlacedOrder, error) {
+// readOrder reads an order that is there already, without its lines, nil where there is none.
+func readOrder(ctx context.Context, q querier, orderID string) (*stock.PlacedOrder, error) {
 	var order stock.PlacedOrder
 	var micros int64
-	err := tx.QueryRow(ctx, selectOrder, orderID).Scan(&order.BuyerID, &micros)
+	err := q.QueryRow(ctx, selectOrder, orderID).Scan(&order.BuyerID, &micros)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
@@ -105,14 +117,19 @@ func readOrder(ctx context.Context, tx pgx.Tx, orderID string) (*stock.PlacedOrd
 		return nil, err
 	}
 	order.ReserveFor = time.Duration(micros) * time.Microsecond
+	return &order, nil
+}
+
+// readLines adds the lines of an order.
+func readLines(ctx context.Context, tx pgx.Tx, orderID string, order *stock.PlacedOrder) error {
 	rows, err := tx.Query(ctx, selectLines, orderID)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var r deductionRow
 	_, err = pgx.ForEachRow(rows, r.columns(), func() error {
 		order.Lines = append(order.Lines, r.read())
 		return nil
 	})
-	return &order, err
+	return err
 }

@@ -61,10 +61,13 @@ func (o *Outbox) change(ctx context.Context, statements string) error {
 			if _, err := tx.Exec(ctx, setLockTimeout); err != nil {
 				return err
 			}
+			if o.store.routed {
+				return changeRouted(ctx, tx, statements)
+			}
 			_, err := tx.Exec(ctx, statements)
 			return err
 		})
-		if err != nil && stateOf(err) != lockNotAvailable {
+		if err != nil && stateOf(err) != lockNotAvailable && stateOf(err) != deadlockDetected {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
@@ -144,6 +147,12 @@ func parseCursor(text string) (cursor, error) {
 		return cursor{}, stock.BadCursor(text)
 	}
 	return cursor{xid, n}, nil
+}
+
+// IsCursor tells whether a text is a cursor.
+func IsCursor(text string) bool {
+	_, err := parseCursor(text)
+	return err == nil
 }
 
 func outboxError(what string, err error) error {

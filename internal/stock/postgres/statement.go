@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,10 +17,10 @@ const statementLimit = 2 * time.Second
 // patient tells whether a statement may take as long as its caller allows, because it reads or changes all rows there are.
 func patient(statement string) bool {
 	switch statement {
-	case auditSQL, selectAccepted, expireSQL, trimOutbox, outboxOnSQL, outboxOffSQL, countAll, dropCounts:
+	case auditSQL, selectAccepted, expireSQL, trimOutbox, outboxOnSQL, outboxOffSQL, countAll, dropCounts, selectOrderLines, placedSQL:
 		return true
 	default:
-		return false
+		return strings.HasPrefix(statement, patientMark)
 	}
 }
 

@@ -33,7 +33,7 @@ import (
 
 // Store is a [stock.Store] on PostgreSQL 15 or later. It is safe for concurrent use.
 type Store struct {
-	pool    *pgxpool.Pool
+	pool    database
 	clock   *serverClock
 	hosts   *hosts
 	renewal *renewal
@@ -42,6 +42,9 @@ type Store struct {
 
 	settlements *gatherer[*settling, []stock.Settled]
 	looks       *gatherer[string, look]
+
+	shares bool // its connections are another's
+	routed bool // Citus routes its statements: see [OpenCoordinator]
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -95,10 +98,15 @@ func openLater(ctx context.Context, databaseURL string, maxConns int32, configur
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
 	renewal.running.Go(func() { renewal.run(pool) })
-	s := &Store{pool: pool, clock: clock, hosts: hosts, renewal: renewal}
+	s := &Store{pool: database{Pool: pool}, clock: clock, hosts: hosts, renewal: renewal}
+	s.share()
+	return s, nil
+}
+
+// share makes what lets writes share a transaction.
+func (s *Store) share() {
 	s.sharing, s.orders, s.settlements = newSharing(s), newOrderSharing(s), newSettlementSharing(s)
 	s.looks = newLookSharing(s)
-	return s, nil
 }
 
 // Now implements [stock.Store].
@@ -126,14 +134,18 @@ const closeLimit = 2 * time.Second
 
 // Close closes the pool. It waits for connections in use, but no longer than closeLimit.
 func (s *Store) Close() error {
-	s.renewal.stop()
+	if !s.shares {
+		s.renewal.stop()
+	}
 	closed := make(chan struct{})
 	go func() {
 		s.sharing.running.Wait()
 		s.orders.running.Wait()
 		s.settlements.running.Wait()
 		s.looks.running.Wait()
-		s.pool.Close()
+		if !s.shares {
+			s.pool.Close()
+		}
 		close(closed)
 	}()
 	select {

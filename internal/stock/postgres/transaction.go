@@ -31,11 +31,11 @@ func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(pgx.Tx) 
 
 // once runs work in one transaction. If that is still open afterwards, the pool closes its connection.
 func (s *Store) once(ctx context.Context, conn *pgxpool.Conn, deadline time.Time, work func(pgx.Tx) error) error {
-	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	tx, err := conn.BeginTx(ctx, s.pool.dialect.options(pgx.TxOptions{IsoLevel: pgx.ReadCommitted}))
 	if err != nil {
 		return err
 	}
-	err = work(tx)
+	err = work(s.pool.dialect.tx(tx))
 	if err == nil && deadline.IsZero() {
 		return tx.Commit(ctx)
 	}

@@ -1,0 +1,146 @@
+package citus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+)
+
+// How long an audit waits for transactions over nodes to end. Citus finishes those that are left behind every
+// citus.recover_2pc_interval, a minute if nobody has set it.
+const (
+	settleWait = 5 * time.Second
+	settlePoll = 100 * time.Millisecond
+)
+
+// Audit implements [stock.Store].
+//
+// A SKU is in one shard, so its balance is of one snapshot there. What spans nodes are the lines of orders: an order's row and
+// its lines are in one shard as well, and say which deductions must be there. A line without its deduction is looked at again
+// until it has one. If it gets none, or a transaction stays between its two phases, that is a violation by its name.
+func (s *Store) Audit(ctx context.Context, sku string) (audit stock.Audit, err error) {
+	err = s.again(ctx, func(p *placements) error {
+		audit, err = balances(ctx, p, sku)
+		return err
+	})
+	if err != nil {
+		return stock.Audit{}, err
+	}
+	lines, err := s.lonely(ctx, sku)
+	if err != nil {
+		return stock.Audit{}, err
+	}
+	open, err := s.unfinished(ctx)
+	if err != nil {
+		return stock.Audit{}, err
+	}
+	for i := range audit.SKUs {
+		b := &audit.SKUs[i]
+		for _, line := range lines {
+			if line.SKU == b.SKU {
+				b.Violations = append(b.Violations, fmt.Sprintf("SKU %q: order %q is not settled: its line has no deduction", b.SKU, line.OrderID))
+			}
+		}
+		if i == 0 {
+			b.Violations = append(b.Violations, open...)
+		}
+	}
+	return audit, nil
+}
+
+// balances reads those of all SKUs, or of one, each at its node.
+func balances(ctx context.Context, p *placements, sku string) (audit stock.Audit, err error) {
+	if sku != "" {
+		return p.of(sku).store.Audit(ctx, sku)
+	}
+	audit.SKUs, err = eachNode(p, func(h *shard) ([]stock.Balance, error) {
+		some, err := h.store.Audit(ctx, "")
+		return some.SKUs, err
+	})
+	slices.SortFunc(audit.SKUs, func(a, b stock.Balance) int { return cmp.Compare(a.SKU, b.SKU) })
+	return audit, err
+}
+
+// lonely returns the lines of orders that have no deduction, and get none.
+func (s *Store) lonely(ctx context.Context, sku string) (lines []postgres.OrderLine, err error) {
+	err = s.again(ctx, func(p *placements) error {
+		lines, err = eachNode(p, func(h *shard) ([]postgres.OrderLine, error) { return h.store.OrderLines(ctx, sku) })
+		return err
+	})
+	for until := time.Now().Add(settleWait); err == nil; {
+		if lines, err = s.without(ctx, lines); len(lines) == 0 || time.Now().After(until) {
+			break
+		}
+		err = pause(ctx)
+	}
+	return lines, err
+}
+
+// without returns those of the lines that have no deduction.
+func (s *Store) without(ctx context.Context, lines []postgres.OrderLine) (left []postgres.OrderLine, err error) {
+	orders := make(map[string][]string)
+	for _, line := range lines {
+		orders[line.SKU] = append(orders[line.SKU], line.OrderID)
+	}
+	for sku, ids := range orders {
+		found, err := s.Deductions(ctx, sku, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			if _, there := found[id]; !there {
+				left = append(left, postgres.OrderLine{OrderID: id, SKU: sku})
+			}
+		}
+	}
+	return left, nil
+}
+
+// unfinished names the transactions over nodes that do not end.
+func (s *Store) unfinished(ctx context.Context) (open []string, err error) {
+	first := make(map[string]bool)
+	for until := time.Now().Add(settleWait); ; {
+		open = nil
+		var now []string
+		for _, n := range s.placements().nodes {
+			prepared, err := n.store.Prepared(ctx)
+			if err != nil {
+				return nil, err
+			}
+			for _, id := range prepared {
+				now = append(now, n.address+": "+id)
+			}
+		}
+		for _, id := range now {
+			if len(first) == 0 || first[id] {
+				open = append(open, fmt.Sprintf("a transaction over nodes is not settled: %s", id))
+			}
+		}
+		if len(open) == 0 || time.Now().After(until) {
+			return open, nil
+		}
+		if len(first) == 0 {
+			for _, id := range now {
+				first[id] = true
+			}
+		}
+		if err := pause(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(settlePoll):
+		return nil
+	case <-ctx.Done():
+		return errors.Join(errors.New("wait for orders to be settled"), ctx.Err())
+	}
+}

@@ -1,0 +1,351 @@
+//go:build citus
+
+package citus_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/servertest"
+	"inventory/internal/stock"
+	"inventory/internal/stock/citus"
+	"inventory/migrations"
+)
+
+const (
+	soldSKUs = 16
+	enough   = 10_000_000
+)
+
+// sale sells through two stores, as two processes would: orders of one SKU and of two, each with an id of its own.
+type sale struct {
+	*testing.T
+	url     string
+	stores  []*citus.Store
+	selling sync.WaitGroup
+	stop    context.CancelFunc
+	mu      sync.Mutex
+	taken   map[string][]string // SKUs of each order that was acknowledged
+	sold    map[string]int      // acknowledged orders of each SKU, of one SKU
+	pairs   int                 // acknowledged orders of two SKUs
+	failed  map[string]int      // by SKU, of one SKU
+	errs    map[string]bool     // what else than unavailable was told
+	last    map[string]error    // of each SKU, the last failure
+}
+
+func skuName(n int) string { return fmt.Sprintf("sku-%d", n) }
+
+func startSale(t *testing.T, url string) *sale {
+	t.Helper()
+	s := &sale{T: t, url: url, taken: map[string][]string{}, sold: map[string]int{}, failed: map[string]int{}, errs: map[string]bool{}, last: map[string]error{}}
+	for range 2 {
+		s.stores = append(s.stores, open(t, url))
+	}
+	for n := range soldSKUs {
+		if _, err := s.stores[0].CreateSKU(t.Context(), stock.NewSKU{SKU: skuName(n), Stock: enough, Segments: 2}, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	t.Cleanup(func() { stop(); s.selling.Wait() })
+	for p, store := range s.stores {
+		for n := range soldSKUs {
+			s.selling.Go(func() { s.sellOne(ctx, store, p, n) })
+		}
+		for n := range 4 {
+			s.selling.Go(func() { s.sellPairs(ctx, store, p, n) })
+		}
+	}
+	return s
+}
+
+func (s *sale) sellOne(ctx context.Context, store *citus.Store, process, n int) {
+	sku := skuName(n)
+	for k := 0; ctx.Err() == nil; k++ {
+		id := fmt.Sprintf("one-%d-%d", process, k)
+		limited, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		result, err := store.Deduct(limited, stock.Batch{
+			SKU: sku, Layout: 1, Segment: process, Deadline: time.Now().Add(2 * time.Second),
+			Orders: []stock.Order{{OrderID: id, Quantity: 1}},
+		})
+		cancel()
+		s.note(err, func() {
+			if err != nil {
+				s.failed[sku]++
+				s.last[sku] = err
+			} else if result.Outcomes[0].Kind == stock.Accepted {
+				s.sold[sku]++
+				s.taken[id+"@"+sku] = []string{sku}
+			}
+		})
+	}
+}
+
+func (s *sale) sellPairs(ctx context.Context, store *citus.Store, process, n int) {
+	for k := 0; ctx.Err() == nil; k++ {
+		id := fmt.Sprintf("two-%d-%d-%d", process, n, k)
+		order := stock.MultiOrder{OrderID: id, Lines: []stock.Line{{SKU: skuName(k % soldSKUs), Quantity: 1}, {SKU: skuName((k + 1 + n) % soldSKUs), Quantity: 1}}}.Sorted()
+		limited, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		_, created, err := store.Order(limited, stock.Placement{Order: order, Lines: []stock.PlacedLine{{Layout: 1, Segment: process}, {Layout: 1, Segment: process}}})
+		cancel()
+		s.note(err, func() {
+			if err == nil && created {
+				s.pairs++
+				s.taken[id] = order.SKUs()
+			}
+		})
+	}
+}
+
+// note notes what a caller was told. All but an outcome that is not known is a fault.
+func (s *sale) note(err error, what func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && stock.CodeOf(err) != stock.CodeUnavailable {
+		s.errs[err.Error()] = true
+	}
+	what()
+	if err != nil {
+		s.mu.Unlock()
+		time.Sleep(10 * time.Millisecond)
+		s.mu.Lock()
+	}
+}
+
+// now returns how much was sold and what failed so far.
+func (s *sale) now() (sold, failed map[string]int, pairs int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.sold), maps.Clone(s.failed), s.pairs
+}
+
+// sellsAll waits until every SKU, and orders of several, sell again.
+func (s *sale) sellsAll(within time.Duration) {
+	s.Helper()
+	before, _, pairs := s.now()
+	for end := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+		after, failed, now := s.now()
+		var still []string
+		for n := range soldSKUs {
+			if after[skuName(n)] == before[skuName(n)] {
+				still = append(still, skuName(n))
+			}
+		}
+		if len(still) == 0 && now > pairs {
+			return
+		}
+		if time.Now().After(end) {
+			s.Fatalf("after %s these do not sell: %v (failed %v); orders of several: %d; %v", within, still, failed, now-pairs, s.last)
+		}
+	}
+}
+
+// end stops the sale, and compares what was acknowledged with the rows.
+func (s *sale) end() {
+	s.Helper()
+	s.stop()
+	s.selling.Wait()
+	if len(s.errs) > 0 {
+		s.Errorf("callers were told: %v", slices.Collect(maps.Keys(s.errs)))
+	}
+	conn, err := pgx.Connect(s.Context(), s.url)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(s.Context()))
+	rows, err := conn.Query(s.Context(), `SELECT order_id, sku_id FROM deductions`)
+	if err != nil {
+		s.Fatal(err)
+	}
+	there, total := map[string]int{}, 0
+	var id, sku string
+	if _, err := pgx.ForEachRow(rows, []any{&id, &sku}, func() error { there[id+"@"+sku]++; total++; return nil }); err != nil {
+		s.Fatal(err)
+	}
+	acknowledged := 0
+	for order, skus := range s.taken {
+		for _, sku := range skus {
+			key := order
+			if len(skus) > 1 {
+				key = order + "@" + sku
+			}
+			acknowledged++
+			if there[key] != 1 {
+				s.Errorf("%s was acknowledged and has %d rows", key, there[key])
+			}
+		}
+	}
+	s.Logf("%d lines acknowledged, %d rows, %d orders of two SKUs", acknowledged, total, s.pairs)
+	var left int64
+	if err := conn.QueryRow(s.Context(), `SELECT sum(available)::bigint FROM stock_segments`).Scan(&left); err != nil {
+		s.Fatal(err)
+	}
+	if left != soldSKUs*enough-int64(total) {
+		s.Errorf("%d units are left, and %d rows were written", left, total)
+	}
+	audit, err := s.stores[0].Audit(s.Context(), "")
+	if err != nil {
+		s.Fatal(err)
+	}
+	if !audit.OK() || len(audit.SKUs) != soldSKUs {
+		s.Errorf("the audit of %d SKUs is not ok: %+v", len(audit.SKUs), audit)
+	}
+}
+
+// placed tells which SKUs are at which port.
+func (s *sale) placed() map[int][]string {
+	s.Helper()
+	conn, err := pgx.Connect(s.Context(), s.url)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(s.Context()))
+	at := map[int][]string{}
+	for n := range soldSKUs {
+		var port int
+		err := conn.QueryRow(s.Context(), `SELECT nodeport FROM pg_dist_node JOIN pg_dist_placement USING (groupid)
+			WHERE shardid = get_shard_id_for_distribution_column('skus', $1::text)`, skuName(n)).Scan(&port)
+		if err != nil {
+			s.Fatal(err)
+		}
+		at[port] = append(at[port], skuName(n))
+	}
+	return at
+}
+
+func (s *sale) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// TestAWorkerDies: its SKUs are unavailable, and nobody else's. When it is back, so are they.
+func TestAWorkerDies(t *testing.T) {
+	c := cluster(t, 2)
+	s := startSale(t, distributed(t, c))
+	s.sellsAll(20 * time.Second)
+	dead := c.Workers[0]
+	at := s.placed()
+	s.must(dead.Kill())
+	time.Sleep(time.Second) // what was on its way has failed
+	before, failedBefore, _ := s.now()
+	time.Sleep(3 * time.Second)
+	after, failed, _ := s.now()
+	for _, sku := range at[c.Workers[1].Port()] {
+		if after[sku] == before[sku] || failed[sku] != failedBefore[sku] {
+			t.Errorf("%s of the other node: sold %d, failed %d", sku, after[sku]-before[sku], failed[sku]-failedBefore[sku])
+		}
+	}
+	for _, sku := range at[dead.Port()] {
+		if after[sku] != before[sku] || failed[sku] == failedBefore[sku] {
+			t.Errorf("%s of the dead node: sold %d, failed %d", sku, after[sku]-before[sku], failed[sku]-failedBefore[sku])
+		}
+	}
+	s.must(s.stores[0].Ready(t.Context()))
+	time.Sleep(100 * time.Millisecond)
+	for address, err := range s.stores[0].Nodes() {
+		if gone := address == fmt.Sprintf("127.0.0.1:%d", dead.Port()); gone != (err != nil) {
+			t.Errorf("node %s: %v", address, err)
+		}
+	}
+	s.must(dead.Restart(t.Context()))
+	s.sellsAll(20 * time.Second)
+	s.end()
+}
+
+// TestTheCoordinatorDies: orders of one SKU go on, those of several stop until it is back.
+func TestTheCoordinatorDies(t *testing.T) {
+	c := cluster(t, 2)
+	s := startSale(t, distributed(t, c))
+	s.sellsAll(20 * time.Second)
+	s.must(c.Coordinator.Kill())
+	time.Sleep(time.Second)
+	before, failedBefore, pairs := s.now()
+	time.Sleep(3 * time.Second)
+	after, failed, now := s.now()
+	for n := range soldSKUs {
+		if sku := skuName(n); after[sku] == before[sku] || failed[sku] != failedBefore[sku] {
+			t.Errorf("%s: sold %d, failed %d", sku, after[sku]-before[sku], failed[sku]-failedBefore[sku])
+		}
+	}
+	if now != pairs {
+		t.Errorf("%d orders of several were taken without a coordinator", now-pairs)
+	}
+	s.must(s.stores[0].Ready(t.Context()))
+	s.must(c.Coordinator.Restart(t.Context()))
+	s.sellsAll(20 * time.Second)
+	s.end()
+}
+
+// TestShardsMoveWhileSelling moves every shard to the other worker and back: by the log, and while writes wait.
+func TestShardsMoveWhileSelling(t *testing.T) {
+	c := cluster(t, 2)
+	s := startSale(t, distributed(t, c))
+	s.sellsAll(20 * time.Second)
+	for _, mode := range []string{"force_logical", "block_writes"} {
+		for n := range testShards {
+			s.must(exec(t.Context(), s.url, fmt.Sprintf(`
+				SELECT citus_move_shard_placement(shardid, '127.0.0.1', nodeport, '127.0.0.1', %d + %d - nodeport, '%s')
+				FROM (SELECT * FROM pg_dist_shard WHERE logicalrelid = 'skus'::regclass ORDER BY shardid OFFSET %d LIMIT 1) AS one
+				JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node USING (groupid)`,
+				c.Workers[0].Port(), c.Workers[1].Port(), mode, n)))
+		}
+		s.sellsAll(20 * time.Second)
+	}
+	_, failed, _ := s.now()
+	t.Logf("failed meanwhile: %v", failed)
+	s.end()
+}
+
+// TestANodeIsAddedWhileSelling adds a worker, and gives it its part of the shards.
+func TestANodeIsAddedWhileSelling(t *testing.T) {
+	c := cluster(t, 1)
+	url := distributed(t, c)
+	if err := open(t, url).Outbox().On(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := startSale(t, url)
+	s.sellsAll(20 * time.Second)
+	worker := added(t, c, s.url)
+	s.must(exec(t.Context(), s.url, `SELECT rebalance_table_shards('skus', shard_transfer_mode := 'force_logical')`))
+	s.sellsAll(20 * time.Second)
+	if len(s.placed()[worker.Port()]) == 0 {
+		t.Error("the new node has nothing")
+	}
+	s.end()
+	told := 0
+	for after := ""; ; {
+		changes, err := s.stores[0].Outbox().Read(t.Context(), after, 1000)
+		s.must(err)
+		if len(changes) == 0 {
+			break
+		}
+		told, after = told+len(changes), changes[len(changes)-1].Cursor
+	}
+	t.Logf("the outbox told of %d changes", told)
+}
+
+// added adds a worker to a cluster, and makes there what a node has.
+func added(t *testing.T, c *servertest.Citus, url string) *servertest.Postgres {
+	t.Helper()
+	worker, err := c.StartWorker(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Join(t.Context(), url, worker); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := migrations.Distribute(t.Context(), url, testShards, false); err != nil {
+		t.Fatal(err)
+	}
+	return worker
+}

@@ -1,0 +1,109 @@
+package citus
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+)
+
+// eachNode does work at all nodes at the same time, and at each shard by shard. It returns what was found at the nodes that
+// did not fail, and the first error.
+func eachNode[T any](p *placements, work func(*shard) ([]T, error)) (found []T, err error) {
+	var mu sync.Mutex
+	var nodes errgroup.Group
+	for _, n := range p.nodes {
+		nodes.Go(func() error {
+			var here []T
+			for _, h := range p.shards {
+				if h.node != n {
+					continue
+				}
+				some, err := work(h)
+				if err != nil {
+					return err
+				}
+				here = append(here, some...)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, here...)
+			return nil
+		})
+	}
+	err = nodes.Wait()
+	return found, err
+}
+
+// Summaries implements [stock.Store]. Each shard gives a page; the first of all of them are the page.
+func (s *Store) Summaries(ctx context.Context, after string, limit int) (page []stock.Summary, err error) {
+	err = s.again(ctx, func(p *placements) error {
+		page, err = eachNode(p, func(h *shard) ([]stock.Summary, error) { return h.store.Summaries(ctx, after, limit) })
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(page, func(a, b stock.Summary) int { return cmp.Compare(a.SKU, b.SKU) })
+	return page[:min(limit, len(page))], nil
+}
+
+// Expired implements [stock.Store]. A node that is gone does not keep the reservations of others from ending: it is an error
+// only where nothing else is found.
+func (s *Store) Expired(ctx context.Context, at time.Time, limit int) (skus []string, err error) {
+	err = s.again(ctx, func(p *placements) error {
+		skus, err = eachNode(p, func(h *shard) ([]string, error) { return h.store.Expired(ctx, at, limit) })
+		if len(skus) > 0 {
+			return nil
+		}
+		return err
+	})
+	slices.Sort(skus)
+	return skus[:min(limit, len(skus))], err
+}
+
+// eachShard does work at the shards of SKUs, with those that are there, and puts together what is found.
+func eachShard[T any](ctx context.Context, s *Store, skus []string, work func(*postgres.Store, []string) (map[string]T, error)) (map[string]T, error) {
+	all := make(map[string]T)
+	err := s.again(ctx, func(p *placements) error {
+		of := make(map[*shard][]string)
+		for _, sku := range skus {
+			of[p.of(sku)] = append(of[p.of(sku)], sku)
+		}
+		var mu sync.Mutex
+		var shards errgroup.Group
+		for h, some := range of {
+			shards.Go(func() error {
+				found, err := work(h.store, some)
+				mu.Lock()
+				defer mu.Unlock()
+				maps.Copy(all, found)
+				return err
+			})
+		}
+		return shards.Wait()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Views implements [stock.Store].
+func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
+	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]stock.View, error) { return o.Views(ctx, some...) })
+}
+
+// BuyerUnits implements [stock.Store].
+func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
+	return eachShard(ctx, s, skus, func(o *postgres.Store, some []string) (map[string]int64, error) {
+		return o.BuyerUnits(ctx, buyerID, some)
+	})
+}

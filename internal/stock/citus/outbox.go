@@ -1,0 +1,143 @@
+package citus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+)
+
+// Outbox is the [stock.Outbox] of a cluster. Each node has an outbox of its own, because the order of changes is that of a
+// server's transactions. A cursor has a place in each of them: GROUP:CURSOR,GROUP:CURSOR. A node keeps its group when
+// another server takes its place.
+type Outbox struct{ store *Store }
+
+var _ stock.Outbox = (*Outbox)(nil)
+
+// Outbox returns the outbox of the database.
+func (s *Store) Outbox() *Outbox { return &Outbox{s} }
+
+// On implements [stock.Outbox]. Citus turns it on in all shards.
+func (o *Outbox) On(ctx context.Context) error { return o.store.whole.Outbox().On(ctx) }
+
+// Off implements [stock.Outbox].
+func (o *Outbox) Off(ctx context.Context) error { return o.store.whole.Outbox().Off(ctx) }
+
+// outboxes returns that of each node, by its group.
+func (o *Outbox) outboxes(ctx context.Context) (map[int]*postgres.Outbox, error) {
+	nodes, err := o.store.whole.Nodes(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read which nodes there are: %w", err)
+	}
+	all := make(map[int]*postgres.Outbox, len(nodes))
+	for _, n := range nodes {
+		o.store.mu.Lock()
+		there, err := o.store.nodeLocked(n.Address)
+		o.store.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		all[n.Group] = there.store.Outbox()
+	}
+	return all, nil
+}
+
+// Read implements [stock.Outbox]. Of the nodes' changes those that are older come first. If a node is gone, those of the
+// others are told.
+func (o *Outbox) Read(ctx context.Context, after string, limit int) (changes []stock.Change, err error) {
+	at, err := parseCursor(after)
+	if err != nil {
+		return nil, err
+	}
+	outboxes, err := o.outboxes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	there := make(map[int][]stock.Change, len(outboxes))
+	var errs []error
+	for group, outbox := range outboxes {
+		found, err := outbox.Read(ctx, at[group], limit)
+		if errors.Is(err, stock.ErrNoOutbox) {
+			return nil, err
+		}
+		there[group], errs = found, append(errs, err)
+	}
+	for len(changes) < limit {
+		group, found := oldest(there)
+		if !found {
+			break
+		}
+		change := there[group][0]
+		there[group] = there[group][1:]
+		at[group] = change.Cursor
+		change.Cursor = at.String()
+		changes = append(changes, change)
+	}
+	if len(changes) == 0 {
+		err = errors.Join(errs...)
+	}
+	return changes, err
+}
+
+// oldest returns the group whose next change is the oldest.
+func oldest(there map[int][]stock.Change) (group int, found bool) {
+	for _, g := range slices.Sorted(maps.Keys(there)) {
+		if len(there[g]) > 0 && (!found || there[g][0].At.Before(there[group][0].At)) {
+			group, found = g, true
+		}
+	}
+	return group, found
+}
+
+// Trim implements [stock.Outbox].
+func (o *Outbox) Trim(ctx context.Context, before string) (removed int64, err error) {
+	at, err := parseCursor(before)
+	if err != nil {
+		return 0, err
+	}
+	outboxes, err := o.outboxes(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for group, outbox := range outboxes {
+		n, err := outbox.Trim(ctx, at[group])
+		removed += n
+		if err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// cursor is a place in the outbox of each group; none is before all.
+type cursor map[int]string
+
+func (c cursor) String() string {
+	var places []string
+	for _, group := range slices.Sorted(maps.Keys(c)) {
+		places = append(places, strconv.Itoa(group)+":"+c[group])
+	}
+	return strings.Join(places, ",")
+}
+
+func parseCursor(text string) (cursor, error) {
+	at := make(cursor)
+	if text == "" {
+		return at, nil
+	}
+	for place := range strings.SplitSeq(text, ",") {
+		number, there, whole := strings.Cut(place, ":")
+		group, err := strconv.Atoi(number)
+		if !whole || err != nil || group < 0 || !postgres.IsCursor(there) {
+			return nil, stock.BadCursor(text)
+		}
+		at[group] = there
+	}
+	return at, nil
+}

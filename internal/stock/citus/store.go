@@ -1,0 +1,219 @@
+// Package citus keeps the stock in PostgreSQL servers that Citus makes one database of.
+//
+//	one SKU        ──> the tables of its shard, at its node (internal/stock/postgres, in the names of the shard)
+//	several SKUs   ──> each at its own node; an order of several in one transaction over nodes, by the coordinator
+//
+// Citus says where shards are, moves them, and finishes transactions over nodes whose coordinator died. What is written to a
+// shard takes Citus' own lock of it first, so a move loses nothing: a write waits for its end, is told that the shard has
+// gone, and is done again where it is now (placements.go).
+//
+// A node that is gone takes its SKUs along, and nobody else's. Without the coordinator only orders of several SKUs stop.
+package citus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/singleflight"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+)
+
+// Store is a [stock.Store] on a cluster. It is safe for concurrent use.
+type Store struct {
+	whole *postgres.Store // at the coordinator
+	url   string          // of the coordinator
+	open  func(ctx context.Context, databaseURL string) (*postgres.Store, error)
+
+	mu      sync.RWMutex
+	now     *placements
+	nodes   map[string]*node // all that there ever were, by address
+	shards  []*shard         // all that there ever were
+	changed chan struct{}    // closed when placements are loaded
+
+	loading singleflight.Group // of placements
+	running sync.WaitGroup     // what asks nodes in the background
+	closing context.Context
+	close   context.CancelFunc
+}
+
+var _ stock.Store = (*Store)(nil)
+
+// Open reads from the coordinator at a postgres:// URL which node has which shard. The nodes are reached by the names that
+// Citus has for them, with the user, the password and the parameters of the URL. Each of configure may change what the pool
+// of a node is made of.
+func Open(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
+	whole, err := postgres.OpenCoordinator(ctx, databaseURL, configure...)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{whole: whole, url: databaseURL, nodes: make(map[string]*node), changed: make(chan struct{})}
+	s.closing, s.close = context.WithCancel(context.Background())
+	s.open = func(ctx context.Context, databaseURL string) (*postgres.Store, error) {
+		return postgres.OpenNode(ctx, databaseURL, configure...)
+	}
+	if err := s.load(ctx, nil); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// How often work is begun again because a shard has moved or a transaction waited in a circle. The pause grows with each try:
+// the nodes learn of a move one after another.
+const (
+	mostTries = 8
+	tryPause  = 20 * time.Millisecond
+)
+
+// again does work with the placements, and again with new ones where a shard has gone meanwhile. Nothing was written then, nor
+// after a deadlock: Citus takes all sessions of a node that are not its own for one, and so sees circles that are none.
+func (s *Store) again(ctx context.Context, work func(*placements) error) error {
+	for try := 1; ; try++ {
+		p := s.placements()
+		err := work(p)
+		switch {
+		case err == nil || try == mostTries || ctx.Err() != nil:
+			return err
+		case postgres.ShardGone(err):
+			if failed := s.load(ctx, p); failed != nil {
+				return errors.Join(err, failed)
+			}
+		case postgres.Deadlocked(err):
+		default:
+			if stock.CodeOf(err) == stock.CodeUnavailable && !postgres.Answered(err) {
+				s.loadSoon(p) // another server may have taken the node's place
+			}
+			return err
+		}
+		select {
+		case <-time.After(time.Duration(try) * tryPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// on does work where a SKU is.
+func on[T any](ctx context.Context, s *Store, sku string, work func(*postgres.Store) (T, error)) (result T, err error) {
+	err = s.again(ctx, func(p *placements) error {
+		result, err = work(p.of(sku).store)
+		return err
+	})
+	return result, err
+}
+
+// CreateSKU implements [stock.Store].
+func (s *Store) CreateSKU(ctx context.Context, sku stock.NewSKU, at time.Time) (bool, error) {
+	return on(ctx, s, sku.SKU, func(o *postgres.Store) (bool, error) { return o.CreateSKU(ctx, sku, at) })
+}
+
+// Status implements [stock.Store].
+func (s *Store) Status(ctx context.Context, sku string, at time.Time) (stock.Status, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) (stock.Status, error) { return o.Status(ctx, sku, at) })
+}
+
+// Deduct implements [stock.Store].
+func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
+	return on(ctx, s, batch.SKU, func(o *postgres.Store) (stock.BatchResult, error) { return o.Deduct(ctx, batch) })
+}
+
+// Merge implements [stock.Store].
+func (s *Store) Merge(ctx context.Context, merge stock.Merge) (stock.MergeResult, error) {
+	return on(ctx, s, merge.SKU, func(o *postgres.Store) (stock.MergeResult, error) { return o.Merge(ctx, merge) })
+}
+
+// Settle implements [stock.Store].
+func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) ([]stock.Settled, error) {
+	return on(ctx, s, settlement.SKU, func(o *postgres.Store) ([]stock.Settled, error) { return o.Settle(ctx, settlement) })
+}
+
+// Expire implements [stock.Store].
+func (s *Store) Expire(ctx context.Context, sku string, at time.Time) (int, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) (int, error) { return o.Expire(ctx, sku, at) })
+}
+
+// Deduction implements [stock.Store].
+func (s *Store) Deduction(ctx context.Context, sku, orderID string) (stock.Deduction, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) (stock.Deduction, error) { return o.Deduction(ctx, sku, orderID) })
+}
+
+// Deductions implements [stock.Store].
+func (s *Store) Deductions(ctx context.Context, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) (map[string]stock.Deduction, error) { return o.Deductions(ctx, sku, orderIDs) })
+}
+
+// DeductionPage implements [stock.Store].
+func (s *Store) DeductionPage(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
+	return on(ctx, s, query.SKU, func(o *postgres.Store) (stock.DeductionPage, error) { return o.DeductionPage(ctx, query) })
+}
+
+// SoldOut implements [stock.Store].
+func (s *Store) SoldOut(ctx context.Context, sku string, limit int, accepted func([]byte)) (stock.SoldOutState, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) (stock.SoldOutState, error) { return o.SoldOut(ctx, sku, limit, accepted) })
+}
+
+// Move implements [stock.Store].
+func (s *Store) Move(ctx context.Context, m stock.Movement) (bool, error) {
+	return on(ctx, s, m.SKU, func(o *postgres.Store) (bool, error) { return o.Move(ctx, m) })
+}
+
+// Archive implements [stock.Store].
+func (s *Store) Archive(ctx context.Context, sku string, at time.Time) (bool, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) (bool, error) { return o.Archive(ctx, sku, at) })
+}
+
+// Movements implements [stock.Store].
+func (s *Store) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
+	return on(ctx, s, sku, func(o *postgres.Store) ([]stock.Movement, error) { return o.Movements(ctx, sku, after, limit) })
+}
+
+// Now implements [stock.Store]. It is the coordinator's clock; each node decides by its own.
+func (s *Store) Now() time.Time { return s.whole.Now() }
+
+// Pool implements [stock.Store]: of all nodes together.
+func (s *Store) Pool() (sum stock.Pool) {
+	for _, n := range append(s.everyNode(), &node{store: s.whole}) {
+		p := n.store.Pool()
+		sum.Open, sum.Busy, sum.Waits, sum.Waited = sum.Open+p.Open, sum.Busy+p.Busy, sum.Waits+p.Waits, sum.Waited+p.Waited
+	}
+	return sum
+}
+
+// Close implements [stock.Store].
+func (s *Store) Close() error {
+	s.close()
+	s.running.Wait()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var closed sync.WaitGroup
+	errs := make(chan error, len(s.shards)+len(s.nodes)+1)
+	closeAll := func(stores []*postgres.Store) {
+		for _, o := range stores {
+			closed.Go(func() { errs <- o.Close() })
+		}
+		closed.Wait()
+	}
+	var shards, nodes []*postgres.Store
+	for _, h := range s.shards {
+		shards = append(shards, h.store)
+	}
+	for _, n := range s.nodes {
+		nodes = append(nodes, n.store)
+	}
+	closeAll(shards)
+	closeAll(append(nodes, s.whole))
+	close(errs)
+	var all []error
+	for err := range errs {
+		all = append(all, err)
+	}
+	if err := errors.Join(all...); err != nil {
+		return fmt.Errorf("close the nodes: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+//go:build citus
+
+package citus_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/servertest"
+	"inventory/internal/stock/citus"
+	"inventory/internal/stock/stocktest"
+	"inventory/migrations"
+)
+
+const testShards = 4
+
+// cluster starts a cluster that ends with the test. Without the extension the test is left out.
+func cluster(t *testing.T, workers int) *servertest.Citus {
+	t.Helper()
+	c, err := servertest.StartCitus(t.Context(), workers)
+	if errors.Is(err, servertest.ErrNoCitus) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// distributed makes a database with the schema, distributed over the nodes.
+func distributed(t *testing.T, c *servertest.Citus) string {
+	t.Helper()
+	url, _, err := c.CreateDatabase(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := migrations.OpenPostgres(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(m.Up(), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := migrations.Distribute(t.Context(), url, testShards, false); err != nil {
+		t.Fatal(err)
+	}
+	return url
+}
+
+// exec runs a statement at the coordinator.
+func exec(ctx context.Context, url, statement string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol)
+	return err
+}
+
+func open(t *testing.T, url string) *citus.Store {
+	t.Helper()
+	store, err := citus.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+// databases lends emptied databases, one to each case: making one takes seconds.
+type databases struct {
+	free chan string
+}
+
+func (d *databases) lend(t *testing.T) string {
+	t.Helper()
+	url := <-d.free
+	t.Cleanup(func() { d.free <- url })
+	if err := exec(t.Context(), url, `TRUNCATE skus, stock_segments, deductions, deduction_parts, amendments, movements, buyers, orders, order_lines`); err != nil {
+		t.Fatal(err)
+	}
+	return url
+}
+
+func lent(t *testing.T, c *servertest.Citus, most int) *databases {
+	t.Helper()
+	d := &databases{free: make(chan string, most)}
+	for range most {
+		d.free <- distributed(t, c)
+	}
+	return d
+}
+
+func TestStore(t *testing.T) {
+	for name, workers := range map[string]int{"one node": 0, "two workers": 2} {
+		t.Run(name, func(t *testing.T) {
+			c := cluster(t, workers)
+			d := lent(t, c, 2)
+			stocktest.Run(t, func(t *testing.T) stocktest.Bench {
+				url := d.lend(t)
+				return stocktest.Bench{
+					Store: open(t, url),
+					Exec:  func(ctx context.Context, statement string) error { return exec(ctx, url, statement) },
+					Hold:  func(ctx context.Context) (func() error, error) { return hold(ctx, url) },
+				}
+			})
+		})
+	}
+}
+
+// hold locks all rows of a database, until they are released.
+func hold(ctx context.Context, url string) (release func() error, err error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	_, err = conn.Exec(ctx, `BEGIN`)
+	for _, table := range []string{"orders", "stock_segments", "deductions"} {
+		if err == nil {
+			_, err = conn.Exec(ctx, `UPDATE `+table+` SET `+map[string]string{"orders": "buyer_id = buyer_id", "stock_segments": "version = version", "deductions": "buyer_id = buyer_id"}[table])
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close(ctx))
+	}
+	return func() error { return conn.Close(ctx) }, nil // which rolls back
+}
+
+func TestOutbox(t *testing.T) {
+	for name, workers := range map[string]int{"one node": 0, "two workers": 2} {
+		t.Run(name, func(t *testing.T) {
+			c := cluster(t, workers)
+			stocktest.RunOutbox(t, func(t *testing.T) stocktest.OutboxBench {
+				url := distributed(t, c)
+				store := open(t, url)
+				return stocktest.OutboxBench{
+					Store: store, Outbox: store.Outbox(),
+					Exec: func(ctx context.Context, statement string) error { return exec(ctx, url, statement) },
+				}
+			})
+		})
+	}
+}

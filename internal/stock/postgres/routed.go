@@ -1,0 +1,226 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"inventory/internal/stock"
+)
+
+// noJIT forbids to compile plans. Tables of Citus have no index for some look-ups, and a sequential scan that is forbidden
+// counts as so expensive that each look would be compiled for a second.
+func noJIT(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["jit"] = "off" }
+
+// OpenNode returns a store on the connections to a node of Citus, which connects when it is first asked for something: of the
+// nodes some may be gone.
+func OpenNode(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
+	return openLater(ctx, databaseURL, 0, append([]func(*pgxpool.Config){func(c *pgxpool.Config) {
+		noJIT(c)
+		c.ConnConfig.RuntimeParams["citus.enable_manual_changes_to_shards"] = "on" // the rows of shards
+	}}, configure...)...)
+}
+
+// OpenCoordinator returns a store on a coordinator of Citus. It takes orders of several SKUs, which span nodes: see [Store.Place].
+//
+// Citus plans no statement without the values of its parameters. Sessions on other nodes get only what a transaction sets.
+func OpenCoordinator(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
+	s, err := openLater(ctx, databaseURL, 0, append([]func(*pgxpool.Config){func(c *pgxpool.Config) {
+		noJIT(c)
+		c.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+		c.ConnConfig.RuntimeParams["citus.propagate_set_commands"] = "local"
+	}}, configure...)...)
+	if err != nil {
+		return nil, err
+	}
+	texts := routedTexts()
+	s.pool.dialect = &dialect{
+		begin: fmt.Sprintf(`SET LOCAL lock_timeout = '%s'; SET LOCAL idle_in_transaction_session_timeout = '%s'`, rowWait, idleInTransaction),
+		translate: func(statement string) string {
+			if text, other := texts[statement]; other {
+				return text
+			}
+			return statement
+		},
+	}
+	s.routed = true
+	s.WriteAlone()
+	return s, nil
+}
+
+// routedTexts are the statements that Citus cannot route, and what takes their place. It routes a statement by a comparison of
+// each table's key, and an insert by the key of the rows that it selects from: never by a parameter among the values. Parts of
+// a WITH that write would be carried out one after another.
+func routedTexts() map[string]string {
+	return map[string]string{
+		insertOrder:      insertOrderRow,
+		insertMerged:     routedMerged,
+		insertDeductions: routedMerged + onKnown,
+		insertParts:      routedParts,
+		countBuyers:      routedCount,
+		expireSQL:        routedExpire.Replace(expireSQL),
+	}
+}
+
+// The lines are inserted by a statement of their own. Those of an order that is there already are there as well.
+const (
+	insertOrderRow = `
+INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at) VALUES ($1, nullif($2, ''), $3, coalesce($4::timestamptz, clock_timestamp()))
+ON CONFLICT (order_id) DO NOTHING`
+
+	insertOrderLines = `
+INSERT INTO order_lines (order_id, sku_id, quantity)
+SELECT o.order_id, line.sku_id, line.quantity
+FROM orders o, unnest($2::text[], $3::integer[]) AS line (sku_id, quantity)
+WHERE o.order_id = $1 AND NOT EXISTS (SELECT FROM order_lines there WHERE there.order_id = $1)`
+)
+
+var routedMerged = withInsertOf("k.sku_id", `
+{insert}
+FROM skus k, (SELECT $6::timestamptz AS at) AS decided,
+     unnest($2::text[], $3::integer[], $4::bigint[], $5::integer[], {texts}) AS asked (o, q, r, s, {names})
+WHERE k.sku_id = $1
+ORDER BY o COLLATE "C"`, 7)
+
+const routedParts = `
+INSERT INTO deduction_parts (sku_id, order_id, segment, quantity)
+SELECT k.sku_id, o, s, q FROM skus k, unnest($2::text[], $3::integer[], $4::integer[]) AS part (o, s, q) WHERE k.sku_id = $1`
+
+const routedCount = `
+INSERT INTO buyers AS n (sku_id, buyer_id, units, most)
+SELECT k.sku_id, b, q, $4::bigint FROM skus k, unnest($2::text[], $3::bigint[]) AS asked (b, q) WHERE k.sku_id = $1 AND q <= $4
+ORDER BY b COLLATE "C"
+ON CONFLICT (sku_id, buyer_id) DO UPDATE SET units = n.units + excluded.units, most = excluded.most
+    WHERE n.units + excluded.units <= excluded.most`
+
+// Citus makes a trigger in each shard if it is told that the rows which the trigger writes are nobody's but the node's.
+const allowTriggers = `SET LOCAL citus.enable_unsafe_triggers = on; SET LOCAL citus.multi_shard_modify_mode = 'sequential'`
+
+// changeRouted runs the statements of a file one by one: Citus repeats a message on the nodes, with all that is in it.
+func changeRouted(ctx context.Context, tx pgx.Tx, statements string) error {
+	for statement := range strings.SplitSeq(allowTriggers+";\n\n"+statements, ";\n\n") {
+		if _, err := tx.Exec(ctx, patientMark+statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A row that is found by its place is of the same shard, which Citus cannot know.
+var routedExpire = strings.NewReplacer("WHERE d.ctid =", "WHERE d.sku_id = $1 AND d.ctid =", "WHERE n.ctid =", "WHERE n.sku_id = $1 AND n.ctid =")
+
+// Place takes all lines of a new order, or nothing, by a transaction over nodes. It reports false if an order of that id was
+// there already.
+func (s *Store) Place(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
+	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
+		if created, err = s.insertOrder(ctx, tx, &placement); err != nil || !created {
+			return err
+		}
+		lines, err = s.placeLines(ctx, tx, placement)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return lines, created, nil
+}
+
+//go:embed placed.sql
+var placedSQL string
+
+// Placed is a shard and where it is.
+type Placed struct {
+	Shard
+	Low  int32 // of the hashes of its keys
+	Host string
+	Port int
+}
+
+// Placements reads where the shards are, by their lowest hash. Every node knows.
+func (s *Store) Placements(ctx context.Context) ([]Placed, error) {
+	rows, err := s.pool.Query(ctx, placedSQL)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Placed, err error) {
+		var tables []string
+		var ids []int64
+		err = row.Scan(&p.ID, &p.Low, &p.Host, &p.Port, &tables, &ids)
+		p.Tables = make(map[string]string, len(tables))
+		for i, table := range tables {
+			p.Tables[table] = fmt.Sprintf("%s_%d", table, ids[i])
+		}
+		return p, err
+	})
+}
+
+const selectLineSKUs = `SELECT sku_id FROM order_lines WHERE order_id = $1 ORDER BY sku_id`
+
+// PlacedOrder reads an order and the SKUs of its lines, from the shard of its id. Nil: there is none.
+func (s *Store) PlacedOrder(ctx context.Context, orderID string) (order *stock.PlacedOrder, skus []string, err error) {
+	order, err = readOrder(ctx, s.pool, orderID)
+	if order == nil || err != nil {
+		return nil, nil, err
+	}
+	rows, err := s.pool.Query(ctx, selectLineSKUs, orderID)
+	if err != nil {
+		return nil, nil, err
+	}
+	skus, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	return order, skus, err
+}
+
+// OrderLine is a line of an order of several SKUs.
+type OrderLine struct{ OrderID, SKU string }
+
+const selectOrderLines = `SELECT order_id, sku_id FROM order_lines WHERE $1 = '' OR sku_id = $1`
+
+// OrderLines reads the lines of the orders of a shard, those of one SKU if it is not "".
+func (s *Store) OrderLines(ctx context.Context, sku string) ([]OrderLine, error) {
+	rows, err := s.pool.Query(ctx, selectOrderLines, sku)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[OrderLine])
+}
+
+const selectPrepared = `SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND gid LIKE 'citus%'`
+
+// Prepared reads the names of transactions over nodes that are between their two phases here.
+func (s *Store) Prepared(ctx context.Context) ([]string, error) {
+	rows, err := s.pool.Query(ctx, selectPrepared)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+const selectNodes = `SELECT groupid, nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' AND isactive ORDER BY groupid`
+
+// Node is a server of a cluster.
+type Node struct {
+	Group   int
+	Address string // HOST:PORT
+}
+
+// Nodes reads which servers there are.
+func (s *Store) Nodes(ctx context.Context) ([]Node, error) {
+	rows, err := s.pool.Query(ctx, selectNodes)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (n Node, err error) {
+		var host string
+		var port int
+		err = row.Scan(&n.Group, &host, &port)
+		n.Address = net.JoinHostPort(host, strconv.Itoa(port))
+		return n, err
+	})
+}

@@ -1,0 +1,242 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// What Citus raises, or our function there, before anything is written.
+const (
+	gone     = "IN001" // the shard is on another node
+	deadlock = deadlockDetected
+)
+
+// Shard are the tables of a shard of Citus.
+type Shard struct {
+	ID     int64             // of its first table
+	Tables map[string]string // what each distributed table is called there
+}
+
+// Shard returns a store on the tables of a shard, on the connections of this one, which is that of its node. Close it first.
+//
+// Whatever it reads or writes comes behind a statement in the same transaction that waits while the shard is moved. If the
+// shard has gone, that fails: see [ShardGone].
+func (s *Store) Shard(of Shard) *Store {
+	names := make([]string, 0, len(of.Tables))
+	for name := range of.Tables {
+		names = append(names, regexp.QuoteMeta(name))
+	}
+	word := regexp.MustCompile(`\b(` + strings.Join(names, "|") + `)\b`)
+	return s.with(&dialect{
+		fence: fmt.Sprintf(`SELECT inventory_here(%d)`, of.ID),
+		translate: func(statement string) string {
+			if statement == auditSQL { // lines are with their orders
+				statement = strings.Replace(statement, "FROM order_lines l", `FROM (SELECT '' AS sku_id, '' AS order_id LIMIT 0) l`, 1)
+			}
+			return word.ReplaceAllStringFunc(statement, func(name string) string { return of.Tables[name] })
+		},
+	})
+}
+
+// with returns a store that shares the connections of this one, and has a dialect.
+func (s *Store) with(d *dialect) *Store {
+	o := &Store{pool: database{s.pool.Pool, d}, clock: s.clock, hosts: s.hosts, renewal: s.renewal, shares: true}
+	o.share()
+	return o
+}
+
+// ShardGone tells whether an error says that a shard is on another node now. Nothing was written.
+func ShardGone(err error) bool {
+	state := stateOf(err)
+	return state == gone || state == undefinedTable
+}
+
+// Deadlocked tells whether a transaction was undone because it waited in a circle, or seemed to.
+func Deadlocked(err error) bool { return stateOf(err) == deadlock }
+
+// Answered tells whether an error comes from the server, which therefore is there.
+func Answered(err error) bool { return stateOf(err) != "" }
+
+// dialect is what statements become on their way to the server; nil: they stay as they are.
+type dialect struct {
+	translate func(string) string
+	fence     string   // comes before each statement outside a transaction, and at the beginning of each transaction; "": nothing
+	begin     string   // settings at the beginning of a transaction; "": none
+	texts     sync.Map // what has been translated: statements are constants, so there are few
+}
+
+// patientMark is what a statement begins with that may take longer: see [patient].
+const patientMark = "/* patient */"
+
+func (d *dialect) of(statement string) string {
+	if d == nil {
+		return statement
+	}
+	if text, known := d.texts.Load(statement); known {
+		return text.(string)
+	}
+	text := d.translate(statement)
+	if patient(statement) {
+		text = patientMark + text
+	}
+	d.texts.Store(statement, text)
+	return text
+}
+
+// options has a transaction begin as the dialect wants it, in one message.
+func (d *dialect) options(o pgx.TxOptions) pgx.TxOptions {
+	if d == nil || d.begin+d.fence == "" {
+		return o
+	}
+	begin := o.BeginQuery
+	if begin == "" {
+		begin = strings.TrimSpace("BEGIN ISOLATION LEVEL " + string(o.IsoLevel) + " " + string(o.AccessMode))
+	}
+	o.BeginQuery = begin + "; " + d.begin + d.fence
+	return o
+}
+
+// database is a pool whose statements are in a dialect.
+type database struct {
+	*pgxpool.Pool
+	dialect *dialect
+}
+
+// Query queries behind the fence.
+func (d database) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if d.dialect == nil || d.dialect.fence == "" {
+		return d.Pool.Query(ctx, d.dialect.of(sql), args...)
+	}
+	trip := &pgx.Batch{}
+	trip.Queue(d.dialect.fence)
+	trip.Queue(d.dialect.of(sql), args...)
+	results := d.Pool.SendBatch(ctx, trip)
+	if _, err := results.Exec(); err != nil {
+		return nil, errors.Join(err, ignore(results.Close()))
+	}
+	rows, err := results.Query()
+	if err != nil {
+		return nil, errors.Join(err, ignore(results.Close()))
+	}
+	return &fencedRows{Rows: rows, results: results}, nil
+}
+
+// ignore is for the repetition of an error that is told already.
+func ignore(error) error { return nil }
+
+// QueryRow is Query for one row.
+func (d database) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	if d.dialect == nil || d.dialect.fence == "" {
+		return d.Pool.QueryRow(ctx, d.dialect.of(sql), args...)
+	}
+	rows, err := d.Query(ctx, sql, args...)
+	return fencedRow{rows, err}
+}
+
+// BeginTx begins a transaction behind the fence.
+func (d database) BeginTx(ctx context.Context, o pgx.TxOptions) (pgx.Tx, error) {
+	tx, err := d.Pool.BeginTx(ctx, d.dialect.options(o))
+	return d.dialect.tx(tx), err
+}
+
+// fencedRows are the rows behind the fence.
+type fencedRows struct {
+	pgx.Rows
+	results pgx.BatchResults
+	err     error
+}
+
+// Close ends the round trip. Only then does the write stand: an error of its end is one of the rows.
+func (r *fencedRows) Close() {
+	r.Rows.Close()
+	if r.results != nil {
+		r.err = r.results.Close()
+		r.results = nil
+	}
+}
+
+// Next closes the rows after the last one, as those of a pool do.
+func (r *fencedRows) Next() bool {
+	more := r.Rows.Next()
+	if !more {
+		r.Close()
+	}
+	return more
+}
+
+// Err is the first error.
+func (r *fencedRows) Err() error {
+	if err := r.Rows.Err(); err != nil {
+		return err
+	}
+	return r.err
+}
+
+// fencedRow is the first of the rows.
+type fencedRow struct {
+	rows pgx.Rows
+	err  error
+}
+
+// Scan reads the row and closes the rows.
+func (r fencedRow) Scan(into ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	defer r.rows.Close()
+	if !r.rows.Next() {
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		return pgx.ErrNoRows
+	}
+	if err := r.rows.Scan(into...); err != nil {
+		return err
+	}
+	r.rows.Close()
+	return r.rows.Err()
+}
+
+// tx is a transaction in the dialect.
+func (d *dialect) tx(tx pgx.Tx) pgx.Tx {
+	if d == nil || tx == nil {
+		return tx
+	}
+	return dialectTx{tx, d}
+}
+
+type dialectTx struct {
+	pgx.Tx
+	dialect *dialect
+}
+
+// Exec implements [pgx.Tx].
+func (t dialectTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	return t.Tx.Exec(ctx, t.dialect.of(sql), args...)
+}
+
+// Query implements [pgx.Tx].
+func (t dialectTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return t.Tx.Query(ctx, t.dialect.of(sql), args...)
+}
+
+// QueryRow implements [pgx.Tx].
+func (t dialectTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return t.Tx.QueryRow(ctx, t.dialect.of(sql), args...)
+}
+
+// SendBatch implements [pgx.Tx].
+func (t dialectTx) SendBatch(ctx context.Context, trip *pgx.Batch) pgx.BatchResults {
+	for _, q := range trip.QueuedQueries {
+		q.SQL = t.dialect.of(q.SQL)
+	}
+	return t.Tx.SendBatch(ctx, trip)
+}
