@@ -79,6 +79,11 @@ test: servers ## Run all tests under the race detector
 test-short: servers ## Run the quick tests of the service, in one to two minutes
 	$(GO) test -short -timeout 60s -skip '$(SLOW)' $(SHORT)
 
+# Apart from make test: where the extension is not installed they say so, and are left out.
+.PHONY: test-citus
+test-citus: servers ## Run the tests of the store on Citus, on one node and on several, where the extension is installed
+	$(GO) test -count 1 -timeout 30m -tags citus ./internal/servertest ./internal/stock/citus ./migrations ./internal/app -run 'Citus|^TestStore$$|TestOutbox$$|Dies$$|WhileSelling$$|TestHash'
+
 # Apart from make test, which installs no browser.
 .PHONY: test-browser
 test-browser: servers ## Run the tests of the pages (/docs, the console, the classroom, the lab's) in Chromium, which must be on PATH
@@ -200,9 +205,9 @@ chaos: servers ## Sell amid faults for CHAOSTIME, then with Redis under Sentinel
 	$(GO) test -count 1 -timeout 30m -tags mutants -run '^TestMutantsAreCaught$$' ./loadtest
 
 .PHONY: long
-long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine, shop, chaos
+long: ## What takes too long for every change: each fuzz target for a minute, fuzz-api, simulate, machine, shop, chaos, test-citus
 	$(MAKE) fuzz FUZZTIME=1m
-	$(MAKE) fuzz-api simulate machine shop chaos
+	$(MAKE) fuzz-api simulate machine shop chaos test-citus
 
 .PHONY: clean
 clean: ## Remove what was built

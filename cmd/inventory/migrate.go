@@ -12,9 +12,10 @@ import (
 )
 
 type migrateCommand struct {
-	Up     migrateUp     `cmd:"" help:"Apply every migration that the database lacks. serve and demo do this by themselves."`
-	Down   migrateDown   `cmd:"" help:"Undo the last migration. The data in what it added is lost."`
-	Status migrateStatus `cmd:"" help:"List the migrations and whether the database has them. Changes nothing, and works beside a service."`
+	Up         migrateUp         `cmd:"" help:"Apply every migration that the database lacks. serve and demo do this by themselves."`
+	Down       migrateDown       `cmd:"" help:"Undo the last migration. The data in what it added is lost."`
+	Distribute migrateDistribute `cmd:"" help:"Make the database one of Citus, after up: distribute its tables over the nodes. Does what is not done yet; run it again after a node was added. Stop the services first."`
+	Status     migrateStatus     `cmd:"" help:"List the migrations and whether the database has them. Changes nothing, and works beside a service."`
 }
 
 // Help shows examples.
@@ -22,13 +23,20 @@ func (migrateCommand) Help() string {
 	return `Examples:
 
     inventory migrate status
-    inventory migrate up --database-url postgres://…`
+    inventory migrate up --database-url postgres://…
+    inventory migrate distribute --database-url citus://COORDINATOR/inventory --dry-run`
 }
 
 type (
 	migrateUp     struct{ databaseFlag }
 	migrateDown   struct{ databaseFlag }
 	migrateStatus struct{ databaseFlag }
+
+	migrateDistribute struct {
+		databaseFlag
+		Shards int  `default:"32" help:"Into how many parts the SKUs are divided, which is never changed again: 4 to 16 for each node that there may once be."`
+		DryRun bool `help:"Tell what there is to do, and change nothing."`
+	}
 )
 
 // Run applies the pending steps.
@@ -41,6 +49,21 @@ func (c *migrateUp) Run(ctx context.Context, s cli.Streams) error {
 func (c *migrateDown) Run(ctx context.Context, s cli.Streams) error {
 	steps, err := app.MigrateDown(ctx, c.DatabaseURL)
 	return printSteps(s.Out, steps, err)
+}
+
+// Run distributes the tables.
+func (c *migrateDistribute) Run(ctx context.Context, s cli.Streams) error {
+	done, err := app.Distribute(ctx, c.DatabaseURL, c.Shards, c.DryRun)
+	for _, step := range done {
+		state := "to do"
+		if step.Done {
+			state = "done"
+		}
+		if _, printErr := fmt.Fprintf(s.Out, "%-5s  %s\n", state, step.What); printErr != nil {
+			err = errors.Join(err, printErr)
+		}
+	}
+	return err
 }
 
 // Run lists the steps.

@@ -12,7 +12,7 @@ import (
 
 // databaseFlag and redisFlag are shared by the commands that need them.
 type databaseFlag struct {
-	DatabaseURL string `group:"servers" help:"postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE. Default: sqlite:inventory.db in the working directory, a temporary one for demo." placeholder:"URL"`
+	DatabaseURL string `group:"servers" help:"postgres://USER:PASSWORD@HOST:PORT/DATABASE, citus://… for the coordinator of a cluster, or sqlite:FILE. Default: sqlite:inventory.db in the working directory, a temporary one for demo." placeholder:"URL"`
 }
 
 type serviceFlags struct {

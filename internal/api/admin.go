@@ -15,6 +15,9 @@ import (
 type AdminConfig struct {
 	Gatherer prometheus.Gatherer
 	Database func(context.Context) error // nil error: it takes writes
+	// Nodes tells of each node of the database whether it took writes when Database asked last, by its address; nil: it has
+	// no nodes.
+	Nodes    func() map[string]error
 	Redis    func(context.Context) error // nil error: it answers; nil: there is none
 	Locks    func(context.Context) error // nil error: they work; nil: there are none
 	Stopping func() bool                 // tells whether the service is about to end; nil: it is not

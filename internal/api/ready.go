@@ -25,6 +25,8 @@ type readiness struct {
 	Database string `json:"database"`
 	Redis    string `json:"redis"`
 	Locks    string `json:"locks"`
+	// Nodes are those of a database that has several: while one of them takes writes, the database is "ok".
+	Nodes map[string]string `json:"nodes,omitempty"`
 }
 
 // leaving is the answer of a service that stops. It asks nobody, so it comes at once.
@@ -48,11 +50,24 @@ func (c AdminConfig) readyHandler() echo.HandlerFunc {
 		asked.Go(func() { answer.Redis = state(redis.answer(ctx), "unreachable") })
 		asked.Go(func() { answer.Locks = state(locks.answer(ctx), "failing") })
 		asked.Wait()
+		answer.Nodes = c.nodeStates()
 		if answer.Database != "ok" {
 			return e.JSON(http.StatusServiceUnavailable, answer)
 		}
 		return e.JSON(http.StatusOK, answer)
 	}
+}
+
+// nodeStates says of each node what readiness says of a database.
+func (c AdminConfig) nodeStates() map[string]string {
+	if c.Nodes == nil {
+		return nil
+	}
+	states := make(map[string]string)
+	for address, err := range c.Nodes() {
+		states[address] = state(err, "unreachable")
+	}
+	return states
 }
 
 // state leaves out the error's text: it may hold addresses and names.

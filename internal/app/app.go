@@ -26,6 +26,7 @@ import (
 	"inventory/internal/locking"
 	"inventory/internal/locking/lockmetrics"
 	"inventory/internal/stock"
+	"inventory/internal/stock/citus"
 	"inventory/internal/stock/selling"
 )
 
@@ -47,12 +48,13 @@ type App struct {
 	service     *selling.Service
 	events      *events.Hub
 	store       stock.Store
-	workers     int             // see [selling.Config]
-	guard       *access.Guard   // nil: nobody is asked for a key
-	limiter     *access.Limiter // nil: none
-	strangers   *access.Limiter // by address; nil: none
-	certificate *certificate    // nil: the public listener does not encrypt
-	traces      *tracing        // nil: off
+	nodes       func() map[string]error // see [api.AdminConfig]
+	workers     int                     // see [selling.Config]
+	guard       *access.Guard           // nil: nobody is asked for a key
+	limiter     *access.Limiter         // nil: none
+	strangers   *access.Limiter         // by address; nil: none
+	certificate *certificate            // nil: the public listener does not encrypt
+	traces      *tracing                // nil: off
 	public      *http.Server
 	patient     *patientListener // of public
 	admin       *http.Server
@@ -118,6 +120,7 @@ func Start(ctx context.Context, config Config) (app *App, err error) {
 		public.Traces = a.traces.provider
 	}
 	admin := api.AdminConfig{Gatherer: registry, Database: a.store.Ready, Stopping: a.stopping.Load, Logger: a.config.Logger}
+	admin.Nodes = a.nodes
 	live := api.NewLive(metrics, a.service)
 	a.onClose(func(context.Context) error { return live.Close() })
 	admin.Live = live
@@ -151,6 +154,9 @@ func (a *App) openStore(ctx context.Context) error {
 	store, release, err := d.openOwned(ctx, a.config.Logger)
 	if err != nil {
 		return err
+	}
+	if cluster, is := store.(*citus.Store); is {
+		a.nodes = cluster.Nodes
 	}
 	if shares, can := store.(interface{ WriteAlone() }); can && a.config.WriteAlone {
 		shares.WriteAlone()

@@ -28,7 +28,7 @@ type Config struct {
 	// MetricsListen is the address of a listener with metrics, health and readiness only; "" is none. The admin
 	// listener has them too.
 	MetricsListen string
-	// DatabaseURL is postgres://… or sqlite:FILE; "" is sqlite:inventory.db in the working directory.
+	// DatabaseURL is postgres://…, citus://… of a coordinator, or sqlite:FILE; "" is sqlite:inventory.db in the working directory.
 	DatabaseURL string
 	// ReadURL is postgres://… of a standby that reads what need not be fresh; "" is none.
 	ReadURL string

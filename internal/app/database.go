@@ -12,14 +12,16 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/citus"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/sqlite"
 	"inventory/migrations"
 )
 
-// database says which of the two stores a URL means.
+// database says which of the stores a URL means.
 type database struct {
 	postgresURL string
+	citus       bool                    // it is that of a coordinator
 	file        string                  // of SQLite
 	configure   []func(*pgxpool.Config) // change what the URL says
 }
@@ -35,18 +37,25 @@ func parseDatabase(databaseURL string) (database, error) {
 			return database{}, ConfigError{fmt.Errorf("database URL: %w", err)}
 		}
 		return database{postgresURL: databaseURL}, nil
+	case "citus":
+		d, err := parseDatabase("postgres:" + rest)
+		d.citus = true
+		return d, err
 	case "sqlite":
 		if file := strings.TrimPrefix(rest, "//"); file != "" && !strings.HasPrefix(file, ":") {
 			return database{file: file}, nil
 		}
 	}
-	return database{}, ConfigError{errors.New("database URL: must be postgres://… or sqlite:FILE")}
+	return database{}, ConfigError{errors.New("database URL: must be postgres://…, citus://… or sqlite:FILE")}
 }
 
 // String names the database without secrets.
 func (d database) String() string {
 	if d.file != "" {
 		return "SQLite file " + d.file
+	}
+	if d.citus {
+		return "Citus " + postgresHosts(d.postgresURL)
 	}
 	return "PostgreSQL " + postgresHosts(d.postgresURL)
 }
@@ -82,6 +91,12 @@ func (d database) migrator() (*migrations.Migrator, error) {
 func (d database) openStore(ctx context.Context) (stock.Store, error) {
 	if d.file != "" {
 		return sqlite.Open(ctx, d.file)
+	}
+	if err := d.asItSays(ctx); err != nil {
+		return nil, err
+	}
+	if d.citus {
+		return citus.Open(ctx, d.postgresURL, d.configure...)
 	}
 	return postgres.Open(ctx, d.postgresURL, 0, d.configure...)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"inventory/internal/stock"
+	"inventory/internal/stock/citus"
 	"inventory/internal/stock/postgres"
 	"inventory/internal/stock/sqlite"
 )
@@ -24,6 +25,13 @@ func OpenOutbox(ctx context.Context, databaseURL string, readOnly bool) (*Outbox
 	d, err := parseDatabase(databaseURL)
 	if err != nil {
 		return nil, err
+	}
+	if d.citus {
+		store, err := citus.Open(ctx, d.postgresURL)
+		if err != nil {
+			return nil, err
+		}
+		return &Outbox{store.Outbox(), store.Close}, nil
 	}
 	if d.file == "" {
 		store, err := postgres.Open(ctx, d.postgresURL, 1)

@@ -26,6 +26,14 @@ SELECT (SELECT count(*) = 2 FROM pg_trigger WHERE tgrelid = 'deductions'::regcla
             AND tgname IN ('outbox_inserted', 'outbox_changed') AND tgenabled <> 'D'),
        count(*), (extract(epoch FROM min(at)) * 1000000)::bigint, (extract(epoch FROM max(at)) * 1000000)::bigint
 FROM outbox`
+	// Each node has rows of its own.
+	citusOutbox = `
+SELECT (SELECT count(*) = 2 FROM pg_trigger WHERE tgrelid = 'deductions'::regclass
+            AND tgname IN ('outbox_inserted', 'outbox_changed') AND tgenabled <> 'D'),
+       sum((CASE WHEN success THEN result::json->>0 END)::bigint), min((result::json->>1)::bigint), max((result::json->>2)::bigint)
+FROM run_command_on_all_nodes($$
+    SELECT json_build_array(count(*), (extract(epoch FROM min(at)) * 1000000)::bigint, (extract(epoch FROM max(at)) * 1000000)::bigint)
+    FROM outbox $$)`
 	sqliteOutboxThere = `SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'outbox'`
 	sqliteOutbox      = `
 SELECT (SELECT count(*) = 2 FROM sqlite_schema WHERE type = 'trigger' AND name IN ('outbox_inserted', 'outbox_changed')),
@@ -40,6 +48,9 @@ func ReadOutboxStatus(ctx context.Context, databaseURL string) (status OutboxSta
 		return status, err
 	}
 	there, query := postgresOutboxThere, postgresOutbox
+	if d.citus {
+		query = citusOutbox
+	}
 	if d.file != "" {
 		there, query = sqliteOutboxThere, sqliteOutbox
 		if err := d.exists(); err != nil {

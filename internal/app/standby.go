@@ -38,8 +38,8 @@ func (a *App) openStandby(ctx context.Context, d database) error {
 	if err != nil {
 		return fmt.Errorf("of the standby: %w", err)
 	}
-	if d.postgresURL == "" || reader.postgresURL == "" {
-		return ConfigError{errors.New("a standby for reads: needs PostgreSQL")}
+	if d.postgresURL == "" || reader.postgresURL == "" || d.citus || reader.citus {
+		return ConfigError{errors.New("a standby for reads: needs PostgreSQL, and not Citus")}
 	}
 	standby, err := postgres.OpenStandby(ctx, reader.postgresURL, d.configure...)
 	if err != nil {

@@ -1,0 +1,99 @@
+//go:build citus
+
+package app
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/servertest"
+)
+
+// TestCitusService: a database on Citus is refused until it is distributed, and afterwards without citus://. Then the service
+// sells, and tells of its nodes.
+func TestCitusService(t *testing.T) {
+	if err := servertest.HasCitus(); err != nil {
+		t.Skip(err)
+	}
+	c, err := servertest.StartCitus(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	plain, _, err := c.CreateDatabase(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "citus" + strings.TrimPrefix(plain, "postgres")
+	config := Config{DatabaseURL: url, Lock: LockNone, DrainTimeout: time.Second}
+	refused := func(config Config, want string) {
+		t.Helper()
+		a, err := Start(t.Context(), config)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if err == nil {
+			_ = a.Close(t.Context())
+		}
+	}
+	refused(config, "inventory migrate distribute")
+	if _, err := Distribute(t.Context(), url, 4, false); err != nil {
+		t.Fatal(err)
+	}
+	refused(Config{DatabaseURL: plain, Lock: LockNone}, "citus://")
+	refused(Config{DatabaseURL: url, ReadURL: plain, Lock: LockNone}, "not Citus")
+	a, err := Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := a.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	answers(t, http.MethodPut, a.URL()+"/v1/skus/a", `{"stock":10,"segments":2}`, http.StatusCreated)
+	answers(t, http.MethodPut, a.URL()+"/v1/skus/b", `{"stock":10,"segments":2}`, http.StatusCreated)
+	answers(t, http.MethodPost, a.URL()+"/v1/skus/a/deductions", `{"order_id":"o","quantity":2}`, http.StatusCreated)
+	order := `{"order_id":"p","lines":[{"sku":"a","quantity":1},{"sku":"b","quantity":1}]}`
+	answers(t, http.MethodPost, a.URL()+"/v1/orders", order, http.StatusCreated)
+	answers(t, http.MethodPost, a.URL()+"/v1/orders", order, http.StatusOK)
+	body := answers(t, http.MethodGet, a.AdminURL()+"/readyz", "", http.StatusOK)
+	var ready struct {
+		Database string
+		Nodes    map[string]string
+	}
+	if err := json.Unmarshal(body, &ready); err != nil || ready.Database != "ok" || len(ready.Nodes) != 1 {
+		t.Errorf("%s %v", body, err)
+	}
+	status, err := ReadOutboxStatus(t.Context(), url)
+	if err != nil || status.On || status.Rows != 0 {
+		t.Errorf("%+v %v", status, err)
+	}
+}
+
+func answers(t *testing.T, method, url, body string, want int) []byte {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	got, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != want {
+		t.Fatalf("%s %s: %d %s %v", method, url, response.StatusCode, got, err)
+	}
+	return got
+}
