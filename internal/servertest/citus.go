@@ -72,6 +72,9 @@ func StartCitus(ctx context.Context, workers int, options ...PostgresOption) (*C
 	return c, nil
 }
 
+// Options are what each node is started with, for a standby of one.
+func (c *Citus) Options() []PostgresOption { return c.options }
+
 // StartWorker starts one more server. Databases that are made from now on have it as a node; [Citus.Join] adds it to one
 // that is there already.
 func (c *Citus) StartWorker(ctx context.Context) (*Postgres, error) {

@@ -262,6 +262,31 @@ func TestAWorkerDies(t *testing.T) {
 	s.end()
 }
 
+// TestAStandbyTakesANodesPlaceWhileSelling: Citus is told, as Patroni does it, and the processes find out.
+func TestAStandbyTakesANodesPlaceWhileSelling(t *testing.T) {
+	c := cluster(t, 2)
+	url := distributed(t, c)
+	dead := c.Workers[0]
+	standby, err := servertest.StartStandby(t.Context(), dead, c.Options()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := standby.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := startSale(t, url)
+	s.sellsAll(20 * time.Second)
+	s.must(dead.Await(t.Context(), true))
+	s.must(dead.Kill())
+	s.must(standby.Promote(t.Context()))
+	s.must(exec(t.Context(), url, fmt.Sprintf(`SELECT citus_update_node(nodeid, '127.0.0.1', %d) FROM pg_dist_node WHERE nodeport = %d`,
+		standby.Port(), dead.Port())))
+	s.sellsAll(30 * time.Second)
+	s.end()
+}
+
 // TestTheCoordinatorDies: orders of one SKU go on, those of several stop until it is back.
 func TestTheCoordinatorDies(t *testing.T) {
 	c := cluster(t, 2)

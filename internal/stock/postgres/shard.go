@@ -36,7 +36,7 @@ func (s *Store) Shard(of Shard) *Store {
 	}
 	word := regexp.MustCompile(`\b(` + strings.Join(names, "|") + `)\b`)
 	return s.with(&dialect{
-		fence: fmt.Sprintf(`SELECT inventory_here(%d)`, of.ID),
+		shardLock: fmt.Sprintf(`SELECT inventory_here(%d)`, of.ID),
 		translate: func(statement string) string {
 			if statement == auditSQL { // lines are with their orders
 				statement = strings.Replace(statement, "FROM order_lines l", `FROM (SELECT '' AS sku_id, '' AS order_id LIMIT 0) l`, 1)
@@ -68,7 +68,7 @@ func Answered(err error) bool { return stateOf(err) != "" }
 // dialect is what statements become on their way to the server; nil: they stay as they are.
 type dialect struct {
 	translate func(string) string
-	fence     string   // comes before each statement outside a transaction, and at the beginning of each transaction; "": nothing
+	shardLock string   // comes before each statement outside a transaction, and at the beginning of each transaction; "": nothing
 	begin     string   // settings at the beginning of a transaction; "": none
 	texts     sync.Map // what has been translated: statements are constants, so there are few
 }
@@ -93,14 +93,14 @@ func (d *dialect) of(statement string) string {
 
 // options has a transaction begin as the dialect wants it, in one message.
 func (d *dialect) options(o pgx.TxOptions) pgx.TxOptions {
-	if d == nil || d.begin+d.fence == "" {
+	if d == nil || d.begin+d.shardLock == "" {
 		return o
 	}
 	begin := o.BeginQuery
 	if begin == "" {
 		begin = strings.TrimSpace("BEGIN ISOLATION LEVEL " + string(o.IsoLevel) + " " + string(o.AccessMode))
 	}
-	o.BeginQuery = begin + "; " + d.begin + d.fence
+	o.BeginQuery = begin + "; " + d.begin + d.shardLock
 	return o
 }
 
@@ -110,13 +110,13 @@ type database struct {
 	dialect *dialect
 }
 
-// Query queries behind the fence.
+// Query queries behind the lock of the shard.
 func (d database) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if d.dialect == nil || d.dialect.fence == "" {
+	if d.dialect == nil || d.dialect.shardLock == "" {
 		return d.Pool.Query(ctx, d.dialect.of(sql), args...)
 	}
 	trip := &pgx.Batch{}
-	trip.Queue(d.dialect.fence)
+	trip.Queue(d.dialect.shardLock)
 	trip.Queue(d.dialect.of(sql), args...)
 	results := d.Pool.SendBatch(ctx, trip)
 	if _, err := results.Exec(); err != nil {
@@ -126,7 +126,7 @@ func (d database) Query(ctx context.Context, sql string, args ...any) (pgx.Rows,
 	if err != nil {
 		return nil, errors.Join(err, ignore(results.Close()))
 	}
-	return &fencedRows{Rows: rows, results: results}, nil
+	return &lockedRows{Rows: rows, results: results}, nil
 }
 
 // ignore is for the repetition of an error that is told already.
@@ -134,28 +134,28 @@ func ignore(error) error { return nil }
 
 // QueryRow is Query for one row.
 func (d database) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	if d.dialect == nil || d.dialect.fence == "" {
+	if d.dialect == nil || d.dialect.shardLock == "" {
 		return d.Pool.QueryRow(ctx, d.dialect.of(sql), args...)
 	}
 	rows, err := d.Query(ctx, sql, args...)
-	return fencedRow{rows, err}
+	return lockedRow{rows, err}
 }
 
-// BeginTx begins a transaction behind the fence.
+// BeginTx begins a transaction behind the lock of the shard.
 func (d database) BeginTx(ctx context.Context, o pgx.TxOptions) (pgx.Tx, error) {
 	tx, err := d.Pool.BeginTx(ctx, d.dialect.options(o))
 	return d.dialect.tx(tx), err
 }
 
-// fencedRows are the rows behind the fence.
-type fencedRows struct {
+// lockedRows are the rows behind the lock of the shard.
+type lockedRows struct {
 	pgx.Rows
 	results pgx.BatchResults
 	err     error
 }
 
 // Close ends the round trip. Only then does the write stand: an error of its end is one of the rows.
-func (r *fencedRows) Close() {
+func (r *lockedRows) Close() {
 	r.Rows.Close()
 	if r.results != nil {
 		r.err = r.results.Close()
@@ -164,7 +164,7 @@ func (r *fencedRows) Close() {
 }
 
 // Next closes the rows after the last one, as those of a pool do.
-func (r *fencedRows) Next() bool {
+func (r *lockedRows) Next() bool {
 	more := r.Rows.Next()
 	if !more {
 		r.Close()
@@ -173,21 +173,21 @@ func (r *fencedRows) Next() bool {
 }
 
 // Err is the first error.
-func (r *fencedRows) Err() error {
+func (r *lockedRows) Err() error {
 	if err := r.Rows.Err(); err != nil {
 		return err
 	}
 	return r.err
 }
 
-// fencedRow is the first of the rows.
-type fencedRow struct {
+// lockedRow is the first of the rows.
+type lockedRow struct {
 	rows pgx.Rows
 	err  error
 }
 
 // Scan reads the row and closes the rows.
-func (r fencedRow) Scan(into ...any) error {
+func (r lockedRow) Scan(into ...any) error {
 	if r.err != nil {
 		return r.err
 	}
