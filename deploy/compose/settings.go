@@ -1,4 +1,4 @@
-// Package compose has files for docker-compose: Redis under Sentinel, and a Redis Cluster. The settings of their servers are
+// Package compose has files for docker-compose: Redis under Sentinel, a Redis Cluster, and PostgreSQL by Citus. The settings of their servers are
 // also those that tests start servers with, so what is deployed is what is tested.
 package compose
 
@@ -13,6 +13,11 @@ var (
 	//go:embed sentinel.conf
 	Sentinel string
 )
+
+// Citus is what a PostgreSQL server reads that is a node of Citus.
+//
+//go:embed citus.conf
+var Citus string
 
 // FirstMaster is the address, as Sentinel's settings have it, of the server that is the master at first.
 const FirstMaster = "10.213.0.11 6379"

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"inventory/deploy/compose"
 )
 
 // ErrNoCitus means that the Citus extension is not installed beside PostgreSQL: its tests are left out.
@@ -25,17 +27,15 @@ type Citus struct {
 	options     []PostgresOption
 }
 
-// citusSettings are those of every node. Moves of shards while they are written need the logical log.
-func citusSettings() []PostgresOption {
-	return []PostgresOption{
-		Setting("shared_preload_libraries", "citus"),
-		Setting("citus.node_conninfo", "sslmode=prefer"),
-		Setting("citus.recover_2pc_interval", "1s"),
-		Setting("wal_level", "logical"),
-		Setting("max_prepared_transactions", "400"),
-		Setting("max_connections", "400"),
-		Setting("max_worker_processes", "40"),
+// citusSettings are those of every node: what docker-compose gives them.
+func citusSettings() (settings []PostgresOption) {
+	for line := range strings.Lines(compose.Citus) {
+		line, _, _ = strings.Cut(line, "#")
+		if name, value, is := strings.Cut(line, " = "); is {
+			settings = append(settings, Setting(name, strings.Trim(strings.TrimSpace(value), "'")))
+		}
 	}
+	return settings
 }
 
 // HasCitus returns nil if the extension is installed, and else [ErrNoCitus].
