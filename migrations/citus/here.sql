@@ -3,7 +3,10 @@
 --
 -- It takes the lock that Citus' own executor takes for a write (5: ShareLock), until the end of the transaction. A move takes
 -- the same one exclusively. The query after it has a snapshot of its own, in which a move that was waited for is there.
-CREATE OR REPLACE FUNCTION inventory_here(shard bigint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+--
+-- Only the owner of a table may take its locks, so it runs with the owner's rights.
+CREATE OR REPLACE FUNCTION inventory_here(shard bigint) RETURNS boolean LANGUAGE plpgsql VOLATILE
+    SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM lock_shard_metadata(5, ARRAY[shard]);
     IF NOT EXISTS (SELECT FROM pg_dist_placement p JOIN pg_dist_local_group l USING (groupid) WHERE p.shardid = shard) THEN

@@ -5,11 +5,14 @@ package citus_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"inventory/internal/servertest"
+	"inventory/internal/stock"
 	"inventory/internal/stock/citus"
 	"inventory/internal/stock/stocktest"
 	"inventory/migrations"
@@ -152,5 +155,50 @@ func TestOutbox(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestCitusLeastRights: the service needs no more on the nodes than the rights of the handbook.
+func TestCitusLeastRights(t *testing.T) {
+	url := distributed(t, cluster(t, 2))
+	if err := exec(t.Context(), url, `CREATE ROLE inventory_service LOGIN`); err != nil {
+		t.Fatal(err)
+	}
+	for _, grant := range []string{
+		`GRANT USAGE ON SCHEMA public TO inventory_service`,
+		`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO inventory_service`,
+		`SELECT run_command_on_all_nodes('GRANT SELECT, INSERT, UPDATE, DELETE ON outbox TO inventory_service')`,
+		`SELECT run_command_on_all_nodes('GRANT USAGE ON SEQUENCE outbox_tie TO inventory_service')`,
+	} {
+		if err := exec(t.Context(), url, grant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := open(t, url).Outbox().On(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	store := open(t, strings.Replace(url, "postgres@", "inventory_service@", 1))
+	for _, sku := range []string{"a", "b", "c"} {
+		if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 9, Segments: 2}, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := store.Deduct(t.Context(), stock.Batch{SKU: "a", Layout: 1, Orders: []stock.Order{{OrderID: "o", Quantity: 1}}})
+	if err != nil || result.Outcomes[0].Kind != stock.Accepted {
+		t.Errorf("%+v, %v", result, err)
+	}
+	order := stock.MultiOrder{OrderID: "p", Lines: []stock.Line{{SKU: "a", Quantity: 1}, {SKU: "b", Quantity: 1}, {SKU: "c", Quantity: 1}}}
+	if _, created, err := store.Order(t.Context(), stock.Placement{Order: order, Lines: make([]stock.PlacedLine, 3)}); created || !errors.Is(err, stock.ErrLayout) {
+		t.Errorf("%v, %v", created, err)
+	}
+	known := stock.PlacedLine{Layout: 1}
+	if _, created, err := store.Order(t.Context(), stock.Placement{Order: order, Lines: []stock.PlacedLine{known, known, known}}); !created || err != nil {
+		t.Errorf("%v, %v", created, err)
+	}
+	if audit, err := store.Audit(t.Context(), ""); err != nil || !audit.OK() || len(audit.SKUs) != 3 {
+		t.Errorf("%+v, %v", audit, err)
+	}
+	if changes, err := store.Outbox().Read(t.Context(), "", 9); err != nil || len(changes) != 4 {
+		t.Errorf("%v, %v", changes, err)
 	}
 }
