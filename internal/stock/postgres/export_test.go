@@ -47,15 +47,12 @@ func (s *Store) HoldWriter() (letGo func(waiting int)) {
 	h := s.sharing
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.writing {
-		panic("the writer runs")
-	}
-	h.writing = true
+	letWrite := h.holdLocked()
 	return func(waiting int) {
 		for h.waits() < waiting {
 			time.Sleep(time.Millisecond)
 		}
-		h.running.Go(h.run)
+		letWrite()
 	}
 }
 
@@ -81,11 +78,19 @@ func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold() }
 func (g *gatherer[W, A]) hold() (letGo func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.writing {
-		panic("the writer runs")
+	return g.holdLocked()
+}
+
+// holdLocked is as if all the writers there may be were busy, until they are let go.
+func (g *gatherer[W, A]) holdLocked() (letGo func()) {
+	if g.writers > 0 {
+		panic("a writer runs")
 	}
-	g.writing = true
-	return func() { g.running.Go(g.run) }
+	g.writers = 2
+	return func() {
+		g.running.Go(g.run)
+		g.running.Go(g.run)
+	}
 }
 
 // Alone looks at SKUs by a statement of its own.
@@ -113,4 +118,16 @@ func (g *gatherer[W, A]) await(writes int) {
 	for g.waits() != writes {
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// Gather returns what has writes share a transaction of five at most, by carry.
+func Gather(enough int, carry func(writes []int) ([]int, error)) (together func(write int) (int, error), wait func()) {
+	g := &gatherer[int, int]{enough: enough}
+	g.room = func() func(int) bool {
+		left := 5
+		return func(int) bool { left--; return left >= 0 }
+	}
+	g.carry = func(_ context.Context, _ time.Time, writes []int) ([]int, error) { return carry(writes) }
+	together = func(write int) (int, error) { return g.together(context.Background(), time.Time{}, write) }
+	return together, g.running.Wait
 }

@@ -22,6 +22,7 @@ func (s *Store) WriteAlone() { s.sharing.which = sharedNone }
 const (
 	mostShared    = 256    // orders of one shared write
 	largestShared = 16     // orders of a batch; for a larger one the round trip hardly matters, so it goes by itself
+	secondWriter  = 24     // batches wait for a second shared write; smaller writes cost more than the wait for the disk
 	sharedWait    = "10ms" // it waits that long for an order id that another transaction has not committed yet
 )
 
@@ -46,7 +47,7 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 //	else it waits ──> the writer takes all that wait ──> one statement ──> it is settled
 //	                                                         └──> it is not ──> it goes by itself
 //
-// There is one writer: two would make smaller writes, and cost more. It does not wait for rows that others hold (see
+// A second writer begins while so many wait that it makes no small writes. Neither waits for rows that others hold (see
 // deduct_shared.sql), so a batch that must wait for its row delays no other.
 type sharing struct {
 	gatherer[sharedBatch, batchAnswer]
@@ -57,7 +58,7 @@ type sharing struct {
 
 func newSharing(s *Store) *sharing {
 	room := oneOfEachSKU(func(b sharedBatch) (string, int) { return b.SKU, len(b.orders.orderIDs) })
-	return &sharing{store: s, gatherer: gatherer[sharedBatch, batchAnswer]{room: room, carry: s.deductShared}}
+	return &sharing{store: s, gatherer: gatherer[sharedBatch, batchAnswer]{room: room, carry: s.deductShared, enough: secondWriter}}
 }
 
 // sharedBatch is a batch in a shared write.
@@ -100,7 +101,7 @@ func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.B
 func (h *sharing) begin() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.alone || h.writing || h.which == sharedAll {
+	if h.alone || h.writers > 0 || h.which == sharedAll {
 		return false
 	}
 	h.alone = true
