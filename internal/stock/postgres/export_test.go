@@ -10,7 +10,8 @@ import (
 // Statements are those whose plans are kept, by name.
 func Statements() map[string]string {
 	return map[string]string{
-		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "deduct_shared.sql": deductSharedSQL, "expire.sql": expireSQL, "order_shared.sql": orderSharedSQL,
+		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "deduct_shared.sql": deductSharedSQL,
+		"deduct_shared_limited.sql": deductSharedLimitedSQL, "expire.sql": expireSQL, "order_shared.sql": orderSharedSQL,
 		"selectBuyerUnits": selectBuyerUnits, "countBuyers": countBuyers, "lockBuyers": lockBuyers, "uncountBuyers": uncountBuyers,
 		"selectByIDs": selectByIDs, "selectDeduction": selectDeduction, "archiveSegments": archiveSegments, "archiveSKU": archiveSKU, "selectProfile": selectProfile, "updateProfile": updateProfile, "selectScanEnd": selectScanEnd, "selectPage": selectPage,
 		"hasExpired": hasExpired, "selectUnitsOfBuyer": selectUnitsOfBuyer, "selectExpired": selectExpired, "selectUntil": selectUntil,
@@ -40,14 +41,16 @@ const (
 )
 
 // Share sets which batches share a write. It is not to be called while the store is in use.
-func (s *Store) Share(which shared) { s.sharing.which = which }
+func (s *Store) Share(which shared) { s.share(which) }
 
 // HoldWriter lets no shared write begin until it is let go, once so many batches wait.
-func (s *Store) HoldWriter() (letGo func(waiting int)) {
-	h := s.sharing
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	letWrite := h.holdLocked()
+func (s *Store) HoldWriter() (letGo func(waiting int)) { return s.sharing.holdWriter() }
+
+// HoldLimited is that of SKUs with a buyer limit.
+func (s *Store) HoldLimited() (letGo func(waiting int)) { return s.limited.holdWriter() }
+
+func (h *sharing) holdWriter() (letGo func(waiting int)) {
+	letWrite := h.hold()
 	return func(waiting int) {
 		for h.waits() < waiting {
 			time.Sleep(time.Millisecond)
@@ -75,14 +78,10 @@ func (s *Store) HoldOrders() (letGo func()) { return s.orders.hold() }
 // HoldSettlements is that of settlements.
 func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold() }
 
+// hold is as if all the writers there may be were busy, until they are let go.
 func (g *gatherer[W, A]) hold() (letGo func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.holdLocked()
-}
-
-// holdLocked is as if all the writers there may be were busy, until they are let go.
-func (g *gatherer[W, A]) holdLocked() (letGo func()) {
 	if g.writers > 0 {
 		panic("a writer runs")
 	}

@@ -25,10 +25,8 @@ const (
 type gatherer[W, A any] struct {
 	// room begins a shared write. What it returns is asked of one write after another, those that have waited longest first:
 	// whether it goes along.
-	room func() (takes func(W) bool)
-	// carry carries writes out, none of them after the deadline, and returns an answer for each. If it fails, the answers are
-	// zero where the error says that nothing is written, and else not known.
-	carry   func(ctx context.Context, deadline time.Time, writes []W) ([]A, error)
+	room    func() (takes func(W) bool)
+	carry   carrier[W, A]
 	enough  int            // for a second writer; 0: there is none
 	running sync.WaitGroup // the writers
 
@@ -36,6 +34,10 @@ type gatherer[W, A any] struct {
 	writers int // that run
 	waiting []*sharedWrite[W, A]
 }
+
+// A carrier carries writes out, none of them after the deadline, and returns an answer for each. If it fails, the answers are
+// zero where the error says that nothing is written, and else not known.
+type carrier[W, A any] func(ctx context.Context, deadline time.Time, writes []W) ([]A, error)
 
 // sharedWrite is a write in a shared one, or before it.
 type sharedWrite[W, A any] struct {

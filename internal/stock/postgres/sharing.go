@@ -16,7 +16,9 @@ const (
 )
 
 // WriteAlone has every batch written by itself, for a comparison. It is not to be called while the store is in use.
-func (s *Store) WriteAlone() { s.sharing.which = sharedNone }
+func (s *Store) WriteAlone() { s.share(sharedNone) }
+
+func (s *Store) share(which shared) { s.sharing.which, s.limited.which = which, which }
 
 // The bounds of a shared write.
 const (
@@ -56,9 +58,10 @@ type sharing struct {
 	alone bool // a batch that found nothing under way is written by itself
 }
 
-func newSharing(s *Store) *sharing {
+// newSharing returns what lets batches of a kind of SKU share a write, which carries them out.
+func newSharing(s *Store, carry carrier[sharedBatch, batchAnswer]) *sharing {
 	room := oneOfEachSKU(func(b sharedBatch) (string, int) { return b.SKU, len(b.orders.orderIDs) })
-	return &sharing{store: s, gatherer: gatherer[sharedBatch, batchAnswer]{room: room, carry: s.deductShared, enough: secondWriter}}
+	return &sharing{store: s, gatherer: gatherer[sharedBatch, batchAnswer]{room: room, carry: carry, enough: secondWriter}}
 }
 
 // sharedBatch is a batch in a shared write.
@@ -70,13 +73,12 @@ type sharedBatch struct {
 // batchAnswer is what became of a batch in a shared write.
 type batchAnswer struct {
 	whole   *whole // nil: nothing of it is written
-	skipped bool   // because another transaction holds its row, or the layout or the fence does not match
+	skipped bool   // because another transaction holds its row, or the layout or the fence does not match; whole is nil
 }
 
-// deduct writes a batch, by itself or with others. Where buyers are counted it goes by itself: there are more rows to wait
-// for.
+// deduct writes a batch, by itself or with others.
 func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
-	if h.which == sharedNone || len(batch.Orders) > largestShared || batch.Limit > 0 {
+	if h.which == sharedNone || len(batch.Orders) > largestShared {
 		return h.store.deductAlone(ctx, batch)
 	}
 	if h.begin() {
