@@ -49,7 +49,7 @@ func (s *Store) Shard(of Shard) *Store {
 // with returns a store that shares the connections of this one, and has a dialect.
 func (s *Store) with(d *dialect) *Store {
 	o := &Store{pool: database{s.pool.Pool, d}, clock: s.clock, hosts: s.hosts, renewal: s.renewal, shares: true}
-	o.share()
+	o.gather()
 	return o
 }
 
