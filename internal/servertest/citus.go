@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 
@@ -25,6 +26,7 @@ type Citus struct {
 	Coordinator *Postgres
 	Workers     []*Postgres
 	options     []PostgresOption
+	making      sync.Mutex // a database: adding a node changes roles, which are all databases'
 }
 
 // citusSettings are those of every node: what docker-compose gives them.
@@ -89,6 +91,8 @@ func (c *Citus) StartWorker(ctx context.Context) (*Postgres, error) {
 // CreateDatabase makes an empty database with a fresh name on all nodes, and returns its URL at the coordinator. The
 // returned drop removes it again.
 func (c *Citus) CreateDatabase(ctx context.Context) (string, func(context.Context) error, error) {
+	c.making.Lock()
+	defer c.making.Unlock()
 	at, drop, err := c.Coordinator.CreateDatabase(ctx, "")
 	if err != nil {
 		return "", nil, err
