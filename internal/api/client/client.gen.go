@@ -1453,7 +1453,9 @@ type ClientInterface interface {
 	// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
 	// index by buyer or status, which every order would have to pay for.
 	//
-	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so. A standby of the
+	// database may answer, and lack what was written last: usually a few milliseconds, 10 seconds or so at most. The
+	// deduction itself is always as it is now.
 	//
 	// Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
 	ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1996,7 +1998,9 @@ func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...Reques
 // hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
 // index by buyer or status, which every order would have to pay for.
 //
-// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+// A reservation whose time has come is told as reserved until it is ended, which takes a second or so. A standby of the
+// database may answer, and lack what was written last: usually a few milliseconds, 10 seconds or so at most. The
+// deduction itself is always as it is now.
 //
 // Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
 func (c *Client) ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3958,7 +3962,9 @@ type ClientWithResponsesInterface interface {
 	// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
 	// index by buyer or status, which every order would have to pay for.
 	//
-	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so. A standby of the
+	// database may answer, and lack what was written last: usually a few milliseconds, 10 seconds or so at most. The
+	// deduction itself is always as it is now.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7998,7 +8004,9 @@ func (c *ClientWithResponses) AuditSKUWithResponse(ctx context.Context, sku SKUP
 // hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
 // index by buyer or status, which every order would have to pay for.
 //
-// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+// A reservation whose time has come is told as reserved until it is ended, which takes a second or so. A standby of the
+// database may answer, and lack what was written last: usually a few milliseconds, 10 seconds or so at most. The
+// deduction itself is always as it is now.
 //
 // Returns a wrapper object for the known response body format(s).
 //
