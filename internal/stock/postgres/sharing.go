@@ -16,12 +16,15 @@ const (
 )
 
 // WriteAlone has every batch written by itself, for a comparison. It is not to be called while the store is in use.
-func (s *Store) WriteAlone() { s.sharing.which = sharedNone }
+func (s *Store) WriteAlone() { s.share(sharedNone) }
+
+func (s *Store) share(which shared) { s.sharing.which, s.limited.which = which, which }
 
 // The bounds of a shared write.
 const (
 	mostShared    = 256    // orders of one shared write
 	largestShared = 16     // orders of a batch; for a larger one the round trip hardly matters, so it goes by itself
+	secondWriter  = 24     // batches wait for a second shared write; smaller writes cost more than the wait for the disk
 	sharedWait    = "10ms" // it waits that long for an order id that another transaction has not committed yet
 )
 
@@ -46,7 +49,7 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 //	else it waits ──> the writer takes all that wait ──> one statement ──> it is settled
 //	                                                         └──> it is not ──> it goes by itself
 //
-// There is one writer: two would make smaller writes, and cost more. It does not wait for rows that others hold (see
+// A second writer begins while so many wait that it makes no small writes. Neither waits for rows that others hold (see
 // deduct_shared.sql), so a batch that must wait for its row delays no other.
 type sharing struct {
 	gatherer[sharedBatch, batchAnswer]
@@ -55,9 +58,10 @@ type sharing struct {
 	alone bool // a batch that found nothing under way is written by itself
 }
 
-func newSharing(s *Store) *sharing {
+// newSharing returns what lets batches of a kind of SKU share a write, which carries them out.
+func newSharing(s *Store, carry carrier[sharedBatch, batchAnswer]) *sharing {
 	room := oneOfEachSKU(func(b sharedBatch) (string, int) { return b.SKU, len(b.orders.orderIDs) })
-	return &sharing{store: s, gatherer: gatherer[sharedBatch, batchAnswer]{room: room, carry: s.deductShared}}
+	return &sharing{store: s, gatherer: gatherer[sharedBatch, batchAnswer]{room: room, carry: carry, enough: secondWriter}}
 }
 
 // sharedBatch is a batch in a shared write.
@@ -69,13 +73,12 @@ type sharedBatch struct {
 // batchAnswer is what became of a batch in a shared write.
 type batchAnswer struct {
 	whole   *whole // nil: nothing of it is written
-	skipped bool   // because another transaction holds its row, or the layout or the fence does not match
+	skipped bool   // because another transaction holds its row, or the layout or the fence does not match; whole is nil
 }
 
-// deduct writes a batch, by itself or with others. Where buyers are counted it goes by itself: there are more rows to wait
-// for.
+// deduct writes a batch, by itself or with others.
 func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
-	if h.which == sharedNone || len(batch.Orders) > largestShared || batch.Limit > 0 {
+	if h.which == sharedNone || len(batch.Orders) > largestShared {
 		return h.store.deductAlone(ctx, batch)
 	}
 	if h.begin() {
@@ -100,7 +103,7 @@ func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.B
 func (h *sharing) begin() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.alone || h.writing || h.which == sharedAll {
+	if h.alone || h.writers > 0 || h.which == sharedAll {
 		return false
 	}
 	h.alone = true

@@ -26,13 +26,13 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.Tr
 		c.begun.Add(1)
 	}
 	switch query.SQL {
-	case postgres.Statements()["deduct_shared.sql"]:
+	case postgres.Statements()["deduct_shared.sql"], postgres.Statements()["deduct_shared_limited.sql"]:
 		c.shared.Add(1)
 	case postgres.Statements()["order_shared.sql"]:
 		c.orders.Add(1)
 	case postgres.Statements()["selectViews"]:
 		c.looks.Add(1)
-	case postgres.Statements()["deduct.sql"]:
+	case postgres.Statements()["deduct.sql"], postgres.Statements()["deduct_limited.sql"]:
 		c.alone.Add(1)
 	}
 	return ctx
@@ -149,6 +149,10 @@ func (s *sharers) wants(what string, a answer, kinds ...stock.OutcomeKind) {
 func (s *sharers) together(batches ...stock.Batch) []chan answer {
 	s.Helper()
 	letGo := s.store.HoldWriter()
+	if batches[0].Limit > 0 {
+		letGo(0)
+		letGo = s.store.HoldLimited()
+	}
 	answers := make([]chan answer, len(batches))
 	for n, batch := range batches {
 		ctx, cancel := context.WithTimeout(s.Context(), time.Duration(n+1)*time.Minute)
@@ -260,7 +264,7 @@ func TestBatchesShareAStatement(t *testing.T) {
 	}
 }
 
-// TestABatchThatMeetsNobodyGoesAtOnce: so do a large one, and one of a SKU that counts its buyers.
+// TestABatchThatMeetsNobodyGoesAtOnce: so do a large one, and the first one of a SKU that counts its buyers.
 func TestABatchThatMeetsNobodyGoesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 2)
@@ -525,11 +529,12 @@ func TestABatchDoesNotWaitForAWriterThatIsStuck(t *testing.T) {
 }
 
 // TestSharersRace lets three processes sell many SKUs to the last unit, all through shared writes: with order ids that several
-// send, orders that do not fit, fences, merges, orders of several SKUs, cancels and restocks, and somebody who locks rows.
+// send, buyers at their limit, orders that do not fit, fences, merges, orders of several SKUs, cancels and restocks, and somebody who locks rows.
 func TestSharersRace(t *testing.T) {
 	t.Parallel()
 	const skus, workers, rounds = 12, 24, 40
-	s := openSharers(t, skus)
+	s := openSharers(t, skus+2)
+	s.exec(fmt.Sprintf(`UPDATE skus SET per_buyer_limit = %d WHERE sku_id >= '%s'`, raceLimit, name(skus)))
 	stores := []*postgres.Store{s.store, s.open(), s.open()}
 	stores[0].Share(postgres.ShareAll)
 	r := racers{sharers: s, stores: stores, accepted: map[string]int{}}
