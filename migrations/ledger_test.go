@@ -24,7 +24,11 @@ func TestTheLedgerGoesDownAndUp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer db.Close()
+			defer func() {
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
 			l.db, l.at = db, map[string]string{"pgx": "now()", "sqlite": "1"}[driver]
 			l.do("INSERT INTO skus (sku_id, name, initial, segments, created_at) VALUES ('a', '', 1, 1, " + l.at + ")")
 			l.do(l.row("1", "restock", "2", "NULL"))
