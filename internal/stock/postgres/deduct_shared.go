@@ -15,6 +15,7 @@ var (
 	deductSharedLimitedFile string
 
 	deductSharedSQL        = withInsertOf("sku", deductSharedFile, 16)
+	deductSharedNewSQL     = withoutKnown(deductSharedSQL)
 	deductSharedLimitedSQL = withInsertOf("sku", deductSharedLimitedFile, 17)
 )
 
@@ -30,7 +31,17 @@ type sharedRow struct {
 // deductShared writes batches of different SKUs without a buyer limit in one statement.
 func (s *Store) deductShared(ctx context.Context, deadline time.Time, batches []sharedBatch) ([]batchAnswer, error) {
 	var r sharedRow
-	err := s.sendShared(ctx, batches, &r, deductSharedSQL, s.sharedArguments(deadline, batches), &r.insertedOf, &r.inserted)
+	args := s.sharedArguments(deadline, batches)
+	send := func(sql string) error { return s.sendShared(ctx, batches, &r, sql, args, &r.insertedOf, &r.inserted) }
+	var err error
+	lookUp := s.sharing.expectsKnown()
+	if !lookUp {
+		err = send(deductSharedNewSQL)
+		lookUp = stateOf(err) == uniqueViolation
+	}
+	if lookUp {
+		err = send(deductSharedSQL)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@
 -- A batch is written if all its orders are new and all its buyers have room. That is read first, without a wait, so that one
 -- buyer who wants too much, or one order that is known, keeps only its own batch out. Then the buyers are counted, which may
 -- wait for their rows, and the orders are inserted, as in deduct_limited.sql. Should another transaction have sold to a buyer or
--- inserted an order id meanwhile, the numbers do not agree at the end, and nothing of all this is written.
+-- inserted an order id meanwhile, the numbers do not agree at the end or the insert fails, and nothing of all this is written.
 --
 -- It waits for no segment's row, and for buyers and order ids only so long: see deduct_shared.sql. Segments are locked before
 -- buyers, and buyers in ascending order, before orders.
@@ -53,7 +53,6 @@ WITH locked AS MATERIALIZED (
     FROM decided JOIN asked ON of = n
     WHERE (starts IS NULL OR at >= starts) AND (ends IS NULL OR at < ends)
     ORDER BY sku COLLATE "C", o COLLATE "C"
-    ON CONFLICT (sku_id, order_id) DO NOTHING
     RETURNING sku_id, quantity, status
 ), taken AS MATERIALIZED (
     SELECT n, sku_id, segment, token, owner, orders, units, reserved

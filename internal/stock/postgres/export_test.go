@@ -11,6 +11,7 @@ import (
 func Statements() map[string]string {
 	return map[string]string{
 		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "deduct_shared.sql": deductSharedSQL,
+		"deduct.sql, new": deductNewSQL, "deduct_limited.sql, new": deductLimitedNewSQL, "deduct_shared.sql, new": deductSharedNewSQL,
 		"deduct_shared_limited.sql": deductSharedLimitedSQL, "expire.sql": expireSQL, "order_shared.sql": orderSharedSQL,
 		"selectBuyerUnits": selectBuyerUnits, "countBuyers": countBuyers, "lockBuyers": lockBuyers, "uncountBuyers": uncountBuyers,
 		"selectByIDs": selectByIDs, "selectDeduction": selectDeduction, "archiveSegments": archiveSegments, "archiveSKU": archiveSKU, "selectProfile": selectProfile, "updateProfile": updateProfile, "selectScanEnd": selectScanEnd, "selectPage": selectPage,
@@ -81,6 +82,7 @@ func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold() }
 
 // hold is as if all the writers there may be were busy, until they are let go.
 func (g *gatherer[W, A]) hold() (letGo func()) {
+	g.running.Wait() // until those that have answered have ended
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.writers > 0 {

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"slices"
+	"sync/atomic"
 
 	"inventory/internal/stock"
 )
@@ -55,7 +57,21 @@ type sharing struct {
 	gatherer[sharedBatch, batchAnswer]
 	store *Store
 	which shared
-	alone bool // a batch that found nothing under way is written by itself
+	alone bool         // a batch that found nothing under way is written by itself
+	known atomic.Int64 // so many shared writes from now on may have known orders
+}
+
+// knownExpected is how many shared writes after one with a known order are expected to have more of them.
+const knownExpected = 64
+
+// expectsKnown tells whether a shared write should be ready for known orders.
+func (h *sharing) expectsKnown() bool { return h.known.Load() > 0 && h.known.Add(-1) >= 0 }
+
+// noteKnown learns that from the outcomes of a batch: retries seldom come alone.
+func (h *sharing) noteKnown(outcomes []stock.Outcome) {
+	if slices.ContainsFunc(outcomes, func(o stock.Outcome) bool { return o.Kind == stock.Known }) {
+		h.known.Store(knownExpected)
+	}
 }
 
 // newSharing returns what lets batches of a kind of SKU share a write, which carries them out.
@@ -90,6 +106,7 @@ func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.B
 	done := false
 	if err == nil && got.whole != nil {
 		result, done, err = h.store.conclude(ctx, batch, b.orders.units, *got.whole)
+		h.noteKnown(result.Outcomes)
 	}
 	if err != nil || done {
 		return result, err

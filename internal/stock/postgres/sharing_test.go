@@ -26,13 +26,14 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.Tr
 		c.begun.Add(1)
 	}
 	switch query.SQL {
-	case postgres.Statements()["deduct_shared.sql"], postgres.Statements()["deduct_shared_limited.sql"]:
+	case postgres.Statements()["deduct_shared.sql"], postgres.Statements()["deduct_shared.sql, new"], postgres.Statements()["deduct_shared_limited.sql"]:
 		c.shared.Add(1)
 	case postgres.Statements()["order_shared.sql"]:
 		c.orders.Add(1)
 	case postgres.Statements()["selectViews"]:
 		c.looks.Add(1)
-	case postgres.Statements()["deduct.sql"], postgres.Statements()["deduct_limited.sql"]:
+	case postgres.Statements()["deduct.sql"], postgres.Statements()["deduct.sql, new"],
+		postgres.Statements()["deduct_limited.sql"], postgres.Statements()["deduct_limited.sql, new"]:
 		c.alone.Add(1)
 	}
 	return ctx
@@ -327,13 +328,42 @@ func TestEachBatchStandsForItself(t *testing.T) {
 	}
 	s.wants("good", s.soon(got[6]), stock.Accepted, stock.Accepted)
 	s.wants("good", s.soon(got[7]), stock.Accepted)
-	s.wrote(1, 5)
+	s.wrote(2, 5) // the first one was sent for new orders only
 	s.holds(map[string]int64{"a": 19, "b": 17, "c": 19, "d": 20, "e": 20, "f": 18, "g": 19})
 	older := one("f", "q")
 	older.Fence = stock.Fence{Token: 2, Owner: "z"}
 	if a := s.soon(s.deduct(t.Context(), older)); !errors.Is(a.err, stock.ErrFenced) {
 		t.Errorf("the shared write has left no fence: %+v", a)
 	}
+}
+
+// TestKnownOrdersAreExpectedOnceThereWasOne: the first costs its shared write a second statement. Those that come after it cost
+// nothing, until there were enough writes without one.
+func TestKnownOrdersAreExpectedOnceThereWasOne(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 3)
+	for _, sku := range []string{"a", "b"} {
+		s.wants("before", s.soon(s.deduct(t.Context(), one(sku, "o"))), stock.Accepted)
+	}
+	s.wrote(0, 2)
+	for _, statements := range []int64{2, 1} {
+		got := s.together(one("a", "o"), one("b", "o"), one("c", "o"))
+		s.wants("a", s.soon(got[0]), stock.Known)
+		s.wants("b", s.soon(got[1]), stock.Known)
+		if a := s.soon(got[2]); a.err != nil {
+			t.Error(a.err)
+		}
+		s.wrote(statements, 0)
+	}
+	for range 64 + 1 { // the last one of which does not expect any
+		s.soon(s.together(one("c", "none"))[0])
+		s.exec(`DELETE FROM deductions WHERE sku_id = 'c' AND order_id = 'none'; UPDATE stock_segments SET available = available + 1
+			WHERE sku_id = 'c' AND segment = 0`)
+	}
+	s.wrote(65, 0)
+	s.wants("a", s.soon(s.together(one("a", "o"))[0]), stock.Known)
+	s.wrote(2, 0)
+	s.holds(map[string]int64{"a": 19, "b": 19, "c": 19})
 }
 
 // TestBatchesOfOneSKUDoNotShare: one row is written once by a statement.

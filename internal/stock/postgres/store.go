@@ -150,6 +150,7 @@ func (s *Store) Close() error {
 // SQLSTATEs. The first three say that a constraint fired: a CHECK; the class of all constraints; and the class of values
 // that no column takes. The others abort the statement of a batch, the last two while it waits for a lock.
 const (
+	uniqueViolation      = "23505"
 	checkViolation       = "23514"
 	constraintViolation  = "23"
 	dataException        = "22"
