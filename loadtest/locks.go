@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"strings"
 
 	"inventory/internal/cli"
@@ -42,30 +41,14 @@ func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
 	urls := c.urls()
 	urls.MongoDBURL = c.MongoDBURL
 	if c.Break {
-		return c.compare(ctx, s, "locks-holder", func(ctx context.Context, worker []string) (result, error) {
+		return c.compare(ctx, s, "holder", func(ctx context.Context, worker []string) (result, error) {
 			return breaks.Run(ctx, breaks.Config{URLs: urls, Faults: c.Case, Worker: worker, Progress: telling(s, "breaking: the holder %s")})
 		})
 	}
-	return c.compare(ctx, s, "locks-worker", func(ctx context.Context, worker []string) (result, error) {
+	return c.compare(ctx, s, "locks", func(ctx context.Context, worker []string) (result, error) {
 		return lockbench.Run(ctx, lockbench.Config{
 			URLs: urls, Scale: scaleOf(c.Tiny, c.Quick, lockbench.Tiny, lockbench.Quick, lockbench.Full),
 			Seed: c.drawn(), Cases: c.Case, Worker: worker, Progress: telling(s, "measuring: %s"),
 		})
 	})
-}
-
-// locksWorkerCommand is a process that competes with others: the lab starts it.
-type locksWorkerCommand struct{}
-
-// Run does what standard input says.
-func (*locksWorkerCommand) Run(ctx context.Context) error {
-	return lockbench.Work(ctx, os.Stdin, os.Stdout)
-}
-
-// locksHolderCommand is a process that holds a lock while something happens to it: the lab starts it.
-type locksHolderCommand struct{}
-
-// Run does what standard input says.
-func (*locksHolderCommand) Run(ctx context.Context) error {
-	return breaks.Hold(ctx, os.Stdin, os.Stdout)
 }

@@ -19,20 +19,21 @@ import (
 	"inventory/loadtest/internal/target"
 )
 
-// Config says what is sold, and who comes when.
+// Config says what is sold, and who comes when: flags of the scenario, and what others of them come to.
 type Config struct {
-	Phases        []load.Phase
-	Spacing       load.Spacing
-	Seed          uint64
-	Stock         int64
-	Segments      int
-	Least, Most   int64 // units of an order
-	Buyers        int   // that orders are drawn from; 0: each order has one of its own
-	PerBuyerLimit int64 // 0: none
-	Rounds        int
-	Connections   int
-	Key           string    // API key of the scope admin; "": none is shown
-	Progress      io.Writer // where a person watches
+	Stock         int64        `help:"Units of a round's SKU, 1 to 1000000000. Default: ${default}." default:"10000" placeholder:"UNITS" least:"1" most:"1000000000"`
+	Segments      int          `help:"Segments of the SKU, 1 to 1024. Default: ${default}." default:"10" placeholder:"NUMBER" least:"1" most:"1024"`
+	PerBuyerLimit int64        `help:"Units that one buyer may have; 0 is any number. Default: ${default}." default:"0" placeholder:"UNITS" least:"0" most:"1000000000"`
+	Buyers        int          `help:"Buyers whom each new order is drawn from; 0 gives each order a buyer of its own. Default: ${default}." default:"0" placeholder:"NUMBER" least:"0" most:"1000000000"`
+	Rounds        int          `help:"Rounds, 1 to 100, each of which sells a SKU of its own. Default: ${default}." default:"5" placeholder:"NUMBER" least:"1" most:"100"`
+	Seed          uint64       `help:"What the requests and their times follow from; 0 draws one. A database sells a seed once. Default: ${default}." default:"0" placeholder:"NUMBER"`
+	Spacing       load.Spacing `name:"arrivals" help:"How requests of a rate lie in time: poisson, as people come, or even. Default: ${default}." default:"poisson" enum:"poisson,even" placeholder:"KIND"`
+	Connections   int          `help:"Connections, 1 to 10000, each with one request under way. Default: ${default}." default:"256" placeholder:"NUMBER" least:"1" most:"10000"`
+
+	Phases      []load.Phase `kong:"-"`
+	Least, Most int64        `kong:"-"` // units of an order
+	Key         string       `kong:"-"` // API key of the scope admin; "": none is shown
+	Progress    io.Writer    `kong:"-"` // where a person watches
 }
 
 // Load is how many requests all rounds expect to send.

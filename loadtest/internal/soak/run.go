@@ -22,9 +22,9 @@ import (
 // Config says what is done, and how it is sent.
 type Config struct {
 	Work
-	Connections int
-	Key         string    // API key of the scope admin; "": none is shown
-	Progress    io.Writer // where a person watches
+	Connections int       `help:"Connections, 1 to 10000, each with one request under way. Default: ${default}." default:"64" placeholder:"NUMBER" least:"1" most:"10000"`
+	Key         string    `kong:"-"` // API key of the scope admin; "": none is shown
+	Progress    io.Writer `kong:"-"` // where a person watches
 }
 
 const (

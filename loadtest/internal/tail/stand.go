@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"inventory/internal/app"
@@ -38,7 +37,7 @@ type stand struct {
 
 // open starts or reaches the servers. Whoever opens a stand closes it, also after an error.
 func (s *stand) open(ctx context.Context) error {
-	on, err := servers.Prepare(ctx, s.URLs, servers.Needs{
+	on, err := servers.Prepare(ctx, servers.URLs{RedisURL: s.RedisURL, DatabaseURL: s.DatabaseURL}, servers.Needs{
 		Durable: true, Database: "tail_", Generator: fmt.Sprintf("this program, open loop, %d connections to each process", connections),
 	})
 	if err != nil {
@@ -90,7 +89,7 @@ type fleet []*process
 // start starts the processes.
 func (s *stand) start(ctx context.Context) (all fleet, err error) {
 	for n := range sellers {
-		service, err := target.Process{Command: s.Worker, Logs: io.Discard}.Start(ctx, target.Job{
+		service, err := s.Process.Start(ctx, target.Job{
 			DatabaseURL: s.databaseURL, RedisURL: s.redisURL, Lock: s.Lock, AnswerWithin: answerWithin,
 		})
 		if err != nil {
