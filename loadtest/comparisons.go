@@ -9,6 +9,7 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/contenders"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/explain"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/segments"
@@ -30,8 +31,11 @@ type caseFlags struct {
 	Case  []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 }
 
-func (f comparisonFlags) urls() servers.URLs {
-	return servers.URLs{RedisURL: f.RedisURL, DatabaseURL: f.DatabaseURL}
+// config is what the flags say, for some cases.
+func (f comparisonFlags) config(cases, worker []string, progress func(name string)) experiment.Config {
+	return experiment.Config{
+		URLs: servers.URLs{RedisURL: f.RedisURL, DatabaseURL: f.DatabaseURL}, Seed: f.drawn(), Cases: cases, Worker: worker, Progress: progress,
+	}
 }
 
 // scaleOf is how much is measured.
@@ -102,8 +106,8 @@ func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
 	return c.compare(ctx, s, "contenders", func(ctx context.Context, worker []string) (result, error) {
 		app.SpendMemory(nil) // contenders inside this process collect garbage as the service does
 		return contenders.Run(ctx, contenders.Config{
-			URLs: c.urls(), Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
-			Seed: c.drawn(), Cases: c.Case, Generator: c.Generator, Worker: worker, Progress: telling(s, "measuring: %s"),
+			Config: c.config(c.Case, worker, telling(s, "measuring: %s")), Generator: c.Generator,
+			Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
 		})
 	})
 }
@@ -129,8 +133,8 @@ func (c *segmentsCommand) Validate() error { return wrongFlag("--case", segments
 func (c *segmentsCommand) Run(ctx context.Context, s cli.Streams) error {
 	return c.compare(ctx, s, "crowd", func(ctx context.Context, worker []string) (result, error) {
 		return segments.Run(ctx, segments.Config{
-			URLs: c.urls(), Scale: scaleOf(c.Tiny, c.Quick, segments.Tiny, segments.Quick, segments.Full),
-			Seed: c.drawn(), Cases: c.Case, Lock: c.Lock, Worker: worker, Progress: telling(s, "measuring: %s"),
+			Config: c.config(c.Case, worker, telling(s, "measuring: %s")), Lock: c.Lock,
+			Scale: scaleOf(c.Tiny, c.Quick, segments.Tiny, segments.Quick, segments.Full),
 		})
 	})
 }
@@ -157,8 +161,8 @@ func (c *explainCommand) Run(ctx context.Context, s cli.Streams) error {
 			scale = explain.Tiny()
 		}
 		return explain.Run(ctx, explain.Config{
-			URLs: c.urls(), Scale: scale, Seed: c.drawn(), Worker: worker,
-			Progress: func(rounds int) { _, _ = fmt.Fprintf(s.Err, "measured: %d rounds\n", rounds) },
+			Config: c.config(nil, worker, func(string) {}), Scale: scale,
+			Told: func(rounds int) { _, _ = fmt.Fprintf(s.Err, "measured: %d rounds\n", rounds) },
 		})
 	})
 }

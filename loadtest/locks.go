@@ -6,6 +6,7 @@ import (
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/breaks"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/lockbench"
 )
 
@@ -38,17 +39,21 @@ func (c *locksCommand) Validate() error {
 
 // Run measures or breaks, and delivers the report.
 func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
-	urls := c.urls()
-	urls.MongoDBURL = c.MongoDBURL
 	if c.Break {
 		return c.compare(ctx, s, "holder", func(ctx context.Context, worker []string) (result, error) {
-			return breaks.Run(ctx, breaks.Config{URLs: urls, Faults: c.Case, Worker: worker, Progress: telling(s, "breaking: the holder %s")})
+			return breaks.Run(ctx, c.on(worker, telling(s, "breaking: the holder %s")))
 		})
 	}
 	return c.compare(ctx, s, "locks", func(ctx context.Context, worker []string) (result, error) {
 		return lockbench.Run(ctx, lockbench.Config{
-			URLs: urls, Scale: scaleOf(c.Tiny, c.Quick, lockbench.Tiny, lockbench.Quick, lockbench.Full),
-			Seed: c.drawn(), Cases: c.Case, Worker: worker, Progress: telling(s, "measuring: %s"),
+			Config: c.on(worker, telling(s, "measuring: %s")), Scale: scaleOf(c.Tiny, c.Quick, lockbench.Tiny, lockbench.Quick, lockbench.Full),
 		})
 	})
+}
+
+// on is what the flags say.
+func (c *locksCommand) on(worker []string, progress func(name string)) experiment.Config {
+	config := c.config(c.Case, worker, progress)
+	config.MongoDBURL = c.MongoDBURL
+	return config
 }

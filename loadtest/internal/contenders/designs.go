@@ -87,7 +87,7 @@ func openMarket(ctx context.Context, w *world, peersConnections int) (m *market,
 	if m.databaseURL, err = w.postgres(ctx); err != nil {
 		return nil, err
 	}
-	if m.service, err = m.start(ctx, app.Config{DatabaseURL: m.databaseURL, RedisURL: w.servers.RedisURL}); err != nil {
+	if m.service, err = m.start(ctx, app.Config{DatabaseURL: m.databaseURL, RedisURL: w.URLs.RedisURL}); err != nil {
 		return nil, err
 	}
 	m.pool, err = m.connect(ctx, peersConnections)
@@ -123,7 +123,7 @@ func (m *market) segments(own int) int {
 	if own > 0 {
 		return own
 	}
-	return m.world.scale.Segments
+	return m.world.Scale.Segments
 }
 
 // create puts a SKU of some segments up for sale. Peers sell the rows of the service, so one audit is for all.
@@ -144,7 +144,7 @@ func (m *market) entrant(ctx context.Context, d design, callers int) (*entrant, 
 		return nil, fmt.Errorf("open %s: %w", d.name, err)
 	}
 	e := &entrant{name: d.name, ours: d.ours, callers: callers}
-	e.measure = func(ctx context.Context) (round, error) { return s.round(ctx, callers, m.world.scale.Window) }
+	e.measure = func(ctx context.Context) (round, error) { return s.round(ctx, callers, m.world.Scale.Window) }
 	warm, err := s.round(ctx, callers, warmUp)
 	if warm.sku != "" {
 		m.world.told.Add(warm.sku, warm.counts.Accepted, warm.unheard)
@@ -196,7 +196,7 @@ func pauseOf(waiters int) time.Duration {
 // locked takes units under a lock of some kind for each segment.
 func locked(name, kind string, segments int, take taker) design {
 	return design{name: name, open: func(ctx context.Context, m *market, callers int) (shop, error) {
-		s := kinds.Setting{URLs: m.world.servers, Timing: textbook.Timing{Lease: lease, Poll: pauseOf(callers)}, Connections: callers}
+		s := kinds.Setting{URLs: m.world.URLs, Timing: textbook.Timing{Lease: lease, Poll: pauseOf(callers)}, Connections: callers}
 		if kind == textbook.SignalName {
 			s.Poll = lease // a release wakes a waiter
 		}

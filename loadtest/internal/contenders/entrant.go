@@ -151,7 +151,7 @@ func (w *world) caseOf(q question, entrants []*entrant) experiment.Case {
 		About: func(r experiment.Result) []string { return []string{mostCallers(r, q.about)} },
 	}
 	if q.targets != nil {
-		c.Targets = q.targets(w.scale)
+		c.Targets = q.targets(w.Scale)
 	}
 	for _, e := range entrants {
 		if e.mix != "" {

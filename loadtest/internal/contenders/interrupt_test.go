@@ -18,7 +18,7 @@ import (
 // of two more nobody heard, and one has a row.
 func ledgerWorld(cancel func()) (*world, question, *stock.Audit) {
 	rows := &stock.Audit{}
-	w := &world{scale: Scale{Rounds: 3}, seed: 1, told: books.Ledger{}}
+	w := &world{Config: Config{Config: experiment.Config{Seed: 1}, Scale: Scale{Rounds: 3}}, told: books.Ledger{}}
 	w.books = []book{func(ctx context.Context) (stock.Audit, error) { return *rows, ctx.Err() }}
 	of := func(name string) *entrant {
 		e := &entrant{name: name, ours: true, callers: 4}
@@ -65,7 +65,7 @@ func TestAnInterruptKeepsWholeRoundsAndAudits(t *testing.T) {
 
 // asked is what comes of a question.
 func asked(ctx context.Context, w *world, q question) (r Result, err error) {
-	err = r.Ask(ctx, []experiment.Asked{{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) { return w.answer(ctx, q) }}}, nil, func(string) {})
+	err = r.Ask(ctx, experiment.Config{Progress: func(string) {}}, []experiment.Asked{{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) { return w.answer(ctx, q) }}})
 	return r, err
 }
 

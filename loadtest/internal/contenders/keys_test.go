@@ -14,11 +14,11 @@ func TestSitesAskForKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.worker, w.generator = []string{program, asWorker}, labClient{}
+	w.Worker, w.generator = []string{program, asWorker}, labClient{}
 	if err := w.issueKeys(); err != nil {
 		t.Fatal(err)
 	}
-	site, err := w.serveService(t.Context(), databaseURL, w.servers.RedisURL)
+	site, err := w.serveService(t.Context(), databaseURL, w.URLs.RedisURL)
 	if err != nil {
 		t.Fatal(err)
 	}

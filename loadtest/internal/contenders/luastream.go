@@ -26,7 +26,7 @@ const (
 // together.
 func luaStream() design {
 	return design{name: luaName, open: func(ctx context.Context, m *market, _ int) (shop, error) {
-		client, err := kinds.OpenRedis(ctx, m.world.servers.RedisURL, kinds.Setting{Connections: redisConnections})
+		client, err := kinds.OpenRedis(ctx, m.world.URLs.RedisURL, kinds.Setting{Connections: redisConnections})
 		if err != nil {
 			return shop{}, err
 		}

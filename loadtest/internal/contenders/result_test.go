@@ -18,7 +18,7 @@ import (
 // sample is a case in which so many were sold in each round of a second, and a peer has failed.
 func sample() Result {
 	played := map[string][]float64{inventoryName: {200, 100, 300}, textbookName: {10, 5, 15}}
-	w := &world{scale: Full()}
+	w := &world{Config: Config{Scale: Full()}}
 	q := questions()[0]
 	q.ratio = inventoryName
 	c := w.caseOf(q, []*entrant{{name: inventoryName, ours: true, callers: 512}, {name: textbookName, callers: 512}, {name: luaName, callers: 512}})

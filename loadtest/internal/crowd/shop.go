@@ -10,7 +10,6 @@ import (
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 	"inventory/loadtest/internal/books"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
@@ -18,14 +17,11 @@ import (
 // Shop is where crowds buy: a database of its own on servers that sync their commits, and a service of this process that makes
 // SKUs.
 type Shop struct {
-	servers.URLs
-	Service     *selling.Service
-	Environment report.Environment
-	Warnings    []string
+	*servers.Servers
+	Service *selling.Service
 
 	worker []string
 	told   books.Ledger
-	on     *servers.Servers
 	app    *app.App
 }
 
@@ -40,10 +36,9 @@ func OpenShop(ctx context.Context, urls servers.URLs, worker []string, prefix st
 }
 
 func (s *Shop) open(ctx context.Context, urls servers.URLs, prefix string, config app.Config) (err error) {
-	if s.on, err = servers.Prepare(ctx, urls, servers.Needs{Durable: true, Database: prefix, Generator: "callers inside the processes that sell"}); err != nil {
+	if s.Servers, err = servers.Prepare(ctx, urls, servers.Needs{Durable: true, Database: prefix, Generator: "callers inside the processes that sell"}); err != nil {
 		return err
 	}
-	s.URLs, s.Environment, s.Warnings = s.on.URLs, s.on.About, s.on.Warnings
 	config.DatabaseURL, config.RedisURL = s.DatabaseURL, s.RedisURL
 	app.SpendMemory(nil) // as `inventory serve` does
 	if s.app, err = app.Start(ctx, config); err != nil {
@@ -58,8 +53,8 @@ func (s *Shop) Close(ctx context.Context) (err error) {
 	if s.app != nil {
 		err = s.app.Close(ctx)
 	}
-	if s.on != nil {
-		err = errors.Join(err, s.on.Stop())
+	if s.Servers != nil {
+		err = errors.Join(err, s.Stop())
 	}
 	return err
 }

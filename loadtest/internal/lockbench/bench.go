@@ -15,16 +15,10 @@ import (
 	"inventory/loadtest/internal/textbook"
 )
 
-// Config says what to measure, where, and how long.
+// Config says what to measure, where, and how long. Its worker does Work.
 type Config struct {
-	servers.URLs
+	experiment.Config
 	Scale Scale
-	Seed  uint64   // of the order of contenders in each round
-	Cases []string // names; none: all
-	// Worker is the command line of a process that does Work.
-	Worker []string
-	// Progress is told of each case as it begins.
-	Progress func(name string)
 }
 
 // Scale is how much time a measurement takes.
@@ -98,11 +92,8 @@ func Check(names []string) error { return experiment.Check(Names(), names) }
 
 // bench is a run.
 type bench struct {
-	servers servers.URLs
-	scale   Scale
-	seed    uint64
-	worker  []string
-	run     string // begins the names of this run's locks
+	Config
+	run string // begins the names of this run's locks
 }
 
 // Run measures. What it has until ctx ends, or something fails, it returns beside the error.
@@ -121,31 +112,27 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-	result = Result{LeftOut: on.LeftOut, Report: experiment.Report{
-		Scenario: "locks", Seed: c.Seed, Started: time.Now(), Environment: on.About, Warnings: on.Warnings,
-	}}
-	b := &bench{servers: on.URLs, scale: c.Scale, seed: c.Seed, worker: c.Worker, run: "bench-" + rand.Text()[:8] + "-"}
+	result = Result{LeftOut: on.LeftOut, Report: c.Begin("locks", on)}
+	b := &bench{c, "bench-" + rand.Text()[:8] + "-"}
+	b.URLs = on.URLs
 	var asked []experiment.Asked
 	for _, q := range questions() {
 		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) { return b.answer(ctx, q) }})
 	}
-	return result, result.Ask(ctx, asked, c.Cases, c.Progress)
+	return result, result.Ask(ctx, c.Config, asked)
 }
-
-// narrow: intervals need not be narrower.
-const narrow = 1.05
 
 // answer lets the contenders of a case play.
 func (b *bench) answer(ctx context.Context, q question) (experiment.Result, error) {
 	of := *b
 	if q.slices {
-		of.scale.Rounds, of.scale.Window = b.scale.Rounds*b.scale.Slices, b.scale.Window/time.Duration(b.scale.Slices)
+		of.Scale.Rounds, of.Scale.Window = b.Scale.Rounds*b.Scale.Slices, b.Scale.Window/time.Duration(b.Scale.Slices)
 	}
 	contenders, done, err := q.ask(ctx, &of)
 	if err != nil {
 		return experiment.Result{}, err
 	}
-	result := experiment.Run(ctx, q.caseOf(contenders), experiment.Rules{Seed: b.seed, Window: of.scale.Window, Rounds: of.scale.Rounds, Narrow: narrow})
+	result := experiment.Run(ctx, q.caseOf(contenders), b.Rules(of.Scale.Window, of.Scale.Rounds))
 	result.Wrong = wrong(result)
 	return result, done()
 }

@@ -45,8 +45,8 @@ const firstLook = 6
 
 // crowd are those that take part.
 func (b *bench) crowd() []entry {
-	all := everybody(b.servers)
-	if b.scale.Few {
+	all := everybody(b.URLs)
+	if b.Scale.Few {
 		return all[:firstLook]
 	}
 	return all
@@ -71,7 +71,7 @@ func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []
 		return errors.Join(errs...)
 	}
 	for _, e := range all {
-		f, err := openFleet(ctx, e, b.servers, m.clients, m.callers)
+		f, err := openFleet(ctx, e, b.URLs, m.clients, m.callers)
 		if err != nil {
 			return nil, nil, errors.Join(err, closeAll())
 		}
@@ -92,10 +92,10 @@ func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []
 
 // oneCaller measures what a lock costs whom nobody disturbs.
 func oneCaller(ctx context.Context, b *bench) ([]contender, func() error, error) {
-	all := entries(b.servers, append([]string{
+	all := entries(b.URLs, append([]string{
 		mutexName, kinds.BSM, kinds.Redsync, textbook.AdvisoryName, fairName, kinds.RWMutex, kinds.Reader, kinds.MultiLock, kinds.BSMMulti, kinds.RedLock,
 	}, textbooks()...)...)
-	return b.meet(ctx, all, meeting{name: "one", clients: 1, callers: 1, load: load{window: b.scale.Window}})
+	return b.meet(ctx, all, meeting{name: "one", clients: 1, callers: 1, load: load{window: b.Scale.Window}})
 }
 
 func oneCallerTargets() []experiment.Target {
@@ -108,7 +108,7 @@ func oneCallerTargets() []experiment.Target {
 
 // manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
 func manyGoroutines(ctx context.Context, b *bench) ([]contender, func() error, error) {
-	return b.meet(ctx, b.crowd(), meeting{name: "goroutines", clients: 1, callers: b.scale.Crowd, load: load{window: b.scale.Window}})
+	return b.meet(ctx, b.crowd(), meeting{name: "goroutines", clients: 1, callers: b.Scale.Crowd, load: load{window: b.Scale.Window}})
 }
 
 func manyGoroutinesTargets() []experiment.Target {
@@ -122,10 +122,10 @@ func manyGoroutinesTargets() []experiment.Target {
 // separateClients measures one lock between 16 clients that each have their own connections, as processes do. The
 // baseline is the same holds slept one after another.
 func separateClients(ctx context.Context, b *bench) ([]contender, func() error, error) {
-	holds := b.scale.Visits * separate
+	holds := b.Scale.Visits * separate
 	all, closeAll, err := b.meet(ctx, b.crowd(), meeting{
 		name: "clients", clients: separate, callers: separate,
-		load: load{times: b.scale.Visits, hold: separateHold, think: separateThink, traced: true},
+		load: load{times: b.Scale.Visits, hold: separateHold, think: separateThink, traced: true},
 		also: func(t *tally, f experiment.Sample) {
 			f[behindAll] = f[WaitP99]
 			f[IdleP50] = idle(t.visits)

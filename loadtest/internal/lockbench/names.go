@@ -27,12 +27,12 @@ const (
 
 // manyNames lets several clients contend for 1,000 locks at once, and looks what it takes and what it leaves behind.
 func manyNames(_ context.Context, b *bench) ([]contender, func() error, error) {
-	options, err := redis.ParseURL(b.servers.RedisURL)
+	options, err := redis.ParseURL(b.URLs.RedisURL)
 	if err != nil {
 		return nil, nil, fmt.Errorf("redis URL: %w", err)
 	}
 	var contenders []contender
-	for _, k := range entries(b.servers, mutexName, fairName, kinds.RWMutex) {
+	for _, k := range entries(b.URLs, mutexName, fairName, kinds.RWMutex) {
 		contenders = append(contenders, contender{k.title(), k.Ours, func(ctx context.Context, round int) (experiment.Sample, error) {
 			probe := redis.NewClient(options)
 			defer probe.Close()
@@ -48,16 +48,16 @@ func (b *bench) names(ctx context.Context, k entry, probe *redis.Client, round i
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFleet(ctx, k, b.servers, namesClients, namesClients*namesConnections)
+	f, err := openFleet(ctx, k, b.URLs, namesClients, namesClients*namesConnections)
 	if err != nil {
 		return nil, err
 	}
 	var groups [][]textbook.Lock
-	for name := range b.scale.Names {
+	for name := range b.Scale.Names {
 		groups = append(groups, f.locks(fmt.Sprintf("%snames-%d-%d", b.run, round, name), namesClients))
 	}
 	watch := watchSubscribers(ctx, probe)
-	t := f.drive(ctx, load{times: b.scale.NameVisits}, groups...)
+	t := f.drive(ctx, load{times: b.Scale.NameVisits}, groups...)
 	figures := t.figures()
 	subscribers, err := watch()
 	if err := errors.Join(err, t.err, f.close()); err != nil {

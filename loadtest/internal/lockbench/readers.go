@@ -30,7 +30,7 @@ func manyReaders(ctx context.Context, b *bench) (all []contender, done func() er
 		}
 		return errors.Join(err, o.close())
 	}
-	for _, readers := range []int{fewReaders, b.scale.Holds} {
+	for _, readers := range []int{fewReaders, b.Scale.Holds} {
 		reader := o.locks.RWMutex(fmt.Sprint(b.run, "read-by-", readers)).Reader()
 		r := &room{keeper: keeper{ours: o, locker: func(int) locking.Locker { return reader }}}
 		rooms = append(rooms, r)
@@ -38,7 +38,7 @@ func manyReaders(ctx context.Context, b *bench) (all []contender, done func() er
 			return nil, nil, errors.Join(err, done())
 		}
 		all = append(all, contender{roomName(readers), true, func(ctx context.Context, _ int) (experiment.Sample, error) {
-			return r.play(ctx, b.scale.Window)
+			return r.play(ctx, b.Scale.Window)
 		}})
 	}
 	return all, done, nil

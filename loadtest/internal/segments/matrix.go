@@ -27,7 +27,7 @@ const (
 
 // matrix lets all numbers of processes sell all numbers of segments.
 func (s *shop) matrix(ctx context.Context) (experiment.Result, error) {
-	return s.play(ctx, matrixOf(s.scale, s.sell), s.scale.Rounds, s.scale.Window)
+	return s.play(ctx, matrixOf(s.config.Scale, s.sell), s.config.Scale.Rounds, s.config.Scale.Window)
 }
 
 // seller sells by so many processes from so many segments.
@@ -100,7 +100,7 @@ func counted(n, one string) string {
 
 // sell is a seller.
 func (s *shop) sell(ctx context.Context, name string, segments, processes int, window time.Duration) (experiment.Sample, error) {
-	sku, sales, err := s.Sell(ctx, segments, processes, s.scale.Callers, crowd.Job{Lock: s.lock, WarmUp: s.scale.WarmUp, Window: window})
+	sku, sales, err := s.Sell(ctx, segments, processes, s.config.Scale.Callers, crowd.Job{Lock: s.config.Lock, WarmUp: s.config.Scale.WarmUp, Window: window})
 	if err != nil {
 		return nil, err
 	}

@@ -78,12 +78,12 @@ func (s *shop) overload(ctx context.Context) (experiment.Result, error) {
 		},
 		About: func(experiment.Result) []string { return []string{flooded} },
 		Plots: f.plots,
-	}, s.scale.LongRounds, s.scale.Calm+s.scale.Overload+s.scale.Recovery)
+	}, s.config.Scale.LongRounds, s.config.Scale.Calm+s.config.Scale.Overload+s.config.Scale.Recovery)
 }
 
 // play finds the capacity, and then offers less, too much, and less again, without a break.
 func (f *flood) play(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
-	scale := f.scale
+	scale := f.config.Scale
 	sku, err := f.Create(ctx, scale.Default)
 	if err != nil {
 		return nil, err
@@ -165,8 +165,8 @@ func calmAgain(all *load.Result, from, to, acceptable time.Duration) time.Durati
 // plots show what was asked for, what became of it, and how long that took.
 func (f *flood) plots() []report.Plot {
 	x := report.Axis{Label: "seconds"}
-	begins := f.scale.Calm.Seconds()
-	marks := []report.Mark{{X: begins, Label: "three times the capacity"}, {X: begins + f.scale.Overload.Seconds(), Label: "half of it again"}}
+	begins := f.config.Scale.Calm.Seconds()
+	marks := []report.Mark{{X: begins, Label: "three times the capacity"}, {X: begins + f.config.Scale.Overload.Seconds(), Label: "half of it again"}}
 	return []report.Plot{
 		{
 			Name: "overload-answers", Title: "orders asked for, accepted and refused", Kind: report.Lines,

@@ -73,7 +73,7 @@ func (s *shop) stopped(ctx context.Context) (experiment.Result, error) {
 		},
 		About: func(experiment.Result) []string { return []string{oneStopped} },
 		Plots: c.plots,
-	}, s.scale.LongRounds, s.scale.After+s.scale.Still+s.scale.Rest)
+	}, s.config.Scale.LongRounds, s.config.Scale.After+s.config.Scale.Still+s.config.Scale.Rest)
 	return result, err
 }
 
@@ -101,15 +101,15 @@ func (c *stopping) stopOne(ctx context.Context, window time.Duration) (experimen
 
 // twoAlone sells by two processes, to as many callers each as if there were a third.
 func (c *stopping) twoAlone(ctx context.Context, window time.Duration) (experiment.Sample, error) {
-	callers := c.scale.Callers * (threeProcesses - 1) / threeProcesses
-	_, sales, err := c.Sell(ctx, c.scale.Default, threeProcesses-1, callers, crowd.Job{Lock: c.lock, Window: window})
+	callers := c.config.Scale.Callers * (threeProcesses - 1) / threeProcesses
+	_, sales, err := c.Sell(ctx, c.config.Scale.Default, threeProcesses-1, callers, crowd.Job{Lock: c.config.Lock, Window: window})
 	if err != nil {
 		return nil, err
 	}
 	all := crowd.Together(sales)
 	experiment.Keep(ctx, all.Waits)
 	c.two.sold(all.Timeline, window)
-	stopped, continued := c.scale.After, c.scale.After+c.scale.Still
+	stopped, continued := c.config.Scale.After, c.config.Scale.After+c.config.Scale.Still
 	return experiment.Sample{
 		before: all.Timeline.PerSecond(0, stopped), while: all.Timeline.PerSecond(stopped, continued), after: all.Timeline.PerSecond(continued, window),
 		taken: float64(all.Counts.Accepted), refused: float64(all.Counts.Refused),
@@ -123,12 +123,12 @@ type stop struct {
 }
 
 func (c *stopping) stop(ctx context.Context, window time.Duration) (r stop, err error) {
-	sku, err := c.Create(ctx, c.scale.Default)
+	sku, err := c.Create(ctx, c.config.Scale.Default)
 	if err != nil {
 		return stop{}, err
 	}
 	defer func() { c.WriteDown(sku, r.sales, err) }()
-	all, err := c.Start(ctx, window, c.Jobs(sku, threeProcesses, c.scale.Callers, crowd.Job{Lock: c.lock, Window: window, Patient: true}))
+	all, err := c.Start(ctx, window, c.Jobs(sku, threeProcesses, c.config.Scale.Callers, crowd.Job{Lock: c.config.Lock, Window: window, Patient: true}))
 	if err != nil {
 		return stop{}, err
 	}
@@ -137,12 +137,12 @@ func (c *stopping) stop(ctx context.Context, window time.Duration) (r stop, err 
 	if err := all.Go(); err != nil {
 		return stop{}, err
 	}
-	sleep(ctx, c.scale.After)
+	sleep(ctx, c.config.Scale.After)
 	r.stopped = time.Since(began)
 	if err := all[0].Stop(); err != nil {
 		return stop{}, fmt.Errorf("stop a process: %w", err)
 	}
-	sleep(ctx, c.scale.Still)
+	sleep(ctx, c.config.Scale.Still)
 	r.continued = time.Since(began)
 	if err := all[0].Continue(); err != nil {
 		return stop{}, fmt.Errorf("continue a process: %w", err)
@@ -153,14 +153,14 @@ func (c *stopping) stop(ctx context.Context, window time.Duration) (r stop, err 
 
 // plots show who sold when.
 func (c *stopping) plots() []report.Plot {
-	stopped := c.scale.After.Seconds()
+	stopped := c.config.Scale.After.Seconds()
 	return []report.Plot{{
 		Name: "stopped-accepted", Title: "one of three processes stands still for a while", Kind: report.Lines,
 		X: report.Axis{Label: "seconds"}, Y: report.Axis{Label: "orders a second"},
 		Series: seen(
 			c.all.series("all three"), c.one.series("the one that stands still"), c.two.series("two alone, another sale"),
 		),
-		Marks: []report.Mark{{X: stopped, Label: "stopped"}, {X: stopped + c.scale.Still.Seconds(), Label: "continued"}},
+		Marks: []report.Mark{{X: stopped, Label: "stopped"}, {X: stopped + c.config.Scale.Still.Seconds(), Label: "continued"}},
 	}}
 }
 
