@@ -73,15 +73,8 @@ type round struct {
 	sum     string        // of the stream
 	opening time.Duration // when the sale opens, since the start
 	result  *load.Result
-	samples []sample
+	samples []load.Stock
 	account account
-}
-
-// sample is the stock at a time.
-type sample struct {
-	at       time.Duration // since the start
-	left     int64
-	segments []int64
 }
 
 // Run plays the rounds against a target, audits, and reports. What ends it early, a ctx that is over among it, is an error
@@ -197,43 +190,13 @@ func (s *sale) newRound(n int) *round {
 
 // sell sends the requests of a round, and watches the stock and what is heard meanwhile.
 func (s *sale) sell(ctx context.Context, r *round) {
-	heard := load.NewLive(r.load.At)
-	r.load.Heard = heard.Heard
 	watching, stop := context.WithCancel(ctx)
-	var watchers sync.WaitGroup
-	watchers.Go(func() { r.samples = s.watchStock(watching, r) })
+	var watcher sync.WaitGroup
+	watcher.Go(func() { r.samples = s.services.WatchStock(watching, 0, r.sku, r.load.Start, look) })
 	all := spans(s.Phases)
-	watchers.Go(func() {
-		heard.Tell(watching, s.live, s.begun, func() string {
-			return fmt.Sprintf("round %d/%d, %s: ", r.number+1, s.Rounds, nameAt(all, time.Since(r.load.Start)))
-		})
+	r.result = s.services.Show(ctx, r.load, s.live, s.begun, func() string {
+		return fmt.Sprintf("round %d/%d, %s: ", r.number+1, s.Rounds, nameAt(all, time.Since(r.load.Start)))
 	})
-	r.result = s.services.Run(ctx, r.load)
 	stop()
-	watchers.Wait()
-}
-
-// watchStock reads the SKU again and again. A reading that fails is missing: that the service does not answer shows
-// elsewhere.
-func (s *sale) watchStock(ctx context.Context, r *round) (all []sample) {
-	tick := time.NewTicker(look)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return all
-		case <-tick.C:
-		}
-		asked := time.Since(r.load.Start)
-		var view client.SKU
-		if err := s.services.Get(0, "/v1/skus/"+r.sku, &view); err != nil {
-			continue
-		}
-		// The stock was that at some time in between.
-		now := sample{at: (asked + time.Since(r.load.Start)) / 2, left: view.Available}
-		for _, segment := range view.Segments {
-			now.segments = append(now.segments, segment.Available)
-		}
-		all = append(all, now)
-	}
+	watcher.Wait()
 }

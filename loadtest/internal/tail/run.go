@@ -126,9 +126,11 @@ func (s *stand) round(ctx context.Context, number int, killed bool, result *Resu
 	if err := s.fill(ctx, services, sku, all, before); err != nil {
 		return Round{}, err
 	}
-	if r.Segments, err = segmentsOf(services, 0, sku); err != nil {
+	begins, err := services.Stock(0, sku, time.Now())
+	if err != nil {
 		return Round{}, err
 	}
+	r.Segments = begins.Segments
 	var victim *process
 	if killed {
 		victim = all[number%len(all)]
