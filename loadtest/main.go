@@ -92,7 +92,7 @@ func (f targetFlags) at(ctx context.Context, s cli.Streams, measure func(to *tar
 	if err != nil {
 		return report.Document{}, err
 	}
-	defer func() { err = errors.Join(err, to.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, to.Close()) }()
 	return measure(to)
 }
 

@@ -93,7 +93,7 @@ func (c *replayCommand) replay(ctx context.Context, plan replay.Plan, s cli.Stre
 	if err != nil {
 		return replay.Result{}, e, err
 	}
-	defer func() { err = errors.Join(err, to.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, to.Close()) }()
 	if e, err = to.Environment(ctx); err != nil {
 		return replay.Result{}, e, err
 	}

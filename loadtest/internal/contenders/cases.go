@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -383,24 +382,20 @@ func (w *world) serveFilled(ctx context.Context, fill string) (s *site, sku stri
 }
 
 // fill adds orders to a SKU, and leaves the table as it is after a while: vacuumed, and with statistics.
-func (w *world) fill(ctx context.Context, databaseURL, fill, sku string) (err error) {
-	connection, err := pgx.Connect(ctx, databaseURL)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, connection.Close(ctx)) }()
-	err = pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, fill, sku, w.Scale.Orders, w.Scale.Segments); err != nil {
+func (w *world) fill(ctx context.Context, databaseURL, fill, sku string) error {
+	err := servers.Connected(ctx, databaseURL, func(connection *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, fill, sku, w.Scale.Orders, w.Scale.Segments); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, takeFilledSQL, sku)
 			return err
-		}
-		_, err := tx.Exec(ctx, takeFilledSQL, sku)
-		return err
+		})
 	})
 	if err != nil {
 		return err
 	}
-	_, err = connection.Exec(ctx, "VACUUM (ANALYZE) deductions")
-	return err
+	return servers.Execute(ctx, databaseURL, "VACUUM (ANALYZE) deductions")
 }
 
 func manyOrdersTargets(s Scale) []experiment.Target {

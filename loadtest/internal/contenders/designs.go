@@ -98,7 +98,7 @@ func openMarket(ctx context.Context, w *world, peersConnections int) (m *market,
 func (m *market) connect(ctx context.Context, connections int) (*pgxpool.Pool, error) {
 	pool, err := kinds.OpenPostgres(ctx, kinds.Setting{URLs: servers.URLs{DatabaseURL: m.databaseURL}, Connections: connections})
 	if err == nil {
-		m.world.onClose(func(context.Context) error { pool.Close(); return nil })
+		m.world.OnClose(func() error { pool.Close(); return nil })
 	}
 	return pool, err
 }
@@ -109,7 +109,7 @@ func (m *market) start(ctx context.Context, config app.Config) (*selling.Service
 	if err != nil {
 		return nil, fmt.Errorf("start the service: %w", err)
 	}
-	m.world.onClose(service.Close)
+	m.world.OnClose(func() error { return service.Close(context.WithoutCancel(ctx)) })
 	return service.Service(), nil
 }
 
@@ -204,7 +204,7 @@ func locked(name, kind string, segments int, take taker) design {
 		if err != nil {
 			return shop{}, err
 		}
-		m.world.onClose(func(context.Context) error { return client.Close() })
+		m.world.OnClose(client.Close)
 		return shop{prepare: m.create(segments), sell: func(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
 			segment := rand.IntN(m.segments(segments))
 			return underLock(ctx, client.Lock(fmt.Sprintf("contenders/%s/%d", o.SKU, segment)), o, func() (crowd.Outcome, error) {
@@ -266,7 +266,7 @@ func bareTransaction() design {
 		if err != nil {
 			return shop{}, fmt.Errorf("reach PostgreSQL: %w", err)
 		}
-		m.world.onClose(connection.Close)
+		m.world.OnClose(func() error { return connection.Close(context.WithoutCancel(ctx)) })
 		return shop{prepare: m.create(1), sell: func(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
 			return crowd.Accepted, pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
 				if _, err := tx.Exec(ctx, insertOrderSQL, o.SKU, 0, o.ID); err != nil {

@@ -128,7 +128,7 @@ func (w *world) serve(ctx context.Context, j job) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.onClose(func(context.Context) error { return process.End() })
+	w.OnClose(process.End)
 	url, err := process.Hear()
 	return &site{w, url}, err
 }

@@ -30,7 +30,7 @@ func luaStream() design {
 		if err != nil {
 			return shop{}, err
 		}
-		m.world.onClose(func(context.Context) error { return client.Close() })
+		m.world.OnClose(client.Close)
 		pipeline, err := client.AutoPipeline()
 		if err != nil {
 			return shop{}, fmt.Errorf("open a pipeline: %w", err)

@@ -59,9 +59,9 @@ func newWorld(t *testing.T) (w *world, databaseURL string) {
 		t.Fatal(err)
 	}
 	w = &world{Config: Config{Config: experiment.Config{URLs: private.URLs}, Scale: Tiny()}, told: books.Ledger{}}
-	w.onClose(func(context.Context) error { return private.Stop() })
+	w.OnClose(private.Stop)
 	t.Cleanup(func() {
-		if err := w.close(context.WithoutCancel(t.Context())); err != nil {
+		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -72,7 +72,7 @@ func newWorld(t *testing.T) (w *world, databaseURL string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.onClose(service.Close)
+	w.OnClose(func() error { return service.Close(context.WithoutCancel(t.Context())) })
 	for _, sku := range []string{"random", "growing"} {
 		if _, _, err := service.Service().CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 10_000, Segments: w.Scale.Segments}); err != nil {
 			t.Fatal(err)

@@ -25,26 +25,15 @@ type world struct {
 	told      books.Ledger
 	mixed     mixed
 	books     []book
-	closers   []func(context.Context) error
+	servers.Closers
 }
 
 // book is a place where sales are written down.
 type book func(ctx context.Context) (stock.Audit, error)
 
-func (w *world) onClose(undo func(context.Context) error) { w.closers = append(w.closers, undo) }
-
-// close undoes what the case did, the last first.
-func (w *world) close(ctx context.Context) error {
-	var errs []error
-	for _, undo := range slices.Backward(w.closers) {
-		errs = append(errs, undo(ctx))
-	}
-	return errors.Join(errs...)
-}
-
 // answer lets the entrants of a case play until ctx ends, and audits what came of it.
 func (w *world) answer(ctx context.Context, q question) (result experiment.Result, err error) {
-	defer func() { err = errors.Join(err, w.close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, w.Close()) }()
 	if q.http {
 		if err := w.issueKeys(); err != nil {
 			return experiment.Result{}, err
@@ -109,7 +98,7 @@ func (w *world) folder() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a temporary folder: %w", err)
 	}
-	w.onClose(func(context.Context) error { return os.RemoveAll(folder) })
+	w.OnClose(func() error { return os.RemoveAll(folder) })
 	return folder, nil
 }
 
@@ -130,7 +119,7 @@ func (w *world) postgres(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if !w.keep {
-		w.onClose(drop)
+		w.OnClose(func() error { return drop(context.WithoutCancel(ctx)) })
 	}
 	return w.audited(databaseURL), nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	dto "github.com/prometheus/client_model/go"
-
 	"inventory/loadtest/internal/gauges"
 )
 
@@ -28,32 +26,13 @@ func (l Lanes) Add(o Lanes) Lanes {
 // readLanes asks a service, by the URL of its metrics.
 func readLanes(ctx context.Context, metricsURL string) (l Lanes, err error) {
 	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	families, err := gauges.Scrape(ctx, once, metricsURL)
+	f, err := gauges.Scrape(ctx, once, metricsURL)
 	if err != nil {
 		return Lanes{}, err
 	}
-	for _, m := range families["inventory_batch_orders"].GetMetric() {
-		l.Orders += int64(m.GetHistogram().GetSampleSum())
-	}
-	for _, m := range families["inventory_batch_seconds"].GetMetric() {
-		n := int64(m.GetHistogram().GetSampleCount())
-		l.Batches += n
-		if label(m, "locked") == "false" {
-			l.Unlocked += n
-		}
-	}
-	for _, m := range families["inventory_lock_wait_seconds"].GetMetric() {
-		l.LockWaits += int64(m.GetHistogram().GetSampleCount())
-		l.LockSeconds += m.GetHistogram().GetSampleSum()
-	}
-	return l, nil
-}
-
-func label(m *dto.Metric, name string) string {
-	for _, pair := range m.GetLabel() {
-		if pair.GetName() == name {
-			return pair.GetValue()
-		}
-	}
-	return ""
+	return Lanes{
+		Orders: int64(f.Sum("inventory_batch_orders")), Batches: int64(f.Total("inventory_batch_seconds")),
+		Unlocked:  int64(f.Total("inventory_batch_seconds", "locked=false")),
+		LockWaits: int64(f.Total("inventory_lock_wait_seconds")), LockSeconds: f.Sum("inventory_lock_wait_seconds"),
+	}, nil
 }

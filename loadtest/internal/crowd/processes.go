@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"inventory/internal/latency"
 	"inventory/loadtest/internal/worker"
 )
 
@@ -18,11 +17,9 @@ func Start[J any](ctx context.Context, command []string, window time.Duration, j
 }
 
 // Sales waits for what each has bought, in the order of the jobs.
-func Sales(all worker.All) ([]Sale, error) { return worker.Results(all, noSale) }
-
-func noSale() Sale { return Sale{Waits: latency.New()} }
+func Sales(all worker.All) ([]Sale, error) { return worker.Results[Sale](all) }
 
 // Compete runs each job in a process of its own, all at once, and returns what they sold, in that order.
 func Compete[J any](ctx context.Context, command []string, window time.Duration, jobs []J) ([]Sale, error) {
-	return worker.Compete(ctx, command, window+limit, jobs, noSale)
+	return worker.Compete[Sale](ctx, command, window+limit, jobs)
 }

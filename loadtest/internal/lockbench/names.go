@@ -13,6 +13,7 @@ import (
 
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/textbook"
 )
 
@@ -27,9 +28,9 @@ const (
 
 // manyNames lets several clients contend for 1,000 locks at once, and looks what it takes and what it leaves behind.
 func manyNames(_ context.Context, b *bench) ([]contender, func() error, error) {
-	options, err := redis.ParseURL(b.URLs.RedisURL)
+	options, err := servers.RedisOptions(b.RedisURL)
 	if err != nil {
-		return nil, nil, fmt.Errorf("redis URL: %w", err)
+		return nil, nil, err
 	}
 	var contenders []contender
 	for _, k := range entries(b.URLs, mutexName, fairName, kinds.RWMutex) {

@@ -87,7 +87,7 @@ func (b *bench) contest(name string, all []entry, jobs []job, figures func(all [
 // compete runs each job in a process of its own, all at once, and returns what they did, in that order.
 func (b *bench) compete(ctx context.Context, jobs []job) ([]*tally, error) {
 	limit := 3*slack + jobs[0].Window // one that hangs is killed
-	return worker.Compete(ctx, b.Worker, limit, jobs, func() *tally { return &tally{Waits: latency.New()} })
+	return worker.Compete[*tally](ctx, b.Worker, limit, jobs)
 }
 
 // together is what some processes did as one; fairness is that between processes.

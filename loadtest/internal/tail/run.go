@@ -54,7 +54,7 @@ func (r Result) Began() bool { return !r.Started.IsZero() }
 // Run sells tails and audits them. What ends it early, a ctx that is over among it, is told beside the rounds until then.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	s := &stand{Config: c}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	result = Result{config: c, Started: time.Now()}
 	if err := s.open(ctx); err != nil {
 		return Result{}, err

@@ -32,7 +32,7 @@ type stand struct {
 	live        *progress.Live
 	begun       time.Time // of the first round
 	witness     *witness
-	stops       []func() error
+	servers.Closers
 }
 
 // open starts or reaches the servers. Whoever opens a stand closes it, also after an error.
@@ -43,7 +43,7 @@ func (s *stand) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.stops = append(s.stops, on.Stop)
+	s.OnClose(on.Stop)
 	if s.redisURL = on.RedisURL; s.RedisURL == "" && s.Lock == app.LockRed {
 		const nodes = 3
 		for range nodes - 1 {
@@ -51,7 +51,7 @@ func (s *stand) open(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			s.stops = append(s.stops, more.Stop)
+			s.OnClose(more.Stop)
 			s.redisURL += "," + more.RedisURL
 		}
 	}
@@ -63,16 +63,8 @@ func (s *stand) open(ctx context.Context) error {
 	if s.witness, err = openWitness(s.Lock, s.redisURL); err != nil {
 		return err
 	}
-	s.stops = append(s.stops, s.witness.close)
+	s.OnClose(s.witness.close)
 	return nil
-}
-
-func (s *stand) close() error {
-	var errs []error
-	for i := range s.stops {
-		errs = append(errs, s.stops[len(s.stops)-1-i]())
-	}
-	return errors.Join(errs...)
 }
 
 // process is one that sells.
