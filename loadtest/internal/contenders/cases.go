@@ -17,6 +17,7 @@ import (
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 )
@@ -112,7 +113,7 @@ func severalProcesses(ctx context.Context, w *world) ([]*entrant, error) {
 }
 
 // compete has processes do the same job, which share the callers.
-func (m *market) compete(ctx context.Context, like job, n int) ([]crowd.Sale, error) {
+func (m *market) compete(ctx context.Context, like job, n int) ([]load.Sale, error) {
 	jobs, scale := make([]job, n), m.world.Scale
 	for i := range jobs {
 		jobs[i] = like
@@ -123,11 +124,11 @@ func (m *market) compete(ctx context.Context, like job, n int) ([]crowd.Sale, er
 }
 
 // together is what some processes sold of one SKU, and the share of the one that sold least.
-func together(sku string, sales []crowd.Sale) round {
-	r := roundOf(crowd.Together(sales), sku)
+func together(sku string, sales []load.Sale) round {
+	r := roundOf(load.Together(sales), sku)
 	if len(sales) > 1 {
-		least := slices.MinFunc(sales, func(a, b crowd.Sale) int { return cmp.Compare(a.Counts.Accepted, b.Counts.Accepted) })
-		r.share = compare.Ratio(float64(least.Counts.Accepted), float64(r.counts.Accepted))
+		least := slices.MinFunc(sales, func(a, b load.Sale) int { return cmp.Compare(a.Counts[load.Accepted], b.Counts[load.Accepted]) })
+		r.share = compare.Ratio(float64(least.Counts[load.Accepted]), float64(r.counts[load.Accepted]))
 	}
 	return r
 }
@@ -306,21 +307,21 @@ func (s *site) sellBesideBot(ctx context.Context, sku string, buyers traffic) (r
 	})
 	err := both.Wait()
 	bought.sku = sku
-	s.world.told.Add(sku, taken.counts.Accepted, taken.unheard)
+	s.world.told.Add(sku, taken.counts[load.Accepted], taken.unheard)
 	if err == nil {
 		err = checkBot(bought, taken)
 	}
-	bought.counts.Refused += taken.counts.Refused
+	bought.counts[load.Refused] += taken.counts[load.Refused]
 	return bought, err
 }
 
 // checkBot demands that the bot gets what one buyer may have, and that nobody pays for it.
 func checkBot(bought, taken round) error {
-	if taken.counts.Accepted <= buyerLimit && bought.counts.Refused == 0 {
+	if taken.counts[load.Accepted] <= buyerLimit && bought.counts[load.Refused] == 0 {
 		return nil
 	}
 	return fmt.Errorf("a bot got %d units where a buyer may have %d, and %d buyers were refused",
-		taken.counts.Accepted, buyerLimit, bought.counts.Refused)
+		taken.counts[load.Accepted], buyerLimit, bought.counts[load.Refused])
 }
 
 func botTargets(s Scale) []experiment.Target {

@@ -19,6 +19,7 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
@@ -164,7 +165,7 @@ func (s *site) warmUp(ctx context.Context, sku string) error {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	if sku != noopSKU {
-		s.world.told.Add(sku, r.counts.Accepted, r.unheard)
+		s.world.told.Add(sku, r.counts[load.Accepted], r.unheard)
 	}
 	return nil
 }
@@ -290,9 +291,9 @@ func (e *emptyShelf) entrant(connections int) *entrant {
 // check demands that winners are told of their unit again, and that nobody else gets one. Requests whose answers were
 // not heard may have been anybody's.
 func check(r round) error {
-	if r.counts.Accepted == 0 && r.counts.Replayed <= r.repeated && r.counts.Replayed >= r.repeated-r.unheard {
+	if r.counts[load.Accepted] == 0 && r.counts[load.Replayed] <= r.repeated && r.counts[load.Replayed] >= r.repeated-r.unheard {
 		return nil
 	}
 	return fmt.Errorf("of a SKU that is sold out, %d were sold, and %d of %d winners were told so again, %d answers were not heard",
-		r.counts.Accepted, r.counts.Replayed, r.repeated, r.unheard)
+		r.counts[load.Accepted], r.counts[load.Replayed], r.repeated, r.unheard)
 }

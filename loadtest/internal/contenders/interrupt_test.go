@@ -10,8 +10,8 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/books"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 )
 
 // ledgerWorld has two contenders that sell 10 a round into a book, and the book. The second one's second round is cut short:
@@ -23,7 +23,7 @@ func ledgerWorld(cancel func()) (*world, question, *stock.Audit) {
 	of := func(name string) *entrant {
 		e := &entrant{name: name, ours: true, callers: 4}
 		e.measure = func(context.Context) (round, error) {
-			r := round{sku: fmt.Sprintf("%s-%d", name, len(e.skus)), counts: crowd.Counts{Accepted: 10}, took: time.Second}
+			r := round{sku: fmt.Sprintf("%s-%d", name, len(e.skus)), counts: load.Counts{load.Accepted: 10}, took: time.Second}
 			committed, err := int64(10), error(nil)
 			if name == "b" && len(e.skus) == 1 {
 				cancel()

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"inventory/loadtest/internal/load"
 )
 
 // TestSitesAskForKeys: what is measured over HTTP is a service that lets in nobody without one.
@@ -23,7 +25,7 @@ func TestSitesAskForKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := traffic{connections: 1}
-	if r, err := site.send(t.Context(), "random", l); err != nil || r.counts.Accepted == 0 {
+	if r, err := site.send(t.Context(), "random", l); err != nil || r.counts[load.Accepted] == 0 {
 		t.Errorf("with the key: %v: %+v", err, r)
 	}
 	w.keys.buyer = ""

@@ -14,6 +14,7 @@ import (
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/textbook"
 )
 
@@ -85,7 +86,7 @@ func (m *mixed) note(r round, err error) (round, error) {
 	if err != nil {
 		m.unheard += stock.MaxStock
 	}
-	m.accepted += r.counts.Accepted
+	m.accepted += r.counts[load.Accepted]
 	m.unheard += r.unheard
 	return r, err
 }
@@ -140,7 +141,7 @@ func (m *market) createAll(ctx context.Context, skus []string) error {
 type seller struct {
 	name string
 	ours bool
-	sell crowd.Seller
+	sell load.Seller
 }
 
 // openMixed opens those who sell mixes in process: plain SQL, one statement an order; a Redis lock for each segment around a
@@ -165,13 +166,13 @@ func (m *market) openMixed(ctx context.Context) ([]seller, error) {
 	return []seller{
 		plain(few, fewConnections), plain(m.pool, mostConnections),
 		{locked.name, false, shop.sell},
-		{inventoryName, true, crowd.Through(m.service)},
-		{writeAloneName, true, crowd.Through(alone)},
+		{inventoryName, true, load.Through(m.service)},
+		{writeAloneName, true, load.Through(alone)},
 	}, nil
 }
 
-func (m *market) plainSQL(pool *pgxpool.Pool) crowd.Seller {
-	return func(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
+func (m *market) plainSQL(pool *pgxpool.Pool) load.Seller {
+	return func(ctx context.Context, o load.Order) (load.Outcome, error) {
 		return inserted(pool.Exec(ctx, takeSQL, o.SKU, rand.IntN(m.segments(0)), o.ID))
 	}
 }
@@ -179,7 +180,7 @@ func (m *market) plainSQL(pool *pgxpool.Pool) crowd.Seller {
 // entrantOf sells a mix in the process of the lab.
 func (m *market) entrantOf(x mix, s seller, callers int) *entrant {
 	return &entrant{name: s.name, mix: x.name, ours: s.ours, callers: callers, measure: func(ctx context.Context) (round, error) {
-		sold, err := crowd.Buy(ctx, "", callers, 0, m.world.Scale.Window, crowd.Among(x.skus, s.sell))
+		sold, err := load.Buy(ctx, "", callers, 0, m.world.Scale.Window, load.Among(x.skus, s.sell))
 		return m.world.mixed.note(roundOf(sold, ""), err)
 	}}
 }

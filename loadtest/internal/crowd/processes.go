@@ -1,9 +1,12 @@
+// Package crowd lets processes of their own sell one SKU, each of which runs the service as the product does and has its
+// callers inside ([Shop], [Work]).
 package crowd
 
 import (
 	"context"
 	"time"
 
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/worker"
 )
 
@@ -17,9 +20,9 @@ func Start[J any](ctx context.Context, command []string, window time.Duration, j
 }
 
 // Sales waits for what each has bought, in the order of the jobs.
-func Sales(all worker.All) ([]Sale, error) { return worker.Results[Sale](all) }
+func Sales(all worker.All) ([]load.Sale, error) { return worker.Results[load.Sale](all) }
 
 // Compete runs each job in a process of its own, all at once, and returns what they sold, in that order.
-func Compete[J any](ctx context.Context, command []string, window time.Duration, jobs []J) ([]Sale, error) {
-	return worker.Compete[Sale](ctx, command, window+limit, jobs)
+func Compete[J any](ctx context.Context, command []string, window time.Duration, jobs []J) ([]load.Sale, error) {
+	return worker.Compete[load.Sale](ctx, command, window+limit, jobs)
 }

@@ -10,6 +10,7 @@ import (
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 	"inventory/loadtest/internal/books"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
@@ -81,7 +82,7 @@ func (s *Shop) Jobs(sku string, processes, callers int, like Job) []Job {
 }
 
 // Sell sells a fresh SKU by some processes that share the callers.
-func (s *Shop) Sell(ctx context.Context, segments, processes, callers int, like Job) (sku string, sales []Sale, err error) {
+func (s *Shop) Sell(ctx context.Context, segments, processes, callers int, like Job) (sku string, sales []load.Sale, err error) {
 	if sku, err = s.Create(ctx, segments); err != nil {
 		return "", nil, err
 	}
@@ -99,13 +100,13 @@ func (s *Shop) Start(ctx context.Context, window time.Duration, jobs []Job) (wor
 func (s *Shop) Tell(sku string, accepted, unheard int64) { s.told.Add(sku, accepted, unheard) }
 
 // WriteDown writes down what callers of several processes were told. Processes that told nothing may have sold anything.
-func (s *Shop) WriteDown(sku string, sales []Sale, err error) {
+func (s *Shop) WriteDown(sku string, sales []load.Sale, err error) {
 	if err != nil {
 		s.told.Add(sku, 0, stock.MaxStock)
 		return
 	}
-	all := Together(sales)
-	s.told.Add(sku, all.Counts.Accepted, all.Unheard)
+	all := load.Together(sales)
+	s.told.Add(sku, all.Counts[load.Accepted], all.Unheard)
 }
 
 // Audit holds the rows against one another, and against what callers were told, also when ctx has ended.

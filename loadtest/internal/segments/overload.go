@@ -7,7 +7,6 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
@@ -88,8 +87,8 @@ func (f *flood) play(ctx context.Context, _ time.Duration) (experiment.Sample, e
 	if err != nil {
 		return nil, err
 	}
-	peak, err := crowd.Buy(ctx, sku, scale.Callers, 0, scale.Overload, crowd.Through(f.Service))
-	f.Tell(sku, peak.Counts.Accepted, peak.Unheard)
+	peak, err := load.Buy(ctx, sku, scale.Callers, 0, scale.Overload, load.Through(f.Service))
+	f.Tell(sku, peak.Counts[load.Accepted], peak.Unheard)
 	if err != nil {
 		return nil, fmt.Errorf("find the capacity: %w", err)
 	}
@@ -97,7 +96,7 @@ func (f *flood) play(ctx context.Context, _ time.Duration) (experiment.Sample, e
 	steady := func(rate float64, length time.Duration) load.Phase {
 		return load.Phase{From: rate, To: rate, Length: length}
 	}
-	all := offer(ctx, f.Service, sku, load.Times(0, load.Even, []load.Phase{
+	all := load.Offer(ctx, f.Service, sku, load.Times(0, load.Even, []load.Phase{
 		steady(calmly*can, scale.Calm), steady(tooMuch*can, scale.Overload), steady(calmly*can, scale.Recovery),
 	}))
 	counts := all.Counts(0, load.Forever)

@@ -9,6 +9,7 @@ import (
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
@@ -34,7 +35,7 @@ const (
 
 const (
 	threeProcesses = 3
-	stride         = 5 * crowd.Step         // in which a sale is shown
+	stride         = 5 * load.Step          // in which a sale is shown
 	glance         = 500 * time.Millisecond // in which a process that is back sells
 	itsPart        = 0.2                    // of the whole
 	backLimit      = 3.                     // seconds
@@ -83,7 +84,7 @@ func (c *stopping) stopOne(ctx context.Context, window time.Duration) (experimen
 	if err != nil {
 		return nil, err
 	}
-	all, one := crowd.Together(r.sales), r.sales[0].Timeline
+	all, one := load.Together(r.sales), r.sales[0].Timeline
 	experiment.Keep(ctx, all.Waits)
 	c.all.sold(all.Timeline, window)
 	c.one.sold(one, window)
@@ -93,9 +94,9 @@ func (c *stopping) stopOne(ctx context.Context, window time.Duration) (experimen
 		after:      all.Timeline.PerSecond(r.continued, window),
 		back:       returned(one, all.Timeline, r.continued, window).Seconds(),
 		shareAfter: compare.Ratio(one.PerSecond(r.continued, window), all.Timeline.PerSecond(r.continued, window)),
-		othersMax:  compare.Milliseconds(crowd.Together(r.sales[1:]).Waits.Max()),
-		taken:      float64(all.Counts.Accepted),
-		refused:    float64(all.Counts.Refused),
+		othersMax:  compare.Milliseconds(load.Together(r.sales[1:]).Waits.Max()),
+		taken:      float64(all.Counts[load.Accepted]),
+		refused:    float64(all.Counts[load.Refused]),
 	}, nil
 }
 
@@ -106,19 +107,19 @@ func (c *stopping) twoAlone(ctx context.Context, window time.Duration) (experime
 	if err != nil {
 		return nil, err
 	}
-	all := crowd.Together(sales)
+	all := load.Together(sales)
 	experiment.Keep(ctx, all.Waits)
 	c.two.sold(all.Timeline, window)
 	stopped, continued := c.config.Scale.After, c.config.Scale.After+c.config.Scale.Still
 	return experiment.Sample{
 		before: all.Timeline.PerSecond(0, stopped), while: all.Timeline.PerSecond(stopped, continued), after: all.Timeline.PerSecond(continued, window),
-		taken: float64(all.Counts.Accepted), refused: float64(all.Counts.Refused),
+		taken: float64(all.Counts[load.Accepted]), refused: float64(all.Counts[load.Refused]),
 	}, nil
 }
 
 // stop is what three processes sold, and when the first of them stood still.
 type stop struct {
-	sales              []crowd.Sale
+	sales              []load.Sale
 	stopped, continued time.Duration // since the beginning
 }
 
@@ -165,8 +166,8 @@ func (c *stopping) plots() []report.Plot {
 }
 
 // returned is how long after a time it took until a glance saw one sell its part of all; the whole rest if none did.
-func returned(one, all crowd.Timeline, from, to time.Duration) time.Duration {
-	for at := from; at+glance <= to; at += crowd.Step {
+func returned(one, all load.Timeline, from, to time.Duration) time.Duration {
+	for at := from; at+glance <= to; at += load.Step {
 		if sold := one.PerSecond(at, at+glance); sold > 0 && sold >= itsPart*all.PerSecond(at, at+glance) {
 			return at - from
 		}

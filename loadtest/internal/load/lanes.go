@@ -1,4 +1,4 @@
-package crowd
+package load
 
 import (
 	"context"
@@ -23,8 +23,8 @@ func (l Lanes) Add(o Lanes) Lanes {
 	}
 }
 
-// readLanes asks a service, by the URL of its metrics.
-func readLanes(ctx context.Context, metricsURL string) (l Lanes, err error) {
+// ReadLanes asks a service, by the URL of its metrics.
+func ReadLanes(ctx context.Context, metricsURL string) (l Lanes, err error) {
 	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	f, err := gauges.Scrape(ctx, once, metricsURL)
 	if err != nil {
