@@ -20,6 +20,7 @@ import (
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/worker"
 )
 
 var (
@@ -120,7 +121,7 @@ func (m *market) compete(ctx context.Context, like job, n int) ([]load.Sale, err
 		jobs[i].Kind, jobs[i].DatabaseURL, jobs[i].RedisURL = workCallers, m.databaseURL, m.world.URLs.RedisURL
 		jobs[i].Callers, jobs[i].WarmUp, jobs[i].Window = (scale.many()+i)/n, scale.WarmUp, scale.Window
 	}
-	return crowd.Compete(ctx, m.world.Worker, scale.WarmUp+scale.Window, jobs)
+	return worker.Compete[load.Sale](ctx, m.world.Worker, scale.WarmUp+scale.Window+crowd.Limit, jobs)
 }
 
 // together is what some processes sold of one SKU, and the share of the one that sold least.

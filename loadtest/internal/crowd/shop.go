@@ -1,3 +1,5 @@
+// Package crowd lets processes of their own sell one SKU, each of which runs the service as the product does and has its
+// callers inside ([Shop], [Work]).
 package crowd
 
 import (
@@ -14,6 +16,9 @@ import (
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
+
+// Limit is how long callers may take beyond their window.
+const Limit = time.Minute
 
 // Shop is where crowds buy: a database of its own on servers that sync their commits, and a service of this process that makes
 // SKUs.
@@ -86,14 +91,14 @@ func (s *Shop) Sell(ctx context.Context, segments, processes, callers int, like 
 	if sku, err = s.Create(ctx, segments); err != nil {
 		return "", nil, err
 	}
-	sales, err = Compete(ctx, s.worker, like.WarmUp+like.Window, s.Jobs(sku, processes, callers, like))
+	sales, err = worker.Compete[load.Sale](ctx, s.worker, like.WarmUp+like.Window+Limit, s.Jobs(sku, processes, callers, like))
 	s.WriteDown(sku, sales, err)
 	return sku, sales, err
 }
 
 // Start starts the processes of some jobs. Whoever does writes their sales down.
 func (s *Shop) Start(ctx context.Context, window time.Duration, jobs []Job) (worker.All, error) {
-	return Start(ctx, s.worker, window, jobs)
+	return worker.StartAll(ctx, s.worker, window+Limit, jobs)
 }
 
 // Tell writes down what callers were told of a SKU.

@@ -60,7 +60,7 @@ func Tiny() Scale {
 // question is a case.
 type question struct {
 	name    string
-	ask     func(ctx context.Context, b *bench) (contenders []contender, done func() error, err error)
+	ask     func(ctx context.Context, b *bench) (contenders []experiment.Contender, done func() error, err error)
 	targets func() []experiment.Target
 	slices  bool // short rounds, as many more
 }
@@ -138,29 +138,15 @@ func (b *bench) answer(ctx context.Context, q question) (experiment.Result, erro
 }
 
 // caseOf is a question as a case.
-func (q question) caseOf(contenders []contender) experiment.Case {
-	c := experiment.Case{
-		Metrics: metrics(), Ratios: []experiment.Ratio{fastest()}, Targets: q.targets(),
+func (q question) caseOf(contenders []experiment.Contender) experiment.Case {
+	return experiment.Case{
+		Contenders: contenders, Metrics: metrics(), Ratios: []experiment.Ratio{fastest()}, Targets: q.targets(),
 		About: func(r experiment.Result) []string { return []string{r.First()} },
 	}
-	for _, e := range contenders {
-		played := 0
-		c.Contenders = append(c.Contenders, experiment.Contender{
-			Name: e.name, Ours: e.ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
-				played++
-				return e.measure(ctx, played)
-			},
-		})
-	}
-	return c
 }
 
-// contender is measured once in each round. One that fails may have figures until then.
-type contender struct {
-	name    string
-	ours    bool
-	measure func(ctx context.Context, round int) (experiment.Sample, error)
-}
+// fresh is the name of a lock that nobody has had.
+func (b *bench) fresh(name string) string { return servers.NewName(b.run + name + "-") }
 
 // leftOut is told with every result.
 const leftOut = "rueidislock is not among the peers: its module could not be had where this was made."

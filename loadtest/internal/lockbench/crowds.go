@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -61,7 +60,7 @@ type meeting struct {
 }
 
 // meet makes contenders of kinds whose callers meet. They are warm then.
-func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []contender, closeAll func() error, err error) {
+func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []experiment.Contender, closeAll func() error, err error) {
 	var fleets []*fleet
 	closeAll = func() error {
 		var errs []error
@@ -77,8 +76,8 @@ func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []
 		}
 		fleets = append(fleets, f)
 		f.warmUp(ctx, b.run+m.name, m.callers)
-		contenders = append(contenders, contender{e.title(), e.Ours, func(ctx context.Context, round int) (experiment.Sample, error) {
-			t := f.drive(ctx, m.load, f.locks(fmt.Sprintf("%s%s-%d", b.run, m.name, round), m.callers))
+		contenders = append(contenders, experiment.Contender{Name: e.title(), Ours: e.Ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
+			t := f.drive(ctx, m.load, f.locks(b.fresh(m.name), m.callers))
 			experiment.Keep(ctx, t.Waits)
 			figures := t.figures()
 			if m.also != nil {
@@ -91,7 +90,7 @@ func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []
 }
 
 // oneCaller measures what a lock costs whom nobody disturbs.
-func oneCaller(ctx context.Context, b *bench) ([]contender, func() error, error) {
+func oneCaller(ctx context.Context, b *bench) ([]experiment.Contender, func() error, error) {
 	all := entries(b.URLs, append([]string{
 		mutexName, kinds.BSM, kinds.Redsync, textbook.AdvisoryName, fairName, kinds.RWMutex, kinds.Reader, kinds.MultiLock, kinds.BSMMulti, kinds.RedLock,
 	}, textbooks()...)...)
@@ -107,7 +106,7 @@ func oneCallerTargets() []experiment.Target {
 }
 
 // manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
-func manyGoroutines(ctx context.Context, b *bench) ([]contender, func() error, error) {
+func manyGoroutines(ctx context.Context, b *bench) ([]experiment.Contender, func() error, error) {
 	return b.meet(ctx, b.crowd(), meeting{name: "goroutines", clients: 1, callers: b.Scale.Crowd, load: load{window: b.Scale.Window}})
 }
 
@@ -121,7 +120,7 @@ func manyGoroutinesTargets() []experiment.Target {
 
 // separateClients measures one lock between 16 clients that each have their own connections, as processes do. The
 // baseline is the same holds slept one after another.
-func separateClients(ctx context.Context, b *bench) ([]contender, func() error, error) {
+func separateClients(ctx context.Context, b *bench) ([]experiment.Contender, func() error, error) {
 	holds := b.Scale.Visits * separate
 	all, closeAll, err := b.meet(ctx, b.crowd(), meeting{
 		name: "clients", clients: separate, callers: separate,
@@ -132,7 +131,7 @@ func separateClients(ctx context.Context, b *bench) ([]contender, func() error, 
 			f[OrderViolations] = float64(overtaken(t.visits))
 		},
 	})
-	baseline := contender{name: sleeping, measure: func(context.Context, int) (experiment.Sample, error) { return sleep(holds), nil }}
+	baseline := experiment.Contender{Name: sleeping, Play: func(context.Context, time.Duration) (experiment.Sample, error) { return sleep(holds), nil }}
 	return append(all, baseline), closeAll, err
 }
 

@@ -28,7 +28,7 @@ const (
 )
 
 // manyHolds measures what it costs to keep 10,000 locks under the watchdog. What it is to take them is told once.
-func manyHolds(ctx context.Context, b *bench) (all []contender, done func() error, err error) {
+func manyHolds(ctx context.Context, b *bench) (all []experiment.Contender, done func() error, err error) {
 	o, err := openOurs(ctx, b, locking.WatchdogLease(b.Scale.Lease))
 	if err != nil {
 		return nil, nil, err
@@ -39,10 +39,11 @@ func manyHolds(ctx context.Context, b *bench) (all []contender, done func() erro
 	if err != nil {
 		return nil, nil, errors.Join(err, done())
 	}
-	return []contender{{mutexName, true, func(ctx context.Context, round int) (experiment.Sample, error) {
+	return []experiment.Contender{{Name: mutexName, Ours: true, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 		f, err := kept.watch(ctx, b.Scale.Lease/3)
-		if err == nil && round == 1 {
-			maps.Copy(f, taken)
+		if err == nil {
+			maps.Copy(f, taken) // in the first round
+			taken = nil
 		}
 		return f, err
 	}}}, done, nil

@@ -27,24 +27,24 @@ const (
 )
 
 // manyNames lets several clients contend for 1,000 locks at once, and looks what it takes and what it leaves behind.
-func manyNames(_ context.Context, b *bench) ([]contender, func() error, error) {
+func manyNames(_ context.Context, b *bench) ([]experiment.Contender, func() error, error) {
 	options, err := servers.RedisOptions(b.RedisURL)
 	if err != nil {
 		return nil, nil, err
 	}
-	var contenders []contender
+	var contenders []experiment.Contender
 	for _, k := range entries(b.URLs, mutexName, fairName, kinds.RWMutex) {
-		contenders = append(contenders, contender{k.title(), k.Ours, func(ctx context.Context, round int) (experiment.Sample, error) {
+		contenders = append(contenders, experiment.Contender{Name: k.title(), Ours: k.Ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			probe := redis.NewClient(options)
 			defer probe.Close()
-			return b.names(ctx, k, probe, round)
+			return b.names(ctx, k, probe)
 		}})
 	}
 	return contenders, func() error { return nil }, nil
 }
 
 // names measures one round.
-func (b *bench) names(ctx context.Context, k entry, probe *redis.Client, round int) (experiment.Sample, error) {
+func (b *bench) names(ctx context.Context, k entry, probe *redis.Client) (experiment.Sample, error) {
 	before, err := footprintOf(ctx, probe)
 	if err != nil {
 		return nil, err
@@ -54,8 +54,9 @@ func (b *bench) names(ctx context.Context, k entry, probe *redis.Client, round i
 		return nil, err
 	}
 	var groups [][]textbook.Lock
+	names := b.fresh("names")
 	for name := range b.Scale.Names {
-		groups = append(groups, f.locks(fmt.Sprintf("%snames-%d-%d", b.run, round, name), namesClients))
+		groups = append(groups, f.locks(fmt.Sprint(names, "-", name), namesClients))
 	}
 	watch := watchSubscribers(ctx, probe)
 	t := f.drive(ctx, load{times: b.Scale.NameVisits}, groups...)

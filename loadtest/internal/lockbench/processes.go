@@ -31,7 +31,7 @@ const (
 )
 
 // severalProcesses measures one lock between three processes of 16 goroutines each that do nothing under it.
-func severalProcesses(_ context.Context, b *bench) ([]contender, func() error, error) {
+func severalProcesses(_ context.Context, b *bench) ([]experiment.Contender, func() error, error) {
 	jobs := slices.Repeat([]job{{Callers: eachProcess, Window: b.Scale.Window}}, threeProcesses)
 	return b.contest("processes", b.crowd(), jobs, func(all []*tally) (experiment.Sample, error) {
 		t := together(all)
@@ -45,7 +45,7 @@ func severalProcessesTargets() []experiment.Target {
 
 // loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy. One that polls every
 // 50 ms is left out: its lone caller is seldom seen.
-func loneCaller(_ context.Context, b *bench) ([]contender, func() error, error) {
+func loneCaller(_ context.Context, b *bench) ([]experiment.Contender, func() error, error) {
 	lone := job{Callers: 1, Window: b.Scale.Window, Think: lonePause}
 	busy := job{Callers: b.Scale.Crowd, Window: b.Scale.Window}
 	all := slices.DeleteFunc(entries(b.URLs, mutexName, kinds.BSM, kinds.BSM, kinds.Redsync, textbook.AdvisoryName), func(e entry) bool {
@@ -65,13 +65,12 @@ func loneCallerTargets() []experiment.Target {
 
 // contest makes contenders that compete in processes: what jobs of a kind do, and what their tallies come to.
 func (b *bench) contest(name string, all []entry, jobs []job, figures func(all []*tally) (experiment.Sample, error),
-) (contenders []contender, done func() error, err error) {
+) (contenders []experiment.Contender, done func() error, err error) {
 	for _, e := range all {
-		contenders = append(contenders, contender{e.title(), e.Ours, func(ctx context.Context, round int) (experiment.Sample, error) {
-			mine := slices.Clone(jobs)
+		contenders = append(contenders, experiment.Contender{Name: e.title(), Ours: e.Ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
+			mine, lock := slices.Clone(jobs), b.fresh(name)
 			for i := range mine {
-				mine[i].Servers, mine[i].Kind = b.URLs, e.title()
-				mine[i].Lock = fmt.Sprintf("%s%s-%d", b.run, name, round)
+				mine[i].Servers, mine[i].Kind, mine[i].Lock = b.URLs, e.title(), lock
 			}
 			tallies, err := b.compete(ctx, mine)
 			if err != nil {

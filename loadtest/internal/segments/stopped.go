@@ -11,6 +11,7 @@ import (
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/worker"
 )
 
 // The contenders: three processes, one of which is stopped and continued later, as a machine that swaps, or that is moved,
@@ -148,7 +149,7 @@ func (c *stopping) stop(ctx context.Context, window time.Duration) (r stop, err 
 	if err := all[0].Continue(); err != nil {
 		return stop{}, fmt.Errorf("continue a process: %w", err)
 	}
-	r.sales, err = crowd.Sales(all)
+	r.sales, err = worker.Results[load.Sale](all)
 	return r, err
 }
 
