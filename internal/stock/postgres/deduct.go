@@ -11,7 +11,11 @@ import (
 // Deduct implements [stock.Store].
 func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResult, error) {
 	return batch.Once(func(batch stock.Batch) (stock.BatchResult, error) {
-		result, err := s.sharing.deduct(ctx, batch)
+		sharing := s.sharing
+		if batch.Limit > 0 {
+			sharing = s.limited
+		}
+		result, err := sharing.deduct(ctx, batch)
 		return result, translate(err)
 	})
 }

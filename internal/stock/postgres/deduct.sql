@@ -13,6 +13,8 @@
 -- The row of the segment is locked first, and everything is inserted from that row. So a stale token inserts nothing. Order
 -- ids are inserted in ascending order, so two batches never wait for each other in a circle.
 --
+-- Where no order is expected to be known, the statement is sent without its ON CONFLICT, and fails if one is.
+--
 -- The clock is read from the locked row, that is, after the wait for it. It is read again at the end, because an insert may
 -- wait for another one of the same order id.
 WITH locked AS MATERIALIZED (

@@ -8,10 +8,16 @@ import (
 	"inventory/internal/stock"
 )
 
-//go:embed deduct_shared.sql
-var deductSharedFile string
+var (
+	//go:embed deduct_shared.sql
+	deductSharedFile string
+	//go:embed deduct_shared_limited.sql
+	deductSharedLimitedFile string
 
-var deductSharedSQL = withInsertOf("sku", deductSharedFile, 16)
+	deductSharedSQL        = withInsertOf("sku", deductSharedFile, 16)
+	deductSharedNewSQL     = withoutKnown(deductSharedSQL)
+	deductSharedLimitedSQL = withInsertOf("sku", deductSharedLimitedFile, 17)
+)
 
 // sharedRow is where the row of a shared write is scanned. Arrays may be null.
 type sharedRow struct {
@@ -19,24 +25,58 @@ type sharedRow struct {
 	at                   []time.Time
 	took, orders, units  []int64
 	insertedOf, inserted []string
+	locked               []int64 // batches whose rows the statement has locked
 }
 
-// deductShared writes batches of different SKUs in one statement.
+// deductShared writes batches of different SKUs without a buyer limit in one statement.
 func (s *Store) deductShared(ctx context.Context, deadline time.Time, batches []sharedBatch) ([]batchAnswer, error) {
 	var r sharedRow
-	sent := time.Now()
-	err := s.pool.QueryRow(ctx, deductSharedSQL, s.sharedArguments(deadline, batches)...).Scan(
-		&r.had, &r.available, &r.at, &r.took, &r.orders, &r.units, &r.insertedOf, &r.inserted)
+	args := s.sharedArguments(deadline, batches)
+	send := func(sql string) error { return s.sendShared(ctx, batches, &r, sql, args, &r.insertedOf, &r.inserted) }
+	var err error
+	lookUp := s.sharing.expectsKnown()
+	if !lookUp {
+		err = send(deductSharedNewSQL)
+		lookUp = stateOf(err) == uniqueViolation
+	}
+	if lookUp {
+		err = send(deductSharedSQL)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if len(r.had) > 0 && batches[r.had[0]-1].At.IsZero() {
-		s.clock.note(sent, r.at[0])
+	r.locked = r.had
+	return r.answers(batches), nil
+}
+
+// deductSharedLimited is that of SKUs that have one.
+func (s *Store) deductSharedLimited(ctx context.Context, deadline time.Time, batches []sharedBatch) ([]batchAnswer, error) {
+	var r sharedRow
+	limits := make([]int64, len(batches))
+	for n, b := range batches {
+		limits[n] = b.Limit
+	}
+	err := s.sendShared(ctx, batches, &r, deductSharedLimitedSQL, s.sharedArguments(deadline, batches, limits), &r.locked)
+	if err != nil {
+		return nil, err
 	}
 	return r.answers(batches), nil
 }
 
-// answers returns what the row says of each batch. Batches are numbered from 1. Of one whose row was not available it says
+// sendShared sends the statement, and reads the columns that both kinds have, and more.
+func (s *Store) sendShared(ctx context.Context, batches []sharedBatch, r *sharedRow, sql string, args []any, more ...any) error {
+	columns := []any{&r.had, &r.available, &r.at, &r.took, &r.orders, &r.units}
+	sent := time.Now()
+	if err := s.pool.QueryRow(ctx, sql, args...).Scan(append(columns, more...)...); err != nil {
+		return err
+	}
+	if len(r.had) > 0 && batches[r.had[0]-1].At.IsZero() {
+		s.clock.note(sent, r.at[0])
+	}
+	return nil
+}
+
+// answers returns what the row says of each batch. Batches are numbered from 1. Of one that is not among those it had it says
 // nothing.
 func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
 	found := make([]*whole, len(batches))
@@ -57,13 +97,16 @@ func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
 		if found[n] != nil {
 			found[n].inserted = ids[b.SKU]
 		}
-		answers[n] = batchAnswer{whole: found[n], skipped: found[n] == nil}
+		answers[n] = batchAnswer{whole: found[n], skipped: true}
+	}
+	for _, n := range r.locked {
+		answers[n-1].skipped = false
 	}
 	return answers
 }
 
-// sharedArguments returns the arguments of the statement.
-func (s *Store) sharedArguments(deadline time.Time, batches []sharedBatch) []any {
+// sharedArguments returns the arguments of the statement. More come before the texts.
+func (s *Store) sharedArguments(deadline time.Time, batches []sharedBatch, more ...any) []any {
 	var rows rowArrays
 	given := make(instants, len(batches))
 	var of []int64
@@ -78,5 +121,5 @@ func (s *Store) sharedArguments(deadline time.Time, batches []sharedBatch) []any
 		orders.add(b.orders)
 	}
 	args := append(rows.arguments(), given.orNull(), s.deadline(deadline), sharedWait, of, orders.orderIDs, orders.quantities, orders.reserves)
-	return append(args, orders.texts...)
+	return append(append(args, more...), orders.texts...)
 }

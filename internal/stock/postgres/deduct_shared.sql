@@ -16,6 +16,8 @@
 -- for nobody's rows. It waits for an order id that another transaction has inserted and not committed, and that transaction
 -- may want a row that is locked here. The bound on the wait ends such a circle, and bounds the delay for the other batches.
 --
+-- Where no order is expected to be known, the statement is sent without its ON CONFLICT, and fails if one is.
+--
 -- The planner knows no size of what unnest returns, and assumes one that is large enough for hash joins. That is wanted:
 -- hundreds of batches are not to be compared row by row.
 WITH locked AS MATERIALIZED (

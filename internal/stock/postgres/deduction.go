@@ -69,6 +69,12 @@ func withInsertOf(sku, statement string, first int) string {
 	return strings.NewReplacer("{insert}", strings.Replace(insert, "{sku}", sku, 1), ", {texts}", texts, ", {names}", names).Replace(statement)
 }
 
+// withoutKnown is a statement for orders of which none is expected to be known: one that is makes it fail with uniqueViolation.
+// Looking for a conflict before each insert costs a quarter of what a row costs.
+func withoutKnown(statement string) string {
+	return strings.Replace(statement, "    ON CONFLICT (sku_id, order_id) DO NOTHING\n", "", 1)
+}
+
 var insertMerged = withInsert(`
 {insert}
 FROM (SELECT $6::timestamptz AS at) AS decided,

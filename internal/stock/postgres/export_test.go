@@ -10,7 +10,9 @@ import (
 // Statements are those whose plans are kept, by name.
 func Statements() map[string]string {
 	return map[string]string{
-		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "deduct_shared.sql": deductSharedSQL, "expire.sql": expireSQL, "order_shared.sql": orderSharedSQL,
+		"deduct.sql": deductSQL, "deduct_limited.sql": deductLimitedSQL, "deduct_shared.sql": deductSharedSQL,
+		"deduct.sql, new": deductNewSQL, "deduct_limited.sql, new": deductLimitedNewSQL, "deduct_shared.sql, new": deductSharedNewSQL,
+		"deduct_shared_limited.sql": deductSharedLimitedSQL, "expire.sql": expireSQL, "order_shared.sql": orderSharedSQL,
 		"selectBuyerUnits": selectBuyerUnits, "countBuyers": countBuyers, "lockBuyers": lockBuyers, "uncountBuyers": uncountBuyers,
 		"selectByIDs": selectByIDs, "selectDeduction": selectDeduction, "archiveSegments": archiveSegments, "archiveSKU": archiveSKU, "selectProfile": selectProfile, "updateProfile": updateProfile, "selectScanEnd": selectScanEnd, "selectPage": selectPage,
 		"hasExpired": hasExpired, "selectUnitsOfBuyer": selectUnitsOfBuyer, "selectExpired": selectExpired, "selectUntil": selectUntil,
@@ -40,22 +42,21 @@ const (
 )
 
 // Share sets which batches share a write. It is not to be called while the store is in use.
-func (s *Store) Share(which shared) { s.sharing.which = which }
+func (s *Store) Share(which shared) { s.share(which) }
 
 // HoldWriter lets no shared write begin until it is let go, once so many batches wait.
-func (s *Store) HoldWriter() (letGo func(waiting int)) {
-	h := s.sharing
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.writing {
-		panic("the writer runs")
-	}
-	h.writing = true
+func (s *Store) HoldWriter() (letGo func(waiting int)) { return s.sharing.holdWriter() }
+
+// HoldLimited is that of SKUs with a buyer limit.
+func (s *Store) HoldLimited() (letGo func(waiting int)) { return s.limited.holdWriter() }
+
+func (h *sharing) holdWriter() (letGo func(waiting int)) {
+	letWrite := h.hold()
 	return func(waiting int) {
 		for h.waits() < waiting {
 			time.Sleep(time.Millisecond)
 		}
-		h.running.Go(h.run)
+		letWrite()
 	}
 }
 
@@ -78,14 +79,19 @@ func (s *Store) HoldOrders() (letGo func()) { return s.orders.hold() }
 // HoldSettlements is that of settlements.
 func (s *Store) HoldSettlements() (letGo func()) { return s.settlements.hold() }
 
+// hold is as if all the writers there may be were busy, until they are let go.
 func (g *gatherer[W, A]) hold() (letGo func()) {
+	g.running.Wait() // until those that have answered have ended
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.writing {
-		panic("the writer runs")
+	if g.writers > 0 {
+		panic("a writer runs")
 	}
-	g.writing = true
-	return func() { g.running.Go(g.run) }
+	g.writers = 2
+	return func() {
+		g.running.Go(g.run)
+		g.running.Go(g.run)
+	}
 }
 
 // Alone looks at SKUs by a statement of its own.
@@ -113,4 +119,16 @@ func (g *gatherer[W, A]) await(writes int) {
 	for g.waits() != writes {
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// Gather returns what has writes share a transaction of five at most, by carry.
+func Gather(enough int, carry func(writes []int) ([]int, error)) (together func(write int) (int, error), wait func()) {
+	g := &gatherer[int, int]{enough: enough}
+	g.room = func() func(int) bool {
+		left := 5
+		return func(int) bool { left--; return left >= 0 }
+	}
+	g.carry = func(_ context.Context, _ time.Time, writes []int) ([]int, error) { return carry(writes) }
+	together = func(write int) (int, error) { return g.together(context.Background(), time.Time{}, write) }
+	return together, g.running.Wait
 }

@@ -15,8 +15,10 @@ var (
 	//go:embed deduct_limited.sql
 	deductLimitedFile string
 
-	deductSQL        = withInsert(deductFile, 14)
-	deductLimitedSQL = withInsert(deductLimitedFile, 16)
+	deductSQL           = withInsert(deductFile, 14)
+	deductNewSQL        = withoutKnown(deductSQL)
+	deductLimitedSQL    = withInsert(deductLimitedFile, 16)
+	deductLimitedNewSQL = withoutKnown(deductLimitedSQL)
 )
 
 // whole is what the statement of a batch returns.
@@ -34,7 +36,7 @@ type whole struct {
 func (s *Store) deductWhole(ctx context.Context, batch stock.Batch) (result stock.BatchResult, settled bool, err error) {
 	c := arraysOf(batch.Orders)
 	w, err := s.sendWhole(ctx, batch, c, batch.ExpectKnown)
-	if batch.Limit > 0 && !batch.ExpectKnown && raced(err) {
+	if !batch.ExpectKnown && (stateOf(err) == uniqueViolation || batch.Limit > 0 && raced(err)) {
 		w, err = s.sendWhole(ctx, batch, c, true)
 	}
 	if raced(err) {
@@ -65,17 +67,21 @@ func (s *Store) conclude(ctx context.Context, batch stock.Batch, units int64, w 
 	return result, true, s.tellApart(ctx, batch, w, &result)
 }
 
-// sendWhole sends the statement. If the SKU has a buyer limit and lookUp is set, the statement looks for known order ids
-// before it counts buyers: a third lookup for each order, which new orders do not need.
+// sendWhole sends the statement. Only if lookUp is set it takes orders whose ids are known: it looks for each before it inserts
+// it and, if the SKU has a buyer limit, before it counts the buyer. New orders do not need that.
 func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c arrays, lookUp bool) (w whole, err error) {
 	args := []any{
 		batch.SKU, batch.Segment, batch.Fence.Token, batch.Fence.Owner,
 		c.orderIDs, c.quantities, c.reserves, c.units, instant(batch.At), batch.Layout,
 		s.deadline(batch.Deadline), instant(batch.SaleWindow.StartsAt), instant(batch.SaleWindow.EndsAt),
 	}
-	sql, columns := deductSQL, []any{&w.before, &w.orders, &w.after, &w.inserted, &w.at}
+	sql, newSQL, columns := deductSQL, deductNewSQL, []any{&w.before, &w.orders, &w.after, &w.inserted, &w.at}
 	if batch.Limit > 0 {
-		sql, args, columns = deductLimitedSQL, append(args, batch.Limit, lookUp), append(columns, &w.limited, &w.stale)
+		sql, newSQL = deductLimitedSQL, deductLimitedNewSQL
+		args, columns = append(args, batch.Limit, lookUp), append(columns, &w.limited, &w.stale)
+	}
+	if !lookUp {
+		sql = newSQL
 	}
 	sent := time.Now()
 	err = s.pool.QueryRow(ctx, sql, append(args, c.texts...)...).Scan(columns...)

@@ -17,23 +17,27 @@ const (
 )
 
 // gatherer lets writes W that wait at the same time share a transaction, and returns to each its answer A. A look is a write
-// of nothing. There is one writer: a goroutine that takes of all that wait as many as may go together, carries them out, and ends when nothing waits.
+// of nothing. A writer is a goroutine that takes of all that wait as many as may go together, carries them out, and ends when
+// nothing waits. There is one, or one more while enough wait: it works while the first one waits for the disk.
 //
 // The zero answer says that nothing of a write is written. It goes by itself then, and is decided as if it had never been
 // shared.
 type gatherer[W, A any] struct {
 	// room begins a shared write. What it returns is asked of one write after another, those that have waited longest first:
 	// whether it goes along.
-	room func() (takes func(W) bool)
-	// carry carries writes out, none of them after the deadline, and returns an answer for each. If it fails, the answers are
-	// zero where the error says that nothing is written, and else not known.
-	carry   func(ctx context.Context, deadline time.Time, writes []W) ([]A, error)
-	running sync.WaitGroup // the writer
+	room    func() (takes func(W) bool)
+	carry   carrier[W, A]
+	enough  int            // for a second writer; 0: there is none
+	running sync.WaitGroup // the writers
 
 	mu      sync.Mutex
-	writing bool // the writer runs
+	writers int // that run
 	waiting []*sharedWrite[W, A]
 }
+
+// A carrier carries writes out, none of them after the deadline, and returns an answer for each. If it fails, the answers are
+// zero where the error says that nothing is written, and else not known.
+type carrier[W, A any] func(ctx context.Context, deadline time.Time, writes []W) ([]A, error)
 
 // sharedWrite is a write in a shared one, or before it.
 type sharedWrite[W, A any] struct {
@@ -78,16 +82,19 @@ func (g *gatherer[W, A]) together(ctx context.Context, deadline time.Time, write
 	}
 }
 
-// push queues a write, and starts the writer if it does not run.
+// push queues a write, and starts a writer if one is needed.
 func (g *gatherer[W, A]) push(w *sharedWrite[W, A]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = append(g.waiting, w)
-	if !g.writing {
-		g.writing = true
+	if g.writers == 0 || g.writers == 1 && g.needsSecondLocked() {
+		g.writers++
 		g.running.Go(g.run)
 	}
 }
+
+// needsSecondLocked tells whether enough writes wait for a second writer.
+func (g *gatherer[W, A]) needsSecondLocked() bool { return g.enough > 0 && len(g.waiting) >= g.enough }
 
 // withdraw removes a write from those that wait. It reports false if the writer has taken it.
 func (g *gatherer[W, A]) withdraw(w *sharedWrite[W, A]) bool {
@@ -100,17 +107,21 @@ func (g *gatherer[W, A]) withdraw(w *sharedWrite[W, A]) bool {
 	return at >= 0
 }
 
-// run is the writer.
+// run is a writer.
 func (g *gatherer[W, A]) run() {
 	for taken := g.take(); len(taken) > 0; taken = g.take() {
 		g.carryOut(taken)
 	}
 }
 
-// take takes writes that wait. If nothing waits, the writer ends.
+// take takes writes that wait. If nothing waits, or not enough for two writers, the writer ends.
 func (g *gatherer[W, A]) take() (taken []*sharedWrite[W, A]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.writers > 1 && !g.needsSecondLocked() {
+		g.writers--
+		return nil
+	}
 	takes, left := g.room(), g.waiting[:0]
 	for _, w := range g.waiting {
 		if takes(w.write) {
@@ -121,7 +132,9 @@ func (g *gatherer[W, A]) take() (taken []*sharedWrite[W, A]) {
 	}
 	clear(g.waiting[len(left):])
 	g.waiting = left
-	g.writing = len(taken) > 0
+	if len(taken) == 0 {
+		g.writers--
+	}
 	return taken
 }
 

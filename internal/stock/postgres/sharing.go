@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"slices"
+	"sync/atomic"
 
 	"inventory/internal/stock"
 )
@@ -16,12 +18,15 @@ const (
 )
 
 // WriteAlone has every batch written by itself, for a comparison. It is not to be called while the store is in use.
-func (s *Store) WriteAlone() { s.sharing.which = sharedNone }
+func (s *Store) WriteAlone() { s.share(sharedNone) }
+
+func (s *Store) share(which shared) { s.sharing.which, s.limited.which = which, which }
 
 // The bounds of a shared write.
 const (
 	mostShared    = 256    // orders of one shared write
 	largestShared = 16     // orders of a batch; for a larger one the round trip hardly matters, so it goes by itself
+	secondWriter  = 24     // batches wait for a second shared write; smaller writes cost more than the wait for the disk
 	sharedWait    = "10ms" // it waits that long for an order id that another transaction has not committed yet
 )
 
@@ -46,18 +51,33 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 //	else it waits ──> the writer takes all that wait ──> one statement ──> it is settled
 //	                                                         └──> it is not ──> it goes by itself
 //
-// There is one writer: two would make smaller writes, and cost more. It does not wait for rows that others hold (see
+// A second writer begins while so many wait that it makes no small writes. Neither waits for rows that others hold (see
 // deduct_shared.sql), so a batch that must wait for its row delays no other.
 type sharing struct {
 	gatherer[sharedBatch, batchAnswer]
 	store *Store
 	which shared
-	alone bool // a batch that found nothing under way is written by itself
+	alone bool         // a batch that found nothing under way is written by itself
+	known atomic.Int64 // so many shared writes from now on may have known orders
 }
 
-func newSharing(s *Store) *sharing {
+// knownExpected is how many shared writes after one with a known order are expected to have more of them.
+const knownExpected = 64
+
+// expectsKnown tells whether a shared write should be ready for known orders.
+func (h *sharing) expectsKnown() bool { return h.known.Load() > 0 && h.known.Add(-1) >= 0 }
+
+// noteKnown learns that from the outcomes of a batch: retries seldom come alone.
+func (h *sharing) noteKnown(outcomes []stock.Outcome) {
+	if slices.ContainsFunc(outcomes, func(o stock.Outcome) bool { return o.Kind == stock.Known }) {
+		h.known.Store(knownExpected)
+	}
+}
+
+// newSharing returns what lets batches of a kind of SKU share a write, which carries them out.
+func newSharing(s *Store, carry carrier[sharedBatch, batchAnswer]) *sharing {
 	room := oneOfEachSKU(func(b sharedBatch) (string, int) { return b.SKU, len(b.orders.orderIDs) })
-	return &sharing{store: s, gatherer: gatherer[sharedBatch, batchAnswer]{room: room, carry: s.deductShared}}
+	return &sharing{store: s, gatherer: gatherer[sharedBatch, batchAnswer]{room: room, carry: carry, enough: secondWriter}}
 }
 
 // sharedBatch is a batch in a shared write.
@@ -69,13 +89,12 @@ type sharedBatch struct {
 // batchAnswer is what became of a batch in a shared write.
 type batchAnswer struct {
 	whole   *whole // nil: nothing of it is written
-	skipped bool   // because another transaction holds its row, or the layout or the fence does not match
+	skipped bool   // because another transaction holds its row, or the layout or the fence does not match; whole is nil
 }
 
-// deduct writes a batch, by itself or with others. Where buyers are counted it goes by itself: there are more rows to wait
-// for.
+// deduct writes a batch, by itself or with others.
 func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
-	if h.which == sharedNone || len(batch.Orders) > largestShared || batch.Limit > 0 {
+	if h.which == sharedNone || len(batch.Orders) > largestShared {
 		return h.store.deductAlone(ctx, batch)
 	}
 	if h.begin() {
@@ -87,6 +106,7 @@ func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.B
 	done := false
 	if err == nil && got.whole != nil {
 		result, done, err = h.store.conclude(ctx, batch, b.orders.units, *got.whole)
+		h.noteKnown(result.Outcomes)
 	}
 	if err != nil || done {
 		return result, err
@@ -100,7 +120,7 @@ func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.B
 func (h *sharing) begin() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.alone || h.writing || h.which == sharedAll {
+	if h.alone || h.writers > 0 || h.which == sharedAll {
 		return false
 	}
 	h.alone = true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,11 +45,14 @@ func (r *racers) step(worker, round int) {
 	default:
 		batch := stock.Batch{SKU: sku, Layout: 1, Segment: rand.IntN(2), Deadline: time.Now().Add(time.Minute), Orders: r.orders(worker, round)}
 		if rand.IntN(3) == 0 {
+			r.limit(&batch)
+		}
+		if rand.IntN(3) == 0 {
 			batch.Fence = stock.Fence{Token: rand.Int64N(20) + 1, Owner: fmt.Sprint(worker)}
 		}
 		result, err := store.Deduct(r.Context(), batch)
 		r.may(err)
-		r.note(sku, result.Outcomes)
+		r.note(batch.SKU, result.Outcomes)
 	}
 }
 
@@ -70,6 +74,20 @@ func (r *racers) orders(worker, round int) []stock.Order {
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list
 }
+
+// limit makes it a batch of one of the two SKUs that have a buyer limit. No buyer has two orders in it.
+func (r *racers) limit(batch *stock.Batch) {
+	batch.SKU, batch.Limit = name(12+rand.IntN(2)), raceLimit
+	for n := range batch.Orders {
+		batch.Orders[n].BuyerID = fmt.Sprint("buyer ", n, " ", rand.IntN(20))
+		if strings.HasPrefix(batch.Orders[n].OrderID, "shared") { // the same order again, not another one
+			batch.Orders[n].BuyerID = "buyer of " + batch.Orders[n].OrderID
+		}
+	}
+}
+
+// raceLimit is what a buyer may have of a SKU with a limit.
+const raceLimit = 3
 
 // several is an order of two SKUs, under an id that batches may have too.
 func (r *racers) several(store *postgres.Store, id string) (created bool, err error) {
@@ -133,6 +151,7 @@ func (r *racers) lockRows(stop <-chan struct{}) error {
 func (r *racers) check() {
 	r.Helper()
 	r.audit()
+	r.checkBuyers()
 	for order, times := range r.accepted {
 		if times != 1 {
 			r.Errorf("%s was accepted %d times", order, times)
@@ -144,5 +163,19 @@ func (r *racers) check() {
 		if err != nil || !same || kept.Order != d.Order || !slices.Equal([]int64{kept.Quantity}, []int64{d.Quantity}) {
 			r.Errorf("told %+v, kept %+v, %v", d, kept, err)
 		}
+	}
+}
+
+// checkBuyers holds what buyers are counted with against what they have bought.
+func (r *racers) checkBuyers() {
+	r.Helper()
+	var buyers, wrong int
+	err := r.conn.QueryRow(r.Context(), `
+		SELECT count(*), count(*) FILTER (WHERE units IS DISTINCT FROM bought OR units > $1)
+		FROM (SELECT sku_id, buyer_id, units FROM buyers WHERE units > 0) AS counted
+		FULL JOIN (SELECT sku_id, buyer_id, sum(quantity) AS bought FROM deductions
+		           WHERE buyer_id IS NOT NULL AND status <> 'cancelled' GROUP BY 1, 2) AS sold USING (sku_id, buyer_id)`, raceLimit).Scan(&buyers, &wrong)
+	if err != nil || buyers == 0 || wrong > 0 {
+		r.Errorf("of %d buyers %d are counted wrong, %v", buyers, wrong, err)
 	}
 }

@@ -26,13 +26,14 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.Tr
 		c.begun.Add(1)
 	}
 	switch query.SQL {
-	case postgres.Statements()["deduct_shared.sql"]:
+	case postgres.Statements()["deduct_shared.sql"], postgres.Statements()["deduct_shared.sql, new"], postgres.Statements()["deduct_shared_limited.sql"]:
 		c.shared.Add(1)
 	case postgres.Statements()["order_shared.sql"]:
 		c.orders.Add(1)
 	case postgres.Statements()["selectViews"]:
 		c.looks.Add(1)
-	case postgres.Statements()["deduct.sql"]:
+	case postgres.Statements()["deduct.sql"], postgres.Statements()["deduct.sql, new"],
+		postgres.Statements()["deduct_limited.sql"], postgres.Statements()["deduct_limited.sql, new"]:
 		c.alone.Add(1)
 	}
 	return ctx
@@ -149,6 +150,10 @@ func (s *sharers) wants(what string, a answer, kinds ...stock.OutcomeKind) {
 func (s *sharers) together(batches ...stock.Batch) []chan answer {
 	s.Helper()
 	letGo := s.store.HoldWriter()
+	if batches[0].Limit > 0 {
+		letGo(0)
+		letGo = s.store.HoldLimited()
+	}
 	answers := make([]chan answer, len(batches))
 	for n, batch := range batches {
 		ctx, cancel := context.WithTimeout(s.Context(), time.Duration(n+1)*time.Minute)
@@ -260,7 +265,7 @@ func TestBatchesShareAStatement(t *testing.T) {
 	}
 }
 
-// TestABatchThatMeetsNobodyGoesAtOnce: so do a large one, and one of a SKU that counts its buyers.
+// TestABatchThatMeetsNobodyGoesAtOnce: so do a large one, and the first one of a SKU that counts its buyers.
 func TestABatchThatMeetsNobodyGoesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := openSharers(t, 2)
@@ -323,13 +328,42 @@ func TestEachBatchStandsForItself(t *testing.T) {
 	}
 	s.wants("good", s.soon(got[6]), stock.Accepted, stock.Accepted)
 	s.wants("good", s.soon(got[7]), stock.Accepted)
-	s.wrote(1, 5)
+	s.wrote(2, 5) // the first one was sent for new orders only
 	s.holds(map[string]int64{"a": 19, "b": 17, "c": 19, "d": 20, "e": 20, "f": 18, "g": 19})
 	older := one("f", "q")
 	older.Fence = stock.Fence{Token: 2, Owner: "z"}
 	if a := s.soon(s.deduct(t.Context(), older)); !errors.Is(a.err, stock.ErrFenced) {
 		t.Errorf("the shared write has left no fence: %+v", a)
 	}
+}
+
+// TestKnownOrdersAreExpectedOnceThereWasOne: the first costs its shared write a second statement. Those that come after it cost
+// nothing, until there were enough writes without one.
+func TestKnownOrdersAreExpectedOnceThereWasOne(t *testing.T) {
+	t.Parallel()
+	s := openSharers(t, 3)
+	for _, sku := range []string{"a", "b"} {
+		s.wants("before", s.soon(s.deduct(t.Context(), one(sku, "o"))), stock.Accepted)
+	}
+	s.wrote(0, 2)
+	for _, statements := range []int64{2, 1} {
+		got := s.together(one("a", "o"), one("b", "o"), one("c", "o"))
+		s.wants("a", s.soon(got[0]), stock.Known)
+		s.wants("b", s.soon(got[1]), stock.Known)
+		if a := s.soon(got[2]); a.err != nil {
+			t.Error(a.err)
+		}
+		s.wrote(statements, 0)
+	}
+	for range 64 + 1 { // the last one of which does not expect any
+		s.soon(s.together(one("c", "none"))[0])
+		s.exec(`DELETE FROM deductions WHERE sku_id = 'c' AND order_id = 'none'; UPDATE stock_segments SET available = available + 1
+			WHERE sku_id = 'c' AND segment = 0`)
+	}
+	s.wrote(65, 0)
+	s.wants("a", s.soon(s.together(one("a", "o"))[0]), stock.Known)
+	s.wrote(2, 0)
+	s.holds(map[string]int64{"a": 19, "b": 19, "c": 19})
 }
 
 // TestBatchesOfOneSKUDoNotShare: one row is written once by a statement.
@@ -525,11 +559,12 @@ func TestABatchDoesNotWaitForAWriterThatIsStuck(t *testing.T) {
 }
 
 // TestSharersRace lets three processes sell many SKUs to the last unit, all through shared writes: with order ids that several
-// send, orders that do not fit, fences, merges, orders of several SKUs, cancels and restocks, and somebody who locks rows.
+// send, buyers at their limit, orders that do not fit, fences, merges, orders of several SKUs, cancels and restocks, and somebody who locks rows.
 func TestSharersRace(t *testing.T) {
 	t.Parallel()
 	const skus, workers, rounds = 12, 24, 40
-	s := openSharers(t, skus)
+	s := openSharers(t, skus+2)
+	s.exec(fmt.Sprintf(`UPDATE skus SET per_buyer_limit = %d WHERE sku_id >= '%s'`, raceLimit, name(skus)))
 	stores := []*postgres.Store{s.store, s.open(), s.open()}
 	stores[0].Share(postgres.ShareAll)
 	r := racers{sharers: s, stores: stores, accepted: map[string]int{}}

@@ -2,7 +2,7 @@
 //
 // A batch is one statement, and therefore one transaction and one round trip (fastpath.go, deduct.sql, and
 // deduct_limited.sql where buyers are counted). Batches of different SKUs that wait at the same time share one
-// (sharing.go, deduct_shared.sql). A batch that such a statement cannot write, because a unit is missing or a race
+// (sharing.go, deduct_shared.sql and deduct_shared_limited.sql). A batch that such a statement cannot write, because a unit is missing or a race
 // aborted it, is written by an explicit transaction that reads first (deduct.go). Merges, movements and the expiry of
 // reservations are explicit transactions that lock all segment rows of the SKU, ascending (merge.go, movement.go,
 // expire.go). Orders of several SKUs share a statement as well (order_shared.go); one that this does not take is a chain of
@@ -37,7 +37,8 @@ type Store struct {
 	clock   *serverClock
 	hosts   *hosts
 	renewal *renewal
-	sharing *sharing
+	sharing *sharing                               // of batches without a buyer limit
+	limited *sharing                               // and with one
 	orders  *gatherer[stock.Placement, *time.Time] // of several SKUs
 
 	settlements *gatherer[*settling, []stock.Settled]
@@ -96,7 +97,8 @@ func openLater(ctx context.Context, databaseURL string, maxConns int32, configur
 	}
 	renewal.running.Go(func() { renewal.run(pool) })
 	s := &Store{pool: pool, clock: clock, hosts: hosts, renewal: renewal}
-	s.sharing, s.orders, s.settlements = newSharing(s), newOrderSharing(s), newSettlementSharing(s)
+	s.sharing, s.limited = newSharing(s, s.deductShared), newSharing(s, s.deductSharedLimited)
+	s.orders, s.settlements = newOrderSharing(s), newSettlementSharing(s)
 	s.looks = newLookSharing(s)
 	return s, nil
 }
@@ -130,6 +132,7 @@ func (s *Store) Close() error {
 	closed := make(chan struct{})
 	go func() {
 		s.sharing.running.Wait()
+		s.limited.running.Wait()
 		s.orders.running.Wait()
 		s.settlements.running.Wait()
 		s.looks.running.Wait()
@@ -147,6 +150,7 @@ func (s *Store) Close() error {
 // SQLSTATEs. The first three say that a constraint fired: a CHECK; the class of all constraints; and the class of values
 // that no column takes. The others abort the statement of a batch, the last two while it waits for a lock.
 const (
+	uniqueViolation      = "23505"
 	checkViolation       = "23514"
 	constraintViolation  = "23"
 	dataException        = "22"

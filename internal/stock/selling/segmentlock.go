@@ -33,6 +33,14 @@ type segmentLock struct {
 
 func (l *segmentLock) held() bool { return l.hold != nil && l.hold.Context().Err() == nil }
 
+// holds are what a write of the segment is fenced by. Nearly every write of many SKUs is without a lock, and makes no map.
+func (l *segmentLock) holds() map[int]*locking.Hold {
+	if l.hold == nil {
+		return nil
+	}
+	return map[int]*locking.Hold{l.segment: l.hold}
+}
+
 // acquire chooses one of the segments, and takes its lock if it can be had until an instant.
 func (l *segmentLock) acquire(segments []int, by time.Time) {
 	if l.held() && segments[0] == l.segment {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"inventory/internal/locking"
 	"inventory/internal/stock"
 )
 
@@ -46,7 +45,7 @@ func (w *worker) write(ctx context.Context, requests []*request) (short []*reque
 	}
 	start := time.Now()
 	var result stock.BatchResult
-	err = w.writeFenced(ctx, map[int]*locking.Hold{w.lock.segment: w.lock.hold}, func(fences map[int]stock.Fence) (err error) {
+	err = w.writeFenced(ctx, w.lock.holds(), func(fences map[int]stock.Fence) (err error) {
 		batch.Fence = fences[batch.Segment]
 		result, err = w.service.store.Deduct(ctx, batch)
 		return err

@@ -1,7 +1,6 @@
 package stocktest
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -209,31 +208,12 @@ func testAmendTogether(_ *testing.T, k *kit) {
 // testExtendOrExpiry lets an extension that comes just in time race the sweep that comes just after the old end: one of them
 // wins, and what was extended is there until its new end.
 func testExtendOrExpiry(_ *testing.T, k *kit) {
-	const rounds = 30
-	k.create(2*rounds, 2)
 	over := at.Add(time.Minute)
-	var kept int
-	for n := range rounds {
-		id := fmt.Sprintf("o-%d", n)
-		k.deduct(n%2, stock.Fence{}, reserved(id, 1, time.Minute))
-		var extends stock.Settled
-		var expired int
-		k.together(k.settling(over.Add(-time.Microsecond), extend(id, "r", time.Hour), &extends), func(ctx context.Context) (err error) {
-			expired, err = k.store.Expire(ctx, sku, over)
-			return err
-		})
-		if (extends.Err == nil) == (expired == 1) {
-			k.Fatalf("round %d: extension %+v, %d expired", n, extends, expired)
-		}
-		if extends.Err == nil {
-			kept++
-			k.ends(id, over.Add(time.Hour-time.Microsecond), time.Minute)
-		} else {
-			k.code(extends.Err, stock.CodeNotReserved)
-		}
-	}
-	k.balance(over, int64(2*rounds-kept), int64(kept), 0)
-	k.expire(over.Add(time.Hour), kept)
+	kept := k.orExpiry(func(id string) stock.SettleRequest { return extend(id, "r", time.Hour) }, func(id string) {
+		k.ends(id, over.Add(time.Hour-time.Microsecond), time.Minute)
+	})
+	k.balance(over, 2*races-kept, kept, 0)
+	k.expire(over.Add(time.Hour), int(kept))
 }
 
 // testReturnsRace: however returns, retries of them, a commit and a cancel meet, each unit comes back once.

@@ -38,29 +38,39 @@ func (k *kit) settling(at time.Time, request stock.SettleRequest, got *stock.Set
 
 // testCommitOrExpiry lets a commit that comes just in time race the sweep that comes just after it: one of them wins.
 func testCommitOrExpiry(_ *testing.T, k *kit) {
-	const rounds = 30
-	k.create(2*rounds, 2)
+	sold := k.orExpiry(commit, func(string) {})
+	k.balance(at.Add(time.Minute), 2*races-sold, 0, sold)
+}
+
+// races is how many reservations of one unit orExpiry plays with, of twice as many units.
+const races = 30
+
+// orExpiry settles reservations of a minute, each in its last instant while it expires: one of the two happens. It returns how many
+// were settled, after each of which won is called.
+func (k *kit) orExpiry(request func(orderID string) stock.SettleRequest, won func(orderID string)) (settled int64) {
+	k.Helper()
+	k.create(2*races, 2)
 	over := at.Add(time.Minute)
-	var sold int64
-	for n := range rounds {
+	for n := range races {
 		id := fmt.Sprintf("o-%d", n)
 		k.deduct(n%2, stock.Fence{}, reserved(id, 1, time.Minute))
-		var commits stock.Settled
+		var got stock.Settled
 		var expired int
-		k.together(k.settling(over.Add(-time.Microsecond), commit(id), &commits), func(ctx context.Context) (err error) {
+		k.together(k.settling(over.Add(-time.Microsecond), request(id), &got), func(ctx context.Context) (err error) {
 			expired, err = k.store.Expire(ctx, sku, over)
 			return err
 		})
-		if (commits.Err == nil) == (expired == 1) {
-			k.Fatalf("round %d: commit %+v, %d expired", n, commits, expired)
+		if (got.Err == nil) == (expired == 1) {
+			k.Fatalf("round %d: settled %+v, %d expired", n, got, expired)
 		}
-		if commits.Err == nil {
-			sold++
-		} else {
-			k.code(commits.Err, stock.CodeNotReserved)
+		if got.Err != nil {
+			k.code(got.Err, stock.CodeNotReserved)
+			continue
 		}
+		settled++
+		won(id)
 	}
-	k.balance(over, 2*rounds-sold, 0, sold)
+	return settled
 }
 
 // testCancelOrCommit: whoever comes first, it is cancelled in the end, and its units come back once.
