@@ -30,7 +30,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "service-worker" { // the test program is the lab, too, which starts itself
+	if len(os.Args) == 3 && os.Args[1] == "worker" { // the test program is the lab, too, which starts itself
 		cli.Main(&scenarios{}, options()...)
 	}
 	os.Exit(runTests(m))
