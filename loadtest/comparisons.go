@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"inventory/internal/app"
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/contenders"
-	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/explain"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/segments"
@@ -32,8 +31,11 @@ type caseFlags struct {
 	Case  []string `help:"Only the cases of these names, separated by semicolons. Default: all." sep:";" placeholder:"NAME"`
 }
 
-func (f comparisonFlags) urls() servers.URLs {
-	return servers.URLs{RedisURL: f.RedisURL, DatabaseURL: f.DatabaseURL}
+// config is what the flags say, for some cases.
+func (f comparisonFlags) config(cases, worker []string, progress func(name string)) experiment.Config {
+	return experiment.Config{
+		URLs: servers.URLs{RedisURL: f.RedisURL, DatabaseURL: f.DatabaseURL}, Seed: f.drawn(), Cases: cases, Worker: worker, Progress: progress,
+	}
 }
 
 // scaleOf is how much is measured.
@@ -47,25 +49,25 @@ func scaleOf[S any](tiny, quick bool, tinyScale, quickScale, full func() S) S {
 	return full()
 }
 
-// itself is the command line of this program as another process.
-func itself(command string) ([]string, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find the program, which other processes run too: %w", err)
-	}
-	return []string{program, command}, nil
-}
-
 // telling tells what is done.
 func telling(s cli.Streams, format string) func(name string) {
 	return func(name string) { _, _ = fmt.Fprintf(s.Err, format+"\n", name) }
 }
 
-// result is what a comparison has come to.
+// result is what a run has come to.
 type result interface {
-	Began() bool
+	Began() bool // there is something to tell
 	Document() (report.Document, error)
-	Err() error
+	Err() error // what must not be
+}
+
+// documented is what a result tells, beside what has ended the run and what must not be.
+func documented(r result, err error) (report.Document, error) {
+	if !r.Began() {
+		return report.Document{}, err
+	}
+	document, unwritten := r.Document()
+	return document, errors.Join(err, unwritten, r.Err())
 }
 
 // compare measures, and delivers the report.
@@ -75,12 +77,7 @@ func (f comparisonFlags) compare(ctx context.Context, s cli.Streams, worker stri
 		if err != nil {
 			return report.Document{}, err
 		}
-		r, err := measure(ctx, command)
-		if !r.Began() {
-			return report.Document{}, err
-		}
-		document, wrong := r.Document()
-		return document, errors.Join(err, wrong, r.Err())
+		return documented(measure(ctx, command))
 	})
 }
 
@@ -106,21 +103,13 @@ func (c *contendersCommand) Validate() error {
 
 // Run measures, and delivers the report.
 func (c *contendersCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.compare(ctx, s, "contenders-worker", func(ctx context.Context, worker []string) (result, error) {
+	return c.compare(ctx, s, "contenders", func(ctx context.Context, worker []string) (result, error) {
 		app.SpendMemory(nil) // contenders inside this process collect garbage as the service does
 		return contenders.Run(ctx, contenders.Config{
-			URLs: c.urls(), Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
-			Seed: c.drawn(), Cases: c.Case, Generator: c.Generator, Worker: worker, Progress: telling(s, "measuring: %s"),
+			Config: c.config(c.Case, worker, telling(s, "measuring: %s")), Generator: c.Generator,
+			Scale: scaleOf(c.Tiny, c.Quick, contenders.Tiny, contenders.Quick, contenders.Full),
 		})
 	})
-}
-
-// contendersWorkerCommand is a server, or a crowd of callers, in a process of its own: the lab starts it.
-type contendersWorkerCommand struct{}
-
-// Run does what standard input says.
-func (*contendersWorkerCommand) Run(ctx context.Context) error {
-	return contenders.Work(ctx, os.Stdin, os.Stdout)
 }
 
 type segmentsCommand struct {
@@ -142,10 +131,10 @@ func (c *segmentsCommand) Validate() error { return wrongFlag("--case", segments
 
 // Run measures, and delivers the report.
 func (c *segmentsCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.compare(ctx, s, "crowd-worker", func(ctx context.Context, worker []string) (result, error) {
+	return c.compare(ctx, s, "crowd", func(ctx context.Context, worker []string) (result, error) {
 		return segments.Run(ctx, segments.Config{
-			URLs: c.urls(), Scale: scaleOf(c.Tiny, c.Quick, segments.Tiny, segments.Quick, segments.Full),
-			Seed: c.drawn(), Cases: c.Case, Lock: c.Lock, Worker: worker, Progress: telling(s, "measuring: %s"),
+			Config: c.config(c.Case, worker, telling(s, "measuring: %s")), Lock: c.Lock,
+			Scale: scaleOf(c.Tiny, c.Quick, segments.Tiny, segments.Quick, segments.Full),
 		})
 	})
 }
@@ -166,22 +155,14 @@ func (*explainCommand) Help() string {
 
 // Run measures, and delivers the report.
 func (c *explainCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.compare(ctx, s, "crowd-worker", func(ctx context.Context, worker []string) (result, error) {
+	return c.compare(ctx, s, "crowd", func(ctx context.Context, worker []string) (result, error) {
 		scale := explain.Full()
 		if scale.For = c.For; c.Tiny {
 			scale = explain.Tiny()
 		}
 		return explain.Run(ctx, explain.Config{
-			URLs: c.urls(), Scale: scale, Seed: c.drawn(), Worker: worker,
-			Progress: func(rounds int) { _, _ = fmt.Fprintf(s.Err, "measured: %d rounds\n", rounds) },
+			Config: c.config(nil, worker, func(string) {}), Scale: scale,
+			Told: func(rounds int) { _, _ = fmt.Fprintf(s.Err, "measured: %d rounds\n", rounds) },
 		})
 	})
-}
-
-// crowdWorkerCommand is a service with a crowd of callers, in a process of its own: the lab starts it.
-type crowdWorkerCommand struct{}
-
-// Run does what standard input says.
-func (*crowdWorkerCommand) Run(ctx context.Context) error {
-	return crowd.Work(ctx, os.Stdin, os.Stdout)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -18,17 +17,10 @@ import (
 )
 
 type flashSaleCommand struct {
-	Stock         int64  `help:"Units of a round's SKU, 1 to 1000000000. Default: ${default}." default:"10000" placeholder:"UNITS" least:"1" most:"1000000000"`
-	Segments      int    `help:"Segments of the SKU, 1 to 1024. Default: ${default}." default:"10" placeholder:"NUMBER" least:"1" most:"1024"`
-	Quantity      string `help:"Units of an order, a number or a range such as 1-5. Default: ${default}." default:"1" placeholder:"UNITS"`
-	PerBuyerLimit int64  `help:"Units that one buyer may have; 0 is any number. Default: ${default}." default:"0" placeholder:"UNITS" least:"0" most:"1000000000"`
-	Buyers        int    `help:"Buyers whom each new order is drawn from; 0 gives each order a buyer of its own. Default: ${default}." default:"0" placeholder:"NUMBER" least:"0" most:"1000000000"`
-	Rounds        int    `help:"Rounds, 1 to 100, each of which sells a SKU of its own. Default: ${default}." default:"5" placeholder:"NUMBER" least:"1" most:"100"`
-	Quick         bool   `help:"One round. Default: off."`
-	Seed          uint64 `help:"What the requests and their times follow from; 0 draws one. A database sells a seed once. Default: ${default}." default:"0" placeholder:"NUMBER"`
-	Arrivals      string `help:"How requests of a rate lie in time: poisson, as people come, or even. Default: ${default}." default:"poisson" enum:"poisson,even" placeholder:"KIND"`
-	Connections   int    `help:"Connections, 1 to 10000, each with one request under way. Default: ${default}." default:"256" placeholder:"NUMBER" least:"1" most:"10000"`
-	Rates         string `help:"CSV file of seconds,rate[,name] (docs/lab/flash-sale.md) instead of the eight flags of phases. Default: none." placeholder:"FILE"`
+	flashsale.Config
+	Quantity string `help:"Units of an order, a number or a range such as 1-5. Default: ${default}." default:"1" placeholder:"UNITS"`
+	Quick    bool   `help:"One round. Default: off."`
+	Rates    string `help:"CSV file of seconds,rate[,name] (docs/lab/flash-sale.md) instead of the eight flags of phases. Default: none." placeholder:"FILE"`
 
 	TrickleRate  float64       `help:"Requests a second before the sale opens, 0 to 100000. Default: ${default}." default:"100" placeholder:"RATE" least:"0" most:"100000"`
 	TrickleFor   time.Duration `help:"How long before the sale opens requests come. Default: ${default}." default:"2s" placeholder:"DURATION" least:"0s" most:"24h"`
@@ -61,7 +53,7 @@ func (c *flashSaleCommand) Validate() error {
 	if _, _, err := c.quantities(); err != nil {
 		return err
 	}
-	return c.config(cli.Streams{Err: io.Discard}).Check()
+	return c.targetFlags.Validate()
 }
 
 // Run plays the sale and reports.
@@ -71,38 +63,24 @@ func (c *flashSaleCommand) Run(ctx context.Context, s cli.Streams) error {
 		return err
 	}
 	config.Progress = s.Err
-	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return c.measure(ctx, s, config) })
-}
-
-// measure plays the sale at the target of the flags.
-func (c *flashSaleCommand) measure(ctx context.Context, s cli.Streams, config flashsale.Config) (d report.Document, err error) {
-	where, err := c.apart(s)
-	if err != nil {
-		return report.Document{}, err
-	}
-	to, err := target.Open(ctx, where)
-	if err != nil {
-		return report.Document{}, err
-	}
-	defer func() { err = errors.Join(err, to.Close(context.WithoutCancel(ctx))) }()
-	if _, err := fmt.Fprintf(s.Err, "flash-sale: seed %d, about %.0f requests over %d x %v, sent to %s\n", config.Seed,
-		config.Load(), config.Rounds, load.Length(config.Phases), to.Name); err != nil {
-		return report.Document{}, fmt.Errorf("print: %w", err)
-	}
-	return flashsale.Run(ctx, config, to)
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
+		return c.at(ctx, s, func(to *target.Target) (report.Document, error) {
+			if _, err := fmt.Fprintf(s.Err, "flash-sale: seed %d, about %.0f requests over %d x %v, sent to %s\n", config.Seed,
+				config.Load(), config.Rounds, load.Length(config.Phases), to.Name); err != nil {
+				return report.Document{}, fmt.Errorf("print: %w", err)
+			}
+			return flashsale.Run(ctx, config, to)
+		})
+	})
 }
 
 // sale is what the flags say of it.
-func (c *flashSaleCommand) sale() (flashsale.Config, error) {
-	config := flashsale.Config{
-		Spacing: load.Spacing(c.Arrivals), Seed: c.Seed, Stock: c.Stock, Segments: c.Segments, Buyers: c.Buyers,
-		PerBuyerLimit: c.PerBuyerLimit, Rounds: c.Rounds, Connections: c.Connections, Key: c.APIKey,
-	}
+func (c *flashSaleCommand) sale() (config flashsale.Config, err error) {
+	config = c.Config
+	config.Key, config.Seed = c.APIKey, drawnSeed(c.Seed)
 	if c.Quick {
 		config.Rounds = 1
 	}
-	config.Seed = drawnSeed(config.Seed)
-	var err error
 	if config.Least, config.Most, err = c.quantities(); err != nil {
 		return flashsale.Config{}, err
 	}

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"os"
 	"strings"
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/breaks"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/lockbench"
 )
 
@@ -39,33 +39,21 @@ func (c *locksCommand) Validate() error {
 
 // Run measures or breaks, and delivers the report.
 func (c *locksCommand) Run(ctx context.Context, s cli.Streams) error {
-	urls := c.urls()
-	urls.MongoDBURL = c.MongoDBURL
 	if c.Break {
-		return c.compare(ctx, s, "locks-holder", func(ctx context.Context, worker []string) (result, error) {
-			return breaks.Run(ctx, breaks.Config{URLs: urls, Faults: c.Case, Worker: worker, Progress: telling(s, "breaking: the holder %s")})
+		return c.compare(ctx, s, "holder", func(ctx context.Context, worker []string) (result, error) {
+			return breaks.Run(ctx, c.on(worker, telling(s, "breaking: the holder %s")))
 		})
 	}
-	return c.compare(ctx, s, "locks-worker", func(ctx context.Context, worker []string) (result, error) {
+	return c.compare(ctx, s, "locks", func(ctx context.Context, worker []string) (result, error) {
 		return lockbench.Run(ctx, lockbench.Config{
-			URLs: urls, Scale: scaleOf(c.Tiny, c.Quick, lockbench.Tiny, lockbench.Quick, lockbench.Full),
-			Seed: c.drawn(), Cases: c.Case, Worker: worker, Progress: telling(s, "measuring: %s"),
+			Config: c.on(worker, telling(s, "measuring: %s")), Scale: scaleOf(c.Tiny, c.Quick, lockbench.Tiny, lockbench.Quick, lockbench.Full),
 		})
 	})
 }
 
-// locksWorkerCommand is a process that competes with others: the lab starts it.
-type locksWorkerCommand struct{}
-
-// Run does what standard input says.
-func (*locksWorkerCommand) Run(ctx context.Context) error {
-	return lockbench.Work(ctx, os.Stdin, os.Stdout)
-}
-
-// locksHolderCommand is a process that holds a lock while something happens to it: the lab starts it.
-type locksHolderCommand struct{}
-
-// Run does what standard input says.
-func (*locksHolderCommand) Run(ctx context.Context) error {
-	return breaks.Hold(ctx, os.Stdin, os.Stdout)
+// on is what the flags say.
+func (c *locksCommand) on(worker []string, progress func(name string)) experiment.Config {
+	config := c.config(c.Case, worker, progress)
+	config.MongoDBURL = c.MongoDBURL
+	return config
 }

@@ -10,6 +10,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -17,6 +19,11 @@ import (
 	"github.com/alecthomas/kong"
 
 	"inventory/internal/cli"
+	"inventory/loadtest/internal/breaks"
+	"inventory/loadtest/internal/contenders"
+	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/lockbench"
+	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/target"
 )
 
@@ -38,11 +45,7 @@ type scenarios struct {
 	List    listCommand    `cmd:"" help:"Explain the scenarios: what each does and shows, how long it takes, and what it needs."`
 	Publish publishCommand `cmd:"" help:"Put the tables and plots of reports into a document, such as docs/BENCHMARKS.md."`
 
-	ServiceWorker    serviceWorkerCommand    `cmd:"" hidden:""`
-	LocksWorker      locksWorkerCommand      `cmd:"" hidden:""`
-	LocksHolder      locksHolderCommand      `cmd:"" hidden:""`
-	ContendersWorker contendersWorkerCommand `cmd:"" hidden:""`
-	CrowdWorker      crowdWorkerCommand      `cmd:"" hidden:""`
+	Worker workerCommand `cmd:"" hidden:""`
 }
 
 func main() {
@@ -74,24 +77,56 @@ func (f targetFlags) config(s cli.Streams) target.Config {
 	}
 }
 
-// apart is config with the service inside in a process of its own.
-func (f targetFlags) apart(s cli.Streams) (target.Config, error) {
+// Validate tells which flags do not go together.
+func (f targetFlags) Validate() error { return f.config(cli.Streams{Err: io.Discard}).Check() }
+
+// at measures at the target of the flags, whose service inside runs in a process of its own.
+func (f targetFlags) at(ctx context.Context, s cli.Streams, measure func(to *target.Target) (report.Document, error)) (d report.Document, err error) {
 	process, err := serviceProcess(s.Err, f.LogLevel)
-	c := f.config(s)
-	c.Process = &process
-	return c, err
+	if err != nil {
+		return report.Document{}, err
+	}
+	where := f.config(s)
+	where.Process = &process
+	to, err := target.Open(ctx, where)
+	if err != nil {
+		return report.Document{}, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	return measure(to)
+}
+
+// itself is the command line of this program as a worker of some kind.
+func itself(kind string) ([]string, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the program, which other processes run too: %w", err)
+	}
+	return []string{program, "worker", kind}, nil
 }
 
 // serviceProcess is this program as a process that serves.
 func serviceProcess(logs io.Writer, level slog.Level) (target.Process, error) {
-	command, err := itself("service-worker")
+	command, err := itself("service")
 	return target.Process{Command: command, Logs: logs, LogLevel: level}, err
 }
 
-// serviceWorkerCommand is the service under load, in a process of its own: the lab starts it.
-type serviceWorkerCommand struct{}
+// workerCommand is a part of a run in a process of its own: the lab starts it.
+type workerCommand struct {
+	Kind string `arg:"" enum:"service,crowd,contenders,locks,holder"`
+}
 
 // Run does what standard input says.
-func (*serviceWorkerCommand) Run(ctx context.Context, s cli.Streams) error {
-	return target.Serve(ctx, os.Stdin, s)
+func (c *workerCommand) Run(ctx context.Context, s cli.Streams) error {
+	switch c.Kind {
+	case "service": // under load
+		return target.Serve(ctx, os.Stdin, s)
+	case "crowd": // a service with a crowd of callers
+		return crowd.Work(ctx, os.Stdin, s.Out)
+	case "contenders": // a server, or a crowd
+		return contenders.Work(ctx, os.Stdin, s.Out)
+	case "locks": // callers who compete with others for a lock
+		return lockbench.Work(ctx, os.Stdin, s.Out)
+	}
+	return breaks.Hold(ctx, os.Stdin, s.Out) // a lock, while something happens to it
 }

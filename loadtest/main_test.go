@@ -30,7 +30,7 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "service-worker" { // the test program is the lab, too, which starts itself
+	if len(os.Args) == 3 && os.Args[1] == "worker" { // the test program is the lab, too, which starts itself
 		cli.Main(&scenarios{}, options()...)
 	}
 	os.Exit(runTests(m))
@@ -44,7 +44,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	program = filepath.Join(folder, "loadtest")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", program, ".").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
 	}

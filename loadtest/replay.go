@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -46,9 +45,6 @@ func (c *replayCommand) Help() string {
 		Needs: "nothing. With --private-servers the programs of PostgreSQL and Redis; or a service of yours: --url.",
 	}.String()
 }
-
-// Validate tells kong which flag is wrong.
-func (c *replayCommand) Validate() error { return c.config(cli.Streams{Err: io.Discard}).Check() }
 
 // Run replays, audits, and delivers the report.
 func (c *replayCommand) Run(ctx context.Context, s cli.Streams) error {
@@ -97,7 +93,7 @@ func (c *replayCommand) replay(ctx context.Context, plan replay.Plan, s cli.Stre
 	if err != nil {
 		return replay.Result{}, e, err
 	}
-	defer func() { err = errors.Join(err, to.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, to.Close()) }()
 	if e, err = to.Environment(ctx); err != nil {
 		return replay.Result{}, e, err
 	}

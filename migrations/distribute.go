@@ -36,6 +36,7 @@ func sharded() []struct{ table, key string } {
 		{"amendments", "sku_id"},
 		{"movements", "sku_id"},
 		{"buyers", "sku_id"},
+		{"pruned", "sku_id"},
 		{"orders", "order_id"},
 		{"order_lines", "order_id"},
 	}

@@ -54,7 +54,7 @@ func TestCitusDistribute(t *testing.T) {
 	}
 	for _, run := range []struct{ dry, done bool }{{true, false}, {false, true}, {true, true}, {false, true}} {
 		steps, err := migrations.Distribute(t.Context(), url, 4, run.dry)
-		if err != nil || len(steps) != 12 {
+		if err != nil || len(steps) != 13 {
 			t.Fatalf("%d steps, %v", len(steps), err)
 		}
 		for _, step := range steps {

@@ -45,6 +45,12 @@ func downTo(t *testing.T, file, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	undo(t, m, name)
+}
+
+// undo undoes the steps down to the named one, including it, and closes the migrator.
+func undo(t *testing.T, m *migrations.Migrator, name string) {
+	t.Helper()
 	for applied := true; applied; {
 		if err := m.Down(); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@
 //	inventory demo      a flash sale over real HTTP, audited
 //	inventory migrate   the database schema
 //	inventory audit     does every unit add up?
+//	inventory prune     old orders of archived SKUs
 //	inventory key       API keys
 //	inventory outbox    what became of orders, for programs that pass it on
 //	inventory completion
@@ -26,6 +27,7 @@ type commands struct {
 	Demo       demoCommand       `cmd:"" group:"sell" help:"Hold a flash sale over real HTTP, audit it and print a summary. Exit status 3 if the audit finds something."`
 	Migrate    migrateCommand    `cmd:"" group:"look-after" help:"Change or show the database schema."`
 	Audit      auditCommand      `cmd:"" group:"look-after" help:"Recompute the balance of every SKU from the rows, on a live system too. Exit status 3 on any difference."`
+	Prune      pruneCommand      `cmd:"" group:"look-after" help:"Fold old orders of archived SKUs into a sum for each SKU, so that tables stop growing. While stock is sold, too."`
 	Outbox     outboxCommand     `cmd:"" group:"look-after" help:"List what became of orders, for programs that pass it on to a queue."`
 	Key        keyCommand        `cmd:"" group:"look-after" help:"API keys of callers."`
 	Completion completionCommand `cmd:"" group:"shell" help:"Print the script by which a shell completes commands and flags."`

@@ -34,7 +34,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	program = filepath.Join(folder, "inventory")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", program, ".").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
 	}

@@ -23,7 +23,7 @@ type serviceFlags struct {
 
 type serveCommand struct {
 	serviceFlags
-	ReadURL        string         `group:"servers" help:"postgres://USER:PASSWORD@HOST:PORT/DATABASE of a standby that reads what need not be fresh: lists of SKUs, and the ledger. While it does not answer, or does not follow, the primary reads that too. Default: the primary reads all." placeholder:"URL"`
+	ReadURL        string         `group:"servers" help:"postgres://USER:PASSWORD@HOST:PORT/DATABASE of a standby that reads what need not be fresh: lists of SKUs and of deductions, and the ledger. While it does not answer, or does not follow, the primary reads that too. Default: the primary reads all." placeholder:"URL"`
 	Listen         string         `group:"listeners" help:"Address of the public API, HOST:PORT." default:"127.0.0.1:8080"`
 	AdminListen    string         `group:"listeners" help:"Address of metrics, health and profiles, HOST:PORT." default:"127.0.0.1:8081"`
 	MetricsListen  string         `group:"listeners" help:"Address of metrics and health alone, HOST:PORT, for Prometheus and probes on other machines. Default: the admin listener alone has them." placeholder:"HOST:PORT"`

@@ -3,6 +3,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -57,12 +58,30 @@ func TestConsoleInABrowser(t *testing.T) {
 	tab.Shows(".changes", "Back in stock: 100 units")
 	tab.Shows("table", "restock", "+100")
 	tab.Writes("form[aria-label='Try an order'] input[name=reserve_for]", "10m")
+	tab.Writes("form[aria-label='Try an order'] input[name=quantity]", "4")
+	tab.Writes("form[aria-label='Try an order'] input[name=order_id]", "tried")
 	tab.Clicks("form[aria-label='Try an order'] button")
-	tab.Shows(".orders", "1 unit, reserved")
+	tab.Shows(".orders", "4 units, reserved until")
+	tab.Opens("Change")
+	tab.Writes("form[aria-label='Extend tried'] input", "PT20M")
+	tab.Clicks("form[aria-label='Extend tried'] button")
+	tab.Shows("form[aria-label='Extend tried']", "Done.")
+	var extended struct {
+		Ends time.Time `json:"expires_at"`
+	}
+	told := s.send("GET", "/v1/skus/sneaker-42/deductions/tried", "").body
+	if err := json.Unmarshal([]byte(told), &extended); err != nil || time.Until(extended.Ends) < 15*time.Minute {
+		t.Errorf("the reservation was extended: %s, %v", told, err)
+	}
+	tab.Clicks("form[aria-label='Return some tried'] button")
+	tab.Shows(".orders", "3 units, reserved")
+	browsertest.LookAt(tab, "amended")
 	tab.Clicks(".orders button")
-	tab.Shows(".orders", "1 unit, committed")
+	tab.Shows(".orders", "3 units, committed")
+	tab.Clicks("form[aria-label='Return some tried'] button")
+	tab.Shows(".orders", "2 units, committed")
 	tab.Clicks("button[aria-label^=Cancel]")
-	tab.Shows(".orders", "1 unit, cancelled")
+	tab.Shows(".orders", "2 units, cancelled")
 	tab.Clicks(".verdict-button")
 	tab.Shows(".verdict", "Every unit adds up.")
 	browsertest.LookAt(tab, "audited")

@@ -198,6 +198,15 @@ func OpenToShare(ctx context.Context, databaseURL string, log *slog.Logger) (sto
 
 // OpenForReading opens a database for reads, also while a service uses it. It creates nothing.
 func OpenForReading(ctx context.Context, databaseURL string) (stock.Store, error) {
+	return openBeside(ctx, databaseURL, sqlite.OpenReader)
+}
+
+// openForWriting opens a database for writes now and then, also while a service uses it. It creates nothing.
+func openForWriting(ctx context.Context, databaseURL string) (stock.Store, error) {
+	return openBeside(ctx, databaseURL, sqlite.Open)
+}
+
+func openBeside(ctx context.Context, databaseURL string, openFile func(context.Context, string) (*sqlite.Store, error)) (stock.Store, error) {
 	d, err := parseDatabase(databaseURL)
 	if err != nil {
 		return nil, err
@@ -213,7 +222,7 @@ func OpenForReading(ctx context.Context, databaseURL string) (stock.Store, error
 	if d.file == "" {
 		return d.openStore(ctx)
 	}
-	return sqlite.OpenReader(ctx, d.file)
+	return openFile(ctx, d.file)
 }
 
 // exists tells whether there is a SQLite file.

@@ -66,6 +66,13 @@ func (s *standbyStore) Movements(ctx context.Context, sku string, after stock.Po
 		func() ([]stock.Movement, error) { return s.Store.Movements(ctx, sku, after, limit) })
 }
 
+// DeductionPage implements [stock.Store].
+func (s *standbyStore) DeductionPage(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
+	return firstOf(ctx, s,
+		func(ctx context.Context) (stock.DeductionPage, error) { return s.standby.DeductionPage(ctx, query) },
+		func() (stock.DeductionPage, error) { return s.Store.DeductionPage(ctx, query) })
+}
+
 // firstOf reads from the standby, or else from the primary. The primary also has what the standby does not have yet.
 func firstOf[T any](ctx context.Context, s *standbyStore, standby func(context.Context) (T, error), primary func() (T, error)) (T, error) {
 	limited, cancel := context.WithTimeout(ctx, standbyAnswer)

@@ -48,6 +48,24 @@ func TestAStandbyReadsLists(t *testing.T) {
 			t.Errorf("its ledger is not even empty: %v", err)
 		}
 	}
+	if _, _, err := service.CreateSKU(t.Context(), stock.NewSKU{SKU: "shop", Stock: 1000, Segments: 1}); err != nil {
+		t.Fatal(err)
+	}
+	// ordered takes a unit, and tells whether the list of deductions has it at once.
+	ordered := func(orderID string) bool {
+		t.Helper()
+		if _, _, err := service.Deduct(t.Context(), "shop", stock.Order{OrderID: orderID, Quantity: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := service.Deduction(t.Context(), "shop", orderID, ""); err != nil {
+			t.Errorf("who has ordered %s is told %v", orderID, err)
+		}
+		page, err := service.Deductions(t.Context(), stock.DeductionQuery{SKU: "shop", Limit: 200})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(page.Deductions, func(d stock.Deduction) bool { return d.OrderID == orderID })
+	}
 	listed := func(sku string) bool {
 		t.Helper()
 		all, err := service.SKUs(t.Context(), "", 200)
@@ -85,7 +103,7 @@ func TestAStandbyReadsLists(t *testing.T) {
 			at(standby, "SELECT pg_wal_replay_pause()")
 			sku := prefix + time.Since(start).String()
 			create(sku)
-			lacks := !listed(sku)
+			lacks := !listed(sku) && !ordered(sku)
 			at(standby, "SELECT pg_wal_replay_resume()")
 			soon(sku, 20*time.Second)
 			if lacks {
@@ -106,6 +124,9 @@ func TestAStandbyReadsLists(t *testing.T) {
 	}
 	create("c")
 	soon("c", 3*time.Second)
+	if !ordered("c") {
+		t.Error("the primary lists no order")
+	}
 	if err := standby.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -27,15 +27,17 @@ type PlacedOrder struct {
 	BuyerID    string
 	ReserveFor time.Duration
 	Lines      []Deduction
+	Pruned     bool // what it was is not known any more, but that its id is not free
 }
 
-// Replay answers a placement whose order was not inserted, from the order that is there; nil means that there is none.
+// Replay answers a placement whose order was not inserted, from the order that is there; nil means that there is none. One that
+// was pruned is refused as it would be today: its SKUs are archived.
 func (p Placement) Replay(there *PlacedOrder) ([]Deduction, error) {
 	order := p.Order
-	if there == nil || (p.OfBuyer && there.BuyerID != order.BuyerID) {
+	if there == nil || (p.OfBuyer && there.BuyerID != order.BuyerID) || (p.KnownOnly && there.Pruned) {
 		return nil, UnknownDeduction(order.Lines[0].SKU, order.OrderID)
 	}
-	same := there.BuyerID == order.BuyerID && there.ReserveFor == order.ReserveFor && len(there.Lines) == len(order.Lines)
+	same := !there.Pruned && there.BuyerID == order.BuyerID && there.ReserveFor == order.ReserveFor && len(there.Lines) == len(order.Lines)
 	for i := 0; same && i < len(order.Lines); i++ {
 		same = there.Lines[i].SKU == order.Lines[i].SKU && there.Lines[i].Order.Quantity == order.Lines[i].Quantity
 	}

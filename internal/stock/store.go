@@ -79,6 +79,9 @@ type Store interface {
 	// Archive ends the sale of a SKU for good: its rows get [ArchivedLayout], and its terms tell since when. It reports false
 	// if that was so already.
 	Archive(ctx context.Context, sku string, at time.Time) (archived bool, err error)
+	// Prune folds deductions of an archived SKU into a sum, which Audit counts. It waits for nobody's rows: of orders that
+	// somebody has at the moment, or of a SKU that is not archived, it folds nothing.
+	Prune(ctx context.Context, pruning Pruning) (Pruned, error)
 	// Movements reads the ledger of a SKU, the oldest first, from behind a movement on; the zero Position is before
 	// all.
 	Movements(ctx context.Context, sku string, after Position, limit int) ([]Movement, error)

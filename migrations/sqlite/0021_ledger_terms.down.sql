@@ -1,3 +1,4 @@
+-- Changes of terms stay in the ledger. SQLite holds rows that are there to a constraint too, so it allows them.
 CREATE TABLE movements_old (
     sku_id     TEXT    NOT NULL REFERENCES skus (sku_id),
     ref        TEXT    NOT NULL,
@@ -6,7 +7,10 @@ CREATE TABLE movements_old (
     segments   INTEGER,
     reason     TEXT    NOT NULL,
     created_at INTEGER NOT NULL,
-    PRIMARY KEY (sku_id, ref)
+    PRIMARY KEY (sku_id, ref),
+    CHECK ((kind IN ('restock', 'adjust') AND quantity <> 0 AND segments IS NULL)
+        OR (kind = 'resegment' AND quantity = 0 AND segments BETWEEN 1 AND 1024)
+        OR (kind = 'terms' AND quantity = 0 AND segments IS NULL))
 ) STRICT, WITHOUT ROWID;
 INSERT INTO movements_old (sku_id, ref, kind, quantity, segments, reason, created_at)
 SELECT sku_id, ref, kind, quantity, segments, reason, created_at FROM movements;

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oapi-codegen/nullable"
 	"github.com/oapi-codegen/runtime"
 )
 
@@ -892,45 +893,45 @@ type Tally struct {
 // Terms What was changed; null was taken away
 type Terms struct {
 	// MaxQuantity As at creation; null for what is allowed without it
-	MaxQuantity *int64 `json:"max_quantity,omitempty"`
+	MaxQuantity nullable.Nullable[int64] `json:"max_quantity,omitempty"`
 
 	// MaxReserveFor As at creation; null for what the service was started with
-	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
+	MaxReserveFor nullable.Nullable[ReserveFor] `json:"max_reserve_for,omitempty"`
 
 	// Name For people, as at creation; null for none
 	//
 	// Example: Sneaker, size 42
-	Name *string `json:"name,omitempty"`
+	Name nullable.Nullable[string] `json:"name,omitempty"`
 
 	// PerBuyerLimit As at creation; null for any number
-	PerBuyerLimit *int64 `json:"per_buyer_limit,omitempty"`
+	PerBuyerLimit nullable.Nullable[int64] `json:"per_buyer_limit,omitempty"`
 
 	// SaleEndsAt The first instant at which it no longer is sold, later than sale_starts_at; null for never
 	//
 	// Example: 2030-11-27T21:00:00Z
-	SaleEndsAt *time.Time `json:"sale_ends_at,omitempty"`
+	SaleEndsAt nullable.Nullable[time.Time] `json:"sale_ends_at,omitempty"`
 
 	// SaleStartsAt As at creation; null for its creation
 	//
 	// Example: 2026-11-27T09:00:00Z
-	SaleStartsAt *time.Time `json:"sale_starts_at,omitempty"`
+	SaleStartsAt nullable.Nullable[time.Time] `json:"sale_starts_at,omitempty"`
 }
 
 // TermsRequest Something has to be changed
 type TermsRequest struct {
 	// MaxQuantity As at creation; null for what is allowed without it
-	MaxQuantity *int64 `json:"max_quantity,omitempty"`
+	MaxQuantity nullable.Nullable[int64] `json:"max_quantity,omitempty"`
 
 	// MaxReserveFor As at creation; null for what the service was started with
-	MaxReserveFor *ReserveFor `json:"max_reserve_for,omitempty"`
+	MaxReserveFor nullable.Nullable[ReserveFor] `json:"max_reserve_for,omitempty"`
 
 	// Name For people, as at creation; null for none
 	//
 	// Example: Sneaker, size 42
-	Name *string `json:"name,omitempty"`
+	Name nullable.Nullable[string] `json:"name,omitempty"`
 
 	// PerBuyerLimit As at creation; null for any number
-	PerBuyerLimit *int64 `json:"per_buyer_limit,omitempty"`
+	PerBuyerLimit nullable.Nullable[int64] `json:"per_buyer_limit,omitempty"`
 
 	// Reason At most 500 bytes of UTF-8 in which everything can be seen, as in NewID
 	//
@@ -947,12 +948,12 @@ type TermsRequest struct {
 	// SaleEndsAt The first instant at which it no longer is sold, later than sale_starts_at; null for never
 	//
 	// Example: 2030-11-27T21:00:00Z
-	SaleEndsAt *time.Time `json:"sale_ends_at,omitempty"`
+	SaleEndsAt nullable.Nullable[time.Time] `json:"sale_ends_at,omitempty"`
 
 	// SaleStartsAt As at creation; null for its creation
 	//
 	// Example: 2026-11-27T09:00:00Z
-	SaleStartsAt *time.Time `json:"sale_starts_at,omitempty"`
+	SaleStartsAt nullable.Nullable[time.Time] `json:"sale_starts_at,omitempty"`
 }
 
 // Units defines model for Units.
@@ -1452,7 +1453,9 @@ type ClientInterface interface {
 	// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
 	// index by buyer or status, which every order would have to pay for.
 	//
-	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so. A standby of the
+	// database may answer, and lack what was written last: usually a few milliseconds, 10 seconds or so at most. The
+	// deduction itself is always as it is now.
 	//
 	// Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
 	ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1995,7 +1998,9 @@ func (c *Client) AuditSKU(ctx context.Context, sku SKUPath, reqEditors ...Reques
 // hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
 // index by buyer or status, which every order would have to pay for.
 //
-// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+// A reservation whose time has come is told as reserved until it is ended, which takes a second or so. A standby of the
+// database may answer, and lack what was written last: usually a few milliseconds, 10 seconds or so at most. The
+// deduction itself is always as it is now.
 //
 // Corresponds with GET /v1/skus/{sku}/deductions (the `ReadDeductions` operationId).
 func (c *Client) ReadDeductions(ctx context.Context, sku SKUPath, params *ReadDeductionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3957,7 +3962,9 @@ type ClientWithResponsesInterface interface {
 	// hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
 	// index by buyer or status, which every order would have to pay for.
 	//
-	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+	// A reservation whose time has come is told as reserved until it is ended, which takes a second or so. A standby of the
+	// database may answer, and lack what was written last: usually a few milliseconds, 10 seconds or so at most. The
+	// deduction itself is always as it is now.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7997,7 +8004,9 @@ func (c *ClientWithResponses) AuditSKUWithResponse(ctx context.Context, sku SKUP
 // hold few or none of those that are meant, and have a next all the same: read on until there is none. There is no
 // index by buyer or status, which every order would have to pay for.
 //
-// A reservation whose time has come is told as reserved until it is ended, which takes a second or so.
+// A reservation whose time has come is told as reserved until it is ended, which takes a second or so. A standby of the
+// database may answer, and lack what was written last: usually a few milliseconds, 10 seconds or so at most. The
+// deduction itself is always as it is now.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -1,7 +1,7 @@
-// A form that takes or reserves, and what became of the orders that it sent.
+// A form that takes or reserves, and what became of the orders that it sent, and may still become.
 
 import { call, orderPath, skuPath } from "./api.js";
-import { count, el, field, say, tell } from "./dom.js";
+import { clock, count, el, field, say, tell } from "./dom.js";
 import { form, newID } from "./form.js";
 
 const kept = 5; // orders that are shown
@@ -38,12 +38,22 @@ function entry(sku, order, changed) {
 			}
 		},
 	}, name);
+	// Each change has a ref: sent twice, it happens once.
+	const amend = (name, verb, fields) => form(`${name} ${order.order_id}`, fields, name, async (body) => {
+		show(await call("POST", orderPath(sku, order.order_id, `/${verb}`), { ref: newID(verb), ...body }));
+		changed();
+		return "Done.";
+	});
 	const commit = act("Commit"), cancel = act("Cancel");
-	const node = el("li", {}, el("div", {}, el("code", {}, order.order_id), status), el("div.actions", {}, commit, cancel));
+	const extend = amend("Extend", "extend", [field("Reserve for", "reserve_for", { value: "15m" }, "from now on; it never ends earlier")]);
+	const giveBack = amend("Return some", "cancel", [field("Units", "quantity", { inputmode: "numeric", value: "1" })]);
+	const more = el("details", {}, el("summary", { "aria-label": `Change ${order.order_id}` }, "Change"), el("div.pair", {}, extend, giveBack));
+	const node = el("li", {}, el("div", {}, el("code", {}, order.order_id), status), el("div.actions", {}, commit, cancel), more);
 	function show(now) {
-		say(status, `${count(now.quantity)} ${now.quantity === 1 ? "unit" : "units"}, ${now.status}`);
-		commit.hidden = now.status !== "reserved";
-		cancel.hidden = now.status !== "reserved" && now.status !== "committed";
+		const until = now.status === "reserved" ? ` until ${clock(now.expires_at)}` : "";
+		say(status, `${count(now.quantity)} ${now.quantity === 1 ? "unit" : "units"}, ${now.status}${until}`);
+		commit.hidden = extend.hidden = now.status !== "reserved";
+		cancel.hidden = more.hidden = now.status !== "reserved" && now.status !== "committed";
 	}
 	show(order);
 	return node;

@@ -12,8 +12,8 @@ SELECT k.sku_id,
        coalesce(m.adjusted, 0),
        coalesce(s.available, 0),
        coalesce(d.reserved, 0),
-       coalesce(d.committed, 0),
-       coalesce(d.merges, 0),
+       coalesce(d.committed, 0) + coalesce(f.committed, 0),
+       coalesce(d.merges, 0) + coalesce(f.merges, 0),
        coalesce(d.doubled, 0),
        coalesce(d.uneven, 0),
        coalesce(s.negative, 0),
@@ -87,5 +87,6 @@ LEFT JOIN (
           END
     GROUP BY sku_id
 ) a USING (sku_id)
+LEFT JOIN pruned f USING (sku_id)
 WHERE $1 = '' OR k.sku_id = $1
 ORDER BY k.sku_id

@@ -27,7 +27,8 @@ func Statements() map[string]string {
 		"insertSKU": insertSKU, "insertSegments": insertSegments, "selectStatus": selectStatus, "selectSummaries": selectSummaries, "selectViews": selectViews,
 		"selectSoldOut": selectSoldOut, "selectAccepted": selectAccepted,
 		"insertDeductions": insertDeductions,
-		"outbox_read.sql":  outboxReadSQL, "trimOutbox": trimOutbox,
+		"lockToPrune":      lockToPrune, "prune.sql": pruneSQL,
+		"outbox_read.sql": outboxReadSQL, "trimOutbox": trimOutbox,
 	}
 }
 

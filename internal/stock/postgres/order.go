@@ -21,7 +21,7 @@ INSERT INTO order_lines (order_id, sku_id, quantity)
 SELECT placed.order_id, line.sku_id, line.quantity
 FROM placed, unnest($5::text[], $6::integer[]) AS line (sku_id, quantity)`
 
-const selectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros FROM orders WHERE order_id = $1`
+const selectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros, pruned FROM orders WHERE order_id = $1`
 
 var selectLines = `
 SELECT` + deductionColumns + `
@@ -109,7 +109,7 @@ func (s *Store) insertOrder(ctx context.Context, tx pgx.Tx, placement *stock.Pla
 func readOrder(ctx context.Context, q querier, orderID string) (*stock.PlacedOrder, error) {
 	var order stock.PlacedOrder
 	var micros int64
-	err := q.QueryRow(ctx, selectOrder, orderID).Scan(&order.BuyerID, &micros)
+	err := q.QueryRow(ctx, selectOrder, orderID).Scan(&order.BuyerID, &micros, &order.Pruned)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}

@@ -60,5 +60,10 @@ func (s *Standby) Movements(ctx context.Context, sku string, after stock.Positio
 	return s.store.Movements(ctx, sku, after, limit)
 }
 
+// DeductionPage is [stock.Store]'s.
+func (s *Standby) DeductionPage(ctx context.Context, query stock.DeductionQuery) (stock.DeductionPage, error) {
+	return s.store.DeductionPage(ctx, query)
+}
+
 // Close closes the pool.
 func (s *Standby) Close() error { return s.store.Close() }

@@ -16,8 +16,8 @@ SELECT k.sku_id,
        coalesce(m.adjusted, 0),
        coalesce(s.available, 0),
        coalesce(d.reserved, 0),
-       coalesce(d.committed, 0),
-       coalesce(d.merges, 0),
+       coalesce(d.committed, 0) + coalesce(f.committed, 0),
+       coalesce(d.merges, 0) + coalesce(f.merges, 0),
        coalesce(d.doubled, 0),
        coalesce(d.uneven, 0),
        coalesce(s.negative, 0),
@@ -89,5 +89,6 @@ LEFT JOIN (
           END
     GROUP BY d.sku_id
 ) a USING (sku_id)
+LEFT JOIN pruned f USING (sku_id)
 WHERE k.sku_id BETWEEN $1 AND $2
 ORDER BY k.sku_id

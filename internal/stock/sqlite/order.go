@@ -51,7 +51,7 @@ func (s *Store) deductLine(ctx context.Context, tx *transaction, line stock.Batc
 	return s.deduct(ctx, tx, line)
 }
 
-const selectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros FROM orders WHERE order_id = $1`
+const selectOrder = `SELECT coalesce(buyer_id, ''), reserve_micros, pruned FROM orders WHERE order_id = $1`
 
 var selectLines = `
 SELECT ` + deductionColumns("d") + `
@@ -62,7 +62,7 @@ WHERE l.order_id = $1 ORDER BY l.sku_id`
 func readOrder(ctx context.Context, tx *transaction, orderID string) (*stock.PlacedOrder, error) {
 	var order stock.PlacedOrder
 	var reserveMicros int64
-	err := tx.QueryRowContext(ctx, selectOrder, orderID).Scan(&order.BuyerID, &reserveMicros)
+	err := tx.QueryRowContext(ctx, selectOrder, orderID).Scan(&order.BuyerID, &reserveMicros, &order.Pruned)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -46,6 +46,11 @@ func TestNoStatementReadsAllDeductions(t *testing.T) {
 		"updateAmended":     {updateAmended, []any{"a", "o", 1, 1, 1, 1, 1}, byID},
 		"selectAmendment":   {selectAmendment, []any{"a", "o", "r"}, "PRIMARY KEY (sku_id=? AND order_id=? AND ref=?)"},
 		"selectWithParts":   {selectWithParts, []any{"a", "[]"}, byID},
+		"selectPrunable":    {selectPrunable, []any{"a", "[]", 1}, byID},
+		"uncountBuyers":     {uncountBuyers, []any{"a", "[]"}, byID},
+		"pruneDeductions":   {pruneDeductions, []any{"a", "[]"}, byID},
+		"pruneLines":        {pruneLines, []any{"a", "[]"}, "PRIMARY KEY (order_id=? AND sku_id=?)"},
+		"markOrders":        {markOrders, []any{"a", "[]"}, "PRIMARY KEY (order_id=?)"},
 		"selectScanEnd":     {selectScanEnd, []any{"a", "b", 9}, behind},
 		"selectPage":        {selectPage, []any{"a", "b", "c", "", "reserved", 9}, between},
 	} {

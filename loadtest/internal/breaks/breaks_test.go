@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/textbook"
 )
 
@@ -16,7 +17,7 @@ func holders() []string { return []string{os.Args[0], asHolder} }
 
 // TestFaults lets every fault happen to every lock: each known flaw must show, and none of ours may be broken.
 func TestFaults(t *testing.T) { // not parallel: a process that is late has lost its lease
-	r, err := Run(t.Context(), Config{Worker: holders(), Progress: func(name string) { t.Log(name) }})
+	r, err := Run(t.Context(), experiment.Config{Worker: holders(), Progress: func(name string) { t.Log(name) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func wantDocument(t *testing.T, r Result) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := Run(ctx, Config{Worker: holders(), Progress: func(name string) {
+	r, err := Run(ctx, experiment.Config{Worker: holders(), Progress: func(name string) {
 		if name == "stands still, then writes" { // so at least one of the first sixteen trials is done
 			cancel()
 		}
@@ -131,7 +132,7 @@ func TestWhatIsWrong(t *testing.T) {
 
 func TestUnknownFault(t *testing.T) {
 	t.Parallel()
-	r, err := Run(t.Context(), Config{Faults: []string{"is bored"}})
+	r, err := Run(t.Context(), experiment.Config{Cases: []string{"is bored"}})
 	if err == nil || !strings.Contains(err.Error(), `no fault "is bored"`) {
 		t.Errorf("%v", err)
 	}

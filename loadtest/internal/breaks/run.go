@@ -9,37 +9,29 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/textbook"
 )
 
-// Config says which faults shall happen, and where.
-type Config struct {
-	servers.URLs
-	Faults []string // names; none: all
-	// Worker is the command line of a process that does Hold.
-	Worker []string
-	// Progress is told of each fault as it begins.
-	Progress func(name string)
-}
-
 // atOnce is how many trials there are at the same time. Most of them wait for a lease to run out.
 const atOnce = 16
 
-// Run lets each fault happen to each lock. What has been done until an error, or until ctx ends, is in the result.
-func Run(ctx context.Context, c Config) (result Result, err error) {
-	if err := Check(c.Faults); err != nil {
+// Run lets each fault happen to each lock: the faults are the cases, and the worker does Hold. What has been done until an
+// error, or until ctx ends, is in the result.
+func Run(ctx context.Context, c experiment.Config) (result Result, err error) {
+	if err := Check(c.Cases); err != nil {
 		return Result{}, err
 	}
-	chosen := choose(c.Faults)
+	chosen := choose(c.Cases)
 	on, err := servers.Prepare(ctx, c.URLs, servers.Needs{Locks: true, Database: "breaks_"})
 	if err != nil {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Stop()) }()
 	result = Result{Started: time.Now(), Environment: on.About, LeftOut: on.LeftOut, faults: chosen}
-	result.Breaks, err = c.tryAll(ctx, on.URLs, chosen)
+	result.Breaks, err = tryAll(ctx, c, on.URLs, chosen)
 	result.Elapsed = time.Since(result.Started)
 	if result.Interrupted = ctx.Err() != nil; result.Interrupted {
 		err = fmt.Errorf("the faults were stopped: %w", context.Cause(ctx)) // whatever came of that
@@ -81,7 +73,7 @@ func pairs(chosen []fault, on servers.URLs) (out []pair) {
 }
 
 // tryAll lets the faults happen, several at a time, and returns what came of them in their order.
-func (c Config) tryAll(ctx context.Context, on servers.URLs, chosen []fault) (breaks []Break, err error) {
+func tryAll(ctx context.Context, c experiment.Config, on servers.URLs, chosen []fault) (breaks []Break, err error) {
 	db, err := kinds.OpenPostgres(ctx, kinds.Setting{URLs: on, Connections: enough})
 	if err != nil {
 		return nil, err

@@ -18,17 +18,18 @@ import (
 	"inventory/loadtest/internal/target"
 )
 
-// Config says what to play.
+// Config says what to play: the flags of the scenario, and what it needs to run.
 type Config struct {
-	Seed     uint64        // of the first round; the next one has the next
-	Rounds   int           // at most
-	Length   time.Duration // of a round
-	For      time.Duration // no round begins after this; 0: as long as it takes
-	Lock     string        // kind of lock of the segments
-	Redis    string        // OneRedis, UnderSentinel or Cluster
-	Faults   []string      // names of the kinds of faults; none: all
-	Process  target.Process
-	Progress io.Writer
+	Seed   uint64        `help:"Decides the faults and what is asked for; each further round has the next. 0 draws one. Default: ${default}." default:"0" placeholder:"NUMBER"`
+	Rounds int           `help:"Rounds at most, 1 to 100000. Default: ${default}." default:"8" placeholder:"NUMBER" least:"1" most:"100000"`
+	Length time.Duration `help:"How long load is sent in a round, 2s to 1h. Default: ${default}." default:"15s" placeholder:"DURATION" least:"2s" most:"1h"`
+	For    time.Duration `help:"No round begins later than this. Default: none does not." placeholder:"DURATION" least:"0s" most:"87600h"`
+	Lock   string        `help:"Kind of lock of the segments: reentrant, fair or none. Default: ${default}." default:"reentrant" enum:"reentrant,fair,none" placeholder:"KIND"`
+	Redis  string        `help:"Where the locks are: one server, one under sentinel with two replicas, or a cluster. Default: ${default}." default:"one" enum:"one,sentinel,cluster" placeholder:"KIND"`
+	Faults []string      `name:"fault" sep:";" help:"Only the kinds of faults of these names, as reports tell them, separated by semicolons. Default: all." placeholder:"NAME"`
+
+	Process  target.Process `kong:"-"`
+	Progress io.Writer      `kong:"-"`
 }
 
 // The kinds of Redis that a run can have.

@@ -43,6 +43,9 @@ type Happened struct {
 	Recovery float64 `json:"recovery_seconds"`
 }
 
+// Began tells whether there is anything to tell.
+func (r Result) Began() bool { return !r.Started.IsZero() }
+
 // Err names the rounds in which a promise was broken.
 func (r Result) Err() error {
 	var errs []error

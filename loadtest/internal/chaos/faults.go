@@ -10,9 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"inventory/internal/servertest"
+	"inventory/loadtest/internal/servers"
 )
 
 // fault is something that goes wrong for a while.
@@ -167,13 +166,7 @@ func chosen(names []string, redis string) (kinds []faultKind, err error) {
 func emptyRedis(ctx context.Context, s *stack, _ []*process) error { return s.redis.empty(ctx) }
 
 func endSessions(ctx context.Context, s *stack, _ []*process) error {
-	conn, err := pgx.Connect(ctx, s.database)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	_, err = conn.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
-	return err
+	return servers.Execute(ctx, s.database, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
 }
 
 // The course of a round's faults.

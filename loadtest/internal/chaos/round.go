@@ -197,12 +197,12 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 
 // buyAll buys all that is left of a SKU by one order, when nobody else buys.
 func (c *caller) buyAll(ctx context.Context, sku string) error {
-	var view client.SKU
-	if err := c.round.services.Get(0, "/v1/skus/"+sku, &view); err != nil {
-		return fmt.Errorf("read what is left of SKU %s: %w", sku, err)
+	left, err := c.round.services.Stock(0, sku, c.round.began)
+	if err != nil {
+		return err
 	}
-	if view.Available > 0 {
-		c.ask(ctx, history.Operation{Kind: history.Deduct, ID: c.id(), Lines: []history.Line{{SKU: sku, Quantity: view.Available}}})
+	if left.Left > 0 {
+		c.ask(ctx, history.Operation{Kind: history.Deduct, ID: c.id(), Lines: []history.Line{{SKU: sku, Quantity: int64(left.Left)}}})
 	}
 	return nil
 }

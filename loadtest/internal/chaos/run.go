@@ -22,7 +22,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	if result.Environment, err = (servers.URLs{DatabaseURL: s.database, RedisURL: s.redis.nodes[0].URL()}).Durable(ctx); err != nil {
 		return result, err
 	}

@@ -14,6 +14,7 @@ import (
 	"inventory/internal/servertest"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
 )
 
@@ -28,7 +29,7 @@ type stack struct {
 	redis     *redisServers
 	processes [processes]*process
 	database  string // URL without a wire
-	closers   []func() error
+	servers.Closers
 }
 
 // process is one process of the service.
@@ -46,17 +47,17 @@ func openStack(ctx context.Context, c Config) (s *stack, err error) {
 	s = &stack{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.close())
+			err = errors.Join(err, s.Close())
 		}
 	}()
 	if s.postgres, err = servertest.StartPostgres(ctx, servertest.Durable()); err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, s.postgres.Stop)
+	s.OnClose(s.postgres.Stop)
 	if s.redis, err = openRedis(ctx, c.Redis); err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, s.redis.stop)
+	s.OnClose(s.redis.stop)
 	if s.database, _, err = s.postgres.CreateDatabase(ctx, ""); err != nil {
 		return nil, err
 	}
@@ -79,12 +80,7 @@ END $$;
 CREATE TRIGGER chaos_fences AFTER UPDATE ON stock_segments FOR EACH ROW WHEN (NEW.fence < OLD.fence) EXECUTE FUNCTION chaos_note_fence()`
 
 func (s *stack) watchFences(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, s.database)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, fences); err != nil {
+	if err := servers.Execute(ctx, s.database, fences); err != nil {
 		return fmt.Errorf("watch fences: %w", err)
 	}
 	return nil
@@ -92,17 +88,14 @@ func (s *stack) watchFences(ctx context.Context) error {
 
 // readFences reads how often a row of each SKU was written under an older token.
 func (s *stack) readFences(ctx context.Context, skus []history.SKU) error {
-	conn, err := pgx.Connect(ctx, s.database)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	defer conn.Close(ctx)
-	for i := range skus {
-		if err := conn.QueryRow(ctx, `SELECT count(*) FROM chaos_fences WHERE sku_id = $1`, skus[i].Name).Scan(&skus[i].FencesFell); err != nil {
-			return fmt.Errorf("read what became of fences: %w", err)
+	return servers.Connected(ctx, s.database, func(conn *pgx.Conn) error {
+		for i := range skus {
+			if err := conn.QueryRow(ctx, `SELECT count(*) FROM chaos_fences WHERE sku_id = $1`, skus[i].Name).Scan(&skus[i].FencesFell); err != nil {
+				return fmt.Errorf("read what became of fences: %w", err)
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // open opens connections to the processes, wherever they are.
@@ -124,17 +117,17 @@ func (s *stack) openProcess(ctx context.Context, i int, c Config) (*process, err
 	if p.postgres, err = newWire(ctx, fmt.Sprint("postgres-", i), database.Host); err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, p.postgres.close)
+	s.OnClose(p.postgres.close)
 	database.Host = p.postgres.address()
 	p.job = target.Job{DatabaseURL: database.String(), RedisURL: s.redis.url, Lock: c.Lock}
 	if c.Redis == OneRedis {
 		if p.redis, err = newWire(ctx, fmt.Sprint("redis-", i), s.redis.nodes[0].Addr()); err != nil {
 			return nil, err
 		}
-		s.closers = append(s.closers, p.redis.close)
+		s.OnClose(p.redis.close)
 		p.job.RedisURL = "redis://" + p.redis.address() + "/0"
 	}
-	s.closers = append(s.closers, p.kill)
+	s.OnClose(p.kill)
 	return p, p.start(ctx)
 }
 
@@ -211,12 +204,4 @@ func (p *process) isReady(ctx context.Context) bool {
 	}
 	defer response.Body.Close()
 	return response.StatusCode == http.StatusNotFound
-}
-
-func (s *stack) close() error {
-	var errs []error
-	for i := range s.closers {
-		errs = append(errs, s.closers[len(s.closers)-1-i]())
-	}
-	return errors.Join(errs...)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,8 +17,10 @@ import (
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/worker"
 )
 
 var (
@@ -37,7 +38,7 @@ func inProcess(ctx context.Context, w *world) (entrants []*entrant, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, callers := range w.scale.Callers {
+	for _, callers := range w.Scale.Callers {
 		if entrants, err = m.enter(ctx, entrants, callers, designs()...); err != nil {
 			return nil, err
 		}
@@ -97,7 +98,7 @@ func severalProcesses(ctx context.Context, w *world) ([]*entrant, error) {
 		return nil, err
 	}
 	of := func(name string, n int) *entrant {
-		return &entrant{name: name, ours: true, callers: w.scale.many(), measure: func(ctx context.Context) (round, error) {
+		return &entrant{name: name, ours: true, callers: w.Scale.many(), measure: func(ctx context.Context) (round, error) {
 			sku := servers.NewName("hot-")
 			if err := m.create(0)(ctx, sku); err != nil {
 				return round{}, fmt.Errorf("put a SKU up for sale: %w", err)
@@ -113,22 +114,22 @@ func severalProcesses(ctx context.Context, w *world) ([]*entrant, error) {
 }
 
 // compete has processes do the same job, which share the callers.
-func (m *market) compete(ctx context.Context, like job, n int) ([]crowd.Sale, error) {
-	jobs, scale := make([]job, n), m.world.scale
+func (m *market) compete(ctx context.Context, like job, n int) ([]load.Sale, error) {
+	jobs, scale := make([]job, n), m.world.Scale
 	for i := range jobs {
 		jobs[i] = like
-		jobs[i].Kind, jobs[i].DatabaseURL, jobs[i].RedisURL = workCallers, m.databaseURL, m.world.servers.RedisURL
+		jobs[i].Kind, jobs[i].DatabaseURL, jobs[i].RedisURL = workCallers, m.databaseURL, m.world.URLs.RedisURL
 		jobs[i].Callers, jobs[i].WarmUp, jobs[i].Window = (scale.many()+i)/n, scale.WarmUp, scale.Window
 	}
-	return crowd.Compete(ctx, m.world.worker, scale.WarmUp+scale.Window, jobs)
+	return worker.Compete[load.Sale](ctx, m.world.Worker, scale.WarmUp+scale.Window+crowd.Limit, jobs)
 }
 
 // together is what some processes sold of one SKU, and the share of the one that sold least.
-func together(sku string, sales []crowd.Sale) round {
-	r := roundOf(crowd.Together(sales), sku)
+func together(sku string, sales []load.Sale) round {
+	r := roundOf(load.Together(sales), sku)
 	if len(sales) > 1 {
-		least := slices.MinFunc(sales, func(a, b crowd.Sale) int { return cmp.Compare(a.Counts.Accepted, b.Counts.Accepted) })
-		r.share = compare.Ratio(float64(least.Counts.Accepted), float64(r.counts.Accepted))
+		least := slices.MinFunc(sales, func(a, b load.Sale) int { return cmp.Compare(a.Counts[load.Accepted], b.Counts[load.Accepted]) })
+		r.share = compare.Ratio(float64(least.Counts[load.Accepted]), float64(r.counts[load.Accepted]))
 	}
 	return r
 }
@@ -175,7 +176,7 @@ func overHTTP(ctx context.Context, w *world) (entrants []*entrant, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("sell a SKU out: %w", err)
 	}
-	for _, connections := range w.scale.Callers {
+	for _, connections := range w.Scale.Callers {
 		entrants = append(entrants,
 			&entrant{name: noopName, callers: connections, measure: func(ctx context.Context) (round, error) {
 				return noop.send(ctx, noopSKU, traffic{connections: connections})
@@ -221,8 +222,8 @@ func replays(ctx context.Context, w *world) ([]*entrant, error) {
 	if err != nil {
 		return nil, err
 	}
-	none := site.entrant(stock.Terms{}, noReplaysName, traffic{connections: w.scale.many()})
-	some := site.entrant(stock.Terms{}, replaysName, traffic{connections: w.scale.many(), again: onePercent})
+	none := site.entrant(stock.Terms{}, noReplaysName, traffic{connections: w.Scale.many()})
+	some := site.entrant(stock.Terms{}, replaysName, traffic{connections: w.Scale.many(), again: onePercent})
 	none.answers, some.answers = true, true
 	return []*entrant{none, some}, nil
 }
@@ -251,7 +252,7 @@ func underTerms(ctx context.Context, w *world) ([]*entrant, error) {
 	if err != nil {
 		return nil, err
 	}
-	many, now := w.scale.many(), time.Now()
+	many, now := w.Scale.many(), time.Now()
 	limited := stock.Terms{PerBuyerLimit: buyerLimit, SaleStartsAt: now.Add(-saleLasts), SaleEndsAt: now.Add(saleLasts)}
 	return []*entrant{
 		site.entrant(stock.Terms{}, plainName, traffic{connections: many}),
@@ -278,7 +279,7 @@ func besideBot(ctx context.Context, w *world) ([]*entrant, error) {
 		return nil, err
 	}
 	limited := stock.Terms{PerBuyerLimit: buyerLimit}
-	buyers := traffic{connections: w.scale.many() - w.scale.bots(), buyer: newBuyers}
+	buyers := traffic{connections: w.Scale.many() - w.Scale.bots(), buyer: newBuyers}
 	return []*entrant{
 		site.entrant(limited, aloneName, buyers),
 		{name: botName, ours: true, callers: buyers.connections, measure: func(ctx context.Context) (round, error) {
@@ -294,7 +295,7 @@ func besideBot(ctx context.Context, w *world) ([]*entrant, error) {
 // sellBesideBot is the round of the buyers, in which the refusals are the bot's. Its few units are written down, and
 // are no part of what the buyers got.
 func (s *site) sellBesideBot(ctx context.Context, sku string, buyers traffic) (round, error) {
-	greedy := traffic{connections: s.world.scale.bots(), buyer: uuid.NewString()}
+	greedy := traffic{connections: s.world.Scale.bots(), buyer: uuid.NewString()}
 	var bought, taken round
 	both, driving := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
@@ -307,21 +308,21 @@ func (s *site) sellBesideBot(ctx context.Context, sku string, buyers traffic) (r
 	})
 	err := both.Wait()
 	bought.sku = sku
-	s.world.told.Add(sku, taken.counts.Accepted, taken.unheard)
+	s.world.told.Add(sku, taken.counts[load.Accepted], taken.unheard)
 	if err == nil {
 		err = checkBot(bought, taken)
 	}
-	bought.counts.Refused += taken.counts.Refused
+	bought.counts[load.Refused] += taken.counts[load.Refused]
 	return bought, err
 }
 
 // checkBot demands that the bot gets what one buyer may have, and that nobody pays for it.
 func checkBot(bought, taken round) error {
-	if taken.counts.Accepted <= buyerLimit && bought.counts.Refused == 0 {
+	if taken.counts[load.Accepted] <= buyerLimit && bought.counts[load.Refused] == 0 {
 		return nil
 	}
 	return fmt.Errorf("a bot got %d units where a buyer may have %d, and %d buyers were refused",
-		taken.counts.Accepted, buyerLimit, bought.counts.Refused)
+		taken.counts[load.Accepted], buyerLimit, bought.counts[load.Refused])
 }
 
 func botTargets(s Scale) []experiment.Target {
@@ -338,7 +339,7 @@ const (
 // manyOrders compares the sale of a SKU of which millions have been sold with that of a new one. Each has a database
 // of its own; where ids have grown, those of the buyers go on growing.
 func manyOrders(ctx context.Context, w *world) (entrants []*entrant, err error) {
-	l := traffic{connections: w.scale.many()}
+	l := traffic{connections: w.Scale.many()}
 	empty, err := w.serveReal(ctx)
 	if err != nil {
 		return nil, err
@@ -369,7 +370,7 @@ func (w *world) serveFilled(ctx context.Context, fill string) (s *site, sku stri
 	if err != nil {
 		return nil, "", err
 	}
-	if s, err = w.serveService(ctx, databaseURL, w.servers.RedisURL); err != nil {
+	if s, err = w.serveService(ctx, databaseURL, w.URLs.RedisURL); err != nil {
 		return nil, "", err
 	}
 	if sku, err = s.putUp(ctx, stock.Terms{}); err != nil {
@@ -378,29 +379,25 @@ func (w *world) serveFilled(ctx context.Context, fill string) (s *site, sku stri
 	if err := w.fill(ctx, databaseURL, fill, sku); err != nil {
 		return nil, "", fmt.Errorf("fill the table of orders: %w", err)
 	}
-	w.told.Filled(sku, int64(w.scale.Orders))
+	w.told.Filled(sku, int64(w.Scale.Orders))
 	return s, sku, nil
 }
 
 // fill adds orders to a SKU, and leaves the table as it is after a while: vacuumed, and with statistics.
-func (w *world) fill(ctx context.Context, databaseURL, fill, sku string) (err error) {
-	connection, err := pgx.Connect(ctx, databaseURL)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, connection.Close(ctx)) }()
-	err = pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, fill, sku, w.scale.Orders, w.scale.Segments); err != nil {
+func (w *world) fill(ctx context.Context, databaseURL, fill, sku string) error {
+	err := servers.Connected(ctx, databaseURL, func(connection *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, fill, sku, w.Scale.Orders, w.Scale.Segments); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, takeFilledSQL, sku)
 			return err
-		}
-		_, err := tx.Exec(ctx, takeFilledSQL, sku)
-		return err
+		})
 	})
 	if err != nil {
 		return err
 	}
-	_, err = connection.Exec(ctx, "VACUUM (ANALYZE) deductions")
-	return err
+	return servers.Execute(ctx, databaseURL, "VACUUM (ANALYZE) deductions")
 }
 
 func manyOrdersTargets(s Scale) []experiment.Target {

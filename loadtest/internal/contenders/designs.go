@@ -15,8 +15,8 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/textbook"
 )
@@ -50,7 +50,7 @@ type design struct {
 // shop is a design at work.
 type shop struct {
 	prepare func(ctx context.Context, sku string) error // puts a SKU up for sale
-	sell    crowd.Seller
+	sell    load.Seller
 	// after is called after each round of a SKU; nil: nothing is to be done.
 	after func(ctx context.Context, sku string) error
 }
@@ -87,7 +87,7 @@ func openMarket(ctx context.Context, w *world, peersConnections int) (m *market,
 	if m.databaseURL, err = w.postgres(ctx); err != nil {
 		return nil, err
 	}
-	if m.service, err = m.start(ctx, app.Config{DatabaseURL: m.databaseURL, RedisURL: w.servers.RedisURL}); err != nil {
+	if m.service, err = m.start(ctx, app.Config{DatabaseURL: m.databaseURL, RedisURL: w.URLs.RedisURL}); err != nil {
 		return nil, err
 	}
 	m.pool, err = m.connect(ctx, peersConnections)
@@ -98,7 +98,7 @@ func openMarket(ctx context.Context, w *world, peersConnections int) (m *market,
 func (m *market) connect(ctx context.Context, connections int) (*pgxpool.Pool, error) {
 	pool, err := kinds.OpenPostgres(ctx, kinds.Setting{URLs: servers.URLs{DatabaseURL: m.databaseURL}, Connections: connections})
 	if err == nil {
-		m.world.onClose(func(context.Context) error { pool.Close(); return nil })
+		m.world.OnClose(func() error { pool.Close(); return nil })
 	}
 	return pool, err
 }
@@ -109,7 +109,7 @@ func (m *market) start(ctx context.Context, config app.Config) (*selling.Service
 	if err != nil {
 		return nil, fmt.Errorf("start the service: %w", err)
 	}
-	m.world.onClose(service.Close)
+	m.world.OnClose(func() error { return service.Close(context.WithoutCancel(ctx)) })
 	return service.Service(), nil
 }
 
@@ -123,7 +123,7 @@ func (m *market) segments(own int) int {
 	if own > 0 {
 		return own
 	}
-	return m.world.scale.Segments
+	return m.world.Scale.Segments
 }
 
 // create puts a SKU of some segments up for sale. Peers sell the rows of the service, so one audit is for all.
@@ -144,10 +144,10 @@ func (m *market) entrant(ctx context.Context, d design, callers int) (*entrant, 
 		return nil, fmt.Errorf("open %s: %w", d.name, err)
 	}
 	e := &entrant{name: d.name, ours: d.ours, callers: callers}
-	e.measure = func(ctx context.Context) (round, error) { return s.round(ctx, callers, m.world.scale.Window) }
+	e.measure = func(ctx context.Context) (round, error) { return s.round(ctx, callers, m.world.Scale.Window) }
 	warm, err := s.round(ctx, callers, warmUp)
 	if warm.sku != "" {
-		m.world.told.Add(warm.sku, warm.counts.Accepted, warm.unheard)
+		m.world.told.Add(warm.sku, warm.counts[load.Accepted], warm.unheard)
 	}
 	if err != nil { // and not the whole case
 		e.measure = func(context.Context) (round, error) { return round{}, fmt.Errorf("warm up: %w", err) }
@@ -161,7 +161,7 @@ func (s shop) round(ctx context.Context, callers int, window time.Duration) (rou
 	if err := s.prepare(ctx, sku); err != nil {
 		return round{}, fmt.Errorf("put a SKU up for sale: %w", err)
 	}
-	sold, err := crowd.Buy(ctx, sku, callers, 0, window, s.sell)
+	sold, err := load.Buy(ctx, sku, callers, 0, window, s.sell)
 	if s.after != nil {
 		err = errors.Join(err, s.after(context.WithoutCancel(ctx), sku)) // it is for the audit
 	}
@@ -169,12 +169,12 @@ func (s shop) round(ctx context.Context, callers int, window time.Duration) (rou
 }
 
 // taker takes an order's unit from a segment.
-type taker func(m *market, ctx context.Context, o crowd.Order, segment int) (crowd.Outcome, error)
+type taker func(m *market, ctx context.Context, o load.Order, segment int) (load.Outcome, error)
 
 // statement takes units from segments by chance, 0: the usual ones, without a lock beside the row's own.
 func statement(name string, segments int, take taker) design {
 	return design{name: name, open: func(_ context.Context, m *market, _ int) (shop, error) {
-		return shop{prepare: m.create(segments), sell: func(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
+		return shop{prepare: m.create(segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
 			return take(m, ctx, o, rand.IntN(m.segments(segments)))
 		}}, nil
 	}}
@@ -196,7 +196,7 @@ func pauseOf(waiters int) time.Duration {
 // locked takes units under a lock of some kind for each segment.
 func locked(name, kind string, segments int, take taker) design {
 	return design{name: name, open: func(ctx context.Context, m *market, callers int) (shop, error) {
-		s := kinds.Setting{URLs: m.world.servers, Timing: textbook.Timing{Lease: lease, Poll: pauseOf(callers)}, Connections: callers}
+		s := kinds.Setting{URLs: m.world.URLs, Timing: textbook.Timing{Lease: lease, Poll: pauseOf(callers)}, Connections: callers}
 		if kind == textbook.SignalName {
 			s.Poll = lease // a release wakes a waiter
 		}
@@ -204,10 +204,10 @@ func locked(name, kind string, segments int, take taker) design {
 		if err != nil {
 			return shop{}, err
 		}
-		m.world.onClose(func(context.Context) error { return client.Close() })
-		return shop{prepare: m.create(segments), sell: func(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
+		m.world.OnClose(client.Close)
+		return shop{prepare: m.create(segments), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
 			segment := rand.IntN(m.segments(segments))
-			return underLock(ctx, client.Lock(fmt.Sprintf("contenders/%s/%d", o.SKU, segment)), o, func() (crowd.Outcome, error) {
+			return underLock(ctx, client.Lock(fmt.Sprintf("contenders/%s/%d", o.SKU, segment)), o, func() (load.Outcome, error) {
 				return take(m, ctx, o, segment)
 			})
 		}}, nil
@@ -215,34 +215,34 @@ func locked(name, kind string, segments int, take taker) design {
 }
 
 // underLock takes an order's unit under a lock, for which nobody waits longer than the window.
-func underLock(ctx context.Context, lock textbook.Lock, o crowd.Order, take func() (crowd.Outcome, error)) (became crowd.Outcome, err error) {
+func underLock(ctx context.Context, lock textbook.Lock, o load.Order, take func() (load.Outcome, error)) (became load.Outcome, err error) {
 	waiting, cancel := context.WithDeadline(ctx, o.End)
 	defer cancel()
 	hold, err := lock.Lock(waiting)
 	switch {
 	case err != nil && !time.Now().Before(o.End):
-		return crowd.GaveUp, nil
+		return load.GaveUp, nil
 	case err != nil:
-		return crowd.Refused, fmt.Errorf("lock: %w", err)
+		return load.Refused, fmt.Errorf("lock: %w", err)
 	}
 	became, err = take()
 	return became, errors.Join(err, hold.Unlock(ctx))
 }
 
 // take takes an order's unit from a segment in one statement.
-func (m *market) take(ctx context.Context, o crowd.Order, segment int) (crowd.Outcome, error) {
+func (m *market) take(ctx context.Context, o load.Order, segment int) (load.Outcome, error) {
 	return inserted(m.pool.Exec(ctx, takeSQL, o.SKU, segment, o.ID))
 }
 
 // takeUnlocked takes it from a segment whose row nobody has locked, and refuses where there is none.
-func (m *market) takeUnlocked(ctx context.Context, o crowd.Order, _ int) (crowd.Outcome, error) {
+func (m *market) takeUnlocked(ctx context.Context, o load.Order, _ int) (load.Outcome, error) {
 	return inserted(m.pool.Exec(ctx, takeUnlockedSQL, o.SKU, o.ID))
 }
 
 // takeInSteps takes it in a transaction of two statements.
-func (m *market) takeInSteps(ctx context.Context, o crowd.Order, segment int) (became crowd.Outcome, err error) {
+func (m *market) takeInSteps(ctx context.Context, o load.Order, segment int) (became load.Outcome, err error) {
 	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
-		if became, err = inserted(tx.Exec(ctx, takeUnitsSQL, o.SKU, segment)); err != nil || became == crowd.Refused {
+		if became, err = inserted(tx.Exec(ctx, takeUnitsSQL, o.SKU, segment)); err != nil || became == load.Refused {
 			return err
 		}
 		_, err = tx.Exec(ctx, insertOrderSQL, o.SKU, segment, o.ID)
@@ -252,11 +252,11 @@ func (m *market) takeInSteps(ctx context.Context, o crowd.Order, segment int) (b
 }
 
 // inserted tells whether the order was written.
-func inserted(tag pgconn.CommandTag, err error) (crowd.Outcome, error) {
+func inserted(tag pgconn.CommandTag, err error) (load.Outcome, error) {
 	if err != nil || tag.RowsAffected() == 0 {
-		return crowd.Refused, err
+		return load.Refused, err
 	}
-	return crowd.Accepted, nil
+	return load.Accepted, nil
 }
 
 // bareTransaction is BEGIN, INSERT, UPDATE, COMMIT over one connection.
@@ -266,14 +266,14 @@ func bareTransaction() design {
 		if err != nil {
 			return shop{}, fmt.Errorf("reach PostgreSQL: %w", err)
 		}
-		m.world.onClose(connection.Close)
-		return shop{prepare: m.create(1), sell: func(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
-			return crowd.Accepted, pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
+		m.world.OnClose(func() error { return connection.Close(context.WithoutCancel(ctx)) })
+		return shop{prepare: m.create(1), sell: func(ctx context.Context, o load.Order) (load.Outcome, error) {
+			return load.Accepted, pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
 				if _, err := tx.Exec(ctx, insertOrderSQL, o.SKU, 0, o.ID); err != nil {
 					return err
 				}
 				took, err := inserted(tx.Exec(ctx, takeUnitsSQL, o.SKU, 0))
-				if err == nil && took == crowd.Refused {
+				if err == nil && took == load.Refused {
 					err = errors.New("nothing is left")
 				}
 				return err
@@ -285,7 +285,7 @@ func bareTransaction() design {
 // inventory is this repository's service on PostgreSQL and Redis.
 func inventory() design {
 	return design{name: inventoryName, ours: true, open: func(_ context.Context, m *market, _ int) (shop, error) {
-		return shop{prepare: m.create(0), sell: crowd.Through(m.service)}, nil
+		return shop{prepare: m.create(0), sell: load.Through(m.service)}, nil
 	}}
 }
 
@@ -315,7 +315,7 @@ func inventoryOn(name string, config func(m *market) (app.Config, error)) design
 		if err != nil {
 			return shop{}, err
 		}
-		return shop{sell: crowd.Through(service), prepare: func(ctx context.Context, sku string) error {
+		return shop{sell: load.Through(service), prepare: func(ctx context.Context, sku string) error {
 			_, _, err := service.CreateSKU(ctx, hot(sku, m.segments(0)))
 			return err
 		}}, nil

@@ -9,8 +9,8 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
@@ -59,7 +59,7 @@ type entrant struct {
 // round is what came of one.
 type round struct {
 	sku      string // "": nothing was sold, or many SKUs were
-	counts   crowd.Counts
+	counts   load.Counts
 	early    int64 // of those accepted, in the warm-up
 	unheard  int64 // requests whose answers nobody waited for
 	repeated int64 // requests with order ids that were sent before
@@ -93,7 +93,7 @@ func (w *world) contender(e *entrant) experiment.Contender {
 		Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			r, err := e.measure(ctx)
 			if r.sku != "" {
-				w.told.Add(r.sku, r.counts.Accepted, r.unheard)
+				w.told.Add(r.sku, r.counts[load.Accepted], r.unheard)
 			}
 			e.skus = append(e.skus, r.sku)
 			if err != nil {
@@ -109,12 +109,12 @@ func (w *world) contender(e *entrant) experiment.Contender {
 
 // sample is what a round tells.
 func (r round) sample(allAnswers bool) experiment.Sample {
-	seconds, sold := r.took.Seconds(), r.counts.Accepted-r.early
+	seconds, sold := r.took.Seconds(), r.counts[load.Accepted]-r.early
 	s := experiment.Sample{
-		accepted: float64(sold) / seconds, answers: float64(sold+r.counts.Replayed+r.counts.Refused) / seconds,
+		accepted: float64(sold) / seconds, answers: float64(sold+r.counts[load.Replayed]+r.counts[load.Refused]) / seconds,
 		p50: compare.Milliseconds(r.p50), p99: compare.Milliseconds(r.p99),
-		"accepted": float64(r.counts.Accepted), "replayed": float64(r.counts.Replayed), "refused": float64(r.counts.Refused),
-		"gave up": float64(r.counts.GaveUp), "unheard": float64(r.unheard),
+		"accepted": float64(r.counts[load.Accepted]), "replayed": float64(r.counts[load.Replayed]), "refused": float64(r.counts[load.Refused]),
+		"gave up": float64(r.counts[load.GaveUp]), "unheard": float64(r.unheard),
 	}
 	if s[counted] = s[accepted]; allAnswers {
 		s[counted] = s[answers]
@@ -130,9 +130,9 @@ func (r round) sample(allAnswers bool) experiment.Sample {
 }
 
 // roundOf is a sale as a round of a contender. Waits are those of its window.
-func roundOf(s crowd.Sale, sku string) round {
+func roundOf(s load.Sale, sku string) round {
 	return round{
-		sku: sku, counts: s.Counts, early: s.Counts.Accepted + s.Counts.GaveUp - s.Waits.Count(), unheard: s.Unheard, took: s.Took,
+		sku: sku, counts: s.Counts, early: s.Counts[load.Accepted] + s.Counts[load.GaveUp] - s.Waits.Count(), unheard: s.Unheard, took: s.Took,
 		p50: s.Waits.Quantile(50), p99: s.Waits.Quantile(99), waits: s.Waits,
 	}
 }
@@ -151,7 +151,7 @@ func (w *world) caseOf(q question, entrants []*entrant) experiment.Case {
 		About: func(r experiment.Result) []string { return []string{mostCallers(r, q.about)} },
 	}
 	if q.targets != nil {
-		c.Targets = q.targets(w.scale)
+		c.Targets = q.targets(w.Scale)
 	}
 	for _, e := range entrants {
 		if e.mix != "" {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"inventory/loadtest/internal/load"
+
 	"github.com/google/uuid"
 )
 
@@ -92,8 +94,8 @@ func drive(t *testing.T, g generator, s *shelf, l traffic) round {
 		t.Fatalf("%s: %v", g.name(), err)
 	}
 	for what, pair := range map[string][2]int64{
-		"accepted": {r.counts.Accepted, int64(len(s.ids)) - before}, "replayed": {r.counts.Replayed, s.replayed},
-		"refused": {r.counts.Refused, s.refused},
+		"accepted": {r.counts[load.Accepted], int64(len(s.ids)) - before}, "replayed": {r.counts[load.Replayed], s.replayed},
+		"refused": {r.counts[load.Refused], s.refused},
 	} {
 		if pair[1] < pair[0] || pair[1] > pair[0]+r.unheard {
 			t.Errorf("%s: %s: heard %d, and there were %d; %d not heard", g.name(), what, pair[0], pair[1], r.unheard)
@@ -110,7 +112,7 @@ func TestGeneratorsCountWhatIsThere(t *testing.T) {
 	for _, g := range generators(t) {
 		t.Run(g.name(), func(t *testing.T) {
 			t.Parallel()
-			if r := drive(t, g, &shelf{}, traffic{connections: 4}); r.counts.Accepted == 0 || r.counts.Replayed+r.counts.Refused > 0 {
+			if r := drive(t, g, &shelf{}, traffic{connections: 4}); r.counts[load.Accepted] == 0 || r.counts[load.Replayed]+r.counts[load.Refused] > 0 {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -128,10 +130,10 @@ func TestGeneratorsSendWinnersAgain(t *testing.T) {
 				s.known[id] = true
 			}
 			r := drive(t, g, s, traffic{connections: 4, again: winnersReturn, winners: winners})
-			if err := check(r); err != nil || r.counts.Replayed == 0 {
+			if err := check(r); err != nil || r.counts[load.Replayed] == 0 {
 				t.Errorf("%v: %+v", err, r)
 			}
-			all := r.counts.Replayed + r.counts.Refused + r.unheard
+			all := r.counts[load.Replayed] + r.counts[load.Refused] + r.unheard
 			if r.repeated > all/winnersReturn || r.repeated < all/winnersReturn-4 {
 				t.Errorf("%d of %d are winners", r.repeated, all)
 			}
@@ -147,12 +149,12 @@ func TestGeneratorsNameBuyers(t *testing.T) {
 			t.Parallel()
 			honest := &shelf{limit: 1}
 			r := drive(t, g, honest, traffic{connections: 4, buyer: newBuyers, reserveFor: reserveFor})
-			if r.counts.Accepted == 0 || r.counts.Refused > 0 || honest.buyers[""] > 0 || len(honest.reserved) != 1 || honest.reserved[reserveFor] == 0 {
+			if r.counts[load.Accepted] == 0 || r.counts[load.Refused] > 0 || honest.buyers[""] > 0 || len(honest.reserved) != 1 || honest.reserved[reserveFor] == 0 {
 				t.Errorf("%+v, reserved %v", r, honest.reserved)
 			}
 			one := &shelf{limit: 2}
 			r = drive(t, g, one, traffic{connections: 4, buyer: "ann"})
-			if r.counts.Accepted > 2 || r.counts.Refused == 0 || len(one.buyers) != 1 || one.buyers["ann"] == 0 || len(one.reserved) != 1 || one.reserved[""] == 0 {
+			if r.counts[load.Accepted] > 2 || r.counts[load.Refused] == 0 || len(one.buyers) != 1 || one.buyers["ann"] == 0 || len(one.reserved) != 1 || one.reserved[""] == 0 {
 				t.Errorf("%+v, buyers %v, reserved %v", r, one.buyers, one.reserved)
 			}
 			plain := &shelf{}
@@ -169,7 +171,7 @@ func TestGeneratorsRepeatThemselves(t *testing.T) {
 	for _, g := range generators(t) {
 		t.Run(g.name(), func(t *testing.T) {
 			t.Parallel()
-			if r := drive(t, g, &shelf{}, traffic{connections: 4, again: 5}); r.counts.Replayed == 0 && r.counts.Accepted > 5000 {
+			if r := drive(t, g, &shelf{}, traffic{connections: 4, again: 5}); r.counts[load.Replayed] == 0 && r.counts[load.Accepted] > 5000 {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -243,7 +245,7 @@ func TestGeneratorsChooseSKUs(t *testing.T) {
 			r, err := g.drive(t.Context(), l)
 			server.Close()
 			a, b := int64(asked["/v1/skus/a/deductions"]), int64(asked["/v1/skus/b/deductions"])
-			if err != nil || len(asked) != 2 || r.counts.Accepted == 0 || a <= b || a+b < r.counts.Accepted {
+			if err != nil || len(asked) != 2 || r.counts[load.Accepted] == 0 || a <= b || a+b < r.counts[load.Accepted] {
 				t.Errorf("%v, %v, %+v", err, asked, r)
 			}
 		})
@@ -283,7 +285,7 @@ func TestWhatWrkSays(t *testing.T) {
 		if (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if c.fails == "" && (r.unheard != 10 || r.took != 2*time.Second || r.p50 != 1500*time.Microsecond || r.counts.Refused != 20) {
+		if c.fails == "" && (r.unheard != 10 || r.took != 2*time.Second || r.p50 != 1500*time.Microsecond || r.counts[load.Refused] != 20) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -325,7 +327,7 @@ func TestGeneratorsSendOrdersTogether(t *testing.T) {
 			l := traffic{url: server.URL + "/v1/deductions", sku: "hot", together: 5, key: shelfKey, connections: 4, window: 50 * time.Millisecond}
 			r, err := g.drive(t.Context(), l)
 			server.Close()
-			heard, sent := r.counts.Accepted, int64(len(known))
+			heard, sent := r.counts[load.Accepted], int64(len(known))
 			if err != nil || heard == 0 || heard%5 != 0 || sent < heard || sent > heard+r.unheard || r.unheard > 5*4 {
 				t.Errorf("heard of %d, sent %d, %+v, %v", heard, sent, r, err)
 			}

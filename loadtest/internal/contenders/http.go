@@ -19,6 +19,7 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
@@ -124,11 +125,11 @@ const (
 
 // serve starts a site.
 func (w *world) serve(ctx context.Context, j job) (*site, error) {
-	process, err := worker.Start(context.WithoutCancel(ctx), w.worker, j, siteLimit)
+	process, err := worker.Start(context.WithoutCancel(ctx), w.Worker, j, siteLimit)
 	if err != nil {
 		return nil, err
 	}
-	w.onClose(func(context.Context) error { return process.End() })
+	w.OnClose(process.End)
 	url, err := process.Hear()
 	return &site{w, url}, err
 }
@@ -154,17 +155,17 @@ func (w *world) serveReal(ctx context.Context) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.serveService(ctx, databaseURL, w.servers.RedisURL)
+	return w.serveService(ctx, databaseURL, w.URLs.RedisURL)
 }
 
 // warmUp lets a site answer for a moment, so that its connections are there.
 func (s *site) warmUp(ctx context.Context, sku string) error {
-	r, err := labClient{}.drive(ctx, traffic{url: s.deductions(sku), key: s.world.keys.buyer, connections: s.world.scale.many(), window: warmUp})
+	r, err := labClient{}.drive(ctx, traffic{url: s.deductions(sku), key: s.world.keys.buyer, connections: s.world.Scale.many(), window: warmUp})
 	if err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
 	if sku != noopSKU {
-		s.world.told.Add(sku, r.counts.Accepted, r.unheard)
+		s.world.told.Add(sku, r.counts[load.Accepted], r.unheard)
 	}
 	return nil
 }
@@ -173,7 +174,7 @@ func (s *site) deductions(sku string) string { return s.url + "/v1/skus/" + sku 
 
 // send sends a load for a SKU.
 func (s *site) send(ctx context.Context, sku string, l traffic) (round, error) {
-	l.url, l.key, l.window = s.deductions(sku), s.world.keys.buyer, s.world.scale.Window
+	l.url, l.key, l.window = s.deductions(sku), s.world.keys.buyer, s.world.Scale.Window
 	if l.together > 0 {
 		l.url, l.sku = s.url+"/v1/deductions", sku
 	}
@@ -195,7 +196,7 @@ func (s *site) entrant(terms stock.Terms, name string, l traffic) *entrant {
 
 // putUp puts a fresh SKU up for sale, which will not be sold out.
 func (s *site) putUp(ctx context.Context, terms stock.Terms) (sku string, err error) {
-	n := hot(servers.NewName("hot-"), s.world.scale.Segments)
+	n := hot(servers.NewName("hot-"), s.world.Scale.Segments)
 	n.Terms = terms
 	return n.SKU, s.create(ctx, n)
 }
@@ -249,8 +250,8 @@ type emptyShelf struct {
 // sellOut sells all of a new SKU.
 func (s *site) sellOut(ctx context.Context) (*emptyShelf, error) {
 	shelf := &emptyShelf{site: s, sku: servers.NewName("gone-")}
-	units := s.world.scale.Units
-	if err := s.create(ctx, stock.NewSKU{SKU: shelf.sku, Stock: int64(units), Segments: s.world.scale.Segments}); err != nil {
+	units := s.world.Scale.Units
+	if err := s.create(ctx, stock.NewSKU{SKU: shelf.sku, Stock: int64(units), Segments: s.world.Scale.Segments}); err != nil {
 		return nil, err
 	}
 	s.world.told.Add(shelf.sku, int64(units), 0)
@@ -290,9 +291,9 @@ func (e *emptyShelf) entrant(connections int) *entrant {
 // check demands that winners are told of their unit again, and that nobody else gets one. Requests whose answers were
 // not heard may have been anybody's.
 func check(r round) error {
-	if r.counts.Accepted == 0 && r.counts.Replayed <= r.repeated && r.counts.Replayed >= r.repeated-r.unheard {
+	if r.counts[load.Accepted] == 0 && r.counts[load.Replayed] <= r.repeated && r.counts[load.Replayed] >= r.repeated-r.unheard {
 		return nil
 	}
 	return fmt.Errorf("of a SKU that is sold out, %d were sold, and %d of %d winners were told so again, %d answers were not heard",
-		r.counts.Accepted, r.counts.Replayed, r.repeated, r.unheard)
+		r.counts[load.Accepted], r.counts[load.Replayed], r.repeated, r.unheard)
 }

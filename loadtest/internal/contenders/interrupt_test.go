@@ -10,20 +10,20 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/books"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 )
 
 // ledgerWorld has two contenders that sell 10 a round into a book, and the book. The second one's second round is cut short:
 // of two more nobody heard, and one has a row.
 func ledgerWorld(cancel func()) (*world, question, *stock.Audit) {
 	rows := &stock.Audit{}
-	w := &world{scale: Scale{Rounds: 3}, seed: 1, told: books.Ledger{}}
+	w := &world{Config: Config{Config: experiment.Config{Seed: 1}, Scale: Scale{Rounds: 3}}, told: books.Ledger{}}
 	w.books = []book{func(ctx context.Context) (stock.Audit, error) { return *rows, ctx.Err() }}
 	of := func(name string) *entrant {
 		e := &entrant{name: name, ours: true, callers: 4}
 		e.measure = func(context.Context) (round, error) {
-			r := round{sku: fmt.Sprintf("%s-%d", name, len(e.skus)), counts: crowd.Counts{Accepted: 10}, took: time.Second}
+			r := round{sku: fmt.Sprintf("%s-%d", name, len(e.skus)), counts: load.Counts{load.Accepted: 10}, took: time.Second}
 			committed, err := int64(10), error(nil)
 			if name == "b" && len(e.skus) == 1 {
 				cancel()
@@ -65,7 +65,7 @@ func TestAnInterruptKeepsWholeRoundsAndAudits(t *testing.T) {
 
 // asked is what comes of a question.
 func asked(ctx context.Context, w *world, q question) (r Result, err error) {
-	err = r.Ask(ctx, []experiment.Asked{{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) { return w.answer(ctx, q) }}}, nil, func(string) {})
+	err = r.Ask(ctx, experiment.Config{Progress: func(string) {}}, []experiment.Asked{{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) { return w.answer(ctx, q) }}})
 	return r, err
 }
 

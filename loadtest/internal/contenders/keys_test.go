@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"inventory/loadtest/internal/load"
 )
 
 // TestSitesAskForKeys: what is measured over HTTP is a service that lets in nobody without one.
@@ -14,16 +16,16 @@ func TestSitesAskForKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.worker, w.generator = []string{program, asWorker}, labClient{}
+	w.Worker, w.generator = []string{program, asWorker}, labClient{}
 	if err := w.issueKeys(); err != nil {
 		t.Fatal(err)
 	}
-	site, err := w.serveService(t.Context(), databaseURL, w.servers.RedisURL)
+	site, err := w.serveService(t.Context(), databaseURL, w.URLs.RedisURL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := traffic{connections: 1}
-	if r, err := site.send(t.Context(), "random", l); err != nil || r.counts.Accepted == 0 {
+	if r, err := site.send(t.Context(), "random", l); err != nil || r.counts[load.Accepted] == 0 {
 		t.Errorf("with the key: %v: %+v", err, r)
 	}
 	w.keys.buyer = ""

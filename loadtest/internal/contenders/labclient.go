@@ -14,7 +14,6 @@ import (
 	"github.com/google/uuid"
 
 	"inventory/internal/latency"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/load"
 )
 
@@ -40,12 +39,12 @@ func (labClient) drive(ctx context.Context, t traffic) (round, error) {
 	}
 	defer services.Close()
 	c := &labCaller{traffic: t, path: target.EscapedPath(), services: services, waits: latency.New()}
-	sale, err := crowd.Buy(ctx, "", t.connections, 0, t.window, c.ask)
+	sale, err := load.Buy(ctx, "", t.connections, 0, t.window, c.ask)
 	r := round{
 		counts: sale.Counts, unheard: sale.Unheard * t.orders(), repeated: c.repeated, took: sale.Took,
 		p50: c.waits.Quantile(50), p99: c.waits.Quantile(99), waits: c.waits,
 	}
-	r.counts.Accepted *= t.orders()
+	r.counts[load.Accepted] *= t.orders()
 	return r, err
 }
 
@@ -66,7 +65,7 @@ type labCaller struct {
 const mostKept = 1000
 
 // ask is a crowd's seller.
-func (c *labCaller) ask(_ context.Context, o crowd.Order) (became crowd.Outcome, err error) {
+func (c *labCaller) ask(_ context.Context, o load.Order) (became load.Outcome, err error) {
 	began, request, id := time.Now(), load.Request{Method: http.MethodPost, Path: c.path}, c.orderID(o.ID)
 	request.Body = []byte(c.body(id))
 	if c.together > 0 {
@@ -88,7 +87,7 @@ func (c *labCaller) ask(_ context.Context, o crowd.Order) (became crowd.Outcome,
 	if err == nil {
 		c.waits.Record(time.Since(began))
 	}
-	if became == crowd.Accepted && c.again > 0 && len(c.kept) < mostKept {
+	if became == load.Accepted && c.again > 0 && len(c.kept) < mostKept {
 		c.kept = append(c.kept, id)
 	}
 	return became, err
@@ -116,21 +115,21 @@ func (c *labCaller) orderID(random string) string {
 }
 
 // outcome is what an answer says.
-func (c *labCaller) outcome(status int, body []byte) (crowd.Outcome, error) {
+func (c *labCaller) outcome(status int, body []byte) (load.Outcome, error) {
 	switch {
 	case c.together > 0:
 		if n := bytes.Count(body, []byte(`{"status":201,`)); n < c.together {
-			return crowd.Refused, fmt.Errorf("%d of %d orders were sold: %d %.500s", n, c.together, status, body)
+			return load.Refused, fmt.Errorf("%d of %d orders were sold: %d %.500s", n, c.together, status, body)
 		}
-		return crowd.Accepted, nil
+		return load.Accepted, nil
 	case status == http.StatusCreated:
-		return crowd.Accepted, nil
+		return load.Accepted, nil
 	case status == http.StatusOK:
-		return crowd.Replayed, nil
+		return load.Replayed, nil
 	case status == http.StatusConflict && refused(body):
-		return crowd.Refused, nil
+		return load.Refused, nil
 	}
-	return crowd.Refused, fmt.Errorf("a wrong answer: %d %s", status, body)
+	return load.Refused, fmt.Errorf("a wrong answer: %d %s", status, body)
 }
 
 // refused tells whether a conflict is one of those that a buyer has to live with.

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/load"
 )
 
 //go:embed luastream.lua
@@ -26,11 +26,11 @@ const (
 // together.
 func luaStream() design {
 	return design{name: luaName, open: func(ctx context.Context, m *market, _ int) (shop, error) {
-		client, err := kinds.OpenRedis(ctx, m.world.servers.RedisURL, kinds.Setting{Connections: redisConnections})
+		client, err := kinds.OpenRedis(ctx, m.world.URLs.RedisURL, kinds.Setting{Connections: redisConnections})
 		if err != nil {
 			return shop{}, err
 		}
-		m.world.onClose(func(context.Context) error { return client.Close() })
+		m.world.OnClose(client.Close)
 		pipeline, err := client.AutoPipeline()
 		if err != nil {
 			return shop{}, fmt.Errorf("open a pipeline: %w", err)
@@ -57,12 +57,12 @@ func (l *luaShop) prepare(ctx context.Context, sku string) error {
 	return l.client.Set(ctx, luaKeys(sku)[0], stock.MaxStock, lease).Err()
 }
 
-func (l *luaShop) sell(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
+func (l *luaShop) sell(ctx context.Context, o load.Order) (load.Outcome, error) {
 	took, err := l.pipeline.EvalSha(ctx, l.script, luaKeys(o.SKU), o.ID).Int()
 	if err != nil || took == 0 {
-		return crowd.Refused, err
+		return load.Refused, err
 	}
-	return crowd.Accepted, nil
+	return load.Accepted, nil
 }
 
 // close counts a SKU's orders, and removes them: they take memory.

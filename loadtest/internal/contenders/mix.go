@@ -14,6 +14,7 @@ import (
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/textbook"
 )
 
@@ -85,7 +86,7 @@ func (m *mixed) note(r round, err error) (round, error) {
 	if err != nil {
 		m.unheard += stock.MaxStock
 	}
-	m.accepted += r.counts.Accepted
+	m.accepted += r.counts[load.Accepted]
 	m.unheard += r.unheard
 	return r, err
 }
@@ -96,7 +97,7 @@ func mixOfSKUs(ctx context.Context, w *world) (entrants []*entrant, err error) {
 	if err != nil {
 		return nil, err
 	}
-	mixes := mixesOf(w.scale)
+	mixes := mixesOf(w.Scale)
 	if err := m.createAll(ctx, mixes[2].skus); err != nil {
 		return nil, err
 	}
@@ -104,18 +105,18 @@ func mixOfSKUs(ctx context.Context, w *world) (entrants []*entrant, err error) {
 	if err != nil {
 		return nil, err
 	}
-	site, err := w.serveService(ctx, m.databaseURL, w.servers.RedisURL)
+	site, err := w.serveService(ctx, m.databaseURL, w.URLs.RedisURL)
 	if err != nil {
 		return nil, err
 	}
 	for _, x := range mixes {
-		for _, callers := range w.scale.Callers {
+		for _, callers := range w.Scale.Callers {
 			for _, s := range sellers {
 				entrants = append(entrants, m.entrantOf(x, s, callers))
 			}
 			entrants = append(entrants, site.entrantOf(x, overHTTPName, callers))
 		}
-		if len(x.skus) <= w.scale.SKUs[0] { // one, and some
+		if len(x.skus) <= w.Scale.SKUs[0] { // one, and some
 			entrants = append(entrants, m.severalOf(x))
 		}
 	}
@@ -125,7 +126,7 @@ func mixOfSKUs(ctx context.Context, w *world) (entrants []*entrant, err error) {
 // createAll puts SKUs up for sale. What buyers were told of each is not known, but of all of them.
 func (m *market) createAll(ctx context.Context, skus []string) error {
 	creating, ctx := errgroup.WithContext(ctx)
-	creating.SetLimit(m.world.scale.many())
+	creating.SetLimit(m.world.Scale.many())
 	for _, sku := range skus {
 		m.world.told.Add(sku, 0, stock.MaxStock)
 		creating.Go(func() error { return m.create(0)(ctx, sku) })
@@ -140,7 +141,7 @@ func (m *market) createAll(ctx context.Context, skus []string) error {
 type seller struct {
 	name string
 	ours bool
-	sell crowd.Seller
+	sell load.Seller
 }
 
 // openMixed opens those who sell mixes in process: plain SQL, one statement an order; a Redis lock for each segment around a
@@ -151,11 +152,11 @@ func (m *market) openMixed(ctx context.Context) ([]seller, error) {
 		return nil, err
 	}
 	locked := locked(textbookName, textbook.SignalName, 0, (*market).takeInSteps)
-	shop, err := locked.open(ctx, m, m.world.scale.many())
+	shop, err := locked.open(ctx, m, m.world.Scale.many())
 	if err != nil {
 		return nil, err
 	}
-	alone, err := m.start(ctx, app.Config{DatabaseURL: m.databaseURL, RedisURL: m.world.servers.RedisURL, WriteAlone: true})
+	alone, err := m.start(ctx, app.Config{DatabaseURL: m.databaseURL, RedisURL: m.world.URLs.RedisURL, WriteAlone: true})
 	if err != nil {
 		return nil, err
 	}
@@ -165,13 +166,13 @@ func (m *market) openMixed(ctx context.Context) ([]seller, error) {
 	return []seller{
 		plain(few, fewConnections), plain(m.pool, mostConnections),
 		{locked.name, false, shop.sell},
-		{inventoryName, true, crowd.Through(m.service)},
-		{writeAloneName, true, crowd.Through(alone)},
+		{inventoryName, true, load.Through(m.service)},
+		{writeAloneName, true, load.Through(alone)},
 	}, nil
 }
 
-func (m *market) plainSQL(pool *pgxpool.Pool) crowd.Seller {
-	return func(ctx context.Context, o crowd.Order) (crowd.Outcome, error) {
+func (m *market) plainSQL(pool *pgxpool.Pool) load.Seller {
+	return func(ctx context.Context, o load.Order) (load.Outcome, error) {
 		return inserted(pool.Exec(ctx, takeSQL, o.SKU, rand.IntN(m.segments(0)), o.ID))
 	}
 }
@@ -179,14 +180,14 @@ func (m *market) plainSQL(pool *pgxpool.Pool) crowd.Seller {
 // entrantOf sells a mix in the process of the lab.
 func (m *market) entrantOf(x mix, s seller, callers int) *entrant {
 	return &entrant{name: s.name, mix: x.name, ours: s.ours, callers: callers, measure: func(ctx context.Context) (round, error) {
-		sold, err := crowd.Buy(ctx, "", callers, 0, m.world.scale.Window, crowd.Among(x.skus, s.sell))
+		sold, err := load.Buy(ctx, "", callers, 0, m.world.Scale.Window, load.Among(x.skus, s.sell))
 		return m.world.mixed.note(roundOf(sold, ""), err)
 	}}
 }
 
 // severalOf sells a mix by three processes.
 func (m *market) severalOf(x mix) *entrant {
-	return &entrant{name: mixedThreeNames, mix: x.name, ours: true, callers: m.world.scale.many(), measure: func(ctx context.Context) (round, error) {
+	return &entrant{name: mixedThreeNames, mix: x.name, ours: true, callers: m.world.Scale.many(), measure: func(ctx context.Context) (round, error) {
 		sales, err := m.compete(ctx, job{Job: crowd.Job{SKUs: x.skus}}, threeProcesses)
 		return m.world.mixed.note(together("", sales), err)
 	}}

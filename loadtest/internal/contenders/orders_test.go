@@ -31,7 +31,7 @@ func TestFilledOrdersAreLikeSoldOnes(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := uuid.Must(uuid.NewV7()).String()
-		w.told.Filled(sku, int64(w.scale.Orders))
+		w.told.Filled(sku, int64(w.Scale.Orders))
 		var first, last string
 		query := "SELECT min(order_id), max(order_id) FROM deductions WHERE sku_id = $1"
 		if err := connection.QueryRow(t.Context(), query, sku).Scan(&first, &last); err != nil {
@@ -58,10 +58,10 @@ func newWorld(t *testing.T) (w *world, databaseURL string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w = &world{servers: private.URLs, scale: Tiny(), told: books.Ledger{}}
-	w.onClose(func(context.Context) error { return private.Stop() })
+	w = &world{Config: Config{Config: experiment.Config{URLs: private.URLs}, Scale: Tiny()}, told: books.Ledger{}}
+	w.OnClose(private.Stop)
 	t.Cleanup(func() {
-		if err := w.close(context.WithoutCancel(t.Context())); err != nil {
+		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -72,9 +72,9 @@ func newWorld(t *testing.T) (w *world, databaseURL string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.onClose(service.Close)
+	w.OnClose(func() error { return service.Close(context.WithoutCancel(t.Context())) })
 	for _, sku := range []string{"random", "growing"} {
-		if _, _, err := service.Service().CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 10_000, Segments: w.scale.Segments}); err != nil {
+		if _, _, err := service.Service().CreateSKU(t.Context(), stock.NewSKU{SKU: sku, Stock: 10_000, Segments: w.Scale.Segments}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,15 +10,15 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/internal/stock"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
 // sample is a case in which so many were sold in each round of a second, and a peer has failed.
 func sample() Result {
 	played := map[string][]float64{inventoryName: {200, 100, 300}, textbookName: {10, 5, 15}}
-	w := &world{scale: Full()}
+	w := &world{Config: Config{Scale: Full()}}
 	q := questions()[0]
 	q.ratio = inventoryName
 	c := w.caseOf(q, []*entrant{{name: inventoryName, ours: true, callers: 512}, {name: textbookName, callers: 512}, {name: luaName, callers: 512}})
@@ -38,7 +38,7 @@ func sample() Result {
 type second struct{ accepted int64 }
 
 func (r second) sample() experiment.Sample {
-	s := (round{counts: crowd.Counts{Accepted: r.accepted, Refused: 10}, took: time.Second, p50: 2 * time.Millisecond, p99: 10 * time.Millisecond}).sample(false)
+	s := (round{counts: load.Counts{load.Accepted: r.accepted, load.Refused: 10}, took: time.Second, p50: 2 * time.Millisecond, p99: 10 * time.Millisecond}).sample(false)
 	s[rows] = float64(r.accepted)
 	return s
 }
@@ -133,14 +133,14 @@ func TestTheTableTellsWhatWentWrong(t *testing.T) {
 
 func TestTheShareIsThatOfTheLeast(t *testing.T) {
 	t.Parallel()
-	of := func(n int64, took time.Duration) crowd.Sale {
-		return crowd.Sale{Counts: crowd.Counts{Accepted: n}, Took: took, Waits: latency.New()}
+	of := func(n int64, took time.Duration) load.Sale {
+		return load.Sale{Counts: load.Counts{load.Accepted: n}, Took: took, Waits: latency.New()}
 	}
-	r := together("hot", []crowd.Sale{of(50, 2*time.Second), of(20, time.Second), of(30, time.Second)})
-	if r.share != 0.2 || r.counts.Accepted != 100 || r.took != 2*time.Second {
+	r := together("hot", []load.Sale{of(50, 2*time.Second), of(20, time.Second), of(30, time.Second)})
+	if r.share != 0.2 || r.counts[load.Accepted] != 100 || r.took != 2*time.Second {
 		t.Errorf("%+v", r)
 	}
-	if r := together("hot", []crowd.Sale{of(50, time.Second)}); r.share != 0 {
+	if r := together("hot", []load.Sale{of(50, time.Second)}); r.share != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -151,11 +151,11 @@ func TestASoldOutSKUSellsNothing(t *testing.T) {
 		round round
 		right bool
 	}{
-		"as it should be":          {round{counts: crowd.Counts{Replayed: 10, Refused: 90}, repeated: 10}, true},
-		"an answer was not heard":  {round{counts: crowd.Counts{Replayed: 9, Refused: 90}, repeated: 10, unheard: 1}, true},
-		"a winner was refused":     {round{counts: crowd.Counts{Replayed: 9, Refused: 91}, repeated: 10}, false},
-		"a stranger has somehow a": {round{counts: crowd.Counts{Replayed: 11, Refused: 89}, repeated: 10}, false},
-		"something was sold":       {round{counts: crowd.Counts{Accepted: 1, Replayed: 10}, repeated: 10}, false},
+		"as it should be":          {round{counts: load.Counts{load.Replayed: 10, load.Refused: 90}, repeated: 10}, true},
+		"an answer was not heard":  {round{counts: load.Counts{load.Replayed: 9, load.Refused: 90}, repeated: 10, unheard: 1}, true},
+		"a winner was refused":     {round{counts: load.Counts{load.Replayed: 9, load.Refused: 91}, repeated: 10}, false},
+		"a stranger has somehow a": {round{counts: load.Counts{load.Replayed: 11, load.Refused: 89}, repeated: 10}, false},
+		"something was sold":       {round{counts: load.Counts{load.Accepted: 1, load.Replayed: 10}, repeated: 10}, false},
 	} {
 		if err := check(c.round); (err == nil) != c.right {
 			t.Errorf("%s: %v", name, err)
@@ -166,12 +166,12 @@ func TestASoldOutSKUSellsNothing(t *testing.T) {
 func TestABotGetsWhatOneBuyerMayHave(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		bought, taken crowd.Counts
+		bought, taken load.Counts
 		right         bool
 	}{
-		"as it should be":      {crowd.Counts{Accepted: 90}, crowd.Counts{Accepted: buyerLimit, Refused: 50}, true},
-		"the bot got more":     {crowd.Counts{Accepted: 90}, crowd.Counts{Accepted: buyerLimit + 1, Refused: 50}, false},
-		"a buyer was mistaken": {crowd.Counts{Accepted: 90, Refused: 1}, crowd.Counts{Accepted: buyerLimit, Refused: 50}, false},
+		"as it should be":      {load.Counts{load.Accepted: 90}, load.Counts{load.Accepted: buyerLimit, load.Refused: 50}, true},
+		"the bot got more":     {load.Counts{load.Accepted: 90}, load.Counts{load.Accepted: buyerLimit + 1, load.Refused: 50}, false},
+		"a buyer was mistaken": {load.Counts{load.Accepted: 90, load.Refused: 1}, load.Counts{load.Accepted: buyerLimit, load.Refused: 50}, false},
 	} {
 		if err := checkBot(round{counts: c.bought}, round{counts: c.taken}); (err == nil) != c.right {
 			t.Errorf("%s: %v", name, err)
@@ -194,7 +194,7 @@ func TestWhatWasSoldInTheWarmUpIsNotCounted(t *testing.T) {
 	for range 20 {
 		waits.Record(time.Millisecond)
 	}
-	s := roundOf(crowd.Sale{Counts: crowd.Counts{Accepted: 30}, Took: 2 * time.Second, Waits: waits}, "hot").sample(false)
+	s := roundOf(load.Sale{Counts: load.Counts{load.Accepted: 30}, Took: 2 * time.Second, Waits: waits}, "hot").sample(false)
 	if s[accepted] != 10 || s["accepted"] != 30 || s[counted] != 10 {
 		t.Errorf("%v", s)
 	}

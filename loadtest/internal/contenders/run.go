@@ -13,17 +13,11 @@ import (
 	"inventory/loadtest/internal/servers"
 )
 
-// Config says what to measure, where, and how long.
+// Config says what to measure, where, and how long. Its worker does Work.
 type Config struct {
-	servers.URLs
+	experiment.Config
 	Scale     Scale
-	Cases     []string // names; none: all
-	Seed      uint64   // of the order of contenders in each round
-	Generator string   // GeneratorWrk or GeneratorLab; "" is wrk where it is on PATH
-	// Worker is the command line of a process that does Work.
-	Worker []string
-	// Progress is told of each case as it begins.
-	Progress func(name string)
+	Generator string // GeneratorWrk or GeneratorLab; "" is wrk where it is on PATH
 }
 
 // Scale is how much time a measurement takes.
@@ -127,19 +121,16 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 	defer func() { err = errors.Join(err, on.Stop()) }()
 	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-	result = Result{scale: c.Scale, Report: experiment.Report{
-		Scenario: "contenders", Seed: c.Seed, Started: time.Now(), Environment: on.About, Warnings: on.Warnings,
-	}}
+	result = Result{scale: c.Scale, Report: c.Begin("contenders", on)}
 	var asked []experiment.Asked
 	for _, q := range questions() {
 		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
-			w := &world{
-				servers: on.URLs, keep: c.DatabaseURL == "", scale: c.Scale.of(q), seed: c.Seed, worker: c.Worker, generator: generator, told: books.Ledger{},
-			}
+			w := &world{Config: c, keep: c.DatabaseURL == "", generator: generator, told: books.Ledger{}}
+			w.URLs, w.Scale = on.URLs, c.Scale.of(q)
 			return w.answer(ctx, q)
 		}})
 	}
-	return result, result.Ask(ctx, asked, c.Cases, c.Progress)
+	return result, result.Ask(ctx, c.Config, asked)
 }
 
 // Result is what a run measured.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -31,7 +32,7 @@ func measure(t *testing.T, generator string, cases ...string) (Result, document)
 		t.Fatal(err)
 	}
 	result, err := Run(t.Context(), Config{
-		Scale: Tiny(), Cases: cases, Generator: generator, Worker: []string{program, asWorker}, Progress: func(string) {},
+		Config: experiment.Config{Cases: cases, Worker: []string{program, asWorker}, Progress: func(string) {}}, Scale: Tiny(), Generator: generator,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +151,7 @@ func TestServersThatForgetAreRefused(t *testing.T) {
 	}()
 	forgetful := private.URLs
 	forgetful.DatabaseURL += "&synchronous_commit=off"
-	_, err = Run(t.Context(), Config{URLs: forgetful, Scale: Tiny()})
+	_, err = Run(t.Context(), Config{Config: experiment.Config{URLs: forgetful}, Scale: Tiny()})
 	if err == nil || !strings.Contains(err.Error(), "synchronous_commit off") {
 		t.Error(err)
 	}

@@ -18,39 +18,22 @@ import (
 
 // world is what one case stands on: databases of its own, what runs on them, and what buyers were told.
 type world struct {
-	servers   servers.URLs
+	Config
 	keep      bool // its databases: their server goes soon, and dropping one takes a checkpoint
-	scale     Scale
-	seed      uint64
-	worker    []string
 	generator generator
 	keys      keys // of a case over HTTP
 	told      books.Ledger
 	mixed     mixed
 	books     []book
-	closers   []func(context.Context) error
+	servers.Closers
 }
 
 // book is a place where sales are written down.
 type book func(ctx context.Context) (stock.Audit, error)
 
-func (w *world) onClose(undo func(context.Context) error) { w.closers = append(w.closers, undo) }
-
-// close undoes what the case did, the last first.
-func (w *world) close(ctx context.Context) error {
-	var errs []error
-	for _, undo := range slices.Backward(w.closers) {
-		errs = append(errs, undo(ctx))
-	}
-	return errors.Join(errs...)
-}
-
-// narrow: intervals need not be narrower.
-const narrow = 1.05
-
 // answer lets the entrants of a case play until ctx ends, and audits what came of it.
 func (w *world) answer(ctx context.Context, q question) (result experiment.Result, err error) {
-	defer func() { err = errors.Join(err, w.close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, w.Close()) }()
 	if q.http {
 		if err := w.issueKeys(); err != nil {
 			return experiment.Result{}, err
@@ -60,7 +43,7 @@ func (w *world) answer(ctx context.Context, q question) (result experiment.Resul
 	if err != nil {
 		return experiment.Result{}, err
 	}
-	rules := experiment.Rules{Seed: w.seed, Window: w.scale.Window, Rounds: w.scale.Rounds, Narrow: narrow}
+	rules := w.Rules(w.Scale.Window, w.Scale.Rounds)
 	if q.name == mixCase && rules.Rounds > 1 {
 		rules.WarmUp = rules.Window // of a thousand SKUs that nobody has asked for before
 	}
@@ -115,7 +98,7 @@ func (w *world) folder() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a temporary folder: %w", err)
 	}
-	w.onClose(func(context.Context) error { return os.RemoveAll(folder) })
+	w.OnClose(func() error { return os.RemoveAll(folder) })
 	return folder, nil
 }
 
@@ -131,12 +114,12 @@ func (w *world) sqlite() (string, error) {
 // postgres makes an empty database on the PostgreSQL server, and audits it. On a server of others it is dropped in the
 // end.
 func (w *world) postgres(ctx context.Context) (string, error) {
-	databaseURL, drop, err := servers.CreateDatabase(ctx, w.servers.DatabaseURL, "contenders_")
+	databaseURL, drop, err := servers.CreateDatabase(ctx, w.URLs.DatabaseURL, "contenders_")
 	if err != nil {
 		return "", err
 	}
 	if !w.keep {
-		w.onClose(drop)
+		w.OnClose(func() error { return drop(context.WithoutCancel(ctx)) })
 	}
 	return w.audited(databaseURL), nil
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/worker"
 )
 
@@ -127,7 +127,7 @@ func readWrk(out string) (said wrkResult, err error) {
 // round is what wrk has heard. It closes its connections at the end of its window, whatever is under way.
 func (w wrkResult) round() (round, error) {
 	r := round{
-		counts:   crowd.Counts{Accepted: w.Accepted, Replayed: w.Replayed, Refused: w.Refused},
+		counts:   load.Counts{load.Accepted: w.Accepted, load.Replayed: w.Replayed, load.Refused: w.Refused},
 		repeated: w.Repeated,
 		unheard:  w.Sent - w.Accepted - w.Replayed - w.Refused - w.Wrong,
 		took:     microseconds(w.Microseconds), p50: microseconds(w.P50), p99: microseconds(w.P99),

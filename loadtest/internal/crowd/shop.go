@@ -1,3 +1,5 @@
+// Package crowd lets processes of their own sell one SKU, each of which runs the service as the product does and has its
+// callers inside ([Shop], [Work]).
 package crowd
 
 import (
@@ -10,22 +12,22 @@ import (
 	"inventory/internal/stock"
 	"inventory/internal/stock/selling"
 	"inventory/loadtest/internal/books"
-	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
 
+// Limit is how long callers may take beyond their window.
+const Limit = time.Minute
+
 // Shop is where crowds buy: a database of its own on servers that sync their commits, and a service of this process that makes
 // SKUs.
 type Shop struct {
-	servers.URLs
-	Service     *selling.Service
-	Environment report.Environment
-	Warnings    []string
+	*servers.Servers
+	Service *selling.Service
 
 	worker []string
 	told   books.Ledger
-	on     *servers.Servers
 	app    *app.App
 }
 
@@ -40,10 +42,9 @@ func OpenShop(ctx context.Context, urls servers.URLs, worker []string, prefix st
 }
 
 func (s *Shop) open(ctx context.Context, urls servers.URLs, prefix string, config app.Config) (err error) {
-	if s.on, err = servers.Prepare(ctx, urls, servers.Needs{Durable: true, Database: prefix, Generator: "callers inside the processes that sell"}); err != nil {
+	if s.Servers, err = servers.Prepare(ctx, urls, servers.Needs{Durable: true, Database: prefix, Generator: "callers inside the processes that sell"}); err != nil {
 		return err
 	}
-	s.URLs, s.Environment, s.Warnings = s.on.URLs, s.on.About, s.on.Warnings
 	config.DatabaseURL, config.RedisURL = s.DatabaseURL, s.RedisURL
 	app.SpendMemory(nil) // as `inventory serve` does
 	if s.app, err = app.Start(ctx, config); err != nil {
@@ -58,8 +59,8 @@ func (s *Shop) Close(ctx context.Context) (err error) {
 	if s.app != nil {
 		err = s.app.Close(ctx)
 	}
-	if s.on != nil {
-		err = errors.Join(err, s.on.Stop())
+	if s.Servers != nil {
+		err = errors.Join(err, s.Stop())
 	}
 	return err
 }
@@ -86,31 +87,31 @@ func (s *Shop) Jobs(sku string, processes, callers int, like Job) []Job {
 }
 
 // Sell sells a fresh SKU by some processes that share the callers.
-func (s *Shop) Sell(ctx context.Context, segments, processes, callers int, like Job) (sku string, sales []Sale, err error) {
+func (s *Shop) Sell(ctx context.Context, segments, processes, callers int, like Job) (sku string, sales []load.Sale, err error) {
 	if sku, err = s.Create(ctx, segments); err != nil {
 		return "", nil, err
 	}
-	sales, err = Compete(ctx, s.worker, like.WarmUp+like.Window, s.Jobs(sku, processes, callers, like))
+	sales, err = worker.Compete[load.Sale](ctx, s.worker, like.WarmUp+like.Window+Limit, s.Jobs(sku, processes, callers, like))
 	s.WriteDown(sku, sales, err)
 	return sku, sales, err
 }
 
 // Start starts the processes of some jobs. Whoever does writes their sales down.
 func (s *Shop) Start(ctx context.Context, window time.Duration, jobs []Job) (worker.All, error) {
-	return Start(ctx, s.worker, window, jobs)
+	return worker.StartAll(ctx, s.worker, window+Limit, jobs)
 }
 
 // Tell writes down what callers were told of a SKU.
 func (s *Shop) Tell(sku string, accepted, unheard int64) { s.told.Add(sku, accepted, unheard) }
 
 // WriteDown writes down what callers of several processes were told. Processes that told nothing may have sold anything.
-func (s *Shop) WriteDown(sku string, sales []Sale, err error) {
+func (s *Shop) WriteDown(sku string, sales []load.Sale, err error) {
 	if err != nil {
 		s.told.Add(sku, 0, stock.MaxStock)
 		return
 	}
-	all := Together(sales)
-	s.told.Add(sku, all.Counts.Accepted, all.Unheard)
+	all := load.Together(sales)
+	s.told.Add(sku, all.Counts[load.Accepted], all.Unheard)
 }
 
 // Audit holds the rows against one another, and against what callers were told, also when ctx has ended.

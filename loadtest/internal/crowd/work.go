@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"inventory/internal/app"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/target"
 	"inventory/loadtest/internal/worker"
 )
@@ -48,17 +49,17 @@ func (j Job) Do(ctx context.Context, lines *bufio.Scanner, out io.Writer) error 
 		if err := worker.WaitForGo(lines, out); err != nil {
 			return err
 		}
-		sell := Among(j.SKUs, Through(service.Service()))
+		sell := load.Among(j.SKUs, load.Through(service.Service()))
 		if j.Patient {
-			sell = Patient(sell)
+			sell = load.Patient(sell)
 		}
-		s, err := Buy(ctx, j.SKU, j.Callers, j.WarmUp, j.Window, sell)
+		s, err := load.Buy(ctx, j.SKU, j.Callers, j.WarmUp, j.Window, sell)
 		if err != nil {
 			return err
 		}
 		s.GCPercent = gcPercent()
 		if ctx.Err() == nil { // or else nobody looks at them any more
-			if s.Lanes, err = readLanes(ctx, service.AdminURL()+"/metrics"); err != nil {
+			if s.Lanes, err = load.ReadLanes(ctx, service.AdminURL()+"/metrics"); err != nil {
 				return err
 			}
 		}

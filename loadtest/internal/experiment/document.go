@@ -46,15 +46,14 @@ func Check(known, wanted []string) error {
 	return nil
 }
 
-// Ask asks the cases that are wanted, none: all, one after the other, and keeps what comes of them until ctx ends or one
-// fails. progress is told of each as it begins.
-func (r *Report) Ask(ctx context.Context, all []Asked, wanted []string, progress func(name string)) error {
+// Ask asks the cases that are wanted one after the other, and keeps what comes of them until ctx ends or one fails.
+func (r *Report) Ask(ctx context.Context, c Config, all []Asked) error {
 	defer func() { r.Elapsed = time.Since(r.Started) }()
 	for _, a := range all {
-		if len(wanted) > 0 && !slices.Contains(wanted, a.Name) {
+		if len(c.Cases) > 0 && !slices.Contains(c.Cases, a.Name) {
 			continue
 		}
-		progress(a.Name)
+		c.Progress(a.Name)
 		result, err := a.Ask(ctx)
 		r.Interrupted = ctx.Err() != nil
 		if len(result.Case.Contenders) > 0 {

@@ -7,6 +7,7 @@ import (
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 )
 
 // The metrics of a cell.
@@ -54,7 +55,7 @@ func (s *shop) play(ctx context.Context, cell levels, window time.Duration) (exp
 	if err != nil {
 		return nil, err
 	}
-	all := crowd.Together(sales)
+	all := load.Together(sales)
 	s.gcPercent = all.GCPercent
 	experiment.Keep(ctx, all.Waits)
 	return experiment.Sample{

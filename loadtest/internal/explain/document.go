@@ -59,7 +59,7 @@ func (r Result) warnings() (all []string) {
 	all = slices.Clone(r.Warnings)
 	if !r.measured().Narrow {
 		all = append(all, fmt.Sprintf("after %d rounds not all intervals are as narrow as %.0f %%: --for says how long to go on",
-			len(r.measured().Rounds), 100*(narrow-1)))
+			len(r.measured().Rounds), 100*(experiment.Narrow-1)))
 	}
 	return all
 }

@@ -9,18 +9,13 @@ import (
 	"inventory/internal/app"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
-	"inventory/loadtest/internal/servers"
 )
 
-// Config says where to measure, and how long.
+// Config says where to measure, and how long. Its worker does crowd.Work.
 type Config struct {
-	servers.URLs
+	experiment.Config
 	Scale Scale
-	Seed  uint64 // of the order of cells in each round
-	// Worker is the command line of a process that does crowd.Work.
-	Worker []string
-	// Progress is told how many rounds have been played.
-	Progress func(rounds int)
+	Told  func(rounds int) // how many have been played
 }
 
 // Scale is how much time a run takes.
@@ -40,10 +35,8 @@ func Tiny() Scale {
 	return Scale{Callers: 9, WarmUp: 10 * time.Millisecond, Window: 30 * time.Millisecond}
 }
 
-const (
-	firstWindow = 100 * time.Millisecond // of each cell, which warms the servers up
-	narrow      = 1.05                   // intervals need not be narrower
-)
+// firstWindow is that of each cell, which warms the servers up.
+const firstWindow = 100 * time.Millisecond
 
 // shop is what all cells stand on.
 type shop struct {
@@ -60,14 +53,13 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 	defer func() { err = errors.Join(err, on.Close(context.WithoutCancel(ctx))) }()
 	s := &shop{Shop: on, scale: c.Scale}
-	result.Report = experiment.Report{Scenario: "explain", Seed: c.Seed, Started: time.Now(), Warnings: on.Warnings}
-	err = result.Ask(ctx, []experiment.Asked{{Name: "cells", Ask: func(ctx context.Context) (experiment.Result, error) {
-		return experiment.Run(ctx, s.question(), experiment.Rules{
-			Seed: c.Seed, WarmUp: min(firstWindow, c.Scale.Window), Window: c.Scale.Window, For: c.Scale.For, Narrow: narrow, Progress: c.Progress,
-		}), nil
-	}}}, nil, func(string) {})
-	result.Environment = on.Environment
-	result.Environment.Measurement = append(on.Environment.Measurement, s.conditions(len(result.measured().Rounds), c.Seed))
+	result.Report = c.Begin("explain", on.Servers)
+	err = result.Ask(ctx, c.Config, []experiment.Asked{{Name: "cells", Ask: func(ctx context.Context) (experiment.Result, error) {
+		rules := c.Rules(c.Scale.Window, 0)
+		rules.WarmUp, rules.For, rules.Progress = min(firstWindow, c.Scale.Window), c.Scale.For, c.Told
+		return experiment.Run(ctx, s.question(), rules), nil
+	}}})
+	result.Environment.Measurement = append(result.Environment.Measurement, s.conditions(len(result.measured().Rounds), c.Seed))
 	audit, wrong := on.Audit(ctx)
 	result.SKUs, result.Wrong = len(audit.SKUs), wrong
 	return result, err

@@ -1,7 +1,6 @@
 package flashsale
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -85,25 +84,5 @@ func TestOrdersAreAsAskedFor(t *testing.T) {
 	}
 	if len(buyers) != 100 {
 		t.Errorf("%d buyers of 100 orders", len(buyers))
-	}
-}
-
-func TestManySegmentsAreDrawnAsThree(t *testing.T) {
-	t.Parallel()
-	few := &round{samples: []sample{{0, 5, []int64{2, 3}}, {time.Second, 1, []int64{1, 0}}}}
-	if lines := few.segmentLines(); len(lines) != 2 || !slices.Equal(lines[1].Y, []float64{3, 0}) {
-		t.Errorf("few: %+v", lines)
-	}
-	units := make([]int64, mostLines+1)
-	for i := range units {
-		units[i] = int64(i)
-	}
-	many := &round{samples: []sample{{0, 78, units}}}
-	lines := many.segmentLines()
-	if len(lines) != 3 || lines[0].Y[0] != 0 || lines[1].Y[0] != 6 || lines[2].Y[0] != 12 {
-		t.Errorf("many: %+v", lines)
-	}
-	if lines := (&round{}).segmentLines(); len(lines) > 0 {
-		t.Errorf("none: %+v", lines)
 	}
 }

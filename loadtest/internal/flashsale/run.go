@@ -19,20 +19,21 @@ import (
 	"inventory/loadtest/internal/target"
 )
 
-// Config says what is sold, and who comes when.
+// Config says what is sold, and who comes when: flags of the scenario, and what others of them come to.
 type Config struct {
-	Phases        []load.Phase
-	Spacing       load.Spacing
-	Seed          uint64
-	Stock         int64
-	Segments      int
-	Least, Most   int64 // units of an order
-	Buyers        int   // that orders are drawn from; 0: each order has one of its own
-	PerBuyerLimit int64 // 0: none
-	Rounds        int
-	Connections   int
-	Key           string    // API key of the scope admin; "": none is shown
-	Progress      io.Writer // where a person watches
+	Stock         int64        `help:"Units of a round's SKU, 1 to 1000000000. Default: ${default}." default:"10000" placeholder:"UNITS" least:"1" most:"1000000000"`
+	Segments      int          `help:"Segments of the SKU, 1 to 1024. Default: ${default}." default:"10" placeholder:"NUMBER" least:"1" most:"1024"`
+	PerBuyerLimit int64        `help:"Units that one buyer may have; 0 is any number. Default: ${default}." default:"0" placeholder:"UNITS" least:"0" most:"1000000000"`
+	Buyers        int          `help:"Buyers whom each new order is drawn from; 0 gives each order a buyer of its own. Default: ${default}." default:"0" placeholder:"NUMBER" least:"0" most:"1000000000"`
+	Rounds        int          `help:"Rounds, 1 to 100, each of which sells a SKU of its own. Default: ${default}." default:"5" placeholder:"NUMBER" least:"1" most:"100"`
+	Seed          uint64       `help:"What the requests and their times follow from; 0 draws one. A database sells a seed once. Default: ${default}." default:"0" placeholder:"NUMBER"`
+	Spacing       load.Spacing `name:"arrivals" help:"How requests of a rate lie in time: poisson, as people come, or even. Default: ${default}." default:"poisson" enum:"poisson,even" placeholder:"KIND"`
+	Connections   int          `help:"Connections, 1 to 10000, each with one request under way. Default: ${default}." default:"256" placeholder:"NUMBER" least:"1" most:"10000"`
+
+	Phases      []load.Phase `kong:"-"`
+	Least, Most int64        `kong:"-"` // units of an order
+	Key         string       `kong:"-"` // API key of the scope admin; "": none is shown
+	Progress    io.Writer    `kong:"-"` // where a person watches
 }
 
 // Load is how many requests all rounds expect to send.
@@ -72,15 +73,8 @@ type round struct {
 	sum     string        // of the stream
 	opening time.Duration // when the sale opens, since the start
 	result  *load.Result
-	samples []sample
+	samples []load.Stock
 	account account
-}
-
-// sample is the stock at a time.
-type sample struct {
-	at       time.Duration // since the start
-	left     int64
-	segments []int64
 }
 
 // Run plays the rounds against a target, audits, and reports. What ends it early, a ctx that is over among it, is an error
@@ -196,43 +190,13 @@ func (s *sale) newRound(n int) *round {
 
 // sell sends the requests of a round, and watches the stock and what is heard meanwhile.
 func (s *sale) sell(ctx context.Context, r *round) {
-	heard := load.NewLive(r.load.At)
-	r.load.Heard = heard.Heard
 	watching, stop := context.WithCancel(ctx)
-	var watchers sync.WaitGroup
-	watchers.Go(func() { r.samples = s.watchStock(watching, r) })
+	var watcher sync.WaitGroup
+	watcher.Go(func() { r.samples = s.services.WatchStock(watching, 0, r.sku, r.load.Start, look) })
 	all := spans(s.Phases)
-	watchers.Go(func() {
-		heard.Tell(watching, s.live, s.begun, func() string {
-			return fmt.Sprintf("round %d/%d, %s: ", r.number+1, s.Rounds, nameAt(all, time.Since(r.load.Start)))
-		})
+	r.result = s.services.Show(ctx, r.load, s.live, s.begun, func() string {
+		return fmt.Sprintf("round %d/%d, %s: ", r.number+1, s.Rounds, nameAt(all, time.Since(r.load.Start)))
 	})
-	r.result = s.services.Run(ctx, r.load)
 	stop()
-	watchers.Wait()
-}
-
-// watchStock reads the SKU again and again. A reading that fails is missing: that the service does not answer shows
-// elsewhere.
-func (s *sale) watchStock(ctx context.Context, r *round) (all []sample) {
-	tick := time.NewTicker(look)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return all
-		case <-tick.C:
-		}
-		asked := time.Since(r.load.Start)
-		var view client.SKU
-		if err := s.services.Get(0, "/v1/skus/"+r.sku, &view); err != nil {
-			continue
-		}
-		// The stock was that at some time in between.
-		now := sample{at: (asked + time.Since(r.load.Start)) / 2, left: view.Available}
-		for _, segment := range view.Segments {
-			now.segments = append(now.segments, segment.Available)
-		}
-		all = append(all, now)
-	}
+	watcher.Wait()
 }

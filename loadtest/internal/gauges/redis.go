@@ -2,10 +2,11 @@ package gauges
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"inventory/loadtest/internal/servers"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -46,9 +47,9 @@ func (s *redisServer) open() error {
 	if s.client != nil {
 		return nil
 	}
-	options, err := redis.ParseURL(s.url)
+	options, err := servers.RedisOptions(s.url)
 	if err != nil {
-		return errors.New("redis URL: must be redis://HOST:PORT/DB or rediss://…") // err may quote a password
+		return err
 	}
 	options.PoolSize, options.Protocol, options.DisableIdentity = 1, 2, true
 	options.MaxRetries, options.DialerRetries, options.ContextTimeoutEnabled = -1, 1, true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	dto "github.com/prometheus/client_model/go"
@@ -41,7 +42,7 @@ func (s *scraper) read(ctx context.Context, _ bool) (Reading, error) {
 }
 
 // Scrape reads the metrics behind a URL.
-func Scrape(ctx context.Context, client *http.Client, u string) (map[string]*dto.MetricFamily, error) {
+func Scrape(ctx context.Context, client *http.Client, u string) (Families, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
 	if err != nil {
 		return nil, errors.New("the URL cannot be used") // err would quote a password
@@ -79,16 +80,14 @@ func serviceMetrics() []quantity {
 }
 
 // addService adds what one service tells.
-func (r *Reading) addService(f families) {
+func (r *Reading) addService(f Families) {
 	for _, q := range serviceMetrics() {
-		r.values[q] += f.sum(string(q))
+		r.values[q] += f.Total(string(q))
 	}
-	r.values[cpu(Service)] += f.sum(cpuMetric)
-	for _, m := range f[string(batches)].GetMetric() {
-		r.values[batchOrders] += m.GetHistogram().GetSampleSum()
-	}
+	r.values[cpu(Service)] += f.Total(cpuMetric)
+	r.values[batchOrders] += f.Sum(string(batches))
+	r.values[lockSeconds] += f.Sum(string(lockWaits))
 	for _, m := range f[string(lockWaits)].GetMetric() {
-		r.values[lockSeconds] += m.GetHistogram().GetSampleSum()
 		for i, b := range m.GetHistogram().GetBucket() {
 			if i == len(r.bounds) {
 				r.bounds = append(r.bounds, b.GetUpperBound())
@@ -98,13 +97,24 @@ func (r *Reading) addService(f families) {
 	}
 }
 
-// families are metrics by their names.
-type families map[string]*dto.MetricFamily
+// Families are metrics by their names.
+type Families map[string]*dto.MetricFamily
 
-// sum is a counter, a gauge, or how often a histogram counted, over all its labels.
-func (f families) sum(name string) (sum float64) {
+// Total is a counter, a gauge, or how often a histogram counted, over all its labels, or those that have one of some values.
+func (f Families) Total(name string, labels ...string) (total float64) {
 	for _, m := range f[name].GetMetric() {
-		sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		has := func(label *dto.LabelPair) bool { return slices.Contains(labels, label.GetName()+"="+label.GetValue()) }
+		if len(labels) == 0 || slices.ContainsFunc(m.GetLabel(), has) {
+			total += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return total
+}
+
+// Sum is that of the values of a histogram, over all its labels.
+func (f Families) Sum(name string) (sum float64) {
+	for _, m := range f[name].GetMetric() {
+		sum += m.GetHistogram().GetSampleSum()
 	}
 	return sum
 }

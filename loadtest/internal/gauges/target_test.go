@@ -1,7 +1,6 @@
 package gauges
 
 import (
-	"context"
 	"log/slog"
 	"math"
 	"os"
@@ -21,7 +20,7 @@ func open(t *testing.T, c target.Config) *target.Target {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := to.Close(context.Background()); err != nil {
+		if err := to.Close(); err != nil {
 			t.Error(err)
 		}
 	})

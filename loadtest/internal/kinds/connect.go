@@ -8,6 +8,8 @@ import (
 	"net"
 	"time"
 
+	"inventory/loadtest/internal/servers"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 )
@@ -17,9 +19,9 @@ const patience = 3 * time.Second
 
 // OpenRedis connects to a Redis as a setting says.
 func OpenRedis(ctx context.Context, redisURL string, s Setting) (*redis.Client, error) {
-	options, err := redis.ParseURL(redisURL)
+	options, err := servers.RedisOptions(redisURL)
 	if err != nil {
-		return nil, errors.New("redis URL: must be redis://HOST:PORT/DB or rediss://…") // err may quote a password
+		return nil, err
 	}
 	options.MaxRetries, options.DialerRetries = -1, 1
 	options.ContextTimeoutEnabled, options.DisableIdentity = true, true

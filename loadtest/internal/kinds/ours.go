@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	"inventory/internal/locking"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/textbook"
@@ -64,33 +62,24 @@ func onOne(name string, locker func(l *locking.Locks, name string, s Setting) lo
 // inventory is one of our kinds on some servers.
 func inventory(name string, urls func(Setting) []string, locker func(nodes []*locking.Locks, name string, s Setting) locking.Locker) Kind {
 	return Kind{Name: name, Ours: true, Open: func(ctx context.Context, s Setting) (*Client, error) {
-		var clients []*redis.Client
+		var opened servers.Closers
 		var nodes []*locking.Locks
-		closeAll := func() error {
-			var errs []error
-			for _, locks := range nodes {
-				errs = append(errs, locks.Close())
-			}
-			for _, rdb := range clients {
-				errs = append(errs, rdb.Close())
-			}
-			return errors.Join(errs...)
-		}
 		for _, url := range urls(s) {
 			rdb, err := OpenRedis(ctx, url, s)
 			if err != nil {
-				return nil, errors.Join(err, closeAll())
+				return nil, errors.Join(err, opened.Close())
 			}
-			clients = append(clients, rdb)
+			opened.OnClose(rdb.Close)
 			locks, err := locking.New(rdb, locking.WatchdogLease(s.Lease))
 			if err != nil {
-				return nil, errors.Join(err, closeAll())
+				return nil, errors.Join(err, opened.Close())
 			}
+			opened.OnClose(locks.Close)
 			nodes = append(nodes, locks)
 		}
 		return &Client{
 			Lock:  func(name string) textbook.Lock { return ourLock{locker(nodes, name, s)} },
-			Close: closeAll,
+			Close: opened.Close,
 		}, nil
 	}}
 }

@@ -3,12 +3,12 @@
 // There is one way to ask: [NewRequest] makes an operation a request over HTTP, and [Services.Try] sends it to a process once.
 // There are two ways to come:
 //
-//   - In a closed loop callers wait for an answer before they ask again: [Services.Ask] asks one process after the other until
-//     the answer is final.
+//   - In a closed loop callers wait for an answer before they ask again. [Services.Ask] asks one process after the other until
+//     the answer is final; [Buy] lets callers buy from any [Seller], in this process or over HTTP, until a window is over.
 //   - In an open loop the plan comes first, and requests are sent at its times, whatever became of those before, as buyers do
-//     who know nothing of one another: [Services.Run]. A closed loop asks less just when the service is slow, and so measures
-//     the slow moments hardly at all. [Times] says when each request is due, a pure function of a seed, and latency counts from
-//     then: a request that had to wait, for whatever reason, has waited.
+//     who know nothing of one another: [Services.Run], or [Offer] inside the process. A closed loop asks less just when the
+//     service is slow, and so measures the slow moments hardly at all. [Times] says when each request is due, a pure function
+//     of a seed, and latency counts from then: a request that had to wait, for whatever reason, has waited.
 //
 // # Connections
 //

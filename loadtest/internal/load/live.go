@@ -13,8 +13,26 @@ import (
 	"inventory/loadtest/internal/compare"
 )
 
-// Live tells a person how a load gets on. Its Heard goes into the load.
-type Live struct {
+// Show runs a load, and shows a person each second how it gets on. A run that began at some instant is at a stage with a name.
+func (s *Services) Show(ctx context.Context, l Load, to *progress.Live, began time.Time, stage func() string) *Result {
+	heard, told := &live{at: l.At, waits: latency.New()}, l.Heard
+	l.Heard = func(i int, r Reply) {
+		if told != nil {
+			told(i, r)
+		}
+		heard.note(i, r)
+	}
+	watching, stop := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	watcher.Go(func() { heard.tell(watching, to, began, stage) })
+	r := s.Run(ctx, l)
+	stop()
+	watcher.Wait()
+	return r
+}
+
+// live is what was heard of a load.
+type live struct {
 	at []time.Duration
 
 	mu     sync.Mutex
@@ -22,11 +40,7 @@ type Live struct {
 	waits  *latency.Histogram
 }
 
-// NewLive returns one for a load that is due at these times.
-func NewLive(at []time.Duration) *Live { return &Live{at: at, waits: latency.New()} }
-
-// Heard counts what became of a request.
-func (l *Live) Heard(i int, r Reply) {
+func (l *live) note(i int, r Reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts[r.Outcome]++
@@ -34,7 +48,7 @@ func (l *Live) Heard(i int, r Reply) {
 }
 
 // take returns what was heard since the last time, and the p99 of its latency.
-func (l *Live) take() (counts Counts, p99 time.Duration) {
+func (l *live) take() (counts Counts, p99 time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	counts, p99 = l.counts, l.waits.Quantile(99)
@@ -43,8 +57,8 @@ func (l *Live) take() (counts Counts, p99 time.Duration) {
 	return counts, p99
 }
 
-// Tell shows each second how the load gets on, until ctx ends. A run that began at some instant is at a stage with a name.
-func (l *Live) Tell(ctx context.Context, to *progress.Live, began time.Time, stage func() string) {
+// tell shows it until ctx ends.
+func (l *live) tell(ctx context.Context, to *progress.Live, began time.Time, stage func() string) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {

@@ -24,6 +24,7 @@ const (
 	Unreached                        // there was no connection: nothing was sent
 	Unknown                          // sent, and no answer in HTTP came in time
 	Dropped                          // not sent: its time had passed by too much when a connection was free
+	GaveUp                           // of a closed loop: it still waited for a lock when the window was over
 	outcomes
 )
 
@@ -39,7 +40,7 @@ func Outcomes() (all []Outcome) {
 func (o Outcome) String() string {
 	return [...]string{
 		"not_sent", "accepted", "replayed", "sold_out", "insufficient_stock", "buyer_limit", "sale_closed", "overloaded",
-		"refused", "failed", "unreached", "unknown", "dropped",
+		"refused", "failed", "unreached", "unknown", "dropped", "gave_up",
 	}[o]
 }
 
@@ -47,7 +48,7 @@ func (o Outcome) String() string {
 func (o Outcome) Words() string {
 	return [...]string{
 		"not sent", "accepted", "replayed", "sold out", "insufficient stock", "buyer limit", "sale closed", "overloaded",
-		"refused otherwise", "failed", "not connected", "no answer", "dropped",
+		"refused otherwise", "failed", "not connected", "no answer", "dropped", "gave up",
 	}[o]
 }
 
@@ -112,11 +113,19 @@ func (c Counts) Answered() (n int64) {
 // Sent counts those that were sent.
 func (c Counts) Sent() int64 { return c.Answered() + c[Unknown] }
 
-// ByName are the counts by the name of the outcome, all outcomes named.
+// Plus returns both together.
+func (c Counts) Plus(o Counts) Counts {
+	for outcome, n := range o {
+		c[outcome] += n
+	}
+	return c
+}
+
+// ByName are the counts of an open loop by the name of the outcome, all outcomes named.
 func (c Counts) ByName() map[string]int64 {
 	all := map[string]int64{}
-	for o, n := range c {
-		all[Outcome(o).String()] = n
+	for o := range GaveUp {
+		all[o.String()] = c[o]
 	}
 	return all
 }

@@ -41,9 +41,7 @@ func together(results []*Result, of func(*Result) *latency.Histogram) *latency.H
 // CountAll counts the requests of all results.
 func CountAll(results []*Result) (all Counts) {
 	for _, r := range results {
-		for o, n := range r.Counts(0, Forever) {
-			all[o] += n
-		}
+		all = all.Plus(r.Counts(0, Forever))
 	}
 	return all
 }

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"inventory/internal/latency"
 	"inventory/loadtest/internal/history"
 )
 
@@ -277,9 +278,9 @@ func TestAskGoesOnUntilTheAnswerIsFinal(t *testing.T) {
 
 func TestLiveTellsOfWhatWasHeardSince(t *testing.T) {
 	t.Parallel()
-	l := NewLive([]time.Duration{ms, 2 * ms})
-	l.Heard(0, Reply{Sent: ms, Over: 5 * ms, Outcome: Accepted})
-	l.Heard(1, Reply{Over: 9 * ms, Outcome: Dropped})
+	l := &live{at: []time.Duration{ms, 2 * ms}, waits: latency.New()}
+	l.note(0, Reply{Sent: ms, Over: 5 * ms, Outcome: Accepted})
+	l.note(1, Reply{Over: 9 * ms, Outcome: Dropped})
 	counts, p99 := l.take()
 	if counts != (Counts{Accepted: 1, Dropped: 1}) || (p99-7*ms).Abs() > 10*time.Microsecond {
 		t.Errorf("%v, %v", counts, p99)

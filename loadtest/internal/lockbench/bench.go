@@ -15,16 +15,10 @@ import (
 	"inventory/loadtest/internal/textbook"
 )
 
-// Config says what to measure, where, and how long.
+// Config says what to measure, where, and how long. Its worker does Work.
 type Config struct {
-	servers.URLs
+	experiment.Config
 	Scale Scale
-	Seed  uint64   // of the order of contenders in each round
-	Cases []string // names; none: all
-	// Worker is the command line of a process that does Work.
-	Worker []string
-	// Progress is told of each case as it begins.
-	Progress func(name string)
 }
 
 // Scale is how much time a measurement takes.
@@ -66,7 +60,7 @@ func Tiny() Scale {
 // question is a case.
 type question struct {
 	name    string
-	ask     func(ctx context.Context, b *bench) (contenders []contender, done func() error, err error)
+	ask     func(ctx context.Context, b *bench) (contenders []experiment.Contender, done func() error, err error)
 	targets func() []experiment.Target
 	slices  bool // short rounds, as many more
 }
@@ -98,11 +92,8 @@ func Check(names []string) error { return experiment.Check(Names(), names) }
 
 // bench is a run.
 type bench struct {
-	servers servers.URLs
-	scale   Scale
-	seed    uint64
-	worker  []string
-	run     string // begins the names of this run's locks
+	Config
+	run string // begins the names of this run's locks
 }
 
 // Run measures. What it has until ctx ends, or something fails, it returns beside the error.
@@ -121,59 +112,41 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
-	result = Result{LeftOut: on.LeftOut, Report: experiment.Report{
-		Scenario: "locks", Seed: c.Seed, Started: time.Now(), Environment: on.About, Warnings: on.Warnings,
-	}}
-	b := &bench{servers: on.URLs, scale: c.Scale, seed: c.Seed, worker: c.Worker, run: "bench-" + rand.Text()[:8] + "-"}
+	result = Result{LeftOut: on.LeftOut, Report: c.Begin("locks", on)}
+	b := &bench{c, "bench-" + rand.Text()[:8] + "-"}
+	b.URLs = on.URLs
 	var asked []experiment.Asked
 	for _, q := range questions() {
 		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) { return b.answer(ctx, q) }})
 	}
-	return result, result.Ask(ctx, asked, c.Cases, c.Progress)
+	return result, result.Ask(ctx, c.Config, asked)
 }
-
-// narrow: intervals need not be narrower.
-const narrow = 1.05
 
 // answer lets the contenders of a case play.
 func (b *bench) answer(ctx context.Context, q question) (experiment.Result, error) {
 	of := *b
 	if q.slices {
-		of.scale.Rounds, of.scale.Window = b.scale.Rounds*b.scale.Slices, b.scale.Window/time.Duration(b.scale.Slices)
+		of.Scale.Rounds, of.Scale.Window = b.Scale.Rounds*b.Scale.Slices, b.Scale.Window/time.Duration(b.Scale.Slices)
 	}
 	contenders, done, err := q.ask(ctx, &of)
 	if err != nil {
 		return experiment.Result{}, err
 	}
-	result := experiment.Run(ctx, q.caseOf(contenders), experiment.Rules{Seed: b.seed, Window: of.scale.Window, Rounds: of.scale.Rounds, Narrow: narrow})
+	result := experiment.Run(ctx, q.caseOf(contenders), b.Rules(of.Scale.Window, of.Scale.Rounds))
 	result.Wrong = wrong(result)
 	return result, done()
 }
 
 // caseOf is a question as a case.
-func (q question) caseOf(contenders []contender) experiment.Case {
-	c := experiment.Case{
-		Metrics: metrics(), Ratios: []experiment.Ratio{fastest()}, Targets: q.targets(),
+func (q question) caseOf(contenders []experiment.Contender) experiment.Case {
+	return experiment.Case{
+		Contenders: contenders, Metrics: metrics(), Ratios: []experiment.Ratio{fastest()}, Targets: q.targets(),
 		About: func(r experiment.Result) []string { return []string{r.First()} },
 	}
-	for _, e := range contenders {
-		played := 0
-		c.Contenders = append(c.Contenders, experiment.Contender{
-			Name: e.name, Ours: e.ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
-				played++
-				return e.measure(ctx, played)
-			},
-		})
-	}
-	return c
 }
 
-// contender is measured once in each round. One that fails may have figures until then.
-type contender struct {
-	name    string
-	ours    bool
-	measure func(ctx context.Context, round int) (experiment.Sample, error)
-}
+// fresh is the name of a lock that nobody has had.
+func (b *bench) fresh(name string) string { return servers.NewName(b.run + name + "-") }
 
 // leftOut is told with every result.
 const leftOut = "rueidislock is not among the peers: its module could not be had where this was made."

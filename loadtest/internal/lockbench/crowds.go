@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -45,8 +44,8 @@ const firstLook = 6
 
 // crowd are those that take part.
 func (b *bench) crowd() []entry {
-	all := everybody(b.servers)
-	if b.scale.Few {
+	all := everybody(b.URLs)
+	if b.Scale.Few {
 		return all[:firstLook]
 	}
 	return all
@@ -61,7 +60,7 @@ type meeting struct {
 }
 
 // meet makes contenders of kinds whose callers meet. They are warm then.
-func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []contender, closeAll func() error, err error) {
+func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []experiment.Contender, closeAll func() error, err error) {
 	var fleets []*fleet
 	closeAll = func() error {
 		var errs []error
@@ -71,14 +70,14 @@ func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []
 		return errors.Join(errs...)
 	}
 	for _, e := range all {
-		f, err := openFleet(ctx, e, b.servers, m.clients, m.callers)
+		f, err := openFleet(ctx, e, b.URLs, m.clients, m.callers)
 		if err != nil {
 			return nil, nil, errors.Join(err, closeAll())
 		}
 		fleets = append(fleets, f)
 		f.warmUp(ctx, b.run+m.name, m.callers)
-		contenders = append(contenders, contender{e.title(), e.Ours, func(ctx context.Context, round int) (experiment.Sample, error) {
-			t := f.drive(ctx, m.load, f.locks(fmt.Sprintf("%s%s-%d", b.run, m.name, round), m.callers))
+		contenders = append(contenders, experiment.Contender{Name: e.title(), Ours: e.Ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
+			t := f.drive(ctx, m.load, f.locks(b.fresh(m.name), m.callers))
 			experiment.Keep(ctx, t.Waits)
 			figures := t.figures()
 			if m.also != nil {
@@ -91,11 +90,11 @@ func (b *bench) meet(ctx context.Context, all []entry, m meeting) (contenders []
 }
 
 // oneCaller measures what a lock costs whom nobody disturbs.
-func oneCaller(ctx context.Context, b *bench) ([]contender, func() error, error) {
-	all := entries(b.servers, append([]string{
+func oneCaller(ctx context.Context, b *bench) ([]experiment.Contender, func() error, error) {
+	all := entries(b.URLs, append([]string{
 		mutexName, kinds.BSM, kinds.Redsync, textbook.AdvisoryName, fairName, kinds.RWMutex, kinds.Reader, kinds.MultiLock, kinds.BSMMulti, kinds.RedLock,
 	}, textbooks()...)...)
-	return b.meet(ctx, all, meeting{name: "one", clients: 1, callers: 1, load: load{window: b.scale.Window}})
+	return b.meet(ctx, all, meeting{name: "one", clients: 1, callers: 1, load: load{window: b.Scale.Window}})
 }
 
 func oneCallerTargets() []experiment.Target {
@@ -107,8 +106,8 @@ func oneCallerTargets() []experiment.Target {
 }
 
 // manyGoroutines measures one lock between 64 goroutines of one process that do nothing under it.
-func manyGoroutines(ctx context.Context, b *bench) ([]contender, func() error, error) {
-	return b.meet(ctx, b.crowd(), meeting{name: "goroutines", clients: 1, callers: b.scale.Crowd, load: load{window: b.scale.Window}})
+func manyGoroutines(ctx context.Context, b *bench) ([]experiment.Contender, func() error, error) {
+	return b.meet(ctx, b.crowd(), meeting{name: "goroutines", clients: 1, callers: b.Scale.Crowd, load: load{window: b.Scale.Window}})
 }
 
 func manyGoroutinesTargets() []experiment.Target {
@@ -121,18 +120,18 @@ func manyGoroutinesTargets() []experiment.Target {
 
 // separateClients measures one lock between 16 clients that each have their own connections, as processes do. The
 // baseline is the same holds slept one after another.
-func separateClients(ctx context.Context, b *bench) ([]contender, func() error, error) {
-	holds := b.scale.Visits * separate
+func separateClients(ctx context.Context, b *bench) ([]experiment.Contender, func() error, error) {
+	holds := b.Scale.Visits * separate
 	all, closeAll, err := b.meet(ctx, b.crowd(), meeting{
 		name: "clients", clients: separate, callers: separate,
-		load: load{times: b.scale.Visits, hold: separateHold, think: separateThink, traced: true},
+		load: load{times: b.Scale.Visits, hold: separateHold, think: separateThink, traced: true},
 		also: func(t *tally, f experiment.Sample) {
 			f[behindAll] = f[WaitP99]
 			f[IdleP50] = idle(t.visits)
 			f[OrderViolations] = float64(overtaken(t.visits))
 		},
 	})
-	baseline := contender{name: sleeping, measure: func(context.Context, int) (experiment.Sample, error) { return sleep(holds), nil }}
+	baseline := experiment.Contender{Name: sleeping, Play: func(context.Context, time.Duration) (experiment.Sample, error) { return sleep(holds), nil }}
 	return append(all, baseline), closeAll, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
@@ -14,15 +15,15 @@ import (
 )
 
 // of is a contender that has the same to tell in each round.
-func of(name string, ours bool, f experiment.Sample, err error) contender {
-	return contender{name, ours, func(context.Context, int) (experiment.Sample, error) { return f, err }}
+func of(name string, ours bool, f experiment.Sample, err error) experiment.Contender {
+	return experiment.Contender{Name: name, Ours: ours, Play: func(context.Context, time.Duration) (experiment.Sample, error) { return f, err }}
 }
 
 // sample has one contender of each sort.
 func sample(t *testing.T) Result {
 	t.Helper()
 	q := questions()[0]
-	c := q.caseOf([]contender{
+	c := q.caseOf([]experiment.Contender{
 		of("inventory mutex", true, experiment.Sample{PerSecond: 80, WaitP99: 0.1, Commands: 2, UnlockP50: 1.5, Violations: 0}, nil),
 		of(kinds.Redsync, false, experiment.Sample{PerSecond: 90, WaitP99: 0.2}, nil),
 		of(textbook.AdvisoryName, false, experiment.Sample{PerSecond: 100, WaitP99: 0}, nil),
@@ -37,11 +38,11 @@ func sample(t *testing.T) Result {
 func TestWrongsAreAddedUp(t *testing.T) {
 	t.Parallel()
 	n := 0
-	e := contender{mutexName, true, func(context.Context, int) (experiment.Sample, error) {
+	e := experiment.Contender{Name: mutexName, Ours: true, Play: func(context.Context, time.Duration) (experiment.Sample, error) {
 		n++
 		return experiment.Sample{PerSecond: float64(n), Violations: float64(n % 2)}, nil
 	}}
-	r := experiment.Run(t.Context(), questions()[0].caseOf([]contender{e}), experiment.Rules{Rounds: 4})
+	r := experiment.Run(t.Context(), questions()[0].caseOf([]experiment.Contender{e}), experiment.Rules{Rounds: 4})
 	if r.Of(mutexName, PerSecond).Value != 2.5 || r.Of(mutexName, Violations).Value != 2 {
 		t.Errorf("%v", r.Rounds)
 	}
@@ -112,7 +113,7 @@ func TestTargetsCompareWithTheBest(t *testing.T) {
 func TestATargetOnMissingDataIsMissed(t *testing.T) {
 	t.Parallel()
 	for _, q := range questions() {
-		c := q.caseOf([]contender{of("nobody", true, experiment.Sample{}, nil), of("nobody else", true, experiment.Sample{}, nil)})
+		c := q.caseOf([]experiment.Contender{of("nobody", true, experiment.Sample{}, nil), of("nobody else", true, experiment.Sample{}, nil)})
 		for _, target := range experiment.Run(t.Context(), c, experiment.Rules{Rounds: 6}).Targets() {
 			if target.Met || target.Undecided {
 				t.Errorf("case %q: %s", q.name, target)

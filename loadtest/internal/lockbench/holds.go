@@ -28,21 +28,22 @@ const (
 )
 
 // manyHolds measures what it costs to keep 10,000 locks under the watchdog. What it is to take them is told once.
-func manyHolds(ctx context.Context, b *bench) (all []contender, done func() error, err error) {
-	o, err := openOurs(ctx, b, locking.WatchdogLease(b.scale.Lease))
+func manyHolds(ctx context.Context, b *bench) (all []experiment.Contender, done func() error, err error) {
+	o, err := openOurs(ctx, b, locking.WatchdogLease(b.Scale.Lease))
 	if err != nil {
 		return nil, nil, err
 	}
 	kept := &keeper{ours: o, locker: func(i int) locking.Locker { return o.locks.Mutex(fmt.Sprint(b.run, "held-", i)) }}
 	done = func() error { return errors.Join(kept.release(context.WithoutCancel(ctx)), o.close()) }
-	taken, err := kept.take(ctx, b.scale.Holds)
+	taken, err := kept.take(ctx, b.Scale.Holds)
 	if err != nil {
 		return nil, nil, errors.Join(err, done())
 	}
-	return []contender{{mutexName, true, func(ctx context.Context, round int) (experiment.Sample, error) {
-		f, err := kept.watch(ctx, b.scale.Lease/3)
-		if err == nil && round == 1 {
-			maps.Copy(f, taken)
+	return []experiment.Contender{{Name: mutexName, Ours: true, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
+		f, err := kept.watch(ctx, b.Scale.Lease/3)
+		if err == nil {
+			maps.Copy(f, taken) // in the first round
+			taken = nil
 		}
 		return f, err
 	}}}, done, nil
@@ -57,7 +58,7 @@ type ours struct {
 
 func openOurs(ctx context.Context, b *bench, options ...locking.Option) (o *ours, err error) {
 	o = &ours{}
-	if o.rdb, err = kinds.OpenRedis(ctx, b.servers.RedisURL, kinds.Setting{Connections: takers, Spare: spare, Meter: &o.meter}); err != nil {
+	if o.rdb, err = kinds.OpenRedis(ctx, b.URLs.RedisURL, kinds.Setting{Connections: takers, Spare: spare, Meter: &o.meter}); err != nil {
 		return nil, err
 	}
 	if o.locks, err = locking.New(o.rdb, options...); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
+	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/textbook"
 )
 
@@ -26,38 +27,39 @@ const (
 )
 
 // manyNames lets several clients contend for 1,000 locks at once, and looks what it takes and what it leaves behind.
-func manyNames(_ context.Context, b *bench) ([]contender, func() error, error) {
-	options, err := redis.ParseURL(b.servers.RedisURL)
+func manyNames(_ context.Context, b *bench) ([]experiment.Contender, func() error, error) {
+	options, err := servers.RedisOptions(b.RedisURL)
 	if err != nil {
-		return nil, nil, fmt.Errorf("redis URL: %w", err)
+		return nil, nil, err
 	}
-	var contenders []contender
-	for _, k := range entries(b.servers, mutexName, fairName, kinds.RWMutex) {
-		contenders = append(contenders, contender{k.title(), k.Ours, func(ctx context.Context, round int) (experiment.Sample, error) {
+	var contenders []experiment.Contender
+	for _, k := range entries(b.URLs, mutexName, fairName, kinds.RWMutex) {
+		contenders = append(contenders, experiment.Contender{Name: k.title(), Ours: k.Ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
 			probe := redis.NewClient(options)
 			defer probe.Close()
-			return b.names(ctx, k, probe, round)
+			return b.names(ctx, k, probe)
 		}})
 	}
 	return contenders, func() error { return nil }, nil
 }
 
 // names measures one round.
-func (b *bench) names(ctx context.Context, k entry, probe *redis.Client, round int) (experiment.Sample, error) {
+func (b *bench) names(ctx context.Context, k entry, probe *redis.Client) (experiment.Sample, error) {
 	before, err := footprintOf(ctx, probe)
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFleet(ctx, k, b.servers, namesClients, namesClients*namesConnections)
+	f, err := openFleet(ctx, k, b.URLs, namesClients, namesClients*namesConnections)
 	if err != nil {
 		return nil, err
 	}
 	var groups [][]textbook.Lock
-	for name := range b.scale.Names {
-		groups = append(groups, f.locks(fmt.Sprintf("%snames-%d-%d", b.run, round, name), namesClients))
+	names := b.fresh("names")
+	for name := range b.Scale.Names {
+		groups = append(groups, f.locks(fmt.Sprint(names, "-", name), namesClients))
 	}
 	watch := watchSubscribers(ctx, probe)
-	t := f.drive(ctx, load{times: b.scale.NameVisits}, groups...)
+	t := f.drive(ctx, load{times: b.Scale.NameVisits}, groups...)
 	figures := t.figures()
 	subscribers, err := watch()
 	if err := errors.Join(err, t.err, f.close()); err != nil {

@@ -31,8 +31,8 @@ const (
 )
 
 // severalProcesses measures one lock between three processes of 16 goroutines each that do nothing under it.
-func severalProcesses(_ context.Context, b *bench) ([]contender, func() error, error) {
-	jobs := slices.Repeat([]job{{Callers: eachProcess, Window: b.scale.Window}}, threeProcesses)
+func severalProcesses(_ context.Context, b *bench) ([]experiment.Contender, func() error, error) {
+	jobs := slices.Repeat([]job{{Callers: eachProcess, Window: b.Scale.Window}}, threeProcesses)
 	return b.contest("processes", b.crowd(), jobs, func(all []*tally) (experiment.Sample, error) {
 		t := together(all)
 		return t.figures(), t.err
@@ -45,15 +45,15 @@ func severalProcessesTargets() []experiment.Target {
 
 // loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy. One that polls every
 // 50 ms is left out: its lone caller is seldom seen.
-func loneCaller(_ context.Context, b *bench) ([]contender, func() error, error) {
-	lone := job{Callers: 1, Window: b.scale.Window, Think: lonePause}
-	busy := job{Callers: b.scale.Crowd, Window: b.scale.Window}
-	all := slices.DeleteFunc(entries(b.servers, mutexName, kinds.BSM, kinds.BSM, kinds.Redsync, textbook.AdvisoryName), func(e entry) bool {
+func loneCaller(_ context.Context, b *bench) ([]experiment.Contender, func() error, error) {
+	lone := job{Callers: 1, Window: b.Scale.Window, Think: lonePause}
+	busy := job{Callers: b.Scale.Crowd, Window: b.Scale.Window}
+	all := slices.DeleteFunc(entries(b.URLs, mutexName, kinds.BSM, kinds.BSM, kinds.Redsync, textbook.AdvisoryName), func(e entry) bool {
 		return e.Polls && e.poll == seldom
 	})
 	return b.contest("lone", all, []job{lone, busy}, func(all []*tally) (experiment.Sample, error) {
 		f := together(all[:1]).figures()
-		f[BusyPerSecond] = float64(all[1].within()) / b.scale.Window.Seconds()
+		f[BusyPerSecond] = float64(all[1].within()) / b.Scale.Window.Seconds()
 		f[Violations] += float64(all[1].Violations)
 		return f, together(all).err
 	})
@@ -65,13 +65,12 @@ func loneCallerTargets() []experiment.Target {
 
 // contest makes contenders that compete in processes: what jobs of a kind do, and what their tallies come to.
 func (b *bench) contest(name string, all []entry, jobs []job, figures func(all []*tally) (experiment.Sample, error),
-) (contenders []contender, done func() error, err error) {
+) (contenders []experiment.Contender, done func() error, err error) {
 	for _, e := range all {
-		contenders = append(contenders, contender{e.title(), e.Ours, func(ctx context.Context, round int) (experiment.Sample, error) {
-			mine := slices.Clone(jobs)
+		contenders = append(contenders, experiment.Contender{Name: e.title(), Ours: e.Ours, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
+			mine, lock := slices.Clone(jobs), b.fresh(name)
 			for i := range mine {
-				mine[i].Servers, mine[i].Kind = b.servers, e.title()
-				mine[i].Lock = fmt.Sprintf("%s%s-%d", b.run, name, round)
+				mine[i].Servers, mine[i].Kind, mine[i].Lock = b.URLs, e.title(), lock
 			}
 			tallies, err := b.compete(ctx, mine)
 			if err != nil {
@@ -87,7 +86,7 @@ func (b *bench) contest(name string, all []entry, jobs []job, figures func(all [
 // compete runs each job in a process of its own, all at once, and returns what they did, in that order.
 func (b *bench) compete(ctx context.Context, jobs []job) ([]*tally, error) {
 	limit := 3*slack + jobs[0].Window // one that hangs is killed
-	return worker.Compete(ctx, b.worker, limit, jobs, func() *tally { return &tally{Waits: latency.New()} })
+	return worker.Compete[*tally](ctx, b.Worker, limit, jobs)
 }
 
 // together is what some processes did as one; fairness is that between processes.

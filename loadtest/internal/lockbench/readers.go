@@ -18,7 +18,7 @@ import (
 const fewReaders = 10
 
 // manyReaders measures what it costs one reader to unlock and lock again while few or many others read.
-func manyReaders(ctx context.Context, b *bench) (all []contender, done func() error, err error) {
+func manyReaders(ctx context.Context, b *bench) (all []experiment.Contender, done func() error, err error) {
 	o, err := openOurs(ctx, b)
 	if err != nil {
 		return nil, nil, err
@@ -30,15 +30,15 @@ func manyReaders(ctx context.Context, b *bench) (all []contender, done func() er
 		}
 		return errors.Join(err, o.close())
 	}
-	for _, readers := range []int{fewReaders, b.scale.Holds} {
+	for _, readers := range []int{fewReaders, b.Scale.Holds} {
 		reader := o.locks.RWMutex(fmt.Sprint(b.run, "read-by-", readers)).Reader()
 		r := &room{keeper: keeper{ours: o, locker: func(int) locking.Locker { return reader }}}
 		rooms = append(rooms, r)
 		if _, err := r.take(ctx, readers); err != nil {
 			return nil, nil, errors.Join(err, done())
 		}
-		all = append(all, contender{roomName(readers), true, func(ctx context.Context, _ int) (experiment.Sample, error) {
-			return r.play(ctx, b.scale.Window)
+		all = append(all, experiment.Contender{Name: roomName(readers), Ours: true, Play: func(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
+			return r.play(ctx, b.Scale.Window)
 		}})
 	}
 	return all, done, nil

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -36,16 +37,13 @@ type drawing struct {
 	hints  bool // elements tell their values to a script (page.js)
 }
 
-// hint is a place on the paper, and what is there.
-type hint struct {
-	at   point
-	text string
-}
+// hint is a place on the paper, x and y, and what is there.
+type hint [3]any
 
 // element draws an element with a text, and names and values of attributes, of which empty ones are left out.
 func (d *drawing) element(name, text string, attributes ...any) {
 	d.open(name, attributes...)
-	d.escape(text)
+	_ = xml.EscapeText(&d.svg, []byte(text)) // so that it is well-formed, whatever names a series; a builder does not fail
 	d.svg.WriteString("</" + name + ">")
 }
 
@@ -58,15 +56,12 @@ func (d *drawing) open(name string, attributes ...any) {
 		}
 		if value != "" {
 			d.svg.WriteString(" " + attributes[i].(string) + `="`)
-			d.escape(value)
+			_ = xml.EscapeText(&d.svg, []byte(value))
 			d.svg.WriteString(`"`)
 		}
 	}
 	d.svg.WriteString(">")
 }
-
-// escape writes a text so that it is well-formed, whatever names a series.
-func (d *drawing) escape(text string) { _ = xml.EscapeText(&d.svg, []byte(text)) }
 
 // length is a number of the paper, to a tenth: more nobody sees.
 func length(value float64) string {
@@ -86,19 +81,12 @@ func (d *drawing) box(class, hints string, x, y, width, height float64) {
 	d.element("rect", "", "class", class, "x", x, "y", y, "width", width, "height", height, "data-hints", hints)
 }
 
-// told are hints for the script: [x, y, text] each.
+// told are hints for the script.
 func (d *drawing) told(hints ...hint) string {
 	if !d.hints {
 		return ""
 	}
-	var all [][3]any
-	for _, h := range hints {
-		all = append(all, [3]any{math.Round(h.at.x), math.Round(h.at.y), h.text})
-	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		return "" // only numbers that are none could make it fail, and those have no place
-	}
+	text, _ := json.Marshal(hints) // only numbers that are none could make it fail, and those have no place
 	return string(text)
 }
 
@@ -116,17 +104,11 @@ func (d *drawing) row() float64 {
 // images for a document.
 func (p Plot) WriteSVG(to io.Writer) error {
 	var d drawing
-	for _, line := range wrap(p.Title, paperWidth) {
-		d.text(paperWidth/2, d.row(), "middle", "title", line)
-	}
+	d.text(paperWidth/2, d.row(), "middle", "title", shorten(p.Title, paperWidth))
 	d.height += gap
 	p.draw(&d)
-	var image drawing
-	image.root(p, margin, d.height, "xmlns", "http://www.w3.org/2000/svg",
-		"width", shown*(paperWidth+2*margin), "height", shown*(d.height+2*margin))
-	image.element("style", strings.Join(strings.Fields(plotStyle), " "))
-	image.box("paper", "", -margin, -margin, paperWidth+2*margin, d.height+2*margin)
-	_, err := io.WriteString(to, image.svg.String()+d.svg.String()+"</svg>\n")
+	_, err := io.WriteString(to, d.image(p, margin, "xmlns", "http://www.w3.org/2000/svg",
+		"width", shown*(paperWidth+2*margin), "height", shown*(d.height+2*margin))+"\n")
 	return err
 }
 
@@ -134,33 +116,34 @@ func (p Plot) WriteSVG(to io.Writer) error {
 func (p Plot) inline() string {
 	d := drawing{hints: true}
 	p.draw(&d)
-	var image drawing
-	image.root(p, 0, d.height)
-	return image.svg.String() + d.svg.String() + "</svg>"
+	return d.image(p, 0)
 }
 
-// root begins the element around a drawing and its margin, with what is told to somebody who does not see it.
-func (d *drawing) root(p Plot, margin, height float64, attributes ...any) {
-	view := strings.Join([]string{length(-margin), length(-margin), length(paperWidth + 2*margin), length(height + 2*margin)}, " ")
-	d.open("svg", append(attributes, "class", "plot", "role", "img", "aria-label", p.Title, "viewBox", view)...)
-	d.element("desc", p.describe())
+// image is what was drawn with a margin around it, on paper of its own if there is one, and with what is told to somebody
+// who does not see it.
+func (d *drawing) image(p Plot, margin float64, attributes ...any) string {
+	var root drawing
+	width, height := paperWidth+2*margin, d.height+2*margin
+	view := strings.Join([]string{length(-margin), length(-margin), length(width), length(height)}, " ")
+	root.open("svg", append(attributes, "class", "plot", "role", "img", "aria-label", p.Title, "viewBox", view)...)
+	root.element("desc", p.describe())
+	if margin > 0 {
+		root.element("style", strings.Join(strings.Fields(plotStyle), " "))
+		root.box("paper", "", -margin, -margin, width, height)
+	}
+	return root.svg.String() + d.svg.String() + "</svg>"
 }
 
 // describe says what there is to see.
 func (p Plot) describe() string {
-	parts := []string{p.Y.Label}
-	if p.X.Label != "" {
-		parts[0] += " by " + p.X.Label
-	}
+	parts := []string{strings.TrimSuffix(p.Y.Label+" by "+p.X.Label, " by ")}
 	for _, s := range p.Series {
-		if s.Name != "" {
-			parts = append(parts, s.Name)
-		}
+		parts = append(parts, s.Name)
 	}
 	for _, m := range p.Marks {
 		parts = append(parts, m.Label+" at "+Number(m.X))
 	}
-	return strings.Join(parts, "; ")
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 }
 
 // draw draws everything but the title.
@@ -223,6 +206,13 @@ func (p Plot) legend(d *drawing, classes []string) {
 	d.height += gap / 2
 }
 
+// label names an axis, if it has a name.
+func (d *drawing) label(x float64, anchor, text string) {
+	if text != "" {
+		d.text(x, d.row(), anchor, "", shorten(text, paperWidth))
+	}
+}
+
 // ticksAlong writes the ticks of an axis that runs from left to right, but none over another, and what it shows.
 func (d *drawing) ticksAlong(s scale, left, right float64, label string) {
 	base, end := d.row(), -gap
@@ -235,23 +225,8 @@ func (d *drawing) ticksAlong(s scale, left, right float64, label string) {
 			d.text(at, base, "middle", "", text)
 		}
 	}
-	if label != "" {
-		d.text((left+right)/2, d.row(), "middle", "", shorten(label, paperWidth))
-	}
+	d.label((left+right)/2, "middle", label)
 	d.height += gap / 2
-}
-
-// wrap breaks a text into lines of a width.
-func wrap(text string, width float64) (lines []string) {
-	for word := range strings.FieldsSeq(text) {
-		last := len(lines) - 1
-		if last >= 0 && textWidth(lines[last]+" "+word) <= width {
-			lines[last] += " " + word
-			continue
-		}
-		lines = append(lines, word)
-	}
-	return lines
 }
 
 // textWidth is about how wide a text is.

@@ -2,9 +2,13 @@ package report
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 )
+
+// nothing stands where there is nothing to draw.
+const nothing = "nothing was measured"
 
 // drawBars draws a group of bars for each category, below its name. They lie, because names are long.
 func (p Plot) drawBars(d *drawing, classes []string) {
@@ -16,17 +20,15 @@ func (p Plot) drawBars(d *drawing, classes []string) {
 	if p.Y.Log {
 		s = logarithmic(values, true)
 	}
-	if p.X.Label != "" {
-		d.text(0, d.row(), "start", "", shorten(p.X.Label, paperWidth))
-	}
-	const left, right = 0.0, paperWidth - valueWidth
-	origin := left
+	d.label(0, "start", p.X.Label)
+	const right = paperWidth - valueWidth
+	origin := 0.0
 	if s.has(0) {
-		origin = s.at(0, left, right)
+		origin = s.at(0, 0, right)
 	}
 	bottom := d.height + gap + float64(len(p.Categories))*(gap+rowHeight+float64(len(p.Series))*(barHeight+1))
 	for _, value := range s.ticks {
-		d.stroke("grid", s.at(value, left, right), d.height, s.at(value, left, right), bottom)
+		d.stroke("grid", s.at(value, 0, right), d.height, s.at(value, 0, right), bottom)
 	}
 	d.stroke("axis", origin, d.height, origin, bottom)
 	for i, category := range p.Categories {
@@ -34,22 +36,27 @@ func (p Plot) drawBars(d *drawing, classes []string) {
 		d.text(0, d.row(), "start", "", shorten(category, paperWidth))
 		for j, series := range p.Series {
 			if i < len(series.Y) {
-				value, base, end := series.Y[i], d.height+barHeight-3, origin
-				if s.has(value) {
-					end = s.at(value, left, right)
-					text := strings.Trim(category+", "+series.Name, ", ") + ": " + Number(value)
-					d.box("bar "+classes[j], d.told(hint{point{end, d.height + barHeight/2}, text}), min(origin, end), d.height, max(origin, end)-min(origin, end), barHeight)
-				}
-				d.text(max(origin, end)+gap/2, base, "start", "value", Number(value))
+				d.bar(s, right, origin, series.Y[i], classes[j], strings.Trim(category+", "+series.Name, ", "))
 			}
 			d.height += barHeight + 1
 		}
 	}
 	if len(p.Categories) == 0 {
-		d.text(paperWidth/2, d.row(), "middle", "value", "nothing was measured")
+		d.text(paperWidth/2, d.row(), "middle", "value", nothing)
 	}
 	d.height = max(d.height, bottom)
-	d.ticksAlong(s, left, right, p.Y.Label)
+	d.ticksAlong(s, 0, right, p.Y.Label)
+}
+
+// bar draws a value, and writes it behind.
+func (d *drawing) bar(s scale, right, origin, value float64, class, name string) {
+	end := origin
+	if s.has(value) {
+		end = s.at(value, 0, right)
+		told := d.told(hint{math.Round(end), math.Round(d.height + barHeight/2), name + ": " + Number(value)})
+		d.box("bar "+class, told, min(origin, end), d.height, max(origin, end)-min(origin, end), barHeight)
+	}
+	d.text(max(origin, end)+gap/2, d.height+barHeight-3, "start", "value", Number(value))
 }
 
 // frame is the part of the paper between two axes.
@@ -58,21 +65,14 @@ type frame struct {
 	left, right, top, bottom float64
 }
 
-// point is a place on the paper; value is what is there.
-type point struct{ x, y float64 }
-
-type value struct {
-	point
-	of [2]float64
-}
+// point is a place on the paper, and what is there.
+type point struct{ x, y, at, value float64 }
 
 // drawLines draws a line for each series, broken where it has no place: at what is no number, and on a logarithmic axis at
 // what is not above 0.
 func (p Plot) drawLines(d *drawing, classes []string) {
 	f := p.frame()
-	if p.Y.Label != "" {
-		d.text(0, d.row(), "start", "", shorten(p.Y.Label, paperWidth))
-	}
+	d.label(0, "start", p.Y.Label)
 	labels, rows := f.labels(p.Marks)
 	f.top = d.height + float64(rows)*rowHeight + gap
 	f.bottom = f.top + frameHeight
@@ -91,7 +91,7 @@ func (p Plot) drawLines(d *drawing, classes []string) {
 		}
 	}
 	if !drawn {
-		d.text((f.left+f.right)/2, (f.top+f.bottom)/2, "middle", "value", "nothing was measured")
+		d.text((f.left+f.right)/2, (f.top+f.bottom)/2, "middle", "value", nothing)
 	}
 	d.height = f.bottom
 	d.ticksAlong(f.x, f.left, f.right, p.X.Label)
@@ -137,27 +137,25 @@ func (f frame) grid(d *drawing) {
 }
 
 // runs are the parts of a series that hang together.
-func (f frame) runs(s Series) (runs [][]value) {
+func (f frame) runs(s Series) (runs [][]point) {
 	hangs := false
 	for i := range min(len(s.X), len(s.Y)) {
-		x, y := s.X[i], s.Y[i]
-		if !f.x.has(x) || !f.y.has(y) {
-			hangs = false
+		x, y, before := s.X[i], s.Y[i], hangs
+		if hangs = f.x.has(x) && f.y.has(y); !hangs {
 			continue
 		}
-		if !hangs {
+		if !before {
 			runs = append(runs, nil)
 		}
 		last := len(runs) - 1
-		runs[last] = append(runs[last], value{point{f.x.at(x, f.left, f.right), f.y.at(y, f.bottom, f.top)}, [2]float64{x, y}})
-		hangs = true
+		runs[last] = append(runs[last], point{f.x.at(x, f.left, f.right), f.y.at(y, f.bottom, f.top), x, y})
 	}
 	return runs
 }
 
 // thin leaves of the points above each other no more than one can see: the first, the least, the greatest and the last. A
 // long run has a point for each second.
-func thin(run []value) (kept []value) {
+func thin(run []point) (kept []point) {
 	for len(run) > 0 {
 		n, least, most := 1, 0, 0
 		for ; n < len(run) && int(run[n].x) == int(run[0].x); n++ {
@@ -170,7 +168,7 @@ func thin(run []value) (kept []value) {
 		}
 		column := run[:n]
 		if n > 4 {
-			column = []value{column[0], column[min(least, most)], column[max(least, most)], column[n-1]}
+			column = []point{column[0], column[min(least, most)], column[max(least, most)], column[n-1]}
 		}
 		kept, run = append(kept, column...), run[n:]
 	}
@@ -178,12 +176,12 @@ func thin(run []value) (kept []value) {
 }
 
 // trace is a line through points, or a dot where there is but one.
-func (d *drawing) trace(run []value, class, name string) {
+func (d *drawing) trace(run []point, class, name string) {
 	var path strings.Builder
 	var hints []hint
 	for i, v := range run {
 		path.WriteString("ML"[min(i, 1):min(i, 1)+1] + length(v.x) + " " + length(v.y))
-		hints = append(hints, hint{v.point, strings.TrimPrefix(name+": ", ": ") + Number(v.of[1]) + " at " + significant(v.of[0])})
+		hints = append(hints, hint{math.Round(v.x), math.Round(v.y), strings.TrimPrefix(name+": ", ": ") + Number(v.value) + " at " + significant(v.at)})
 	}
 	if len(run) == 1 {
 		d.element("circle", "", "class", "dot "+class, "cx", run[0].x, "cy", run[0].y, "r", 2.5, "data-hints", d.told(hints...))

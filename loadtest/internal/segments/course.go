@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
@@ -28,7 +28,7 @@ func (c *course) note(slice int, value float64) {
 }
 
 // sold adds what a round sold, a second.
-func (c *course) sold(t crowd.Timeline, end time.Duration) {
+func (c *course) sold(t load.Timeline, end time.Duration) {
 	for i := 0; time.Duration(i+1)*c.every <= end; i++ {
 		c.note(i, t.PerSecond(time.Duration(i)*c.every, time.Duration(i+1)*c.every))
 	}

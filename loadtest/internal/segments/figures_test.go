@@ -9,16 +9,15 @@ import (
 	"time"
 
 	"inventory/internal/latency"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
 )
 
 // sold is what a process sold in a second.
-func sold(accepted int64) crowd.Sale {
-	return crowd.Sale{
-		Counts: crowd.Counts{Accepted: accepted}, InTime: accepted, Took: time.Second, Window: time.Second, Waits: latency.New(),
-		Lanes: crowd.Lanes{Batches: 4, Orders: 40, Unlocked: 1, LockWaits: 5, LockSeconds: 0.25},
+func sold(accepted int64) load.Sale {
+	return load.Sale{
+		Counts: load.Counts{load.Accepted: accepted}, InTime: accepted, Took: time.Second, Window: time.Second, Waits: latency.New(),
+		Lanes: load.Lanes{Batches: 4, Orders: 40, Unlocked: 1, LockWaits: 5, LockSeconds: 0.25},
 	}
 }
 
@@ -42,7 +41,7 @@ func TestTheMatrixIsPaired(t *testing.T) {
 
 func TestFiguresOfASale(t *testing.T) {
 	t.Parallel()
-	s := sampleOf([]crowd.Sale{sold(150), sold(50)})
+	s := sampleOf([]load.Sale{sold(150), sold(50)})
 	if s[accepted] != 200 || s[leastShare] != 0.25 || math.Abs(s[jain]-0.8) > 1e-9 || s[perBatch] != 10 || s[lockShare] != 0.25 || s[lockMean] != 50 || s[unlocked] != 0.25 {
 		t.Errorf("%v", s)
 	}
@@ -77,7 +76,7 @@ func TestCalmHasNeitherWaitsNorRefusals(t *testing.T) {
 func TestWhoIsBackSellsItsPart(t *testing.T) {
 	t.Parallel()
 	const steps, still = 40, 20
-	var one, all crowd.Timeline
+	var one, all load.Timeline
 	for step := range steps {
 		n := int64(20)
 		if step < still {
@@ -85,12 +84,12 @@ func TestWhoIsBackSellsItsPart(t *testing.T) {
 		}
 		one, all = append(one, n), append(all, 100)
 	}
-	end := steps * crowd.Step
-	if got := returned(one, all, 0, end); got != still*crowd.Step {
+	end := steps * load.Step
+	if got := returned(one, all, 0, end); got != still*load.Step {
 		t.Errorf("%v", got)
 	}
 	one[steps-1] = 0
-	if got := returned(one, all, (still+15)*crowd.Step, end); got != 5*crowd.Step {
+	if got := returned(one, all, (still+15)*load.Step, end); got != 5*load.Step {
 		t.Errorf("never, but %v", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -40,7 +41,7 @@ func TestAnInterruptedSaleIsAudited(t *testing.T) {
 	scale := Tiny()
 	scale.Segments, scale.Processes, scale.Window = []int{3}, []int{3}, time.Hour
 	result, err := Run(ctx, Config{
-		URLs: private.URLs, Scale: scale, Worker: []string{program, asWorker}, Progress: func(string) {},
+		Config: experiment.Config{URLs: private.URLs, Worker: []string{program, asWorker}, Progress: func(string) {}}, Scale: scale,
 	})
 	if failed := <-watched; failed != nil || !errors.Is(err, why) {
 		t.Fatalf("%v: %v", failed, err)

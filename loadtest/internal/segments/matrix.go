@@ -9,6 +9,7 @@ import (
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 )
 
 // The metrics of the matrix.
@@ -27,7 +28,7 @@ const (
 
 // matrix lets all numbers of processes sell all numbers of segments.
 func (s *shop) matrix(ctx context.Context) (experiment.Result, error) {
-	return s.play(ctx, matrixOf(s.scale, s.sell), s.scale.Rounds, s.scale.Window)
+	return s.play(ctx, matrixOf(s.config.Scale, s.sell), s.config.Scale.Rounds, s.config.Scale.Window)
 }
 
 // seller sells by so many processes from so many segments.
@@ -100,28 +101,28 @@ func counted(n, one string) string {
 
 // sell is a seller.
 func (s *shop) sell(ctx context.Context, name string, segments, processes int, window time.Duration) (experiment.Sample, error) {
-	sku, sales, err := s.Sell(ctx, segments, processes, s.scale.Callers, crowd.Job{Lock: s.lock, WarmUp: s.scale.WarmUp, Window: window})
+	sku, sales, err := s.Sell(ctx, segments, processes, s.config.Scale.Callers, crowd.Job{Lock: s.config.Lock, WarmUp: s.config.Scale.WarmUp, Window: window})
 	if err != nil {
 		return nil, err
 	}
 	s.skus[name] = append(s.skus[name], sku)
-	experiment.Keep(ctx, crowd.Together(sales).Waits)
+	experiment.Keep(ctx, load.Together(sales).Waits)
 	return sampleOf(sales), nil
 }
 
 // sampleOf is what some processes sold.
-func sampleOf(sales []crowd.Sale) experiment.Sample {
-	all := crowd.Together(sales)
+func sampleOf(sales []load.Sale) experiment.Sample {
+	all := load.Together(sales)
 	var each []int64
 	for _, s := range sales {
-		each = append(each, s.Counts.Accepted)
+		each = append(each, s.Counts[load.Accepted])
 	}
 	lanes := all.Lanes
 	return experiment.Sample{
 		accepted:   float64(all.InTime) / all.Window.Seconds(),
 		p50:        compare.Quantile(all.Waits, 50),
 		p99:        compare.Quantile(all.Waits, 99),
-		leastShare: compare.Ratio(float64(slices.Min(each)), float64(all.Counts.Accepted)),
+		leastShare: compare.Ratio(float64(slices.Min(each)), float64(all.Counts[load.Accepted])),
 		jain:       compare.Jain(each),
 		perBatch:   compare.Ratio(float64(lanes.Orders), float64(lanes.Batches)),
 		lockShare:  compare.Ratio(lanes.LockSeconds, all.Took.Seconds()*float64(len(sales))),

@@ -7,7 +7,6 @@ import (
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/compare"
-	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
@@ -78,18 +77,18 @@ func (s *shop) overload(ctx context.Context) (experiment.Result, error) {
 		},
 		About: func(experiment.Result) []string { return []string{flooded} },
 		Plots: f.plots,
-	}, s.scale.LongRounds, s.scale.Calm+s.scale.Overload+s.scale.Recovery)
+	}, s.config.Scale.LongRounds, s.config.Scale.Calm+s.config.Scale.Overload+s.config.Scale.Recovery)
 }
 
 // play finds the capacity, and then offers less, too much, and less again, without a break.
 func (f *flood) play(ctx context.Context, _ time.Duration) (experiment.Sample, error) {
-	scale := f.scale
+	scale := f.config.Scale
 	sku, err := f.Create(ctx, scale.Default)
 	if err != nil {
 		return nil, err
 	}
-	peak, err := crowd.Buy(ctx, sku, scale.Callers, 0, scale.Overload, crowd.Through(f.Service))
-	f.Tell(sku, peak.Counts.Accepted, peak.Unheard)
+	peak, err := load.Buy(ctx, sku, scale.Callers, 0, scale.Overload, load.Through(f.Service))
+	f.Tell(sku, peak.Counts[load.Accepted], peak.Unheard)
 	if err != nil {
 		return nil, fmt.Errorf("find the capacity: %w", err)
 	}
@@ -97,7 +96,7 @@ func (f *flood) play(ctx context.Context, _ time.Duration) (experiment.Sample, e
 	steady := func(rate float64, length time.Duration) load.Phase {
 		return load.Phase{From: rate, To: rate, Length: length}
 	}
-	all := offer(ctx, f.Service, sku, load.Times(0, load.Even, []load.Phase{
+	all := load.Offer(ctx, f.Service, sku, load.Times(0, load.Even, []load.Phase{
 		steady(calmly*can, scale.Calm), steady(tooMuch*can, scale.Overload), steady(calmly*can, scale.Recovery),
 	}))
 	counts := all.Counts(0, load.Forever)
@@ -165,8 +164,8 @@ func calmAgain(all *load.Result, from, to, acceptable time.Duration) time.Durati
 // plots show what was asked for, what became of it, and how long that took.
 func (f *flood) plots() []report.Plot {
 	x := report.Axis{Label: "seconds"}
-	begins := f.scale.Calm.Seconds()
-	marks := []report.Mark{{X: begins, Label: "three times the capacity"}, {X: begins + f.scale.Overload.Seconds(), Label: "half of it again"}}
+	begins := f.config.Scale.Calm.Seconds()
+	marks := []report.Mark{{X: begins, Label: "three times the capacity"}, {X: begins + f.config.Scale.Overload.Seconds(), Label: "half of it again"}}
 	return []report.Plot{
 		{
 			Name: "overload-answers", Title: "orders asked for, accepted and refused", Kind: report.Lines,

@@ -10,20 +10,13 @@ import (
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
-	"inventory/loadtest/internal/servers"
 )
 
-// Config says what to measure, where, and how long.
+// Config says what to measure, where, and how long. Its worker does crowd.Work.
 type Config struct {
-	servers.URLs
+	experiment.Config
 	Lock  string // the kind of lock of the segments; "" is the service's default
 	Scale Scale
-	Seed  uint64   // of the order of contenders in each round
-	Cases []string // names; none: all
-	// Worker is the command line of a process that does crowd.Work.
-	Worker []string
-	// Progress is told of each case as it begins.
-	Progress func(name string)
 }
 
 // The cases.
@@ -42,17 +35,14 @@ func Check(names []string) error { return experiment.Check(Names(), names) }
 // shop is what all cases stand on.
 type shop struct {
 	*crowd.Shop
-	lock  string
-	scale Scale
-	seed  uint64
-	skus  map[string][]string // of each contender of the matrix, by rounds
+	config Config
+	skus   map[string][]string // of each contender of the matrix, by rounds
 }
 
 // Result is what a run measured.
 type Result struct {
 	experiment.Report
-	scale Scale
-	lock  string
+	config Config
 }
 
 // Run measures. What it has until ctx ends, or something fails, it returns beside the error.
@@ -68,23 +58,18 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, on.Close(context.WithoutCancel(ctx))) }()
-	s := &shop{Shop: on, lock: c.Lock, scale: c.Scale, seed: c.Seed, skus: map[string][]string{}}
-	result = Result{scale: c.Scale, lock: c.Lock, Report: experiment.Report{
-		Scenario: "segments", Seed: c.Seed, Started: time.Now(), Environment: on.Environment, Warnings: on.Warnings,
-	}}
+	s := &shop{on, c, map[string][]string{}}
+	result = Result{c.Begin("segments", on.Servers), c}
 	result.Environment.Measurement = append(result.Environment.Measurement,
 		fmt.Sprintf("rounds: up to %d of %s after %s of warm-up, %d callers in all, lock %s", c.Scale.Rounds, c.Scale.Window, c.Scale.WarmUp, c.Scale.Callers, c.Lock))
-	err = result.Ask(ctx, []experiment.Asked{{Name: matrixCase, Ask: s.matrix}, {Name: stoppedCase, Ask: s.stopped}, {Name: overloadCase, Ask: s.overload}}, c.Cases, c.Progress)
+	err = result.Ask(ctx, c.Config, []experiment.Asked{{Name: matrixCase, Ask: s.matrix}, {Name: stoppedCase, Ask: s.stopped}, {Name: overloadCase, Ask: s.overload}})
 	s.audit(ctx, &result)
 	return result, err
 }
 
-// narrow: intervals need not be narrower.
-const narrow = 1.05
-
 // play plays a case whose rounds take so long.
 func (s *shop) play(ctx context.Context, c experiment.Case, rounds int, window time.Duration) (experiment.Result, error) {
-	return experiment.Run(ctx, c, experiment.Rules{Seed: s.seed, Window: window, Rounds: rounds, Narrow: narrow}), nil
+	return experiment.Run(ctx, c, s.config.Rules(window, rounds)), nil
 }
 
 // audit adds what the rows tell.
@@ -109,7 +94,7 @@ func (r Result) Document() (report.Document, error) {
 	d := r.Report.Document()
 	own := map[string]any{
 		"segments": []any{}, "stopped": nil, "overload": nil, "targets": r.Targets(), "skus_audited": r.SKUs,
-		"rounds": r.scale.Rounds, "window_seconds": r.scale.Window.Seconds(), "callers": r.scale.Callers, "lock": r.lock,
+		"rounds": r.config.Scale.Rounds, "window_seconds": r.config.Scale.Window.Seconds(), "callers": r.config.Scale.Callers, "lock": r.config.Lock,
 	}
 	if unfinished := r.Unfinished(); unfinished != "" {
 		own["unfinished"] = unfinished
@@ -122,7 +107,7 @@ func (r Result) Document() (report.Document, error) {
 	}
 	if one := r.Result(overloadCase); one != nil && len(one.Rounds) > 0 {
 		entry := one.Entries()[0]
-		entry["segments"] = r.scale.Default
+		entry["segments"] = r.config.Scale.Default
 		own["overload"] = entry
 	}
 	return d, d.SetOwn(own)
@@ -131,7 +116,7 @@ func (r Result) Document() (report.Document, error) {
 // stopped is one of three that stood still, with what two sold alone.
 func (r Result) stopped(one experiment.Result) map[string]any {
 	entry := one.Entry(one.Case.Contenders[0])
-	entry["segments"], entry["stopped_seconds"] = r.scale.Default, r.scale.Still.Seconds()
+	entry["segments"], entry["stopped_seconds"] = r.config.Scale.Default, r.config.Scale.Still.Seconds()
 	entry["two_processes_per_second"] = one.Of(twoAlone, while).Value
 	return entry
 }

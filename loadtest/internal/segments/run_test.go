@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
 )
 
@@ -38,7 +39,7 @@ func TestAllCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Scale: Tiny(), Worker: []string{program, asWorker}, Progress: func(string) {}}
+	c := Config{Config: experiment.Config{Worker: []string{program, asWorker}, Progress: func(string) {}}, Scale: Tiny()}
 	if testing.Short() {
 		c.Cases = []string{stoppedCase}
 	}
@@ -95,7 +96,7 @@ func tell(t *testing.T, r Result) (d report.Document, text, object string) {
 
 func TestUnknownCases(t *testing.T) {
 	t.Parallel()
-	if _, err := Run(t.Context(), Config{Cases: []string{"two"}}); err == nil || !strings.Contains(err.Error(), `"two"`) {
+	if _, err := Run(t.Context(), Config{Config: experiment.Config{Cases: []string{"two"}}}); err == nil || !strings.Contains(err.Error(), `"two"`) {
 		t.Error(err)
 	}
 }

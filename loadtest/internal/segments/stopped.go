@@ -9,7 +9,9 @@ import (
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/worker"
 )
 
 // The contenders: three processes, one of which is stopped and continued later, as a machine that swaps, or that is moved,
@@ -34,7 +36,7 @@ const (
 
 const (
 	threeProcesses = 3
-	stride         = 5 * crowd.Step         // in which a sale is shown
+	stride         = 5 * load.Step          // in which a sale is shown
 	glance         = 500 * time.Millisecond // in which a process that is back sells
 	itsPart        = 0.2                    // of the whole
 	backLimit      = 3.                     // seconds
@@ -73,7 +75,7 @@ func (s *shop) stopped(ctx context.Context) (experiment.Result, error) {
 		},
 		About: func(experiment.Result) []string { return []string{oneStopped} },
 		Plots: c.plots,
-	}, s.scale.LongRounds, s.scale.After+s.scale.Still+s.scale.Rest)
+	}, s.config.Scale.LongRounds, s.config.Scale.After+s.config.Scale.Still+s.config.Scale.Rest)
 	return result, err
 }
 
@@ -83,7 +85,7 @@ func (c *stopping) stopOne(ctx context.Context, window time.Duration) (experimen
 	if err != nil {
 		return nil, err
 	}
-	all, one := crowd.Together(r.sales), r.sales[0].Timeline
+	all, one := load.Together(r.sales), r.sales[0].Timeline
 	experiment.Keep(ctx, all.Waits)
 	c.all.sold(all.Timeline, window)
 	c.one.sold(one, window)
@@ -93,42 +95,42 @@ func (c *stopping) stopOne(ctx context.Context, window time.Duration) (experimen
 		after:      all.Timeline.PerSecond(r.continued, window),
 		back:       returned(one, all.Timeline, r.continued, window).Seconds(),
 		shareAfter: compare.Ratio(one.PerSecond(r.continued, window), all.Timeline.PerSecond(r.continued, window)),
-		othersMax:  compare.Milliseconds(crowd.Together(r.sales[1:]).Waits.Max()),
-		taken:      float64(all.Counts.Accepted),
-		refused:    float64(all.Counts.Refused),
+		othersMax:  compare.Milliseconds(load.Together(r.sales[1:]).Waits.Max()),
+		taken:      float64(all.Counts[load.Accepted]),
+		refused:    float64(all.Counts[load.Refused]),
 	}, nil
 }
 
 // twoAlone sells by two processes, to as many callers each as if there were a third.
 func (c *stopping) twoAlone(ctx context.Context, window time.Duration) (experiment.Sample, error) {
-	callers := c.scale.Callers * (threeProcesses - 1) / threeProcesses
-	_, sales, err := c.Sell(ctx, c.scale.Default, threeProcesses-1, callers, crowd.Job{Lock: c.lock, Window: window})
+	callers := c.config.Scale.Callers * (threeProcesses - 1) / threeProcesses
+	_, sales, err := c.Sell(ctx, c.config.Scale.Default, threeProcesses-1, callers, crowd.Job{Lock: c.config.Lock, Window: window})
 	if err != nil {
 		return nil, err
 	}
-	all := crowd.Together(sales)
+	all := load.Together(sales)
 	experiment.Keep(ctx, all.Waits)
 	c.two.sold(all.Timeline, window)
-	stopped, continued := c.scale.After, c.scale.After+c.scale.Still
+	stopped, continued := c.config.Scale.After, c.config.Scale.After+c.config.Scale.Still
 	return experiment.Sample{
 		before: all.Timeline.PerSecond(0, stopped), while: all.Timeline.PerSecond(stopped, continued), after: all.Timeline.PerSecond(continued, window),
-		taken: float64(all.Counts.Accepted), refused: float64(all.Counts.Refused),
+		taken: float64(all.Counts[load.Accepted]), refused: float64(all.Counts[load.Refused]),
 	}, nil
 }
 
 // stop is what three processes sold, and when the first of them stood still.
 type stop struct {
-	sales              []crowd.Sale
+	sales              []load.Sale
 	stopped, continued time.Duration // since the beginning
 }
 
 func (c *stopping) stop(ctx context.Context, window time.Duration) (r stop, err error) {
-	sku, err := c.Create(ctx, c.scale.Default)
+	sku, err := c.Create(ctx, c.config.Scale.Default)
 	if err != nil {
 		return stop{}, err
 	}
 	defer func() { c.WriteDown(sku, r.sales, err) }()
-	all, err := c.Start(ctx, window, c.Jobs(sku, threeProcesses, c.scale.Callers, crowd.Job{Lock: c.lock, Window: window, Patient: true}))
+	all, err := c.Start(ctx, window, c.Jobs(sku, threeProcesses, c.config.Scale.Callers, crowd.Job{Lock: c.config.Lock, Window: window, Patient: true}))
 	if err != nil {
 		return stop{}, err
 	}
@@ -137,36 +139,36 @@ func (c *stopping) stop(ctx context.Context, window time.Duration) (r stop, err 
 	if err := all.Go(); err != nil {
 		return stop{}, err
 	}
-	sleep(ctx, c.scale.After)
+	sleep(ctx, c.config.Scale.After)
 	r.stopped = time.Since(began)
 	if err := all[0].Stop(); err != nil {
 		return stop{}, fmt.Errorf("stop a process: %w", err)
 	}
-	sleep(ctx, c.scale.Still)
+	sleep(ctx, c.config.Scale.Still)
 	r.continued = time.Since(began)
 	if err := all[0].Continue(); err != nil {
 		return stop{}, fmt.Errorf("continue a process: %w", err)
 	}
-	r.sales, err = crowd.Sales(all)
+	r.sales, err = worker.Results[load.Sale](all)
 	return r, err
 }
 
 // plots show who sold when.
 func (c *stopping) plots() []report.Plot {
-	stopped := c.scale.After.Seconds()
+	stopped := c.config.Scale.After.Seconds()
 	return []report.Plot{{
 		Name: "stopped-accepted", Title: "one of three processes stands still for a while", Kind: report.Lines,
 		X: report.Axis{Label: "seconds"}, Y: report.Axis{Label: "orders a second"},
 		Series: seen(
 			c.all.series("all three"), c.one.series("the one that stands still"), c.two.series("two alone, another sale"),
 		),
-		Marks: []report.Mark{{X: stopped, Label: "stopped"}, {X: stopped + c.scale.Still.Seconds(), Label: "continued"}},
+		Marks: []report.Mark{{X: stopped, Label: "stopped"}, {X: stopped + c.config.Scale.Still.Seconds(), Label: "continued"}},
 	}}
 }
 
 // returned is how long after a time it took until a glance saw one sell its part of all; the whole rest if none did.
-func returned(one, all crowd.Timeline, from, to time.Duration) time.Duration {
-	for at := from; at+glance <= to; at += crowd.Step {
+func returned(one, all load.Timeline, from, to time.Duration) time.Duration {
+	for at := from; at+glance <= to; at += load.Step {
 		if sold := one.PerSecond(at, at+glance); sold > 0 && sold >= itsPart*all.PerSecond(at, at+glance) {
 			return at - from
 		}

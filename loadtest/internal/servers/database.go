@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
 )
 
 // CreateDatabase makes an empty database of a fresh name on a PostgreSQL server. Drop drops it, whoever uses it.
@@ -19,26 +20,42 @@ func CreateDatabase(ctx context.Context, serverURL, prefix string) (databaseURL 
 	}
 	name := NewName(prefix)
 	quoted := pgx.Identifier{name}.Sanitize()
-	if err := execute(ctx, serverURL, "CREATE DATABASE "+quoted); err != nil {
+	if err := Execute(ctx, serverURL, "CREATE DATABASE "+quoted); err != nil {
 		return "", nil, fmt.Errorf("make a database: %w", err)
 	}
 	parsed.Path = "/" + name
 	return parsed.String(), func(ctx context.Context) error {
-		if err := execute(ctx, serverURL, "DROP DATABASE "+quoted+" WITH (FORCE)"); err != nil {
+		if err := Execute(ctx, serverURL, "DROP DATABASE "+quoted+" WITH (FORCE)"); err != nil {
 			return fmt.Errorf("drop a database: %w", err)
 		}
 		return nil
 	}, nil
 }
 
-// execute runs a statement over a connection of its own.
-func execute(ctx context.Context, databaseURL, statement string) error {
+// Execute runs a statement over a connection of its own.
+func Execute(ctx context.Context, databaseURL, statement string) error {
+	return Connected(ctx, databaseURL, func(connection *pgx.Conn) error {
+		_, err := connection.Exec(ctx, statement)
+		return err
+	})
+}
+
+// Connected does something over a connection of its own.
+func Connected(ctx context.Context, databaseURL string, do func(connection *pgx.Conn) error) error {
 	connection, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
-		return err
+		return fmt.Errorf("reach PostgreSQL: %w", err)
 	}
-	_, err = connection.Exec(ctx, statement)
-	return errors.Join(err, connection.Close(ctx))
+	return errors.Join(do(connection), connection.Close(context.WithoutCancel(ctx)))
+}
+
+// RedisOptions reads a URL. Its error does not quote that: it may hold a password.
+func RedisOptions(redisURL string) (*redis.Options, error) {
+	options, err := redis.ParseURL(redisURL)
+	if err != nil {
+		return nil, errors.New("redis URL: must be redis://HOST:PORT/DB or rediss://…")
+	}
+	return options, nil
 }
 
 // NewName is one that nobody has: of a database, or of a SKU, whose locks are named after it.

@@ -62,12 +62,10 @@ func (s *Servers) Durable(ctx context.Context) (report.Environment, error) {
 func dataFolder(ctx context.Context, databaseURL string) (folder string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	connection, err := pgx.Connect(ctx, databaseURL)
+	err = Connected(ctx, databaseURL, func(connection *pgx.Conn) error {
+		return connection.QueryRow(ctx, "SHOW data_directory").Scan(&folder)
+	})
 	if err != nil {
-		return "", fmt.Errorf("reach PostgreSQL: %w", err)
-	}
-	err = connection.QueryRow(ctx, "SHOW data_directory").Scan(&folder)
-	if err := errors.Join(err, connection.Close(ctx)); err != nil {
 		return "", fmt.Errorf("ask PostgreSQL for its folder: %w", err)
 	}
 	return folder, nil
@@ -81,13 +79,11 @@ const settings = `SELECT current_setting('server_version'), current_setting('fsy
 func AskPostgreSQL(ctx context.Context, databaseURL string, e *report.Environment) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	connection, err := pgx.Connect(ctx, databaseURL)
-	if err != nil {
-		return fmt.Errorf("reach PostgreSQL: %w", err)
-	}
 	var fullPageWrites string
-	err = connection.QueryRow(ctx, settings).Scan(&e.PostgreSQL, &e.Fsync, &e.SyncCommit, &fullPageWrites)
-	if err := errors.Join(err, connection.Close(ctx)); err != nil {
+	err := Connected(ctx, databaseURL, func(connection *pgx.Conn) error {
+		return connection.QueryRow(ctx, settings).Scan(&e.PostgreSQL, &e.Fsync, &e.SyncCommit, &fullPageWrites)
+	})
+	if err != nil {
 		return fmt.Errorf("ask PostgreSQL for its settings: %w", err)
 	}
 	e.Measurement = append(e.Measurement, "full_page_writes "+fullPageWrites)
@@ -97,9 +93,9 @@ func AskPostgreSQL(ctx context.Context, databaseURL string, e *report.Environmen
 // AskRedis adds what a Redis tells of itself: of several, with commas between their URLs, the first, for they are alike.
 func AskRedis(ctx context.Context, redisURL string, e *report.Environment) error {
 	first, _, _ := strings.Cut(redisURL, ",")
-	options, err := redis.ParseURL(first)
+	options, err := RedisOptions(first)
 	if err != nil {
-		return errors.New("redis URL: must be redis://HOST:PORT/DB or rediss://…") // err may quote a password
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"inventory/loadtest/internal/report"
 )
@@ -30,7 +29,8 @@ type Servers struct {
 	About    report.Environment
 	Warnings []string
 	LeftOut  []string
-	stops    []func() error
+
+	closers Closers
 }
 
 // Needs are what a measurement needs of its servers.
@@ -114,17 +114,10 @@ func (s *Servers) MakeDatabase(ctx context.Context, prefix string) error {
 	}
 	s.DatabaseURL = databaseURL
 	if s.PostmasterPID == 0 {
-		s.stops = append(s.stops, func() error { return drop(context.WithoutCancel(ctx)) })
+		s.closers.OnClose(func() error { return drop(context.WithoutCancel(ctx)) })
 	}
 	return nil
 }
 
 // Stop ends what was started.
-func (s *Servers) Stop() error {
-	var errs []error
-	for _, stop := range slices.Backward(s.stops) {
-		errs = append(errs, stop())
-	}
-	s.stops = nil
-	return errors.Join(errs...)
-}
+func (s *Servers) Stop() error { return s.closers.Close() }

@@ -30,10 +30,10 @@ func (s *Servers) start(ctx context.Context) error {
 	}
 	err := starting.Wait()
 	if postgres != nil {
-		s.DatabaseURL, s.PostmasterPID, s.stops = postgres.URL(), postgres.PID(), append(s.stops, postgres.Stop)
+		s.DatabaseURL, s.PostmasterPID, s.closers = postgres.URL(), postgres.PID(), append(s.closers, postgres.Stop)
 	}
 	if redis != nil {
-		s.RedisURL, s.stops = redis.URL(), append(s.stops, redis.Stop)
+		s.RedisURL, s.closers = redis.URL(), append(s.closers, redis.Stop)
 	}
 	return err
 }
@@ -65,14 +65,14 @@ func (s *Servers) addForLocks(ctx context.Context) (leftOut []string, err error)
 	}
 	err = starting.Wait()
 	if zookeeper != nil {
-		s.ZooKeeper, s.stops = zookeeper.Addr(), append(s.stops, zookeeper.Stop)
+		s.ZooKeeper, s.closers = zookeeper.Addr(), append(s.closers, zookeeper.Stop)
 	}
 	if mongoDB != nil {
-		s.MongoDBURL, s.stops = mongoDB.URL(), append(s.stops, mongoDB.Stop)
+		s.MongoDBURL, s.closers = mongoDB.URL(), append(s.closers, mongoDB.Stop)
 	}
 	for _, redis := range all {
 		if redis != nil {
-			s.NodeURLs, s.stops = append(s.NodeURLs, redis.URL()), append(s.stops, redis.Stop)
+			s.NodeURLs, s.closers = append(s.NodeURLs, redis.URL()), append(s.closers, redis.Stop)
 		}
 	}
 	if s.ZooKeeper == "" {

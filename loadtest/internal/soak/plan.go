@@ -7,15 +7,15 @@ import (
 	"inventory/loadtest/internal/load"
 )
 
-// Work is what is done, and how often. All of it goes into the plan.
+// Work is what is done, and how often, as the flags say. All of it goes into the plan.
 type Work struct {
-	Seed     uint64
-	Rate     float64 // requests a second
-	Length   time.Duration
-	Spacing  load.Spacing
-	SKUs     int
-	Stock    int64 // of each SKU, in the beginning
-	Segments int
+	Length   time.Duration `name:"for" help:"How long work is sent, 1s to 168h. Default: ${default}." default:"10m" placeholder:"DURATION" least:"1s" most:"168h"`
+	Rate     float64       `help:"Requests a second, 1 to 10000. Default: ${default}." default:"200" placeholder:"RATE" least:"1" most:"10000"`
+	SKUs     int           `name:"skus" help:"SKUs, 2 to 100000, of which some are wanted far more often than others. Default: ${default}." default:"200" placeholder:"NUMBER" least:"2" most:"100000"`
+	Stock    int64         `help:"Units of each SKU in the beginning, 0 to 1000000. As much as is taken is put back in, in the mean. Default: ${default}." default:"50" placeholder:"UNITS" least:"0" most:"1000000"`
+	Segments int           `help:"Segments of each SKU in the beginning, 1 to 1024. Default: ${default}." default:"8" placeholder:"NUMBER" least:"1" most:"1024"`
+	Seed     uint64        `help:"What the requests and their times follow from; 0 draws one. A database is soaked with a seed once. Default: ${default}." default:"0" placeholder:"NUMBER"`
+	Spacing  load.Spacing  `name:"arrivals" help:"How requests lie in time: poisson, as people come, or even. Default: ${default}." default:"poisson" enum:"poisson,even" placeholder:"KIND"`
 }
 
 // Expected is how many requests that is in the mean.

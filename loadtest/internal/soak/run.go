@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,9 +21,9 @@ import (
 // Config says what is done, and how it is sent.
 type Config struct {
 	Work
-	Connections int
-	Key         string    // API key of the scope admin; "": none is shown
-	Progress    io.Writer // where a person watches
+	Connections int       `help:"Connections, 1 to 10000, each with one request under way. Default: ${default}." default:"64" placeholder:"NUMBER" least:"1" most:"10000"`
+	Key         string    `kong:"-"` // API key of the scope admin; "": none is shown
+	Progress    io.Writer `kong:"-"` // where a person watches
 }
 
 const (
@@ -128,13 +127,7 @@ func (s *soak) send(ctx context.Context, services *load.Services) {
 	sampler := gauges.Start(ctx, sources, min(max(s.Length/readings, atLeastEvery), atMostEvery))
 	live := progress.NewLive(s.Progress, s.Length)
 	defer live.Finish()
-	heard := load.NewLive(s.load.At)
-	watching, stop := context.WithCancel(ctx)
-	var watcher sync.WaitGroup
-	s.load.Start, s.load.Heard = time.Now(), heard.Heard
-	watcher.Go(func() { heard.Tell(watching, live, s.load.Start, func() string { return "" }) })
-	s.result = services.Run(ctx, s.load)
-	stop()
-	watcher.Wait()
+	s.load.Start = time.Now()
+	s.result = services.Show(ctx, s.load, live, s.load.Start, func() string { return "" })
 	s.readings = sampler.Stop()
 }

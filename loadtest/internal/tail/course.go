@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"inventory/internal/api/client"
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
@@ -41,14 +40,8 @@ type course struct {
 	result   *load.Result
 	halfSold time.Duration // when half of the tail was; 0: never
 	strike   *Strike       // nil: nobody was killed
-	levels   []levels
+	levels   []load.Stock
 	readings []gauges.Readings // of each process
-}
-
-// levels are what the segments held at a moment.
-type levels struct {
-	at       time.Duration
-	segments []float64
 }
 
 // length is how long buyers come.
@@ -93,13 +86,12 @@ func (s *stand) sell(ctx context.Context, services *load.Services, sku string, a
 	selling, over := context.WithCancel(ctx)
 	defer over()
 	var beside errgroup.Group
-	heard := load.NewLive(l.At)
 	l.Start = time.Now()
-	beside.Go(func() error {
-		heard.Tell(selling, s.live, s.begun, func() string { return sku + ": " })
-		return nil
-	})
-	beside.Go(func() error { return s.glance(selling, services, c, victim, l.Start) })
+	from := 0
+	if victim != nil {
+		from = (victim.number + 1) % sellers
+	}
+	beside.Go(func() error { c.levels = services.WatchStock(selling, from, sku, l.Start, glance); return nil })
 	beside.Go(func() error { return s.atHalf(selling, c, half.reached, victim, l.Start) })
 	if victim != nil {
 		l.Again = func(*history.Operation) load.Persistence { return all.others(victim) }
@@ -108,9 +100,8 @@ func (s *stand) sell(ctx context.Context, services *load.Services, sku string, a
 		if r.Outcome == load.Accepted {
 			half.add(l.Operations[i].Lines[0].Quantity)
 		}
-		heard.Heard(i, r)
 	}
-	c.result = services.Run(ctx, l)
+	c.result = services.Show(ctx, l, s.live, s.begun, func() string { return sku + ": " })
 	over()
 	err := beside.Wait()
 	for _, sampler := range samplers {
@@ -128,43 +119,6 @@ func (all fleet) others(victim *process) load.Persistence {
 		return (victim.number + 1) % len(all)
 	}
 	return load.Persistence{First: next(victim.number), Next: next}
-}
-
-// glance looks at the segments again and again until ctx ends, and once more then.
-func (s *stand) glance(ctx context.Context, services *load.Services, c *course, victim *process, began time.Time) error {
-	ticker := time.NewTicker(glance)
-	defer ticker.Stop()
-	from := 0
-	if victim != nil {
-		from = (victim.number + 1) % sellers
-	}
-	for over := false; ; {
-		segments, err := segmentsOf(services, from, c.sku)
-		if err != nil {
-			return err
-		}
-		c.levels = append(c.levels, levels{time.Since(began), segments})
-		if over {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			over = true
-		}
-	}
-}
-
-// segmentsOf is what the segments of a SKU hold, as a process says.
-func segmentsOf(services *load.Services, process int, sku string) (units []float64, err error) {
-	var view client.SKU
-	if err := services.Get(process, "/v1/skus/"+sku, &view); err != nil {
-		return nil, fmt.Errorf("look at the segments: %w", err)
-	}
-	for _, segment := range view.Segments {
-		units = append(units, float64(segment.Available))
-	}
-	return units, nil
 }
 
 // atHalf kills the victim when half of the tail is sold. One that is not seen to hold a lock until ctx ends lives on.

@@ -11,12 +11,8 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-const (
-	// slot is how finely plots tell time.
-	slot = 100 * time.Millisecond
-	// mostLines is how many segments a plot can tell apart.
-	mostLines = 16
-)
+// slot is how finely plots tell time.
+const slot = 100 * time.Millisecond
 
 // first is the first round of a kind, whose course plots show; nil: there is none.
 func (r Result) first(killed bool) *Round {
@@ -127,31 +123,14 @@ func (r Result) occupancy() report.Section {
 	return s
 }
 
-// segments is a line for each segment, or one for the fullest and one for all where there are many.
+// segments draws what each of them held.
 func (c *course) segments(killed bool, marks []report.Mark) report.Plot {
 	p := report.Plot{
 		Name: "tail-segments-" + kind(killed), Title: "Units in segments over time, " + titles(killed), Kind: report.Lines,
-		X: report.Axis{Label: load.Seconds}, Y: report.Axis{Label: "units"},
+		X: report.Axis{Label: load.Seconds}, Y: report.Axis{Label: "units"}, Series: load.SegmentLines(c.levels),
 	}
 	if killed {
 		p.Marks = marks
-	}
-	lines := map[string]func([]float64) float64{"all": sumOf, "the fullest": slices.Max[[]float64]}
-	names := []string{"all", "the fullest"}
-	if n := len(c.levels[0].segments); n <= mostLines {
-		names = nil
-		for i := range n {
-			name := fmt.Sprint("segment ", i)
-			names = append(names, name)
-			lines[name] = func(all []float64) float64 { return all[i] }
-		}
-	}
-	for _, name := range names {
-		series := report.Series{Name: name}
-		for _, l := range c.levels {
-			series.X, series.Y = append(series.X, l.at.Seconds()), append(series.Y, lines[name](l.segments))
-		}
-		p.Series = append(p.Series, series)
 	}
 	return p
 }

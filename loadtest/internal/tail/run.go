@@ -14,20 +14,22 @@ import (
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
-	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/target"
 )
 
-// Config says what to sell, where, and how often.
+// Config says what to sell, where, and how often: the flags of the scenario, and what it needs to run.
 type Config struct {
-	servers.URLs
-	Lock     string   // the kind of lock of the segments, as serve knows them
-	Seed     uint64   // decides sizes, quantities and times
-	Rounds   int      // of each kind
-	Stock    int64    // of which the tail is a hundredth
-	Segments int      //
-	Rate     float64  // orders a second
-	Worker   []string // command line of a process that does target.Serve
-	Progress io.Writer
+	Rounds      int     `help:"Rounds of each kind, 1 to 100: with nobody killed, and with a holder killed. Default: ${default}." default:"5" placeholder:"NUMBER" least:"1" most:"100"`
+	Seed        uint64  `help:"Decides what is asked for, and when: the same seed sends the same orders. Default: ${default}." default:"1" placeholder:"NUMBER"`
+	Stock       int64   `help:"Units of the SKU, 10000 to 1000000000; the last hundredth of them is what is measured. Default: ${default}." default:"1000000" placeholder:"UNITS" least:"10000" most:"1000000000"`
+	Segments    int     `help:"Segments of the SKU, 1 to 1024. Default: ${default}." default:"10" placeholder:"NUMBER" least:"1" most:"1024"`
+	Rate        float64 `help:"Orders a second that come in, over all processes, 1 to 100000. Default: ${default}." default:"500" placeholder:"RATE" least:"1" most:"100000"`
+	Lock        string  `help:"Kind of lock of the segments: fair, which is taken for every batch, or reentrant, redlock, which are taken while orders queue, or none. Default: ${default}." default:"fair" enum:"reentrant,fair,redlock,none" placeholder:"KIND"`
+	RedisURL    string  `help:"The Redis of all processes: redis://USER:PASSWORD@HOST:PORT/DB, or rediss://… with TLS; for redlock several with commas between them. Default: one, or three, started for this run." placeholder:"URL"`
+	DatabaseURL string  `help:"A database on the PostgreSQL of all processes, which must sync its commits and let this user create a database, which is dropped in the end: postgres://USER:PASSWORD@HOST:PORT/DATABASE. Default: a server started for this run." placeholder:"URL"`
+
+	Process  target.Process `kong:"-"`
+	Progress io.Writer      `kong:"-"`
 }
 
 // preparation is about how long a round takes before the first buyer comes, for who watches.
@@ -46,10 +48,13 @@ type Result struct {
 	config      Config
 }
 
+// Began tells whether there is anything to tell.
+func (r Result) Began() bool { return !r.Started.IsZero() }
+
 // Run sells tails and audits them. What ends it early, a ctx that is over among it, is told beside the rounds until then.
 func Run(ctx context.Context, c Config) (result Result, err error) {
 	s := &stand{Config: c}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	result = Result{config: c, Started: time.Now()}
 	if err := s.open(ctx); err != nil {
 		return Result{}, err
@@ -121,9 +126,11 @@ func (s *stand) round(ctx context.Context, number int, killed bool, result *Resu
 	if err := s.fill(ctx, services, sku, all, before); err != nil {
 		return Round{}, err
 	}
-	if r.Segments, err = segmentsOf(services, 0, sku); err != nil {
+	begins, err := services.Stock(0, sku, time.Now())
+	if err != nil {
 		return Round{}, err
 	}
+	r.Segments = begins.Segments
 	var victim *process
 	if killed {
 		victim = all[number%len(all)]

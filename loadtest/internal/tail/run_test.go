@@ -11,6 +11,7 @@ import (
 
 	"inventory/internal/app"
 	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/target"
 )
 
 // tiny is hardly anything. The test starts itself as the processes.
@@ -22,7 +23,7 @@ func tiny(t *testing.T) Config {
 	}
 	return Config{
 		Lock: app.LockFair, Seed: 1, Rounds: 1, Stock: 100_000, Segments: 8, Rate: 300,
-		Worker: []string{program, asWorker}, Progress: io.Discard,
+		Process: target.Process{Command: []string{program, asWorker}, Logs: io.Discard}, Progress: io.Discard,
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"inventory/internal/app"
@@ -33,18 +32,18 @@ type stand struct {
 	live        *progress.Live
 	begun       time.Time // of the first round
 	witness     *witness
-	stops       []func() error
+	servers.Closers
 }
 
 // open starts or reaches the servers. Whoever opens a stand closes it, also after an error.
 func (s *stand) open(ctx context.Context) error {
-	on, err := servers.Prepare(ctx, s.URLs, servers.Needs{
+	on, err := servers.Prepare(ctx, servers.URLs{RedisURL: s.RedisURL, DatabaseURL: s.DatabaseURL}, servers.Needs{
 		Durable: true, Database: "tail_", Generator: fmt.Sprintf("this program, open loop, %d connections to each process", connections),
 	})
 	if err != nil {
 		return err
 	}
-	s.stops = append(s.stops, on.Stop)
+	s.OnClose(on.Stop)
 	if s.redisURL = on.RedisURL; s.RedisURL == "" && s.Lock == app.LockRed {
 		const nodes = 3
 		for range nodes - 1 {
@@ -52,7 +51,7 @@ func (s *stand) open(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			s.stops = append(s.stops, more.Stop)
+			s.OnClose(more.Stop)
 			s.redisURL += "," + more.RedisURL
 		}
 	}
@@ -64,16 +63,8 @@ func (s *stand) open(ctx context.Context) error {
 	if s.witness, err = openWitness(s.Lock, s.redisURL); err != nil {
 		return err
 	}
-	s.stops = append(s.stops, s.witness.close)
+	s.OnClose(s.witness.close)
 	return nil
-}
-
-func (s *stand) close() error {
-	var errs []error
-	for i := range s.stops {
-		errs = append(errs, s.stops[len(s.stops)-1-i]())
-	}
-	return errors.Join(errs...)
 }
 
 // process is one that sells.
@@ -90,7 +81,7 @@ type fleet []*process
 // start starts the processes.
 func (s *stand) start(ctx context.Context) (all fleet, err error) {
 	for n := range sellers {
-		service, err := target.Process{Command: s.Worker, Logs: io.Discard}.Start(ctx, target.Job{
+		service, err := s.Process.Start(ctx, target.Job{
 			DatabaseURL: s.databaseURL, RedisURL: s.redisURL, Lock: s.Lock, AnswerWithin: answerWithin,
 		})
 		if err != nil {

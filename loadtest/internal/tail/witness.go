@@ -12,13 +12,14 @@ import (
 
 	"inventory/internal/app"
 	"inventory/internal/locking"
+	"inventory/loadtest/internal/servers"
 )
 
 // witness asks Redis who holds the locks of a SKU's segments.
 type witness struct {
-	kind    string // of the locks
-	clients []*redis.Client
-	locks   []*locking.Locks // one for each server
+	kind   string           // of the locks
+	locks  []*locking.Locks // one for each server
+	opened servers.Closers
 }
 
 // openWitness connects to the servers of a configuration. Where there are no locks there is nobody to ask.
@@ -33,31 +34,23 @@ func openWitness(kind, redisURLs string) (w *witness, err error) {
 		}
 	}()
 	for redisURL := range strings.SplitSeq(redisURLs, ",") {
-		options, err := redis.ParseURL(redisURL)
+		options, err := servers.RedisOptions(redisURL)
 		if err != nil {
-			return w, errors.New("redis URL: must be redis://HOST:PORT/DB or rediss://…") // err may quote a password
+			return w, err
 		}
 		client := redis.NewClient(options)
-		w.clients = append(w.clients, client)
+		w.opened.OnClose(client.Close)
 		locks, err := locking.New(client)
 		if err != nil {
 			return w, fmt.Errorf("open locks: %w", err)
 		}
 		w.locks = append(w.locks, locks)
+		w.opened.OnClose(locks.Close)
 	}
 	return w, nil
 }
 
-func (w *witness) close() error {
-	var errs []error
-	for _, l := range w.locks {
-		errs = append(errs, l.Close())
-	}
-	for _, c := range w.clients {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
-}
+func (w *witness) close() error { return w.opened.Close() }
 
 // idle tells whether there are no locks.
 func (w *witness) idle() bool { return len(w.locks) == 0 }

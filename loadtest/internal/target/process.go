@@ -74,7 +74,7 @@ func (t *Target) startProcess(ctx context.Context, p *Process, redisURL string) 
 	if err != nil {
 		return err
 	}
-	t.onClose(func(context.Context) error { return s.End() })
+	t.closers.OnClose(s.End)
 	t.URLs, t.AdminURLs, t.PIDs = []string{s.URL}, []string{s.AdminURL}, []int{s.PID()}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestTheServiceCollectsGarbageAsTheProductDoes(t *testing.T) {
 		if err := answer.Body.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := service.Close(t.Context()); err != nil {
+		if err := service.Close(); err != nil {
 			t.Error(err)
 		}
 	}

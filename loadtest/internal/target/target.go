@@ -14,11 +14,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"inventory/internal/app"
+	"inventory/loadtest/internal/servers"
 )
 
 // AnswerWithin is how long services that the lab starts may write for a request: as long as its senders wait, so that what is
@@ -52,8 +52,7 @@ type Target struct {
 	PostmasterPID int
 
 	databaseURL string
-	// closers undo what Open did, the last first.
-	closers []func(context.Context) error
+	closers     servers.Closers // of what Open did
 }
 
 // Open starts what has to be started, and makes sure that what has to be there answers. On an error everything that
@@ -62,7 +61,7 @@ func Open(ctx context.Context, c Config) (t *Target, err error) {
 	t = &Target{databaseURL: c.DatabaseURL}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, t.Close(context.WithoutCancel(ctx)))
+			err = errors.Join(err, t.Close())
 			t = nil
 		}
 	}()
@@ -74,8 +73,6 @@ func Open(ctx context.Context, c Config) (t *Target, err error) {
 	}
 	return t, t.startInside(ctx, c)
 }
-
-func (t *Target) onClose(undo func(context.Context) error) { t.closers = append(t.closers, undo) }
 
 // startInside starts the service in this process.
 func (t *Target) startInside(ctx context.Context, c Config) error {
@@ -89,17 +86,19 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 	}
 	switch {
 	case c.Private:
-		var err error
-		if t.databaseURL, redisURL, err = t.startServers(ctx); err != nil {
+		private, err := servers.Open(ctx, servers.URLs{})
+		if err != nil {
 			return err
 		}
+		t.closers.OnClose(private.Stop)
+		t.databaseURL, redisURL, t.PostmasterPID = private.DatabaseURL, private.RedisURL, private.PostmasterPID
 		databaseName, redisName = "a private PostgreSQL", "a private Redis"
 	case c.DatabaseURL == "":
 		folder, err := os.MkdirTemp("", "inventory-loadtest-")
 		if err != nil {
 			return fmt.Errorf("make a temporary folder: %w", err)
 		}
-		t.onClose(func(context.Context) error { return os.RemoveAll(folder) })
+		t.closers.OnClose(func() error { return os.RemoveAll(folder) })
 		t.databaseURL, databaseName = "sqlite:"+filepath.Join(folder, "inventory.db"), "a temporary SQLite file"
 	}
 	t.Name = "the service inside, on " + databaseName + " and " + redisName
@@ -117,7 +116,7 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("start the service: %w", err)
 	}
-	t.onClose(service.Close)
+	t.closers.OnClose(func() error { return service.Close(context.WithoutCancel(ctx)) })
 	t.URLs, t.AdminURLs, t.PIDs = []string{service.URL()}, []string{service.AdminURL()}, []int{os.Getpid()}
 	return nil
 }
@@ -126,11 +125,4 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 func (t *Target) DatabaseURL() string { return t.databaseURL }
 
 // Close stops and removes what Open has started.
-func (t *Target) Close(ctx context.Context) error {
-	var errs []error
-	for _, undo := range slices.Backward(t.closers) {
-		errs = append(errs, undo(ctx))
-	}
-	t.closers = nil
-	return errors.Join(errs...)
-}
+func (t *Target) Close() error { return t.closers.Close() }

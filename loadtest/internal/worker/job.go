@@ -76,7 +76,7 @@ func (all All) Go() error {
 
 // Compete runs each job in a process of its own, all at once, and returns what they have to tell, in that order. One that has not
 // ended after limit is interrupted.
-func Compete[J, R any](ctx context.Context, command []string, limit time.Duration, jobs []J, empty func() R) (results []R, err error) {
+func Compete[R, J any](ctx context.Context, command []string, limit time.Duration, jobs []J) (results []R, err error) {
 	all, err := StartAll(ctx, command, limit, jobs)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func Compete[J, R any](ctx context.Context, command []string, limit time.Duratio
 	if err := all.Go(); err != nil {
 		return nil, err
 	}
-	return Results(all, empty)
+	return Results[R](all)
 }
 
 // End waits for the end of all.
@@ -97,14 +97,14 @@ func (all All) End() error {
 	return errors.Join(errs...)
 }
 
-// Results waits for what each has to tell, in the order of the jobs. empty makes what a result is read into.
-func Results[R any](all All, empty func() R) (results []R, err error) {
+// Results waits for what each has to tell, in the order of the jobs.
+func Results[R any](all All) (results []R, err error) {
 	for _, p := range all {
 		said, err := p.Hear()
 		if err != nil {
 			return nil, err
 		}
-		r := empty()
+		var r R
 		if err := json.Unmarshal([]byte(said), &r); err != nil {
 			return nil, fmt.Errorf("understand a process: %w", err)
 		}

@@ -1,4 +1,4 @@
-package crowd
+package load
 
 import (
 	"context"
@@ -22,10 +22,10 @@ func TestCrowdsCountWhatBecameOfOrders(t *testing.T) {
 	var asked atomic.Int64
 	sold, err := Buy(t.Context(), "hot", 3, 0, 20*time.Millisecond, func(_ context.Context, o Order) (Outcome, error) {
 		time.Sleep(time.Millisecond)
-		return Outcome(asked.Add(1) % 3), nil
+		return []Outcome{Accepted, Refused, GaveUp}[asked.Add(1)%3], nil
 	})
 	c := sold.Counts
-	if err != nil || c.Accepted+c.Refused+c.GaveUp != asked.Load() || c.Accepted+c.GaveUp != sold.Waits.Count() || sold.InTime > c.Accepted || sold.Window != 20*time.Millisecond || sold.Took < 20*time.Millisecond {
+	if err != nil || c.Of(Accepted, Refused, GaveUp) != asked.Load() || c.Of(Accepted, GaveUp) != sold.Waits.Count() || sold.InTime > c[Accepted] || sold.Window != 20*time.Millisecond || sold.Took < 20*time.Millisecond {
 		t.Errorf("%v: %+v of %d", err, sold, asked.Load())
 	}
 	_, err = Buy(t.Context(), "hot", 3, 0, time.Second, func(context.Context, Order) (Outcome, error) { return Refused, errors.New("oh") })
@@ -69,7 +69,7 @@ func TestWhoIsSentAwayIsNotHeard(t *testing.T) {
 		<-ctx.Done()
 		return Refused, ctx.Err()
 	})
-	if err != nil || sold.Counts.Accepted != 2*callers || sold.Unheard != callers || asked.Load() != 3*callers {
+	if err != nil || sold.Counts[Accepted] != 2*callers || sold.Unheard != callers || asked.Load() != 3*callers {
 		t.Errorf("%v: %+v of %d", err, sold, asked.Load())
 	}
 	if all := Together([]Sale{sold, sold}); all.Unheard != 2*callers {
@@ -133,7 +133,7 @@ func TestMetricsTellWhatLanesDid(t *testing.T) {
 	m.LockWaited(time.Second/2, false)
 	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer server.Close()
-	got, err := readLanes(t.Context(), server.URL)
+	got, err := ReadLanes(t.Context(), server.URL)
 	if want := (Lanes{Batches: 2, Orders: 40, Unlocked: 1, LockWaits: 2, LockSeconds: 1.5}); err != nil || got != want {
 		t.Errorf("%v: %+v instead of %+v", err, got, want)
 	}

@@ -1,4 +1,4 @@
-package crowd
+package load
 
 import (
 	"context"
@@ -18,21 +18,10 @@ type Order struct {
 	End time.Time
 }
 
-// Outcome is what became of an order.
-type Outcome int
-
-// The outcomes.
-const (
-	Accepted Outcome = iota
-	Refused
-	GaveUp
-	Replayed // it had happened before
-)
-
 // Seller takes the unit of an order.
 type Seller func(ctx context.Context, o Order) (Outcome, error)
 
-// Buy lets callers buy until the window is over, or ctx ends, and waits for them. The end of ctx is no failure: the sale is
+// Buy is a closed loop: it lets callers buy until the window is over, or ctx ends, and waits for them. The end of ctx is no failure: the sale is
 // shorter then. Before the window they buy to warm up, which counts for the audit alone.
 func Buy(ctx context.Context, sku string, callers int, warmUp, window time.Duration, sell Seller) (Sale, error) {
 	buyers := make([]buyer, callers)
@@ -45,7 +34,7 @@ func Buy(ctx context.Context, sku string, callers int, warmUp, window time.Durat
 	s := Sale{Took: time.Since(start), Window: window, Waits: latency.New()}
 	failed, first := 0, error(nil)
 	for _, b := range buyers {
-		s.Counts, s.Unheard, s.InTime = s.Counts.Add(b.counts), s.Unheard+b.unheard, s.InTime+b.inTime
+		s.Counts, s.Unheard, s.InTime = s.Counts.Plus(b.counts), s.Unheard+b.unheard, s.InTime+b.inTime
 		s.Timeline = s.Timeline.add(b.timeline)
 		for _, wait := range b.waits {
 			s.Waits.Record(wait)
@@ -85,16 +74,11 @@ func (b *buyer) buy(ctx context.Context, sku string, began, end time.Time, sell 
 			}
 			return
 		}
+		b.counts[became]++
 		switch became {
 		case Accepted:
-			b.counts.Accepted++
 			b.accepted(start, now, began, end)
-		case Refused:
-			b.counts.Refused++
-		case Replayed:
-			b.counts.Replayed++
 		case GaveUp:
-			b.counts.GaveUp++
 			b.waited(start, now, began) // and would have longer
 		}
 		start = now

@@ -1,4 +1,4 @@
-package crowd
+package load
 
 import (
 	"time"
@@ -6,7 +6,7 @@ import (
 	"inventory/internal/latency"
 )
 
-// Sale is what a crowd has bought.
+// Sale is what callers have bought in a closed loop.
 type Sale struct {
 	Counts    Counts             `json:"counts"`  // with those of the warm-up
 	InTime    int64              `json:"in_time"` // accepted within the window
@@ -19,24 +19,11 @@ type Sale struct {
 	GCPercent uint64             `json:"gc_percent"` // how far the heap may grow: GOGC
 }
 
-// Counts are the answers of a sale.
-type Counts struct {
-	Accepted int64 `json:"accepted"` // sold now
-	Replayed int64 `json:"replayed"` // sold before, and told again
-	Refused  int64 `json:"refused"`  // told that nothing is left, or free, or that too many wait
-	GaveUp   int64 `json:"gave_up"`  // still waited for a lock when the window was over
-}
-
-// Add returns both together.
-func (c Counts) Add(o Counts) Counts {
-	return Counts{c.Accepted + o.Accepted, c.Replayed + o.Replayed, c.Refused + o.Refused, c.GaveUp + o.GaveUp}
-}
-
-// Together is what several crowds have bought of one SKU.
+// Together is what callers of several processes have bought of one SKU.
 func Together(sales []Sale) Sale {
 	all := Sale{Waits: latency.New()}
 	for _, s := range sales {
-		all.Counts, all.Unheard = all.Counts.Add(s.Counts), all.Unheard+s.Unheard
+		all.Counts, all.Unheard = all.Counts.Plus(s.Counts), all.Unheard+s.Unheard
 		all.InTime, all.Took, all.Window = all.InTime+s.InTime, max(all.Took, s.Took), max(all.Window, s.Window)
 		all.GCPercent = s.GCPercent
 		all.Waits.Add(s.Waits)

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"inventory/internal/app"
+	"inventory/internal/cli"
+	"inventory/internal/stock"
+)
+
+type pruneCommand struct {
+	databaseFlag
+	Before time.Time `help:"Orders go to which nothing has happened since then, such as 2026-01-31T00:00:00Z." placeholder:"TIME" required:"" env:"-"`
+	DryRun bool      `help:"Only count them." env:"-"`
+}
+
+// Help shows examples.
+func (pruneCommand) Help() string {
+	return `It cannot be undone. Replays of an order that is gone are refused (sku_archived), and its
+deductions are unknown.
+
+Examples:
+
+    inventory prune --before 2026-01-31T00:00:00Z --dry-run
+    inventory prune --before 2026-01-31T00:00:00Z`
+}
+
+// Validate tells kong which value is out of range.
+func (c *pruneCommand) Validate() error {
+	if c.Before.After(time.Now()) {
+		return errors.New("--before must not lie in the future")
+	}
+	return nil
+}
+
+// Run prunes, and tells how much of each SKU.
+func (c *pruneCommand) Run(ctx context.Context, s cli.Streams) error {
+	what := "pruned"
+	if c.DryRun {
+		what = "to prune"
+	}
+	var skus int
+	var all stock.Pruned
+	err := app.Prune(ctx, c.DatabaseURL, c.Before, c.DryRun, func(sku string, pruned stock.Pruned) error {
+		skus, all.Deductions, all.Units = skus+1, all.Deductions+pruned.Deductions, all.Units+pruned.Units
+		_, err := fmt.Fprintf(s.Out, "%s: %d deductions with %d units %s\n", sku, pruned.Deductions, pruned.Units, what)
+		return err
+	})
+	_, printErr := fmt.Fprintf(s.Out, "%d SKUs: %d deductions with %d units %s\n", skus, all.Deductions, all.Units, what)
+	return errors.Join(err, printErr)
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// ask sends a request, and returns the status and the code of a problem.
+func (p *process) ask(method, path, body string) string {
+	p.Helper()
+	request, err := http.NewRequestWithContext(p.Context(), method, p.url+"/v1"+path, strings.NewReader(body))
+	if err != nil {
+		p.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer response.Body.Close()
+	var problem struct {
+		Code string `json:"code"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&problem); err != nil {
+		p.Fatal(method, path, err)
+	}
+	return strings.TrimSpace(fmt.Sprint(response.StatusCode, " ", problem.Code))
+}
+
+// TestPrune prunes beside a service: what is gone sells nothing again, every unit adds up, and the outbox tells of all.
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{"sqlite": sqliteFile(t), "postgres": database(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := serve(t, "--database-url", url, "--lock", "none")
+			asks := func(want, method, path, body string) {
+				t.Helper()
+				if got := p.ask(method, path, body); got != want {
+					t.Errorf("%s %s %s: %s, want %s", method, path, body, got, want)
+				}
+			}
+			says := func(want string, args ...string) {
+				t.Helper()
+				if r := invoke(t, append(args, "--database-url", url)...); r.code != 0 || r.out != want {
+					t.Errorf("%v: exit status %d, %s%s, want %s", args, r.code, r.out, r.err, want)
+				}
+			}
+			says("the outbox is on\n", "outbox", "on")
+			for _, sku := range []string{"hot", "mild", "cold"} {
+				asks("201", "PUT", "/skus/"+sku, `{"stock":100,"segments":4}`)
+			}
+			const both = `{"order_id":"m","lines":[{"sku":"hot","quantity":2},{"sku":"mild","quantity":1}]}`
+			asks("201", "POST", "/skus/hot/deductions", `{"order_id":"a","quantity":90}`)
+			asks("201", "POST", "/skus/hot/deductions", `{"order_id":"b","quantity":1,"reserve_for":"1h"}`)
+			asks("201", "POST", "/orders", both)
+			asks("201", "POST", "/skus/cold/deductions", `{"order_id":"a","quantity":1}`)
+			before := time.Now().Format(time.RFC3339Nano)
+			says("0 SKUs: 0 deductions with 0 units pruned\n", "prune", "--before", before)
+			asks("200", "DELETE", "/skus/hot", "")
+			asks("200", "POST", "/orders", both) // it is known
+			asks("200", "DELETE", "/skus/mild", "")
+
+			says("hot: 2 deductions with 92 units to prune\nmild: 1 deductions with 1 units to prune\n2 SKUs: 3 deductions with 93 units to prune\n",
+				"prune", "--dry-run", "--before", before)
+			asks("200", "POST", "/skus/hot/deductions", `{"order_id":"a","quantity":90}`)
+			says("hot: 2 deductions with 92 units pruned\nmild: 1 deductions with 1 units pruned\n2 SKUs: 3 deductions with 93 units pruned\n",
+				"prune", "--before", before)
+			says("0 SKUs: 0 deductions with 0 units pruned\n", "prune", "--before", before)
+
+			asks("410 sku_archived", "POST", "/skus/hot/deductions", `{"order_id":"a","quantity":90}`)
+			asks("410 sku_archived", "POST", "/orders", both)
+			asks("422 order_id_reused", "POST", "/orders", `{"order_id":"m","lines":[{"sku":"cold","quantity":1}]}`)
+			asks("404 unknown_deduction", "GET", "/skus/hot/deductions/a", "")
+			asks("404 unknown_deduction", "POST", "/skus/mild/deductions/m/cancel", "")
+			asks("200", "POST", "/skus/hot/deductions/b/commit", "")
+			asks("200", "GET", "/skus/cold/deductions/a", "")
+			audited(t, url)
+			for told := 0; told < 6; { // transactions of parallel tests hold it back
+				r := invoke(t, "outbox", "read", "--json", "--database-url", url)
+				if told = len(changesIn(t, r.out)); r.code != 0 {
+					t.Fatal(r.err)
+				}
+			}
+		})
+	}
+}
+
+func TestPruneThatCannotBe(t *testing.T) {
+	t.Parallel()
+	file := sqliteFile(t)
+	for _, c := range []struct {
+		args   []string
+		says   string
+		status int
+	}{
+		{nil, "--before", statusUsage},
+		{[]string{"--before", "yesterday"}, "--before", statusUsage},
+		{[]string{"--before", time.Now().Add(time.Hour).Format(time.RFC3339)}, "must not lie in the future", statusUsage},
+		{[]string{"--before", "2026-01-01T00:00:00Z"}, "no SQLite file", statusFailed},
+		{[]string{"--before", "2026-01-01T00:00:00Z", "--database-url", database(t)}, "run inventory migrate up", statusFailed},
+	} {
+		endedWith(t, c.status, invoke(t, append([]string{"prune", "--database-url", file}, c.args...)...), c.says)
+	}
+}

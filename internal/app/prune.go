@@ -1,0 +1,110 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"inventory/internal/stock"
+)
+
+const (
+	prunePage  = 500                   // deductions that one transaction looks at
+	pruneTries = 20                    // of a page while somebody else has the SKU
+	prunePause = 50 * time.Millisecond // between them
+	listPage   = 100                   // SKUs that are read at once
+)
+
+// ErrBusy means that SKUs could not be pruned, because somebody else had their rows.
+var ErrBusy = errors.New("in use")
+
+// Prune folds deductions of archived SKUs to which nothing has happened since an instant into a sum for each SKU, or only counts
+// them in a dry run, also while a service uses the database. It tells of each SKU of which there are some. It goes page by page,
+// each in a transaction of its own: whenever it ends, the next call goes on.
+func Prune(ctx context.Context, databaseURL string, before time.Time, dryRun bool, tell func(sku string, pruned stock.Pruned) error) (err error) {
+	store, err := openForWriting(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	busy := 0
+	for after := ""; ; {
+		skus, err := store.Summaries(ctx, after, listPage)
+		if err != nil {
+			return fmt.Errorf("list SKUs: %w", err)
+		}
+		for _, sku := range skus {
+			if after = sku.SKU; sku.ArchivedAt.IsZero() {
+				continue
+			}
+			pruned, err := pruneSKU(ctx, store, stock.Pruning{SKU: sku.SKU, Before: before, DryRun: dryRun})
+			if err == nil && pruned.Deductions > 0 {
+				err = tell(sku.SKU, pruned)
+			}
+			if err != nil {
+				return fmt.Errorf("prune %s: %w", sku.SKU, err)
+			}
+			if pruned.Busy {
+				busy++
+			}
+		}
+		if len(skus) < listPage {
+			break
+		}
+	}
+	if busy > 0 {
+		return fmt.Errorf("%d SKUs were %w, and were not pruned to the end: try again", busy, ErrBusy)
+	}
+	return nil
+}
+
+// pruneSKU prunes a SKU page by page. After each it rests for as long as that took, so that those who sell hardly notice.
+func pruneSKU(ctx context.Context, store stock.Store, p stock.Pruning) (all stock.Pruned, err error) {
+	query := stock.DeductionQuery{SKU: p.SKU, Limit: prunePage}
+	for {
+		start := time.Now()
+		page, err := store.DeductionPage(ctx, query)
+		if err != nil {
+			return all, err
+		}
+		p.OrderIDs = nil
+		for _, d := range page.Deductions {
+			p.OrderIDs = append(p.OrderIDs, d.OrderID)
+		}
+		if len(p.OrderIDs) == 0 {
+			return all, nil
+		}
+		pruned, err := prunePatiently(ctx, store, p)
+		all.Deductions, all.Units, all.Busy = all.Deductions+pruned.Deductions, all.Units+pruned.Units, pruned.Busy
+		if err != nil || pruned.Busy || page.Next == "" {
+			return all, err
+		}
+		query.After = page.Next
+		if err := sleep(ctx, time.Since(start)); err != nil {
+			return all, err
+		}
+	}
+}
+
+// prunePatiently tries again while somebody else has the SKU.
+func prunePatiently(ctx context.Context, store stock.Store, p stock.Pruning) (stock.Pruned, error) {
+	for try := 1; ; try++ {
+		pruned, err := store.Prune(ctx, p)
+		if err != nil || !pruned.Busy || try == pruneTries {
+			return pruned, err
+		}
+		if err := sleep(ctx, prunePause); err != nil {
+			return pruned, err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
