@@ -39,6 +39,9 @@ type site struct {
 	router        routers.Router
 }
 
+// patience is for how long a site may answer, where a test does not say: a machine that is busy otherwise is no reason to refuse.
+const patience = time.Minute
+
 // open starts a site as in production, with everything embedded.
 func open(t *testing.T) *site {
 	t.Helper()
@@ -50,6 +53,9 @@ func openWith(t *testing.T, config app.Config) *site {
 	t.Helper()
 	if config.DatabaseURL == "" {
 		config.DatabaseURL = "sqlite:" + stocktest.SQLiteFile(t)
+	}
+	if config.AnswerWithin == 0 {
+		config.AnswerWithin = patience
 	}
 	a, err := app.Start(t.Context(), config)
 	if err != nil {
@@ -90,7 +96,7 @@ func newHandler(t testing.TB, clock func() time.Time) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := selling.NewService(selling.Config{Store: store, Workers: 1, Clock: clock})
+	service := selling.NewService(selling.Config{Store: store, Workers: 1, Clock: clock, AnswerWithin: patience})
 	t.Cleanup(func() {
 		if err := errors.Join(service.Close(context.WithoutCancel(t.Context())), store.Close()); err != nil {
 			t.Error(err)
