@@ -167,11 +167,6 @@ func (s *Store) Archive(ctx context.Context, sku string, at time.Time) (bool, er
 	return on(ctx, s, sku, func(o *postgres.Store) (bool, error) { return o.Archive(ctx, sku, at) })
 }
 
-// Prune implements [stock.Store]: not yet. It would have to write to the orders, which are at other nodes than the SKU.
-func (s *Store) Prune(context.Context, stock.Pruning) (stock.Pruned, error) {
-	return stock.Pruned{}, errors.New("a database on Citus is not pruned yet")
-}
-
 // Movements implements [stock.Store].
 func (s *Store) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
 	return on(ctx, s, sku, func(o *postgres.Store) ([]stock.Movement, error) { return o.Movements(ctx, sku, after, limit) })

@@ -41,8 +41,8 @@ LEFT JOIN (
            count(*) - count(DISTINCT order_id)                       AS doubled,
            count(*) FILTER (WHERE segment IS NULL AND quantity <> coalesce((
                SELECT sum(p.quantity) FROM deduction_parts p
-               WHERE p.sku_id = deductions.sku_id AND p.order_id = deductions.order_id), 0)) AS uneven
-    FROM deductions WHERE $1 = '' OR sku_id = $1 GROUP BY sku_id
+               WHERE p.sku_id = d.sku_id AND p.order_id = d.order_id), 0)) AS uneven
+    FROM deductions d WHERE $1 = '' OR sku_id = $1 GROUP BY sku_id
 ) d USING (sku_id)
 LEFT JOIN (
     -- A buyer without a row is counted with 0. Where the ledger has other terms, a buyer keeps what was within

@@ -51,11 +51,11 @@ WITH segment_row AS MATERIALIZED (
            (SELECT count(*) FROM counted) AS buyers
     FROM inserted
 ), updated AS (
-    UPDATE stock_segments
+    UPDATE stock_segments g
     SET available   = available - taken.units
                       / CASE WHEN taken.orders = taken.buyers AND ($11::timestamptz IS NULL OR clock_timestamp() <= $11)
                              THEN 1 ELSE 0 END,
-        reserved    = stock_segments.reserved + taken.reserved,
+        reserved    = g.reserved + taken.reserved,
         version     = version + 1,
         fence       = CASE WHEN $3 = 0 THEN fence ELSE $3 END,
         fence_owner = CASE WHEN $3 = 0 THEN fence_owner ELSE $4 END

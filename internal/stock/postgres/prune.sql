@@ -1,4 +1,4 @@
--- Fold deductions of an archived SKU into its sum, or count them.
+-- Fold deductions of an archived SKU into its sum, or count them. Which may go is in prune.go.
 --
 -- In:  $1 sku_id, $2 order ids, $3 the instant before which all has to have happened, $4 whether to count alone
 -- Out: one row: how many deductions go, and how many units they hold
@@ -14,13 +14,9 @@ WITH old AS MATERIALIZED (
         SELECT FROM (
             SELECT $1 AS sku
             UNION
-            SELECT l.sku_id FROM order_lines own JOIN order_lines l USING (order_id) WHERE own.order_id = id AND own.sku_id = $1
+            SELECT l.sku_id FROM order_lines l JOIN order_lines own USING (order_id) WHERE own.order_id = id AND own.sku_id = $1
         ) AS line
-        WHERE NOT EXISTS (
-            SELECT FROM (SELECT * FROM deductions WHERE sku_id = line.sku AND order_id = id OFFSET 0) AS d
-            WHERE d.status <> 'reserved' AND greatest(d.created_at, d.expires_at) < $3
-              AND EXISTS (SELECT FROM skus k WHERE k.sku_id = line.sku AND k.archived_at IS NOT NULL)
-              AND NOT EXISTS (SELECT FROM amendments a WHERE a.sku_id = line.sku AND a.order_id = id AND a.created_at >= $3)))
+        WHERE NOT EXISTS ({ended}))
 ), found AS MATERIALIZED (
     SELECT d.row, id, buyer_id, segment, CASE WHEN status = 'committed' THEN quantity ELSE 0 END AS units
     FROM old CROSS JOIN LATERAL (

@@ -69,7 +69,7 @@ func routedTexts() map[string]string {
 	}
 }
 
-// The lines are inserted by a statement of their own. Those of an order that is there already are there as well.
+// The lines are inserted by a statement of their own. Those of an order that is there already are there as well, or were pruned.
 const (
 	insertOrderRow = `
 INSERT INTO orders (order_id, buyer_id, reserve_micros, created_at) VALUES ($1, nullif($2, ''), $3, coalesce($4::timestamptz, clock_timestamp()))
@@ -79,7 +79,7 @@ ON CONFLICT (order_id) DO NOTHING`
 INSERT INTO order_lines (order_id, sku_id, quantity)
 SELECT o.order_id, line.sku_id, line.quantity
 FROM orders o, unnest($2::text[], $3::integer[]) AS line (sku_id, quantity)
-WHERE o.order_id = $1 AND NOT EXISTS (SELECT FROM order_lines there WHERE there.order_id = $1)`
+WHERE o.order_id = $1 AND NOT o.pruned AND NOT EXISTS (SELECT FROM order_lines there WHERE there.order_id = $1)`
 )
 
 var routedMerged = withInsertOf("k.sku_id", `
@@ -175,6 +175,36 @@ func (s *Store) PlacedOrder(ctx context.Context, orderID string) (order *stock.P
 	}
 	skus, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	return order, skus, err
+}
+
+const selectSKUsOfOrders = `SELECT order_id, array_agg(sku_id) FROM order_lines WHERE order_id = ANY ($1::text[]) GROUP BY order_id`
+
+// SKUsOfOrders reads the SKUs of the lines that orders have in a shard.
+func (s *Store) SKUsOfOrders(ctx context.Context, orderIDs []string) (map[string][]string, error) {
+	rows, err := s.pool.Query(ctx, selectSKUsOfOrders, orderIDs)
+	if err != nil {
+		return nil, err
+	}
+	skus, id, some := make(map[string][]string), "", []string(nil)
+	_, err = pgx.ForEachRow(rows, []any{&id, &some}, func() error {
+		skus[id] = some
+		return nil
+	})
+	return skus, err
+}
+
+const unlist = `
+WITH unlisted AS (
+    DELETE FROM order_lines WHERE sku_id = $1 AND order_id = ANY ($2::text[]) RETURNING order_id
+)
+UPDATE orders SET pruned = true WHERE order_id IN (SELECT order_id FROM unlisted)`
+
+// Unlist removes the lines of a SKU from orders in a shard, and marks the orders as pruned.
+func (s *Store) Unlist(ctx context.Context, sku string, orderIDs []string) error {
+	return s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, unlist, sku, orderIDs)
+		return err
+	})
 }
 
 // OrderLine is a line of an order of several SKUs.

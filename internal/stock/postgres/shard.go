@@ -34,14 +34,18 @@ func (s *Store) Shard(of Shard) *Store {
 	for name := range of.Tables {
 		names = append(names, regexp.QuoteMeta(name))
 	}
-	word := regexp.MustCompile(`\b(` + strings.Join(names, "|") + `)\b`)
+	// Columns may have the name of a table.
+	table := regexp.MustCompile(`\b(FROM|JOIN|INTO|UPDATE) (` + strings.Join(names, "|") + `)\b`)
 	return s.with(&dialect{
 		shardLock: fmt.Sprintf(`SELECT inventory_here(%d)`, of.ID),
 		translate: func(statement string) string {
-			if statement == auditSQL { // lines are with their orders
+			if statement == auditSQL || statement == pruneSQL { // lines are with their orders, which may be anywhere
 				statement = strings.Replace(statement, "FROM order_lines l", `FROM (SELECT '' AS sku_id, '' AS order_id LIMIT 0) l`, 1)
 			}
-			return word.ReplaceAllStringFunc(statement, func(name string) string { return of.Tables[name] })
+			return table.ReplaceAllStringFunc(statement, func(found string) string {
+				before, name, _ := strings.Cut(found, " ")
+				return before + " " + of.Tables[name]
+			})
 		},
 	})
 }
