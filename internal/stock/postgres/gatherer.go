@@ -189,7 +189,7 @@ func whileAnyWaits[W, A any](writes []*sharedWrite[W, A]) (context.Context, cont
 // passed, another transaction did not commit an order id in time, or has changed what the write rests on.
 func nothingWritten(err error) bool {
 	state := stateOf(err)
-	return raced(err) || errors.Is(err, errRaced) || errors.Is(err, stock.ErrLate) ||
+	return raced(err) || errors.Is(err, errRaced) || errors.Is(err, errApart) || errors.Is(err, stock.ErrLate) ||
 		state == lockNotAvailable || state == deadlockDetected ||
 		strings.HasPrefix(state, constraintViolation) || strings.HasPrefix(state, dataException)
 }

@@ -36,13 +36,14 @@ func OpenCoordinator(ctx context.Context, databaseURL string, configure ...func(
 		noJIT(c)
 		c.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
 		c.ConnConfig.RuntimeParams["citus.propagate_set_commands"] = "local"
+		c.ConnConfig.RuntimeParams["citus.multi_shard_modify_mode"] = "sequential" // over one connection to each node
 	}}, configure...)...)
 	if err != nil {
 		return nil, err
 	}
 	texts := routedTexts()
 	s.pool.dialect = &dialect{
-		begin: fmt.Sprintf(`SET LOCAL lock_timeout = '%s'; SET LOCAL idle_in_transaction_session_timeout = '%s'`, rowWait, idleInTransaction),
+		begin: fmt.Sprintf(`SET LOCAL lock_timeout = '%s'; SET LOCAL idle_in_transaction_session_timeout = '%s'`, routedWait, idleInTransaction),
 		translate: func(statement string) string {
 			if text, other := texts[statement]; other {
 				return text
@@ -51,7 +52,7 @@ func OpenCoordinator(ctx context.Context, databaseURL string, configure ...func(
 		},
 	}
 	s.routed = true
-	s.WriteAlone()
+	s.orders.carry = s.orderRouted
 	return s, nil
 }
 
@@ -119,6 +120,9 @@ var routedExpire = strings.NewReplacer("WHERE d.ctid =", "WHERE d.sku_id = $1 AN
 // Place takes all lines of a new order, or nothing, by a transaction over nodes. It reports false if an order of that id was
 // there already.
 func (s *Store) Place(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
+	if lines, created, err = s.orderTogether(ctx, placement); created || err != nil {
+		return lines, created, translate(err)
+	}
 	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
 		if created, err = s.insertOrder(ctx, tx, &placement); err != nil || !created {
 			return err

@@ -13,11 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// What Citus raises, or our function there, before anything is written.
-const (
-	gone     = "IN001" // the shard is on another node
-	deadlock = deadlockDetected
-)
+// What our function at Citus' nodes raises, before anything is written.
+const gone = "IN001" // the shard is on another node
 
 // Shard are the tables of a shard of Citus.
 type Shard struct {
@@ -63,8 +60,11 @@ func ShardGone(err error) bool {
 	return state == gone || state == undefinedTable
 }
 
-// Deadlocked tells whether a transaction was undone because it waited in a circle, or seemed to.
-func Deadlocked(err error) bool { return stateOf(err) == deadlock }
+// Deadlocked tells whether a transaction was undone because it waited in a circle, or seemed to, or too long for a row.
+func Deadlocked(err error) bool {
+	state := stateOf(err)
+	return state == deadlockDetected || state == lockNotAvailable
+}
 
 // Answered tells whether an error comes from the server, which therefore is there.
 func Answered(err error) bool { return stateOf(err) != "" }

@@ -14,7 +14,7 @@ import (
 // as it has lines, and locks the rows of all of them until its end. So each size has places of its own: the larger the size,
 // the fewer. The larger ones leave time for other orders.
 const (
-	smallOrder  = 10  // lines; the places of these are as many as a SKU has workers
+	smallOrder  = 10  // lines; the places of these are as many as a SKU has workers, or as the store wants
 	mediumOrder = 100 // lines; these have half as many places, and use them half of the time at most
 	// The others, up to MaxLines, have one place, and use it a quarter of the time at most.
 	mediumRest = 1
@@ -31,7 +31,7 @@ type placing struct {
 
 func (s *Service) newPlacing() placing {
 	p := placing{service: s, last: new(atomic.Int64)}
-	config := turns.Config{Places: s.mostWorkers, Waiting: queueLimit, Patience: turnWait}
+	config := turns.Config{Places: s.mostPlacing, Waiting: queueLimit, Patience: turnWait}
 	p.small = turns.New(config)
 	config.Places, config.Rest = max(1, s.mostWorkers/2), p.rest(mediumRest)
 	p.medium = turns.New(config)
