@@ -85,9 +85,15 @@ test: servers ## Run all tests under the race detector
 test-short: servers ## Run the quick tests of the service, in one to two minutes
 	$(GO) test $(COMPILE) -short -timeout 60s -skip '$(SLOW)' $(SHORT)
 
-# Apart from make test: where the extension is not installed they say so, and are left out.
+# Apart from make test: they need the extension of Citus, which nothing here installs.
 .PHONY: test-citus
 test-citus: servers ## Run the tests of the store on Citus, on one node and on several, where the extension is installed
+	@for config in $$(type -P pg_config) /usr/lib/postgresql/*/bin/pg_config /usr/pgsql-*/bin/pg_config; do \
+		if [[ -e $$("$$config" --sharedir 2>/dev/null)/extension/citus.control ]]; then exec $(MAKE) test-citus-installed; fi; \
+	done; echo "the Citus extension is not installed: its tests are left out"
+
+.PHONY: test-citus-installed
+test-citus-installed:
 	$(GO) test -count 1 -timeout 30m -tags citus ./internal/servertest ./internal/stock/citus ./migrations ./internal/app -run 'Citus|^TestStore$$|TestOutbox$$|Dies$$|WhileSelling$$|TestHash'
 
 # Apart from make test, which installs no browser.

@@ -11,14 +11,12 @@ import (
 	"time"
 
 	"inventory/internal/servertest"
+	"inventory/internal/stock"
 )
 
 // TestCitusService: a database on Citus is refused until it is distributed, and afterwards without citus://. Then the service
 // sells, and tells of its nodes.
 func TestCitusService(t *testing.T) {
-	if err := servertest.HasCitus(); err != nil {
-		t.Skip(err)
-	}
 	c, err := servertest.StartCitus(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +70,16 @@ func TestCitusService(t *testing.T) {
 	}
 	if err := json.Unmarshal(body, &ready); err != nil || ready.Database != "ok" || len(ready.Nodes) != 1 {
 		t.Errorf("%s %v", body, err)
+	}
+	for _, sku := range []string{"a", "b"} {
+		answers(t, http.MethodDelete, a.URL()+"/v1/skus/"+sku, "", http.StatusOK)
+	}
+	gone := make(map[string]int64)
+	if err := Prune(t.Context(), url, time.Now().Add(time.Minute), false, func(sku string, pruned stock.Pruned) error {
+		gone[sku] = pruned.Deductions
+		return nil
+	}); err != nil || gone["a"] != 2 || gone["b"] != 1 {
+		t.Errorf("pruned %v, %v", gone, err)
 	}
 	status, err := ReadOutboxStatus(t.Context(), url)
 	if err != nil || status.On || status.Rows != 0 {

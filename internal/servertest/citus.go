@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -17,9 +14,6 @@ import (
 
 	"inventory/deploy/compose"
 )
-
-// ErrNoCitus means that the Citus extension is not installed beside PostgreSQL: its tests are left out.
-var ErrNoCitus = errors.New("the Citus extension is not installed")
 
 // Citus is a cluster of private PostgreSQL servers. Without workers the coordinator has all shards.
 type Citus struct {
@@ -40,27 +34,8 @@ func citusSettings() (settings []PostgresOption) {
 	return settings
 }
 
-// HasCitus returns nil if the extension is installed, and else [ErrNoCitus].
-func HasCitus() error {
-	programs, err := postgresPrograms()
-	if err != nil {
-		return err
-	}
-	share, err := exec.Command(filepath.Join(programs, "pg_config"), "--sharedir").Output()
-	if err != nil {
-		return ErrNoCitus
-	}
-	if _, err := os.Stat(filepath.Join(strings.TrimSpace(string(share)), "extension", "citus.control")); err != nil {
-		return ErrNoCitus
-	}
-	return nil
-}
-
-// StartCitus starts a coordinator and so many workers.
+// StartCitus starts a coordinator and so many workers, where the extension is installed.
 func StartCitus(ctx context.Context, workers int, options ...PostgresOption) (*Citus, error) {
-	if err := HasCitus(); err != nil {
-		return nil, err
-	}
 	c := &Citus{options: append(citusSettings(), options...)}
 	var err error
 	if c.Coordinator, err = StartPostgres(ctx, c.options...); err != nil {

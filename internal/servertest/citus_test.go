@@ -10,9 +10,6 @@ import (
 )
 
 func TestCitus(t *testing.T) {
-	if err := HasCitus(); err != nil {
-		t.Skip(err)
-	}
 	c, err := StartCitus(t.Context(), 2)
 	if err != nil {
 		t.Fatal(err)

@@ -104,36 +104,30 @@ func (s *Store) without(ctx context.Context, lines []postgres.OrderLine) (left [
 
 // unfinished names the transactions over nodes that do not end.
 func (s *Store) unfinished(ctx context.Context) (open []string, err error) {
-	first := make(map[string]bool)
-	for until := time.Now().Add(settleWait); ; {
-		open = nil
-		var now []string
-		for _, n := range s.placements().nodes {
-			prepared, err := n.store.Prepared(ctx)
-			if err != nil {
-				return nil, err
-			}
-			for _, id := range prepared {
-				now = append(now, n.address+": "+id)
-			}
+	open, err = s.prepared(ctx)
+	for until := time.Now().Add(settleWait); err == nil && len(open) > 0 && time.Now().Before(until); {
+		if err = pause(ctx); err != nil {
+			break
 		}
-		for _, id := range now {
-			if len(first) == 0 || first[id] {
-				open = append(open, fmt.Sprintf("a transaction over nodes is not settled: %s", id))
-			}
-		}
-		if len(open) == 0 || time.Now().After(until) {
-			return open, nil
-		}
-		if len(first) == 0 {
-			for _, id := range now {
-				first[id] = true
-			}
-		}
-		if err := pause(ctx); err != nil {
+		var still []string
+		still, err = s.prepared(ctx)
+		open = slices.DeleteFunc(open, func(name string) bool { return !slices.Contains(still, name) })
+	}
+	return open, err
+}
+
+// prepared names the transactions that are between their two phases.
+func (s *Store) prepared(ctx context.Context) (names []string, err error) {
+	for _, n := range s.placements().nodes {
+		ids, err := n.store.Prepared(ctx)
+		if err != nil {
 			return nil, err
 		}
+		for _, id := range ids {
+			names = append(names, fmt.Sprintf("a transaction over nodes is not settled: %s at %s", id, n.address))
+		}
 	}
+	return names, nil
 }
 
 func pause(ctx context.Context) error {

@@ -331,8 +331,19 @@ func TestShardsMoveWhileSelling(t *testing.T) {
 	s.end()
 }
 
-// TestANodeIsAddedWhileSelling adds a worker, and gives it its part of the shards.
+// TestANodeIsAddedWhileSelling adds a worker, and gives it its part of the shards, while the statement lasts and in the
+// background.
 func TestANodeIsAddedWhileSelling(t *testing.T) {
+	for name, rebalance := range map[string][]string{
+		"foreground": {`SELECT rebalance_table_shards('skus', shard_transfer_mode := 'force_logical')`},
+		"background": {`SELECT citus_rebalance_start(shard_transfer_mode := 'force_logical')`, `SELECT citus_rebalance_wait()`},
+	} {
+		t.Run(name, func(t *testing.T) { testANodeIsAdded(t, rebalance) })
+	}
+}
+
+func testANodeIsAdded(t *testing.T, rebalance []string) {
+	t.Helper()
 	c := cluster(t, 1)
 	url := distributed(t, c)
 	if err := open(t, url).Outbox().On(t.Context()); err != nil {
@@ -341,7 +352,9 @@ func TestANodeIsAddedWhileSelling(t *testing.T) {
 	s := startSale(t, url)
 	s.sellsAll(20 * time.Second)
 	worker := added(t, c, s.url)
-	s.must(exec(t.Context(), s.url, `SELECT rebalance_table_shards('skus', shard_transfer_mode := 'force_logical')`))
+	for _, statement := range rebalance {
+		s.must(exec(t.Context(), s.url, statement))
+	}
 	s.sellsAll(20 * time.Second)
 	if len(s.placed()[worker.Port()]) == 0 {
 		t.Error("the new node has nothing")

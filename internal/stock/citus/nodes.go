@@ -30,7 +30,7 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 		for _, n := range append([]*node{{store: s.whole}}, nodes...) {
 			if !watched[n.store] {
 				watched[n.store] = true
-				watchers.Go(func() { watchOne(ctx, n.store, calm, tell) })
+				watchers.Go(func() { s.watchOne(ctx, n, calm, tell) })
 			}
 		}
 		select {
@@ -41,9 +41,17 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 	}
 }
 
-func watchOne(ctx context.Context, o *postgres.Store, listening func(), restocked func(string)) {
+// watchOne listens at a node again and again, and notes why it does not.
+func (s *Store) watchOne(ctx context.Context, n *node, listening func(), restocked func(string)) {
 	for ctx.Err() == nil {
-		_ = o.Watch(ctx, listening, restocked) // Nodes tells that the node is gone
+		err := n.store.Watch(ctx, func() {
+			s.note(&n.unheard, nil)
+			listening()
+		}, restocked)
+		if ctx.Err() != nil {
+			return
+		}
+		s.note(&n.unheard, err)
 		select {
 		case <-time.After(watchPause):
 		case <-ctx.Done():
@@ -51,16 +59,23 @@ func watchOne(ctx context.Context, o *postgres.Store, listening func(), restocke
 	}
 }
 
+func (s *Store) note(state *error, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*state = err
+}
+
 // nodeAnswer is how long a node may take to say that it takes writes. It is less than a probe waits.
 const nodeAnswer = 1500 * time.Millisecond
 
-// Nodes tells of each node that has shards whether it took writes when [Store.Ready] asked last, by its address.
+// Nodes tells of each node that has shards, by its address, whether it took writes when [Store.Ready] asked last, and is
+// listened to.
 func (s *Store) Nodes() map[string]error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	state := make(map[string]error, len(s.now.nodes))
 	for _, n := range s.now.nodes {
-		state[n.address] = n.state
+		state[n.address] = errors.Join(n.state, n.unheard)
 	}
 	return state
 }
@@ -92,9 +107,7 @@ func (s *Store) ask(ctx context.Context, p *placements, n *node) error {
 		err = fmt.Errorf("node %s: %w", n.address, err)
 		s.loadSoon(p)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n.state = err
+	s.note(&n.state, err)
 	return err
 }
 

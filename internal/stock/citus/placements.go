@@ -20,6 +20,7 @@ type node struct {
 	address string // HOST:PORT, as Citus calls it
 	store   *postgres.Store
 	state   error // why it did not take writes when it was asked last; under the store's lock
+	unheard error // why its notifications are not listened to; likewise
 }
 
 // shard is a range of hashes, and the tables of the SKUs and orders in it.

@@ -20,13 +20,10 @@ import (
 
 const testShards = 4
 
-// cluster starts a cluster that ends with the test. Without the extension the test is left out.
+// cluster starts a cluster that ends with the test.
 func cluster(t *testing.T, workers int) *servertest.Citus {
 	t.Helper()
 	c, err := servertest.StartCitus(t.Context(), workers)
-	if errors.Is(err, servertest.ErrNoCitus) {
-		t.Skip(err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

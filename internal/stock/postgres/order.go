@@ -88,7 +88,7 @@ func (s *Store) insertOrder(ctx context.Context, tx pgx.Tx, placement *stock.Pla
 	var rows int64
 	trip := &pgx.Batch{}
 	row := []any{order.OrderID, order.BuyerID, order.ReserveFor.Microseconds(), instant(placement.At)}
-	if s.routed {
+	if s.pool.dialect.routes() {
 		trip.Queue(insertOrder, row...).Exec(countRows(&rows))
 		trip.Queue(insertOrderLines, order.OrderID, skus, quantities)
 	} else {

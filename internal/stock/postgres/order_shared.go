@@ -22,7 +22,11 @@ const mostSharedLines = 256
 
 // newOrderSharing returns what lets orders of several SKUs share a write. The answer is when an order was taken.
 func newOrderSharing(s *Store) *gatherer[stock.Placement, *time.Time] {
-	return &gatherer[stock.Placement, *time.Time]{room: roomForOrders, carry: s.orderShared}
+	carry := s.orderShared
+	if s.pool.dialect.routes() {
+		carry = s.orderRouted
+	}
+	return &gatherer[stock.Placement, *time.Time]{room: roomForOrders, carry: carry}
 }
 
 // orderTogether places an order by a statement that it may share with others. It reports false where that has not taken it:

@@ -61,7 +61,7 @@ func (o *Outbox) change(ctx context.Context, statements string) error {
 			if _, err := tx.Exec(ctx, setLockTimeout); err != nil {
 				return err
 			}
-			if o.store.routed {
+			if o.store.pool.dialect.routes() {
 				return changeRouted(ctx, tx, statements)
 			}
 			_, err := tx.Exec(ctx, statements)

@@ -22,7 +22,7 @@ func noJIT(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["jit"] = "off" }
 // OpenNode returns a store on the connections to a node of Citus, which connects when it is first asked for something: of the
 // nodes some may be gone.
 func OpenNode(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
-	return openLater(ctx, databaseURL, 0, append([]func(*pgxpool.Config){func(c *pgxpool.Config) {
+	return openLater(ctx, databaseURL, 0, nil, append([]func(*pgxpool.Config){func(c *pgxpool.Config) {
 		noJIT(c)
 		c.ConnConfig.RuntimeParams["citus.enable_manual_changes_to_shards"] = "on" // the rows of shards
 	}}, configure...)...)
@@ -32,28 +32,22 @@ func OpenNode(ctx context.Context, databaseURL string, configure ...func(*pgxpoo
 //
 // Citus plans no statement without the values of its parameters. Sessions on other nodes get only what a transaction sets.
 func OpenCoordinator(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Store, error) {
-	s, err := openLater(ctx, databaseURL, 0, append([]func(*pgxpool.Config){func(c *pgxpool.Config) {
-		noJIT(c)
-		c.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
-		c.ConnConfig.RuntimeParams["citus.propagate_set_commands"] = "local"
-		c.ConnConfig.RuntimeParams["citus.multi_shard_modify_mode"] = "sequential" // over one connection to each node
-	}}, configure...)...)
-	if err != nil {
-		return nil, err
-	}
 	texts := routedTexts()
-	s.pool.dialect = &dialect{
-		begin: fmt.Sprintf(`SET LOCAL lock_timeout = '%s'; SET LOCAL idle_in_transaction_session_timeout = '%s'`, routedWait, idleInTransaction),
+	return openLater(ctx, databaseURL, 0, &dialect{
+		routed: true,
+		begin:  fmt.Sprintf(`SET LOCAL lock_timeout = '%s'; SET LOCAL idle_in_transaction_session_timeout = '%s'`, routedWait, idleInTransaction),
 		translate: func(statement string) string {
 			if text, other := texts[statement]; other {
 				return text
 			}
 			return statement
 		},
-	}
-	s.routed = true
-	s.orders.carry = s.orderRouted
-	return s, nil
+	}, append([]func(*pgxpool.Config){func(c *pgxpool.Config) {
+		noJIT(c)
+		c.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+		c.ConnConfig.RuntimeParams["citus.propagate_set_commands"] = "local"
+		c.ConnConfig.RuntimeParams["citus.multi_shard_modify_mode"] = "sequential" // over one connection to each node
+	}}, configure...)...)
 }
 
 // routedTexts are the statements that Citus cannot route, and what takes their place. It routes a statement by a comparison of

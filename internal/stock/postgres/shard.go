@@ -74,8 +74,11 @@ type dialect struct {
 	translate func(string) string
 	shardLock string   // comes before each statement outside a transaction, and at the beginning of each transaction; "": nothing
 	begin     string   // settings at the beginning of a transaction; "": none
+	routed    bool     // Citus routes the statements to shards
 	texts     sync.Map // what has been translated: statements are constants, so there are few
 }
+
+func (d *dialect) routes() bool { return d != nil && d.routed }
 
 // patientMark is what a statement begins with that may take longer: see [patient].
 const patientMark = "/* patient */"

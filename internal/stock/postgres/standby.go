@@ -17,7 +17,7 @@ type Standby struct{ store *Store }
 // OpenStandby reads from the server at a postgres:// URL. The server need not be there yet. Each of configure may change
 // what the pool is made of.
 func OpenStandby(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Config)) (*Standby, error) {
-	store, err := openLater(ctx, databaseURL, 0, configure...)
+	store, err := openLater(ctx, databaseURL, 0, nil, configure...)
 	if err != nil {
 		return nil, err
 	}

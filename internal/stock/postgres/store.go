@@ -45,7 +45,6 @@ type Store struct {
 	looks       *gatherer[string, look]
 
 	shares bool // its connections are another's
-	routed bool // Citus routes its statements: see [OpenCoordinator]
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -56,7 +55,7 @@ const defaultConns = 16
 // Open connects to the database at a postgres:// URL, whose schema must be up to date. maxConns bounds the pool;
 // 0 leaves it to the URL's pool_max_conns, or is 16. Each of configure may change what the pool is made of.
 func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
-	s, err := openLater(ctx, databaseURL, maxConns, configure...)
+	s, err := openLater(ctx, databaseURL, maxConns, nil, configure...)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +65,8 @@ func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...
 	return s, nil
 }
 
-// openLater connects when it is first asked for something.
-func openLater(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
+// openLater connects when it is first asked for something. Its statements are in a dialect, nil for none.
+func openLater(ctx context.Context, databaseURL string, maxConns int32, d *dialect, configure ...func(*pgxpool.Config)) (*Store, error) {
 	config, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err) // pgx keeps the password out of it
@@ -99,7 +98,7 @@ func openLater(ctx context.Context, databaseURL string, maxConns int32, configur
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
 	renewal.running.Go(func() { renewal.run(pool) })
-	s := &Store{pool: database{Pool: pool}, clock: clock, hosts: hosts, renewal: renewal}
+	s := &Store{pool: database{pool, d}, clock: clock, hosts: hosts, renewal: renewal}
 	s.gather()
 	return s, nil
 }
