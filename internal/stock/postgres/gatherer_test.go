@@ -26,7 +26,7 @@ func TestASecondWriter(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := &underWay{T: t, letGo: make(chan struct{})}
-				together, wait := postgres.Gather(want.enough, w.carry)
+				together, _, wait := postgres.Gather(want.enough, w.carry)
 				var callers sync.WaitGroup
 				for n := 1; n < len(want.began); n++ {
 					callers.Go(func() {
@@ -56,7 +56,7 @@ func TestTheSecondWriterEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &underWay{T: t, takes: 10 * time.Millisecond}
-		together, wait := postgres.Gather(2, w.carry)
+		together, _, wait := postgres.Gather(2, w.carry)
 		var callers sync.WaitGroup
 		for n := range 20 {
 			callers.Go(func() { _, _ = together(n) })
@@ -76,6 +76,31 @@ func TestTheSecondWriterEnds(t *testing.T) {
 		callers.Wait()
 		wait()
 	})
+}
+
+// TestNoSecondWriterBesideOthers, until they have not been met for a while.
+func TestNoSecondWriterBesideOthers(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]int{postgres.OthersFor: 1, postgres.OthersFor + 1: 2} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := &underWay{T: t, takes: time.Millisecond}
+				together, meet, wait := postgres.Gather(2, w.carry)
+				meet()
+				time.Sleep(after)
+				var callers sync.WaitGroup
+				for n := range 20 {
+					callers.Go(func() { _, _ = together(n) })
+				}
+				callers.Wait()
+				wait()
+				if w.most != want || len(w.carried) != 20 {
+					t.Errorf("%d shared writes at once, want %d; %d carried out", w.most, want, len(w.carried))
+				}
+			})
+		})
+	}
 }
 
 // underWay counts the shared writes that are being carried out.
