@@ -24,7 +24,7 @@ func (d day) sku(name string) string { return fmt.Sprint(name, "-", d.n) }
 func (d day) play() {
 	d.Helper()
 	plain, limited, gone := d.sku("plain"), d.sku("limited"), d.sku("gone")
-	for sku, terms := range map[string]stock.Terms{plain: {}, limited: {PerBuyerLimit: 20, MaxReserveFor: time.Hour}, gone: {PerBuyerLimit: 50}} {
+	for sku, terms := range map[string]stock.Terms{plain: {}, limited: {PerBuyerLimit: 40, MaxReserveFor: time.Hour}, gone: {PerBuyerLimit: 50}} {
 		if _, err := d.store.CreateSKU(d.Context(), stock.NewSKU{SKU: sku, Name: "a thing", Stock: 100, Segments: 4, Terms: terms}, dayAt); err != nil {
 			d.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func (d day) sells(sku string) {
 		d.Fatal(err)
 	}
 	if _, err := d.store.Merge(d.Context(), stock.Merge{SKU: sku, Layout: view.Layout, Limit: limit, At: dayAt, Orders: []stock.Order{
-		of("merged", 20, 0), of("merged and waiting", 20, time.Hour), of("given back", 19, 0),
+		of("merged", 28, 0), of("merged and waiting", 28, time.Hour), of("given back", 19, 0),
 	}}); err != nil {
 		d.Fatal(err)
 	}
