@@ -30,11 +30,7 @@ func TestHelpExplainsEveryFlag(t *testing.T) {
 func TestWhatCannotWorkIsToldInOneLine(t *testing.T) {
 	t.Parallel()
 	file := sqliteFile(t)
-	for _, c := range []struct {
-		args   []string
-		says   string
-		status int
-	}{
+	cannotBe(t, nil, []failure{
 		{[]string{"serve", "--foo"}, "--foo", statusUsage},
 		{[]string{"serve", "--lock", "magic"}, "--lock", statusUsage},
 		{[]string{"serve", "--drain-timeout", "soon"}, "--drain-timeout", statusUsage},
@@ -73,9 +69,7 @@ func TestWhatCannotWorkIsToldInOneLine(t *testing.T) {
 		{[]string{"serve", "--database-url", "sqlite:/nowhere/inventory.db"}, "/nowhere", statusFailed},
 		{[]string{"audit", "--database-url", file + "-none"}, "no SQLite file", statusFailed},
 		{[]string{"migrate", "up", "--database-url", "postgres://u:" + canary + "@127.0.0.1:1/x"}, "reach PostgreSQL", statusFailed},
-	} {
-		endedWith(t, c.status, invoke(t, c.args...), c.says)
-	}
+	})
 }
 
 func TestMigrate(t *testing.T) {
