@@ -123,13 +123,12 @@ func (g *gatherer[W, A]) await(writes int) {
 }
 
 // Gather returns what has writes share a transaction of five at most, by carry.
-func Gather(enough int, carry func(writes []int) ([]int, error)) (together func(write int) (int, error), wait func()) {
+func Gather(enough int, carry func(writes []int) ([]int, error)) (together func(ctx context.Context, deadline time.Time, write int) (int, error), wait func()) {
 	g := &gatherer[int, int]{enough: enough}
 	g.room = func() func(int) bool {
 		left := 5
 		return func(int) bool { left--; return left >= 0 }
 	}
 	g.carry = func(_ context.Context, _ time.Time, writes []int) ([]int, error) { return carry(writes) }
-	together = func(write int) (int, error) { return g.together(context.Background(), time.Time{}, write) }
-	return together, g.running.Wait
+	return g.together, g.running.Wait
 }
