@@ -134,13 +134,14 @@ const OthersFor = othersFor
 
 // Gather returns what has writes share a transaction of five at most, by carry; what notes another process; and what waits
 // for the writers.
-func Gather(enough int, carry func(writes []int) ([]int, error)) (together func(write int) (int, error), meet, wait func()) {
+func Gather(enough int, carry func(writes []int) ([]int, error)) (
+	together func(ctx context.Context, deadline time.Time, write int) (int, error), meet, wait func(),
+) {
 	g := &gatherer[int, int]{enough: enough}
 	g.room = func() func(int) bool {
 		left := 5
 		return func(int) bool { left--; return left >= 0 }
 	}
 	g.carry = func(_ context.Context, _ time.Time, writes []int) ([]int, error) { return carry(writes) }
-	together = func(write int) (int, error) { return g.together(context.Background(), time.Time{}, write) }
-	return together, g.meet, g.running.Wait
+	return g.together, g.meet, g.running.Wait
 }
