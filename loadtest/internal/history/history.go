@@ -141,6 +141,9 @@ func (o Operation) String() string {
 	for _, a := range o.Attempts {
 		text += fmt.Sprintf("\n      process %d, sent %s, ended after %s: %d %s %s", a.Process, clock(a.Sent),
 			a.Ended.Sub(a.Sent).Round(time.Millisecond), a.Answer.Status, a.Answer.Code, a.Answer.State)
+		if a.NotSent {
+			text += "not sent"
+		}
 		if !a.Deadline.IsZero() {
 			text += fmt.Sprintf(", deadline after %s", a.Deadline.Sub(a.Sent).Round(time.Millisecond))
 		}
