@@ -23,10 +23,13 @@ func (r Result) Document() (report.Document, error) {
 func (r Result) sentences() (all []string) {
 	for _, w := range works() {
 		limits := r.costs[w.name].limits(w, r.config)
-		process := limits[slices.IndexFunc(limits, func(l limit) bool { return l.what == processLimit || l.what == writerLimit })]
-		text := fmt.Sprintf("%s: %s orders a second by one process, stopped by %s", w.name, report.Number(process.rate), process.what)
+		one := slices.IndexFunc(limits, func(l limit) bool { return l.what == processLimit || l.what == writerLimit })
+		if one < 0 {
+			continue // no clock has ticked
+		}
+		text := fmt.Sprintf("%s: %s orders a second by one process, stopped by %s", w.name, report.Number(limits[one].rate), limits[one].what)
 		if i := slices.IndexFunc(limits, func(l limit) bool { return !l.more }); i >= 0 {
-			text += fmt.Sprintf("; %s by more processes, stopped by %s: %s", report.Number(limits[i].rate), limits[i].what, limits[i].then)
+			text += fmt.Sprintf("; %s by more of them, stopped by %s: %s", report.Number(limits[i].rate), limits[i].what, limits[i].then)
 		}
 		all = append(all, text+".")
 	}
