@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"inventory/loadtest/internal/books"
+	"inventory/internal/app"
+	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
@@ -62,25 +63,26 @@ type Result struct {
 
 // Run measures. What it has until ctx ends, or something fails, it returns beside the error.
 func Run(ctx context.Context, c Config) (result Result, err error) {
-	on, err := servers.Prepare(ctx, servers.URLs{}, servers.Needs{Durable: true, Database: "capacity_", Generator: "this program, closed loops over HTTP"})
+	on, err := crowd.OpenShop(ctx, servers.URLs{}, nil, "capacity_", app.Config{})
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, on.Stop()) }()
-	s := &shop{Servers: on}
-	defer func() { err = errors.Join(err, s.close()) }()
+	on.About.Generator = "this program, closed loops over HTTP"
+	s := &shop{Shop: on}
+	defer func() { err = errors.Join(err, s.close(context.WithoutCancel(ctx))) }()
 	if err := s.open(ctx, c); err != nil {
 		return Result{}, err
 	}
 	plays := experiment.Config{Seed: c.Seed, Progress: func(string) {}}
-	result = Result{Report: plays.Begin("capacity", on), config: c}
+	result = Result{Report: plays.Begin("capacity", on.Servers), config: c}
 	err = result.Ask(ctx, plays, []experiment.Asked{{Name: "measured", Ask: func(ctx context.Context) (experiment.Result, error) {
 		return experiment.Run(ctx, s.question(c.Scale), experiment.Rules{
 			Seed: c.Seed, WarmUp: c.Scale.Window, Window: c.Scale.Window, Rounds: c.Scale.Rounds, Progress: c.Told,
 		}), nil
 	}}})
 	result.Environment.Measurement = append(result.Environment.Measurement, fmt.Sprintf("rounds: %d of %s for each work and number of callers, one process", c.Scale.Rounds, c.Scale.Window))
-	result.audit(ctx, s)
+	audit, wrong := s.Audit(ctx)
+	result.SKUs, result.Wrong = len(audit.SKUs), wrong
 	if err == nil {
 		err = result.conclude()
 	}
@@ -111,27 +113,6 @@ func at(w work, callers int) string { return fmt.Sprintf("%s, %d callers", w.nam
 
 // checked tells whether a prediction of a work is held against the machine.
 func (w work) checked() bool { return w.name == hotName || w.name == manyName }
-
-// audit holds the rows against one another, and against what buyers were told.
-func (r *Result) audit(ctx context.Context, s *shop) {
-	ctx, cancel := books.Patience(ctx)
-	defer cancel()
-	all, err := books.Audit(ctx, s.DatabaseURL)
-	if err != nil {
-		r.Wrong = []string{fmt.Sprintf("no audit could be made: %v", err)}
-		return
-	}
-	var units int64
-	for _, b := range all.SKUs {
-		units += b.Reserved + b.Committed
-		if r.Wrong = append(r.Wrong, b.Violations...); b.Difference() != 0 {
-			r.Wrong = append(r.Wrong, fmt.Sprintf("SKU %s: %d units are missing", b.SKU, b.Difference()))
-		}
-	}
-	if r.SKUs = len(all.SKUs); units < s.units || units > s.units+s.unheard {
-		r.Wrong = append(r.Wrong, fmt.Sprintf("%d units have rows, and buyers know of %d; %d more were not heard", units, s.units, s.unheard))
-	}
-}
 
 const (
 	measured  = ", measured"

@@ -2,13 +2,15 @@ package capacity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
-	"inventory/internal/api/client"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/history"
@@ -78,21 +80,19 @@ func works() []work {
 	}
 }
 
-// shop is where buyers order: a process of the service, and the servers behind it.
+// shop is where buyers order: a process of the service, beside the one that puts SKUs up for sale and does nothing else.
 type shop struct {
-	*servers.Servers
-	process  *target.Service
-	services *load.Services
-	hot      string
-	gone     string
-	many     []string
-	units    int64 // that buyers were told to have
-	unheard  int64 // that they may have beside these
+	*crowd.Shop
+	process   *target.Service
+	services  *load.Services
+	hot, gone string
+	many      []string
+	telling   sync.Mutex
 }
 
 const segments = 10
 
-// open starts a process of the service on servers that are there, and puts SKUs up for sale.
+// open starts the process, and puts SKUs up for sale.
 func (s *shop) open(ctx context.Context, c Config) (err error) {
 	if s.process, err = c.Process.Start(ctx, target.Job{DatabaseURL: s.DatabaseURL, RedisURL: s.RedisURL, AnswerWithin: target.AnswerWithin}); err != nil {
 		return err
@@ -100,33 +100,30 @@ func (s *shop) open(ctx context.Context, c Config) (err error) {
 	if s.services, err = load.Open(load.Config{URLs: []string{s.process.URL}, Connections: c.Scale.Callers[2]}); err != nil {
 		return err
 	}
-	create := func(prefix string, units int64, segments int) (sku string, err error) {
-		sku = servers.NewName(prefix)
-		return sku, s.services.Create(ctx, sku, client.NewSKU{Stock: units, Segments: &segments})
-	}
-	if s.hot, err = create("hot-", stock.MaxStock, segments); err != nil {
+	if s.hot, err = s.Create(ctx, segments); err != nil {
 		return err
 	}
 	for range c.Scale.SKUs {
-		sku, err := create("many-", stock.MaxStock, segments)
+		sku, err := s.Create(ctx, segments)
 		if err != nil {
 			return err
 		}
 		s.many = append(s.many, sku)
 	}
-	s.gone, err = create("gone-", 0, 1)
+	s.gone = servers.NewName("gone-")
+	_, _, err = s.Service.CreateSKU(ctx, stock.NewSKU{SKU: s.gone, Segments: 1})
 	return err
 }
 
-// close ends the process.
-func (s *shop) close() error {
+// close ends the processes, and their servers.
+func (s *shop) close(ctx context.Context) (err error) {
 	if s.services != nil {
 		s.services.Close()
 	}
-	if s.process == nil {
-		return nil
+	if s.process != nil {
+		err = s.process.End()
 	}
-	return s.process.End()
+	return errors.Join(err, s.Close(ctx))
 }
 
 // play has callers work for a window, and tells what came of it, and what it cost.
@@ -139,8 +136,6 @@ func (s *shop) play(ctx context.Context, w work, callers int, window time.Durati
 		return s.order(w, o.ID)
 	})
 	read := watched.Stop()
-	_, lines := w.ask(s)
-	s.units, s.unheard = s.units+sale.Counts[load.Accepted]*int64(len(lines)), s.unheard+sale.Unheard*int64(len(lines))
 	orders := float64(sale.Counts[w.outcome])
 	sample := experiment.Sample{rate: orders / sale.Took.Seconds(), batch: orders / read.Writes()}
 	if sale.Waits.Count() > 0 {
@@ -151,11 +146,21 @@ func (s *shop) play(ctx context.Context, w work, callers int, window time.Durati
 	return sample, err
 }
 
-// order asks once. All of a work comes to the same.
+// order asks once, and writes down what it was told. All of a work comes to the same.
 func (s *shop) order(w work, id string) (load.Outcome, error) {
 	kind, lines := w.ask(s)
 	asked, err := s.services.Try(0, load.NewRequest(&history.Operation{Kind: kind, ID: id, Lines: lines}, nil), false)
 	became := load.OutcomeOf(asked)
+	s.telling.Lock()
+	for _, line := range lines {
+		switch {
+		case became.Done():
+			s.Tell(line.SKU, 1, 0)
+		case became.Open():
+			s.Tell(line.SKU, 0, 1)
+		}
+	}
+	s.telling.Unlock()
 	if err == nil && became != w.outcome {
 		err = fmt.Errorf("%s: an order was %s: %d %s", w.name, became.Words(), asked.Answer.Status, asked.Answer.Code)
 	}
