@@ -133,7 +133,8 @@ func (m *Migrator) up() error {
 	return err
 }
 
-// Down undoes the last applied step. If there is none it does nothing.
+// Down undoes the last applied step. If there is none it does nothing. What an older schema cannot hold is folded into what it
+// can, as the step's file says, or nothing is undone.
 func (m *Migrator) Down() error {
 	if err := m.alone(m.down); err != nil {
 		return fmt.Errorf("migrate down: %w", err)
@@ -142,15 +143,21 @@ func (m *Migrator) Down() error {
 }
 
 func (m *Migrator) down() error {
-	switch at, _, err := m.migrate.Version(); {
+	at, dirty, err := m.migrate.Version()
+	switch {
 	case errors.Is(err, migrate.ErrNilVersion):
 		return nil
 	case err != nil:
 		return err
 	case m.newer(at):
 		return fmt.Errorf("the database is at version %d, which only a newer program knows to undo", at)
+	case dirty:
+		return fmt.Errorf("version %d was begun and not finished: migrate up finishes it", at)
 	}
-	return m.migrate.Steps(-1)
+	if err = m.migrate.Steps(-1); err != nil { // a step is one transaction: it has not happened
+		err = errors.Join(err, m.migrate.Force(int(at))) //nolint:gosec // versions are small
+	}
+	return err
 }
 
 // Status lists all steps, ascending.

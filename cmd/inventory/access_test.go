@@ -52,11 +52,7 @@ func TestAccessThatCannotWorkIsToldInOneLine(t *testing.T) {
 	if err := os.WriteFile(file, []byte("# keys\nshop buyer A "+canary+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		args   []string
-		says   string
-		status int
-	}{
+	cannotBe(t, nil, []failure{
 		{[]string{"key", "new", "--name", "a b", "--scope", "buyer"}, "--name", statusUsage},
 		{[]string{"key", "new", "--name", "a", "--scope", "root"}, "--scope", statusUsage},
 		{[]string{"key", "new", "--scope", "buyer"}, "--name", statusUsage},
@@ -73,9 +69,7 @@ func TestAccessThatCannotWorkIsToldInOneLine(t *testing.T) {
 		{[]string{"serve", "--tls-cert", file}, "--tls-key", statusUsage},
 		{[]string{"serve", "--tls-cert", file, "--tls-key", file}, "TLS: certificate " + file, statusFailed},
 		{[]string{"serve", "--log-format", "xml"}, "--log-format", statusUsage},
-	} {
-		endedWith(t, c.status, invoke(t, c.args...), c.says)
-	}
+	})
 }
 
 func TestDemoShowsItsKey(t *testing.T) {

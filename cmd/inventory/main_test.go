@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,6 +120,21 @@ func oneLine(t *testing.T, r result, texts ...string) {
 func wrongUse(t *testing.T, r result, texts ...string) {
 	t.Helper()
 	endedWith(t, statusUsage, r, texts...)
+}
+
+// failure is a command line that cannot work, what its last line says, and its exit status.
+type failure struct {
+	args   []string
+	says   string
+	status int
+}
+
+// cannotBe runs command lines that cannot work, each behind the same arguments.
+func cannotBe(t *testing.T, first []string, failures []failure) {
+	t.Helper()
+	for _, f := range failures {
+		endedWith(t, f.status, invoke(t, slices.Concat(first, f.args)...), f.says)
+	}
 }
 
 func endedWith(t *testing.T, status int, r result, texts ...string) {

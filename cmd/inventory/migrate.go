@@ -13,7 +13,7 @@ import (
 
 type migrateCommand struct {
 	Up         migrateUp         `cmd:"" help:"Apply every migration that the database lacks. serve and demo do this by themselves."`
-	Down       migrateDown       `cmd:"" help:"Undo the last migration. The data in what it added is lost."`
+	Down       migrateDown       `cmd:"" help:"Undo the last migration. What no older schema can hold is lost, but no stock and no sale."`
 	Distribute migrateDistribute `cmd:"" help:"Make the database one of Citus, after up: distribute its tables over the nodes. Does what is not done yet; run it again after a node was added. Stop the services first."`
 	Status     migrateStatus     `cmd:"" help:"List the migrations and whether the database has them. Changes nothing, and works beside a service."`
 }

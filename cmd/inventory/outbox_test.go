@@ -144,11 +144,7 @@ func TestOutboxReaderThatDies(t *testing.T) {
 func TestOutboxThatCannotBe(t *testing.T) {
 	t.Parallel()
 	file := sqliteFile(t)
-	for _, c := range []struct {
-		args   []string
-		says   string
-		status int
-	}{
+	cannotBe(t, nil, []failure{
 		{[]string{"outbox", "read", "--database-url", file}, "no SQLite file", statusFailed},
 		{[]string{"outbox", "on", "--database-url", file}, "no SQLite file", statusFailed},
 		{[]string{"outbox", "on", "--database-url", database(t)}, "apply the migrations", statusFailed},
@@ -157,9 +153,7 @@ func TestOutboxThatCannotBe(t *testing.T) {
 		{[]string{"outbox", "read", "--poll", "0s"}, "--poll", statusUsage},
 		{[]string{"outbox", "read", "--after", "x", "--database-url", database(t)}, `cursor "x"`, statusFailed},
 		{[]string{"outbox", "trim", "--database-url", file}, "--before", statusUsage},
-	} {
-		endedWith(t, c.status, invoke(t, c.args...), c.says)
-	}
+	})
 }
 
 // seller creates a SKU, and returns a function that sells units of it, each with an order of its own.

@@ -200,16 +200,16 @@ func TestThreeProcessesSellOneSKU(t *testing.T) {
 	for range 3 {
 		urls = append(urls, serve(t, "--database-url", url, "--redis-url", redisServer.URL()).url)
 	}
-	sales := [][]string{{"--stock", "9997", "--segments", "7", "--buyers", "15000"}}
+	sales := [][]string{{"--stock", "3997", "--segments", "7", "--buyers", "6000"}}
 	if !testing.Short() {
-		sales = append(sales, nil, []string{"--quantity", "1-5"})
+		sales = append(sales, []string{"--stock", "4000", "--buyers", "8000"}, []string{"--stock", "4000", "--buyers", "8000", "--quantity", "1-5"})
 	}
 	for _, args := range sales {
 		args = append([]string{"demo", "--json", "--url", strings.Join(urls, ","), "--database-url", url}, args...)
 		r := spawn(t, args...)
 		s := parse(t, r)
 		exact(t, s)
-		if r.code != 0 || s.UnitsSold < 9996 {
+		if r.code != 0 || s.UnitsSold < 3996 {
 			t.Errorf("%v: exit status %d, %s%s", args, r.code, r.out, r.err)
 		}
 	}
@@ -220,10 +220,10 @@ func TestKillOneOfThreeInMidSale(t *testing.T) {
 	url := database(t)
 	args := []string{"--database-url", url, "--redis-url", redisServer.URL()}
 	processes := []*process{serve(t, args...), serve(t, args...), serve(t, args...)}
-	c := newCrowd(t, 6000, processes...)
+	c := newCrowd(t, 2400, processes...)
 	start := time.Now()
-	c.buy(8000, func(accepted int64) {
-		if accepted == 1500 {
+	c.buy(3200, func(accepted int64) {
+		if accepted == 600 {
 			processes[1].end(syscall.SIGKILL)
 		}
 	})
@@ -231,8 +231,8 @@ func TestKillOneOfThreeInMidSale(t *testing.T) {
 	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("the others needed %v", took)
 	}
-	if len(c.errors) > 0 || len(c.won) != 6000 {
-		t.Errorf("%d won of 6000, %d errors: %v", len(c.won), len(c.errors), errors.Join(c.errors...))
+	if len(c.errors) > 0 || len(c.won) != 2400 {
+		t.Errorf("%d won of 2400, %d errors: %v", len(c.won), len(c.errors), errors.Join(c.errors...))
 	}
 	c.everyWinHasItsRow(processes[0])
 	audited(t, url)

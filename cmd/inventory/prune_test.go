@@ -93,17 +93,11 @@ func TestPrune(t *testing.T) {
 func TestPruneThatCannotBe(t *testing.T) {
 	t.Parallel()
 	file := sqliteFile(t)
-	for _, c := range []struct {
-		args   []string
-		says   string
-		status int
-	}{
+	cannotBe(t, []string{"prune", "--database-url", file}, []failure{
 		{nil, "--before", statusUsage},
 		{[]string{"--before", "yesterday"}, "--before", statusUsage},
 		{[]string{"--before", time.Now().Add(time.Hour).Format(time.RFC3339)}, "must not lie in the future", statusUsage},
 		{[]string{"--before", "2026-01-01T00:00:00Z"}, "no SQLite file", statusFailed},
 		{[]string{"--before", "2026-01-01T00:00:00Z", "--database-url", database(t)}, "run inventory migrate up", statusFailed},
-	} {
-		endedWith(t, c.status, invoke(t, append([]string{"prune", "--database-url", file}, c.args...)...), c.says)
-	}
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -68,15 +67,7 @@ func openStand(t *testing.T, streams api.Streams, listeners int) *stand {
 			}
 		}
 	})
-	text, err := os.ReadFile("openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := openapi3.NewLoader().LoadFromData(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.schema = doc.Components.Schemas
+	s.schema = document(t).Components.Schemas
 	if _, _, err := service.CreateSKU(t.Context(), stock.NewSKU{SKU: "a", Stock: 1, Segments: 1}); err != nil {
 		t.Fatal(err)
 	}

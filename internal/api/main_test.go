@@ -82,11 +82,11 @@ func openAt(t *testing.T, clock *clock) *site {
 func newSite(t *testing.T, url, adminURL string) *site {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	router, err := legacy.NewRouter(document(t))
+	c, err := theContract()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &site{T: t, url: url, adminURL: adminURL, client: &http.Client{Transport: transport}, router: router}
+	return &site{T: t, url: url, adminURL: adminURL, client: &http.Client{Transport: transport}, router: c.router}
 }
 
 // newHandler returns the public handler of a service on a database of its own; nil is the system's clock.
@@ -127,21 +127,32 @@ func (c *clock) advance(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// document reads the document, and finds nothing wrong with it.
-func document(t testing.TB) *openapi3.T {
-	t.Helper()
+// contract is the document that all sites are held to, and what finds an operation in it. Nobody changes them.
+type contract struct {
+	document *openapi3.T
+	router   routers.Router
+}
+
+// theContract reads the document, and finds nothing wrong with it. It does so once: that costs more than most tests.
+var theContract = sync.OnceValues(func() (c contract, err error) {
 	text, err := os.ReadFile("openapi.yaml")
 	if err != nil {
-		t.Fatal(err)
+		return c, err
 	}
-	doc, err := openapi3.NewLoader().LoadFromData(text)
+	if c.document, err = openapi3.NewLoader().LoadFromData(text); err != nil {
+		return c, err
+	}
+	c.router, err = legacy.NewRouter(c.document) // it validates the document
+	return c, err
+})
+
+func document(t testing.TB) *openapi3.T {
+	t.Helper()
+	c, err := theContract()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := doc.Validate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return doc
+	return c.document
 }
 
 type answer struct {

@@ -22,6 +22,7 @@ import (
 
 	"inventory/internal/access"
 	"inventory/internal/app"
+	"inventory/internal/stock/stocktest"
 )
 
 // certificate makes a certificate for 127.0.0.1, and the pool that trusts it.
@@ -166,7 +167,7 @@ func TestListeningToStrangers(t *testing.T) {
 		"admin to all, as is meant":  {app.Config{Access: keys, AdminListen: "0.0.0.0:0", AdminAllowAnonymous: true}, "anybody who reaches the admin listener"},
 	} {
 		var log bytes.Buffer
-		c.config.DatabaseURL, c.config.Lock = "sqlite:"+filepath.Join(t.TempDir(), "inventory.db"), app.LockNone
+		c.config.DatabaseURL, c.config.Lock = "sqlite:"+stocktest.SQLiteFile(t), app.LockNone
 		c.config.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		a, err := app.Start(t.Context(), c.config)
 		if c.says == refused {

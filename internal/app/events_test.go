@@ -6,7 +6,6 @@ import (
 	"iter"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"inventory/internal/api/client"
 	"inventory/internal/app"
 	"inventory/internal/stock"
+	"inventory/internal/stock/stocktest"
 )
 
 // stream returns the frames of a stream of events one by one.
@@ -129,7 +129,7 @@ func TestDrainEndsStreams(t *testing.T) {
 // start starts a service on a SQLite file of its own.
 func start(t *testing.T, c app.Config) *app.App {
 	t.Helper()
-	c.DatabaseURL = "sqlite:" + filepath.Join(t.TempDir(), "inventory.db")
+	c.DatabaseURL = "sqlite:" + stocktest.SQLiteFile(t)
 	a, err := app.Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

@@ -28,6 +28,10 @@ func Prune(ctx context.Context, databaseURL string, before time.Time, dryRun boo
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	return pruneAll(ctx, store, before, dryRun, tell)
+}
+
+func pruneAll(ctx context.Context, store stock.Store, before time.Time, dryRun bool, tell func(sku string, pruned stock.Pruned) error) error {
 	busy := 0
 	for after := ""; ; {
 		skus, err := store.Summaries(ctx, after, listPage)
@@ -39,8 +43,8 @@ func Prune(ctx context.Context, databaseURL string, before time.Time, dryRun boo
 				continue
 			}
 			pruned, err := pruneSKU(ctx, store, stock.Pruning{SKU: sku.SKU, Before: before, DryRun: dryRun})
-			if err == nil && pruned.Deductions > 0 {
-				err = tell(sku.SKU, pruned)
+			if pruned.Deductions > 0 { // also of a SKU that was not pruned to the end
+				err = errors.Join(err, tell(sku.SKU, pruned))
 			}
 			if err != nil {
 				return fmt.Errorf("prune %s: %w", sku.SKU, err)

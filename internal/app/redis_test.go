@@ -15,6 +15,7 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/servertest"
 	"inventory/internal/stock"
+	"inventory/internal/stock/stocktest"
 )
 
 // onRedis starts a service on a Redis, and returns what it logs at the start.
@@ -22,7 +23,7 @@ func onRedis(t *testing.T, redisURL string) (*app.App, string, error) {
 	t.Helper()
 	var log bytes.Buffer
 	a, err := app.Start(t.Context(), app.Config{
-		DatabaseURL: "sqlite:" + t.TempDir() + "/inventory.db", RedisURL: redisURL, DrainTimeout: time.Second,
+		DatabaseURL: "sqlite:" + stocktest.SQLiteFile(t), RedisURL: redisURL, DrainTimeout: time.Second,
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err != nil {

@@ -3,11 +3,11 @@ package app_test
 import (
 	"context"
 	"net/http"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"inventory/internal/app"
+	"inventory/internal/stock/stocktest"
 )
 
 // TestAServiceThatStopsIsNotReadyAndServes: /readyz says so at once, and requests are answered for the shutdown delay.
@@ -67,7 +67,7 @@ func TestBeyondLoopbackThereIsADelay(t *testing.T) {
 // startWith starts a service on a SQLite file of its own, without locks.
 func startWith(t *testing.T, config app.Config) *app.App {
 	t.Helper()
-	config.DatabaseURL, config.Lock = "sqlite:"+filepath.Join(t.TempDir(), "inventory.db"), app.LockNone
+	config.DatabaseURL, config.Lock = "sqlite:"+stocktest.SQLiteFile(t), app.LockNone
 	a, err := app.Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)

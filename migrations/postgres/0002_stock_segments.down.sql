@@ -1,1 +1,8 @@
-DROP TABLE IF EXISTS stock_segments;
+-- Not what is in stock.
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM stock_segments) THEN
+        RAISE EXCEPTION 'there are segments, which no older schema can hold';
+    END IF;
+    DROP TABLE stock_segments;
+END $$;

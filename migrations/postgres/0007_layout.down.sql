@@ -1,1 +1,6 @@
-ALTER TABLE stock_segments DROP COLUMN IF EXISTS layout;
+-- Up gives every segment the first layout, so the SKU has it too: else nobody sold it.
+DO $$
+BEGIN
+    UPDATE skus SET layout = 1 WHERE layout <> 1;
+    ALTER TABLE stock_segments DROP COLUMN IF EXISTS layout;
+END $$;

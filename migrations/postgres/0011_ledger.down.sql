@@ -1,4 +1,10 @@
--- Resegments stay in the ledger: the constraint is for what is new.
-ALTER TABLE movements
-    DROP CONSTRAINT IF EXISTS movements_change_check,
-    DROP COLUMN IF EXISTS segments;
+-- Resegments, and changes of terms, changed no stock. The ledger cannot hold them any more.
+DO $$
+BEGIN
+    DELETE FROM movements WHERE kind NOT IN ('restock', 'adjust');
+    ALTER TABLE movements
+        DROP CONSTRAINT IF EXISTS movements_change_check,
+        DROP COLUMN IF EXISTS segments,
+        ADD CONSTRAINT movements_kind_check CHECK (kind IN ('restock', 'adjust')),
+        ADD CONSTRAINT movements_quantity_check CHECK (quantity <> 0);
+END $$;

@@ -1,1 +1,2 @@
+-- Their deductions stay.
 DROP TABLE IF EXISTS orders;

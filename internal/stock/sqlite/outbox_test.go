@@ -29,17 +29,3 @@ func TestOutbox(t *testing.T) {
 		}}
 	})
 }
-
-func openFile(t *testing.T, file string) *sqlite.Store {
-	t.Helper()
-	store, err := sqlite.Open(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return store
-}

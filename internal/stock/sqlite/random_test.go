@@ -16,15 +16,7 @@ import (
 // TestAgreesWithModel has the store do at random whatever it can, on two SKUs, and holds every answer and all that can be read
 // to a model that knows no segments.
 func TestAgreesWithModel(t *testing.T) {
-	store, err := sqlite.Open(t.Context(), stocktest.SQLiteFile(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	store := openFile(t, stocktest.SQLiteFile(t))
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for n := range 4 {

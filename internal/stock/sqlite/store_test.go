@@ -33,10 +33,7 @@ func TestStore(t *testing.T) {
 func conform(t *testing.T, sharing sqlite.Sharing) {
 	stocktest.Run(t, func(t *testing.T) stocktest.Bench {
 		file := stocktest.SQLiteFile(t)
-		store, err := sqlite.Open(t.Context(), file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := openFile(t, file)
 		store.Share(sharing)
 		beside, err := sql.Open("sqlite", file+"?_pragma=foreign_keys(ON)&_pragma=busy_timeout(5000)")
 		if err != nil {
@@ -46,15 +43,27 @@ func conform(t *testing.T, sharing sqlite.Sharing) {
 			if err := beside.Close(); err != nil {
 				t.Error(err)
 			}
-			if err := store.Close(); err != nil {
-				t.Error(err)
-			}
 		})
 		return stocktest.Bench{Store: store, Exec: func(ctx context.Context, statement string) error {
 			_, err := beside.ExecContext(ctx, statement)
 			return err
 		}, Hold: func(ctx context.Context) (release func() error, err error) { return hold(ctx, beside) }}
 	})
+}
+
+// openFile opens a file until the test is over.
+func openFile(t testing.TB, file string) *sqlite.Store {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
 }
 
 // hold takes a file for itself, until it is released.
@@ -124,15 +133,6 @@ func TestReaderDoesNotWrite(t *testing.T) {
 func BenchmarkDeduct(b *testing.B) {
 	stocktest.RunBenchmarks(b, func(b *testing.B) stock.Store {
 		b.Helper()
-		store, err := sqlite.Open(b.Context(), stocktest.SQLiteFile(b))
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() {
-			if err := store.Close(); err != nil {
-				b.Error(err)
-			}
-		})
-		return store
+		return openFile(b, stocktest.SQLiteFile(b))
 	})
 }

@@ -1,0 +1,38 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/sqlite"
+	"inventory/internal/stock/stocktest"
+)
+
+// TestPruneBesideAWriter: while another process writes for long, nothing is pruned, and it is no error.
+func TestPruneBesideAWriter(t *testing.T) {
+	t.Parallel()
+	file := stocktest.SQLiteFile(t)
+	store := openFile(t, file)
+	beside, err := sql.Open("sqlite", sqlite.DSN(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beside.Close()
+	release, err := hold(t.Context(), beside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := store.Prune(t.Context(), stock.Pruning{SKU: "a", OrderIDs: []string{"o"}, Before: time.Now()})
+	if want := (stock.Pruned{Busy: true}); fmt.Sprint(got, err) != fmt.Sprint(want, nil) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Prune(t.Context(), stock.Pruning{SKU: "a", OrderIDs: []string{"o"}, Before: time.Now()}); got.Busy || err != nil {
+		t.Errorf("afterwards: %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,226 @@
+package migrations_test
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+	"inventory/internal/stock/sqlite"
+	"inventory/migrations"
+)
+
+// undoable is a database whose steps are undone.
+type undoable struct {
+	*testing.T
+	migrator func() (*migrations.Migrator, error)
+	store    func() (stock.Store, error)
+	outbox   func(stock.Store) stock.Outbox
+}
+
+// TestEveryStepGoesDownAndUp undoes the newest step, the two newest, and so on, each time after another day of a shop. After going
+// up again every unit is where it was, what was reserved ends, and what was sold is sold on.
+func TestEveryStepGoesDownAndUp(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(u undoable) {
+		steps := u.up()
+		for i, step := range slices.Backward(steps) {
+			if step.Name == "deductions" {
+				break
+			}
+			u.Run("down to "+step.Name, func(t *testing.T) { u.in(t).round(len(steps)-i, step) })
+		}
+		u.refusesToLose("deductions")
+	})
+}
+
+func TestStockIsNotDropped(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(u undoable) {
+		u.up()
+		u.with(func(store stock.Store) {
+			if _, err := store.CreateSKU(u.Context(), stock.NewSKU{SKU: "new", Stock: 5, Segments: 2}, dayAt); err != nil {
+				u.Fatal(err)
+			}
+		})
+		u.refusesToLose("stock_segments")
+	})
+}
+
+// onBoth runs a test on an empty database of each kind.
+func onBoth(t *testing.T, test func(undoable)) {
+	t.Helper()
+	url, file := database(t), filepath.Join(t.TempDir(), "inventory.db")
+	for name, u := range map[string]undoable{
+		"postgres": {
+			migrator: func() (*migrations.Migrator, error) { return migrations.OpenPostgres(url) },
+			store:    func() (stock.Store, error) { return postgres.Open(t.Context(), url, 2) },
+			outbox:   func(s stock.Store) stock.Outbox { return s.(*postgres.Store).Outbox() },
+		},
+		"sqlite": {
+			migrator: func() (*migrations.Migrator, error) { return migrations.OpenSQLite(file) },
+			store:    func() (stock.Store, error) { return sqlite.Open(t.Context(), file) },
+			outbox:   func(s stock.Store) stock.Outbox { return s.(*sqlite.Store).Outbox() },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(u.in(t))
+		})
+	}
+}
+
+func (u undoable) in(t *testing.T) undoable {
+	u.T = t
+	return u
+}
+
+// up brings the database up to date, and returns its steps.
+func (u undoable) up() []migrations.Step {
+	u.Helper()
+	m := u.open()
+	if err := m.Up(); err != nil {
+		u.Fatal(err)
+	}
+	steps, err := m.Status()
+	if err != nil {
+		u.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		u.Fatal(err)
+	}
+	return steps
+}
+
+func (u undoable) open() *migrations.Migrator {
+	u.Helper()
+	m, err := u.migrator()
+	if err != nil {
+		u.Fatal(err)
+	}
+	return m
+}
+
+// refusesToLose: the step that made a table which is not empty is not undone, and all is as it was after the one above it.
+func (u undoable) refusesToLose(table string) {
+	u.Helper()
+	m := u.open()
+	for {
+		if err := m.Down(); err != nil {
+			if want := "there are " + strings.TrimPrefix(table, "stock_"); !strings.Contains(err.Error(), want) {
+				u.Errorf("%v, want %q", err, want)
+			}
+			break
+		}
+	}
+	steps, err := m.Status()
+	if err != nil {
+		u.Fatal(err)
+	}
+	for i, step := range steps {
+		if step.Name == table && (!step.Applied || steps[i+1].Applied) {
+			u.Errorf("undone to %+v", steps)
+		}
+	}
+	if err := m.Close(); err != nil {
+		u.Error(err)
+	}
+	u.up()
+	u.with(func(store stock.Store) { u.balances(store) })
+}
+
+// with runs work on the store.
+func (u undoable) with(work func(stock.Store)) {
+	u.Helper()
+	store, err := u.store()
+	if err != nil {
+		u.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			u.Error(err)
+		}
+	}()
+	work(store)
+}
+
+// round plays a day, undoes the steps down to the named one, and makes them again.
+func (u undoable) round(n int, step migrations.Step) {
+	u.Helper()
+	var before map[string]stock.Balance
+	u.with(func(store stock.Store) {
+		if err := u.outbox(store).On(u.Context()); err != nil { // undoing it turns it off
+			u.Fatal(err)
+		}
+		day{u.T, store, n}.play()
+		before = u.balances(store)
+	})
+	undo(u.T, u.open(), step.Name)
+	u.up()
+	u.with(func(store stock.Store) {
+		after := u.balances(store)
+		for sku, b := range before {
+			if got := after[sku]; got.Available != b.Available {
+				u.Errorf("%s has %d units, and had %d", sku, got.Available, b.Available)
+			}
+		}
+		u.countsAsTheAudit(store, after)
+		d := day{u.T, store, n}
+		for _, sku := range []string{"plain", "limited"} {
+			if id := fmt.Sprint("again ", n); !d.buys(d.sku(sku), id) {
+				u.Errorf("%s is not sold any more", d.sku(sku))
+			}
+		}
+		if d.buys(d.sku("gone"), "again") && step.Version > 6 { // the terms, which tell when a sale ends
+			u.Errorf("%s is sold again", d.sku("gone"))
+		}
+		u.expireAll(store, slices.Sorted(maps.Keys(before)))
+	})
+}
+
+// balances audits, and returns the balance of each SKU.
+func (u undoable) balances(store stock.Store) map[string]stock.Balance {
+	u.Helper()
+	audit, err := store.Audit(u.Context(), "")
+	if err != nil {
+		u.Fatal(err)
+	}
+	all := make(map[string]stock.Balance)
+	for _, b := range audit.SKUs {
+		if all[b.SKU] = b; !b.OK() {
+			u.Errorf("audit: %+v", b)
+		}
+	}
+	return all
+}
+
+// countsAsTheAudit holds what a SKU's page tells to what the rows are.
+func (u undoable) countsAsTheAudit(store stock.Store, balances map[string]stock.Balance) {
+	u.Helper()
+	for sku, b := range balances {
+		status, err := store.Status(u.Context(), sku, dayAt)
+		if err != nil || status.Available != b.Available || status.Reserved != b.Reserved || status.Committed != b.Committed {
+			u.Errorf("%s tells %+v, %v; the audit %+v", sku, status, err, b)
+		}
+	}
+}
+
+// expireAll ends all that is reserved: nothing may be reserved for ever.
+func (u undoable) expireAll(store stock.Store, skus []string) {
+	u.Helper()
+	for _, sku := range skus {
+		if _, err := store.Expire(u.Context(), sku, dayAt.Add(100*24*time.Hour)); err != nil {
+			u.Fatal(err)
+		}
+	}
+	for sku, b := range u.balances(store) {
+		if b.Reserved > 0 {
+			u.Errorf("%s has %d units reserved for ever", sku, b.Reserved)
+		}
+	}
+}
