@@ -35,26 +35,32 @@ func TestMachine(t *testing.T) {
 			if !c.locked {
 				w.redisURL = ""
 			}
-			services := make([]*selling.Service, c.processes)
-			for i := range services {
-				services[i] = w.start(nil)
-			}
-			round, failed := 0, false
-			rapid.Check(t, func(t *rapid.T) {
-				if round++; round > mostRounds() && !failed {
-					return
-				}
-				done := false
-				defer func() { failed = failed || !done }() // from then on it is run again and again, to find a shorter sequence
-				m := &machine{
-					world: w, services: services, prefix: fmt.Sprintf("round-%d-", round),
-					model: model{skus: make(map[string]*modelSKU), orders: make(map[string]stock.MultiOrder)},
-				}
-				t.Repeat(rapid.StateMachineActions(m))
-				done = true
-			})
+			holdsToItsModel(t, w, c.processes)
 		})
 	}
+}
+
+// holdsToItsModel sends sequences to processes of a world, and compares them with the model.
+func holdsToItsModel(t *testing.T, w *world, processes int) {
+	t.Helper()
+	services := make([]*selling.Service, processes)
+	for i := range services {
+		services[i] = w.start(nil)
+	}
+	round, failed := 0, false
+	rapid.Check(t, func(t *rapid.T) {
+		if round++; round > mostRounds() && !failed {
+			return
+		}
+		done := false
+		defer func() { failed = failed || !done }() // from then on it is run again and again, to find a shorter sequence
+		m := &machine{
+			world: w, services: services, prefix: fmt.Sprintf("round-%d-", round),
+			model: model{skus: make(map[string]*modelSKU), orders: make(map[string]stock.MultiOrder)},
+		}
+		t.Repeat(rapid.StateMachineActions(m))
+		done = true
+	})
 }
 
 // mostRounds bounds the sequences of one run. Each checks all rows after every step, which takes its time; with
