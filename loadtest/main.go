@@ -38,6 +38,8 @@ type scenarios struct {
 	Segments   segmentsCommand   `cmd:"" help:"Sell one hot SKU of few and many segments by one and several processes; stop one of them, and ask for too much. Exit status 1 if the rows do not add up."`
 	Tail       tailCommand       `cmd:"" help:"Sell the last hundredth of a SKU by three processes to orders of mixed quantities, and kill one of them while it holds the lock of a segment. Exit status 1 if a unit is stranded, a refusal was false, or the rows do not add up."`
 
+	Capacity capacityCommand `cmd:"" help:"Measure what an order costs each part, tell what a sale needs and where it stops, and hold predictions against measurements. Exit status 1 if the rows do not add up."`
+
 	Chaos chaosCommand `cmd:"" help:"Have the whole service sell while everything goes wrong, and hold what callers saw against the rows. Exit status 1 if a promise was broken."`
 
 	Sweep sweepCommand `cmd:"" help:"Run a scenario with each combination of some of its flags, and tell all runs in one report. Exit status 1 if any run failed; the others go on."`

@@ -20,9 +20,16 @@ func differences(t *testing.T, folder, readme string) (changed []string) {
 		t.Fatal(err)
 	}
 	again := t.TempDir()
-	job := publish.Job{Document: filepath.Join(again, "BENCHMARKS.md"), Readme: filepath.Join(again, "README.md"), Plots: filepath.Join(again, "plots"), Reports: reports}
-	if err := os.WriteFile(job.Document, []byte(readFile(t, filepath.Join(folder, "BENCHMARKS.md"))), 0o600); err != nil {
+	job := publish.Job{Readme: filepath.Join(again, "README.md"), Plots: filepath.Join(again, "plots"), Reports: reports}
+	documents, err := filepath.Glob(filepath.Join(folder, "[BS]*.md")) // BENCHMARKS.md, and SCALE.md where it is
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, document := range documents {
+		job.Documents = append(job.Documents, filepath.Join(again, filepath.Base(document)))
+		if err := os.WriteFile(job.Documents[len(job.Documents)-1], []byte(readFile(t, document)), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.WriteFile(job.Readme, []byte(readFile(t, readme)), 0o600); err != nil {
 		t.Fatal(err)
@@ -33,8 +40,10 @@ func differences(t *testing.T, folder, readme string) (changed []string) {
 	if readFile(t, job.Readme) != readFile(t, readme) {
 		changed = append(changed, "README.md")
 	}
-	if readFile(t, job.Document) != readFile(t, filepath.Join(folder, "BENCHMARKS.md")) {
-		changed = append(changed, "BENCHMARKS.md")
+	for i, document := range documents {
+		if readFile(t, job.Documents[i]) != readFile(t, document) {
+			changed = append(changed, filepath.Base(document))
+		}
 	}
 	was, is := madeOf(t, folder), madeOf(t, again)
 	for name, text := range is {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,7 +36,7 @@ func TestLocksFollowAFailoverOfSentinel(t *testing.T) {
 				t.Fatal(err)
 			}
 			stopLater(t, sentinel.Stop)
-			s := open(t, app.LockReentrant, "redis+sentinel://"+strings.Join(sentinel.Addrs(), ",")+"/"+sentinel.MasterName())
+			s := open(t, app.LockReentrant, sentinel.URL())
 			master, err := sentinel.Master(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -71,7 +70,7 @@ func TestLocksFollowACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopLater(t, cluster.Stop)
-	s := open(t, app.LockReentrant, "redis+cluster://"+strings.Join(cluster.Addrs(), ","))
+	s := open(t, app.LockReentrant, cluster.URL())
 	ready(t, s.apps[0], "ok") // which leaves keys of the lock that this was tried with
 	slot := slotInUse(t, cluster)
 	before, err := cluster.Master(t.Context(), slot)

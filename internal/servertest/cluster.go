@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"inventory/deploy/compose"
 )
@@ -86,6 +87,9 @@ func (c *Cluster) form(ctx context.Context) error {
 
 // Addrs lists where the nodes listen.
 func (c *Cluster) Addrs() []string { return c.nodes.addresses() }
+
+// URL is where the service finds them.
+func (c *Cluster) URL() string { return "redis+cluster://" + strings.Join(c.Addrs(), ",") }
 
 // Nodes lists all nodes.
 func (c *Cluster) Nodes() []*Redis { return slices.Clone(c.nodes) }

@@ -85,6 +85,11 @@ func (s *Sentinel) MasterName() string { return sentinelMaster }
 // Addrs lists where the sentinels listen.
 func (s *Sentinel) Addrs() []string { return s.sentinels.addresses() }
 
+// URL is where the service finds the master.
+func (s *Sentinel) URL() string {
+	return "redis+sentinel://" + strings.Join(s.Addrs(), ",") + "/" + s.MasterName()
+}
+
 // Nodes lists the master and the replicas, whichever is which by now.
 func (s *Sentinel) Nodes() []*Redis { return slices.Clone(s.nodes) }
 

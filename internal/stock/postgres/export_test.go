@@ -122,13 +122,26 @@ func (g *gatherer[W, A]) await(writes int) {
 	}
 }
 
-// Gather returns what has writes share a transaction of five at most, by carry.
-func Gather(enough int, carry func(writes []int) ([]int, error)) (together func(ctx context.Context, deadline time.Time, write int) (int, error), wait func()) {
+// MetOthers tells whether a shared write has met another process.
+func (s *Store) MetOthers() bool {
+	s.sharing.mu.Lock()
+	defer s.sharing.mu.Unlock()
+	return !s.sharing.met.IsZero()
+}
+
+// OthersFor is for how long another process that was met is expected to write too.
+const OthersFor = othersFor
+
+// Gather returns what has writes share a transaction of five at most, by carry; what notes another process; and what waits
+// for the writers.
+func Gather(enough int, carry func(writes []int) ([]int, error)) (
+	together func(ctx context.Context, deadline time.Time, write int) (int, error), meet, wait func(),
+) {
 	g := &gatherer[int, int]{enough: enough}
 	g.room = func() func(int) bool {
 		left := 5
 		return func(int) bool { left--; return left >= 0 }
 	}
 	g.carry = func(_ context.Context, _ time.Time, writes []int) ([]int, error) { return carry(writes) }
-	return g.together, g.running.Wait
+	return g.together, g.meet, g.running.Wait
 }

@@ -94,21 +94,6 @@ func (s *Store) sendWhole(ctx context.Context, batch stock.Batch, c arrays, look
 	return w, err
 }
 
-// raced tells whether the statement of a batch was aborted by a race.
-//
-// PostgreSQL checks constraints on the row version of the statement's snapshot, before it notices that the row has a
-// newer one. So a batch that waited for a restock, and was admitted because of it, violates the constraint with the stock
-// of before. The statement divides by zero if another batch was faster with an order id, or if it is too late. A buyer who
-// occurs twice violates its cardinality. The transaction that follows finds out which it was.
-func raced(err error) bool {
-	switch stateOf(err) {
-	case checkViolation, divisionByZero, cardinalityViolation:
-		return true
-	default:
-		return false
-	}
-}
-
 // tellApart sets the outcomes of a batch of which not all orders were inserted. What the statement could not see is read
 // by another one: a row that was committed while the batch waited for it is invisible to the batch's own snapshot.
 func (s *Store) tellApart(ctx context.Context, batch stock.Batch, w whole, result *stock.BatchResult) error {

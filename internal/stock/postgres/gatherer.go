@@ -14,11 +14,13 @@ import (
 const (
 	sharedSlack = 250 * time.Millisecond // a write with less time than this until its deadline goes by itself
 	writerWait  = 500 * time.Millisecond // a write waits that long for the writer, whose connection may have died
+	othersFor   = time.Second            // for so long after another process was met, it is expected to write too
 )
 
 // gatherer lets writes W that wait at the same time share a transaction, and returns to each its answer A. A look is a write
 // of nothing. A writer is a goroutine that takes of all that wait as many as may go together, carries them out, and ends when
-// nothing waits. There is one, or one more while enough wait: it works while the first one waits for the disk.
+// nothing waits. There is one, or one more while enough wait: it works while the first one waits for the disk. Where other
+// processes write to the same rows, theirs do that, and there is one.
 //
 // The zero answer says that nothing of a write is written. It goes by itself then, and is decided as if it had never been
 // shared.
@@ -31,7 +33,8 @@ type gatherer[W, A any] struct {
 	running sync.WaitGroup // the writers
 
 	mu      sync.Mutex
-	writers int // that run
+	writers int       // that run
+	met     time.Time // when another process was
 	waiting []*sharedWrite[W, A]
 }
 
@@ -93,8 +96,17 @@ func (g *gatherer[W, A]) push(w *sharedWrite[W, A]) {
 	}
 }
 
-// needsSecondLocked tells whether enough writes wait for a second writer.
-func (g *gatherer[W, A]) needsSecondLocked() bool { return g.enough > 0 && len(g.waiting) >= g.enough }
+// needsSecondLocked tells whether a second writer brings something: enough writes wait, and no other process writes as well.
+func (g *gatherer[W, A]) needsSecondLocked() bool {
+	return g.enough > 0 && len(g.waiting) >= g.enough && time.Since(g.met) > othersFor
+}
+
+// meet notes that another process writes to the same rows.
+func (g *gatherer[W, A]) meet() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.met = time.Now()
+}
 
 // withdraw removes a write from those that wait. It reports false if the writer has taken it.
 func (g *gatherer[W, A]) withdraw(w *sharedWrite[W, A]) bool {

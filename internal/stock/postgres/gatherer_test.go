@@ -29,7 +29,7 @@ func TestASecondWriter(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := &underWay{T: t, letGo: make(chan struct{})}
-				together, wait := postgres.Gather(want.enough, w.carry)
+				together, _, wait := postgres.Gather(want.enough, w.carry)
 				var callers sync.WaitGroup
 				for n := 1; n < len(want.began); n++ {
 					callers.Go(func() {
@@ -59,7 +59,7 @@ func TestTheSecondWriterEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &underWay{T: t, takes: 10 * time.Millisecond}
-		together, wait := postgres.Gather(2, w.carry)
+		together, _, wait := postgres.Gather(2, w.carry)
 		var callers sync.WaitGroup
 		for n := range 20 {
 			callers.Go(func() { _, _ = together(t.Context(), time.Time{}, n) })
@@ -81,12 +81,37 @@ func TestTheSecondWriterEnds(t *testing.T) {
 	})
 }
 
+// TestNoSecondWriterBesideOthers, until they have not been met for a while.
+func TestNoSecondWriterBesideOthers(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]int{postgres.OthersFor: 1, postgres.OthersFor + 1: 2} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := &underWay{T: t, takes: time.Millisecond}
+				together, meet, wait := postgres.Gather(2, w.carry)
+				meet()
+				time.Sleep(after)
+				var callers sync.WaitGroup
+				for n := range 20 {
+					callers.Go(func() { _, _ = together(t.Context(), time.Time{}, n) })
+				}
+				callers.Wait()
+				wait()
+				if w.most != want || len(w.carried) != 20 {
+					t.Errorf("%d shared writes at once, want %d; %d carried out", w.most, want, len(w.carried))
+				}
+			})
+		})
+	}
+}
+
 // TestAWriteGoesByItself where a shared one would come too late: nothing of it is carried out, and it is told so.
 func TestAWriteGoesByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &underWay{T: t, takes: 300 * time.Millisecond}
-		together, wait := postgres.Gather(0, w.carry)
+		together, _, wait := postgres.Gather(0, w.carry)
 		start := time.Now()
 		var callers sync.WaitGroup
 		for n, c := range []struct {
@@ -130,7 +155,7 @@ func TestAWriteIsTakenBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &underWay{T: t, takes: time.Second}
-		together, wait := postgres.Gather(0, w.carry)
+		together, _, wait := postgres.Gather(0, w.carry)
 		var callers sync.WaitGroup
 		callers.Go(func() { _, _ = together(t.Context(), time.Time{}, 1) })
 		synctest.Wait()
@@ -159,7 +184,7 @@ func TestASharedWriteFails(t *testing.T) {
 	t.Parallel()
 	cutOff := errors.New("cut off")
 	for failure, want := range map[error]error{stock.ErrLate: nil, cutOff: cutOff} {
-		together, wait := postgres.Gather(0, func([]int) ([]int, error) { return nil, failure })
+		together, _, wait := postgres.Gather(0, func([]int) ([]int, error) { return nil, failure })
 		if got, err := together(t.Context(), time.Time{}, 1); got != 0 || !errors.Is(err, want) {
 			t.Errorf("%v: %d, %v", failure, got, err)
 		}

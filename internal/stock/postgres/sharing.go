@@ -111,6 +111,9 @@ func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.B
 	if err != nil || done {
 		return result, err
 	}
+	if got.skipped {
+		h.meet()
+	}
 	result, err = h.store.deductAlone(ctx, batch)
 	result.Skipped = got.skipped
 	return result, err

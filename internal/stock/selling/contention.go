@@ -26,6 +26,7 @@ type contention struct {
 	segment int
 	level   int64 // what it held then
 	known   bool  // this process has not changed that since
+	leaves  bool  // no orders queue, and somebody else sells from it too
 }
 
 // locks tells whether to take a lock now.
@@ -48,6 +49,7 @@ func (c *contention) note(segment int, start time.Time, result stock.BatchResult
 		c.queued = 0
 	}
 	changed := c.known && segment == c.segment && result.Available+units != c.level
+	c.leaves = c.queued == 0 && (result.Skipped || changed)
 	if result.Skipped || changed && gap < metWithin {
 		c.met = now
 	}

@@ -104,10 +104,11 @@ func (w *worker) segmentsWith(units int64) (found []int) {
 	return found
 }
 
-// shuffle spreads workers and processes over segments. The one where we sold last comes first.
+// shuffle spreads workers and processes over segments. The one where we sold last comes first, unless others sell from it too
+// and orders do not queue: where they do, locks spread the processes.
 func (w *worker) shuffle(segments []int) []int {
 	rand.Shuffle(len(segments), func(i, j int) { segments[i], segments[j] = segments[j], segments[i] })
-	if at := slices.Index(segments, w.lock.segment); at >= 0 {
+	if at := slices.Index(segments, w.lock.segment); at >= 0 && !w.contention.leaves {
 		segments[0], segments[at] = segments[at], segments[0]
 	}
 	return segments

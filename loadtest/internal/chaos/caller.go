@@ -88,10 +88,21 @@ func (c *caller) deduct(ctx context.Context, sku string, quantity int64, reserve
 		c.about(ctx, history.Read, sku, o.ID)
 	case n == 1 && accepted:
 		c.about(ctx, history.Cancel, sku, o.ID)
-	case n == 2: // once more, as who has lost the answer
+	case n < 4 && accepted && quantity > 1:
+		c.giveBack(ctx, sku, o.ID)
+	case n == 4: // once more, as who has lost the answer
 		c.ask(ctx, o)
 	}
 	return o.ID, accepted
+}
+
+// giveBack returns a unit of a deduction that has more, and now and then asks for the same once more.
+func (c *caller) giveBack(ctx context.Context, sku, id string) {
+	o := history.Operation{Kind: history.Return, ID: id, Ref: c.id(), Lines: []history.Line{{SKU: sku, Quantity: 1}}}
+	c.ask(ctx, o)
+	if c.IntN(3) == 0 {
+		c.ask(ctx, o)
+	}
 }
 
 func (c *caller) buyer() string { return fmt.Sprint("buyer-", c.IntN(50)) }
@@ -101,20 +112,28 @@ func (c *caller) about(ctx context.Context, kind history.Kind, sku, id string) {
 	c.ask(ctx, history.Operation{Kind: kind, ID: id, Lines: []history.Line{{SKU: sku}}})
 }
 
-// reserve reserves for a second or two, and commits, cancels or forgets it, also when its time ends.
+// reserve reserves for a second or two, and commits, cancels or forgets it, also when its time ends, or extends it before.
 func (c *caller) reserve(ctx context.Context) {
-	reserveFor := c.within(time.Second, 2*time.Second).Round(time.Millisecond)
+	reserveFor := c.within(time.Second, longestStay).Round(time.Millisecond)
 	began := time.Now()
 	id, accepted := c.deduct(ctx, c.round.reserved, 1+c.Int64N(2), reserveFor)
 	if !accepted {
 		return
 	}
-	switch c.IntN(5) {
+	n := c.IntN(6)
+	if n > 3 { // before it ends, and mostly in time
+		time.Sleep(c.within(0, reserveFor))
+		began, reserveFor = time.Now(), c.within(time.Second, longestStay).Round(time.Millisecond)
+		c.ask(ctx, history.Operation{
+			Kind: history.Extend, ID: id, Ref: c.id(), Lines: []history.Line{{SKU: c.round.reserved}}, ReserveFor: reserveFor,
+		})
+	}
+	switch n {
 	case 0:
 		c.about(ctx, history.Commit, c.round.reserved, id)
 	case 1:
 		c.about(ctx, history.Cancel, c.round.reserved, id)
-	case 2: // as its time ends
+	case 2, 4: // as its time ends
 		time.Sleep(time.Until(began.Add(reserveFor - 10*time.Millisecond + c.within(0, 20*time.Millisecond))))
 		c.about(ctx, history.Read, c.round.reserved, id)
 		c.about(ctx, history.Commit, c.round.reserved, id)

@@ -108,8 +108,7 @@ func openSentinel(ctx context.Context) (*redisServers, error) {
 		return nil, err
 	}
 	return &redisServers{
-		url:   "redis+sentinel://" + strings.Join(s.Addrs(), ",") + "/" + s.MasterName(),
-		nodes: s.Nodes(), stop: s.Stop, master: s.Master, settled: s.Settled, failOver: s.Failover, sentinel: s.Sentinels()[0],
+		url: s.URL(), nodes: s.Nodes(), stop: s.Stop, master: s.Master, settled: s.Settled, failOver: s.Failover, sentinel: s.Sentinels()[0],
 	}, nil
 }
 
@@ -119,7 +118,7 @@ func openCluster(ctx context.Context) (*redisServers, error) {
 		return nil, err
 	}
 	return &redisServers{
-		url: "redis+cluster://" + strings.Join(c.Addrs(), ","), nodes: c.Nodes(), stop: c.Stop, settled: c.Settled,
+		url: c.URL(), nodes: c.Nodes(), stop: c.Stop, settled: c.Settled,
 		master: func(ctx context.Context) (*servertest.Redis, error) {
 			master, _, err := slotInUse(ctx, c)
 			return master, err

@@ -24,7 +24,7 @@ const (
 	limitedStock = 100_000
 	buyerLimit   = 40
 	segments     = 10
-	longestStay  = 2 * time.Second // of a reservation
+	longestStay  = 2 * time.Second // of a reservation, from when it was made or extended
 )
 
 // staleness is for how long a process may take a SKU for sold out: what it knows lasts a second, and a fault may keep a notice from it.

@@ -188,7 +188,7 @@ func (m *market) entrantOf(x mix, s seller, callers int) *entrant {
 // severalOf sells a mix by three processes.
 func (m *market) severalOf(x mix) *entrant {
 	return &entrant{name: mixedThreeNames, mix: x.name, ours: true, callers: m.world.Scale.many(), measure: func(ctx context.Context) (round, error) {
-		sales, err := m.compete(ctx, job{Job: crowd.Job{SKUs: x.skus}}, threeProcesses)
+		sales, err := m.compete(ctx, job{Job: crowd.Job{SKUs: x.skus, RedisURL: m.world.URLs.RedisURL, Callers: m.world.Scale.many()}}, threeProcesses)
 		return m.world.mixed.note(together("", sales), err)
 	}}
 }

@@ -61,6 +61,7 @@ func (s Scale) of(q question) Scale {
 	if q.slices {
 		s.Rounds, s.Window = s.Rounds*s.Slices, s.Window/time.Duration(s.Slices)
 	}
+	s.Rounds *= max(1, q.rounds)
 	return s
 }
 
@@ -77,6 +78,7 @@ type question struct {
 	about   string // the entrant that tells most
 	ask     func(ctx context.Context, w *world) ([]*entrant, error)
 	slices  bool // short rounds, as many more
+	rounds  int  // times as many rounds, where a target is near what is expected; 0: no more
 	targets func(s Scale) []experiment.Target
 }
 
@@ -86,6 +88,7 @@ func questions() []question {
 		{name: "in process", ratio: inventoryName, about: inventoryName, ask: inProcess, targets: inProcessTargets},
 		{name: "one caller", ratio: bareName, about: inventoryName, ask: oneCaller, slices: true, targets: oneCallerTargets},
 		{name: "three processes", ratio: oneProcessName, about: threeProcessesName, ask: severalProcesses, targets: severalProcessesTargets},
+		{name: redisCase, ratio: oneRedisName, about: clusterName, ask: kindsOfRedis, rounds: 3, targets: kindsOfRedisTargets},
 		{name: mixCase, http: true, ratio: plainSQLName + ", 64 connections", about: inventoryName, ask: mixOfSKUs, targets: mixTargets},
 		{name: "over HTTP", http: true, ratio: noopName, about: inventoryName, ask: overHTTP, targets: overHTTPTargets},
 		{name: "replays", http: true, ratio: noReplaysName, about: replaysName, ask: replays, targets: replaysTargets},

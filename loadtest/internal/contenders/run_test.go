@@ -73,8 +73,8 @@ func TestEveryDesignSells(t *testing.T) {
 		measure(t, GeneratorLab, "one caller")
 		return
 	}
-	result, d := measure(t, GeneratorLab, "in process", "one caller", "three processes")
-	if got, want := len(d.InProcess), 2*len(designs())+4+2; got != want || len(d.HTTP) != 0 || len(d.Rows) != 5 {
+	result, d := measure(t, GeneratorLab, "in process", "one caller", "three processes", redisCase)
+	if got, want := len(d.InProcess), 2*len(designs())+4+2+2*3; got != want || len(d.HTTP) != 0 || len(d.Rows) != 5+4 {
 		t.Errorf("%d entries instead of %d, %d over HTTP, targets %+v", got, want, len(d.HTTP), d.Rows)
 	}
 	for _, e := range d.InProcess {
@@ -84,7 +84,7 @@ func TestEveryDesignSells(t *testing.T) {
 		}
 	}
 	told, text, _ := told(t, result)
-	if strings.Count(text, "audit of ") != 3 || strings.Count(text, "(target: ") != 5 {
+	if strings.Count(text, "audit of ") != 4 || strings.Count(text, "(target: ") != 9 {
 		t.Errorf("%s", text)
 	}
 	for _, s := range told.Sections {

@@ -154,3 +154,6 @@ func (r Readings) Growth() (tables, indexes float64) {
 	}
 	return change(tableBytes), change(indexBytes)
 }
+
+// Writes is how many transactions wrote in PostgreSQL; NaN: not known.
+func (r Readings) Writes() float64 { return r.grown(writes) }

@@ -66,6 +66,7 @@ func Check(operations []Operation, rows Rows, promise Promise) Findings {
 		c.times(k, all, rows.At)
 	}
 	c.ledger(rows.Movements)
+	c.amendments(rows.Amendments)
 	c.stock(rows)
 	c.refusals()
 	c.buyers(rows)
@@ -87,22 +88,23 @@ func (c *checker) index(o *Operation) {
 	}
 }
 
-// joined makes one operation of all that took or moved something under one id. What nobody has tried is left out.
+// joined makes one operation of all that took, moved or amended something under one id. What nobody has tried is left out.
 func joined(operations []Operation) (all []Operation) {
 	type name struct {
 		kind Kind
 		key
+		ref string
 	}
 	at := make(map[name]int)
 	for _, o := range operations {
 		if len(o.Attempts) == 0 {
 			continue
 		}
-		if !o.Kind.Takes() && !o.Kind.Moves() {
+		if !o.Kind.Takes() && !o.Kind.Moves() && !o.Kind.Amends() {
 			all = append(all, o)
 			continue
 		}
-		n := name{o.Kind, key{o.Lines[0].SKU, o.ID}}
+		n := name{o.Kind, key{o.Lines[0].SKU, o.ID}, o.Ref}
 		if i, there := at[n]; there && slices.Equal(all[i].Lines, o.Lines) {
 			all[i].Attempts = append(slices.Clip(all[i].Attempts), o.Attempts...)
 			continue
@@ -131,19 +133,22 @@ func (c *checker) accepted(o *Operation) {
 				c.complain(o, "lost", "SKU %q has no row of an order that was accepted", line.SKU)
 			case row.Asked != line.Quantity || row.Buyer != o.Buyer:
 				c.complain(o, "different", "the row of SKU %q has %d units for buyer %q", line.SKU, row.Asked, row.Buyer)
-			case o.ReserveFor > 0 && row.Expires.Sub(row.Created) != o.ReserveFor:
-				c.complain(o, "different", "the reservation lasts %s", row.Expires.Sub(row.Created))
 			}
 		}
 		switch {
 		case a.Answer.Status == statusCreated && a.Answer.Quantity != o.units():
 			c.complain(o, "different", "the answer is of %d units", a.Answer.Quantity)
 		case o.Kind == Order:
-		case first.Status != 0 && (a.Answer.Quantity != first.Quantity || !a.Answer.Expires.Equal(first.Expires)):
+		case first.Status != 0 && !c.amends(o) && (a.Answer.Quantity != first.Quantity || !a.Answer.Expires.Equal(first.Expires)):
 			c.complain(o, "different", "a replay is not what was answered before")
 		}
 		first = a.Answer
 	}
+}
+
+// amends tells whether a deduction may have been amended: then a replay tells of it as it is.
+func (c *checker) amends(o *Operation) bool {
+	return slices.ContainsFunc(c.about[key{o.Lines[0].SKU, o.ID}], func(other *Operation) bool { return other.Kind.Amends() && other.may() })
 }
 
 // replays: it happens once, and is told to have happened before only if it had.
@@ -179,7 +184,7 @@ func (c *checker) isReason(o *Operation, a Answer) bool {
 	switch o.Kind {
 	case Deduct, Order:
 		return a.Short() || a.Code == BuyerLimit || a.Code == SaleClosed
-	case Commit:
+	case Commit, Extend, Return:
 		return a.Code == unknownDeduction || a.Code == notReserved
 	case Cancel, Read:
 		return a.Code == unknownDeduction
@@ -250,15 +255,9 @@ func (c *checker) isFinal(o *Operation, refusal int) bool {
 
 // late: a row is written while an attempt may write.
 func (c *checker) late(o *Operation) {
-	var last time.Time
-	for _, a := range o.Attempts {
-		if over := c.promise.over(a); over.After(last) {
-			last = over
-		}
-	}
 	for _, line := range o.Lines {
-		if row, there := c.rows[key{line.SKU, o.ID}]; there && row.Created.After(last) {
-			c.complain(o, "late", "the row of SKU %q was written %s too late", line.SKU, row.Created.Sub(last))
+		if row, there := c.rows[key{line.SKU, o.ID}]; there {
+			c.inTime(o, row.Created, "row")
 		}
 	}
 }

@@ -19,8 +19,10 @@
 //	half            an order of several SKUs has some of its lines
 //	buyer limit     a buyer holds more than one buyer may
 //	undone          what one caller was told of a state, another one has undone
-//	too early       a reservation was told expired before its time
+//	too early       a reservation was told expired before its time, or ends before the end of an extension
 //	too late        a reservation lasted beyond its time
+//	amendment       an extension or a return was accepted and is not there, or is there otherwise; or a deduction keeps another
+//	                number of units than was asked less what was returned
 //	ledger          a change of stock was accepted and is not in the ledger, or is there otherwise or twice
 //	twice           an order has two rows
 //	fence           a row was written under an older token than the one before
@@ -55,11 +57,13 @@ const (
 	Resegment             // of a SKU: the quantity is how many segments it shall have
 	Read                  // of a deduction
 	Look                  // at a SKU
+	Extend                // a reservation: from then on it lasts as long as ReserveFor says
+	Return                // units of a deduction, which keeps some
 )
 
 // String is the kind in a sentence.
 func (k Kind) String() string {
-	return [...]string{"deduct", "order", "commit", "cancel", "restock", "adjust", "resegment", "read", "look"}[k]
+	return [...]string{"deduct", "order", "commit", "cancel", "restock", "adjust", "resegment", "read", "look", "extend", "return"}[k]
 }
 
 // Takes tells whether such an operation takes units for an order.
@@ -68,10 +72,14 @@ func (k Kind) Takes() bool { return k == Deduct || k == Order }
 // Moves tells whether such an operation is a line of the ledger.
 func (k Kind) Moves() bool { return k == Restock || k == Adjust || k == Resegment }
 
+// Amends tells whether such an operation changes a deduction once for its ref.
+func (k Kind) Amends() bool { return k == Extend || k == Return }
+
 // Operation is one question of a caller.
 type Operation struct {
 	Kind       Kind
 	ID         string // of the order, or the reference of a change of stock
+	Ref        string // of an amendment
 	Buyer      string
 	Lines      []Line // one for each SKU; without a quantity for what asks for none
 	ReserveFor time.Duration
@@ -141,6 +149,9 @@ func (o Operation) String() string {
 	for _, a := range o.Attempts {
 		text += fmt.Sprintf("\n      process %d, sent %s, ended after %s: %d %s %s", a.Process, clock(a.Sent),
 			a.Ended.Sub(a.Sent).Round(time.Millisecond), a.Answer.Status, a.Answer.Code, a.Answer.State)
+		if a.NotSent {
+			text += "not sent"
+		}
 		if !a.Deadline.IsZero() {
 			text += fmt.Sprintf(", deadline after %s", a.Deadline.Sub(a.Sent).Round(time.Millisecond))
 		}

@@ -19,6 +19,7 @@ import (
 type Rows struct {
 	At         time.Time // when they were read
 	Deductions []Deduction
+	Amendments []Amendment
 	Movements  []Movement
 	SKUs       []SKU
 }
@@ -26,7 +27,7 @@ type Rows struct {
 // Deduction is a row of what was taken.
 type Deduction struct {
 	SKU, ID, Buyer string
-	Asked          int64 // units; Quantity may be fewer after a partial commit
+	Asked          int64 // units; Quantity is fewer after a return
 	Quantity       int64
 	State          string
 	Created        time.Time
@@ -39,6 +40,14 @@ func (d Deduction) held() int64 {
 		return d.Quantity
 	}
 	return 0
+}
+
+// Amendment is a row of what was changed of a deduction that stays.
+type Amendment struct {
+	SKU, ID, Ref string
+	Returned     int64
+	Extended     time.Duration
+	Created      time.Time
 }
 
 // Movement is a row of the ledger.
@@ -75,6 +84,8 @@ func (r Rows) Of(sku string) (s SKU, orders int, units int64) {
 const (
 	deductionsQuery = `SELECT sku_id, order_id, coalesce(buyer_id, ''), coalesce(asked, quantity), quantity, status, MICROS(created_at),
 		coalesce(MICROS(expires_at), 0) FROM deductions WHERE sku_id >= $1 AND sku_id < $2`
+	amendmentsQuery = `SELECT sku_id, order_id, ref, coalesce(returned, 0), coalesce(extended_micros, 0), MICROS(created_at)
+		FROM amendments WHERE sku_id >= $1 AND sku_id < $2`
 	movementsQuery = `SELECT sku_id, ref, kind, coalesce(segments, quantity) FROM movements WHERE sku_id >= $1 AND sku_id < $2`
 	skusQuery      = `SELECT sku_id, initial, (SELECT CAST(sum(available) AS bigint) FROM stock_segments s WHERE s.sku_id = k.sku_id),
 		(SELECT count(*) FROM deductions d WHERE d.sku_id = k.sku_id AND d.segment IS NULL)
@@ -142,6 +153,14 @@ func (r *Rows) read(ctx context.Context, databaseURL, prefix string) error {
 				d.Expires = time.UnixMicro(expires)
 			}
 			r.Deductions = append(r.Deductions, d)
+			return err
+		}),
+		each(amendmentsQuery, func(row *sql.Rows) error {
+			var a Amendment
+			var extended, created int64
+			err := row.Scan(&a.SKU, &a.ID, &a.Ref, &a.Returned, &extended, &created)
+			a.Extended, a.Created = time.Duration(extended)*time.Microsecond, time.UnixMicro(created)
+			r.Amendments = append(r.Amendments, a)
 			return err
 		}),
 		each(movementsQuery, func(row *sql.Rows) error {

@@ -100,16 +100,17 @@ func (c *checker) times(k key, all []*Operation, readAt time.Time) {
 		return
 	}
 	ends := row.Expires
-	mayCancel, mayHaveCommitted := false, false
+	mayCancel, mayCommit, mayHaveCommitted := false, false, false
 	for _, o := range all {
-		mayCancel = mayCancel || o.Kind == Cancel && o.may()
+		mayCancel = mayCancel || o.may() && (o.Kind == Cancel || o.Kind == Return && row.State == cancelled)
+		mayCommit = mayCommit || o.Kind == Commit && o.may()
 		mayHaveCommitted = mayHaveCommitted || o.Kind == Commit && o.may() && !o.first().After(ends.Add(c.promise.Clocks))
 	}
 	for _, o := range all {
 		for _, a := range o.Attempts {
 			early, late := a.Ended.Add(c.promise.Clocks).Before(ends), a.Sent.After(ends.Add(c.promise.Clocks))
 			switch {
-			case early && (a.Answer.State == expired || a.Answer.Code == notReserved && !mayCancel):
+			case early && (a.Answer.State == expired || a.Answer.Code == notReserved && !mayCancel && !(o.Kind == Extend && mayCommit)):
 				c.complain(o, "too early", "it expires at %s", clock(ends))
 			case late && (o.Kind == Read && a.Answer.State == reserved && a.Sent.After(ends.Add(c.promise.Clocks+estimate)) || o.Kind == Commit && a.Answer.Accepted() && !mayHaveCommitted):
 				c.complain(o, "too late", "it had expired at %s", clock(ends))

@@ -131,7 +131,7 @@ func (c *checker) newCourses(rows Rows) map[string]*course {
 			case of == nil:
 			case o.Kind.Takes():
 				of.take(o, line, c.rows[k], c.promise)
-			case o.Kind == Cancel && o.may():
+			case (o.Kind == Cancel || o.Kind == Return) && o.may():
 				of.gain(c.promise.last(o))
 			case o.Kind.Moves() && o.Kind != Resegment && there[k]:
 				of.move(o, line, c.promise)

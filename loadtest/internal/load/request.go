@@ -39,6 +39,10 @@ func NewRequest(o *history.Operation, buffer []byte) Request {
 		return Request{Method: http.MethodPost, Path: one() + "/commit"}
 	case history.Cancel:
 		return Request{Method: http.MethodPost, Path: one() + "/cancel"}
+	case history.Extend:
+		return post(one()+"/extend", body.span("reserve_for", o.ReserveFor).text("ref", o.Ref))
+	case history.Return:
+		return post(one()+"/cancel", body.number("quantity", first.Quantity).text("ref", o.Ref))
 	case history.Restock:
 		return post(sku+"/restock", body.text("ref", o.ID).number("quantity", first.Quantity))
 	case history.Adjust:

@@ -3,6 +3,10 @@
 //	<!-- SCENARIO: begin -->
 //	<!-- SCENARIO: end -->
 //
+// a table of it between such lines with the name of its section,
+//
+//	<!-- SCENARIO: SECTION: begin -->
+//
 // all its tables into a page of its own in the folder benchmarks beside the document, and its plots as SVG into a folder of the
 // scenario's name. What stands around those lines stays.
 package publish
@@ -21,10 +25,10 @@ import (
 
 // Job says what goes where.
 type Job struct {
-	Document string   // the file that has the lines
-	Readme   string   // the file that has such lines for some reports, and gets their sentences alone; "": none
-	Plots    string   // the folder that gets a folder for each scenario
-	Reports  []string // files of JSON
+	Documents []string // the files that have the lines, each those of some reports; the first has the folder benchmarks beside it
+	Readme    string   // the file that has such lines for some reports, and gets their sentences alone; "": none
+	Plots     string   // the folder that gets a folder for each scenario
+	Reports   []string // files of JSON
 }
 
 // Done is what was published of a report.
@@ -57,17 +61,21 @@ type chapter struct {
 	sentences string // for the readme
 	revision  string
 	text      string            // for the document
+	tables    map[string]string // for it, by the name of the section
 	page      string            // all of it
 	plots     map[string][]byte // by the name of the file
 }
 
 // Run publishes. Nothing is written unless all of it can be made.
 func Run(job Job) (done []Done, err error) {
-	document, err := os.ReadFile(job.Document)
-	if err != nil {
-		return nil, err
+	texts := make([]string, len(job.Documents))
+	for i, document := range job.Documents {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			return nil, err
+		}
+		texts[i] = string(text)
 	}
-	text := string(document)
 	var chapters []chapter
 	for _, file := range job.Reports {
 		c, err := job.chapter(file)
@@ -79,8 +87,8 @@ func Run(job Job) (done []Done, err error) {
 				return nil, fmt.Errorf("%s: another report is of %s, too", file, c.scenario)
 			}
 		}
-		if text, err = Into(text, c.scenario, c.text); err != nil {
-			return nil, fmt.Errorf("%s: %w", job.Document, err)
+		if err := c.into(texts); err != nil {
+			return nil, fmt.Errorf("%s: %w", strings.Join(job.Documents, ", "), err)
 		}
 		chapters = append(chapters, c)
 	}
@@ -96,7 +104,28 @@ func Run(job Job) (done []Done, err error) {
 		}
 		done = append(done, Done{c.scenario, len(c.plots), c.revision})
 	}
-	return done, errors.Join(replace(job.Document, text), job.retell(chapters))
+	errs := []error{job.retell(chapters)}
+	for i, document := range job.Documents {
+		errs = append(errs, replace(document, texts[i]))
+	}
+	return done, errors.Join(errs...)
+}
+
+// into puts the chapter into the document that has its lines.
+func (c chapter) into(documents []string) (err error) {
+	for i, text := range documents {
+		if text, err = Into(text, c.scenario, c.text); err != nil {
+			continue
+		}
+		for name, table := range c.tables {
+			if told, missing := Into(text, c.scenario+": "+name, table); missing == nil {
+				text = told
+			}
+		}
+		documents[i] = text
+		return nil
+	}
+	return err
 }
 
 // retell puts the sentences of reports into the readme, where it has lines for them.
@@ -118,7 +147,7 @@ func (job Job) retell(chapters []chapter) error {
 }
 
 // pages is the folder of the pages with all tables.
-func (job Job) pages() string { return filepath.Join(filepath.Dir(job.Document), "benchmarks") }
+func (job Job) pages() string { return filepath.Join(filepath.Dir(job.Documents[0]), "benchmarks") }
 
 // plotsFrom is where the plots of a scenario are, seen from a folder.
 func (job Job) plotsFrom(folder, scenario string) (string, error) {
@@ -152,7 +181,7 @@ func (job Job) chapter(file string) (chapter, error) {
 	if !isPlain(d.Scenario) {
 		return chapter{}, fmt.Errorf("%q is no name of a scenario", d.Scenario)
 	}
-	fromDocument, err := job.plotsFrom(filepath.Dir(job.Document), d.Scenario)
+	fromDocument, err := job.plotsFrom(filepath.Dir(job.Documents[0]), d.Scenario)
 	if err != nil {
 		return chapter{}, err
 	}
@@ -161,10 +190,13 @@ func (job Job) chapter(file string) (chapter, error) {
 		return chapter{}, err
 	}
 	c := chapter{
-		scenario: d.Scenario, revision: d.Environment.Revision, sentences: d.Sentences(), text: d.Brief(fromDocument, "benchmarks/"+d.Scenario+".md"), plots: map[string][]byte{},
+		scenario: d.Scenario, revision: d.Environment.Revision, sentences: d.Sentences(), text: d.Brief(fromDocument, "benchmarks/"+d.Scenario+".md"), plots: map[string][]byte{}, tables: map[string]string{},
 		page: fmt.Sprintf("# All tables of %s\n\nThe lab has made this page of a report ([how](../LAB.md#publishing)).\n\n%s", d.Scenario, d.Markdown(fromPage)),
 	}
 	for _, s := range d.Sections {
+		if s.Table != nil {
+			c.tables[s.Name] = s.Table.Markdown()
+		}
 		for _, p := range s.Plots {
 			if !isPlain(p.Name) {
 				return chapter{}, fmt.Errorf("%q is no name of a plot", p.Name)

@@ -24,8 +24,8 @@ after
 func folder(t *testing.T, scenarios ...string) (job Job) {
 	t.Helper()
 	root := t.TempDir()
-	job = Job{Document: filepath.Join(root, "docs", "page.md"), Plots: filepath.Join(root, "docs", "plots")}
-	write(t, job.Document, page)
+	job = Job{Documents: []string{filepath.Join(root, "docs", "page.md")}, Plots: filepath.Join(root, "docs", "plots")}
+	write(t, job.Documents[0], page)
 	for _, scenario := range scenarios {
 		plot := func(name string) report.Plot {
 			return report.Plot{
@@ -76,7 +76,7 @@ func TestReportsGoIntoTheDocument(t *testing.T) {
 	if err != nil || len(done) != 2 || done[0] != (Done{"replay", 2, ""}) {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	got := text(t, job.Document)
+	got := text(t, job.Documents[0])
 	for _, says := range []string{
 		"before\n<!-- locks: begin -->\n\n", "\n\n<!-- locks: end -->\nbetween\n<!-- replay: begin -->\n\n", "<!-- replay: end -->\nafter\n",
 		"### a case of locks", "| ours | 80 |", "**missed**",
@@ -96,12 +96,12 @@ func TestReportsGoIntoTheDocument(t *testing.T) {
 		t.Errorf("%d plots are shown: %q", len(images), images)
 	}
 	for _, image := range images {
-		if svg := text(t, filepath.Join(filepath.Dir(job.Document), image[1])); !strings.Contains(svg, "<svg") {
+		if svg := text(t, filepath.Join(filepath.Dir(job.Documents[0]), image[1])); !strings.Contains(svg, "<svg") {
 			t.Errorf("%s is %q", image[1], svg)
 		}
 	}
-	if _, err := Run(job); err != nil || text(t, job.Document) != got {
-		t.Errorf("%v: published again it is another:\n%s", err, text(t, job.Document))
+	if _, err := Run(job); err != nil || text(t, job.Documents[0]) != got {
+		t.Errorf("%v: published again it is another:\n%s", err, text(t, job.Documents[0]))
 	}
 }
 
@@ -111,8 +111,8 @@ func TestNothingIsWrittenOfWhatCannotBePublished(t *testing.T) {
 		spoil func(t *testing.T, job *Job)
 		says  string
 	}{
-		"no marks":    {func(t *testing.T, job *Job) { write(t, job.Document, "no marks\n") }, "there are no lines <!-- replay: begin -->"},
-		"no document": {func(_ *testing.T, job *Job) { job.Document += ".not" }, "no such file"},
+		"no marks":    {func(t *testing.T, job *Job) { write(t, job.Documents[0], "no marks\n") }, "there are no lines <!-- replay: begin -->"},
+		"no document": {func(_ *testing.T, job *Job) { job.Documents[0] += ".not" }, "no such file"},
 		"no report":   {func(_ *testing.T, job *Job) { job.Reports = append(job.Reports, "none.json") }, "none.json: no such file"},
 		"the same":    {func(_ *testing.T, job *Job) { job.Reports = append(job.Reports, job.Reports[0]) }, "another report is of replay, too"},
 		"other JSON":  {func(t *testing.T, job *Job) { write(t, job.Reports[0], `{"lines":3}`) }, "not a report of the lab"},
@@ -124,7 +124,7 @@ func TestNothingIsWrittenOfWhatCannotBePublished(t *testing.T) {
 		}, `"../two" is no name of a plot`},
 	} {
 		job := folder(t, "replay")
-		document := job.Document
+		document := job.Documents[0]
 		c.spoil(t, &job)
 		before := text(t, document)
 		if _, err := Run(job); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -38,6 +38,24 @@ func (s *Servers) start(ctx context.Context) error {
 	return err
 }
 
+// StartSentinel starts a Redis with two replicas under Sentinels, and tells where the service finds it.
+func StartSentinel(ctx context.Context) (redisURL string, stop func() error, err error) {
+	s, err := servertest.StartSentinel(ctx, 2)
+	if err != nil {
+		return "", nil, err
+	}
+	return s.URL(), s.Stop, nil
+}
+
+// StartCluster starts a Redis Cluster of three masters with a replica each, and tells where the service finds it.
+func StartCluster(ctx context.Context) (redisURL string, stop func() error, err error) {
+	c, err := servertest.StartCluster(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	return c.URL(), c.Stop, nil
+}
+
 // nodes are of which two agree when one fails.
 const nodes = 3
 

@@ -93,9 +93,7 @@ func (s *stand) sell(ctx context.Context, services *load.Services, sku string, a
 	}
 	beside.Go(func() error { c.levels = services.WatchStock(selling, from, sku, l.Start, glance); return nil })
 	beside.Go(func() error { return s.atHalf(selling, c, half.reached, victim, l.Start) })
-	if victim != nil {
-		l.Again = func(*history.Operation) load.Persistence { return all.others(victim) }
-	}
+	l.Again = func(o *history.Operation) load.Persistence { return all.others(victim, o.Attempts[0].Process) }
 	l.Heard = func(i int, r load.Reply) {
 		if r.Outcome == load.Accepted {
 			half.add(l.Operations[i].Lines[0].Quantity)
@@ -110,15 +108,16 @@ func (s *stand) sell(ctx context.Context, services *load.Services, sku string, a
 	return c, err
 }
 
-// others is how somebody asks on, of processes that are not the victim.
-func (all fleet) others(victim *process) load.Persistence {
+// others is how somebody asks on who got no answer from a process: the next one, but never the victim; nil is nobody.
+func (all fleet) others(victim *process, asked int) load.Persistence {
 	next := func(before int) int {
-		if n := (before + 1) % len(all); n != victim.number {
-			return n
+		n := (before + 1) % len(all)
+		if victim != nil && n == victim.number {
+			n = (n + 1) % len(all)
 		}
-		return (victim.number + 1) % len(all)
+		return n
 	}
-	return load.Persistence{First: next(victim.number), Next: next}
+	return load.Persistence{First: next(asked), Next: next}
 }
 
 // atHalf kills the victim when half of the tail is sold. One that is not seen to hold a lock until ctx ends lives on.

@@ -93,7 +93,7 @@ func newRound(c *course, r Round, rows history.Rows, found history.Findings) Rou
 	r.course, r.Offered = c, int64(len(c.result.At))
 	r.SoldOut, r.Short = counts[load.SoldOut], counts[load.InsufficientStock]
 	r.Overloaded, r.Dropped = counts[load.Overloaded], counts[load.Dropped]
-	r.NeverTold = counts.Of(load.Unknown, load.Failed, load.Unreached)
+	r.NeverTold = counts.Of(unanswered()...)
 	stock, _, _ := rows.Of(c.sku)
 	refusals := found.Refusals[c.sku]
 	r.Left, r.Stranded = stock.Available, refusals.Stranded
@@ -107,6 +107,15 @@ func newRound(c *course, r Round, rows history.Rows, found history.Findings) Rou
 	r.After = newWaits(c.result.LatenciesIn(mark, mark+window, load.Accepted, load.Replayed))
 	_, r.LagP99 = c.result.LagP99()
 	return r
+}
+
+// unanswered are the outcomes of an order that was never told what became of it.
+func unanswered() []load.Outcome { return []load.Outcome{load.Unknown, load.Failed, load.Unreached} }
+
+// neverTold is the first order that was never told what became of it, with all its attempts.
+func (c *course) neverTold() history.Operation {
+	i := slices.IndexFunc(c.result.Replies, func(r load.Reply) bool { return slices.Contains(unanswered(), r.Outcome) })
+	return c.result.Operations[i]
 }
 
 // mark is when the holder was killed, or half was sold where nobody was.
@@ -156,8 +165,11 @@ func longestGap(told []time.Duration, after time.Duration) (longest time.Duratio
 	return longest
 }
 
-// again is what became of those who asked again.
+// again is what became of those who asked again because a process had died.
 func (r *Round) again(mark time.Duration) {
+	if r.course.strike == nil {
+		return
+	}
 	for i, o := range r.course.result.Operations {
 		if len(o.Attempts) < 2 {
 			continue

@@ -25,6 +25,20 @@ func TestGaps(t *testing.T) {
 	}
 }
 
+// TestWhoGotNoAnswerAsksOn at the next process, and never at the one that is killed.
+func TestWhoGotNoAnswerAsksOn(t *testing.T) {
+	t.Parallel()
+	all := fleet{{number: 0}, {number: 1}, {number: 2}}
+	for victim, want := range map[*process][]int{nil: {1, 2, 0}, all[1]: {2, 2, 0}} {
+		for asked, next := range want {
+			p := all.others(victim, asked)
+			if p.First != next || p.Next(asked) != next {
+				t.Errorf("after %d, without %v: %d, and then %d instead of %d", asked, victim, p.First, p.Next(asked), next)
+			}
+		}
+	}
+}
+
 func TestASeedDecidesTheOrders(t *testing.T) {
 	t.Parallel()
 	c := Config{Stock: 100_000, Rate: 300}

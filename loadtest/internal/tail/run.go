@@ -152,7 +152,8 @@ func (r Result) wrong() []string {
 	lines := history.Tell(r.Violations)
 	for _, round := range r.Rounds {
 		if round.NeverTold > 0 {
-			lines = append(lines, fmt.Sprintf("SKU %s: %d orders were never told what became of them, also when they asked again", round.course.sku, round.NeverTold))
+			lines = append(lines, fmt.Sprintf("SKU %s: %d orders were never told what became of them, also when they asked again, the first: %s",
+				round.course.sku, round.NeverTold, round.course.neverTold()))
 		}
 	}
 	return lines

@@ -18,10 +18,10 @@ func (s *Server) Run(ctx context.Context, until time.Time, quit <-chan struct{},
 	if !s.inPlace {
 		return s.runAside(ctx, until, quit, call, attempt)
 	}
-	limited := &limit{Context: ctx, until: until}
-	defer limited.close()
-	answer, err := s.eval(limited, call, attempt)
-	return answer, noAnswer(limited, err)
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	answer, err := s.eval(ctx, call, attempt)
+	return answer, noAnswer(ctx, err)
 }
 
 func (s *Server) runAside(ctx context.Context, until time.Time, quit <-chan struct{}, call scripts.Call, attempt *scripts.Attempt) (any, error) {

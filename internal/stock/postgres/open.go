@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// defaultConns bounds the pool where the URL's pool_max_conns does not: as many SKUs can be written at once.
+const defaultConns = 16
+
+// Open connects to the database at a postgres:// URL, whose schema must be up to date. maxConns bounds the pool;
+// 0 leaves it to the URL's pool_max_conns, or is 16. Each of configure may change what the pool is made of.
+func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
+	s, err := openLater(ctx, databaseURL, maxConns, configure...)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// openLater connects when it is first asked for something.
+func openLater(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
+	config, err := pgxpool.ParseConfig(databaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("read the PostgreSQL URL: %w", err) // pgx keeps the password out of it
+	}
+	switch {
+	case maxConns > 0:
+		config.MaxConns = maxConns
+	case !strings.Contains(databaseURL, "pool_max_conns"):
+		config.MaxConns = defaultConns
+	}
+	ConnectSoon(config.ConnConfig)
+	limitSessions(config.ConnConfig)
+	keepPlans(config.ConnConfig)
+	for _, change := range configure {
+		change(config)
+	}
+	hosts := newHosts()
+	limitStatements(config.ConnConfig, hosts)
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		hosts.order(&c.Config)
+		neverCancel(&c.Config)
+		return nil
+	}
+	renewal, clock := newRenewal(hosts), &serverClock{}
+	renewal.watch(config)
+	config.AfterConnect = clock.watch(config.AfterConnect)
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
+	}
+	renewal.running.Go(func() { renewal.run(pool) })
+	s := &Store{pool: database{Pool: pool}, clock: clock, hosts: hosts, renewal: renewal}
+	s.gather()
+	return s, nil
+}
+
+// gather makes what lets writes share a transaction.
+func (s *Store) gather() {
+	s.sharing, s.limited = newSharing(s, s.deductShared), newSharing(s, s.deductSharedLimited)
+	s.orders, s.settlements = newOrderSharing(s), newSettlementSharing(s)
+	s.looks = newLookSharing(s)
+}

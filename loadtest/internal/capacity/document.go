@@ -1,0 +1,116 @@
+package capacity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/report"
+)
+
+// Document is the result as it is told.
+func (r Result) Document() (report.Document, error) {
+	d := r.Report.Document()
+	if r.costs != nil {
+		d.Summary = append(r.sentences(), d.Summary...)
+		d.Sections = append([]report.Section{r.needs(), r.stops(), r.waits(), r.told()}, d.Sections...)
+	}
+	return d, d.SetOwn(map[string]any{"costs": r.costs, "skus_audited": r.Audited()})
+}
+
+// sentences tell of each work where it stops, of the sale what it needs, and how far off predictions were.
+func (r Result) sentences() (all []string) {
+	for _, w := range works() {
+		limits := r.costs[w.name].limits(w, r.config)
+		one := slices.IndexFunc(limits, func(l limit) bool { return l.what == processLimit || l.what == writerLimit })
+		if one < 0 {
+			continue // no clock has ticked
+		}
+		text := fmt.Sprintf("%s: %s orders a second by one process, stopped by %s", w.name, report.Number(limits[one].rate), limits[one].what)
+		if i := slices.IndexFunc(limits, func(l limit) bool { return !l.more }); i >= 0 {
+			text += fmt.Sprintf("; %s by more of them, stopped by %s: %s", report.Number(limits[i].rate), limits[i].what, limits[i].then)
+		}
+		all = append(all, text+".")
+	}
+	hot := works()[0]
+	n := needsOf(r.config.Buyers/60, r.costs[hot.name].limits(hot, r.config))
+	text := fmt.Sprintf("%s buyers of %s within a minute: processes of %d processors: %d, PostgreSQL nodes of %d: %d, Redis masters: %d",
+		report.Number(r.config.Buyers), hot.name, r.config.ProcessCores, n.processes, r.config.NodeCores, n.nodes, n.masters)
+	if n.stops != "" {
+		text += "; that is too much for " + n.stops
+	}
+	all = append(all, text+".")
+	check := r.Result("prediction and measurement")
+	for _, w := range works() {
+		if w.checked() {
+			all = append(all, fmt.Sprintf("%s, %d callers: costs of %d and of %d predict %s times the orders that were measured.",
+				w.name, r.config.Scale.Callers[2], r.config.Scale.Callers[0], r.config.Scale.Callers[1],
+				experiment.Times(rate, w.name+predicted, w.name+measured)(*check)))
+		}
+	}
+	return all
+}
+
+// needs tells what the sale needs, by how soon its buyers come.
+func (r Result) needs() report.Section {
+	t := &report.Table{Columns: []string{"work", "within", "orders/s", "processes, PostgreSQL nodes, Redis masters, connections a node"}}
+	for _, w := range works() {
+		limits := r.costs[w.name].limits(w, r.config)
+		for _, span := range spans() {
+			rate := r.config.Buyers / span.Seconds()
+			n := needsOf(rate, limits)
+			needs := fmt.Sprintf("%d, %d, %d, %d", n.processes, n.nodes, n.masters, n.connections)
+			if n.stops != "" {
+				needs = "too much for " + n.stops
+			}
+			t.Rows = append(t.Rows, []string{w.name, strings.Replace(span.String(), "m0s", "m", 1), report.Number(rate), needs})
+		}
+	}
+	return report.Section{Name: "what a sale needs", Table: t, Notes: []string{
+		fmt.Sprintf("%s buyers with an order each, who come evenly within that time; processors are busy for %.0f %% of it.", report.Number(r.config.Buyers), 100*busy),
+		fmt.Sprintf("A process has %d processors, a PostgreSQL node %d and %d connections.", r.config.ProcessCores, r.config.NodeCores, r.config.Connections),
+	}}
+}
+
+// stops tells where each work stops, and what to do then.
+func (r Result) stops() report.Section {
+	t := &report.Table{Columns: []string{"work", "stopped by", "orders/s", "then"}}
+	for _, w := range works() {
+		for _, l := range r.costs[w.name].limits(w, r.config) {
+			t.Rows = append(t.Rows, []string{w.name, l.what, report.Number(l.rate), l.then})
+		}
+	}
+	return report.Section{Name: "where it stops", Table: t}
+}
+
+// told tells what each part costs.
+func (r Result) told() report.Section {
+	t := &report.Table{Columns: []string{"work", "part", "us an order", "us a write", "us an order of such writes"}}
+	for _, w := range works() {
+		c := r.costs[w.name]
+		for _, p := range append(parts(), disk) {
+			t.Rows = append(t.Rows, []string{w.name, string(p), report.Number(c.Parts[p].Order), report.Number(c.Parts[p].Write), report.Number(c.of(p))})
+		}
+	}
+	return report.Section{Name: "what an order costs", Table: t, Notes: []string{
+		fmt.Sprintf("Microseconds of a processor, of orders that shared their writes as those of %d callers did; of the mean of all rounds.", r.config.Scale.Callers[1]),
+	}}
+}
+
+// waits tells what the simulation says of one process on one node.
+func (r Result) waits() report.Section {
+	t := &report.Table{Columns: []string{"work", "load", "orders/s", "p50 ms", "p99 ms", "orders a write"}}
+	for _, w := range works() {
+		c := r.costs[w.name]
+		full := c.limits(w, r.config)[0].rate / busy
+		for _, load := range []float64{0.3, 0.6, 0.9} {
+			s := simulate(c.site(w, r.config, load*full), r.Seed)
+			n := report.Number
+			t.Rows = append(t.Rows, []string{w.name, n(load), n(load * full), n(s[median]), n(s[slow]), n(s[batch])})
+		}
+	}
+	return report.Section{Name: "how long buyers wait", Table: t, Notes: []string{
+		"By simulation: one process on one PostgreSQL node, to which orders come as people do who know nothing of one another. A load of 1 keeps what stops it first busy all the time.",
+	}}
+}

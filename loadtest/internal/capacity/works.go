@@ -1,0 +1,168 @@
+package capacity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/gauges"
+	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/target"
+)
+
+// The metrics of a window.
+const (
+	rate   = "orders/s"
+	median = "p50 ms"
+	slow   = "p99 ms"
+	batch  = "orders a write"
+)
+
+func metrics() []experiment.Metric {
+	all := []experiment.Metric{{Name: rate, Exact: true}, {Name: median}, {Name: slow}, {Name: batch}}
+	for _, p := range parts() {
+		all = append(all, experiment.Metric{Name: p.metric()})
+	}
+	return append(all, experiment.Metric{Name: others})
+}
+
+// work is something that buyers do.
+type work struct {
+	name    string
+	outcome load.Outcome // that all of it comes to
+	writers writers      // none: it writes nothing
+	oneNode bool         // one PostgreSQL node does all of it
+	ask     func(s *shop) (history.Kind, []history.Line)
+}
+
+// writers is how a process writes.
+type writers struct {
+	limit  int // orders of one write at most
+	share  int // or this part of all that wait, where that is more; 0: not
+	enough int // orders that wait for one more writer
+	most   int // writers; 0: nothing is written
+}
+
+// The names of works.
+const (
+	hotName   = "one hot SKU"
+	manyName  = "many SKUs"
+	wholeName = "orders of 3 SKUs"
+	goneName  = "a sold-out SKU"
+)
+
+// works are all that is measured. Their writers are those of packages selling and postgres.
+func works() []work {
+	line := func(sku string) history.Line { return history.Line{SKU: sku, Quantity: 1} }
+	return []work{
+		{hotName, load.Accepted, writers{256, 4, 256, 4}, true, func(s *shop) (history.Kind, []history.Line) {
+			return history.Deduct, []history.Line{line(s.hot)}
+		}},
+		{manyName, load.Accepted, writers{256, 0, 24, 2}, false, func(s *shop) (history.Kind, []history.Line) {
+			return history.Deduct, []history.Line{line(s.many[rand.IntN(len(s.many))])}
+		}},
+		{wholeName, load.Accepted, writers{256 / 3, 0, 1, 16}, false, func(s *shop) (history.Kind, []history.Line) {
+			n, of := rand.IntN(len(s.many)), len(s.many)
+			return history.Order, []history.Line{line(s.many[n]), line(s.many[(n+1)%of]), line(s.many[(n+2)%of])}
+		}},
+		{goneName, load.SoldOut, writers{}, false, func(s *shop) (history.Kind, []history.Line) {
+			return history.Deduct, []history.Line{line(s.gone)}
+		}},
+	}
+}
+
+// shop is where buyers order: a process of the service, beside the one that puts SKUs up for sale and does nothing else.
+type shop struct {
+	*crowd.Shop
+	process   *target.Service
+	services  *load.Services
+	hot, gone string
+	many      []string
+	telling   sync.Mutex
+}
+
+const segments = 10
+
+// open starts the process, and puts SKUs up for sale.
+func (s *shop) open(ctx context.Context, c Config) (err error) {
+	if s.process, err = c.Process.Start(ctx, target.Job{DatabaseURL: s.DatabaseURL, RedisURL: s.RedisURL, AnswerWithin: target.AnswerWithin}); err != nil {
+		return err
+	}
+	if s.services, err = load.Open(load.Config{URLs: []string{s.process.URL}, Connections: c.Scale.Callers[2]}); err != nil {
+		return err
+	}
+	if s.hot, err = s.Create(ctx, segments); err != nil {
+		return err
+	}
+	for range c.Scale.SKUs {
+		sku, err := s.Create(ctx, segments)
+		if err != nil {
+			return err
+		}
+		s.many = append(s.many, sku)
+	}
+	s.gone = servers.NewName("gone-")
+	_, _, err = s.Service.CreateSKU(ctx, stock.NewSKU{SKU: s.gone, Segments: 1})
+	return err
+}
+
+// close ends the processes, and their servers.
+func (s *shop) close(ctx context.Context) (err error) {
+	if s.services != nil {
+		s.services.Close()
+	}
+	if s.process != nil {
+		err = s.process.End()
+	}
+	return errors.Join(err, s.Close(ctx))
+}
+
+// play has callers work for a window, and tells what came of it, and what it cost.
+func (s *shop) play(ctx context.Context, w work, callers int, window time.Duration) (experiment.Sample, error) {
+	watched := gauges.Start(ctx, gauges.Sources{
+		GeneratorSelf: true, ServiceMetricsURLs: []string{s.process.AdminURL + "/metrics"},
+		RedisURL: s.RedisURL, DatabaseURL: s.DatabaseURL, PostmasterPID: s.PostmasterPID,
+	}, time.Hour)
+	sale, err := load.Buy(ctx, "", callers, 0, window, func(_ context.Context, o load.Order) (load.Outcome, error) {
+		return s.order(w, o.ID)
+	})
+	read := watched.Stop()
+	orders := float64(sale.Counts[w.outcome])
+	sample := experiment.Sample{rate: orders / sale.Took.Seconds(), batch: orders / read.Writes()}
+	if sale.Waits.Count() > 0 {
+		sample[median], sample[slow] = compare.Quantile(sale.Waits, 50), compare.Quantile(sale.Waits, 99)
+	}
+	spent(sample, read, orders)
+	experiment.Keep(ctx, sale.Waits)
+	return sample, err
+}
+
+// order asks once, and writes down what it was told. All of a work comes to the same.
+func (s *shop) order(w work, id string) (load.Outcome, error) {
+	kind, lines := w.ask(s)
+	asked, err := s.services.Try(0, load.NewRequest(&history.Operation{Kind: kind, ID: id, Lines: lines}, nil), false)
+	became := load.OutcomeOf(asked)
+	s.telling.Lock()
+	for _, line := range lines {
+		switch {
+		case became.Done():
+			s.Tell(line.SKU, 1, 0)
+		case became.Open():
+			s.Tell(line.SKU, 0, 1)
+		}
+	}
+	s.telling.Unlock()
+	if err == nil && became != w.outcome {
+		err = fmt.Errorf("%s: an order was %s: %d %s", w.name, became.Words(), asked.Answer.Status, asked.Answer.Code)
+	}
+	return became, err
+}
