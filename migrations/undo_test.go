@@ -27,11 +27,16 @@ type undoable struct {
 // up again every unit is where it was, what was reserved ends, and what was sold is sold on.
 func TestEveryStepGoesDownAndUp(t *testing.T) {
 	t.Parallel()
+	// Undoing these changes no row that stays. They are undone with the step before them, for a round takes a second.
+	plain := []string{"kept", "reserved", "max_reserve", "buyers_room", "order_lines", "ledger_order", "expiry", "terms"}
 	onBoth(t, func(u undoable) {
 		steps := u.up()
 		for i, step := range slices.Backward(steps) {
 			if step.Name == "deductions" {
 				break
+			}
+			if slices.Contains(plain, step.Name) {
+				continue
 			}
 			u.Run("down to "+step.Name, func(t *testing.T) { u.in(t).round(len(steps)-i, step) })
 		}

@@ -219,11 +219,12 @@ func TestProcessFarAway(t *testing.T) {
 		}
 		turns := 0
 		all.Go(func() { turns = cycle(far.Actor()) })
-		time.Sleep(15 * time.Second)
+		const seconds = 5
+		time.Sleep(seconds * time.Second)
 		over.Store(true)
 		all.Wait()
-		if turns < 15 {
-			t.Errorf("%d turns in 15 s", turns)
+		if turns < seconds {
+			t.Errorf("%d turns in %d s", turns, seconds)
 		}
 	})
 }

@@ -20,7 +20,11 @@ func TestPruneBesideAWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer beside.Close()
+	defer func() {
+		if err := beside.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	release, err := hold(t.Context(), beside)
 	if err != nil {
 		t.Fatal(err)
