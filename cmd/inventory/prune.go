@@ -13,7 +13,7 @@ import (
 
 type pruneCommand struct {
 	databaseFlag
-	Before time.Time `help:"Orders go to which nothing has happened since then, such as 2026-01-31T00:00:00Z." placeholder:"TIME" required:"" env:"-"`
+	Before time.Time `help:"Orders go that were taken, would have expired, and were amended before then, such as 2026-01-31T00:00:00Z." placeholder:"TIME" required:"" env:"-"`
 	DryRun bool      `help:"Only count them." env:"-"`
 }
 

@@ -19,7 +19,7 @@ const (
 // ErrBusy means that SKUs could not be pruned, because somebody else had their rows.
 var ErrBusy = errors.New("in use")
 
-// Prune folds deductions of archived SKUs to which nothing has happened since an instant into a sum for each SKU, or only counts
+// Prune folds deductions of archived SKUs that are older than an instant into a sum for each SKU, or only counts
 // them in a dry run, also while a service uses the database. It tells of each SKU of which there are some. It goes page by page,
 // each in a transaction of its own: whenever it ends, the next call goes on.
 func Prune(ctx context.Context, databaseURL string, before time.Time, dryRun bool, tell func(sku string, pruned stock.Pruned) error) (err error) {

@@ -2,9 +2,9 @@ package stock
 
 import "time"
 
-// Pruning asks to fold deductions of an archived SKU into a sum, so that tables stop growing: those that are not reserved any
-// more, and to which nothing has happened since an instant. Their order ids sell nothing again: a SKU stays archived, and an
-// order of several SKUs leaves its row.
+// Pruning asks to fold old deductions of an archived SKU into a sum, so that tables stop growing: those that are not reserved
+// any more, and that were taken, would have expired, and were amended before an instant. A cancel leaves no instant. Their order
+// ids sell nothing again: a SKU stays archived, and an order of several SKUs leaves its row.
 type Pruning struct {
 	SKU      string
 	OrderIDs []string  // keys, as [Store.DeductionPage] has them; others are left
