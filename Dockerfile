@@ -33,7 +33,12 @@ COPY --from=build /inventory /usr/local/bin/inventory
 USER 65532:65532
 WORKDIR /data
 
-# 9090 is for --metrics-listen.
+# Ports are published from outside the container's loopback. There the service
+# asks for keys, or refuses to start: mount a file of them and name it in
+# INVENTORY_API_KEYS, or set INVENTORY_ALLOW_ANONYMOUS=true where only this
+# machine reaches the port.
+ENV INVENTORY_LISTEN=0.0.0.0:8080 \
+	INVENTORY_METRICS_LISTEN=0.0.0.0:9090
 EXPOSE 8080 9090
 # Readiness is on the admin listener, which stays on the container's loopback.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 \
