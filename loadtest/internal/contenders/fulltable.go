@@ -1,0 +1,100 @@
+package contenders
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"inventory/internal/stock"
+	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/servers"
+)
+
+var (
+	//go:embed fill_random.sql
+	fillRandomSQL string
+	//go:embed fill_growing.sql
+	fillGrowingSQL string
+	//go:embed take_filled.sql
+	takeFilledSQL string
+)
+
+const (
+	emptyName   = "inventory, empty table"
+	randomName  = "inventory, full table, random ids"
+	growingName = "inventory, full table, growing ids"
+)
+
+// manyOrders compares the sale of a SKU of which millions have been sold with that of a new one. Each has a database
+// of its own; where ids have grown, those of the buyers go on growing.
+func manyOrders(ctx context.Context, w *world) (entrants []*entrant, err error) {
+	l := traffic{connections: w.Scale.many()}
+	empty, err := w.serveReal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entrants = append(entrants, empty.entrant(stock.Terms{}, emptyName, l))
+	for _, full := range []struct {
+		name, fill string
+		growing    bool
+	}{{randomName, fillRandomSQL, false}, {growingName, fillGrowingSQL, true}} {
+		site, sku, err := w.serveFilled(ctx, full.fill)
+		if err != nil {
+			return nil, err
+		}
+		l := l
+		l.growing = full.growing
+		entrants = append(entrants, &entrant{name: full.name, ours: true, callers: l.connections, measure: func(ctx context.Context) (round, error) {
+			r, err := site.send(ctx, sku, l)
+			r.sku = sku
+			return r, err
+		}})
+	}
+	return entrants, nil
+}
+
+// serveFilled starts the service on a database in which a SKU has many orders.
+func (w *world) serveFilled(ctx context.Context, fill string) (s *site, sku string, err error) {
+	databaseURL, err := w.postgres(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if s, err = w.serveService(ctx, databaseURL, w.URLs.RedisURL); err != nil {
+		return nil, "", err
+	}
+	if sku, err = s.putUp(ctx, stock.Terms{}); err != nil {
+		return nil, "", err
+	}
+	if err := w.fill(ctx, databaseURL, fill, sku); err != nil {
+		return nil, "", fmt.Errorf("fill the table of orders: %w", err)
+	}
+	w.told.Filled(sku, int64(w.Scale.Orders))
+	return s, sku, nil
+}
+
+// fill adds orders to a SKU, and leaves the table as it is after a while: vacuumed, and with statistics.
+func (w *world) fill(ctx context.Context, databaseURL, fill, sku string) error {
+	err := servers.Connected(ctx, databaseURL, func(connection *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, connection, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, fill, sku, w.Scale.Orders, w.Scale.Segments); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, takeFilledSQL, sku)
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return servers.Execute(ctx, databaseURL, "VACUUM (ANALYZE) deductions")
+}
+
+func manyOrdersTargets(s Scale) []experiment.Target {
+	empty := at(emptyName, s.many())
+	return []experiment.Target{
+		atLeast(fmt.Sprintf("%d orders with random ids, in parts of an empty table", s.Orders), at(randomName, s.many()), empty, 0.75),
+		atLeast(fmt.Sprintf("%d orders with growing ids, in parts of an empty table", s.Orders), at(growingName, s.many()), empty, 0.90),
+	}
+}

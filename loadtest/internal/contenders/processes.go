@@ -1,0 +1,122 @@
+package contenders
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"inventory/internal/stock"
+	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/servers"
+	"inventory/loadtest/internal/worker"
+)
+
+const (
+	threeProcesses     = 3
+	oneProcessName     = "inventory, 1 process"
+	threeProcessesName = "inventory, 3 processes"
+)
+
+// severalProcesses compares one process with three that sell the same SKU, to as many callers in all. Each has its callers
+// inside.
+func severalProcesses(ctx context.Context, w *world) ([]*entrant, error) {
+	m, err := openMarket(ctx, w, postgresConnections)
+	if err != nil {
+		return nil, err
+	}
+	many := w.Scale.many()
+	return []*entrant{
+		m.processes(oneProcessName, 1, many, w.URLs.RedisURL), m.processes(threeProcessesName, threeProcesses, many, w.URLs.RedisURL),
+	}, nil
+}
+
+// processes sell a fresh SKU in each round, with their locks at a Redis.
+func (m *market) processes(name string, n, callers int, redisURL string) *entrant {
+	return &entrant{name: name, ours: true, callers: callers, measure: func(ctx context.Context) (round, error) {
+		sku := servers.NewName("hot-")
+		if err := m.create(0)(ctx, sku); err != nil {
+			return round{}, fmt.Errorf("put a SKU up for sale: %w", err)
+		}
+		sales, err := m.compete(ctx, job{Job: crowd.Job{SKU: sku, RedisURL: redisURL, Callers: callers}}, n)
+		if err != nil {
+			return round{sku: sku, unheard: stock.MaxStock}, err // a process that told nothing may have sold anything
+		}
+		return together(sku, sales), nil
+	}}
+}
+
+// compete has processes do the same job, which share its callers.
+func (m *market) compete(ctx context.Context, like job, n int) ([]load.Sale, error) {
+	jobs, scale := make([]job, n), m.world.Scale
+	for i := range jobs {
+		jobs[i] = like
+		jobs[i].Kind, jobs[i].DatabaseURL = workCallers, m.databaseURL
+		jobs[i].Callers, jobs[i].WarmUp, jobs[i].Window = (like.Callers+i)/n, scale.WarmUp, scale.Window
+	}
+	return worker.Compete[load.Sale](ctx, m.world.Worker, scale.WarmUp+scale.Window+crowd.Limit, jobs)
+}
+
+// together is what some processes sold of one SKU, and the share of the one that sold least.
+func together(sku string, sales []load.Sale) round {
+	r := roundOf(load.Together(sales), sku)
+	if len(sales) > 1 {
+		least := slices.MinFunc(sales, func(a, b load.Sale) int { return cmp.Compare(a.Counts[load.Accepted], b.Counts[load.Accepted]) })
+		r.share = compare.Ratio(float64(least.Counts[load.Accepted]), float64(r.counts[load.Accepted]))
+	}
+	return r
+}
+
+func severalProcessesTargets(s Scale) []experiment.Target {
+	three := at(threeProcessesName, s.many())
+	return []experiment.Target{
+		atLeast("three processes, in parts of one", three, at(oneProcessName, s.many()), 0.90),
+		{Name: "three processes, share of the one that sold least", Of: experiment.Level(leastShare, three), Sign: report.MoreThan, Bound: 0.2},
+	}
+}
+
+const (
+	redisCase    = "Redis"
+	oneRedisName = "three processes, one Redis"
+	sentinelName = "three processes, Sentinel"
+	clusterName  = "three processes, Redis Cluster"
+)
+
+// kindsOfRedis compares three processes that have their locks at one Redis with three that have them at a master which Sentinels
+// watch, and at a Redis Cluster.
+func kindsOfRedis(ctx context.Context, w *world) (entrants []*entrant, err error) {
+	m, err := openMarket(ctx, w, postgresConnections)
+	if err != nil {
+		return nil, err
+	}
+	urls := map[string]string{oneRedisName: w.URLs.RedisURL}
+	for name, start := range map[string]func(context.Context) (string, func() error, error){
+		sentinelName: servers.StartSentinel, clusterName: servers.StartCluster,
+	} {
+		redisURL, stop, err := start(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("start the Redis of %s: %w", name, err)
+		}
+		w.OnClose(stop)
+		urls[name] = redisURL
+	}
+	for _, callers := range w.Scale.Callers {
+		for _, name := range []string{oneRedisName, sentinelName, clusterName} {
+			entrants = append(entrants, m.processes(name, threeProcesses, callers, urls[name]))
+		}
+	}
+	return entrants, nil
+}
+
+func kindsOfRedisTargets(s Scale) (targets []experiment.Target) {
+	for _, callers := range s.Callers {
+		for _, name := range []string{sentinelName, clusterName} {
+			targets = append(targets, atLeast(fmt.Sprintf("%s, %d callers, in parts of one Redis", name, callers), at(name, callers), at(oneRedisName, callers), 0.95))
+		}
+	}
+	return targets
+}

@@ -1,0 +1,110 @@
+package contenders
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"inventory/internal/stock"
+	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/load"
+)
+
+const (
+	plainName = "inventory, plain"
+	termsName = "inventory, limit, window and reservations"
+	// buyerLimit is how many units one buyer may have, and more than an honest one asks for.
+	buyerLimit = 2
+	// reserveFor is longer than a case takes: nothing expires under it.
+	reserveFor = "15m"
+	// saleLasts is how long the window of a sale is open before and after now.
+	saleLasts = 24 * time.Hour
+)
+
+// underTerms compares the sale of a SKU that asks for nothing with one that counts what each buyer has, is open for a while,
+// and is sold as reservations, each to a buyer of its own.
+func underTerms(ctx context.Context, w *world) ([]*entrant, error) {
+	site, err := w.serveReal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	many, now := w.Scale.many(), time.Now()
+	limited := stock.Terms{PerBuyerLimit: buyerLimit, SaleStartsAt: now.Add(-saleLasts), SaleEndsAt: now.Add(saleLasts)}
+	return []*entrant{
+		site.entrant(stock.Terms{}, plainName, traffic{connections: many}),
+		site.entrant(limited, termsName, traffic{connections: many, buyer: newBuyers, reserveFor: reserveFor}),
+	}, nil
+}
+
+func termsTargets(s Scale) []experiment.Target {
+	return []experiment.Target{
+		atLeast("limit, window and reservations, in parts of plain deductions", at(termsName, s.many()), at(plainName, s.many()), 0.80),
+	}
+}
+
+const (
+	aloneName = "inventory, buyers alone"
+	botName   = "inventory, a bot beside them"
+)
+
+// besideBot compares a sale to buyers who have one order each with the same sale while one buyer more, who has got all that
+// the limit allows, goes on asking for the same SKU over connections of its own.
+func besideBot(ctx context.Context, w *world) ([]*entrant, error) {
+	site, err := w.serveReal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	limited := stock.Terms{PerBuyerLimit: buyerLimit}
+	buyers := traffic{connections: w.Scale.many() - w.Scale.bots(), buyer: newBuyers}
+	return []*entrant{
+		site.entrant(limited, aloneName, buyers),
+		{name: botName, ours: true, callers: buyers.connections, measure: func(ctx context.Context) (round, error) {
+			sku, err := site.putUp(ctx, limited)
+			if err != nil {
+				return round{}, err
+			}
+			return site.sellBesideBot(ctx, sku, buyers)
+		}},
+	}, nil
+}
+
+// sellBesideBot is the round of the buyers, in which the refusals are the bot's. Its few units are written down, and
+// are no part of what the buyers got.
+func (s *site) sellBesideBot(ctx context.Context, sku string, buyers traffic) (round, error) {
+	greedy := traffic{connections: s.world.Scale.bots(), buyer: uuid.NewString()}
+	var bought, taken round
+	both, driving := errgroup.WithContext(ctx)
+	both.Go(func() (err error) {
+		bought, err = s.send(driving, sku, buyers)
+		return err
+	})
+	both.Go(func() (err error) {
+		taken, err = s.send(driving, sku, greedy)
+		return err
+	})
+	err := both.Wait()
+	bought.sku = sku
+	s.world.told.Add(sku, taken.counts[load.Accepted], taken.unheard)
+	if err == nil {
+		err = checkBot(bought, taken)
+	}
+	bought.counts[load.Refused] += taken.counts[load.Refused]
+	return bought, err
+}
+
+// checkBot demands that the bot gets what one buyer may have, and that nobody pays for it.
+func checkBot(bought, taken round) error {
+	if taken.counts[load.Accepted] <= buyerLimit && bought.counts[load.Refused] == 0 {
+		return nil
+	}
+	return fmt.Errorf("a bot got %d units where a buyer may have %d, and %d buyers were refused",
+		taken.counts[load.Accepted], buyerLimit, bought.counts[load.Refused])
+}
+
+func botTargets(s Scale) []experiment.Target {
+	buyers := s.many() - s.bots()
+	return []experiment.Target{atLeast("buyers beside a bot, in parts of buyers alone", at(botName, buyers), at(aloneName, buyers), 0.90)}
+}
