@@ -95,6 +95,25 @@ func TestMissingDataFails(t *testing.T) {
 	}
 }
 
+// TestAWorkWithoutCostsStopsNowhere: no clock of a processor has ticked while it was done, and the others are told.
+func TestAWorkWithoutCostsStopsNowhere(t *testing.T) {
+	t.Parallel()
+	r := measuredResult(2, func(w work, _ int, s experiment.Sample) {
+		if w.name == goneName {
+			for _, p := range parts() {
+				s[p.metric()] = 0
+			}
+		}
+	})
+	if err := r.conclude(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := r.Document()
+	if err != nil || strings.Contains(strings.Join(d.Summary, "\n"), goneName) || !strings.Contains(d.Summary[0], hotName) {
+		t.Errorf("%v: %q", err, d.Summary)
+	}
+}
+
 // TestPredictionsAreHeldAgainstMeasurements of the same rounds, with a verdict on each side.
 func TestPredictionsAreHeldAgainstMeasurements(t *testing.T) {
 	t.Parallel()
