@@ -27,7 +27,7 @@ func (s *Store) Watch(ctx context.Context, listening func(), restocked func(sku 
 		s.mu.RLock()
 		nodes, changed := s.now.nodes, s.changed
 		s.mu.RUnlock()
-		for _, n := range append([]*node{{store: s.whole}}, nodes...) {
+		for _, n := range append([]*node{s.coordinator}, nodes...) {
 			if !watched[n.store] {
 				watched[n.store] = true
 				watchers.Go(func() { s.watchOne(ctx, n, calm, tell) })
@@ -69,13 +69,16 @@ func (s *Store) note(state *error, err error) {
 const nodeAnswer = 1500 * time.Millisecond
 
 // Nodes tells of each node that has shards, by its address, whether it took writes when [Store.Ready] asked last, and is
-// listened to.
+// listened to; and of the coordinator while it is not.
 func (s *Store) Nodes() map[string]error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	state := make(map[string]error, len(s.now.nodes))
 	for _, n := range s.now.nodes {
 		state[n.address] = errors.Join(n.state, n.unheard)
+	}
+	if err := s.coordinator.unheard; err != nil {
+		state[s.coordinator.address] = err
 	}
 	return state
 }

@@ -26,9 +26,10 @@ import (
 
 // Store is a [stock.Store] on a cluster. It is safe for concurrent use.
 type Store struct {
-	whole *postgres.Store // at the coordinator
-	url   string          // of the coordinator
-	open  func(ctx context.Context, databaseURL string) (*postgres.Store, error)
+	whole       *postgres.Store // at the coordinator
+	coordinator *node           // the same, as one that is listened to
+	url         string          // of the coordinator
+	open        func(ctx context.Context, databaseURL string) (*postgres.Store, error)
 
 	mu      sync.RWMutex
 	now     *placements
@@ -52,7 +53,7 @@ func Open(ctx context.Context, databaseURL string, configure ...func(*pgxpool.Co
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{whole: whole, url: databaseURL, nodes: make(map[string]*node), changed: make(chan struct{})}
+	s := &Store{whole: whole, coordinator: &node{address: "coordinator", store: whole}, url: databaseURL, nodes: make(map[string]*node), changed: make(chan struct{})}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.open = func(ctx context.Context, databaseURL string) (*postgres.Store, error) {
 		return postgres.OpenNode(ctx, databaseURL, configure...)
