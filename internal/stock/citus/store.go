@@ -192,22 +192,12 @@ func (s *Store) Close() error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var closed sync.WaitGroup
-	errs := make(chan error, len(s.shards)+len(s.nodes)+1)
-	closeAll := func(stores []*postgres.Store) {
-		for _, o := range stores {
-			closed.Go(func() { errs <- o.Close() })
-		}
-		closed.Wait()
-	}
-	var shards, nodes []*postgres.Store
-	for _, h := range s.shards {
-		shards = append(shards, h.store)
-	}
+	errs := make(chan error, len(s.nodes)+1)
+	closed.Go(func() { errs <- s.whole.Close() })
 	for _, n := range s.nodes {
-		nodes = append(nodes, n.store)
+		closed.Go(func() { errs <- n.store.Close() })
 	}
-	closeAll(shards)
-	closeAll(append(nodes, s.whole))
+	closed.Wait()
 	close(errs)
 	var all []error
 	for err := range errs {

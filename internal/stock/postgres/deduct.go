@@ -15,7 +15,7 @@ func (s *Store) Deduct(ctx context.Context, batch stock.Batch) (stock.BatchResul
 		if batch.Limit > 0 {
 			sharing = s.limited
 		}
-		result, err := sharing.deduct(ctx, batch)
+		result, err := sharing.deduct(ctx, s, batch)
 		return result, translate(err)
 	})
 }

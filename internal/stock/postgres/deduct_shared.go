@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"inventory/internal/stock"
 )
 
@@ -19,6 +21,102 @@ var (
 	deductSharedLimitedSQL = withInsertOf("sku", deductSharedLimitedFile, 17)
 )
 
+// sharedStatement is one for batches of different SKUs.
+type sharedStatement struct {
+	sql     string
+	newSQL  string // fails if an order is known; "": there is none
+	limited bool   // the SKUs have buyer limits
+}
+
+var (
+	withoutLimit = sharedStatement{deductSharedSQL, deductSharedNewSQL, false}
+	withLimit    = sharedStatement{deductSharedLimitedSQL, "", true}
+)
+
+// write writes batches of different SKUs in one transaction.
+func (h *sharing) write(ctx context.Context, deadline time.Time, batches []sharedBatch) (answers []batchAnswer, err error) {
+	parts := h.partsOf(deadline, batches)
+	lookUp := h.statement.newSQL == "" || h.expectsKnown()
+	if !lookUp {
+		err = sendParts(ctx, parts, h.statement.newSQL)
+		lookUp = stateOf(err) == uniqueViolation
+	}
+	if lookUp {
+		err = sendParts(ctx, parts, h.statement.sql)
+	}
+	if err != nil {
+		return nil, err
+	}
+	answers = make([]batchAnswer, len(batches))
+	for _, p := range parts {
+		for i, answer := range p.row.answers(p.batches) {
+			answers[p.places[i]] = answer
+		}
+	}
+	return answers, nil
+}
+
+// sharedPart are the batches of a shared write that are in the same tables: all, or those of a shard.
+type sharedPart struct {
+	store   *Store
+	limited bool
+	batches []sharedBatch
+	places  []int // of these among all
+	args    []any
+	row     sharedRow
+}
+
+// partsOf divides batches into parts.
+func (h *sharing) partsOf(deadline time.Time, batches []sharedBatch) (parts []*sharedPart) {
+	of := make(map[*Store]*sharedPart)
+	for i, b := range batches {
+		p := of[b.store]
+		if p == nil {
+			p = &sharedPart{store: b.store, limited: h.statement.limited}
+			of[b.store], parts = p, append(parts, p)
+		}
+		p.batches, p.places = append(p.batches, b), append(p.places, i)
+	}
+	for _, p := range parts {
+		p.args = p.arguments(deadline)
+	}
+	return parts
+}
+
+// sendParts sends the statement for each part, in one transaction and one round trip.
+func sendParts(ctx context.Context, parts []*sharedPart, sql string) error {
+	pool, sent := parts[0].store.pool, time.Now()
+	if !pool.dialect.locks() {
+		return parts[0].scan(pool.QueryRow(ctx, sql, parts[0].args...), sent)
+	}
+	var trip trip
+	for _, p := range parts {
+		trip.queue(p.store.pool.dialect, sql, p.args...).QueryRow(func(row pgx.Row) error { return p.scan(row, sent) })
+	}
+	return trip.send(ctx, pool)
+}
+
+// scan reads the row of a part, of a statement that was sent at an instant.
+func (p *sharedPart) scan(row pgx.Row, sent time.Time) error {
+	r := &p.row
+	columns := []any{&r.had, &r.available, &r.at, &r.took, &r.orders, &r.units}
+	if p.limited {
+		columns = append(columns, &r.locked)
+	} else {
+		columns = append(columns, &r.insertedOf, &r.inserted)
+	}
+	if err := row.Scan(columns...); err != nil {
+		return err
+	}
+	if !p.limited {
+		r.locked = r.had
+	}
+	if len(r.had) > 0 && p.batches[r.had[0]-1].At.IsZero() {
+		p.store.clock.note(sent, r.at[0])
+	}
+	return nil
+}
+
 // sharedRow is where the row of a shared write is scanned. Arrays may be null.
 type sharedRow struct {
 	had, available       []int64
@@ -26,54 +124,6 @@ type sharedRow struct {
 	took, orders, units  []int64
 	insertedOf, inserted []string
 	locked               []int64 // batches whose rows the statement has locked
-}
-
-// deductShared writes batches of different SKUs without a buyer limit in one statement.
-func (s *Store) deductShared(ctx context.Context, deadline time.Time, batches []sharedBatch) ([]batchAnswer, error) {
-	var r sharedRow
-	args := s.sharedArguments(deadline, batches)
-	send := func(sql string) error { return s.sendShared(ctx, batches, &r, sql, args, &r.insertedOf, &r.inserted) }
-	var err error
-	lookUp := s.sharing.expectsKnown()
-	if !lookUp {
-		err = send(deductSharedNewSQL)
-		lookUp = stateOf(err) == uniqueViolation
-	}
-	if lookUp {
-		err = send(deductSharedSQL)
-	}
-	if err != nil {
-		return nil, err
-	}
-	r.locked = r.had
-	return r.answers(batches), nil
-}
-
-// deductSharedLimited is that of SKUs that have one.
-func (s *Store) deductSharedLimited(ctx context.Context, deadline time.Time, batches []sharedBatch) ([]batchAnswer, error) {
-	var r sharedRow
-	limits := make([]int64, len(batches))
-	for n, b := range batches {
-		limits[n] = b.Limit
-	}
-	err := s.sendShared(ctx, batches, &r, deductSharedLimitedSQL, s.sharedArguments(deadline, batches, limits), &r.locked)
-	if err != nil {
-		return nil, err
-	}
-	return r.answers(batches), nil
-}
-
-// sendShared sends the statement, and reads the columns that both kinds have, and more.
-func (s *Store) sendShared(ctx context.Context, batches []sharedBatch, r *sharedRow, sql string, args []any, more ...any) error {
-	columns := []any{&r.had, &r.available, &r.at, &r.took, &r.orders, &r.units}
-	sent := time.Now()
-	if err := s.pool.QueryRow(ctx, sql, args...).Scan(append(columns, more...)...); err != nil {
-		return err
-	}
-	if len(r.had) > 0 && batches[r.had[0]-1].At.IsZero() {
-		s.clock.note(sent, r.at[0])
-	}
-	return nil
 }
 
 // answers returns what the row says of each batch. Batches are numbered from 1. Of one that is not among those it had it says
@@ -105,13 +155,14 @@ func (r *sharedRow) answers(batches []sharedBatch) []batchAnswer {
 	return answers
 }
 
-// sharedArguments returns the arguments of the statement. More come before the texts.
-func (s *Store) sharedArguments(deadline time.Time, batches []sharedBatch, more ...any) []any {
+// arguments returns those of the statement.
+func (p *sharedPart) arguments(deadline time.Time) []any {
 	var rows rowArrays
-	given := make(instants, len(batches))
-	var of []int64
+	given := make(instants, len(p.batches))
+	var of, limits []int64
 	var orders arrays
-	for n, b := range batches {
+	for n, b := range p.batches {
+		limits = append(limits, b.Limit)
 		rows.add(b.SKU, stock.PlacedLine{Layout: b.Layout, SaleWindow: b.SaleWindow, Segment: b.Segment, Fence: b.Fence})
 		rows.units[n] = b.orders.units
 		given.set(n, b.At)
@@ -120,6 +171,9 @@ func (s *Store) sharedArguments(deadline time.Time, batches []sharedBatch, more 
 		}
 		orders.add(b.orders)
 	}
-	args := append(rows.arguments(), given.orNull(), s.deadline(deadline), sharedWait, of, orders.orderIDs, orders.quantities, orders.reserves)
-	return append(append(args, more...), orders.texts...)
+	args := append(rows.arguments(), given.orNull(), p.store.deadline(deadline), sharedWait, of, orders.orderIDs, orders.quantities, orders.reserves)
+	if p.limited {
+		args = append(args, limits)
+	}
+	return append(args, orders.texts...)
 }

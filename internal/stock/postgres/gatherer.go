@@ -198,10 +198,10 @@ func whileAnyWaits[W, A any](writes []*sharedWrite[W, A]) (context.Context, cont
 }
 
 // nothingWritten tells whether a shared write was undone because of one of its writes: a constraint fired, its deadline had
-// passed, another transaction did not commit an order id in time, or has changed what the write rests on.
+// passed, another transaction did not commit an order id in time, or has changed what the write rests on, or a shard has gone.
 func nothingWritten(err error) bool {
 	state := stateOf(err)
 	return raced(err) || errors.Is(err, errRaced) || errors.Is(err, errApart) || errors.Is(err, stock.ErrLate) ||
-		state == lockNotAvailable || state == deadlockDetected ||
+		state == lockNotAvailable || state == deadlockDetected || ShardGone(err) ||
 		strings.HasPrefix(state, constraintViolation) || strings.HasPrefix(state, dataException)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"inventory/internal/stock"
 )
 
@@ -18,32 +20,58 @@ type look struct {
 	known bool // the SKU exists
 }
 
-// newLookSharing returns what lets looks at different SKUs that wait at the same time share a statement. Nothing is known
-// before a look is asked for: the statement begins after all that share it.
-func newLookSharing(s *Store) *gatherer[string, look] {
-	room := func() func(string) bool {
+// sharedLook is a look that may be shared.
+type sharedLook struct {
+	sku   string
+	store *Store // that has it
+}
+
+// newLookSharing returns what lets looks at different SKUs that wait at the same time share a statement, or a message where they
+// are in different shards. Nothing is known before a look is asked for: the statement begins after all that share it.
+func newLookSharing() *gatherer[sharedLook, look] {
+	room := func() func(sharedLook) bool {
 		taken := 0
-		return func(string) bool {
+		return func(sharedLook) bool {
 			taken++
 			return taken <= mostLooks
 		}
 	}
-	return &gatherer[string, look]{room: room, carry: s.lookShared}
+	return &gatherer[sharedLook, look]{room: room, carry: lookShared}
 }
 
-// lookShared looks at SKUs by one statement. If it fails, each looks by itself.
-func (s *Store) lookShared(ctx context.Context, _ time.Time, skus []string) ([]look, error) {
-	looks := make([]look, len(skus))
-	views, err := s.look(ctx, slices.Compact(slices.Sorted(slices.Values(skus)))...)
+// lookShared looks at SKUs. If that fails, each looks by itself.
+func lookShared(ctx context.Context, _ time.Time, asked []sharedLook) ([]look, error) {
+	looks := make([]look, len(asked))
+	views, err := lookTogether(ctx, asked)
 	if err != nil {
 		return looks, nil //nolint:nilerr // each meets the error by itself
 	}
-	for i, sku := range skus {
-		view, known := views[sku]
+	for i, one := range asked {
+		view, known := views[one.sku]
 		view.Segments = slices.Clone(view.Segments) // each has its own to keep
 		looks[i] = look{true, view, known}
 	}
 	return looks, nil
+}
+
+// lookTogether looks at SKUs in one message.
+func lookTogether(ctx context.Context, asked []sharedLook) (map[string]stock.View, error) {
+	skus := make(map[*Store][]string)
+	for _, one := range asked {
+		if !slices.Contains(skus[one.store], one.sku) {
+			skus[one.store] = append(skus[one.store], one.sku)
+		}
+	}
+	first := asked[0].store
+	if !first.pool.dialect.locks() {
+		return first.look(ctx, skus[first]...)
+	}
+	views := make(map[string]stock.View, len(asked))
+	var trip trip
+	for store, some := range skus {
+		trip.queue(store.pool.dialect, selectViews, some).Query(func(rows pgx.Rows) error { return readViews(rows, views) })
+	}
+	return views, trip.send(ctx, first.pool)
 }
 
 // Views implements [stock.Store].
@@ -51,7 +79,7 @@ func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.Vie
 	if len(skus) != 1 || s.sharing.which == sharedNone {
 		return s.look(ctx, skus...)
 	}
-	got, err := s.looks.together(ctx, time.Time{}, skus[0])
+	got, err := s.looks.together(ctx, time.Time{}, sharedLook{skus[0], s})
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func openLater(ctx context.Context, databaseURL string, maxConns int32, d *diale
 
 // gather makes what lets writes share a transaction.
 func (s *Store) gather() {
-	s.sharing, s.limited = newSharing(s, s.deductShared), newSharing(s, s.deductSharedLimited)
+	s.sharing, s.limited = newSharing(withoutLimit), newSharing(withLimit)
 	s.orders, s.settlements = newOrderSharing(s), newSettlementSharing(s)
-	s.looks = newLookSharing(s)
+	s.looks = newLookSharing()
 }

@@ -65,7 +65,7 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 func (s *Store) settleAlone(ctx context.Context, settlement stock.Settlement) (results []stock.Settled, err error) {
 	one := settlingOf(settlement)
 	err = s.inTx(ctx, settlement.Deadline, func(tx pgx.Tx) error {
-		err := s.settle(ctx, tx, &pgx.Batch{}, one)
+		err := s.settle(ctx, tx, &pgx.Batch{}, &pgx.Batch{}, one)
 		one.look = true
 		switch {
 		case err != nil:
@@ -89,6 +89,7 @@ type settling struct {
 	stock.Settlement
 	ids     []string // in the order in which they are locked
 	look    bool     // for what it would give back
+	dialect *dialect // of its statements; nil: that of the transaction
 	ground  ground
 	there   map[string]stock.Deduction // under locks
 	amended map[string]stock.Amendment // with the refs of the requests, under the locks of their deductions
@@ -104,12 +105,12 @@ func settlingOf(settlement stock.Settlement) *settling {
 	return w
 }
 
-// settle settles in a transaction, in three round trips. The second one locks.
-func (s *Store) settle(ctx context.Context, tx pgx.Tx, lock *pgx.Batch, all ...*settling) error {
-	find, write := &pgx.Batch{}, &pgx.Batch{}
+// settle settles in a transaction, in three round trips, the first of which is left out if there is nothing to find. The second
+// one locks. Both may begin with other statements.
+func (s *Store) settle(ctx context.Context, tx pgx.Tx, find, lock *pgx.Batch, all ...*settling) error {
 	for _, w := range all {
 		if w.ground = (ground{count: 1}); w.look {
-			w.ground.queueFind(find, w.Settlement, w.ids)
+			w.queue(find, func() { w.ground.queueFind(find, w.Settlement, w.ids) })
 		}
 	}
 	if err := sendAny(ctx, tx, find); err != nil {
@@ -117,10 +118,12 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, lock *pgx.Batch, all ...*
 	}
 	for _, w := range all {
 		w.ground.learn(w.Settlement)
-		w.there = w.ground.queueLock(lock, w.SKU, w.ids)
-		w.amended = queueAmendments(lock, w.Settlement)
+		w.queue(lock, func() {
+			w.there = w.ground.queueLock(lock, w.SKU, w.ids)
+			w.amended = queueAmendments(lock, w.Settlement)
+		})
 	}
-	var now time.Time
+	write, now := &pgx.Batch{}, time.Time{}
 	s.queueInstant(lock, time.Time{}, &now)
 	if err := tx.SendBatch(ctx, lock).Close(); err != nil {
 		return err
@@ -132,10 +135,23 @@ func (s *Store) settle(ctx context.Context, tx pgx.Tx, lock *pgx.Batch, all ...*
 			continue
 		}
 		w.results = plan.Results
-		queueSettlement(write, w.SKU, plan)
-		queueAmended(write, w.SKU, plan, at)
+		w.queue(write, func() {
+			queueSettlement(write, w.SKU, plan)
+			queueAmended(write, w.SKU, plan, at)
+		})
 	}
 	return sendAny(ctx, tx, write)
+}
+
+// queue has statements of a settlement queued, in its dialect.
+func (w *settling) queue(trip *pgx.Batch, some func()) {
+	before := trip.Len()
+	some()
+	if w.dialect != nil {
+		for _, q := range trip.QueuedQueries[before:] {
+			q.SQL = w.dialect.of(q.SQL)
+		}
+	}
 }
 
 // sendAny sends what is queued, if anything.

@@ -27,19 +27,23 @@ func (s *Store) settleTogether(ctx context.Context, settlement stock.Settlement)
 	if s.sharing.which == sharedNone || len(settlement.Requests) > largestShared {
 		return nil, nil
 	}
-	return s.settlements.together(ctx, settlement.Deadline, settlingOf(settlement))
+	w := settlingOf(settlement)
+	w.dialect = s.pool.dialect
+	return s.settlements.together(ctx, settlement.Deadline, w)
 }
 
 // settleShared settles in one transaction. The results are nil for what it cannot decide: there may be no such SKU, or a
 // deduction has changed since it was found.
 func (s *Store) settleShared(ctx context.Context, deadline time.Time, all []*settling) ([][]stock.Settled, error) {
 	inOrder := slices.SortedFunc(slices.Values(all), func(a, b *settling) int { return strings.Compare(a.SKU, b.SKU) })
+	var find trip
+	for _, w := range inOrder {
+		find.lock(w.dialect)
+	}
+	lock := &pgx.Batch{}
+	lock.Queue(limitWaits, sharedWait)
 	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		return s.once(ctx, conn, deadline, func(tx pgx.Tx) error {
-			lock := &pgx.Batch{}
-			lock.Queue(limitWaits, sharedWait)
-			return s.settle(ctx, tx, lock, inOrder...)
-		})
+		return s.once(ctx, conn, deadline, func(tx pgx.Tx) error { return s.settle(ctx, tx, &find.Batch, lock, inOrder...) })
 	})
 	results := make([][]stock.Settled, len(all))
 	for i, w := range all {

@@ -22,7 +22,8 @@ type Shard struct {
 	Tables map[string]string // what each distributed table is called there
 }
 
-// Shard returns a store on the tables of a shard, on the connections of this one, which is that of its node. Close it first.
+// Shard returns a store on the tables of a shard, on the connections of this one, which is that of its node, and which closes them.
+// Writes to the shards of a node that wait at the same time share a transaction.
 //
 // Whatever it reads or writes comes behind a statement in the same transaction that waits while the shard is moved. If the
 // shard has gone, that fails: see [ShardGone].
@@ -47,11 +48,11 @@ func (s *Store) Shard(of Shard) *Store {
 	})
 }
 
-// with returns a store that shares the connections of this one, and has a dialect.
+// with returns a store that shares the connections of this one, and its writes, and has a dialect.
 func (s *Store) with(d *dialect) *Store {
-	o := &Store{pool: database{s.pool.Pool, d}, clock: s.clock, hosts: s.hosts, renewal: s.renewal, shares: true}
-	o.gather()
-	return o
+	o := *s
+	o.pool, o.shares = database{s.pool.Pool, d}, true
+	return &o
 }
 
 // ShardGone tells whether an error says that a shard is on another node now. Nothing was written.
@@ -71,20 +72,23 @@ func Answered(err error) bool { return stateOf(err) != "" }
 
 // dialect is what statements become on their way to the server; nil: they stay as they are.
 type dialect struct {
-	translate func(string) string
-	shardLock string   // comes before each statement outside a transaction, and at the beginning of each transaction; "": nothing
-	begin     string   // settings at the beginning of a transaction; "": none
-	routed    bool     // Citus routes the statements to shards
-	texts     sync.Map // what has been translated: statements are constants, so there are few
+	translate func(string) string // nil: nothing changes
+	shardLock string              // comes before each statement outside a transaction, and at the beginning of each transaction; "": nothing
+	begin     string              // settings at the beginning of a transaction; "": none
+	routed    bool                // Citus routes the statements to shards
+	texts     sync.Map            // what has been translated: statements are constants, so there are few
 }
 
 func (d *dialect) routes() bool { return d != nil && d.routed }
+
+// locks tells whether statements come behind the lock of a shard.
+func (d *dialect) locks() bool { return d != nil && d.shardLock != "" }
 
 // patientMark is what a statement begins with that may take longer: see [patient].
 const patientMark = "/* patient */"
 
 func (d *dialect) of(statement string) string {
-	if d == nil {
+	if d == nil || d.translate == nil {
 		return statement
 	}
 	if text, known := d.texts.Load(statement); known {
@@ -119,7 +123,7 @@ type database struct {
 
 // Query queries behind the lock of the shard.
 func (d database) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if d.dialect == nil || d.dialect.shardLock == "" {
+	if !d.dialect.locks() {
 		return d.Pool.Query(ctx, d.dialect.of(sql), args...)
 	}
 	trip := &pgx.Batch{}
@@ -141,7 +145,7 @@ func ignore(error) error { return nil }
 
 // QueryRow is Query for one row.
 func (d database) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	if d.dialect == nil || d.dialect.shardLock == "" {
+	if !d.dialect.locks() {
 		return d.Pool.QueryRow(ctx, d.dialect.of(sql), args...)
 	}
 	rows, err := d.Query(ctx, sql, args...)

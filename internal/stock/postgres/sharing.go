@@ -45,20 +45,21 @@ func oneOfEachSKU[W any](of func(W) (sku string, orders int)) func() func(W) boo
 	}
 }
 
-// sharing lets batches of different SKUs that wait at the same time share one statement.
+// sharing lets batches of different SKUs that wait at the same time share one statement, or one transaction where the SKUs are
+// in different shards of a node: then there is a statement for each shard.
 //
 //	nothing else is under way ──> the batch goes by itself, at once
-//	else it waits ──> the writer takes all that wait ──> one statement ──> it is settled
+//	else it waits ──> the writer takes all that wait ──> one transaction ──> it is settled
 //	                                                         └──> it is not ──> it goes by itself
 //
 // A second writer begins while so many wait that it makes no small writes. Neither waits for rows that others hold (see
 // deduct_shared.sql), so a batch that must wait for its row delays no other.
 type sharing struct {
 	gatherer[sharedBatch, batchAnswer]
-	store *Store
-	which shared
-	alone bool         // a batch that found nothing under way is written by itself
-	known atomic.Int64 // so many shared writes from now on may have known orders
+	statement sharedStatement
+	which     shared
+	alone     bool         // a batch that found nothing under way is written by itself
+	known     atomic.Int64 // so many shared writes from now on may have known orders
 }
 
 // knownExpected is how many shared writes after one with a known order are expected to have more of them.
@@ -74,15 +75,18 @@ func (h *sharing) noteKnown(outcomes []stock.Outcome) {
 	}
 }
 
-// newSharing returns what lets batches of a kind of SKU share a write, which carries them out.
-func newSharing(s *Store, carry carrier[sharedBatch, batchAnswer]) *sharing {
+// newSharing returns what lets batches share a write by a statement.
+func newSharing(statement sharedStatement) *sharing {
+	h := &sharing{statement: statement}
 	room := oneOfEachSKU(func(b sharedBatch) (string, int) { return b.SKU, len(b.orders.orderIDs) })
-	return &sharing{store: s, gatherer: gatherer[sharedBatch, batchAnswer]{room: room, carry: carry, enough: secondWriter}}
+	h.gatherer = gatherer[sharedBatch, batchAnswer]{room: room, carry: h.write, enough: secondWriter}
+	return h
 }
 
 // sharedBatch is a batch in a shared write.
 type sharedBatch struct {
 	stock.Batch
+	store  *Store // that has its SKU
 	orders arrays
 }
 
@@ -92,20 +96,20 @@ type batchAnswer struct {
 	skipped bool   // because another transaction holds its row, or the layout or the fence does not match; whole is nil
 }
 
-// deduct writes a batch, by itself or with others.
-func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.BatchResult, err error) {
+// deduct writes a batch for a store, by itself or with others.
+func (h *sharing) deduct(ctx context.Context, s *Store, batch stock.Batch) (result stock.BatchResult, err error) {
 	if h.which == sharedNone || len(batch.Orders) > largestShared {
-		return h.store.deductAlone(ctx, batch)
+		return s.deductAlone(ctx, batch)
 	}
 	if h.begin() {
 		defer h.end()
-		return h.store.deductAlone(ctx, batch)
+		return s.deductAlone(ctx, batch)
 	}
-	b := sharedBatch{batch, arraysOf(batch.Orders)}
+	b := sharedBatch{batch, s, arraysOf(batch.Orders)}
 	got, err := h.together(ctx, batch.Deadline, b)
 	done := false
 	if err == nil && got.whole != nil {
-		result, done, err = h.store.conclude(ctx, batch, b.orders.units, *got.whole)
+		result, done, err = s.conclude(ctx, batch, b.orders.units, *got.whole)
 		h.noteKnown(result.Outcomes)
 	}
 	if err != nil || done {
@@ -114,7 +118,7 @@ func (h *sharing) deduct(ctx context.Context, batch stock.Batch) (result stock.B
 	if got.skipped {
 		h.meet()
 	}
-	result, err = h.store.deductAlone(ctx, batch)
+	result, err = s.deductAlone(ctx, batch)
 	result.Skipped = got.skipped
 	return result, err
 }

@@ -117,17 +117,22 @@ func (s *Store) look(ctx context.Context, skus ...string) (map[string]stock.View
 		return nil, err
 	}
 	views := make(map[string]stock.View, len(skus))
+	return views, readViews(rows, views)
+}
+
+// readViews reads the rows of a look.
+func readViews(rows pgx.Rows, views map[string]stock.View) error {
 	var sku string
 	var view stock.View
 	var until *time.Time
 	terms := termsRow{terms: &view.Terms}
 	columns := slices.Concat([]any{&sku}, terms.columns(), []any{&view.Layout, &view.Segments, &until})
-	_, err = pgx.ForEachRow(rows, columns, func() error {
+	_, err := pgx.ForEachRow(rows, columns, func() error {
 		terms.read()
 		view.NextExpiry = timeOf(until)
 		views[sku] = view
 		view.Segments = nil // the next row gets an array of its own
 		return nil
 	})
-	return views, err
+	return err
 }

@@ -36,9 +36,9 @@ type Store struct {
 	orders  *gatherer[stock.Placement, *time.Time] // of several SKUs
 
 	settlements *gatherer[*settling, []stock.Settled]
-	looks       *gatherer[string, look]
+	looks       *gatherer[sharedLook, look]
 
-	shares bool // its connections are another's
+	shares bool // its connections are another's, which closes them
 }
 
 var _ stock.Store = (*Store)(nil)
@@ -66,11 +66,12 @@ func (s *Store) Pool() stock.Pool {
 // closeLimit is how long Close waits for connections in use. A dead server never answers their statements.
 const closeLimit = 2 * time.Second
 
-// Close closes the pool. It waits for connections in use, but no longer than closeLimit.
+// Close closes the pool, unless it is another's. It waits for connections in use, but no longer than closeLimit.
 func (s *Store) Close() error {
-	if !s.shares {
-		s.renewal.stop()
+	if s.shares {
+		return nil
 	}
+	s.renewal.stop()
 	closed := make(chan struct{})
 	go func() {
 		s.sharing.running.Wait()
@@ -78,9 +79,7 @@ func (s *Store) Close() error {
 		s.orders.running.Wait()
 		s.settlements.running.Wait()
 		s.looks.running.Wait()
-		if !s.shares {
-			s.pool.Close()
-		}
+		s.pool.Close()
 		close(closed)
 	}()
 	select {

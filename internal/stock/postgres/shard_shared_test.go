@@ -1,0 +1,279 @@
+package postgres_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/postgres"
+)
+
+// What a node of Citus has, by the least that does it: here a lock that a move takes exclusively, and shards that have gone.
+const likeCitus = `
+CREATE TABLE gone (shard bigint);
+CREATE FUNCTION inventory_here(shard bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(inventory_here.shard);
+    IF EXISTS (SELECT FROM gone WHERE gone.shard = inventory_here.shard) THEN
+        RAISE EXCEPTION 'gone' USING ERRCODE = 'IN001';
+    END IF;
+    RETURN true;
+END $$`
+
+// shards are stores on the shards of a node, each with two SKUs: "a" and "b" in the first, "c" and "d" in the second.
+type shards struct {
+	*sharers // at the node
+	stores   []*postgres.Store
+}
+
+func openShards(t *testing.T, n int) *shards {
+	t.Helper()
+	s := &shards{sharers: openSharers(t, 0)}
+	s.exec(likeCitus)
+	for i := range n {
+		tables := make(map[string]string)
+		for _, table := range []string{"skus", "stock_segments", "deductions", "deduction_parts", "amendments", "movements", "buyers", "pruned", "orders", "order_lines"} {
+			tables[table] = fmt.Sprint(table, "_", i)
+			s.exec(fmt.Sprintf("CREATE TABLE %s (LIKE %s INCLUDING ALL)", tables[table], table))
+		}
+		store := s.store.Shard(postgres.Shard{ID: int64(i), Tables: tables})
+		s.stores = append(s.stores, store)
+		for k := range 2 {
+			if _, err := store.CreateSKU(t.Context(), stock.NewSKU{SKU: name(2*i + k), Stock: 20, Segments: 2}, time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return s
+}
+
+// of returns the store that has a SKU.
+func (s *shards) of(sku string) *postgres.Store { return s.stores[(sku[0]-'a')/2] }
+
+// deduct begins to write a batch.
+func (s *shards) deduct(batch stock.Batch) chan answer {
+	got := make(chan answer, 1)
+	go func() {
+		result, err := s.of(batch.SKU).Deduct(s.Context(), batch)
+		got <- answer{result: result, err: err}
+	}()
+	return got
+}
+
+// together has batches wait until all do, and returns a channel for each answer.
+func (s *shards) together(batches ...stock.Batch) (answers []chan answer) {
+	s.Helper()
+	letGo := s.store.HoldWriter()
+	if batches[0].Limit > 0 {
+		letGo(0)
+		letGo = s.store.HoldLimited()
+	}
+	for _, batch := range batches {
+		answers = append(answers, s.deduct(batch))
+	}
+	letGo(len(batches))
+	return answers
+}
+
+// transactions returns how many have written the orders of an id.
+func (s *shards) transactions(orderID string) (n int) {
+	s.Helper()
+	var selects []string
+	for i := range s.stores {
+		selects = append(selects, fmt.Sprintf("SELECT xmin::text AS x FROM deductions_%d WHERE order_id = $1", i))
+	}
+	query := "SELECT count(DISTINCT x) FROM (" + strings.Join(selects, " UNION ALL ") + ") AS rows"
+	if err := s.conn.QueryRow(s.Context(), query, orderID).Scan(&n); err != nil {
+		s.Fatal(err)
+	}
+	return n
+}
+
+// left checks what the SKUs have left, and audits their shards.
+func (s *shards) left(want map[string]int64) {
+	s.Helper()
+	for sku, units := range want {
+		if status, err := s.of(sku).Status(s.Context(), sku, time.Time{}); err != nil || status.Available != units {
+			s.Errorf("SKU %s has %d left, %v, want %d", sku, status.Available, err, units)
+		}
+	}
+	for _, store := range s.stores {
+		if audit, err := store.Audit(s.Context(), ""); err != nil || !audit.OK() {
+			s.Errorf("audit: %+v, %v", audit, err)
+		}
+	}
+}
+
+// TestShardsOfANodeShareAWrite: batches of SKUs in several shards that wait at the same time are one transaction, in which each
+// stands for itself.
+func TestShardsOfANodeShareAWrite(t *testing.T) {
+	t.Parallel()
+	s := openShards(t, 3)
+	short := one("f", "o")
+	short.Orders[0].Quantity = 11
+	got := s.together(one("a", "o"), one("c", "o"), one("b", "o"), one("d", "o"), one("e", "o", "p"), short)
+	for n, kinds := range [][]stock.OutcomeKind{{stock.Accepted}, {stock.Accepted}, {stock.Accepted}, {stock.Accepted}, {stock.Accepted, stock.Accepted}, {stock.Short}} {
+		s.wants(fmt.Sprint(n), s.soon(got[n]), kinds...)
+	}
+	if n := s.transactions("o"); n != 1 {
+		t.Errorf("%d transactions", n)
+	}
+	s.left(map[string]int64{"a": 19, "b": 19, "c": 19, "d": 19, "e": 18, "f": 20})
+	// A known order in one shard.
+	got = s.together(one("a", "o"), one("c", "q"), one("e", "q"))
+	for n, kind := range []stock.OutcomeKind{stock.Known, stock.Accepted, stock.Accepted} {
+		s.wants("known", s.soon(got[n]), kind)
+	}
+	if n := s.transactions("q"); n != 1 {
+		t.Errorf("%d transactions beside a known order", n)
+	}
+	s.left(map[string]int64{"a": 19, "c": 18, "e": 17})
+}
+
+// TestShardsShareLimits: so do batches that count their buyers.
+func TestShardsShareLimits(t *testing.T) {
+	t.Parallel()
+	s := openShards(t, 2)
+	var batches []stock.Batch
+	for n, sku := range []string{"a", "c"} {
+		limited := stock.NewSKU{SKU: sku + "limited", Stock: 20, Segments: 2, Terms: stock.Terms{PerBuyerLimit: 1}}
+		if _, err := s.stores[n].CreateSKU(t.Context(), limited, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		batch := one(limited.SKU, "o", "p")
+		batch.Limit, batch.Orders[0].BuyerID, batch.Orders[1].BuyerID = 1, "x", "y"
+		batches = append(batches, batch)
+	}
+	for _, got := range s.together(batches...) {
+		s.wants("limited", s.soon(got), stock.Accepted, stock.Accepted)
+	}
+	if n := s.transactions("o"); n != 1 {
+		t.Errorf("%d transactions", n)
+	}
+	s.left(map[string]int64{"alimited": 18, "climited": 18})
+}
+
+// TestAShardThatHasGoneStopsNoOther: its batches are told so, and the others are written.
+func TestAShardThatHasGoneStopsNoOther(t *testing.T) {
+	t.Parallel()
+	s := openShards(t, 2)
+	s.exec(`INSERT INTO gone VALUES (1)`)
+	got := s.together(one("a", "o"), one("c", "o"), one("b", "o"), one("d", "o"))
+	for n := range got {
+		a := s.soon(got[n])
+		if n%2 == 0 {
+			s.wants("beside it", a, stock.Accepted)
+		} else if !postgres.ShardGone(a.err) {
+			t.Errorf("%d: %+v", n, a)
+		}
+	}
+	s.exec(`DELETE FROM gone`)
+	s.left(map[string]int64{"a": 19, "b": 19, "c": 20, "d": 20})
+}
+
+// TestAShardThatIsMovedHoldsUpNoOther: what is asked of it waits for the end of the move, or too long. The others do not.
+func TestAShardThatIsMovedHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	s := openShards(t, 2)
+	for n, sku := range []string{"a", "c"} {
+		batch := one(sku, "kept")
+		batch.Orders[0].ReserveFor = time.Minute
+		if _, err := s.stores[n].Deduct(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, do := range map[string]struct {
+		hold  func() (letGo func())
+		waits func()
+		ask   func(sku string) error
+	}{
+		"batches": {
+			func() func() { letGo := s.store.HoldWriter(); return func() { letGo(2) } }, func() { s.store.Waits(2) },
+			func(sku string) error {
+				_, err := s.of(sku).Deduct(t.Context(), one(sku, "o"))
+				return err
+			},
+		},
+		"settlements": {s.store.HoldSettlements, func() { s.store.SettlementsWait(2) }, func(sku string) error {
+			_, err := s.of(sku).Settle(t.Context(), stock.Settlement{SKU: sku, Requests: []stock.SettleRequest{{OrderID: "kept"}}})
+			return err
+		}},
+		"looks": {s.store.HoldLooks, func() { s.store.LooksWait(2) }, func(sku string) error {
+			views, err := s.of(sku).Views(t.Context(), sku)
+			if err == nil && views[sku].Layout == 0 {
+				err = fmt.Errorf("%+v", views)
+			}
+			return err
+		}},
+	} {
+		s.exec(`SELECT pg_advisory_lock(1)`)
+		beside, moved := make(chan error, 1), make(chan error, 1)
+		letGo := do.hold()
+		go func() { beside <- do.ask("a") }()
+		go func() { moved <- do.ask("c") }()
+		do.waits()
+		letGo()
+		if err := soon(t, beside); err != nil {
+			t.Errorf("%s: beside it: %v", what, err)
+		}
+		select {
+		case err := <-moved:
+			if err == nil {
+				t.Errorf("%s of the shard did not wait", what)
+			}
+			moved <- err
+		default:
+		}
+		s.exec(`SELECT pg_advisory_unlock(1)`)
+		if soon(t, moved) != nil { // this took too long
+			if err := do.ask("c"); err != nil {
+				t.Errorf("%s afterwards: %v", what, err)
+			}
+		}
+	}
+	for _, sku := range []string{"a", "c"} {
+		if d, err := s.of(sku).Deduction(t.Context(), sku, "kept"); err != nil || d.Status != stock.StatusCommitted {
+			t.Errorf("%+v, %v", d, err)
+		}
+	}
+	s.left(map[string]int64{"a": 18, "b": 20, "c": 18, "d": 20})
+}
+
+// TestShardsShareSettlements: settlements of SKUs in several shards are one transaction.
+func TestShardsShareSettlements(t *testing.T) {
+	t.Parallel()
+	s := openShards(t, 2)
+	for _, sku := range []string{"a", "b", "c"} {
+		batch := one(sku, "o")
+		batch.Orders[0].Quantity, batch.Orders[0].ReserveFor = 2, time.Minute
+		s.wants(sku, s.soon(s.deduct(batch)), stock.Accepted)
+	}
+	letGo := s.store.HoldSettlements()
+	answers := make(map[string]chan settled)
+	for n, settlement := range []stock.Settlement{commit("a", 0), cancel("b"), commit("c", 1), commit("d", 0)} {
+		answers[settlement.SKU] = make(chan settled, 1)
+		go func() {
+			results, err := s.of(settlement.SKU).Settle(t.Context(), settlement)
+			answers[settlement.SKU] <- settled{results, err}
+		}()
+		s.store.SettlementsWait(n + 1)
+	}
+	letGo()
+	for sku, want := range map[string]stock.DeductionStatus{"a": stock.StatusCommitted, "b": stock.StatusCancelled, "c": stock.StatusCommitted} {
+		if a := soon(t, answers[sku]); a.err != nil || len(a.results) != 1 || a.results[0].Err != nil || a.results[0].Deduction.Status != want {
+			t.Errorf("%s: %+v", sku, a)
+		}
+		if d, err := s.of(sku).Deduction(t.Context(), sku, "o"); err != nil || d.Status != want {
+			t.Errorf("%s is kept as %+v, %v", sku, d, err)
+		}
+	}
+	if a := soon(t, answers["d"]); a.err != nil || stock.CodeOf(a.results[0].Err) != stock.CodeUnknownDeduction {
+		t.Errorf("d: %+v", a)
+	}
+	if n := s.transactions("o"); n != 1 {
+		t.Errorf("%d transactions", n)
+	}
+	s.left(map[string]int64{"a": 18, "b": 20, "c": 19, "d": 20})
+}
