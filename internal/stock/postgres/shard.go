@@ -35,6 +35,7 @@ func (s *Store) Shard(of Shard) *Store {
 	// Columns may have the name of a table.
 	table := regexp.MustCompile(`\b(FROM|JOIN|INTO|UPDATE) (` + strings.Join(names, "|") + `)\b`)
 	return s.with(&dialect{
+		shard:     of.ID,
 		shardLock: fmt.Sprintf(`SELECT inventory_here(%d)`, of.ID),
 		translate: func(statement string) string {
 			if statement == auditSQL || statement == pruneSQL { // lines are with their orders, which may be anywhere
@@ -73,6 +74,7 @@ func Answered(err error) bool { return stateOf(err) != "" }
 // dialect is what statements become on their way to the server; nil: they stay as they are.
 type dialect struct {
 	translate func(string) string // nil: nothing changes
+	shard     int64               // that statements are about
 	shardLock string              // comes before each statement outside a transaction, and at the beginning of each transaction; "": nothing
 	begin     string              // settings at the beginning of a transaction; "": none
 	routed    bool                // Citus routes the statements to shards

@@ -2,29 +2,35 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// trip are statements of one transaction, about one shard or several of a node, that go to the server in one message. Those of a
-// shard come behind its lock. They wait for that no longer than shared writes wait for anything, so that a shard that is moved
-// holds up no other.
+// lockShards takes the locks of several shards, and bounds how long the transaction waits for each of them, and for each row.
+const lockShards = `
+WITH bounded AS MATERIALIZED (SELECT set_config('lock_timeout', $2, true))
+SELECT inventory_here(shard) FROM bounded, unnest($1::bigint[]) AS shard`
+
+// trip are statements of one transaction, about one shard or several of a node, that go to the server in one message. They come
+// behind the locks of their shards. They wait for those no longer than shared writes wait for anything, so that a shard that is
+// moved holds up no other.
 type trip struct {
 	pgx.Batch
-	locked map[*dialect]bool
+	locks  *pgx.QueuedQuery // first of all; nil: no shard is locked
+	locked []int64          // shards
 }
 
 // lock takes the lock of a shard, unless there is none or the trip has it already.
 func (t *trip) lock(d *dialect) {
-	if !d.locks() || t.locked[d] {
+	if !d.locks() || slices.Contains(t.locked, d.shard) {
 		return
 	}
-	if t.locked == nil {
-		t.locked = make(map[*dialect]bool)
-		t.Queue(limitWaits, sharedWait)
+	if t.locks == nil {
+		t.locks = t.Queue(lockShards, nil, sharedWait)
 	}
-	t.Queue(d.shardLock)
-	t.locked[d] = true
+	t.locked = append(t.locked, d.shard)
+	t.locks.Arguments[0] = t.locked
 }
 
 // queue adds a statement in a dialect.

@@ -82,12 +82,15 @@ func (m *mixed) against(all stock.Audit) []string {
 }
 
 // note notes what a round told its buyers. A process that told nothing may have sold anything.
-func (m *mixed) note(r round, err error) (round, error) {
+func (m *mixed) note(r round, err error) (round, error) { return m.noteUnits(1, r, err) }
+
+// noteUnits is note where an order has so many units.
+func (m *mixed) noteUnits(units int64, r round, err error) (round, error) {
 	if err != nil {
 		m.unheard += stock.MaxStock
 	}
-	m.accepted += r.counts[load.Accepted]
-	m.unheard += r.unheard
+	m.accepted += units * r.counts[load.Accepted]
+	m.unheard += units * r.unheard
 	return r, err
 }
 
@@ -112,7 +115,7 @@ func mixOfSKUs(ctx context.Context, w *world) (entrants []*entrant, err error) {
 	for _, x := range mixes {
 		for _, callers := range w.Scale.Callers {
 			for _, s := range sellers {
-				entrants = append(entrants, m.entrantOf(x, s, callers))
+				entrants = append(entrants, m.entrantOf(x, s, callers, 1))
 			}
 			entrants = append(entrants, site.entrantOf(x, overHTTPName, callers))
 		}
@@ -177,11 +180,11 @@ func (m *market) plainSQL(pool *pgxpool.Pool) load.Seller {
 	}
 }
 
-// entrantOf sells a mix in the process of the lab.
-func (m *market) entrantOf(x mix, s seller, callers int) *entrant {
+// entrantOf sells a mix in the process of the lab, so many units an order.
+func (m *market) entrantOf(x mix, s seller, callers int, units int64) *entrant {
 	return &entrant{name: s.name, mix: x.name, ours: s.ours, callers: callers, measure: func(ctx context.Context) (round, error) {
 		sold, err := load.Buy(ctx, "", callers, 0, m.world.Scale.Window, load.Among(x.skus, s.sell))
-		return m.world.mixed.note(roundOf(sold, ""), err)
+		return m.world.mixed.noteUnits(units, roundOf(sold, ""), err)
 	}}
 }
 

@@ -80,6 +80,8 @@ type question struct {
 	slices  bool // short rounds, as many more
 	rounds  int  // times as many rounds, where a target is near what is expected; 0: no more
 	targets func(s Scale) []experiment.Target
+	// without tells why the case is left out here; "": it is not, nor if this is nil.
+	without func(ctx context.Context, on servers.URLs) (why string, err error)
 }
 
 // questions are all cases, in the order in which they are told.
@@ -89,6 +91,7 @@ func questions() []question {
 		{name: "one caller", ratio: bareName, about: inventoryName, ask: oneCaller, slices: true, targets: oneCallerTargets},
 		{name: "three processes", ratio: oneProcessName, about: threeProcessesName, ask: severalProcesses, targets: severalProcessesTargets},
 		{name: redisCase, ratio: oneRedisName, about: clusterName, ask: kindsOfRedis, rounds: 3, targets: kindsOfRedisTargets},
+		{name: citusCase, ratio: onPostgresName, about: onCitus(fewShards), ask: nodes, targets: nodesTargets, without: withoutCitus},
 		{name: mixCase, http: true, ratio: plainSQLName + ", 64 connections", about: inventoryName, ask: mixOfSKUs, targets: mixTargets},
 		{name: "over HTTP", http: true, ratio: noopName, about: inventoryName, ask: overHTTP, targets: overHTTPTargets},
 		{name: "replays", http: true, ratio: noReplaysName, about: replaysName, ask: replays, targets: replaysTargets},
@@ -128,23 +131,37 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	var asked []experiment.Asked
 	for _, q := range questions() {
 		asked = append(asked, experiment.Asked{Name: q.name, Ask: func(ctx context.Context) (experiment.Result, error) {
+			if why, err := q.leftOut(ctx, on.URLs); why != "" || err != nil {
+				result.LeftOut = append(result.LeftOut, why)
+				return experiment.Result{}, err
+			}
 			w := &world{Config: c, keep: c.DatabaseURL == "", generator: generator, told: books.Ledger{}}
 			w.URLs, w.Scale = on.URLs, c.Scale.of(q)
 			return w.answer(ctx, q)
 		}})
 	}
-	return result, result.Ask(ctx, c.Config, asked)
+	err = result.Ask(ctx, c.Config, asked)
+	return result, err
+}
+
+func (q question) leftOut(ctx context.Context, on servers.URLs) (why string, err error) {
+	if q.without == nil {
+		return "", nil
+	}
+	return q.without(ctx, on)
 }
 
 // Result is what a run measured.
 type Result struct {
 	experiment.Report
-	scale Scale
+	LeftOut []string // which cases, and why
+	scale   Scale
 }
 
 // Document is the result as it is told.
 func (r Result) Document() (report.Document, error) {
 	d := r.Report.Document()
+	d.Summary = append(d.Summary, r.LeftOut...)
 	entries := map[bool][]map[string]any{true: {}, false: {}} // by whether they are over HTTP
 	for _, q := range questions() {
 		one := r.Result(q.name)

@@ -44,7 +44,7 @@ func (w *world) answer(ctx context.Context, q question) (result experiment.Resul
 		return experiment.Result{}, err
 	}
 	rules := w.Rules(w.Scale.Window, w.Scale.Rounds)
-	if q.name == mixCase && rules.Rounds > 1 {
+	if (q.name == mixCase || q.name == citusCase) && rules.Rounds > 1 {
 		rules.WarmUp = rules.Window // of a thousand SKUs that nobody has asked for before
 	}
 	result = experiment.Run(ctx, w.caseOf(q, entrants), rules)

@@ -16,12 +16,17 @@ import (
 func Through(service *selling.Service) Seller {
 	return func(ctx context.Context, o Order) (Outcome, error) {
 		_, _, err := service.Deduct(ctx, o.SKU, stock.Order{OrderID: o.ID, Quantity: 1})
-		became := outcomeOf(err)
-		if became == Accepted || became == Refused {
-			return became, nil
-		}
-		return became, err
+		return Became(err)
 	}
+}
+
+// Became is what became of an order, as the service says. To be refused is no error.
+func Became(err error) (Outcome, error) {
+	became := outcomeOf(err)
+	if became == Accepted || became == Refused {
+		return became, nil
+	}
+	return became, err
 }
 
 // outcomeOf is what became of an order, as the service says. One that is not accepted for want of stock is refused here.

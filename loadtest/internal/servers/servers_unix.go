@@ -5,9 +5,11 @@ package servers
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"inventory/internal/app"
 	"inventory/internal/servertest"
 )
 
@@ -55,6 +57,32 @@ func StartCluster(ctx context.Context) (redisURL string, stop func() error, err 
 	}
 	return c.URL(), c.Stop, nil
 }
+
+// Citus is a coordinator and nodes, which sync their commits.
+type Citus struct{ cluster *servertest.Citus }
+
+// StartCitus starts a coordinator and so many nodes.
+func StartCitus(ctx context.Context, nodes int) (Citus, error) {
+	cluster, err := servertest.StartCitus(ctx, nodes, servertest.Durable())
+	return Citus{cluster}, err
+}
+
+// CreateDatabase makes a database of the service's schema that is divided into shards. It goes with the servers.
+func (c Citus) CreateDatabase(ctx context.Context, shards int) (databaseURL string, err error) {
+	plainURL, _, err := c.cluster.CreateDatabase(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, err := app.MigrateUp(ctx, plainURL); err != nil {
+		return "", err
+	}
+	databaseURL = "citus" + strings.TrimPrefix(plainURL, "postgres")
+	_, err = app.Distribute(ctx, databaseURL, shards, false)
+	return databaseURL, err
+}
+
+// Stop ends all of them.
+func (c Citus) Stop() error { return c.cluster.Stop() }
 
 // nodes are of which two agree when one fails.
 const nodes = 3
