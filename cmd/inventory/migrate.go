@@ -34,7 +34,7 @@ type (
 
 	migrateDistribute struct {
 		databaseFlag
-		Shards int  `default:"32" help:"Into how many parts the SKUs are divided, which is never changed again: 4 to 16 for each node that there may once be."`
+		Shards int  `default:"8" help:"Into how many parts the SKUs are divided: a few for each node. Writes of SKUs in one shard cost less together. Shards can be split later."`
 		DryRun bool `help:"Tell what there is to do, and change nothing."`
 	}
 )

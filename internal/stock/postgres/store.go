@@ -35,6 +35,7 @@ type Store struct {
 	limited *sharing                               // and with one
 	orders  *gatherer[stock.Placement, *time.Time] // of several SKUs
 
+	ordering    chan struct{} // orders that have a transaction of their own
 	settlements *gatherer[*settling, []stock.Settled]
 	looks       *gatherer[sharedLook, look]
 

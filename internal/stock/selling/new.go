@@ -19,7 +19,6 @@ type Config struct {
 	// LockAlways takes a lock for every batch, and not only where it saves waiting.
 	LockAlways bool
 	Workers    int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
-	Placing    int // orders of several SKUs are placed at the same time, of up to ten lines each; 0 is Workers
 	// BatchLimit is how many orders one write carries out at most; 0 is as many as pay. With 1 the lab measures what batches buy.
 	BatchLimit int
 	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
@@ -41,9 +40,6 @@ func NewService(c Config) *Service {
 	}
 	if s.mostWorkers = c.Workers; s.mostWorkers == 0 {
 		s.mostWorkers = defaultWorkers
-	}
-	if s.mostPlacing = c.Placing; s.mostPlacing == 0 {
-		s.mostPlacing = s.mostWorkers
 	}
 	if s.mostOrders = c.BatchLimit; s.mostOrders == 0 {
 		s.mostOrders = queueLimit

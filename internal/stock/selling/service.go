@@ -22,7 +22,6 @@ type Service struct {
 	events      stock.Events
 	clock       func() time.Time // nil: the store's
 	log         *slog.Logger
-	mostPlacing int
 	mostWorkers int
 	mostOrders  int // of one write
 	maxReserve  time.Duration
