@@ -16,6 +16,9 @@ import (
 // What our function at Citus' nodes raises, before anything is written.
 const gone = "IN001" // the shard is on another node
 
+// internalError is the SQLSTATE of what has none of its own.
+const internalError = "XX000"
+
 // Shard are the tables of a shard of Citus.
 type Shard struct {
 	ID     int64             // of its first table
@@ -56,10 +59,17 @@ func (s *Store) with(d *dialect) *Store {
 	return &o
 }
 
-// ShardGone tells whether an error says that a shard is on another node now. Nothing was written.
+// ShardGone tells whether an error says that a shard is on another node now, or is none any more: Citus splits shards. Nothing
+// was written.
 func ShardGone(err error) bool {
-	state := stateOf(err)
-	return state == gone || state == undefinedTable
+	switch state := stateOf(err); state {
+	case gone, undefinedTable:
+		return true
+	case internalError: // Citus has no other for it, and no other language
+		return strings.Contains(err.Error(), "could not find valid entry for shard")
+	default:
+		return false
+	}
 }
 
 // Deadlocked tells whether a transaction was undone because it waited in a circle, or seemed to, or too long for a row.
