@@ -7,6 +7,20 @@ import (
 	"inventory/internal/stock"
 )
 
+// SKUOrder is an order of a SKU.
+type SKUOrder struct {
+	SKU string
+	stock.Order
+}
+
+// Check tells whether an order is allowed.
+func (o SKUOrder) Check() error {
+	if err := stock.CheckSKU(o.SKU); err != nil {
+		return err
+	}
+	return o.Order.Check()
+}
+
 // Deduct deducts stock for an order. Created is false when the same order was accepted before.
 //
 // Refusals are CodeSoldOut, CodeInsufficientStock, CodeBuyerLimit and CodeSaleClosed; they are not stored, so the order may
