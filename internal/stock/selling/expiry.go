@@ -58,15 +58,6 @@ func (s *Service) expire(ctx context.Context, sku string) error {
 	return nil
 }
 
-// tellable is a deduction as a caller may be told: a reservation whose time has come is ended first. Else a commit that is
-// under way could undo what the caller was told.
-func (s *Service) tellable(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
-	if !d.Due(s.now()) {
-		return d, nil
-	}
-	return s.settleKey(ctx, d.SKU, stock.SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
-}
-
 func (s *Service) noteExpired(sku string, reservations int) {
 	if reservations > 0 {
 		s.observer.ReservationsExpired(reservations)

@@ -123,6 +123,15 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 	return d, err
 }
 
+// tellable is a deduction as a caller may be told: a reservation whose time has come is ended first. Else a commit that is
+// under way could undo what the caller was told.
+func (s *Service) tellable(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
+	if !d.Due(s.now()) {
+		return d, nil
+	}
+	return s.settleKey(ctx, d.SKU, stock.SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
+}
+
 // keyOf finds the key that an order id of a SKU has: for a buyer, that of their own order where there is one.
 func (s *Service) keyOf(ctx context.Context, sku, orderID, buyerID string) (key string, err error) {
 	if buyerID == "" {
