@@ -65,19 +65,11 @@ func (n newDeduction) order() (o stock.Order, err error) {
 	if o.Quantity, err = n.Quantity.require("quantity"); err != nil {
 		return o, err
 	}
-	if o.BuyerID, err = buyer(n.BuyerID); err != nil {
+	if o.BuyerID, err = optional("buyer_id", n.BuyerID); err != nil {
 		return o, err
 	}
 	o.ReserveFor, err = reserve("reserve_for", n.ReserveFor)
 	return o, err
-}
-
-// buyer returns a buyer id that may be left out: empty is not the same.
-func buyer(id field[string]) (string, error) {
-	if id.set && id.value == "" {
-		return "", invalid("buyer_id", "must not be empty; leave it out")
-	}
-	return id.value, nil
 }
 
 func (s *server) readDeduction(c echo.Context) error {

@@ -16,8 +16,10 @@ import (
 func appendDeduction(to []byte, d stock.Deduction) []byte {
 	to = appendString(append(to, `{"sku":`...), d.SKU)
 	to = appendString(append(to, `,"order_id":`...), d.OrderID)
-	if d.BuyerID != "" {
-		to = appendString(append(to, `,"buyer_id":`...), d.BuyerID)
+	for _, kept := range stock.KeptTexts() {
+		if value := kept.Get(d.Order); value != "" {
+			to = appendString(append(append(append(to, `,"`...), kept.Column...), `":`...), value)
+		}
 	}
 	to = strconv.AppendInt(append(to, `,"quantity":`...), d.Quantity, 10)
 	to = appendString(append(to, `,"status":`...), string(d.Status))

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"inventory/internal/stock"
 )
 
@@ -38,6 +40,29 @@ func TestEveryFieldOfADeductionIsAnswered(t *testing.T) {
 	for name, value := range want {
 		if fmt.Sprint(got[name]) != value {
 			t.Errorf("field %s is %v, want %s: %s", name, got[name], value, text)
+		}
+	}
+}
+
+// TestTheDocumentHasEveryFieldOfADeduction: what a request may say of an order, and what is answered, is in each schema of
+// the document that tells of it.
+func TestTheDocumentHasEveryFieldOfADeduction(t *testing.T) {
+	t.Parallel()
+	document, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := reflect.TypeFor[newDeduction]()
+	for i := range asked.NumField() {
+		name := asked.Field(i).Tag.Get("json")
+		schemas := []string{"NewDeduction", "NewSKUDeduction"}
+		if name != "reserve_for" { // which is told as expires_at
+			schemas = append(schemas, "Deduction", "DeductionWithParts")
+		}
+		for _, schema := range schemas {
+			if document.Components.Schemas[schema].Value.Properties[name] == nil {
+				t.Errorf("%s lacks %s", schema, name)
+			}
 		}
 	}
 }

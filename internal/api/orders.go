@@ -78,7 +78,7 @@ func (n newOrder) order() (o stock.MultiOrder, err error) {
 	if o.OrderID, err = n.OrderID.require("order_id"); err != nil {
 		return o, err
 	}
-	if o.BuyerID, err = buyer(n.BuyerID); err != nil {
+	if o.BuyerID, err = optional("buyer_id", n.BuyerID); err != nil {
 		return o, err
 	}
 	if o.ReserveFor, err = reserve("reserve_for", n.ReserveFor); err != nil {

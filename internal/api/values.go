@@ -14,6 +14,14 @@ import (
 // Values without a type in JSON, or whose zero means "none" to the service. A value that is there and zero is not the
 // same as none.
 
+// optional returns a text, or "" if it is left out.
+func optional(name string, f field[string]) (string, error) {
+	if f.set && f.value == "" {
+		return "", invalid(name, "must not be empty; leave it out")
+	}
+	return f.value, nil
+}
+
 // count returns a number of at least one, or 0 if it is left out.
 func count(name string, f field[int64], most int64) (int64, error) {
 	if f.set && (f.value < 1 || f.value > most) {

@@ -39,15 +39,6 @@ type asker interface {
 	leave()
 }
 
-// A turn is what a caller may do next about a lock.
-type turn int
-
-const (
-	turnToWait turn = iota // it waits in line
-	turnToAsk              // it is at the head, or its owner holds the lock already
-	turnAgain              // something has changed: look once more
-)
-
 // A question is one attempt to get locks of one slot by one script.
 type question struct {
 	attempt scripts.Attempt

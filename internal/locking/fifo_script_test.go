@@ -221,9 +221,9 @@ func (d *desk) nothing() {
 func TestFifoScriptShortLease(t *testing.T) {
 	each(t, func(w *world) {
 		d := w.desk()
-		d.acquire(acquireArgs{side: "write", who: "a", lease: 900 * time.Millisecond})
+		d.acquire(acquireArgs{side: "write", who: "a", lease: policy.Poll - 100*time.Millisecond})
 		for i, who := range []string{"1", "2", "3"} {
-			if pause := d.queued("write", who); (pause < 1000) != (i == 0) {
+			if pause := d.queued("write", who); (pause < policy.PollMS) != (i == 0) {
 				w.t.Errorf("%s looks again in %d ms", who, pause)
 			}
 		}

@@ -113,20 +113,6 @@ func (h *Hold) Owner() string {
 // arguments; nil for a Mutex. They are unlocked with the whole.
 func (h *Hold) Parts() []*Hold { return h.parts }
 
-// Unlock gives the hold back. It works also when ctx has ended, and takes 3 s at most, whatever other goroutines of the
-// owner do. ErrLost says that the hold was no longer ours. ErrNoAnswer, or any other error, says that the release is
-// not confirmed: it is repeated in the background for as long as the lock can exist, and nothing renews the lock any
-// more. A second Unlock does nothing and returns nil.
-func (h *Hold) Unlock(ctx context.Context) error {
-	if h.whole != nil {
-		return h.whole.unlock(ctx)
-	}
-	if h.locks == nil {
-		return nil
-	}
-	return h.locks.unlock(ctx, []*Hold{h})
-}
-
 // A grant is one time that an owner has a lock, from free to held to free. It has one token, and an id of its own at
 // the server, that of its lease. So a script call about one grant cannot touch another, not even one of the same owner.
 //

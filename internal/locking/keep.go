@@ -75,7 +75,7 @@ func (acq *acquisition) keepOn() (stop func()) {
 	go func() {
 		defer close(done)
 		for {
-			alarm := time.NewTimer(time.Until(acq.renewedAt.Add(acq.lease / 3)))
+			alarm := time.NewTimer(time.Until(acq.keepAt()))
 			select {
 			case <-alarm.C:
 				_ = acq.keep()
@@ -91,12 +91,17 @@ func (acq *acquisition) keepOn() (stop func()) {
 	}
 }
 
+// keepAt is when to keep again.
+func (acq *acquisition) keepAt() time.Time {
+	return acq.renewedAt.Add(policy.AfterKeeping(acq.lease, true))
+}
+
 // keep begins the fixed leases of what the call has taken anew. A failure is not the end: each hold has
 // its own deadline.
 func (acq *acquisition) keep() error {
 	start := time.Now()
 	acq.renewalTried = start
-	bound := min(acq.lease/3, policy.CleanerAnswer().First) // of a round trip: the caller may give up meanwhile
+	bound := min(policy.AfterKeeping(acq.lease, true), policy.CleanerAnswer().First) // of a round trip: the caller may give up meanwhile
 	singles := singlesOf(acq.taken)
 	grants := make(map[*Locks][]*grant)
 	for _, h := range singles {
@@ -113,7 +118,7 @@ func (acq *acquisition) keep() error {
 	}
 	acq.renewedAt = start
 	if !whole {
-		acq.renewedAt = start.Add(-acq.lease / 4) // again after a twelfth of the lease
+		acq.renewedAt = start.Add(policy.AfterKeeping(acq.lease, false) - policy.AfterKeeping(acq.lease, true)) // again that soon
 	}
 	return acq.intact()
 }

@@ -13,6 +13,15 @@ import (
 // the next head inherits it, and a reservation with it. While the process itself holds the lock, nobody needs to ask:
 // the holder hands it off.
 
+// A turn is what a caller may do next about a lock.
+type turn int
+
+const (
+	turnToWait turn = iota // it waits in line
+	turnToAsk              // it is at the head, or its owner holds the lock already
+	turnAgain              // something has changed: look once more
+)
+
 // takeTurn puts the caller into the line of a part where that is needed, and tells what it may do.
 func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
 	l.mu.Lock()
@@ -65,6 +74,7 @@ func (l *Locks) joinHead(acq *acquisition, p *part) bool {
 	}
 	l.joinLocked(acq, p, st)
 	if st.waiters[0] != p.waiter || p.waiter.handoff != nil || st.lease != nil {
+		l.leaveLineLocked(p)
 		return false
 	}
 	p.waiter.asking = true
@@ -103,16 +113,9 @@ func (l *Locks) wakeUp(w *waiter) <-chan struct{} {
 	return w.ready
 }
 
-// leave takes the caller out of the line of a part. The last one in the line gives up the position in the server's
-// queue, and stays at the head until that is done: otherwise it could take away the position of the next caller. It
-// returns what to wait for, or nil.
-func (l *Locks) leave(p *part) <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.leaveLineLocked(p)
-}
-
-// leaveLineLocked is leave.
+// leaveLineLocked takes the caller out of the line of a part. The last one in the line gives up the position in the
+// server's queue, and stays at the head until that is done: otherwise it could take away the position of the next caller.
+// It returns what to wait for, or nil.
 func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
 	w := p.waiter
 	if w == nil || w.handoff != nil {

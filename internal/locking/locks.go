@@ -36,12 +36,9 @@ type Locks struct {
 	calls   sync.WaitGroup // of Lock, TryLock and Unlock
 	loops   sync.WaitGroup // the watchdog, the cleaner, the subscription
 
-	mu      sync.Mutex
-	closed  bool
-	states  map[string]*lockState // by state key
-	tickets *tickets
-
-	deadlines deadlines
+	mu     sync.Mutex
+	closed bool
+	registry
 }
 
 // enter begins a call that Close waits for; it ends with l.calls.Done.

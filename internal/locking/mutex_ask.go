@@ -37,7 +37,6 @@ func (m *mutexAsker) turn() (turn, error) { return m.locks.takeTurn(m.acq, m.run
 func (m *mutexAsker) together() []*part {
 	for i, p := range m.run[1:] {
 		if !m.locks.joinHead(m.acq, p) {
-			m.locks.leave(p)
 			return m.run[:1+i]
 		}
 	}

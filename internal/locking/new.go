@@ -29,12 +29,11 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		observer: nobody{},
 		closing:  make(chan struct{}),
 		stop:     make(chan struct{}),
-		states:   make(map[string]*lockState),
+		registry: registry{states: make(map[string]*lockState), tickets: newTickets()},
 	}
 	l.boxed = l.process
 	l.address = l.server.Address()
 	l.cleaner = cleaner.New(l.server)
-	l.tickets = newTickets()
 	l.deadlines.fire = l.meetDeadlines
 	l.heartbeat = heartbeat.New(l.server, l.heartbeats, l.wakeTickets)
 	l.subscription = subscription.New(l.server, keys.WakeChannel(l.process), l.woken, l.wakeHeads)

@@ -7,8 +7,12 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// The registry is what this process knows of its locks: what it holds, and who waits for what. It is kept under
-// Locks.mu.
+// A registry is what this process knows of its locks: what it holds, and who waits for what. Guarded by Locks.mu.
+type registry struct {
+	states    map[string]*lockState // by state key
+	tickets   *tickets
+	deadlines deadlines
+}
 
 // A lockState is what this process knows of one lock, while anything goes on there.
 type lockState struct {

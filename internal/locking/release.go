@@ -11,6 +11,20 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
+// Unlock gives the hold back. It works also when ctx has ended, and takes 3 s at most, whatever other goroutines of the
+// owner do. ErrLost says that the hold was no longer ours. ErrNoAnswer, or any other error, says that the release is
+// not confirmed: it is repeated in the background for as long as the lock can exist, and nothing renews the lock any
+// more. A second Unlock does nothing and returns nil.
+func (h *Hold) Unlock(ctx context.Context) error {
+	if h.whole != nil {
+		return h.whole.unlock(ctx)
+	}
+	if h.locks == nil {
+		return nil
+	}
+	return h.locks.unlock(ctx, []*Hold{h})
+}
+
 // unlock is release for a caller that Close does not wait for yet.
 func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 	if err := l.enter(); err != nil {

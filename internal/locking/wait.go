@@ -40,7 +40,7 @@ func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
 	}
 	keeps := acq.fixed && len(acq.taken) > 0
 	if keeps {
-		bound(acq.renewedAt.Add(acq.lease / 3).Sub(now))
+		bound(acq.keepAt().Sub(now))
 	}
 	alarm := time.NewTimer(limit)
 	defer alarm.Stop()
@@ -60,7 +60,7 @@ func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
 	if acq.waitIsOver(time.Now()) {
 		return ErrBusy
 	}
-	if keeps && !time.Now().Before(acq.renewedAt.Add(acq.lease/3)) {
+	if keeps && !time.Now().Before(acq.keepAt()) {
 		return acq.keep()
 	}
 	return nil

@@ -1,6 +1,7 @@
 package stock
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -76,6 +77,17 @@ func (d Deduction) Answers(o Order) bool {
 	asked := o.kept()
 	asked.OrderID = d.OrderID // by which it was found, perhaps under another key
 	return d.Order == asked
+}
+
+// UnknownDeduction is the error of an order id that the SKU has not seen, or of its key.
+func UnknownDeduction(sku, key string) *Error {
+	_, orderID := SplitOrderKey(key)
+	return &Error{Code: CodeUnknownDeduction, Message: fmt.Sprintf("SKU %q has no deduction with order id %q", sku, orderID)}
+}
+
+// notReserved is the error of a request that the status of a deduction does not allow.
+func notReserved(d Deduction, what string) error {
+	return &Error{Code: CodeNotReserved, Message: "the deduction is " + string(d.Status) + ": there is nothing to " + what}
 }
 
 func sortParts(parts []Part) {

@@ -103,12 +103,6 @@ func UnknownSKU(sku string) *Error {
 	return &Error{Code: CodeUnknownSKU, Message: fmt.Sprintf("there is no SKU %q", sku)}
 }
 
-// UnknownDeduction is the error of an order id that the SKU has not seen, or of its key.
-func UnknownDeduction(sku, key string) *Error {
-	_, orderID := SplitOrderKey(key)
-	return &Error{Code: CodeUnknownDeduction, Message: fmt.Sprintf("SKU %q has no deduction with order id %q", sku, orderID)}
-}
-
 // Invalid is the error of a request whose field has a value that is not allowed.
 func Invalid(field, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidRequest, Field: field, Message: field + " " + fmt.Sprintf(format, args...)}
@@ -139,11 +133,6 @@ func SKUExists(sku string, differ []string) *Error {
 // SKUArchived is the error of an order or a change of a SKU that is archived.
 func SKUArchived(sku string) *Error {
 	return &Error{Code: CodeSKUArchived, SKU: sku, Message: fmt.Sprintf("SKU %q is archived: it sells nothing, and does not change", sku)}
-}
-
-// notReserved is the error of a request that the status of a deduction does not allow.
-func notReserved(d Deduction, what string) error {
-	return &Error{Code: CodeNotReserved, Message: "the deduction is " + string(d.Status) + ": there is nothing to " + what}
 }
 
 // RefReused is the error of a ref that belongs to another change.

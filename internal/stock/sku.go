@@ -30,6 +30,12 @@ type Status struct {
 	Stale bool
 }
 
+// Complete adds up what follows from the segments, the stock and what is reserved.
+func (s *Status) Complete() {
+	s.Available = Sum(s.Segments)
+	s.Committed = s.Stock - s.Available - s.Reserved
+}
+
 // Summary is a SKU in a list: a [Status] that tells how many segments there are in place of what each holds.
 type Summary struct {
 	SKU   string

@@ -78,7 +78,7 @@ func queueCount(trip *pgx.Batch, sku string, limit int64, orders []stock.Order) 
 }
 
 // unitsOf splits a map into two columns, ascending by key.
-func unitsOf[K int | string](units map[K]int64) (keys []K, column []int64) {
+func unitsOf(units map[string]int64) (keys []string, column []int64) {
 	for _, key := range slices.Sorted(maps.Keys(units)) {
 		keys = append(keys, key)
 		column = append(column, units[key])

@@ -17,6 +17,15 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
+// readAll reads all rows of a query.
+func readAll[T any](ctx context.Context, q querier, row pgx.RowToFunc[T], query string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, row)
+}
+
 // deductionRow is where the deductionColumns are scanned.
 type deductionRow struct {
 	deduction stock.Deduction
@@ -163,24 +172,38 @@ func selectDeductions(ctx context.Context, q querier, sku string, orderIDs []str
 		return nil, err
 	}
 	found := make(map[string]stock.Deduction)
-	return found, collect(rows, found)
+	return found, collectByID(rows, found)
+}
+
+// readDeductions reads deductions in the order of a query.
+func readDeductions(ctx context.Context, q querier, query string, args ...any) (found []stock.Deduction, err error) {
+	rows, err := q.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	err = collect(rows, func(d stock.Deduction) { found = append(found, d) })
+	return found, err
 }
 
 // queueKnown reads the deductions that order ids have.
 func queueKnown(read *pgx.Batch, sku string, orderIDs []string) map[string]stock.Deduction {
 	known := make(map[string]stock.Deduction)
-	read.Queue(selectByIDs, sku, orderIDs).Query(func(rows pgx.Rows) error { return collect(rows, known) })
+	read.Queue(selectByIDs, sku, orderIDs).Query(func(rows pgx.Rows) error { return collectByID(rows, known) })
 	return known
 }
 
 // collect reads rows of deductionColumns.
-func collect(rows pgx.Rows, found map[string]stock.Deduction) error {
+func collect(rows pgx.Rows, found func(stock.Deduction)) error {
 	var r deductionRow
 	_, err := pgx.ForEachRow(rows, r.columns(), func() error {
-		found[r.deduction.OrderID] = r.read()
+		found(r.read())
 		return nil
 	})
 	return err
+}
+
+func collectByID(rows pgx.Rows, found map[string]stock.Deduction) error {
+	return collect(rows, func(d stock.Deduction) { found[d.OrderID] = d })
 }
 
 var selectDeduction = `

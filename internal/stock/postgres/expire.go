@@ -86,9 +86,5 @@ func queueExpire(trip *pgx.Batch, sku string, at time.Time) *returned {
 
 // Expired implements [stock.Store].
 func (s *Store) Expired(ctx context.Context, at time.Time, limit int) ([]string, error) {
-	rows, err := s.pool.Query(ctx, selectExpired, instant(at), limit)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return readAll(ctx, s.pool, pgx.RowTo[string], selectExpired, instant(at), limit)
 }

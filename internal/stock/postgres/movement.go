@@ -120,11 +120,7 @@ func sameMovement(ctx context.Context, tx pgx.Tx, m stock.Movement) error {
 
 // Movements implements [stock.Store].
 func (s *Store) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
-	rows, err := s.pool.Query(ctx, selectMovements, sku, after.At, after.Ref, limit)
-	if err != nil {
-		return nil, err
-	}
-	movements, err := pgx.CollectRows(rows, readMovement)
+	movements, err := readAll(ctx, s.pool, readMovement, selectMovements, sku, after.At, after.Ref, limit)
 	if err == nil && len(movements) == 0 {
 		err = skuExists(ctx, s.pool, sku)
 	}

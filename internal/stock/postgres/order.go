@@ -61,7 +61,7 @@ func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (line
 		if !created {
 			there, err := readOrder(ctx, tx, placement.Order.OrderID)
 			if err == nil && there != nil {
-				err = readLines(ctx, tx, placement.Order.OrderID, there)
+				there.Lines, err = readDeductions(ctx, tx, selectLines, placement.Order.OrderID)
 			}
 			if err == nil {
 				lines, err = placement.Replay(there)
@@ -125,18 +125,4 @@ func readOrder(ctx context.Context, q querier, orderID string) (*stock.PlacedOrd
 	}
 	order.ReserveFor = time.Duration(micros) * time.Microsecond
 	return &order, nil
-}
-
-// readLines adds the lines of an order.
-func readLines(ctx context.Context, tx pgx.Tx, orderID string, order *stock.PlacedOrder) error {
-	rows, err := tx.Query(ctx, selectLines, orderID)
-	if err != nil {
-		return err
-	}
-	var r deductionRow
-	_, err = pgx.ForEachRow(rows, r.columns(), func() error {
-		order.Lines = append(order.Lines, r.read())
-		return nil
-	})
-	return err
 }

@@ -32,16 +32,7 @@ func (s *Store) DeductionPage(ctx context.Context, q stock.DeductionQuery) (page
 	case !errors.Is(err, pgx.ErrNoRows):
 		return page, err
 	}
-	rows, err := s.pool.Query(ctx, selectPage, q.SKU, q.After, until, q.BuyerID, string(q.Status), q.Limit)
-	if err != nil {
-		return page, err
-	}
-	var found []stock.Deduction
-	var r deductionRow
-	_, err = pgx.ForEachRow(rows, r.columns(), func() error {
-		found = append(found, r.read())
-		return nil
-	})
+	found, err := readDeductions(ctx, s.pool, selectPage, q.SKU, q.After, until, q.BuyerID, string(q.Status), q.Limit)
 	if err == nil && found == nil && last == "" {
 		err = skuExists(ctx, s.pool, q.SKU)
 	}

@@ -35,11 +35,7 @@ SELECT id FROM (SELECT $1 AS sku) AS line, unnest($2::text[]) AS asked (id) WHER
 
 // Ended returns those of the order ids whose deduction of a SKU may go.
 func (s *Store) Ended(ctx context.Context, sku string, orderIDs []string, before time.Time) ([]string, error) {
-	rows, err := s.pool.Query(ctx, selectEnded, sku, orderIDs, before)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return readAll(ctx, s.pool, pgx.RowTo[string], selectEnded, sku, orderIDs, before)
 }
 
 // Prune implements [stock.Store]. It waits for no row. What it decides by is read once the rows are locked.

@@ -42,9 +42,6 @@ func (s *Store) Status(ctx context.Context, sku string, at time.Time) (stock.Sta
 		return stock.Status{}, err
 	}
 	terms.read()
-	for _, available := range status.Segments {
-		status.Available += available
-	}
-	status.Committed = status.Stock - status.Available - status.Reserved
+	status.Complete()
 	return status, nil
 }

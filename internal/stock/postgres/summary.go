@@ -26,11 +26,7 @@ ORDER BY k.sku_id`
 
 // Summaries implements [stock.Store].
 func (s *Store) Summaries(ctx context.Context, after string, limit int) ([]stock.Summary, error) {
-	rows, err := s.pool.Query(ctx, selectSummaries, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (summary stock.Summary, err error) {
+	return readAll(ctx, s.pool, func(row pgx.CollectableRow) (summary stock.Summary, err error) {
 		terms := termsRow{terms: &summary.Terms}
 		err = row.Scan(slices.Concat(
 			[]any{&summary.SKU, &summary.Name}, terms.columns(),
@@ -38,5 +34,5 @@ func (s *Store) Summaries(ctx context.Context, after string, limit int) ([]stock
 		terms.read()
 		summary.Committed = summary.Stock - summary.Available - summary.Reserved
 		return summary, err
-	})
+	}, selectSummaries, after, limit)
 }

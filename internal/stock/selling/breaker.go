@@ -104,3 +104,14 @@ func (s *Service) probe(sku string) error {
 	}
 	return hold.Unlock(s.base)
 }
+
+// giveBack unlocks a hold, in the background while locks fail. Nobody needs its error: the lock library repeats a release
+// for as long as the lock can exist.
+func (s *Service) giveBack(hold *locking.Hold) {
+	unlock := func() { _ = hold.Unlock(s.base) }
+	if s.breaker.closed() {
+		unlock()
+	} else {
+		s.workers.running.Go(unlock)
+	}
+}

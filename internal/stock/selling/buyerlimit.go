@@ -45,7 +45,7 @@ func (w *worker) refuseLimited(ctx context.Context, limited []*request, stale bo
 func (w *worker) expireFor(ctx context.Context, waiting []*request) (again []*request) {
 	w.expiries++
 	w.levels = nil
-	if _, err := w.service.expire(ctx, w.sku); err != nil {
+	if err := w.service.expire(ctx, w.sku); err != nil {
 		refuseAll(waiting, err)
 		return nil
 	}

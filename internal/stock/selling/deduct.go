@@ -3,9 +3,24 @@ package selling
 import (
 	"context"
 	"errors"
+	"time"
 
 	"inventory/internal/stock"
 )
+
+// SKUOrder is an order of a SKU.
+type SKUOrder struct {
+	SKU string
+	stock.Order
+}
+
+// Check tells whether an order is allowed.
+func (o SKUOrder) Check() error {
+	if err := stock.CheckSKU(o.SKU); err != nil {
+		return err
+	}
+	return o.Order.Check()
+}
 
 // Deduct deducts stock for an order. Created is false when the same order was accepted before.
 //
@@ -78,4 +93,17 @@ func (s *Service) enqueue(ctx context.Context, sku string, order stock.Order) (*
 			return r, nil
 		}
 	}
+}
+
+// newRequest returns a request, perhaps one that was used before.
+func (s *Service) newRequest(ctx context.Context, o stock.Order) *request {
+	r := s.requests.Get().(*request)
+	r.ctx, r.order, r.queued, r.deadline, r.sent = ctx, o, time.Now(), s.deadlineOf(ctx), false
+	return r
+}
+
+// used gives back a request whose answer has been taken: nobody else knows it any more.
+func (s *Service) used(r *request) {
+	r.ctx, r.order, r.settle, r.queue = nil, stock.Order{}, stock.SettleRequest{}, nil
+	s.requests.Put(r)
 }

@@ -37,35 +37,25 @@ func (s *Service) sweepOnce(ctx context.Context) error {
 		return err
 	}
 	for _, sku := range skus {
-		if _, err := s.expire(ctx, sku); err != nil {
+		if err := s.expire(ctx, sku); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// expire gives back the units of a SKU's expired reservations, and tells of how many. One caller of each SKU does so at a
-// time, for all who ask meanwhile.
-func (s *Service) expire(ctx context.Context, sku string) (reservations int, err error) {
+// expire gives back the units of a SKU's expired reservations. One caller of each SKU does so at a time, for all who ask
+// meanwhile.
+func (s *Service) expire(ctx context.Context, sku string) error {
 	did, err, _ := s.expiring.Do(sku, func() (any, error) { return s.store.Expire(ctx, sku, s.at()) })
-	reservations, _ = did.(int)
-	if reservations > 0 {
+	if reservations, _ := did.(int); reservations > 0 {
 		s.noteExpired(sku, reservations)
 		s.onRestock(sku)
 	}
 	if err != nil {
-		return reservations, stock.Unavailable(err, "give back expired reservations")
+		return stock.Unavailable(err, "give back expired reservations")
 	}
-	return reservations, nil
-}
-
-// tellable is a deduction as a caller may be told: a reservation whose time has come is ended first. Else a commit that is
-// under way could undo what the caller was told.
-func (s *Service) tellable(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
-	if !d.Due(s.now()) {
-		return d, nil
-	}
-	return s.settleKey(ctx, d.SKU, stock.SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
+	return nil
 }
 
 func (s *Service) noteExpired(sku string, reservations int) {

@@ -35,18 +35,20 @@ func (q *orderIDs) joinLocked(r, first *request) {
 // addLocked counts a request that is the first of its order id in the queue, and those behind it.
 func (q *orderIDs) addLocked(r *request) {
 	q.byID[r.order.OrderID] = r
-	q.countAllLocked(r, 1)
+	q.behind += len(r.joined)
+	q.countBuyersOfLocked(r, 1)
 }
 
 // removeLocked is the opposite of addLocked.
 func (q *orderIDs) removeLocked(r *request) {
 	delete(q.byID, r.order.OrderID)
-	q.countAllLocked(r, -1)
+	q.behind -= len(r.joined)
+	q.countBuyersOfLocked(r, -1)
 }
 
-func (q *orderIDs) countAllLocked(r *request, by int) {
+// countBuyersOfLocked counts the buyers of a request and of those behind it.
+func (q *orderIDs) countBuyersOfLocked(r *request, by int) {
 	q.countBuyerLocked(r, by)
-	q.behind += by * len(r.joined)
 	for _, other := range r.joined {
 		q.countBuyerLocked(other, by)
 	}
@@ -71,10 +73,7 @@ func (q *orderIDs) countBuyersLocked(waiting []*request) {
 	case q.buyers == nil && len(waiting) >= longQueue:
 		q.buyers = make(map[string]int)
 		for _, r := range waiting {
-			q.countBuyerLocked(r, 1)
-			for _, other := range r.joined {
-				q.countBuyerLocked(other, 1)
-			}
+			q.countBuyersOfLocked(r, 1)
 		}
 	case q.buyers != nil && len(waiting) < longQueue/2:
 		q.buyers = nil

@@ -21,7 +21,7 @@ func (s *Service) Move(ctx context.Context, m stock.Movement) (created bool, err
 	}
 	defer done()
 	if m.NeedsExpired() {
-		if _, err := s.expire(writing, m.SKU); err != nil {
+		if err := s.expire(writing, m.SKU); err != nil {
 			return false, err
 		}
 	}
@@ -59,13 +59,9 @@ func (s *Service) layAnew(ctx context.Context, m stock.Movement) (created bool, 
 
 // whileNobodySells does something under the locks of all segments, if they can be had, and tells how long they were held.
 func (s *Service) whileNobodySells(ctx context.Context, sku string, do func() error) (pause time.Duration, err error) {
-	views, err := s.store.Views(ctx, sku)
+	view, err := s.view(ctx, sku)
 	if err != nil {
 		return 0, err
-	}
-	view, ok := views[sku]
-	if !ok {
-		return 0, stock.UnknownSKU(sku)
 	}
 	parts := make([]part, len(view.Segments))
 	for segment := range parts {
@@ -79,30 +75,6 @@ func (s *Service) whileNobodySells(ctx context.Context, sku string, do func() er
 	err = do()
 	s.giveBack(hold)
 	return time.Since(start), err
-}
-
-// MaxPage bounds how many movements are read at once.
-const MaxPage = 1000
-
-// Movements reads a SKU's ledger, the oldest first, from behind a position on; the zero Position is before all. A reader who
-// goes on from the last one of a page misses none.
-func (s *Service) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
-	if err := stock.CheckSKU(sku); err != nil {
-		return nil, err
-	}
-	if limit < 1 || limit > MaxPage {
-		return nil, stock.Invalid("limit", "must be 1 to %d", MaxPage)
-	}
-	done, err := s.reading(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	movements, err := s.store.Movements(ctx, sku, after, limit)
-	if err != nil {
-		return nil, stock.Unavailable(err, "read movements")
-	}
-	return movements, nil
 }
 
 // CreateSKU adds a SKU. Created is false when the same SKU was there already.

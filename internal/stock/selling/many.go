@@ -17,20 +17,6 @@ const (
 	manyWaiting  = 8 * queueLimit // orders of requests that wait for their turn
 )
 
-// SKUOrder is one of many orders.
-type SKUOrder struct {
-	SKU string
-	stock.Order
-}
-
-// Check tells whether an order is allowed.
-func (o SKUOrder) Check() error {
-	if err := stock.CheckSKU(o.SKU); err != nil {
-		return err
-	}
-	return o.Order.Check()
-}
-
 // Result is what [Service.Deduct] returns for one of many orders.
 type Result struct {
 	Deduction stock.Deduction

@@ -36,14 +36,3 @@ func (s *Service) lockParts(ctx context.Context, parts []part) *locking.Hold {
 	}
 	return hold
 }
-
-// giveBack unlocks a hold, in the background while locks fail. Nobody needs its error: the lock library repeats a release
-// for as long as the lock can exist.
-func (s *Service) giveBack(hold *locking.Hold) {
-	unlock := func() { _ = hold.Unlock(s.base) }
-	if s.breaker.closed() {
-		unlock()
-	} else {
-		s.workers.running.Go(unlock)
-	}
-}

@@ -174,7 +174,7 @@ func (s *Service) writeOrder(ctx context.Context, p stock.Placement) (lines []st
 // expireAll gives back what has expired of all SKUs of an order.
 func (s *Service) expireAll(ctx context.Context, order stock.MultiOrder) error {
 	for _, line := range order.Lines {
-		if _, err := s.expire(ctx, line.SKU); err != nil {
+		if err := s.expire(ctx, line.SKU); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ func (s *Service) refuseOrder(ctx context.Context, p stock.Placement, views map[
 		case !limited && left >= line.Quantity:
 			continue
 		case s.over(view.NextExpiry):
-			if _, err := s.expire(ctx, line.SKU); err != nil {
+			if err := s.expire(ctx, line.SKU); err != nil {
 				return nil, err
 			}
 			return nil, stock.ErrLayout

@@ -1,6 +1,7 @@
 package selling
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -36,28 +37,11 @@ type Config struct {
 // NewService returns a service that runs until Close.
 func NewService(c Config) *Service {
 	s := &Service{
-		store: c.Store, lock: c.Lock, lockAlways: c.LockAlways, observer: c.Observer, events: c.Events, clock: c.Clock, log: c.Logger, stop: make(chan struct{}),
-	}
-	if s.mostWorkers = c.Workers; s.mostWorkers == 0 {
-		s.mostWorkers = defaultWorkers
-	}
-	if s.mostOrders = c.BatchLimit; s.mostOrders == 0 {
-		s.mostOrders = queueLimit
-	}
-	if s.maxReserve = c.MaxReserveFor; s.maxReserve == 0 {
-		s.maxReserve = stock.MaxReserve
-	}
-	if s.observer == nil {
-		s.observer = NoObserver{}
-	}
-	if s.events == nil {
-		s.events = stock.NoEvents{}
-	}
-	if s.answerWithin = c.AnswerWithin; s.answerWithin == 0 {
-		s.answerWithin = DefaultAnswerWithin
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+		store: c.Store, lock: c.Lock, lockAlways: c.LockAlways, clock: c.Clock, stop: make(chan struct{}),
+		mostWorkers: cmp.Or(c.Workers, defaultWorkers),
+		mostOrders:  cmp.Or(c.BatchLimit, queueLimit), maxReserve: cmp.Or(c.MaxReserveFor, stock.MaxReserve),
+		answerWithin: cmp.Or(c.AnswerWithin, DefaultAnswerWithin), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
+		observer: cmp.Or[Observer](c.Observer, NoObserver{}), events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),
 	}
 	s.placing, s.many = s.newPlacing(), newMany()
 	s.base, s.cancel = context.WithCancel(context.Background())

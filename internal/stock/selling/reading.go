@@ -24,28 +24,58 @@ func (s *Service) reading(ctx context.Context) (done func(), err error) {
 	}
 }
 
+// read reads something for a caller, when the caller may read.
+func read[T any](ctx context.Context, s *Service, doing string, from func() (T, error)) (found T, err error) {
+	done, err := s.reading(ctx)
+	if err != nil {
+		return found, err
+	}
+	defer done()
+	found, err = from()
+	if err != nil {
+		err = stock.Unavailable(err, doing)
+	}
+	return found, err
+}
+
+// MaxPage bounds how many movements or deductions are read at once.
+const MaxPage = 1000
+
+func checkLimit(limit, most int) error {
+	if limit < 1 || limit > most {
+		return stock.Invalid("limit", "must be 1 to %d", most)
+	}
+	return nil
+}
+
+// view reads what those who sell have to know of a SKU.
+func (s *Service) view(ctx context.Context, sku string) (stock.View, error) {
+	views, err := s.store.Views(ctx, sku)
+	if err != nil {
+		return stock.View{}, stock.Unavailable(err, "look at the SKU")
+	}
+	view, ok := views[sku]
+	if !ok {
+		return stock.View{}, stock.UnknownSKU(sku)
+	}
+	return view, nil
+}
+
 // SKU returns a SKU's totals and segments.
 func (s *Service) SKU(ctx context.Context, sku string) (stock.Status, error) {
 	if err := stock.CheckSKU(sku); err != nil {
 		return stock.Status{}, err
 	}
-	done, err := s.reading(ctx)
-	if err != nil {
-		return stock.Status{}, err
-	}
-	defer done()
-	status, err := s.store.Status(ctx, sku, s.at())
-	if err == nil && status.Stale {
-		// What could not be given back is told as reserved, which it is.
-		if _, err := s.expire(ctx, sku); err != nil {
+	return read(ctx, s, "read SKU", func() (stock.Status, error) {
+		status, err := s.store.Status(ctx, sku, s.at())
+		if err != nil || !status.Stale {
+			return status, err
+		}
+		if err := s.expire(ctx, sku); err != nil { // what could not be given back is told as reserved, which it is
 			s.log.Debug("expired reservations not given back before a read", "sku", sku, "error", err)
 		}
-		status, err = s.store.Status(ctx, sku, s.at())
-	}
-	if err != nil {
-		return stock.Status{}, stock.Unavailable(err, "read SKU")
-	}
-	return status, nil
+		return s.store.Status(ctx, sku, s.at())
+	})
 }
 
 // MaxSKUPage bounds how many SKUs are read at once: of each, all segments are summed up.
@@ -59,19 +89,10 @@ func (s *Service) SKUs(ctx context.Context, after string, limit int) ([]stock.Su
 			return nil, stock.Invalid("after", "must be the next of an earlier answer")
 		}
 	}
-	if limit < 1 || limit > MaxSKUPage {
-		return nil, stock.Invalid("limit", "must be 1 to %d", MaxSKUPage)
-	}
-	done, err := s.reading(ctx)
-	if err != nil {
+	if err := checkLimit(limit, MaxSKUPage); err != nil {
 		return nil, err
 	}
-	defer done()
-	summaries, err := s.store.Summaries(ctx, after, limit)
-	if err != nil {
-		return nil, stock.Unavailable(err, "read SKUs")
-	}
-	return summaries, nil
+	return read(ctx, s, "read SKUs", func() ([]stock.Summary, error) { return s.store.Summaries(ctx, after, limit) })
 }
 
 // Deduction returns the deduction of an order id as it is now, with what each segment gave: that of the shop, or where buyerID
@@ -83,9 +104,15 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 	if err := stock.CheckKnownID("order_id", orderID); err != nil {
 		return stock.Deduction{}, err
 	}
-	d, err := s.readDeduction(ctx, sku, orderID, buyerID)
+	d, err := read(ctx, s, "read deduction", func() (stock.Deduction, error) {
+		key, err := s.keyOf(ctx, sku, orderID, buyerID)
+		if err != nil {
+			return stock.Deduction{}, err
+		}
+		return s.store.Deduction(ctx, sku, key)
+	})
 	if err != nil {
-		return stock.Deduction{}, stock.Unavailable(err, "read deduction")
+		return stock.Deduction{}, err
 	}
 	if buyerID != "" && buyerID != d.BuyerID {
 		return stock.Deduction{}, stock.UnknownDeduction(sku, orderID)
@@ -96,17 +123,13 @@ func (s *Service) Deduction(ctx context.Context, sku, orderID, buyerID string) (
 	return d, err
 }
 
-func (s *Service) readDeduction(ctx context.Context, sku, orderID, buyerID string) (stock.Deduction, error) {
-	done, err := s.reading(ctx)
-	if err != nil {
-		return stock.Deduction{}, err
+// tellable is a deduction as a caller may be told: a reservation whose time has come is ended first. Else a commit that is
+// under way could undo what the caller was told.
+func (s *Service) tellable(ctx context.Context, d stock.Deduction) (stock.Deduction, error) {
+	if !d.Due(s.now()) {
+		return d, nil
 	}
-	defer done()
-	key, err := s.keyOf(ctx, sku, orderID, buyerID)
-	if err != nil {
-		return stock.Deduction{}, err
-	}
-	return s.store.Deduction(ctx, sku, key)
+	return s.settleKey(ctx, d.SKU, stock.SettleRequest{OrderID: d.OrderID, ExpireOnly: true})
 }
 
 // keyOf finds the key that an order id of a SKU has: for a buyer, that of their own order where there is one.
@@ -135,20 +158,7 @@ func (s *Service) Audit(ctx context.Context, sku string) (stock.Audit, error) {
 			return stock.Audit{}, err
 		}
 	}
-	done, err := s.reading(ctx)
-	if err != nil {
-		return stock.Audit{}, err
-	}
-	defer done()
-	audit, err := s.store.Audit(ctx, sku)
-	switch {
-	case err != nil:
-		return stock.Audit{}, stock.Unavailable(err, "audit")
-	case sku != "" && len(audit.SKUs) == 0:
-		return stock.Audit{}, stock.UnknownSKU(sku)
-	default:
-		return audit, nil
-	}
+	return read(ctx, s, "audit", func() (stock.Audit, error) { return s.store.Audit(ctx, sku) })
 }
 
 // mostScanned bounds the rows that one page of deductions is looked for in.
@@ -162,17 +172,20 @@ func (s *Service) Deductions(ctx context.Context, query stock.DeductionQuery) (s
 	if err := query.Check(); err != nil {
 		return stock.DeductionPage{}, err
 	}
-	if query.Limit < 1 || query.Limit > MaxPage {
-		return stock.DeductionPage{}, stock.Invalid("limit", "must be 1 to %d", MaxPage)
-	}
-	done, err := s.reading(ctx)
-	if err != nil {
+	if err := checkLimit(query.Limit, MaxPage); err != nil {
 		return stock.DeductionPage{}, err
 	}
-	defer done()
-	page, err := s.store.DeductionPage(ctx, query)
-	if err != nil {
-		return stock.DeductionPage{}, stock.Unavailable(err, "read deductions")
+	return read(ctx, s, "read deductions", func() (stock.DeductionPage, error) { return s.store.DeductionPage(ctx, query) })
+}
+
+// Movements reads a SKU's ledger, the oldest first, from behind a position on; the zero Position is before all. A reader who
+// goes on from the last one of a page misses none.
+func (s *Service) Movements(ctx context.Context, sku string, after stock.Position, limit int) ([]stock.Movement, error) {
+	if err := stock.CheckSKU(sku); err != nil {
+		return nil, err
 	}
-	return page, nil
+	if err := checkLimit(limit, MaxPage); err != nil {
+		return nil, err
+	}
+	return read(ctx, s, "read movements", func() ([]stock.Movement, error) { return s.store.Movements(ctx, sku, after, limit) })
 }

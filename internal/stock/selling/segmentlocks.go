@@ -55,21 +55,17 @@ func (s *Service) SegmentLocks(ctx context.Context, sku string, from, limit int)
 	if from < 0 || from >= stock.MaxSegments {
 		return nil, use, stock.Invalid("from", "must be 0 to %d", stock.MaxSegments-1)
 	}
-	if limit < 1 || limit > MaxLockPage {
-		return nil, use, stock.Invalid("limit", "must be 1 to %d", MaxLockPage)
+	if err := checkLimit(limit, MaxLockPage); err != nil {
+		return nil, use, err
 	}
 	done, err := s.reading(ctx)
 	if err != nil {
 		return nil, use, err
 	}
 	defer done()
-	views, err := s.store.Views(ctx, sku)
+	view, err := s.view(ctx, sku)
 	if err != nil {
-		return nil, use, stock.Unavailable(err, "read the segments")
-	}
-	view, ok := views[sku]
-	if !ok {
-		return nil, use, stock.UnknownSKU(sku)
+		return nil, use, err
 	}
 	if use != LocksWork || from >= len(view.Segments) {
 		return nil, use, nil

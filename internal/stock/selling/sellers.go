@@ -58,3 +58,14 @@ func (s *seller) newWorker() *worker {
 		lock: segmentLock{service: s.service, sku: s.sku, segment: noSegment}, contention: contention{always: s.service.lockAlways},
 	}
 }
+
+// Waiting is how many orders wait in the queues of all SKUs.
+func (s *Service) Waiting() int {
+	s.workers.RLock()
+	defer s.workers.RUnlock()
+	waiting := 0
+	for _, seller := range s.workers.sellers {
+		waiting += seller.queue.length()
+	}
+	return waiting
+}

@@ -47,17 +47,6 @@ type Service struct {
 	workers           registry
 }
 
-// Waiting is how many orders wait in the queues of all SKUs.
-func (s *Service) Waiting() int {
-	s.workers.RLock()
-	defer s.workers.RUnlock()
-	waiting := 0
-	for _, seller := range s.workers.sellers {
-		waiting += seller.queue.length()
-	}
-	return waiting
-}
-
 // at is the instant by which a write decides: zero, which is the store's clock, but where a test has one of its own.
 func (s *Service) at() time.Time {
 	if s.clock == nil {
@@ -72,19 +61,6 @@ func (s *Service) now() time.Time {
 		return s.store.Now()
 	}
 	return s.clock().UTC().Truncate(time.Microsecond)
-}
-
-// newRequest returns a request, perhaps one that was used before.
-func (s *Service) newRequest(ctx context.Context, o stock.Order) *request {
-	r := s.requests.Get().(*request)
-	r.ctx, r.order, r.queued, r.deadline, r.sent = ctx, o, time.Now(), s.deadlineOf(ctx), false
-	return r
-}
-
-// used gives back a request whose answer has been taken: nobody else knows it any more.
-func (s *Service) used(r *request) {
-	r.ctx, r.order, r.settle, r.queue = nil, stock.Order{}, stock.SettleRequest{}, nil
-	s.requests.Put(r)
 }
 
 // over tells whether an instant at which a reservation expires has come; the zero time is none.

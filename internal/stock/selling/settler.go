@@ -50,13 +50,9 @@ func (s *Service) Settle(ctx context.Context, sku string, to stock.SettleRequest
 
 // longestReservation is how long a reservation of a SKU may last.
 func (s *Service) longestReservation(ctx context.Context, sku string) (time.Duration, error) {
-	views, err := s.store.Views(ctx, sku)
+	view, err := s.view(ctx, sku)
 	if err != nil {
-		return 0, stock.Unavailable(err, "look at the SKU")
-	}
-	view, ok := views[sku]
-	if !ok {
-		return 0, stock.UnknownSKU(sku)
+		return 0, err
 	}
 	return cmp.Or(view.Terms.MaxReserveFor, s.maxReserve), nil
 }

@@ -52,7 +52,7 @@ func (e *soldOutEntry) valid() bool {
 	}
 	age := time.Since(*confirmed)
 	if age > refreshAfter {
-		e.requestRefresh()
+		signal(e.refreshWanted)
 	}
 	return age < soldOutFor && !e.service.over(e.until)
 }
@@ -67,11 +67,3 @@ func (e *soldOutEntry) refuse(orderID string) error {
 
 // has tells whether an order id was accepted, as far as is known.
 func (e *soldOutEntry) has(orderID string) bool { return e.valid() && e.accepted.has(orderID) }
-
-// requestRefresh asks for a refresh.
-func (e *soldOutEntry) requestRefresh() {
-	select {
-	case e.refreshWanted <- struct{}{}:
-	default:
-	}
-}

@@ -13,7 +13,7 @@ func (s *Service) cacheSoldOut(sku string) {
 	s.soldOut.mu.Lock()
 	defer s.soldOut.mu.Unlock()
 	if known := s.soldOut.bySKU[sku]; known != nil {
-		known.requestRefresh()
+		signal(known.refreshWanted)
 		return
 	}
 	e := &soldOutEntry{service: s, sku: sku, refreshWanted: make(chan struct{}, 1), refusal: stock.SoldOutError(sku)}

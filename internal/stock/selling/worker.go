@@ -62,13 +62,9 @@ func (w *worker) onNotification() {
 
 // read reads the terms of the SKU and what each segment holds.
 func (w *worker) read(ctx context.Context) error {
-	views, err := w.service.store.Views(ctx, w.sku)
-	if err != nil {
-		return stock.Unavailable(err, "read the segments")
-	}
-	view, ok := views[w.sku]
-	if w.unknownSKU = !ok; w.unknownSKU {
-		return stock.UnknownSKU(w.sku)
+	view, err := w.service.view(ctx, w.sku)
+	if w.unknownSKU = stock.CodeOf(err) == stock.CodeUnknownSKU; err != nil {
+		return err
 	}
 	w.terms, w.termsFresh, w.layout, w.levels = &view.Terms, true, view.Layout, view.Segments
 	w.seller.learn(view)

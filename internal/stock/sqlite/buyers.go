@@ -13,16 +13,8 @@ SELECT buyer_id, units FROM buyers WHERE sku_id = $1 AND buyer_id IN (SELECT val
 
 // readUnits returns what each of some buyers holds; one who never bought is missing.
 func (s *Store) readUnits(ctx context.Context, tx *transaction, sku string, buyers []string) (map[string]int64, error) {
-	list, err := listed(buyers)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := tx.QueryContext(ctx, selectUnits, sku, list)
-	if err != nil {
-		return nil, err
-	}
 	units := make(map[string]int64)
-	return units, scanAll(rows, collectUnits(units))
+	return units, eachRow(ctx, tx, collectUnits(units), selectUnits, sku, list(buyers))
 }
 
 // collectUnits reads rows of a name and its units.
@@ -42,12 +34,8 @@ SELECT sku_id, units FROM buyers WHERE buyer_id = $1 AND sku_id IN (SELECT value
 
 // BuyerUnits implements [stock.Store].
 func (s *Store) BuyerUnits(ctx context.Context, buyerID string, skus []string) (map[string]int64, error) {
-	list, err := listed(skus)
-	if err != nil {
-		return nil, err
-	}
 	held := make(map[string]int64)
-	return held, s.each(ctx, collectUnits(held), selectHeld, buyerID, list)
+	return held, s.each(ctx, collectUnits(held), selectHeld, buyerID, list(skus))
 }
 
 const addUnits = `

@@ -74,18 +74,6 @@ func (d *database) QueryContext(ctx context.Context, text string, args ...any) (
 	return s.QueryContext(ctx, args...)
 }
 
-// begin starts a transaction.
-func (d *database) begin(ctx context.Context) (*transaction, error) {
-	for _, text := range d.wanted() {
-		_, _ = d.statement(ctx, text) // whoever runs one that cannot be prepared is told why
-	}
-	tx, err := d.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
-	}
-	return &transaction{Tx: tx, db: d, prepared: make(map[string]*sql.Stmt)}, nil
-}
-
 // Close closes the statements and the connections.
 func (d *database) Close() (err error) {
 	d.mu.Lock()
@@ -96,63 +84,4 @@ func (d *database) Close() (err error) {
 		}
 	}
 	return errors.Join(err, d.DB.Close())
-}
-
-// A transaction runs statements that are prepared. It belongs to one goroutine.
-type transaction struct {
-	*sql.Tx
-	db       *database
-	prepared map[string]*sql.Stmt // by text, for its connection
-	// shared says that several writes are in it: none may be cancelled, since SQLite then undoes all of them.
-	shared bool
-}
-
-// context is that of a statement.
-func (t *transaction) context(ctx context.Context) context.Context {
-	if t.shared {
-		return context.WithoutCancel(ctx)
-	}
-	return ctx
-}
-
-// statement returns nil where a statement cannot be prepared: to run it as it is will say why.
-func (t *transaction) statement(ctx context.Context, text string) *sql.Stmt {
-	if s := t.prepared[text]; s != nil {
-		return s
-	}
-	var s *sql.Stmt
-	if known := t.db.known(text); known != nil {
-		s = t.StmtContext(ctx, known)
-	} else if own, err := t.PrepareContext(ctx, text); err == nil {
-		s = own
-	}
-	t.prepared[text] = s
-	return s
-}
-
-// ExecContext implements [sql.Tx].
-func (t *transaction) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
-	ctx = t.context(ctx)
-	if s := t.statement(ctx, text); s != nil {
-		return s.ExecContext(ctx, args...)
-	}
-	return t.Tx.ExecContext(ctx, text, args...)
-}
-
-// QueryContext implements [querier].
-func (t *transaction) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	ctx = t.context(ctx)
-	if s := t.statement(ctx, text); s != nil {
-		return s.QueryContext(ctx, args...)
-	}
-	return t.Tx.QueryContext(ctx, text, args...)
-}
-
-// QueryRowContext implements [sql.Tx].
-func (t *transaction) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
-	ctx = t.context(ctx)
-	if s := t.statement(ctx, text); s != nil {
-		return s.QueryRowContext(ctx, args...)
-	}
-	return t.Tx.QueryRowContext(ctx, text, args...)
 }

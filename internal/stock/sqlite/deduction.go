@@ -76,17 +76,27 @@ func (s *Store) Deductions(ctx context.Context, sku string, orderIDs []string) (
 
 // readByIDs returns the deductions that order ids have, without their parts.
 func readByIDs(ctx context.Context, q querier, sku string, orderIDs []string) (map[string]stock.Deduction, error) {
-	list, err := listed(orderIDs)
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[string]stock.Deduction)
-	return found, eachRow(ctx, q, func(rows *sql.Rows) error {
+	found, err := readDeductions(ctx, q, selectByIDs, sku, list(orderIDs))
+	return byOrderID(found), err
+}
+
+// readDeductions reads deductions without their parts.
+func readDeductions(ctx context.Context, q querier, query string, args ...any) (found []stock.Deduction, err error) {
+	err = eachRow(ctx, q, func(rows *sql.Rows) error {
 		var row deductionRow
 		err := rows.Scan(row.columns()...)
-		found[row.deduction.OrderID] = row.read()
+		found = append(found, row.read())
 		return err
-	}, selectByIDs, sku, list)
+	}, query, args...)
+	return found, err
+}
+
+func byOrderID(found []stock.Deduction) map[string]stock.Deduction {
+	by := make(map[string]stock.Deduction, len(found))
+	for _, d := range found {
+		by[d.OrderID] = d
+	}
+	return by
 }
 
 // A row for each part of a deduction. What comes from one segment has no row in deduction_parts.
@@ -120,13 +130,11 @@ func readParts(ctx context.Context, q querier, query string, args ...any) (found
 
 // Deduction implements [stock.Store].
 func (s *Store) Deduction(ctx context.Context, sku, orderID string) (stock.Deduction, error) {
-	list, err := listed([]string{orderID})
-	if err != nil {
-		return stock.Deduction{}, err
-	}
-	found, err := readParts(ctx, s.reader, selectWithParts, sku, list)
+	found, err := readParts(ctx, s.reader, selectWithParts, sku, list{orderID})
 	if err == nil && found == nil {
-		err = s.whyNoDeduction(ctx, sku, orderID)
+		if err = exists(ctx, s.reader, sku); err == nil {
+			err = stock.UnknownDeduction(sku, orderID)
+		}
 	}
 	if err != nil {
 		return stock.Deduction{}, err
@@ -134,11 +142,4 @@ func (s *Store) Deduction(ctx context.Context, sku, orderID string) (stock.Deduc
 	d := found[0]
 	d.Merged = false // which is for writes
 	return d, nil
-}
-
-func (s *Store) whyNoDeduction(ctx context.Context, sku, orderID string) error {
-	if err := exists(ctx, s.reader, sku); err != nil {
-		return err
-	}
-	return stock.UnknownDeduction(sku, orderID)
 }

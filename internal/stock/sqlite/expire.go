@@ -46,15 +46,11 @@ func (s *Store) expire(
 	if err != nil || len(expired) == 0 {
 		return 0, nil, err
 	}
-	ids := make([]string, len(expired))
+	ids := make(list, len(expired))
 	for i, d := range expired {
 		ids[i] = d.OrderID
 	}
-	list, err := listed(ids)
-	if err != nil {
-		return 0, nil, err
-	}
-	if _, err := tx.ExecContext(ctx, endExpired, sku, list); err != nil {
+	if _, err := tx.ExecContext(ctx, endExpired, sku, ids); err != nil {
 		return 0, nil, err
 	}
 	returns := stock.PlanExpiry(expired, segments)

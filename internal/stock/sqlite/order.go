@@ -70,12 +70,8 @@ func readOrder(ctx context.Context, tx *transaction, orderID string) (*stock.Pla
 		return nil, err
 	}
 	order.ReserveFor = time.Duration(reserveMicros) * time.Microsecond
-	return &order, eachRow(ctx, tx, func(rows *sql.Rows) error {
-		var row deductionRow
-		err := rows.Scan(row.columns()...)
-		order.Lines = append(order.Lines, row.read())
-		return err
-	}, selectLines, orderID)
+	order.Lines, err = readDeductions(ctx, tx, selectLines, orderID)
+	return &order, err
 }
 
 const insertOrderRow = `

@@ -28,13 +28,7 @@ func (s *Store) DeductionPage(ctx context.Context, q stock.DeductionQuery) (page
 	if err != nil {
 		return page, err
 	}
-	var found []stock.Deduction
-	err = s.each(ctx, func(rows *sql.Rows) error {
-		var row deductionRow
-		err := rows.Scan(row.columns()...)
-		found = append(found, row.read())
-		return err
-	}, selectPage, q.SKU, q.After, until, q.BuyerID, string(q.Status), q.Limit)
+	found, err := readDeductions(ctx, s.reader, selectPage, q.SKU, q.After, until, q.BuyerID, string(q.Status), q.Limit)
 	if err == nil && found == nil && last == "" {
 		err = exists(ctx, s.reader, q.SKU)
 	}

@@ -60,13 +60,9 @@ WHERE order_id IN (SELECT order_id FROM order_lines WHERE sku_id = $1 AND order_
 
 // Prune implements [stock.Store].
 func (s *Store) Prune(ctx context.Context, p stock.Pruning) (pruned stock.Pruned, err error) {
-	asked, err := listed(p.OrderIDs)
-	if err != nil {
-		return pruned, err
-	}
 	err = s.inTx(ctx, time.Time{}, func(tx *transaction) error {
 		var going string
-		err := tx.QueryRowContext(ctx, selectPrunable, p.SKU, asked, micros(p.Before)).Scan(&going, &pruned.Deductions, &pruned.Units)
+		err := tx.QueryRowContext(ctx, selectPrunable, p.SKU, list(p.OrderIDs), micros(p.Before)).Scan(&going, &pruned.Deductions, &pruned.Units)
 		if err != nil || p.DryRun || pruned.Deductions == 0 {
 			return err
 		}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"time"
@@ -23,11 +24,6 @@ func eachRow(ctx context.Context, q querier, scan func(*sql.Rows) error, query s
 	if err != nil {
 		return err
 	}
-	return scanAll(rows, scan)
-}
-
-// scanAll calls scan for every row, and closes them.
-func scanAll(rows *sql.Rows, scan func(*sql.Rows) error) error {
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return errors.Join(err, rows.Close())
@@ -45,10 +41,13 @@ func changed(result sql.Result, err error) (bool, error) {
 	return n > 0, err
 }
 
-// listed is a JSON array of texts: SQLite has no arrays.
-func listed(texts []string) (string, error) {
-	list, err := json.Marshal(texts)
-	return string(list), err
+// list is an argument of many texts: a JSON array, for SQLite has no arrays.
+type list []string
+
+// Value implements [driver.Valuer].
+func (l list) Value() (driver.Value, error) {
+	text, err := json.Marshal([]string(l))
+	return string(text), err
 }
 
 // orNull is a text, or null where there is none.

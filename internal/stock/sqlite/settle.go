@@ -56,20 +56,12 @@ func (s *Store) Settle(ctx context.Context, settlement stock.Settlement) (result
 
 // readRequested reads the deductions that a settlement is about, with their parts.
 func readRequested(ctx context.Context, tx *transaction, settlement stock.Settlement) (map[string]stock.Deduction, error) {
-	ids := make([]string, len(settlement.Requests))
+	ids := make(list, len(settlement.Requests))
 	for i, request := range settlement.Requests {
 		ids[i] = request.OrderID
 	}
-	list, err := listed(ids)
-	if err != nil {
-		return nil, err
-	}
-	found, err := readParts(ctx, tx, selectWithParts, settlement.SKU, list)
-	there := make(map[string]stock.Deduction, len(found))
-	for _, d := range found {
-		there[d.OrderID] = d
-	}
-	return there, err
+	found, err := readParts(ctx, tx, selectWithParts, settlement.SKU, ids)
+	return byOrderID(found), err
 }
 
 const updateDeduction = `

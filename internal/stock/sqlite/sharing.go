@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"inventory/internal/stock"
 )
 
 // mostShared bounds the orders and settle requests of one transaction that several writes share.
@@ -177,25 +175,4 @@ func whileAnyWaits(writes []*sharedWrite) (context.Context, context.CancelFunc) 
 		}
 	}
 	return context.WithDeadline(context.Background(), latest)
-}
-
-// inSavepoint undoes what work has written if it fails. broken is why that cannot be done.
-func (t *transaction) inSavepoint(work func(*transaction) error) (err, broken error) {
-	ctx := context.Background()
-	if _, broken = t.ExecContext(ctx, `SAVEPOINT one`); broken != nil {
-		return nil, broken
-	}
-	if err = work(t); err != nil {
-		if _, broken = t.ExecContext(ctx, `ROLLBACK TO one`); broken != nil {
-			return err, broken
-		}
-	}
-	_, broken = t.ExecContext(ctx, `RELEASE one`)
-	return err, broken
-}
-
-// earliest is the earlier one of a deadline and that of a context; the zero time is none.
-func earliest(ctx context.Context, deadline time.Time) time.Time {
-	until, _ := ctx.Deadline()
-	return stock.Earlier(deadline, until)
 }

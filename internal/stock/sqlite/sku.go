@@ -100,10 +100,6 @@ WHERE k.sku_id IN (SELECT value FROM json_each($1)) ORDER BY k.sku_id, g.segment
 
 // Views implements [stock.Store].
 func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.View, error) {
-	list, err := listed(skus)
-	if err != nil {
-		return nil, err
-	}
 	views := make(map[string]stock.View, len(skus))
 	return views, s.each(ctx, func(rows *sql.Rows) error {
 		var sku string
@@ -118,5 +114,5 @@ func (s *Store) Views(ctx context.Context, skus ...string) (map[string]stock.Vie
 		view.Segments = append(view.Segments, available)
 		views[sku] = view
 		return err
-	}, selectViews, list)
+	}, selectViews, list(skus))
 }

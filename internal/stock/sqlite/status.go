@@ -29,7 +29,6 @@ func (s *Store) Status(ctx context.Context, sku string, at time.Time) (stock.Sta
 		err := rows.Scan(append(
 			[]any{&status.Name, &status.Layout, &available, &status.Stock, &status.Reserved, &status.Stale}, terms.columns()...)...)
 		status.Segments = append(status.Segments, available)
-		status.Available += available
 		return err
 	}, selectStatus, sku, micros(now(at)))
 	if err == nil && status.Segments == nil {
@@ -39,6 +38,6 @@ func (s *Store) Status(ctx context.Context, sku string, at time.Time) (stock.Sta
 		return stock.Status{}, err
 	}
 	status.Terms = terms.read()
-	status.Committed = status.Stock - status.Available - status.Reserved
+	status.Complete()
 	return status, nil
 }

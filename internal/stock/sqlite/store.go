@@ -8,15 +8,11 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
 	"runtime"
 	"time"
-
-	driver "modernc.org/sqlite"
-	codes "modernc.org/sqlite/lib"
 
 	"inventory/internal/stock"
 )
@@ -127,57 +123,4 @@ func now(given time.Time) time.Time {
 		given = time.Now()
 	}
 	return given.UTC().Truncate(time.Microsecond)
-}
-
-// inTx runs work in a transaction that nobody else's write can enter. An error of work rolls back. It commits before a
-// deadline, which is the context's where that is earlier or the deadline is zero: [stock.ErrLate].
-func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
-	if s.writer == nil {
-		return errors.New("SQLite file was opened for reading")
-	}
-	if err := s.turns.take(ctx); err != nil {
-		return err
-	}
-	defer s.turns.giveBack()
-	return s.once(ctx, earliest(ctx, deadline), work)
-}
-
-// once runs work in one transaction. The caller has the turn.
-func (s *Store) once(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
-	tx, err := s.writer.begin(ctx)
-	if err != nil {
-		return err
-	}
-	err = work(tx)
-	if err == nil && !deadline.IsZero() && time.Now().After(deadline) {
-		err = stock.ErrLate
-	}
-	if err != nil {
-		err = errors.Join(err, tx.Rollback())
-	} else if err = tx.Commit(); err != nil {
-		err = fmt.Errorf("commit: %w", err)
-	}
-	if errors.Is(err, sql.ErrTxDone) { // database/sql has rolled back, because ctx ended, and does not say why
-		err = errors.Join(err, ctx.Err())
-	}
-	return translate(err)
-}
-
-// snapshot runs reads that see one state of the database. Writers go on beside it.
-func (s *Store) snapshot(ctx context.Context, read func(*transaction) error) error {
-	tx, err := s.reader.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	return read(tx)
-}
-
-// translate marks the errors of constraints that no statement of ours should ever violate.
-func translate(err error) error {
-	var e *driver.Error
-	if errors.As(err, &e) && e.Code()&0xff == codes.SQLITE_CONSTRAINT {
-		return fmt.Errorf("%w: %w", stock.ErrGuard, err)
-	}
-	return err
 }

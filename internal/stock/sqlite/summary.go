@@ -19,7 +19,7 @@ GROUP BY k.sku_id ORDER BY k.sku_id`
 
 // Summaries implements [stock.Store].
 func (s *Store) Summaries(ctx context.Context, after string, limit int) (summaries []stock.Summary, err error) {
-	return summaries, s.each(ctx, func(rows *sql.Rows) error {
+	err = s.each(ctx, func(rows *sql.Rows) error {
 		var summary stock.Summary
 		var terms termsRow
 		err := rows.Scan(append(
@@ -29,4 +29,5 @@ func (s *Store) Summaries(ctx context.Context, after string, limit int) (summari
 		summaries = append(summaries, summary)
 		return err
 	}, selectSummaries, after, limit)
+	return summaries, err
 }

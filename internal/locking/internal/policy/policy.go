@@ -66,6 +66,13 @@ const (
 	// Node is for one node of a RedLock, and so is a part of the lease, one in NodeShare: the shorter of the two.
 	Node      = 250 * time.Millisecond
 	NodeShare = 8
+
+	// Straggle is how long a node of a RedLock is waited for, at least, when the result no longer depends on it: with each
+	// further node, one more may forget the lock. While a node is silent, every acquisition costs that much.
+	Straggle = 10 * time.Millisecond
+
+	// Quiet is how long a subscription receives nothing before it sends a ping, and then how long it waits for the answer.
+	Quiet = 3 * time.Second
 )
 
 // How long a caller that gives up cleans up.
@@ -97,6 +104,14 @@ func AfterRenewal(lease time.Duration, answered bool) time.Duration {
 		return lease / 3
 	}
 	return min(lease/30, time.Second)
+}
+
+// AfterKeeping is when a MultiLock that still takes other parts begins the fixed leases of those that it has anew.
+func AfterKeeping(lease time.Duration, answered bool) time.Duration {
+	if answered {
+		return lease / 3
+	}
+	return lease / 12
 }
 
 // A Backoff is a pause that doubles each time.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -54,7 +55,7 @@ func (b *ballot[T]) count(limit time.Duration) {
 		if !hurry && b.decided() {
 			hurry = true
 			took := time.Since(start)
-			timer.Reset(min(max(2*took, straggle), limit-took))
+			timer.Reset(min(max(2*took, policy.Straggle), limit-took))
 		}
 		select {
 		case v := <-b.votes:

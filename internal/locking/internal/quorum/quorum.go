@@ -6,10 +6,6 @@ import (
 	"time"
 )
 
-// straggle is how long a node is waited for, at least, when the result no longer depends on it: with each further node,
-// one more may forget the lock. While a node is silent, every acquisition costs that much.
-const straggle = 10 * time.Millisecond
-
 // Of is how many of n nodes are a quorum.
 func Of(n int) int { return n/2 + 1 }
 

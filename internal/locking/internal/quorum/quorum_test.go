@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -72,9 +73,9 @@ func TestPollEndsWhenItIsDecided(t *testing.T) {
 		late     []int
 	}{
 		"all agree":             {[]answer{{ms, nil}, {ms, nil}, {2 * ms, nil}}, 2 * ms, []int{0, 1, 2}, nil},
-		"a quorum agrees":       {[]answer{{ms, nil}, {ms, nil}, {silent, nil}}, ms + straggle, []int{0, 1}, []int{2}},
-		"one agrees, one not":   {[]answer{{ms, nil}, {ms, errBusy}, {silent, nil}}, ms + straggle, []int{0}, []int{2}},
-		"no quorum can agree":   {[]answer{{ms, errBusy}, {ms, errBusy}, {silent, nil}}, ms + straggle, nil, []int{2}},
+		"a quorum agrees":       {[]answer{{ms, nil}, {ms, nil}, {silent, nil}}, ms + policy.Straggle, []int{0, 1}, []int{2}},
+		"one agrees, one not":   {[]answer{{ms, nil}, {ms, errBusy}, {silent, nil}}, ms + policy.Straggle, []int{0}, []int{2}},
+		"no quorum can agree":   {[]answer{{ms, errBusy}, {ms, errBusy}, {silent, nil}}, ms + policy.Straggle, nil, []int{2}},
 		"busy, down, busy late": {[]answer{{ms, errBusy}, {ms, errDown}, {30 * ms, errBusy}}, 30 * ms, nil, nil},
 		"busy, down, silent":    {[]answer{{ms, errBusy}, {ms, errDown}, {silent, nil}}, limit, nil, []int{2}},
 		"too few say anything":  {[]answer{{ms, nil}, {silent, nil}, {silent, nil}}, limit, []int{0}, []int{1, 2}},

@@ -15,10 +15,6 @@ import (
 	"inventory/internal/locking/internal/server"
 )
 
-// silence is how long a subscription receives nothing before it sends a ping, and then how long it waits for the
-// answer.
-const silence = 3 * time.Second
-
 // A Subscription receives what is published on a channel. While it is broken nobody should queue: a process that does
 // not listen would be taken for dead.
 type Subscription struct {
@@ -36,7 +32,7 @@ type Subscription struct {
 // New returns the subscription of a channel.
 func New(s *server.Server, channel string, received func(payload string), missed func()) *Subscription {
 	return &Subscription{
-		Silence: silence, server: s, channel: channel, received: received, missed: missed, ready: make(chan struct{}),
+		Silence: policy.Quiet, server: s, channel: channel, received: received, missed: missed, ready: make(chan struct{}),
 	}
 }
 

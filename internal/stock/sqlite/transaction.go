@@ -1,0 +1,159 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	driver "modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
+
+	"inventory/internal/stock"
+)
+
+// inTx runs work in a transaction that nobody else's write can enter. An error of work rolls back. It commits before a
+// deadline, which is the context's where that is earlier or the deadline is zero: [stock.ErrLate].
+func (s *Store) inTx(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
+	if s.writer == nil {
+		return errors.New("SQLite file was opened for reading")
+	}
+	if err := s.turns.take(ctx); err != nil {
+		return err
+	}
+	defer s.turns.giveBack()
+	return s.once(ctx, earliest(ctx, deadline), work)
+}
+
+// once runs work in one transaction. The caller has the turn.
+func (s *Store) once(ctx context.Context, deadline time.Time, work func(*transaction) error) error {
+	tx, err := s.writer.begin(ctx)
+	if err != nil {
+		return err
+	}
+	err = work(tx)
+	if err == nil && !deadline.IsZero() && time.Now().After(deadline) {
+		err = stock.ErrLate
+	}
+	if err != nil {
+		err = errors.Join(err, tx.Rollback())
+	} else if err = tx.Commit(); err != nil {
+		err = fmt.Errorf("commit: %w", err)
+	}
+	if errors.Is(err, sql.ErrTxDone) { // database/sql has rolled back, because ctx ended, and does not say why
+		err = errors.Join(err, ctx.Err())
+	}
+	return translate(err)
+}
+
+// snapshot runs reads that see one state of the database. Writers go on beside it.
+func (s *Store) snapshot(ctx context.Context, read func(*transaction) error) error {
+	tx, err := s.reader.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return read(tx)
+}
+
+// translate marks the errors of constraints that no statement of ours should ever violate.
+func translate(err error) error {
+	var e *driver.Error
+	if errors.As(err, &e) && e.Code()&0xff == codes.SQLITE_CONSTRAINT {
+		return fmt.Errorf("%w: %w", stock.ErrGuard, err)
+	}
+	return err
+}
+
+// earliest is the earlier one of a deadline and that of a context; the zero time is none.
+func earliest(ctx context.Context, deadline time.Time) time.Time {
+	until, _ := ctx.Deadline()
+	return stock.Earlier(deadline, until)
+}
+
+// A transaction runs statements that are prepared. It belongs to one goroutine.
+type transaction struct {
+	*sql.Tx
+	db       *database
+	prepared map[string]*sql.Stmt // by text, for its connection
+	// shared says that several writes are in it: none may be cancelled, since SQLite then undoes all of them.
+	shared bool
+}
+
+// context is that of a statement.
+func (t *transaction) context(ctx context.Context) context.Context {
+	if t.shared {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
+// statement returns nil where a statement cannot be prepared: to run it as it is will say why.
+func (t *transaction) statement(ctx context.Context, text string) *sql.Stmt {
+	if s := t.prepared[text]; s != nil {
+		return s
+	}
+	var s *sql.Stmt
+	if known := t.db.known(text); known != nil {
+		s = t.StmtContext(ctx, known)
+	} else if own, err := t.PrepareContext(ctx, text); err == nil {
+		s = own
+	}
+	t.prepared[text] = s
+	return s
+}
+
+// ExecContext implements [sql.Tx].
+func (t *transaction) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	ctx = t.context(ctx)
+	if s := t.statement(ctx, text); s != nil {
+		return s.ExecContext(ctx, args...)
+	}
+	return t.Tx.ExecContext(ctx, text, args...)
+}
+
+// QueryContext implements [querier].
+func (t *transaction) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	ctx = t.context(ctx)
+	if s := t.statement(ctx, text); s != nil {
+		return s.QueryContext(ctx, args...)
+	}
+	return t.Tx.QueryContext(ctx, text, args...)
+}
+
+// QueryRowContext implements [sql.Tx].
+func (t *transaction) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+	ctx = t.context(ctx)
+	if s := t.statement(ctx, text); s != nil {
+		return s.QueryRowContext(ctx, args...)
+	}
+	return t.Tx.QueryRowContext(ctx, text, args...)
+}
+
+// begin starts a transaction.
+func (d *database) begin(ctx context.Context) (*transaction, error) {
+	for _, text := range d.wanted() {
+		_, _ = d.statement(ctx, text) // whoever runs one that cannot be prepared is told why
+	}
+	tx, err := d.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	return &transaction{Tx: tx, db: d, prepared: make(map[string]*sql.Stmt)}, nil
+}
+
+// inSavepoint undoes what work has written if it fails. broken is why that cannot be done.
+func (t *transaction) inSavepoint(work func(*transaction) error) (err, broken error) {
+	ctx := context.Background()
+	if _, broken = t.ExecContext(ctx, `SAVEPOINT one`); broken != nil {
+		return nil, broken
+	}
+	if err = work(t); err != nil {
+		if _, broken = t.ExecContext(ctx, `ROLLBACK TO one`); broken != nil {
+			return err, broken
+		}
+	}
+	_, broken = t.ExecContext(ctx, `RELEASE one`)
+	return err, broken
+}
