@@ -188,7 +188,11 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 		return err
 	}
 	promise := history.Promise{Stocks: r.stocks, AnswerWithin: answerBound, Staleness: staleness, Sweep: sweep}
-	result.Violations = history.Check(append(operations, last.history...), rows, promise).Violations
+	operations = append(operations, last.history...)
+	result.Violations = history.Check(operations, rows, promise).Violations
+	if r.stack.keep {
+		result.seen = load.Closed(r.began, operations)
+	}
 	for _, v := range result.Violations {
 		result.Broken = append(result.Broken, v.String())
 	}

@@ -37,6 +37,7 @@ const (
 // course is how the sale of a tail went.
 type course struct {
 	sku      string
+	before   *load.Result // of what brought the SKU to its tail
 	result   *load.Result
 	halfSold time.Duration // when half of the tail was; 0: never
 	strike   *Strike       // nil: nobody was killed

@@ -110,6 +110,7 @@ func (s *stand) round(ctx context.Context, number int, killed bool, result *Resu
 	}
 	before := portions(rand.New(rand.NewChaCha8(key(seed, "fill"))), sku, s.Stock, s.Stock/part, int64(s.Segments))
 	var c *course
+	began := time.Now()
 	defer func() {
 		operations := before
 		if c != nil {
@@ -136,6 +137,7 @@ func (s *stand) round(ctx context.Context, number int, killed bool, result *Resu
 		victim = all[number%len(all)]
 	}
 	c, err = s.sell(ctx, services, sku, all, seed, victim)
+	c.before = load.Closed(began, before)
 	return r, err
 }
 
