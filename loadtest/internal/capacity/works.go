@@ -60,17 +60,28 @@ const (
 	goneName  = "a sold-out SKU"
 )
 
-// works are all that is measured. Their writers are those of packages selling and postgres.
+// What packages selling and postgres write at once, which a test holds against them.
+const (
+	batchLimit      = 256
+	batchParts      = 4
+	defaultWorkers  = 4
+	mostShared      = 256
+	secondWriter    = 24
+	mostSharedLines = 256
+	defaultConns    = 16
+)
+
+// works are all that is measured.
 func works() []work {
 	line := func(sku string) history.Line { return history.Line{SKU: sku, Quantity: 1} }
 	return []work{
-		{hotName, load.Accepted, writers{256, 4, 256, 4}, true, func(s *shop) (history.Kind, []history.Line) {
+		{hotName, load.Accepted, writers{batchLimit, batchParts, batchLimit, defaultWorkers}, true, func(s *shop) (history.Kind, []history.Line) {
 			return history.Deduct, []history.Line{line(s.hot)}
 		}},
-		{manyName, load.Accepted, writers{256, 0, 24, 2}, false, func(s *shop) (history.Kind, []history.Line) {
+		{manyName, load.Accepted, writers{mostShared, 0, secondWriter, 2}, false, func(s *shop) (history.Kind, []history.Line) {
 			return history.Deduct, []history.Line{line(s.many[rand.IntN(len(s.many))])}
 		}},
-		{wholeName, load.Accepted, writers{256 / 3, 0, 1, 16}, false, func(s *shop) (history.Kind, []history.Line) {
+		{wholeName, load.Accepted, writers{mostSharedLines / 3, 0, 1, defaultConns}, false, func(s *shop) (history.Kind, []history.Line) {
 			n, of := rand.IntN(len(s.many)), len(s.many)
 			return history.Order, []history.Line{line(s.many[n]), line(s.many[(n+1)%of]), line(s.many[(n+2)%of])}
 		}},

@@ -64,7 +64,7 @@ func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts
 		default:
 			last = problem(a.Answer)
 		}
-		if (p.Tries > 0 && try >= p.Tries) || time.Since(began) > p.patience() || !sleep(waiting, pause) || ctx.Err() != nil && err != nil {
+		if (p.Tries > 0 && try >= p.Tries) || time.Since(began) > p.patience() || !Sleep(waiting, pause) || ctx.Err() != nil && err != nil {
 			return attempts, fmt.Errorf("%w: %w", ErrNoAnswer, last)
 		}
 		process = (process + 1) % len(s.URLs)
@@ -81,8 +81,8 @@ func (p Persistence) patience() time.Duration {
 	return p.For
 }
 
-// sleep waits, or tells that ctx has ended.
-func sleep(ctx context.Context, d time.Duration) bool {
+// Sleep waits, or tells that ctx has ended.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
 		return true
