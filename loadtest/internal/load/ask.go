@@ -39,6 +39,15 @@ func (s *Services) Ask(ctx context.Context, o *history.Operation, p Persistence)
 	return attempts[len(attempts)-1].Answer, nil
 }
 
+// Do does an operation that must be accepted.
+func (s *Services) Do(ctx context.Context, o *history.Operation, p Persistence) error {
+	answer, err := s.Ask(ctx, o, p)
+	if err == nil && !answer.Accepted() {
+		err = problem(answer)
+	}
+	return err
+}
+
 // askOn asks until the answer is final, after some attempts.
 func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts ...history.Attempt) ([]history.Attempt, error) {
 	began, process, waiting := time.Now(), p.First, ctx

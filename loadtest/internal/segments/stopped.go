@@ -70,8 +70,8 @@ func (s *shop) stopped(ctx context.Context) (experiment.Result, error) {
 		},
 		Ratios: []experiment.Ratio{ratio("while to two processes", while), ratio("after to two processes", after)},
 		Targets: []experiment.Target{
-			{Name: "while one of three stands still, in parts of two processes", Of: experiment.Times(while, oneStopped, twoAlone), Sign: report.MoreThan, Bound: 0.9},
-			{Name: "seconds until the one that stood still sells a fifth of the whole", Of: experiment.Level(back, oneStopped), Sign: report.LessThan, Bound: backLimit},
+			experiment.AtLeast("while one of three stands still, in parts of two processes", experiment.Times(while, oneStopped, twoAlone), 0.9),
+			experiment.AtMost("seconds until the one that stood still sells a fifth of the whole", experiment.Level(back, oneStopped), backLimit),
 		},
 		About: func(experiment.Result) []string { return []string{oneStopped} },
 		Plots: c.plots,

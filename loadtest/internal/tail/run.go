@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -108,7 +107,7 @@ func (s *stand) round(ctx context.Context, number int, killed bool, result *Resu
 	if err := services.Create(ctx, sku, client.NewSKU{Stock: s.Stock, Segments: &s.Segments}); err != nil {
 		return Round{}, err
 	}
-	before := portions(rand.New(rand.NewChaCha8(key(seed, "fill"))), sku, s.Stock, s.Stock/part, int64(s.Segments))
+	before := portions(load.NewRandom(seed, "fill"), sku, s.Stock, s.Stock/part, int64(s.Segments))
 	var c *course
 	began := time.Now()
 	defer func() {
