@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -108,9 +107,11 @@ func (s *shop) open(ctx context.Context, c Config) (err error) {
 	if s.process, err = c.Process.Start(ctx, target.Job{DatabaseURL: s.DatabaseURL, RedisURL: s.RedisURL, AnswerWithin: target.AnswerWithin}); err != nil {
 		return err
 	}
+	s.OnClose(s.process.End)
 	if s.services, err = load.Open(load.Config{URLs: []string{s.process.URL}, Connections: c.Scale.Callers[2]}); err != nil {
 		return err
 	}
+	s.OnClose(func() error { s.services.Close(); return nil })
 	if s.hot, err = s.Create(ctx, segments); err != nil {
 		return err
 	}
@@ -124,17 +125,6 @@ func (s *shop) open(ctx context.Context, c Config) (err error) {
 	s.gone = servers.NewName("gone-")
 	_, _, err = s.Service.CreateSKU(ctx, stock.NewSKU{SKU: s.gone, Segments: 1})
 	return err
-}
-
-// close ends the processes, and their servers.
-func (s *shop) close(ctx context.Context) (err error) {
-	if s.services != nil {
-		s.services.Close()
-	}
-	if s.process != nil {
-		err = s.process.End()
-	}
-	return errors.Join(err, s.Close(ctx))
 }
 
 // play has callers work for a window, and tells what came of it, and what it cost.

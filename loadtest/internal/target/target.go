@@ -87,7 +87,7 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 		if err != nil {
 			return err
 		}
-		t.closers.OnClose(private.Stop)
+		t.closers.OnClose(private.Close)
 		t.databaseURL, redisURL, t.PostmasterPID = private.DatabaseURL, private.RedisURL, private.PostmasterPID
 		databaseName, redisName = "a private PostgreSQL", "a private Redis"
 	case c.DatabaseURL == "":
