@@ -38,7 +38,7 @@ func (c *chaosCommand) Run(ctx context.Context, s cli.Streams) error {
 		if config.Process, err = serviceProcess(logs, slog.LevelError); err != nil {
 			return report.Document{}, err
 		}
-		config.Seed, config.Progress = drawnSeed(c.Seed), s.Err
+		config.Seed, config.Progress, config.Keep = drawnSeed(c.Seed), s.Err, c.raw()
 		if c.Quick {
 			config.Rounds, config.Length = 1, 8*time.Second
 		}

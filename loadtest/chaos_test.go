@@ -11,8 +11,8 @@ import (
 // TestChaosStartsItself runs a short round as a person does: it starts itself as the processes, and breaks them.
 func TestChaosStartsItself(t *testing.T) {
 	t.Parallel()
-	result := filepath.Join(t.TempDir(), "result.json")
-	out, err := exec.CommandContext(t.Context(), program, "chaos", "--quick", "--json", result).CombinedOutput()
+	result, raw := filepath.Join(t.TempDir(), "result.json"), newRawFiles(t)
+	out, err := exec.CommandContext(t.Context(), program, append([]string{"chaos", "--quick", "--json", result}, raw.flags()...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -25,13 +25,22 @@ func TestChaosStartsItself(t *testing.T) {
 		Seed     uint64 `json:"seed"`
 		AuditOK  bool   `json:"audit_ok"`
 		Rounds   []struct {
-			Accepted int64 `json:"accepted"`
-			Faults   []any `json:"faults"`
+			Operations int64 `json:"operations"`
+			Accepted   int64 `json:"accepted"`
+			Faults     []any `json:"faults"`
 		} `json:"rounds"`
 	}
 	err = json.Unmarshal(text, &got)
 	if err != nil || got.Scenario != "chaos" || got.Seed == 0 || !got.AuditOK || len(got.Rounds) != 1 || got.Rounds[0].Accepted == 0 || len(got.Rounds[0].Faults) == 0 {
-		t.Errorf("%v: %s", err, text)
+		t.Fatalf("%v: %s", err, text)
+	}
+	var all int64
+	for _, n := range raw.outcomes(t) {
+		all += n
+	}
+	// Beside those of the round there is one, at most, for each SKU that has units left in the end.
+	if most := got.Rounds[0].Operations + 22; all < got.Rounds[0].Operations || all > most || raw.logged(t) != all {
+		t.Errorf("%d operations in the table, %d waits; the report says %d", all, raw.logged(t), got.Rounds[0].Operations)
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 type reportFlags struct {
 	JSON       string             `help:"Write the report as one JSON object (docs/lab/json.md) to this file; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
 	HTML       string             `name:"html" help:"Write the report as a page with plots to this file, which opens without a network; - is standard output, which then holds nothing else. Default: none." placeholder:"FILE"`
-	CSV        string             `name:"csv" help:"Write what each window of a comparison came to, a row for each contender, round and metric, to this file of comma-separated values. Default: none." placeholder:"FILE"`
-	HDR        string             `name:"hdr" help:"Write how long things took in each window of a comparison to this file, a log of HdrHistogram. Default: none." placeholder:"FILE"`
+	CSV        string             `name:"csv" help:"Write to this file of comma-separated values each attempt of each operation (docs/lab/answers.md), or of a comparison what each window came to, a row for each contender, round and metric. Default: none." placeholder:"FILE"`
+	HDR        string             `name:"hdr" help:"Write to this file, a log of HdrHistogram, how long operations took by round and outcome, or in each window of a comparison. Default: none." placeholder:"FILE"`
 	Compare    earlier            `help:"A report of the same scenario that an earlier run has written with --json: what is printed, and the page of --html, compare this run with it. Default: none." placeholder:"FILE"`
 	Target     map[string]float64 `mapsep:"none" help:"Another bound for the target of this name, as the report tells it; given several times, for several. Default: those of the scenario." placeholder:"NAME=VALUE"`
 	FailOnMiss bool               `help:"Exit status 1 where a target is missed. One that is undecided is not. Default: off."`
@@ -48,6 +48,9 @@ func (f reportFlags) deliver(ctx context.Context, s cli.Streams, measure func(co
 	}
 	return errors.Join(err, out.close())
 }
+
+// raw tells whether anybody wants what the figures are made of.
+func (f reportFlags) raw() bool { return f.CSV != "" || f.HDR != "" }
 
 // setBounds gives targets the bounds of the flags.
 func (f reportFlags) setBounds(d *report.Document) error {

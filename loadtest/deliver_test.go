@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,7 +202,7 @@ func TestRawFiguresAreWritten(t *testing.T) {
 	d := aRun(30)
 	d.Started = time.Unix(9, 0)
 	d.Raw = report.Raw{
-		Columns: []string{"contender", "value"}, Rows: [][]string{{"ours, with a comma", "1.5"}},
+		Columns: []string{"contender", "value"}, Rows: slices.Values([][]string{{"ours, with a comma", "1.5"}}),
 		Waits: []report.Waits{{Of: "ours, with a comma", From: time.Unix(10, 0), To: time.Unix(11, 0), Counts: text}},
 	}
 	folder := t.TempDir()

@@ -72,24 +72,19 @@ type targetFlags struct {
 }
 
 // config is what the flags say.
-func (f targetFlags) config(s cli.Streams) target.Config {
-	return target.Config{
-		Private: f.PrivateServers, DatabaseURL: f.DatabaseURL, RedisURL: f.RedisURL, ServiceURLs: f.URL, APIKey: f.APIKey,
-		Logger: slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: f.LogLevel})),
-	}
+func (f targetFlags) config() target.Config {
+	return target.Config{Private: f.PrivateServers, DatabaseURL: f.DatabaseURL, RedisURL: f.RedisURL, ServiceURLs: f.URL, APIKey: f.APIKey}
 }
 
 // Validate tells which flags do not go together.
-func (f targetFlags) Validate() error { return f.config(cli.Streams{Err: io.Discard}).Check() }
+func (f targetFlags) Validate() error { return f.config().Check() }
 
 // at measures at the target of the flags, whose service inside runs in a process of its own.
 func (f targetFlags) at(ctx context.Context, s cli.Streams, measure func(to *target.Target) (report.Document, error)) (d report.Document, err error) {
-	process, err := serviceProcess(s.Err, f.LogLevel)
-	if err != nil {
+	where := f.config()
+	if where.Process, err = serviceProcess(s.Err, f.LogLevel); err != nil {
 		return report.Document{}, err
 	}
-	where := f.config(s)
-	where.Process = &process
 	to, err := target.Open(ctx, where)
 	if err != nil {
 		return report.Document{}, err

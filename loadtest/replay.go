@@ -11,9 +11,6 @@ import (
 	"time"
 
 	"inventory/internal/cli"
-	"inventory/internal/progress"
-	"inventory/loadtest/internal/history"
-	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/orderfile"
 	"inventory/loadtest/internal/replay"
 	"inventory/loadtest/internal/report"
@@ -52,7 +49,16 @@ func (c *replayCommand) Run(ctx context.Context, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) { return c.measure(ctx, plan, s) })
+	return c.deliver(ctx, s, func(ctx context.Context) (report.Document, error) {
+		return c.at(ctx, s, func(to *target.Target) (report.Document, error) {
+			return documented(replay.Play(ctx, plan, c.settings(s), to))
+		})
+	})
+}
+
+// settings are what the flags say.
+func (c *replayCommand) settings(s cli.Streams) replay.Settings {
+	return replay.Settings{Prefix: newPrefix(), Concurrency: c.Concurrency, Key: c.APIKey, Progress: s.Err}
 }
 
 // plan reads the orders, all of them before anything is started.
@@ -72,53 +78,6 @@ func (c *replayCommand) plan() (replay.Plan, error) {
 		return replay.Plan{}, fmt.Errorf("plan the orders of %s: %w", c.Orders, err)
 	}
 	return plan, nil
-}
-
-// measure replays, and tells what came of it.
-func (c *replayCommand) measure(ctx context.Context, plan replay.Plan, s cli.Streams) (report.Document, error) {
-	started := time.Now()
-	result, environment, err := c.replay(ctx, plan, s)
-	if result.Lines == 0 {
-		return report.Document{}, err // nothing was sent
-	}
-	document, wrong := result.Document()
-	document.Started, document.Environment = started, environment
-	return document, errors.Join(err, wrong, result.Err())
-}
-
-// replay sends the plan to the target of the flags, and compares answers and rows. Those of the time until ctx ended it
-// returns beside the error.
-func (c *replayCommand) replay(ctx context.Context, plan replay.Plan, s cli.Streams) (result replay.Result, e report.Environment, err error) {
-	to, err := target.Open(ctx, c.config(s))
-	if err != nil {
-		return replay.Result{}, e, err
-	}
-	defer func() { err = errors.Join(err, to.Close()) }()
-	if e, err = to.Environment(ctx); err != nil {
-		return replay.Result{}, e, err
-	}
-	e.Generator = fmt.Sprintf("this program, %d requests at once, each when an answer has come", c.Concurrency)
-	services, err := load.Open(load.Config{
-		URLs: to.URLs, Key: c.APIKey, Connections: c.Concurrency, Promise: load.PromiseOf(to, nil),
-	})
-	if err != nil {
-		return replay.Result{}, e, err
-	}
-	defer services.Close()
-	prefix := newPrefix()
-	answers, err := replay.Run(ctx, plan, replay.Settings{
-		Services: services, Prefix: prefix, Concurrency: c.Concurrency,
-		Progress: func(phase string, steps int) (done, over func()) {
-			p := progress.New(s.Err, phase, steps)
-			return p.Add, p.Finish
-		},
-	})
-	if err != nil && !answers.Interrupted {
-		return replay.Result{}, e, err
-	}
-	promise := load.PromiseOf(to, answers.Stocks)
-	rows, found := history.Audit(ctx, to.DatabaseURL(), prefix, answers.Operations, promise)
-	return replay.NewResult(plan, prefix, answers, rows, found.Violations, to.Name), e, err
 }
 
 // newPrefix begins the names of a run's SKUs. They are fresh, so that a database can be used again, and those of

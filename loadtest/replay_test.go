@@ -19,6 +19,8 @@ import (
 
 	"inventory/internal/cli"
 	"inventory/loadtest/internal/replay"
+	"inventory/loadtest/internal/report"
+	"inventory/loadtest/internal/target"
 )
 
 const shopFile = "testdata/online-retail-2010-12-01.csv.gz"
@@ -42,7 +44,8 @@ C8,2010-12-01T08:07:00Z,7,D,-1
 func TestReplayOfAKnownFile(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, handMade)
-	got := runWith(t.Context(), "replay", "--orders", file, "--stock-factor=0.5", "--json=-")
+	raw := newRawFiles(t)
+	got := runWith(t.Context(), append([]string{"replay", "--orders", file, "--stock-factor=0.5", "--json=-"}, raw.flags()...)...)
 	if got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -57,6 +60,7 @@ func TestReplayOfAKnownFile(t *testing.T) {
 	if got := outcomes(result); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
+	raw.want(t, map[string]int64{"accepted": 5, "sold_out": 1, "insufficient_stock": 1}) // requests, restocks among them
 }
 
 // TestReplayAtARunningService replays twice at one service: the second run meets the rows of the first.
@@ -160,10 +164,17 @@ func replayShop(t *testing.T, flags targetFlags, whole bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, environment, err := c.replay(t.Context(), plan, cli.Streams{Out: io.Discard, Err: io.Discard})
-	if err != nil || result.Err() != nil {
-		t.Fatal(err, result.Err())
+	var result replay.Result
+	s := cli.Streams{Out: io.Discard, Err: io.Discard}
+	document, err := c.at(t.Context(), s, func(to *target.Target) (report.Document, error) {
+		played, err := replay.Play(t.Context(), plan, c.settings(s), to)
+		result = played
+		return documented(played, err)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	environment := document.Environment
 	if on := environment.PostgreSQL != "" && environment.Redis != "embedded" && environment.Redis != ""; on != flags.PrivateServers {
 		t.Errorf("%+v", environment)
 	}

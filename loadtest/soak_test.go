@@ -37,7 +37,8 @@ func TestSoak(t *testing.T) {
 	for _, where := range []string{"--private-servers=false", "--private-servers"} {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
-			out, err := exec.CommandContext(t.Context(), program, smallSoak(where)...).Output()
+			raw := newRawFiles(t)
+			out, err := exec.CommandContext(t.Context(), program, smallSoak(append(raw.flags(), where)...)...).Output()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
@@ -46,6 +47,13 @@ func TestSoak(t *testing.T) {
 			if !d.AuditOK || d.Interrupted || d.Seed != 7 || own.Accepted == 0 || own.Rows < own.Accepted {
 				t.Errorf("audit %t, wrong %q, own %+v", d.AuditOK, d.Wrong, own)
 			}
+			all := map[string]int64{}
+			for _, requests := range own.Requests {
+				for outcome, n := range requests {
+					all[outcome] += n
+				}
+			}
+			raw.want(t, all)
 			for _, kind := range []string{
 				"deduct", "reserve", "order", "commit", "cancel", "return", "retry", "restock", "adjust", "resegment", "read_sku", "read_deduction",
 			} {

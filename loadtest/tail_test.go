@@ -11,8 +11,9 @@ import (
 // TestTailStartsItself runs the program as a person does: it starts itself as the processes, and kills one.
 func TestTailStartsItself(t *testing.T) {
 	t.Parallel()
-	result := filepath.Join(t.TempDir(), "result.json")
-	out, err := exec.CommandContext(t.Context(), program, "tail", "--tiny", "--lock=fair", "--seed=7", "--json", result).CombinedOutput()
+	result, raw := filepath.Join(t.TempDir(), "result.json"), newRawFiles(t)
+	args := append([]string{"tail", "--tiny", "--lock=fair", "--seed=7", "--json", result}, raw.flags()...)
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -26,9 +27,21 @@ func TestTailStartsItself(t *testing.T) {
 		AuditOK  bool   `json:"audit_ok"`
 		Figures  []any  `json:"figures"`
 		Flags    []any  `json:"flags"`
+		Rounds   []struct {
+			Sold    int64 `json:"sold"`
+			Dropped int64 `json:"dropped"`
+		} `json:"rounds"`
 	}
 	if err := json.Unmarshal(text, &got); err != nil || got.Scenario != "tail" || got.Seed != 7 || !got.AuditOK || len(got.Figures) == 0 || len(got.Flags) == 0 {
 		t.Errorf("%v: %s", err, text)
+	}
+	told := raw.outcomes(t)
+	for _, round := range got.Rounds {
+		told["accepted"], told["dropped"] = told["accepted"]-round.Sold, told["dropped"]-round.Dropped
+	}
+	// What is left of those accepted has brought the SKUs to their tails.
+	if len(got.Rounds) != 2 || told["accepted"]+told["replayed"] <= 0 || told["dropped"] != 0 || raw.logged(t) == 0 {
+		t.Errorf("%d rounds, beside their orders %v", len(got.Rounds), told)
 	}
 }
 

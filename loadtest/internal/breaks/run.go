@@ -29,7 +29,7 @@ func Run(ctx context.Context, c experiment.Config) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, on.Stop()) }()
+	defer func() { err = errors.Join(err, on.Close()) }()
 	result = Result{Started: time.Now(), Environment: on.About, LeftOut: on.LeftOut, faults: chosen}
 	result.Breaks, err = tryAll(ctx, c, on.URLs, chosen)
 	result.Elapsed = time.Since(result.Started)

@@ -11,7 +11,7 @@ const (
 	// busy is the part of the time for which processors may work: beyond it orders wait for too long (docs/SCALE.md).
 	busy = 0.6
 	// ofProcess is how many connections a process may have on a node: its pool, twice while dead ones are replaced, and two.
-	ofProcess = 34
+	ofProcess = 2*defaultConns + 2
 )
 
 // limit is where a work stops.

@@ -11,7 +11,6 @@ import (
 	"inventory/internal/app"
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/target"
 )
@@ -69,7 +68,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	}
 	on.About.Generator = "this program, closed loops over HTTP"
 	s := &shop{Shop: on}
-	defer func() { err = errors.Join(err, s.close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.open(ctx, c); err != nil {
 		return Result{}, err
 	}
@@ -179,8 +178,8 @@ func checkCase(of experiment.Result) experiment.Result {
 		}
 		times := experiment.Times(rate, w.name+predicted, w.name+measured)
 		c.Targets = append(c.Targets,
-			experiment.Target{Name: w.name + ", predicted in parts of what was measured: no less", Of: times, Sign: report.MoreThan, Bound: 1 - off},
-			experiment.Target{Name: w.name + ", predicted in parts of what was measured: no more", Of: times, Sign: report.LessThan, Bound: 1 + off})
+			experiment.AtLeast(w.name+", predicted in parts of what was measured: no less", times, 1-off),
+			experiment.AtMost(w.name+", predicted in parts of what was measured: no more", times, 1+off))
 	}
 	return experiment.Result{Name: "prediction and measurement", Case: c, Rules: of.Rules}
 }

@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -60,17 +59,28 @@ const (
 	goneName  = "a sold-out SKU"
 )
 
-// works are all that is measured. Their writers are those of packages selling and postgres.
+// What packages selling and postgres write at once, which a test holds against them.
+const (
+	batchLimit      = 256
+	batchParts      = 4
+	defaultWorkers  = 4
+	mostShared      = 256
+	secondWriter    = 24
+	mostSharedLines = 256
+	defaultConns    = 16
+)
+
+// works are all that is measured.
 func works() []work {
 	line := func(sku string) history.Line { return history.Line{SKU: sku, Quantity: 1} }
 	return []work{
-		{hotName, load.Accepted, writers{256, 4, 256, 4}, true, func(s *shop) (history.Kind, []history.Line) {
+		{hotName, load.Accepted, writers{batchLimit, batchParts, batchLimit, defaultWorkers}, true, func(s *shop) (history.Kind, []history.Line) {
 			return history.Deduct, []history.Line{line(s.hot)}
 		}},
-		{manyName, load.Accepted, writers{256, 0, 24, 2}, false, func(s *shop) (history.Kind, []history.Line) {
+		{manyName, load.Accepted, writers{mostShared, 0, secondWriter, 2}, false, func(s *shop) (history.Kind, []history.Line) {
 			return history.Deduct, []history.Line{line(s.many[rand.IntN(len(s.many))])}
 		}},
-		{wholeName, load.Accepted, writers{256 / 3, 0, 1, 16}, false, func(s *shop) (history.Kind, []history.Line) {
+		{wholeName, load.Accepted, writers{mostSharedLines / 3, 0, 1, defaultConns}, false, func(s *shop) (history.Kind, []history.Line) {
 			n, of := rand.IntN(len(s.many)), len(s.many)
 			return history.Order, []history.Line{line(s.many[n]), line(s.many[(n+1)%of]), line(s.many[(n+2)%of])}
 		}},
@@ -97,9 +107,11 @@ func (s *shop) open(ctx context.Context, c Config) (err error) {
 	if s.process, err = c.Process.Start(ctx, target.Job{DatabaseURL: s.DatabaseURL, RedisURL: s.RedisURL, AnswerWithin: target.AnswerWithin}); err != nil {
 		return err
 	}
+	s.OnClose(s.process.End)
 	if s.services, err = load.Open(load.Config{URLs: []string{s.process.URL}, Connections: c.Scale.Callers[2]}); err != nil {
 		return err
 	}
+	s.OnClose(func() error { s.services.Close(); return nil })
 	if s.hot, err = s.Create(ctx, segments); err != nil {
 		return err
 	}
@@ -113,17 +125,6 @@ func (s *shop) open(ctx context.Context, c Config) (err error) {
 	s.gone = servers.NewName("gone-")
 	_, _, err = s.Service.CreateSKU(ctx, stock.NewSKU{SKU: s.gone, Segments: 1})
 	return err
-}
-
-// close ends the processes, and their servers.
-func (s *shop) close(ctx context.Context) (err error) {
-	if s.services != nil {
-		s.services.Close()
-	}
-	if s.process != nil {
-		err = s.process.End()
-	}
-	return errors.Join(err, s.Close(ctx))
 }
 
 // play has callers work for a window, and tells what came of it, and what it cost.

@@ -8,6 +8,7 @@ import (
 
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
@@ -31,6 +32,7 @@ type Round struct {
 	Faults     []Happened          `json:"faults"`
 	Violations []history.Violation `json:"-"`
 	Broken     []string            `json:"violations"`
+	seen       *load.Result        // nil: nobody wants it
 }
 
 // Happened is a fault that has happened, in seconds since the round began.
@@ -73,13 +75,24 @@ func (r Result) Document() (report.Document, error) {
 		}
 	}
 	if len(r.Rounds) > 0 {
-		d.Sections = []report.Section{r.roundsSection(), r.recoverySection(), r.courseSection()}
+		d.Sections, d.Raw = []report.Section{r.roundsSection(), r.recoverySection(), r.courseSection()}, r.raw()
 	}
 	rounds := r.Rounds
 	if rounds == nil {
 		rounds = []Round{}
 	}
 	return d, d.SetOwn(map[string]any{"rounds": rounds})
+}
+
+// raw is all that callers saw in each round.
+func (r Result) raw() report.Raw {
+	var parts []load.Part
+	for _, round := range r.Rounds {
+		if round.seen != nil {
+			parts = append(parts, load.Part{Name: fmt.Sprint("seed ", round.Seed), Result: round.seen})
+		}
+	}
+	return load.Raw(parts...)
 }
 
 func (r Result) summary() []string {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"inventory/internal/servertest"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
 )
 
@@ -140,7 +141,7 @@ func staleGrants(kinds []faultKind) faultKind {
 		end: func(ctx context.Context, s *stack, about []*process) (err error) {
 			for range 20 {
 				err = errors.Join(err, emptyRedis(ctx, s, about))
-				waitUntil(ctx, time.Now().Add(50*time.Millisecond))
+				load.Sleep(ctx, 50*time.Millisecond)
 			}
 			return errors.Join(err, slow.end(ctx, s, about))
 		},
@@ -205,28 +206,18 @@ func (f fault) about(s *stack) []*process {
 // happen plays the faults of a round at their times. Each is ended, also when ctx ends.
 func (s *stack) happen(ctx context.Context, began time.Time, faults []fault, told func(f fault, from, to time.Time)) error {
 	for _, f := range faults {
-		if !waitUntil(ctx, began.Add(f.at)) {
+		if !load.Sleep(ctx, time.Until(began.Add(f.at))) {
 			return nil
 		}
 		from := time.Now()
 		if err := f.kind.begin(context.WithoutCancel(ctx), s, f.about(s)); err != nil { // also if the round is over meanwhile
 			return fmt.Errorf("%s: %w", f, err)
 		}
-		waitUntil(ctx, from.Add(f.length))
+		load.Sleep(ctx, time.Until(from.Add(f.length)))
 		if err := f.kind.end(context.WithoutCancel(ctx), s, f.about(s)); err != nil {
 			return fmt.Errorf("end of: %s: %w", f, err)
 		}
 		told(f, from, time.Now())
 	}
 	return nil
-}
-
-// waitUntil waits until an instant, or tells that ctx has ended.
-func waitUntil(ctx context.Context, at time.Time) bool {
-	select {
-	case <-time.After(time.Until(at)):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

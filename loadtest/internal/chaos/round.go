@@ -98,7 +98,7 @@ func (r *round) caller(n int) *caller {
 
 // create makes the SKUs of the round.
 func (r *round) create(ctx context.Context) error {
-	if err := r.stack.ready(ctx); err != nil {
+	if err := r.stack.ready(ctx, r.services); err != nil {
 		return err
 	}
 	create := func(sku string, segments int, s history.Stock) error {
@@ -159,11 +159,11 @@ func (r *Round) recover() {
 
 // judge waits until nothing moves any more, and checks.
 func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
-	if err := r.stack.ready(ctx); err != nil {
+	if err := r.stack.ready(ctx, r.services); err != nil {
 		return err
 	}
 	// The last reservations end, and everybody has heard of it: who is refused then is refused wrongly.
-	if !waitUntil(ctx, time.Now().Add(longestStay+staleness+time.Second/2)) {
+	if !load.Sleep(ctx, longestStay+staleness+time.Second/2) {
 		return ctx.Err()
 	}
 	var operations []history.Operation
@@ -188,7 +188,11 @@ func (r *round) judge(ctx context.Context, all []*caller, result *Round) error {
 		return err
 	}
 	promise := history.Promise{Stocks: r.stocks, AnswerWithin: answerBound, Staleness: staleness, Sweep: sweep}
-	result.Violations = history.Check(append(operations, last.history...), rows, promise).Violations
+	operations = append(operations, last.history...)
+	result.Violations = history.Check(operations, rows, promise).Violations
+	if r.stack.keep {
+		result.seen = load.Closed(r.began, operations)
+	}
 	for _, v := range result.Violations {
 		result.Broken = append(result.Broken, v.String())
 	}

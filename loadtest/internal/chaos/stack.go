@@ -29,6 +29,7 @@ type stack struct {
 	redis     *redisServers
 	processes [processes]*process
 	database  string // URL without a wire
+	keep      bool   // what callers saw
 	servers.Closers
 }
 
@@ -44,7 +45,7 @@ type process struct {
 
 // openStack starts everything. On an error it has stopped what it had started.
 func openStack(ctx context.Context, c Config) (s *stack, err error) {
-	s = &stack{}
+	s = &stack{keep: c.Keep}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -140,11 +141,7 @@ func (p *process) start(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(100 * time.Millisecond):
-		}
+		load.Sleep(ctx, 100*time.Millisecond)
 	}
 }
 
@@ -174,34 +171,30 @@ func (p *process) end() error {
 }
 
 // ready waits until all processes say that they are.
-func (s *stack) ready(ctx context.Context) error {
+func (s *stack) ready(ctx context.Context, services *load.Services) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	if err := s.redis.settle(ctx); err != nil {
 		return err
 	}
-	for i, p := range s.processes {
-		for !p.isReady(ctx) {
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("process %d is not ready: %w", i, ctx.Err())
-			case <-time.After(20 * time.Millisecond):
+	for i := range s.processes {
+		for err := errNotAsked; err != nil; err = isReady(services, i) {
+			if !load.Sleep(ctx, 20*time.Millisecond) {
+				return fmt.Errorf("process %d is not ready: %w", i, err)
 			}
 		}
 	}
 	return nil
 }
 
+var errNotAsked = errors.New("it was not asked")
+
 // isReady asks for a SKU that is not there, which needs the database.
-func (p *process) isReady(ctx context.Context) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, *p.url.Load()+"/v1/skus/none", nil)
-	if err != nil {
-		return false
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	defer response.Body.Close()
-	return response.StatusCode == http.StatusNotFound
+func isReady(services *load.Services, process int) error {
+	return services.Send(process, load.Request{Method: http.MethodGet, Path: "/v1/skus/none"}, func(status int, _ []byte) error {
+		if status != http.StatusNotFound {
+			return fmt.Errorf("status %d", status)
+		}
+		return nil
+	})
 }

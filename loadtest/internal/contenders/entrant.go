@@ -11,7 +11,6 @@ import (
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/report"
 )
 
 // The metrics of all cases.
@@ -174,5 +173,5 @@ func mostCallers(r experiment.Result, name string) (found string) {
 
 // atLeast is a target for a ratio of what counts.
 func atLeast(what, of, to string, bound float64) experiment.Target {
-	return experiment.Target{Name: what, Of: experiment.Times(counted, of, to), Sign: report.MoreThan, Bound: bound}
+	return experiment.AtLeast(what, experiment.Times(counted, of, to), bound)
 }

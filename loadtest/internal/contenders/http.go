@@ -19,6 +19,7 @@ import (
 	"inventory/internal/app"
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/crowd"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
@@ -118,9 +119,9 @@ type site struct {
 const (
 	// siteLimit is how long a site lives at most, whatever happens to the lab.
 	siteLimit = time.Hour
-	// patience is how long a request of preparation is sent again, of which so many are under way at once.
-	patience, sellers = 10 * time.Second, 16
-	noopSKU           = "hot" // there is none
+	// sellers are the requests of preparation that are under way at once.
+	sellers = 16
+	noopSKU = "hot" // there is none
 )
 
 // serve starts a site.
@@ -201,28 +202,19 @@ func (s *site) putUp(ctx context.Context, terms stock.Terms) (sku string, err er
 	return n.SKU, s.create(ctx, n)
 }
 
-// withFleet does something by the generated client.
-func (s *site) withFleet(do func(*client.Fleet) error) error {
-	fleet, err := client.NewFleet([]string{s.url}, sellers, patience, client.WithKey(s.world.keys.admin))
+// withServices does something as the shop does.
+func (s *site) withServices(do func(*load.Services) error) error {
+	services, err := load.Open(load.Config{URLs: []string{s.url}, Key: s.world.keys.admin, Connections: sellers})
 	if err != nil {
 		return err
 	}
-	defer fleet.Close()
-	return do(fleet)
+	defer services.Close()
+	return do(services)
 }
 
 // create puts a SKU up for sale.
 func (s *site) create(ctx context.Context, sku stock.NewSKU) error {
-	return s.withFleet(func(fleet *client.Fleet) error {
-		answer, err := fleet.CreateSKU(ctx, sku.SKU, newSKU(sku))
-		if err == nil {
-			err = answer.Err()
-		}
-		if err != nil {
-			return fmt.Errorf("put a SKU up for sale: %w", err)
-		}
-		return nil
-	})
+	return s.withServices(func(services *load.Services) error { return services.Create(ctx, sku.SKU, newSKU(sku)) })
 }
 
 // newSKU is a SKU as requests have it, without the terms that it does not have.
@@ -255,19 +247,13 @@ func (s *site) sellOut(ctx context.Context) (*emptyShelf, error) {
 		return nil, err
 	}
 	s.world.told.Add(shelf.sku, int64(units), 0)
-	return shelf, s.withFleet(func(fleet *client.Fleet) error {
+	return shelf, s.withServices(func(services *load.Services) error {
 		buying, ctx := errgroup.WithContext(ctx)
 		buying.SetLimit(sellers)
 		for range units {
-			id := uuid.NewString()
-			shelf.winners = append(shelf.winners, id)
-			buying.Go(func() error {
-				answer, err := fleet.Deduct(ctx, shelf.sku, client.NewDeduction{OrderID: id, Quantity: 1})
-				if err == nil {
-					err = answer.Err()
-				}
-				return err
-			})
+			o := history.Operation{Kind: history.Deduct, ID: uuid.NewString(), Lines: []history.Line{{SKU: shelf.sku, Quantity: 1}}}
+			shelf.winners = append(shelf.winners, o.ID)
+			buying.Go(func() error { return services.Do(ctx, &o, load.Persistence{}) })
 		}
 		return buying.Wait()
 	})

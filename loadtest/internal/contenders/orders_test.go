@@ -59,7 +59,7 @@ func newWorld(t *testing.T) (w *world, databaseURL string) {
 		t.Fatal(err)
 	}
 	w = &world{Config: Config{Config: experiment.Config{URLs: private.URLs}, Scale: Tiny()}, told: books.Ledger{}}
-	w.OnClose(private.Stop)
+	w.OnClose(private.Close)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)

@@ -11,7 +11,6 @@ import (
 	"inventory/loadtest/internal/crowd"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/load"
-	"inventory/loadtest/internal/report"
 	"inventory/loadtest/internal/servers"
 	"inventory/loadtest/internal/worker"
 )
@@ -75,7 +74,7 @@ func severalProcessesTargets(s Scale) []experiment.Target {
 	three := at(threeProcessesName, s.many())
 	return []experiment.Target{
 		atLeast("three processes, in parts of one", three, at(oneProcessName, s.many()), 0.90),
-		{Name: "three processes, share of the one that sold least", Of: experiment.Level(leastShare, three), Sign: report.MoreThan, Bound: 0.2},
+		experiment.AtLeast("three processes, share of the one that sold least", experiment.Level(leastShare, three), 0.2),
 	}
 }
 

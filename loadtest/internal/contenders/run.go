@@ -125,7 +125,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, on.Stop()) }()
+	defer func() { err = errors.Join(err, on.Close()) }()
 	on.About.Measurement = append(on.About.Measurement, fmt.Sprintf("rounds: up to %d of %.3g s", c.Scale.Rounds, c.Scale.Window.Seconds()))
 	result = Result{scale: c.Scale, Report: c.Begin("contenders", on)}
 	var asked []experiment.Asked

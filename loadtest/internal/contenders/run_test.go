@@ -145,7 +145,7 @@ func TestServersThatForgetAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := private.Stop(); err != nil {
+		if err := private.Close(); err != nil {
 			t.Error(err)
 		}
 	}()

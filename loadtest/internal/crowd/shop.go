@@ -28,41 +28,23 @@ type Shop struct {
 
 	worker []string
 	told   books.Ledger
-	app    *app.App
 }
 
 // OpenShop opens a shop on some servers. worker is the command line of a process that does Work, and prefix begins the name of
-// the database. The service is as config says, on the servers.
+// the database. The service is as config says, on the servers. Whoever opens a shop closes it.
 func OpenShop(ctx context.Context, urls servers.URLs, worker []string, prefix string, config app.Config) (*Shop, error) {
-	s := &Shop{worker: worker, told: books.Ledger{}}
-	if err := s.open(ctx, urls, prefix, config); err != nil {
-		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+	on, err := servers.Prepare(ctx, urls, servers.Needs{Durable: true, Database: prefix, Generator: "callers inside the processes that sell"})
+	if err != nil {
+		return nil, err
 	}
-	return s, nil
-}
-
-func (s *Shop) open(ctx context.Context, urls servers.URLs, prefix string, config app.Config) (err error) {
-	if s.Servers, err = servers.Prepare(ctx, urls, servers.Needs{Durable: true, Database: prefix, Generator: "callers inside the processes that sell"}); err != nil {
-		return err
-	}
-	config.DatabaseURL, config.RedisURL = s.DatabaseURL, s.RedisURL
+	config.DatabaseURL, config.RedisURL = on.DatabaseURL, on.RedisURL
 	app.SpendMemory(nil) // as `inventory serve` does
-	if s.app, err = app.Start(ctx, config); err != nil {
-		return fmt.Errorf("start the service: %w", err)
+	service, err := app.Start(ctx, config)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start the service: %w", err), on.Close())
 	}
-	s.Service = s.app.Service()
-	return nil
-}
-
-// Close ends what OpenShop has started.
-func (s *Shop) Close(ctx context.Context) (err error) {
-	if s.app != nil {
-		err = s.app.Close(ctx)
-	}
-	if s.Servers != nil {
-		err = errors.Join(err, s.Stop())
-	}
-	return err
+	on.OnClose(func() error { return service.Close(context.WithoutCancel(ctx)) })
+	return &Shop{Servers: on, Service: service.Service(), worker: worker, told: books.Ledger{}}, nil
 }
 
 // Create puts a fresh SKU up for sale that will not be sold out.

@@ -3,6 +3,8 @@ package experiment
 import (
 	"math"
 	"slices"
+
+	"inventory/loadtest/internal/report"
 )
 
 // Ask is something asked of what came of a case.
@@ -25,6 +27,16 @@ func TimesBest(metric, of, most string, some func(name string) bool) Ask {
 
 func (r Result) times(metric, of, to string) Estimate {
 	return r.Compare(Comparison{Metric: metric, Pairs: []Pair{{of, to}}})
+}
+
+// AtLeast is a target of which more is better.
+func AtLeast(name string, of Ask, bound float64) Target {
+	return Target{name, of, report.MoreThan, bound}
+}
+
+// AtMost is a target of which less is better.
+func AtMost(name string, of Ask, bound float64) Target {
+	return Target{name, of, report.LessThan, bound}
 }
 
 // Most is the contender of some that has most of a metric; "" if none has any.

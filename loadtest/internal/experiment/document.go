@@ -143,12 +143,13 @@ func (r Report) Document() report.Document {
 // Raw is what each window came to: a row for each metric of each contender in each round, and the waits.
 func Raw(results ...Result) report.Raw {
 	raw := report.Raw{Columns: []string{"case", "contender", "round", "metric", "value"}}
+	var rows [][]string
 	for _, one := range results {
 		for i, round := range one.Rounds {
 			for _, c := range one.Case.Contenders {
 				for _, metric := range slices.Sorted(maps.Keys(round[c.Name])) {
 					value := strconv.FormatFloat(round[c.Name][metric], 'g', -1, 64)
-					raw.Rows = append(raw.Rows, []string{one.Name, c.Name, strconv.Itoa(i + 1), metric, value})
+					rows = append(rows, []string{one.Name, c.Name, strconv.Itoa(i + 1), metric, value})
 				}
 			}
 		}
@@ -157,6 +158,7 @@ func Raw(results ...Result) report.Raw {
 			raw.Waits = append(raw.Waits, w)
 		}
 	}
+	raw.Rows = slices.Values(rows)
 	return raw
 }
 

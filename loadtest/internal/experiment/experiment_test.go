@@ -211,7 +211,7 @@ func TestWindowsAreKept(t *testing.T) {
 	r.Name = "case"
 	raw := Raw(r)
 	want := "[[case a 1 more 1] [case a 1 sold/s 2.5] [case a 2 more 1] [case a 2 sold/s 2.5]]"
-	if got := fmt.Sprint(raw.Rows); got != want || len(raw.Waits) != 2 || raw.Waits[1].Of != "case: a" || len(raw.Waits[1].Counts) == 0 {
+	if got := fmt.Sprint(slices.Collect(raw.Rows)); got != want || len(raw.Waits) != 2 || raw.Waits[1].Of != "case: a" || len(raw.Waits[1].Counts) == 0 {
 		t.Errorf("%s, %+v", got, raw.Waits)
 	}
 	Keep(t.Context(), latency.New()) // outside of any window nobody keeps it

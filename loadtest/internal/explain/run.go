@@ -51,7 +51,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, on.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, on.Close()) }()
 	s := &shop{Shop: on, scale: c.Scale}
 	result.Report = c.Begin("explain", on.Servers)
 	err = result.Ask(ctx, c.Config, []experiment.Asked{{Name: "cells", Ask: func(ctx context.Context) (experiment.Result, error) {

@@ -41,7 +41,17 @@ func (s *sale) document(ctx context.Context, interrupted bool) (report.Document,
 			"round %d of %d, whose p99 of accepted orders is the median; a point for each %v", r.number+1, len(s.rounds), load.Width(r.result.Elapsed))}},
 		s.stockSection(r), s.refusals(), load.GeneratorSection(s.results(), r.result, s.marks(r)), s.roundSection(),
 	}, s.gauges.Sections(accepted)...)
+	d.Raw = s.raw()
 	return d, errors.Join(unknown, d.SetOwn(s.own()))
+}
+
+// raw is all that was asked in each round.
+func (s *sale) raw() report.Raw {
+	var parts []load.Part
+	for _, r := range s.rounds {
+		parts = append(parts, load.Part{Name: fmt.Sprintf("round %d", r.number+1), Result: r.result})
+	}
+	return load.Raw(parts...)
 }
 
 // results are those of all rounds.

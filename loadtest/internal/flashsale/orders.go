@@ -1,11 +1,8 @@
 package flashsale
 
 import (
-	"encoding/binary"
 	"math/rand/v2"
 	"strconv"
-
-	"github.com/google/uuid"
 
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
@@ -35,11 +32,6 @@ func (c Config) order(random *rand.Rand, sku string, buyer int) history.Operatio
 	if c.Buyers > 0 {
 		buyer = random.IntN(c.Buyers)
 	}
-	var id uuid.UUID
-	binary.BigEndian.PutUint64(id[:8], random.Uint64())
-	binary.BigEndian.PutUint64(id[8:], random.Uint64())
-	id[6] = id[6]&0x0f | 0x40 // version 4
-	id[8] = id[8]&0x3f | 0x80 // of RFC 9562
-	o.ID, o.Buyer = id.String(), "buyer-"+strconv.Itoa(buyer)
+	o.ID, o.Buyer = load.NewID(random), "buyer-"+strconv.Itoa(buyer)
 	return o
 }

@@ -12,10 +12,14 @@ import (
 
 	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
+
+	"inventory/internal/cli"
+	"inventory/loadtest/internal/target"
 )
 
 // What the test program does as a process of its own.
 const (
+	serves = "serve"                // is the service
 	burns  = "burn-processor-time"  // uses it, and says so
 	begets = "let-a-child-burn"     // has a child that does, and has ended when it says so
 	burnt  = 500 * time.Millisecond // of processor time
@@ -23,6 +27,12 @@ const (
 
 func TestMain(m *testing.M) {
 	logging.Disable()
+	if len(os.Args) == 2 && os.Args[1] == serves {
+		if err := target.Serve(context.Background(), os.Stdin, cli.Streams{Out: os.Stdout, Err: os.Stderr}); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) == 2 && (os.Args[1] == burns || os.Args[1] == begets) {
 		if err := work(os.Args[1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

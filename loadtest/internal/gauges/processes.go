@@ -29,21 +29,18 @@ func (c clock) read(ctx context.Context, _ bool) (Reading, error) {
 
 func (clock) close(context.Context) error { return nil }
 
-// oneByOne is the processor time of processes without their children.
-func oneByOne(pids ...int) func(ctx context.Context) (float64, error) {
-	return func(ctx context.Context) (seconds float64, err error) {
-		for _, pid := range pids {
-			p, err := process.NewProcessWithContext(ctx, int32(pid)) //nolint:gosec // the system's own number
-			if err != nil {
-				return 0, fmt.Errorf("look at process %d: %w", pid, err)
-			}
-			times, err := p.TimesWithContext(ctx)
-			if err != nil {
-				return 0, fmt.Errorf("look at process %d: %w", pid, err)
-			}
-			seconds += times.User + times.System
+// alone is the processor time of a process without its children.
+func alone(pid int) func(ctx context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		p, err := process.NewProcessWithContext(ctx, int32(pid)) //nolint:gosec // the system's own number
+		if err != nil {
+			return 0, fmt.Errorf("look at process %d: %w", pid, err)
 		}
-		return seconds, nil
+		times, err := p.TimesWithContext(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("look at process %d: %w", pid, err)
+		}
+		return times.User + times.System, nil
 	}
 }
 
@@ -59,6 +56,6 @@ func everybody(ctx context.Context) (float64, error) {
 
 // OwnCPU is what this process has used of processors.
 func OwnCPU(ctx context.Context) (time.Duration, error) {
-	seconds, err := oneByOne(os.Getpid())(ctx)
+	seconds, err := alone(os.Getpid())(ctx)
 	return time.Duration(seconds * float64(time.Second)), err
 }

@@ -3,6 +3,7 @@ package gauges
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -24,11 +25,14 @@ func (s *redisServer) read(ctx context.Context, _ bool) (Reading, error) {
 	if err := s.open(); err != nil {
 		return Reading{}, err
 	}
-	text, err := s.client.Info(ctx, "all").Result()
+	sections, err := s.client.InfoMap(ctx, "all").Result()
 	if err != nil {
 		return Reading{}, fmt.Errorf("reach Redis: %w", err)
 	}
-	info := parseInfo(text)
+	info := info{}
+	for _, section := range sections {
+		maps.Copy(info, section)
+	}
 	used := 0.0
 	for _, part := range []string{"used_cpu_user", "used_cpu_sys", "used_cpu_user_children", "used_cpu_sys_children"} {
 		used += info.number(part)
@@ -65,18 +69,8 @@ func (s *redisServer) close(context.Context) error {
 	return s.client.Close()
 }
 
-// info is the answer of INFO.
+// info is the answer of INFO, of all sections together.
 type info map[string]string
-
-func parseInfo(text string) info {
-	all := info{}
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			all[name] = value
-		}
-	}
-	return all
-}
 
 // number is 0 where there is none: an old server does not know all of them.
 func (i info) number(name string) float64 {

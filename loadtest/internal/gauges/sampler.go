@@ -16,7 +16,6 @@ import (
 type Sources struct {
 	GeneratorSelf      bool          // this process sends the load
 	ServiceMetricsURLs []string      // /metrics of the admin listener of each service
-	ServicePIDs        []int         // services on this machine: their processor time where there are no metrics
 	RedisURL           string        // app.Embedded is one inside the service
 	DatabaseURL        string        // postgres://… or sqlite:FILE
 	PostmasterPID      int           // of a PostgreSQL on this machine; 0: its processor time is not known

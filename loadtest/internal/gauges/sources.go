@@ -2,7 +2,6 @@ package gauges
 
 import (
 	"os"
-	"slices"
 	"strings"
 
 	"inventory/internal/app"
@@ -12,12 +11,12 @@ import (
 // Of are the sources of a target, to which this process sends the load.
 func Of(to *target.Target) Sources {
 	s := Sources{
-		GeneratorSelf: true, ServicePIDs: to.PIDs, RedisURL: to.RedisURL, DatabaseURL: to.DatabaseURL(), PostmasterPID: to.PostmasterPID,
+		GeneratorSelf: true, RedisURL: to.RedisURL, DatabaseURL: to.DatabaseURL(), PostmasterPID: to.PostmasterPID,
 	}
 	for _, admin := range to.AdminURLs {
 		s.ServiceMetricsURLs = append(s.ServiceMetricsURLs, admin+"/metrics")
 	}
-	if s.RedisURL == "" && len(to.PIDs) > 0 { // started here, with none outside it
+	if s.RedisURL == "" && to.Started() { // started here, with none outside it
 		s.RedisURL = app.Embedded
 	}
 	return s
@@ -26,12 +25,10 @@ func Of(to *target.Target) Sources {
 // gauges are those of the sources that there are.
 func (s Sources) gauges() (all []gauge) {
 	if s.GeneratorSelf {
-		all = append(all, clock{"the generator's process", Generator, oneByOne(os.Getpid())}, clock{"the machine's processes", Machine, everybody})
+		all = append(all, clock{"the generator's process", Generator, alone(os.Getpid())}, clock{"the machine's processes", Machine, everybody})
 	}
 	if len(s.ServiceMetricsURLs) > 0 {
 		all = append(all, newScraper(s.ServiceMetricsURLs))
-	} else if len(s.ServicePIDs) > 0 {
-		all = append(all, clock{"the service's processes", Service, oneByOne(s.ServicePIDs...)})
 	}
 	if s.redisApart() {
 		all = append(all, &redisServer{url: s.RedisURL})
@@ -58,9 +55,6 @@ func (s Sources) sqliteFile() (path string, ok bool) {
 
 // words say what the figures leave out, and why.
 func (s Sources) words() (words []string) {
-	if slices.Contains(s.ServicePIDs, os.Getpid()) {
-		words = append(words, "The service runs in the process of the generator: their processor time cannot be told apart.")
-	}
 	if len(s.ServiceMetricsURLs) == 0 {
 		words = append(words, "Where the service's metrics are, is not known: neither is what it tells of itself.")
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Phase is a time in which requests are due at a rate, which changes evenly from its beginning to its end.
@@ -78,6 +80,16 @@ func Length(phases []Phase) (all time.Duration) {
 // NewRandom is a source of its own for each purpose, so that one does not move when another draws more.
 func NewRandom(seed uint64, purpose string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sha256.Sum256(binary.BigEndian.AppendUint64([]byte(purpose), seed))))
+}
+
+// NewID is an id such as buyers draw: ids in a row would lie side by side in an index.
+func NewID(random *rand.Rand) string {
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:8], random.Uint64())
+	binary.BigEndian.PutUint64(id[8:], random.Uint64())
+	id[6] = id[6]&0x0f | 0x40 // version 4
+	id[8] = id[8]&0x3f | 0x80 // of RFC 9562
+	return id.String()
 }
 
 // SeedOf derives a seed for a part of a run.

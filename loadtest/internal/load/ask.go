@@ -39,6 +39,15 @@ func (s *Services) Ask(ctx context.Context, o *history.Operation, p Persistence)
 	return attempts[len(attempts)-1].Answer, nil
 }
 
+// Do does an operation that must be accepted.
+func (s *Services) Do(ctx context.Context, o *history.Operation, p Persistence) error {
+	answer, err := s.Ask(ctx, o, p)
+	if err == nil && !answer.Accepted() {
+		err = problem(answer)
+	}
+	return err
+}
+
 // askOn asks until the answer is final, after some attempts.
 func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts ...history.Attempt) ([]history.Attempt, error) {
 	began, process, waiting := time.Now(), p.First, ctx
@@ -64,7 +73,7 @@ func (s *Services) askOn(ctx context.Context, r Request, p Persistence, attempts
 		default:
 			last = problem(a.Answer)
 		}
-		if (p.Tries > 0 && try >= p.Tries) || time.Since(began) > p.patience() || !sleep(waiting, pause) || ctx.Err() != nil && err != nil {
+		if (p.Tries > 0 && try >= p.Tries) || time.Since(began) > p.patience() || !Sleep(waiting, pause) || ctx.Err() != nil && err != nil {
 			return attempts, fmt.Errorf("%w: %w", ErrNoAnswer, last)
 		}
 		process = (process + 1) % len(s.URLs)
@@ -81,8 +90,8 @@ func (p Persistence) patience() time.Duration {
 	return p.For
 }
 
-// sleep waits, or tells that ctx has ended.
-func sleep(ctx context.Context, d time.Duration) bool {
+// Sleep waits, or tells that ctx has ended.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
 		return true

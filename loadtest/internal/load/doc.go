@@ -10,6 +10,8 @@
 //     service is slow, and so measures the slow moments hardly at all. [Times] says when each request is due, a pure function
 //     of a seed, and latency counts from then: a request that had to wait, for whatever reason, has waited.
 //
+// Either way the [Result] has each operation with its attempts ([Closed] makes that of a closed loop), and [Raw] writes them down.
+//
 // # Connections
 //
 // An open loop has a bounded number of connections, each with one request under way. A connection that is free waits for the

@@ -121,8 +121,13 @@ func (r *run) send(ctx context.Context, process, i int, buffer *[]byte) Reply {
 		r.silence = cmp.Or(r.silence, err)
 		r.mu.Unlock()
 	}
-	last := o.Attempts[len(o.Attempts)-1]
-	reply := Reply{Sent: max(a.Sent.Sub(r.Start), 1), Over: last.Ended.Sub(r.Start), Outcome: OutcomeOf(last)}
+	return replyOf(*o, r.Start)
+}
+
+// replyOf is what became of an operation that was tried.
+func replyOf(o history.Operation, start time.Time) Reply {
+	first, last := o.Attempts[0], o.Attempts[len(o.Attempts)-1]
+	reply := Reply{Sent: max(first.Sent.Sub(start), 1), Over: last.Ended.Sub(start), Outcome: OutcomeOf(last)}
 	if last.NotSent {
 		reply.Sent = 0
 	}

@@ -107,7 +107,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, on.Stop()) }()
+	defer func() { err = errors.Join(err, on.Close()) }()
 	if err := kinds.Prepare(ctx, on.URLs); err != nil {
 		return Result{}, err
 	}

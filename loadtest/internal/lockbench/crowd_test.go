@@ -15,7 +15,7 @@ func TestEverybodyKeepsOthersOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := on.Stop(); err != nil {
+		if err := on.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -99,9 +99,9 @@ func oneCaller(ctx context.Context, b *bench) ([]experiment.Contender, func() er
 
 func oneCallerTargets() []experiment.Target {
 	return []experiment.Target{
-		atLeast("cycles, in parts of the fastest library's", toFastestLibrary(PerSecond), 0.85),
-		atLeast("cycles, in parts of the fastest peer's", toFastestPeer(PerSecond), 0.85),
-		atMost("commands a cycle", experiment.Level(Commands, mutexName), 2),
+		experiment.AtLeast("cycles, in parts of the fastest library's", toFastestLibrary(PerSecond), 0.85),
+		experiment.AtLeast("cycles, in parts of the fastest peer's", toFastestPeer(PerSecond), 0.85),
+		experiment.AtMost("commands a cycle", experiment.Level(Commands, mutexName), 2),
 	}
 }
 
@@ -112,9 +112,9 @@ func manyGoroutines(ctx context.Context, b *bench) ([]experiment.Contender, func
 
 func manyGoroutinesTargets() []experiment.Target {
 	return []experiment.Target{
-		atLeast("acquisitions, in parts of the fastest peer's", toFastestPeer(PerSecond), 5),
-		atLeast("Jain's index", experiment.Level(Fairness, mutexName), 0.95),
-		atMost("longest wait, in parts of the fastest library's", toFastestLibrary(WaitMax), 1.0/20),
+		experiment.AtLeast("acquisitions, in parts of the fastest peer's", toFastestPeer(PerSecond), 5),
+		experiment.AtLeast("Jain's index", experiment.Level(Fairness, mutexName), 0.95),
+		experiment.AtMost("longest wait, in parts of the fastest library's", toFastestLibrary(WaitMax), 1.0/20),
 	}
 }
 
@@ -181,12 +181,12 @@ func byGrant(visits []visit) []visit {
 
 func separateClientsTargets() []experiment.Target {
 	return []experiment.Target{
-		atMost("total time, in parts of the holds slept one after another", experiment.Times(Seconds, mutexName, sleeping), 1.1),
-		atMost("idle after a release, p50 ms", experiment.Level(IdleP50, mutexName), 0.3),
-		atMost("commands an acquisition", experiment.Level(Commands, mutexName), 4),
-		atMost("wait p99, in parts of 16 holds", experiment.Times(behindAll, mutexName, sleeping), 1.3),
-		atMost("fair: callers who were overtaken", experiment.Level(OrderViolations, fairName), 0),
-		atLeast("fair: acquisitions, in parts of the mutex's", experiment.Times(PerSecond, fairName, mutexName), 0.8),
-		atMost("fair: commands an acquisition", experiment.Level(Commands, fairName), 4),
+		experiment.AtMost("total time, in parts of the holds slept one after another", experiment.Times(Seconds, mutexName, sleeping), 1.1),
+		experiment.AtMost("idle after a release, p50 ms", experiment.Level(IdleP50, mutexName), 0.3),
+		experiment.AtMost("commands an acquisition", experiment.Level(Commands, mutexName), 4),
+		experiment.AtMost("wait p99, in parts of 16 holds", experiment.Times(behindAll, mutexName, sleeping), 1.3),
+		experiment.AtMost("fair: callers who were overtaken", experiment.Level(OrderViolations, fairName), 0),
+		experiment.AtLeast("fair: acquisitions, in parts of the mutex's", experiment.Times(PerSecond, fairName, mutexName), 0.8),
+		experiment.AtMost("fair: commands an acquisition", experiment.Level(Commands, fairName), 4),
 	}
 }

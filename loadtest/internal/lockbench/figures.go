@@ -7,7 +7,6 @@ import (
 	"inventory/loadtest/internal/compare"
 	"inventory/loadtest/internal/experiment"
 	"inventory/loadtest/internal/kinds"
-	"inventory/loadtest/internal/report"
 )
 
 // What every contender of every case has.
@@ -116,12 +115,4 @@ func toFastestLibrary(metric string) experiment.Ask {
 	return experiment.TimesBest(metric, mutexName, PerSecond, func(name string) bool {
 		return strings.HasPrefix(name, kinds.BSM) || name == kinds.Redsync
 	})
-}
-
-func atLeast(what string, of experiment.Ask, bound float64) experiment.Target {
-	return experiment.Target{Name: what, Of: of, Sign: report.MoreThan, Bound: bound}
-}
-
-func atMost(what string, of experiment.Ask, bound float64) experiment.Target {
-	return experiment.Target{Name: what, Of: of, Sign: report.LessThan, Bound: bound}
 }

@@ -157,8 +157,8 @@ func (k *keeper) release(ctx context.Context) error {
 
 func manyHoldsTargets() []experiment.Target {
 	return []experiment.Target{
-		atMost("round trips a period", experiment.Level(TripsPerPeriod, mutexName), 100),
-		atMost("percent of a core, at the default lease", experiment.Level(CPUPercent, mutexName), 2),
-		atMost("holds lost", experiment.Level(LostHolds, mutexName), 0),
+		experiment.AtMost("round trips a period", experiment.Level(TripsPerPeriod, mutexName), 100),
+		experiment.AtMost("percent of a core, at the default lease", experiment.Level(CPUPercent, mutexName), 2),
+		experiment.AtMost("holds lost", experiment.Level(LostHolds, mutexName), 0),
 	}
 }

@@ -169,9 +169,9 @@ func (f footprint) left(ctx context.Context, probe *redis.Client) (footprint, er
 
 func manyNamesTargets() []experiment.Target {
 	return []experiment.Target{
-		atMost("subscription connections of 3 clients", func(r experiment.Result) experiment.Estimate {
+		experiment.AtMost("subscription connections of 3 clients", func(r experiment.Result) experiment.Estimate {
 			return r.Of(r.Most(Subscribers, func(string) bool { return true }), Subscribers)
 		}, namesClients),
-		atMost("goroutines, channels and keys left behind", experiment.Total(LeftBehind), 0),
+		experiment.AtMost("goroutines, channels and keys left behind", experiment.Total(LeftBehind), 0),
 	}
 }

@@ -40,7 +40,7 @@ func severalProcesses(_ context.Context, b *bench) ([]experiment.Contender, func
 }
 
 func severalProcessesTargets() []experiment.Target {
-	return []experiment.Target{atLeast("Jain's index over the processes", experiment.Level(Fairness, mutexName), 0.95)}
+	return []experiment.Target{experiment.AtLeast("Jain's index over the processes", experiment.Level(Fairness, mutexName), 0.95)}
 }
 
 // loneCaller measures how long one caller waits while 64 goroutines of another process keep the lock busy. One that polls every
@@ -60,7 +60,7 @@ func loneCaller(_ context.Context, b *bench) ([]experiment.Contender, func() err
 }
 
 func loneCallerTargets() []experiment.Target {
-	return []experiment.Target{atMost("the lone caller's wait, p99 ms", experiment.Level(WaitP99, mutexName), 5)}
+	return []experiment.Target{experiment.AtMost("the lone caller's wait, p99 ms", experiment.Level(WaitP99, mutexName), 5)}
 }
 
 // contest makes contenders that compete in processes: what jobs of a kind do, and what their tallies come to.

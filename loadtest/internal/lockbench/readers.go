@@ -97,10 +97,10 @@ func (r *room) visit(ctx context.Context) (out, in time.Duration, err error) {
 
 func manyReadersTargets() []experiment.Target {
 	return []experiment.Target{
-		atMost("unlock and lock beside many readers, in parts of that beside 10", func(r experiment.Result) experiment.Estimate {
+		experiment.AtMost("unlock and lock beside many readers, in parts of that beside 10", func(r experiment.Result) experiment.Estimate {
 			rooms := r.Case.Contenders
 			return experiment.Times(cost, rooms[1].Name, rooms[0].Name)(r)
 		}, 2),
-		atMost("holds lost", experiment.Total(LostHolds), 0),
+		experiment.AtMost("holds lost", experiment.Total(LostHolds), 0),
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"inventory/loadtest/internal/report"
 )
 
-// Document is the result as it is told. Who has measured adds when and where that was.
+// Document is the result as it is told.
 func (r Result) Document() (report.Document, error) {
 	all := latency.New()
 	for _, k := range r.kinds {
@@ -20,7 +20,7 @@ func (r Result) Document() (report.Document, error) {
 	}
 	perSecond := compare.Ratio(float64(all.Count()), r.answers.Elapsed.Seconds())
 	d := report.Document{
-		Scenario: "replay", Elapsed: r.answers.Elapsed.Seconds(), Interrupted: r.answers.Interrupted,
+		Scenario: "replay", Started: r.started, Environment: r.environment, Elapsed: r.answers.Elapsed.Seconds(), Interrupted: r.answers.Interrupted,
 		Summary: r.summary(perSecond), AuditOK: r.AuditOK(), Wrong: history.Tell(r.wrong),
 		Figures: []report.Figure{
 			{Name: "requests", Unit: "/s", Value: perSecond},
@@ -28,7 +28,7 @@ func (r Result) Document() (report.Document, error) {
 			{Name: "p99", Unit: "ms", Value: compare.Milliseconds(all.Quantile(99))},
 			{Name: "units sold", Value: float64(r.UnitsSold)},
 		},
-		Sections: []report.Section{r.section(all)},
+		Sections: []report.Section{r.section(all)}, Raw: load.Raw(load.Part{Name: "replay", Result: r.answers.Result}),
 	}
 	return d, d.SetOwn(r)
 }
@@ -44,9 +44,9 @@ func (r Result) summary(perSecond float64) []string {
 	}
 	lines := []string{
 		fmt.Sprintf("Replay of %s order lines, %s to %s, with %s SKUs, sent to %s.", comma(r.Lines),
-			r.plan.From.Format(day), r.plan.To.Format(day), comma(len(r.plan.SKUs)), r.where),
+			r.plan.From.Format(day), r.plan.To.Format(day), comma(len(r.plan.SKUs)), r.environment.Target),
 		fmt.Sprintf("%s units sold, %s restocked, %s left; %s merges.", comma(sum.Sold), comma(sum.Restocked), comma(sum.Left), comma(r.merges)),
-		fmt.Sprintf("%.2f s, %s requests a second.", r.answers.Elapsed.Seconds(), comma(int64(perSecond))),
+		fmt.Sprintf("%.2f s, %s requests a second.", r.answers.Elapsed.Seconds(), report.Number(perSecond)),
 	}
 	if r.AuditOK() {
 		return append(lines, "The rows hold what was answered, and every unit adds up.")

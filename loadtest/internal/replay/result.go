@@ -3,9 +3,12 @@ package replay
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"inventory/internal/latency"
 	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/report"
 )
 
 // Result is what came of a replay. Its exported fields are members of its JSON; those up to Errors count lines of the file,
@@ -21,14 +24,18 @@ type Result struct {
 	Unanswered        int   `json:"unanswered"` // where the replay was stopped: not sent, or nobody waited for the answer
 	UnitsSold         int64 `json:"units_sold"`
 
-	plan    Plan
-	answers *Answers
-	kinds   [outcomes]kind
-	totals  map[string]SKUTotals // by its name in the file
-	merges  int64
-	wrong   []history.Violation
-	where   string
+	plan        Plan
+	answers     Answers
+	kinds       [outcomes]kind
+	totals      map[string]SKUTotals // by its name in the file
+	merges      int64
+	wrong       []history.Violation
+	started     time.Time
+	environment report.Environment
 }
+
+// Began tells whether there is anything to tell.
+func (r Result) Began() bool { return !r.started.IsZero() }
 
 // SKUTotals are the units of one SKU: as answered, and what the rows have left.
 type SKUTotals struct{ Sold, Restocked, Left int64 }
@@ -56,12 +63,9 @@ type kind struct {
 	waits           *latency.Histogram
 }
 
-// NewResult sums up what was answered, and the rows of the SKUs that begin with a prefix. where says where it was sent.
-func NewResult(plan Plan, prefix string, answers *Answers, rows history.Rows, wrong []history.Violation, where string) Result {
-	r := Result{
-		Lines: plan.Lines, LeftOut: plan.LeftOut, plan: plan, answers: answers, where: where, totals: map[string]SKUTotals{},
-		wrong: wrong,
-	}
+// NewResult sums up what was answered, and the rows of the SKUs that begin with a prefix.
+func NewResult(plan Plan, prefix string, answers Answers, rows history.Rows, wrong []history.Violation) Result {
+	r := Result{Lines: plan.Lines, LeftOut: plan.LeftOut, plan: plan, answers: answers, totals: map[string]SKUTotals{}, wrong: wrong}
 	for i := range r.kinds {
 		r.kinds[i].waits = latency.New()
 	}
@@ -80,8 +84,8 @@ func NewResult(plan Plan, prefix string, answers *Answers, rows history.Rows, wr
 func (r *Result) count(q Request, became outcome, i int) {
 	k := &r.kinds[became]
 	k.requests, k.lines = k.requests+1, k.lines+q.Lines
-	if took := r.answers.Took[i]; took > 0 {
-		k.waits.Record(took)
+	if became != unanswered && len(r.answers.Operations[i].Attempts) > 0 {
+		k.waits.Record(r.answers.Latency(i))
 	}
 	for _, item := range q.Items {
 		name := r.plan.SKUs[item.SKU].Name
@@ -98,23 +102,19 @@ func (r *Result) count(q Request, became outcome, i int) {
 }
 
 // outcome is what became of the i-th request.
-func (a *Answers) outcome(i int) outcome {
-	o := a.Operations[i]
-	if a.Took[i] == 0 && a.Interrupted {
-		return unanswered
-	}
-	if len(o.Attempts) == 0 {
-		return failed
-	}
-	switch last := o.Attempts[len(o.Attempts)-1].Answer; {
-	case last.Accepted() && o.Kind == history.Restock:
+func (a Answers) outcome(i int) outcome {
+	kind, became := a.Operations[i].Kind, a.Replies[i].Outcome
+	switch {
+	case became.Done() && kind == history.Restock:
 		return restocked
-	case last.Accepted():
+	case became.Done():
 		return accepted
-	case last.Code == history.SoldOut && o.Kind.Takes():
+	case became == load.SoldOut && kind.Takes():
 		return soldOut
-	case last.Code == history.InsufficientStock && o.Kind.Takes():
+	case became == load.InsufficientStock && kind.Takes():
 		return short
+	case a.Interrupted && became != load.Refused:
+		return unanswered
 	default:
 		return failed
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,26 +12,51 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"inventory/internal/api/client"
+	"inventory/internal/progress"
 	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
+	"inventory/loadtest/internal/target"
 )
 
 // Settings say how a plan is run.
 type Settings struct {
-	Services    *load.Services
 	Prefix      string        // of the names of this run's SKUs, so that a database can be used again
 	Concurrency int           // requests under way at once
 	Patience    time.Duration // for a final answer; 0: load.DefaultPersistence
-	// Progress begins to show one of the two phases, and is told when each of its steps is done.
-	Progress func(phase string, steps int) (done, over func())
+	Key         string        // API key; "": none is shown
+	Progress    io.Writer     // where a person watches
 }
 
-// Answers are what callers saw of a plan.
+// Play replays a plan at a target, and holds the answers against the rows. What was answered until ctx ended is beside the
+// error.
+func Play(ctx context.Context, plan Plan, settings Settings, to *target.Target) (Result, error) {
+	started := time.Now()
+	environment, err := to.Environment(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	environment.Generator = fmt.Sprintf("this program, %d requests at once, each when an answer has come", settings.Concurrency)
+	services, err := load.Open(load.Config{
+		URLs: to.URLs, Key: settings.Key, Connections: settings.Concurrency, Promise: load.PromiseOf(to, nil),
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	defer services.Close()
+	answers, err := Run(ctx, plan, services, settings)
+	if err != nil && !answers.Interrupted {
+		return Result{}, err
+	}
+	rows, found := history.Audit(ctx, to.DatabaseURL(), settings.Prefix, answers.Operations, load.PromiseOf(to, answers.Stocks))
+	result := NewResult(plan, settings.Prefix, answers, rows, found.Violations)
+	result.started, result.environment = started, environment
+	return result, err
+}
+
+// Answers are what callers saw of a plan: an operation for each request.
 type Answers struct {
-	Operations  []history.Operation      // of each request, with its attempts
-	Took        []time.Duration          // of each that got a final answer; 0: it was not sent, or nobody waited
+	*load.Result
 	Stocks      map[string]history.Stock // of the SKUs that were created
-	Elapsed     time.Duration            // from the first request to the last answer
 	Interrupted bool
 	FirstError  error // of the first request that failed
 }
@@ -38,9 +64,11 @@ type Answers struct {
 // run is a plan under way.
 type run struct {
 	Settings
-	*Answers
-	plan Plan
-	mu   sync.Mutex // guards Stocks and FirstError
+	Answers
+	plan       Plan
+	services   *load.Services
+	operations []history.Operation
+	mu         sync.Mutex // guards Stocks and FirstError
 	// lost is set when a request got no answer for as long as its caller is patient: the service is gone, and to be
 	// as patient with every request that is left would take hours. They fail unsent.
 	lost atomic.Bool
@@ -48,17 +76,17 @@ type run struct {
 
 // Run creates the SKUs and sends the requests. It fails when a SKU cannot be created or ctx ends, and returns what was
 // answered until then; a request that fails is an answer.
-func Run(ctx context.Context, plan Plan, settings Settings) (*Answers, error) {
-	r := &run{Settings: settings, plan: plan, Answers: &Answers{
-		Operations: plan.operations(settings.Prefix), Took: make([]time.Duration, len(plan.Requests)), Stocks: make(map[string]history.Stock),
-	}}
-	defer func() { r.Interrupted = ctx.Err() != nil }()
-	if err := r.create(ctx); err != nil {
-		return r.Answers, err
+func Run(ctx context.Context, plan Plan, services *load.Services, settings Settings) (Answers, error) {
+	r := &run{
+		Settings: settings, Answers: Answers{Stocks: make(map[string]history.Stock)}, plan: plan, services: services,
+		operations: plan.operations(settings.Prefix),
 	}
+	err := r.create(ctx)
 	start := time.Now()
-	err := r.send(ctx)
-	r.Elapsed = time.Since(start)
+	if err == nil {
+		err = r.send(ctx)
+	}
+	r.Result, r.Interrupted = load.Closed(start, r.operations), ctx.Err() != nil
 	return r.Answers, err
 }
 
@@ -83,8 +111,8 @@ func (p Plan) operations(prefix string) []history.Operation {
 
 // create creates the SKUs.
 func (r *run) create(ctx context.Context) error {
-	done, over := r.Progress("SKUs created", len(r.plan.SKUs))
-	defer over()
+	created := progress.New(r.Progress, "SKUs created", len(r.plan.SKUs))
+	defer created.Finish()
 	creators, creating := errgroup.WithContext(ctx)
 	creators.SetLimit(r.Concurrency)
 	for _, sku := range r.plan.SKUs {
@@ -92,13 +120,13 @@ func (r *run) create(ctx context.Context) error {
 			break
 		}
 		creators.Go(func() error {
-			if err := r.Services.Create(creating, r.Prefix+sku.Name, client.NewSKU{Stock: sku.Stock, Segments: &sku.Segments}); err != nil {
+			if err := r.services.Create(creating, r.Prefix+sku.Name, client.NewSKU{Stock: sku.Stock, Segments: &sku.Segments}); err != nil {
 				return err
 			}
 			r.mu.Lock()
 			r.Stocks[r.Prefix+sku.Name] = history.Stock{Units: sku.Stock}
 			r.mu.Unlock()
-			done()
+			created.Add()
 			return nil
 		})
 	}
@@ -116,8 +144,8 @@ func ended(ctx context.Context, err error) error {
 // send sends the requests in the order of the file. A request whose SKU still waits for an earlier answer waits too,
 // in one of the places of those under way; the one it waits for has begun before, so somebody always gets on.
 func (r *run) send(ctx context.Context) error {
-	done, over := r.Progress("requests answered", len(r.plan.Requests))
-	defer over()
+	answers := progress.New(r.Progress, "requests answered", len(r.plan.Requests))
+	defer answers.Finish()
 	latest := make([]chan struct{}, len(r.plan.SKUs)) // closed when the SKU's latest request is answered
 	senders, sending := errgroup.WithContext(ctx)
 	senders.SetLimit(r.Concurrency)
@@ -136,7 +164,7 @@ func (r *run) send(ctx context.Context) error {
 				return err
 			}
 			r.ask(sending, i)
-			done()
+			answers.Add()
 			return sending.Err()
 		})
 	}
@@ -162,15 +190,13 @@ var errLost = errors.New("not sent: the service does not answer any more")
 
 // ask sends one request until it has a final answer.
 func (r *run) ask(ctx context.Context, i int) {
-	o, err := &r.Operations[i], errLost
+	o, err := &r.operations[i], errLost
 	if !r.lost.Load() {
-		start := time.Now()
 		var answer history.Answer
-		answer, err = r.Services.Ask(ctx, o, load.Persistence{First: i % len(r.Services.URLs), For: r.Patience})
+		answer, err = r.services.Ask(ctx, o, load.Persistence{First: i % len(r.services.URLs), For: r.Patience})
 		if err != nil && ctx.Err() != nil {
 			return
 		}
-		r.Took[i] = time.Since(start)
 		if err == nil && !answer.Accepted() && (!answer.Short() || !o.Kind.Takes()) {
 			err = fmt.Errorf("status %d, %s", answer.Status, answer.Code)
 		}

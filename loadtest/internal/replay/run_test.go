@@ -110,29 +110,29 @@ func (s *shop) deduct(b *history.SKU, body io.Reader) (int, any) {
 }
 
 // result holds answers against the rows of the shop.
-func (s *shop) result(plan Plan, answers *Answers) Result {
+func (s *shop) result(plan Plan, answers Answers) Result {
 	s.rows.SKUs = nil
 	for _, sku := range s.skus {
 		s.rows.SKUs = append(s.rows.SKUs, *sku)
 	}
 	promise := history.Promise{Stocks: answers.Stocks, AnswerWithin: time.Second, Staleness: time.Second}
-	return NewResult(plan, prefix, answers, s.rows, history.Check(answers.Operations, s.rows, promise).Violations, "a shop")
+	r := NewResult(plan, prefix, answers, s.rows, history.Check(answers.Operations, s.rows, promise).Violations)
+	r.environment.Target = "a shop"
+	return r
 }
-
-func quiet(string, int) (done, over func()) { return func() {}, func() {} }
 
 const prefix = "run-"
 
 // replayed runs a plan against a shop.
-func (s *shop) replayed(ctx context.Context, plan Plan) (*Answers, error) {
+func (s *shop) replayed(ctx context.Context, plan Plan) (Answers, error) {
 	server := httptest.NewServer(s)
 	defer server.Close()
 	services, err := load.Open(load.Config{URLs: []string{server.URL}, Connections: 4})
 	if err != nil {
-		return nil, err
+		return Answers{}, err
 	}
 	defer services.Close()
-	return Run(ctx, plan, Settings{Services: services, Prefix: prefix, Concurrency: 4, Patience: 30 * time.Millisecond, Progress: quiet})
+	return Run(ctx, plan, services, Settings{Prefix: prefix, Concurrency: 4, Patience: 30 * time.Millisecond, Progress: io.Discard})
 }
 
 func sumOfLines(r Result) int {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 // Raw is what the figures of a run were made of, for who wants to make others of it. The JSON has none of it.
 type Raw struct {
 	Columns []string
-	Rows    [][]string
+	Rows    iter.Seq[[]string]
 	Waits   []Waits
 }
 
@@ -34,7 +35,13 @@ func (d Document) WriteCSV(to io.Writer) error {
 	if len(d.Raw.Columns) == 0 {
 		return errNoRaw
 	}
-	return csv.NewWriter(to).WriteAll(append([][]string{d.Raw.Columns}, d.Raw.Rows...))
+	table := csv.NewWriter(to)
+	err := table.Write(d.Raw.Columns)
+	for row := range d.Raw.Rows {
+		err = errors.Join(err, table.Write(row))
+	}
+	table.Flush()
+	return errors.Join(err, table.Error())
 }
 
 // WriteHDR writes the waits as a log of HdrHistogram, in nanoseconds.

@@ -26,7 +26,7 @@ func TestAnInterruptedSaleIsAudited(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := private.Stop(); err != nil {
+		if err := private.Close(); err != nil {
 			t.Error(err)
 		}
 	})

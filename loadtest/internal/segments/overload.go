@@ -72,8 +72,8 @@ func (s *shop) overload(ctx context.Context) (experiment.Result, error) {
 			{Name: unknown, Sum: true},
 		},
 		Targets: []experiment.Target{
-			{Name: "goodput when three times as much is offered, in parts of the capacity", Of: experiment.Level(toCapacity, flooded), Sign: report.MoreThan, Bound: 0.9},
-			{Name: "seconds until latency is normal again", Of: experiment.Level(back, flooded), Sign: report.LessThan, Bound: calmWithin},
+			experiment.AtLeast("goodput when three times as much is offered, in parts of the capacity", experiment.Level(toCapacity, flooded), 0.9),
+			experiment.AtMost("seconds until latency is normal again", experiment.Level(back, flooded), calmWithin),
 		},
 		About: func(experiment.Result) []string { return []string{flooded} },
 		Plots: f.plots,

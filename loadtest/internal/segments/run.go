@@ -57,7 +57,7 @@ func Run(ctx context.Context, c Config) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, on.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, on.Close()) }()
 	s := &shop{on, c, map[string][]string{}}
 	result = Result{c.Begin("segments", on.Servers), c}
 	result.Environment.Measurement = append(result.Environment.Measurement,

@@ -70,8 +70,8 @@ func (s *shop) stopped(ctx context.Context) (experiment.Result, error) {
 		},
 		Ratios: []experiment.Ratio{ratio("while to two processes", while), ratio("after to two processes", after)},
 		Targets: []experiment.Target{
-			{Name: "while one of three stands still, in parts of two processes", Of: experiment.Times(while, oneStopped, twoAlone), Sign: report.MoreThan, Bound: 0.9},
-			{Name: "seconds until the one that stood still sells a fifth of the whole", Of: experiment.Level(back, oneStopped), Sign: report.LessThan, Bound: backLimit},
+			experiment.AtLeast("while one of three stands still, in parts of two processes", experiment.Times(while, oneStopped, twoAlone), 0.9),
+			experiment.AtMost("seconds until the one that stood still sells a fifth of the whole", experiment.Level(back, oneStopped), backLimit),
 		},
 		About: func(experiment.Result) []string { return []string{oneStopped} },
 		Plots: c.plots,
@@ -139,12 +139,12 @@ func (c *stopping) stop(ctx context.Context, window time.Duration) (r stop, err 
 	if err := all.Go(); err != nil {
 		return stop{}, err
 	}
-	sleep(ctx, c.config.Scale.After)
+	load.Sleep(ctx, c.config.Scale.After)
 	r.stopped = time.Since(began)
 	if err := all[0].Stop(); err != nil {
 		return stop{}, fmt.Errorf("stop a process: %w", err)
 	}
-	sleep(ctx, c.config.Scale.Still)
+	load.Sleep(ctx, c.config.Scale.Still)
 	r.continued = time.Since(began)
 	if err := all[0].Continue(); err != nil {
 		return stop{}, fmt.Errorf("continue a process: %w", err)
@@ -174,14 +174,4 @@ func returned(one, all load.Timeline, from, to time.Duration) time.Duration {
 		}
 	}
 	return to - from
-}
-
-// sleep returns sooner when ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -100,12 +100,11 @@ func AskRedis(ctx context.Context, redisURL string, e *report.Environment) error
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	client := redis.NewClient(options)
-	text, err := client.Info(ctx, "server").Result()
-	if err := errors.Join(err, client.Close()); err != nil {
+	told := client.InfoMap(ctx, "server")
+	if err := errors.Join(told.Err(), client.Close()); err != nil {
 		return fmt.Errorf("reach Redis: %w", err)
 	}
-	_, version, _ := strings.Cut(text, "redis_version:")
-	e.Redis, _, _ = strings.Cut(version, "\r\n")
+	e.Redis = told.Item("Server", "redis_version")
 	return nil
 }
 

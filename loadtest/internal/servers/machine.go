@@ -2,9 +2,9 @@ package servers
 
 import (
 	"context"
-	"os"
 	"runtime"
-	"strings"
+
+	"github.com/shirou/gopsutil/v4/cpu"
 
 	"inventory/loadtest/internal/report"
 )
@@ -12,18 +12,16 @@ import (
 // Machine is what figures depend on that needs no server: where this program runs, and what it was made of.
 func Machine(ctx context.Context) report.Environment {
 	return report.Environment{
-		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: processor(), Go: runtime.Version(),
+		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: processor(ctx), Go: runtime.Version(),
 		Revision: revision(ctx),
 	}
 }
 
-// processor is the model of the first one, where the system tells it in a file.
-func processor() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "" // another system
+// processor is the model of the first one, "" where the system does not tell it.
+func processor(ctx context.Context) string {
+	all, err := cpu.InfoWithContext(ctx)
+	if err != nil || len(all) == 0 {
+		return ""
 	}
-	_, model, _ := strings.Cut(string(text), "model name")
-	model, _, _ = strings.Cut(model, "\n")
-	return strings.TrimLeft(model, " \t:")
+	return all[0].ModelName
 }

@@ -29,8 +29,7 @@ type Servers struct {
 	About    report.Environment
 	Warnings []string
 	LeftOut  []string
-
-	closers Closers
+	Closers  // of what was started, and of what stands on it
 }
 
 // Needs are what a measurement needs of its servers.
@@ -51,7 +50,7 @@ func Prepare(ctx context.Context, given URLs, n Needs) (s *Servers, err error) {
 		return nil, err
 	}
 	if err := s.prepare(ctx, n); err != nil {
-		return nil, errors.Join(err, s.Stop())
+		return nil, errors.Join(err, s.Close())
 	}
 	s.About.Target, s.About.Generator = s.Name, n.Generator
 	s.About.Measurement = append(s.About.Measurement, load.String())
@@ -79,7 +78,7 @@ func (s *Servers) prepare(ctx context.Context, n Needs) (err error) {
 func Open(ctx context.Context, given URLs) (*Servers, error) {
 	s := &Servers{URLs: given, Name: given.name()}
 	if err := s.start(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("start private servers: %w", err), s.Stop())
+		return nil, errors.Join(fmt.Errorf("start private servers: %w", err), s.Close())
 	}
 	return s, nil
 }
@@ -105,7 +104,7 @@ func (s *Servers) AddForLocks(ctx context.Context) (leftOut []string, err error)
 	return leftOut, nil
 }
 
-// MakeDatabase makes an empty database on the PostgreSQL, and has DatabaseURL name it. Stop drops it, where the server does not
+// MakeDatabase makes an empty database on the PostgreSQL, and has DatabaseURL name it. Close drops it, where the server does not
 // go with all it has.
 func (s *Servers) MakeDatabase(ctx context.Context, prefix string) error {
 	databaseURL, drop, err := CreateDatabase(ctx, s.DatabaseURL, prefix)
@@ -114,10 +113,7 @@ func (s *Servers) MakeDatabase(ctx context.Context, prefix string) error {
 	}
 	s.DatabaseURL = databaseURL
 	if s.PostmasterPID == 0 {
-		s.closers.OnClose(func() error { return drop(context.WithoutCancel(ctx)) })
+		s.OnClose(func() error { return drop(context.WithoutCancel(ctx)) })
 	}
 	return nil
 }
-
-// Stop ends what was started.
-func (s *Servers) Stop() error { return s.closers.Close() }

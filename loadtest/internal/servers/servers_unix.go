@@ -32,10 +32,12 @@ func (s *Servers) start(ctx context.Context) error {
 	}
 	err := starting.Wait()
 	if postgres != nil {
-		s.DatabaseURL, s.PostmasterPID, s.closers = postgres.URL(), postgres.PID(), append(s.closers, postgres.Stop)
+		s.DatabaseURL, s.PostmasterPID = postgres.URL(), postgres.PID()
+		s.OnClose(postgres.Stop)
 	}
 	if redis != nil {
-		s.RedisURL, s.closers = redis.URL(), append(s.closers, redis.Stop)
+		s.RedisURL = redis.URL()
+		s.OnClose(redis.Stop)
 	}
 	return err
 }
@@ -111,14 +113,17 @@ func (s *Servers) addForLocks(ctx context.Context) (leftOut []string, err error)
 	}
 	err = starting.Wait()
 	if zookeeper != nil {
-		s.ZooKeeper, s.closers = zookeeper.Addr(), append(s.closers, zookeeper.Stop)
+		s.ZooKeeper = zookeeper.Addr()
+		s.OnClose(zookeeper.Stop)
 	}
 	if mongoDB != nil {
-		s.MongoDBURL, s.closers = mongoDB.URL(), append(s.closers, mongoDB.Stop)
+		s.MongoDBURL = mongoDB.URL()
+		s.OnClose(mongoDB.Stop)
 	}
 	for _, redis := range all {
 		if redis != nil {
-			s.NodeURLs, s.closers = append(s.NodeURLs, redis.URL()), append(s.closers, redis.Stop)
+			s.NodeURLs = append(s.NodeURLs, redis.URL())
+			s.OnClose(redis.Stop)
 		}
 	}
 	if s.ZooKeeper == "" {

@@ -31,7 +31,7 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})

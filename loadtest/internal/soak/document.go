@@ -40,6 +40,7 @@ func (s *soak) document(ctx context.Context, interrupted bool) (report.Document,
 	d.Figures = append(d.Figures, s.readings.Figures(s.accepted())...)
 	generator := load.GeneratorSection(results(s.result), s.result, nil)
 	d.Sections = append([]report.Section{s.kindSection(), s.courseSection(all, verdict), generator}, s.readings.Sections(s.accepted())...)
+	d.Raw = load.Raw(load.Part{Name: "soak", Result: s.result})
 	return d, errors.Join(unknown, d.SetOwn(s.own()))
 }
 

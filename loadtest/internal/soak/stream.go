@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"inventory/loadtest/internal/history"
+	"inventory/loadtest/internal/load"
 )
 
 // operations are what is asked for.
@@ -54,18 +53,8 @@ func (w Work) prefix() string { return "soak-" + strconv.FormatUint(w.Seed, 36) 
 // SKU is the name of a SKU.
 func (w Work) SKU(n uint32) string { return w.prefix() + strconv.FormatUint(uint64(n), 10) }
 
-// id is the order id of a request, or the ref of a movement. It is drawn, as those of buyers are: ids in a row would lie side by
-// side in an index.
-func (p *Plan) id(i uint32) string {
-	random := rand.NewPCG(p.Seed, uint64(i))
-	var id uuid.UUID
-	for n := range id {
-		id[n] = byte(random.Uint64())
-	}
-	id[6] = id[6]&0x0f | 0x40 // version 4
-	id[8] = id[8]&0x3f | 0x80 // of RFC 9562
-	return id.String()
-}
+// id is the order id of a request, or the ref of a movement.
+func (p *Plan) id(i uint32) string { return load.NewID(rand.New(rand.NewPCG(p.Seed, uint64(i)))) }
 
 // lines are those of an order: its own SKU and some others, whoever wants those, each once.
 func (p *Plan) lines(i uint32) []history.Line {

@@ -2,9 +2,6 @@ package tail
 
 import (
 	"context"
-	"encoding/hex"
-	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +34,7 @@ const (
 // course is how the sale of a tail went.
 type course struct {
 	sku      string
+	before   *load.Result // of what brought the SKU to its tail
 	result   *load.Result
 	halfSold time.Duration // when half of the tail was; 0: never
 	strike   *Strike       // nil: nobody was killed
@@ -53,25 +51,17 @@ func (c Config) length() time.Duration {
 // load is when each of them comes, and what he wants: a pure function of the seed.
 func (c Config) load(seed uint64, sku string) load.Load {
 	l := load.Load{At: load.Times(seed, load.Poisson, []load.Phase{{Name: "tail", From: c.Rate, To: c.Rate, Length: c.length()}})}
-	random := rand.NewChaCha8(key(seed, "wishes"))
-	var id [16]byte
+	random := load.NewRandom(seed, "wishes")
 	for range l.At {
-		_, _ = random.Read(id[:]) // it never fails
-		quantity := 1 + int64(random.Uint64()%few)
-		if random.Uint64()%manyEvery == 0 {
+		quantity := 1 + random.Int64N(few)
+		if random.IntN(manyEvery) == 0 {
 			quantity = many
 		}
 		l.Operations = append(l.Operations, history.Operation{
-			Kind: history.Deduct, ID: hex.EncodeToString(id[:]), Lines: []history.Line{{SKU: sku, Quantity: quantity}},
+			Kind: history.Deduct, ID: load.NewID(random), Lines: []history.Line{{SKU: sku, Quantity: quantity}},
 		})
 	}
 	return l
-}
-
-// key is that of a source of its own for each purpose.
-func key(seed uint64, purpose string) (key [32]byte) {
-	copy(key[:], fmt.Appendf(nil, "%016x%s", seed, purpose))
-	return key
 }
 
 // sell sells the tail of a SKU, and kills the victim when half of it is sold; nil is nobody.

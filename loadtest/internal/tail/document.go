@@ -8,6 +8,7 @@ import (
 
 	"inventory/internal/app"
 	"inventory/loadtest/internal/compare"
+	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
 )
 
@@ -93,13 +94,23 @@ func (r Result) Document() (report.Document, error) {
 	}
 	if len(r.Rounds) > 0 {
 		d.Figures = r.figures()
-		d.Sections = []report.Section{r.tails(), r.kills(), r.occupancy()}
+		d.Sections, d.Raw = []report.Section{r.tails(), r.kills(), r.occupancy()}, r.raw()
 	}
 	rounds := r.Rounds
 	if rounds == nil {
 		rounds = []Round{}
 	}
 	return d, d.SetOwn(map[string]any{"rounds": rounds})
+}
+
+// raw is all that was asked in each round.
+func (r Result) raw() report.Raw {
+	var parts []load.Part
+	for _, round := range r.Rounds {
+		name := fmt.Sprintf("round %d, %s", round.Number, titles(round.Killed))
+		parts = append(parts, load.Part{Name: name + ", before the tail", Result: round.course.before}, load.Part{Name: name, Result: round.course.result})
+	}
+	return load.Raw(parts...)
 }
 
 func (r Result) summary() []string {

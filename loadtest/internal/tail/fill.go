@@ -75,11 +75,7 @@ func (s *stand) sellAlone(ctx context.Context, services *load.Services, sku stri
 		alone := load.Persistence{First: p.number, Next: func(before int) int { return before }}
 		for i := range orders {
 			selling.Go(func() error {
-				answer, err := services.Ask(ctx, &orders[i], alone)
-				if err == nil && !answer.Accepted() {
-					err = fmt.Errorf("status %d, %s", answer.Status, answer.Code)
-				}
-				if err != nil {
+				if err := services.Do(ctx, &orders[i], alone); err != nil {
 					return fmt.Errorf("sell until the tail: %w", err)
 				}
 				return nil

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"inventory/loadtest/internal/gauges"
 	"inventory/loadtest/internal/load"
 	"inventory/loadtest/internal/report"
@@ -115,7 +117,7 @@ func (r Result) occupancy() report.Section {
 		}
 		all := round.Segments
 		table.Rows = append(table.Rows, []string{
-			"round " + fmt.Sprint(round.Number) + ", " + titles(killed), report.Number(sumOf(all)), report.Number(slices.Max(all)), report.Number(slices.Min(all)),
+			"round " + fmt.Sprint(round.Number) + ", " + titles(killed), report.Number(floats.Sum(all)), report.Number(slices.Max(all)), report.Number(slices.Min(all)),
 		})
 		s.Plots = append(s.Plots, round.course.segments(killed, r.marks()))
 	}
@@ -133,11 +135,4 @@ func (c *course) segments(killed bool, marks []report.Mark) report.Plot {
 		p.Marks = marks
 	}
 	return p
-}
-
-func sumOf(all []float64) (sum float64) {
-	for _, value := range all {
-		sum += value
-	}
-	return sum
 }

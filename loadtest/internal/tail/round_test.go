@@ -1,7 +1,6 @@
 package tail
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -67,7 +66,7 @@ func TestPortionsLeaveTheTail(t *testing.T) {
 		units, segments := rapid.Int64Range(10_000, 10_000_000).Draw(t, "units"), rapid.Int64Range(1, 1024).Draw(t, "segments")
 		tail := units / part
 		left := units
-		for _, o := range portions(rand.New(rand.NewChaCha8(key(rapid.Uint64().Draw(t, "seed"), "fill"))), "hot", units, tail, segments) {
+		for _, o := range portions(load.NewRandom(rapid.Uint64().Draw(t, "seed"), "fill"), "hot", units, tail, segments) {
 			q := o.Lines[0].Quantity
 			if q < 1 || q > max(1, units/segments/portionMost) {
 				t.Fatalf("an order of %d", q)

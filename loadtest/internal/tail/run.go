@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -108,8 +107,9 @@ func (s *stand) round(ctx context.Context, number int, killed bool, result *Resu
 	if err := services.Create(ctx, sku, client.NewSKU{Stock: s.Stock, Segments: &s.Segments}); err != nil {
 		return Round{}, err
 	}
-	before := portions(rand.New(rand.NewChaCha8(key(seed, "fill"))), sku, s.Stock, s.Stock/part, int64(s.Segments))
+	before := portions(load.NewRandom(seed, "fill"), sku, s.Stock, s.Stock/part, int64(s.Segments))
 	var c *course
+	began := time.Now()
 	defer func() {
 		operations := before
 		if c != nil {
@@ -136,6 +136,7 @@ func (s *stand) round(ctx context.Context, number int, killed bool, result *Resu
 		victim = all[number%len(all)]
 	}
 	c, err = s.sell(ctx, services, sku, all, seed, victim)
+	c.before = load.Closed(began, before)
 	return r, err
 }
 

@@ -43,7 +43,7 @@ func (s *stand) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.OnClose(on.Stop)
+	s.OnClose(on.Close)
 	if s.redisURL = on.RedisURL; s.RedisURL == "" && s.Lock == app.LockRed {
 		const nodes = 3
 		for range nodes - 1 {
@@ -51,7 +51,7 @@ func (s *stand) open(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			s.OnClose(more.Stop)
+			s.OnClose(more.Close)
 			s.redisURL += "," + more.RedisURL
 		}
 	}

@@ -23,7 +23,7 @@ func (t *Target) Environment(ctx context.Context) (report.Environment, error) {
 	switch {
 	case t.RedisURL != "":
 		return e, servers.AskRedis(ctx, t.RedisURL, &e)
-	case len(t.PIDs) > 0:
+	case t.Started():
 		e.Redis = "embedded"
 	}
 	return e, nil

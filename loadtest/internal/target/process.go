@@ -68,17 +68,6 @@ func (p Process) Start(ctx context.Context, j Job) (*Service, error) {
 	return &Service{process, u.URL, u.AdminURL}, nil
 }
 
-// startProcess starts the service that is the target.
-func (t *Target) startProcess(ctx context.Context, p *Process, redisURL string) error {
-	s, err := p.Start(ctx, Job{DatabaseURL: t.databaseURL, RedisURL: redisURL, AnswerWithin: AnswerWithin})
-	if err != nil {
-		return err
-	}
-	t.closers.OnClose(s.End)
-	t.URLs, t.AdminURLs, t.PIDs = []string{s.URL}, []string{s.AdminURL}, []int{s.PID()}
-	return nil
-}
-
 // Serve is the service in a process that was started for it: it reads its job, tells where it is, and serves until
 // nobody talks to it any more. Signals do not end it: a terminal sends them to all processes of the lab, which needs
 // the answers that are under way.

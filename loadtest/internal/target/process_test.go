@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -31,24 +32,19 @@ func TestTheServiceCollectsGarbageAsTheProductDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, process := range map[string]*Process{"of its own": {Command: []string{program, asService}, Logs: io.Discard}, "this": nil} {
-		service, err := Open(t.Context(), Config{Process: process})
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := http.Get(service.AdminURLs[0] + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(answer.Body)
-		if err != nil || !strings.Contains(string(text), "\ngo_gc_gogc_percent 400\n") {
-			t.Errorf("%s: %v in\n%s", name, err, text)
-		}
-		if err := answer.Body.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := service.Close(); err != nil {
-			t.Error(err)
-		}
+	service, err := Open(t.Context(), Config{Process: Process{Command: []string{program, asService}, Logs: io.Discard}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.Get(service.AdminURLs[0] + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || !strings.Contains(string(text), "\ngo_gc_gogc_percent 400\n") {
+		t.Errorf("%v in\n%s", err, text)
+	}
+	if err := errors.Join(answer.Body.Close(), service.Close()); err != nil {
+		t.Error(err)
 	}
 }

@@ -4,14 +4,13 @@
 // With private servers, it runs inside, on a PostgreSQL and a Redis started for it. With a database or Redis URL, it
 // runs inside on those. With service URLs nothing is started.
 //
-// Inside is this process, or one of its own that the lab starts, whose work can be told from that of whoever sends load.
+// Inside is a process of its own that the lab starts, whose work can be told from that of whoever sends load.
 package target
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,17 +34,15 @@ type Config struct {
 	RedisURL    string   // where the service inside keeps its locks
 	ServiceURLs []string // running services
 	APIKey      string   // that they take; "" is none
-	Logger      *slog.Logger
-	Process     *Process // where the service inside runs; nil: in this one
+	Process     Process  // where the service inside runs
 }
 
 // Target is a service to send load to.
 type Target struct {
 	URLs []string // of the API
 	Name string   // for people; without secrets
-	// AdminURLs are those of the services that were started here, which serve metrics there, and PIDs are their processes.
+	// AdminURLs are those of the services that were started here, which serve metrics there.
 	AdminURLs []string
-	PIDs      []int
 	// RedisURL is where the service that was started here keeps its locks; "" is one inside it, or that of others.
 	RedisURL string
 	// PostmasterPID is the process of a PostgreSQL that was started here; 0: none was.
@@ -74,7 +71,7 @@ func Open(ctx context.Context, c Config) (t *Target, err error) {
 	return t, t.startInside(ctx, c)
 }
 
-// startInside starts the service in this process.
+// startInside starts the service.
 func (t *Target) startInside(ctx context.Context, c Config) error {
 	redisURL, redisName := c.RedisURL, "Redis at --redis-url"
 	if redisURL == "" || redisURL == app.Embedded {
@@ -90,7 +87,7 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 		if err != nil {
 			return err
 		}
-		t.closers.OnClose(private.Stop)
+		t.closers.OnClose(private.Close)
 		t.databaseURL, redisURL, t.PostmasterPID = private.DatabaseURL, private.RedisURL, private.PostmasterPID
 		databaseName, redisName = "a private PostgreSQL", "a private Redis"
 	case c.DatabaseURL == "":
@@ -105,21 +102,17 @@ func (t *Target) startInside(ctx context.Context, c Config) error {
 	if redisURL != app.Embedded {
 		t.RedisURL = redisURL
 	}
-	if c.Process != nil {
-		return t.startProcess(ctx, c.Process, redisURL)
-	}
-	app.SpendMemory(c.Logger) // as `inventory serve` does
-	service, err := app.Start(ctx, app.Config{
-		AnswerWithin: AnswerWithin,
-		DatabaseURL:  t.databaseURL, RedisURL: redisURL, DrainTimeout: drainTimeout, Logger: c.Logger,
-	})
+	s, err := c.Process.Start(ctx, Job{DatabaseURL: t.databaseURL, RedisURL: redisURL, AnswerWithin: AnswerWithin})
 	if err != nil {
-		return fmt.Errorf("start the service: %w", err)
+		return err
 	}
-	t.closers.OnClose(func() error { return service.Close(context.WithoutCancel(ctx)) })
-	t.URLs, t.AdminURLs, t.PIDs = []string{service.URL()}, []string{service.AdminURL()}, []int{os.Getpid()}
+	t.closers.OnClose(s.End)
+	t.URLs, t.AdminURLs = []string{s.URL}, []string{s.AdminURL}
 	return nil
 }
+
+// Started tells whether the services were started here.
+func (t *Target) Started() bool { return len(t.AdminURLs) > 0 }
 
 // DatabaseURL is where the rows are. It may hold a password.
 func (t *Target) DatabaseURL() string { return t.databaseURL }
