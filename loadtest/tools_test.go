@@ -137,7 +137,7 @@ func openShop(t *testing.T) *shop {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := private.Stop(); err != nil {
+		if err := private.Close(); err != nil {
 			t.Error(err)
 		}
 	})
