@@ -50,6 +50,7 @@ type App struct {
 	store       stock.Store
 	nodes       func() map[string]error // see [api.AdminConfig]
 	workers     int                     // see [selling.Config]
+	placing     int                     // see [selling.Config]
 	guard       *access.Guard           // nil: nobody is asked for a key
 	limiter     *access.Limiter         // nil: none
 	strangers   *access.Limiter         // by address; nil: none
@@ -164,7 +165,7 @@ func (a *App) openStore(ctx context.Context) error {
 	if a.traces != nil {
 		store = a.traces.store(store)
 	}
-	a.store, a.workers = store, d.workers()
+	a.store, a.workers, a.placing = store, d.workers(), d.placing()
 	a.onClose(func(context.Context) error { return errors.Join(store.Close(), release()) })
 	return a.openStandby(ctx, d)
 }
@@ -192,7 +193,7 @@ func (a *App) openService(ctx context.Context, observer selling.Observer, lockOb
 	config := selling.Config{
 		Store: a.store, Workers: a.workers, Observer: observer, MaxReserveFor: a.config.MaxReserveFor,
 		AnswerWithin: a.config.AnswerWithin, Logger: a.config.Logger, BatchLimit: a.config.BatchLimit,
-		LockAlways: a.config.Lock == LockFair,
+		LockAlways: a.config.Lock == LockFair, Placing: a.placing,
 	}
 	if a.config.Workers != 0 {
 		config.Workers = a.config.Workers

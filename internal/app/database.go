@@ -68,6 +68,14 @@ func (d database) workers() int {
 	return 0
 }
 
+// placing is how many orders of several SKUs the database is given at a time; 0 is few.
+func (d database) placing() int {
+	if d.citus {
+		return 64 // a transaction over nodes costs as much as a hundred rows: let many orders share it
+	}
+	return 0
+}
+
 // own takes a SQLite file for this process. release gives it up.
 func (d database) own() (release func() error, err error) {
 	if d.file == "" {

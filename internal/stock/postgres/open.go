@@ -13,9 +13,6 @@ import (
 // defaultConns bounds the pool where the URL's pool_max_conns does not: as many SKUs can be written at once.
 const defaultConns = 16
 
-// orderingConns: one connection in so many may be that of an order of several SKUs that has a transaction of its own.
-const orderingConns = 4
-
 // Open connects to the database at a postgres:// URL, whose schema must be up to date. maxConns bounds the pool;
 // 0 leaves it to the URL's pool_max_conns, or is 16. Each of configure may change what the pool is made of.
 func Open(ctx context.Context, databaseURL string, maxConns int32, configure ...func(*pgxpool.Config)) (*Store, error) {
@@ -63,7 +60,6 @@ func openLater(ctx context.Context, databaseURL string, maxConns int32, d *diale
 	}
 	renewal.running.Go(func() { renewal.run(pool) })
 	s := &Store{pool: database{pool, d}, clock: clock, hosts: hosts, renewal: renewal}
-	s.ordering = make(chan struct{}, max(1, config.MaxConns/orderingConns))
 	s.gather()
 	return s, nil
 }

@@ -43,15 +43,8 @@ func (s *Store) Order(ctx context.Context, placement stock.Placement) (lines []s
 	return s.orderAlone(ctx, placement)
 }
 
-// orderAlone places an order by a transaction of its own. Of those only some go on at a time: they may wait for rows, and keep
-// their connections meanwhile.
+// orderAlone places an order by a transaction of its own.
 func (s *Store) orderAlone(ctx context.Context, placement stock.Placement) (lines []stock.Deduction, created bool, err error) {
-	select {
-	case s.ordering <- struct{}{}:
-		defer func() { <-s.ordering }()
-	case <-ctx.Done():
-		return nil, false, translate(ctx.Err())
-	}
 	err = s.inTx(ctx, time.Time{}, func(tx pgx.Tx) error {
 		if !placement.KnownOnly {
 			if created, err = s.insertOrder(ctx, tx, &placement); err != nil {

@@ -35,7 +35,6 @@ type Store struct {
 	limited *sharing                               // and with one
 	orders  *gatherer[stock.Placement, *time.Time] // of several SKUs
 
-	ordering    chan struct{} // orders that have a transaction of their own
 	settlements *gatherer[*settling, []stock.Settled]
 	looks       *gatherer[sharedLook, look]
 

@@ -20,6 +20,7 @@ type Config struct {
 	// LockAlways takes a lock for every batch, and not only where it saves waiting.
 	LockAlways bool
 	Workers    int // at most, of one SKU at a time; 0 is 4. A store that writes one batch at a time wants 1.
+	Placing    int // orders of several SKUs are placed at the same time, of up to ten lines each; 0 is Workers
 	// BatchLimit is how many orders one write carries out at most; 0 is as many as pay. With 1 the lab measures what batches buy.
 	BatchLimit int
 	// MaxReserveFor is how long a reservation lasts at most of a SKU whose terms do not say; 0 is MaxReserve.
@@ -38,7 +39,7 @@ type Config struct {
 func NewService(c Config) *Service {
 	s := &Service{
 		store: c.Store, lock: c.Lock, lockAlways: c.LockAlways, clock: c.Clock, stop: make(chan struct{}),
-		mostWorkers: cmp.Or(c.Workers, defaultWorkers),
+		mostWorkers: cmp.Or(c.Workers, defaultWorkers), mostPlacing: cmp.Or(c.Placing, c.Workers, defaultWorkers),
 		mostOrders:  cmp.Or(c.BatchLimit, queueLimit), maxReserve: cmp.Or(c.MaxReserveFor, stock.MaxReserve),
 		answerWithin: cmp.Or(c.AnswerWithin, DefaultAnswerWithin), log: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
 		observer: cmp.Or[Observer](c.Observer, NoObserver{}), events: cmp.Or[stock.Events](c.Events, stock.NoEvents{}),

@@ -11,18 +11,15 @@ import (
 )
 
 // Orders of several SKUs differ in size as a basket and a year's supply do. Each line costs the same. An order takes as long
-// as it has lines, and locks the rows of all of them until its end. So each size has places of its own: the larger the size,
-// the fewer. Stores write the orders of many places together. The larger ones leave time for other orders.
+// as it has lines, and locks the rows of all of them until its end. So each size has places of its own. The larger ones leave
+// time for other orders.
 const (
-	smallOrder   = 10 // lines
-	smallPlaces  = 64
-	mediumOrder  = 100
-	mediumPlaces = 8
-	mediumRest   = 1 // they use their places half of the time at most
-	largePlaces  = 1 // of the others, up to MaxLines
-	largeRest    = 3 // a quarter of the time at most
-
-	turnWait = 4 * time.Second // for a place
+	smallOrder  = 10  // lines; the places of these are as many as a SKU has workers, or as the store wants
+	mediumOrder = 100 // lines; these have as many places as a SKU has workers, and use them half of the time at most
+	// The others, up to MaxLines, have one place, and use it a quarter of the time at most.
+	mediumRest = 1
+	largeRest  = 3
+	turnWait   = 4 * time.Second // for a place
 )
 
 // placing is where orders of several SKUs wait until they may be placed.
@@ -34,11 +31,11 @@ type placing struct {
 
 func (s *Service) newPlacing() placing {
 	p := placing{service: s, last: new(atomic.Int64)}
-	config := turns.Config{Places: smallPlaces, Waiting: queueLimit, Patience: turnWait}
+	config := turns.Config{Places: s.mostPlacing, Waiting: queueLimit, Patience: turnWait}
 	p.small = turns.New(config)
-	config.Places, config.Rest = mediumPlaces, p.rest(mediumRest)
+	config.Places, config.Rest = s.mostWorkers, p.rest(mediumRest)
 	p.medium = turns.New(config)
-	config.Places, config.Rest = largePlaces, p.rest(largeRest)
+	config.Places, config.Rest = 1, p.rest(largeRest)
 	p.large = turns.New(config)
 	return p
 }

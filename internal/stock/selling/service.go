@@ -22,6 +22,7 @@ type Service struct {
 	events      stock.Events
 	clock       func() time.Time // nil: the store's
 	log         *slog.Logger
+	mostPlacing int
 	mostWorkers int
 	mostOrders  int // of one write
 	maxReserve  time.Duration
