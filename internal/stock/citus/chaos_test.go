@@ -291,6 +291,7 @@ func TestAStandbyTakesANodesPlaceWhileSelling(t *testing.T) {
 func TestTheCoordinatorDies(t *testing.T) {
 	c := cluster(t, 2)
 	s := startSale(t, distributed(t, c))
+	s.listen()
 	s.sellsAll(20 * time.Second)
 	s.must(c.Coordinator.Kill())
 	time.Sleep(time.Second)
@@ -306,9 +307,25 @@ func TestTheCoordinatorDies(t *testing.T) {
 		t.Errorf("%d orders of several were taken without a coordinator", now-pairs)
 	}
 	s.must(s.stores[0].Ready(t.Context()))
+	if s.stores[0].Nodes()["coordinator"] == nil {
+		t.Error("it is not told that nobody listens to the coordinator")
+	}
 	s.must(c.Coordinator.Restart(t.Context()))
 	s.sellsAll(20 * time.Second)
+	for end := time.Now().Add(20 * time.Second); s.stores[0].Nodes()["coordinator"] != nil; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nobody listens to the coordinator again")
+		}
+	}
 	s.end()
+}
+
+// listen has the first store listen until the test ends.
+func (s *sale) listen() {
+	ctx, stop := context.WithCancel(context.Background())
+	var listening sync.WaitGroup
+	listening.Go(func() { _ = s.stores[0].Watch(ctx, func() {}, func(string) {}) }) // which ends with ctx
+	s.Cleanup(func() { stop(); listening.Wait() })
 }
 
 // TestShardsMoveWhileSelling moves every shard to the other worker and back: by the log, and while writes wait.

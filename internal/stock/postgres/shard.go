@@ -83,12 +83,12 @@ func Answered(err error) bool { return stateOf(err) != "" }
 
 // dialect is what statements become on their way to the server; nil: they stay as they are.
 type dialect struct {
-	translate func(string) string // nil: nothing changes
-	shard     int64               // that statements are about
-	shardLock string              // comes before each statement outside a transaction, and at the beginning of each transaction; "": nothing
-	begin     string              // settings at the beginning of a transaction; "": none
-	routed    bool                // Citus routes the statements to shards
-	texts     sync.Map            // what has been translated: statements are constants, so there are few
+	translate func(string) string
+	shard     int64    // that statements are about
+	shardLock string   // comes before each statement outside a transaction, and at the beginning of each transaction; "": nothing
+	begin     string   // settings at the beginning of a transaction; "": none
+	routed    bool     // Citus routes the statements to shards
+	texts     sync.Map // what has been translated: statements are constants, so there are few
 }
 
 func (d *dialect) routes() bool { return d != nil && d.routed }
@@ -100,7 +100,7 @@ func (d *dialect) locks() bool { return d != nil && d.shardLock != "" }
 const patientMark = "/* patient */"
 
 func (d *dialect) of(statement string) string {
-	if d == nil || d.translate == nil {
+	if d == nil {
 		return statement
 	}
 	if text, known := d.texts.Load(statement); known {
