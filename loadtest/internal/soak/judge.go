@@ -31,6 +31,9 @@ const (
 	mostGoroutines = 1.25 // of the last quarter, in parts of the first's
 	// leastLength is how long a run must be for its memory to say anything: before that it fills what it keeps for good.
 	leastLength = 5 * time.Minute
+	// leastStart is how long a run must be for its goroutines to say anything: a SKU's workers start with its first orders and
+	// end when they have rested, and a busy machine puts that off.
+	leastStart = time.Minute
 	// leastAnswers is how many answers a quarter must have for its p99 to be more than its slowest few.
 	leastAnswers = 500
 )
@@ -139,12 +142,18 @@ func (v *Verdict) goroutines(c Course) {
 		return
 	}
 	before, after := compare.Median(first.Values), compare.Median(last.Values)
+	v.Figures = append(v.Figures, report.Figure{Name: "goroutines in the last quarter", Value: after})
+	if c.Length < leastStart {
+		v.Sentences = append(v.Sentences, fmt.Sprintf("The service had %s goroutines in the first quarter and %s in the last; what that comes to, a run this short does not tell.",
+			report.Number(before), report.Number(after)))
+		v.Notes = append(v.Notes, fmt.Sprintf("runs of less than %v are not held to their goroutines: the workers of the SKUs are still starting", leastStart))
+		return
+	}
 	said := "they are given back"
 	if after > mostGoroutines*before {
 		said = "not all of them end"
 	}
 	v.Sentences = append(v.Sentences, fmt.Sprintf("The service had %s goroutines in the first quarter and %s in the last: %s.",
 		report.Number(before), report.Number(after), said))
-	v.Figures = append(v.Figures, report.Figure{Name: "goroutines in the last quarter", Value: after})
 	v.Targets = append(v.Targets, report.AtMost("goroutines of the last quarter, in parts of the first's", compare.Ratio(after, before), mostGoroutines))
 }

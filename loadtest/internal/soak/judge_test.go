@@ -166,12 +166,22 @@ func TestWhatIsNotKnownIsSaid(t *testing.T) {
 	}
 }
 
-func TestAShortRunIsNotHeldToItsMemory(t *testing.T) {
+// TestAShortRunIsHeldToLess than a long one.
+func TestAShortRunIsHeldToLess(t *testing.T) {
 	t.Parallel()
-	c := steady(rand.New(rand.NewPCG(13, 0)))
-	c.Length = time.Minute
-	v := Judge(c)
-	if len(v.Targets) != 2 || len(v.Notes) != 1 || !strings.Contains(v.Sentences[1], "a run this short does not tell") {
-		t.Errorf("%+v", v)
+	for length, c := range map[time.Duration]struct {
+		targets, notes int
+		goroutines     string
+	}{
+		5 * time.Minute:  {3, 0, "they are given back"},
+		time.Minute:      {2, 1, "they are given back"},
+		59 * time.Second: {1, 2, "a run this short does not tell"},
+	} {
+		course := steady(rand.New(rand.NewPCG(13, 0)))
+		course.Length = length
+		v := Judge(course)
+		if len(v.Targets) != c.targets || len(v.Notes) != c.notes || !strings.Contains(v.Sentences[2], c.goroutines) {
+			t.Errorf("%v: %+v", length, v)
+		}
 	}
 }
