@@ -10,6 +10,7 @@ import (
 
 	"inventory/internal/stock"
 	"inventory/loadtest/internal/experiment"
+	"inventory/loadtest/internal/history"
 	"inventory/loadtest/internal/load"
 )
 
@@ -75,33 +76,42 @@ func besideBot(ctx context.Context, w *world) ([]*entrant, error) {
 // are no part of what the buyers got.
 func (s *site) sellBesideBot(ctx context.Context, sku string, buyers traffic) (round, error) {
 	greedy := traffic{connections: s.world.Scale.bots(), buyer: uuid.NewString()}
-	var bought, taken round
+	if err := s.sellLimit(ctx, sku, greedy.buyer); err != nil {
+		return round{sku: sku, unheard: buyerLimit}, err
+	}
+	s.world.told.Add(sku, buyerLimit, 0)
+	var bought, refused round
 	both, driving := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {
 		bought, err = s.send(driving, sku, buyers)
 		return err
 	})
 	both.Go(func() (err error) {
-		taken, err = s.send(driving, sku, greedy)
+		refused, err = s.send(driving, sku, greedy)
 		return err
 	})
 	err := both.Wait()
-	bought.sku = sku
-	s.world.told.Add(sku, taken.counts[load.Accepted], taken.unheard)
+	bought.sku, bought.unheard = sku, bought.unheard+refused.unheard
 	if err == nil {
-		err = checkBot(bought, taken)
+		err = checkBot(bought, refused)
 	}
-	bought.counts[load.Refused] += taken.counts[load.Refused]
+	bought.counts[load.Refused] += refused.counts[load.Refused]
 	return bought, err
 }
 
-// checkBot demands that the bot gets what one buyer may have, and that nobody pays for it.
-func checkBot(bought, taken round) error {
-	if taken.counts[load.Accepted] <= buyerLimit && bought.counts[load.Refused] == 0 {
+// sellLimit sells a buyer all that one may have.
+func (s *site) sellLimit(ctx context.Context, sku, buyer string) error {
+	o := history.Operation{Kind: history.Deduct, ID: uuid.NewString(), Buyer: buyer, Lines: []history.Line{{SKU: sku, Quantity: buyerLimit}}}
+	return s.withServices(func(services *load.Services) error { return services.Do(ctx, &o, load.Persistence{}) })
+}
+
+// checkBot demands that the bot gets no more than one buyer may have, and that nobody pays for it.
+func checkBot(bought, bot round) error {
+	if bot.counts[load.Accepted] == 0 && bought.counts[load.Refused] == 0 {
 		return nil
 	}
-	return fmt.Errorf("a bot got %d units where a buyer may have %d, and %d buyers were refused",
-		taken.counts[load.Accepted], buyerLimit, bought.counts[load.Refused])
+	return fmt.Errorf("a bot got %d units beyond its limit of %d, and %d buyers were refused",
+		bot.counts[load.Accepted], buyerLimit, bought.counts[load.Refused])
 }
 
 func botTargets(s Scale) []experiment.Target {
