@@ -2,7 +2,6 @@ package stock
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -59,19 +58,22 @@ func CheckSKU(sku string) error {
 	if sku == "." || sku == ".." {
 		return Invalid("sku", `must not be "." or ".."`)
 	}
-	if sku == "" || len(sku) > maxSKUBytes || strings.ContainsFunc(sku, notInSKU) {
+	if sku == "" || len(sku) > maxSKUBytes || !onlyOfSKUs(sku) {
 		return Invalid("sku", "must be 1 to %d characters of A-Z a-z 0-9 . _ -", maxSKUBytes)
 	}
 	return nil
 }
 
-func notInSKU(r rune) bool {
-	switch {
-	case 'A' <= r && r <= 'Z', 'a' <= r && r <= 'z', '0' <= r && r <= '9', r == '.', r == '_', r == '-':
-		return false
-	default:
-		return true
+// onlyOfSKUs tells whether a text has only characters that SKUs may have.
+func onlyOfSKUs(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
+		default:
+			return false
+		}
 	}
+	return true
 }
 
 // Check holds a new SKU to what is allowed.

@@ -12,6 +12,9 @@ import (
 // checkText holds a text that is to be kept to 1..most bytes of UTF-8 in which everything can be seen. Control
 // characters forge lines in logs, and PostgreSQL refuses NUL. What cannot be seen makes two ids of what looks like one.
 func checkText(field, text string, most int) error {
+	if text != "" && len(text) <= most && isPlain(text) {
+		return nil
+	}
 	if err := checkKnownText(field, text, most); err != nil {
 		return err
 	}
@@ -22,6 +25,16 @@ func checkText(field, text string, most int) error {
 		return Invalid(field, "must not begin or end with a blank")
 	}
 	return nil
+}
+
+// isPlain tells whether a text is of visible ASCII characters alone, as nearly all are: there is nothing more to check.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] >= unicode.MaxASCII {
+			return false
+		}
+	}
+	return true
 }
 
 // checkKnownText holds a text that is looked up to 1..most bytes of UTF-8 without control characters.

@@ -68,3 +68,27 @@ func TestKnownOrderIDIsLookedUp(t *testing.T) {
 		}
 	}
 }
+
+// TestEachByteAlone is an id of a buyer, an order or a SKU, or none.
+func TestEachByteAlone(t *testing.T) {
+	t.Parallel()
+	for b := range 256 {
+		text := string([]byte{byte(b)})
+		visible := b > ' ' && b < 0x7f
+		if err := stock.CheckBuyerID(text); (err == nil) != visible {
+			t.Errorf("buyer %q: %v", text, err)
+		}
+		if err := (stock.Order{OrderID: text, Quantity: 1}).Check(); (err == nil) != (visible && text != ".") {
+			t.Errorf("order %q: %v", text, err)
+		}
+		inSKU := visible && strings.Contains("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", text)
+		if err := stock.CheckSKU(text); (err == nil) != inSKU {
+			t.Errorf("SKU %q: %v", text, err)
+		}
+	}
+	for _, sku := range []string{"ü", "a b", "a/b", "a\x00"} {
+		if stock.CheckSKU(sku) == nil {
+			t.Errorf("SKU %q is taken", sku)
+		}
+	}
+}
