@@ -21,8 +21,9 @@ import (
 // to its process; others wait until one of these has been answered, and then go together. Each caller gets the answer to
 // its own order. The answer to a request comes when its slowest order has a result.
 //
-// A caller whose context ends stops waiting, and its order may still be carried out, as when an answer is lost. If all
-// callers of a request have left, the request ends. A caller who has less than three seconds left sends its order alone.
+// A caller whose context ends stops waiting. If its order has not gone yet, it never goes; else it may still be carried out,
+// as when an answer is lost. If all callers of a request have left, the request ends. A caller who has less than three
+// seconds left sends its order alone.
 type Gather struct {
 	Orders   int // of one request at most; 0 is 100, which is what a token may send
 	Requests int // under way to one process; 0 is 4
@@ -50,6 +51,7 @@ type gatherer struct {
 
 // gathered is an order whose caller waits.
 type gathered struct {
+	ctx      context.Context // of its caller
 	order    NewSKUDeduction
 	deadline time.Time  // of its caller; zero: none
 	answer   chan reply // holds one, so that no sender waits for a caller who has left
@@ -75,6 +77,7 @@ func newGatherer(ctx context.Context, client *ClientWithResponses, g Gather) *ga
 // deduct takes stock for an order, together with others.
 func (g *gatherer) deduct(ctx context.Context, sku string, o NewDeduction) (Answer[Deduction], error) {
 	w := &gathered{
+		ctx:    ctx,
 		order:  NewSKUDeduction{Sku: sku, OrderID: o.OrderID, BuyerID: o.BuyerID, Quantity: o.Quantity, ReserveFor: o.ReserveFor},
 		answer: make(chan reply, 1),
 	}
@@ -114,8 +117,7 @@ func (g *gatherer) leave(w *gathered) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if w.request == nil {
-		at := slices.Index(g.waiting, w)
-		g.waiting = slices.Delete(g.waiting, at, at+1)
+		g.waiting = slices.DeleteFunc(g.waiting, func(other *gathered) bool { return other == w }) // a sender may have been quicker
 		return
 	}
 	if w.request.callers--; w.request.callers == 0 {
@@ -142,8 +144,13 @@ func (g *gatherer) take() (ctx context.Context, orders []*gathered, done context
 	defer g.mu.Unlock()
 	var deadline time.Time
 	request := new(underway)
-	orders = slices.Clone(g.waiting[:min(len(g.waiting), g.Orders)])
-	g.waiting = slices.Delete(g.waiting, 0, len(orders))
+	seen := 0
+	for ; seen < len(g.waiting) && len(orders) < g.Orders; seen++ {
+		if w := g.waiting[seen]; w.ctx.Err() == nil { // else its caller is leaving
+			orders = append(orders, w)
+		}
+	}
+	g.waiting = slices.Delete(g.waiting, 0, seen)
 	if len(orders) == 0 {
 		g.senders--
 		return nil, nil, nil
