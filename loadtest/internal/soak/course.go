@@ -52,7 +52,7 @@ func (s *soak) course(all [quarters]quarter) Course {
 		}
 		return l.after(0)
 	}
-	c := Course{Length: to - from, Memory: shifted(s.readings.Memory()), Goroutines: shifted(s.readings.Goroutines())}
+	c := Course{Length: to - from, Memory: shifted(s.readings.Memory()), Goroutines: shifted(s.readings.Goroutines()), Before: s.before, AtRest: s.atRest}
 	for n, q := range all {
 		c.Waits[n], c.Lags[n] = q.waits, q.lags
 		if n >= quarters/2 {

@@ -18,7 +18,9 @@ type Course struct {
 	Lags       [quarters]*latency.Histogram // of the requests for which a connection was free, behind the planned send
 	Memory     Line                         // of the service, resident, in bytes
 	Goroutines Line
-	Accepted   int64 // orders in the second half
+	Before     float64 // goroutines before the first request; 0: not known, as the next
+	AtRest     float64 // and when all has been done
+	Accepted   int64   // orders in the second half
 }
 
 // quarters are the parts that are held against one another.
@@ -28,7 +30,7 @@ const quarters = 4
 const (
 	mostDrift      = 1.5  // p99 of the last quarter, in parts of the first's
 	mostGrowth     = 0.10 // of the memory in the second half, in parts of what it was in the middle
-	mostGoroutines = 1.25 // of the last quarter, in parts of the first's
+	mostGoroutines = 1.25 // of the last quarter, in parts of the first's; and at rest, in parts of those before the run
 	// leastLength is how long a run must be for its memory to say anything: before that it fills what it keeps for good.
 	leastLength = 5 * time.Minute
 	// leastStart is how long a run must be for its goroutines to say anything: a SKU's workers start with its first orders and
@@ -51,6 +53,7 @@ func Judge(c Course) (v Verdict) {
 	v.latency(c)
 	v.memory(c)
 	v.goroutines(c)
+	v.rest(c)
 	return v
 }
 
@@ -146,7 +149,7 @@ func (v *Verdict) goroutines(c Course) {
 	if c.Length < leastStart {
 		v.Sentences = append(v.Sentences, fmt.Sprintf("The service had %s goroutines in the first quarter and %s in the last; what that comes to, a run this short does not tell.",
 			report.Number(before), report.Number(after)))
-		v.Notes = append(v.Notes, fmt.Sprintf("runs of less than %v are not held to their goroutines: the workers of the SKUs are still starting", leastStart))
+		v.Notes = append(v.Notes, fmt.Sprintf("runs of less than %v are not held to the growth of their goroutines: the workers of the SKUs are still starting", leastStart))
 		return
 	}
 	said := "they are given back"
@@ -156,4 +159,17 @@ func (v *Verdict) goroutines(c Course) {
 	v.Sentences = append(v.Sentences, fmt.Sprintf("The service had %s goroutines in the first quarter and %s in the last: %s.",
 		report.Number(before), report.Number(after), said))
 	v.Targets = append(v.Targets, report.AtMost("goroutines of the last quarter, in parts of the first's", compare.Ratio(after, before), mostGoroutines))
+}
+
+// rest holds the service at rest against what it was before. A run of any length is held to that.
+func (v *Verdict) rest(c Course) {
+	if c.Before == 0 || c.AtRest == 0 {
+		if len(c.Goroutines.Values) > 0 {
+			v.Notes = append(v.Notes, "the service's goroutines at rest are not known: the run was interrupted, or it does not tell them any more")
+		}
+		return
+	}
+	v.Sentences = append(v.Sentences, fmt.Sprintf("It had %s goroutines before the first request, and %s when all was done.",
+		report.Number(c.Before), report.Number(c.AtRest)))
+	v.Targets = append(v.Targets, report.AtMost("goroutines when all was done, in parts of those before the run", compare.Ratio(c.AtRest, c.Before), mostGoroutines))
 }

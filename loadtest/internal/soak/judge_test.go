@@ -16,7 +16,7 @@ import (
 
 // steady is a course of ten minutes in which nothing changes but by chance.
 func steady(random *rand.Rand) Course {
-	c := Course{Length: 10 * time.Minute, Accepted: 10_000}
+	c := Course{Length: 10 * time.Minute, Accepted: 10_000, Before: 90, AtRest: 95}
 	for n := range c.Waits {
 		c.Waits[n], c.Lags[n] = latency.New(), latency.New()
 		for range 2000 {
@@ -32,10 +32,10 @@ func steady(random *rand.Rand) Course {
 	return c
 }
 
-// wantVerdict demands that just these targets were missed, of three, and that something is said.
+// wantVerdict demands that just these targets were missed, of four, and that something is said.
 func wantVerdict(t *testing.T, v Verdict, says string, missed ...string) {
 	t.Helper()
-	if len(v.Targets) != 3 {
+	if len(v.Targets) != 4 {
 		t.Errorf("targets %v", v.Targets)
 	}
 	for _, target := range v.Targets {
@@ -80,7 +80,11 @@ func TestWhatChangesIsJudged(t *testing.T) {
 			for i := range c.Goroutines.Values {
 				c.Goroutines.Values[i] += c.Goroutines.Seconds[i]
 			}
+			c.AtRest = 700
 		}, "not all of them end", []string{"goroutines"}},
+		"goroutines that stay, of a few requests": {func(c *Course) {
+			c.AtRest = 113
+		}, "It had 90 goroutines before the first request, and 113 when all was done.", []string{"when all was done"}},
 		"answers that take longer": {func(c *Course) {
 			for range 100 {
 				c.Waits[quarters-1].Record(100 * time.Millisecond)
@@ -122,6 +126,7 @@ func TestAServiceThatLeaksIsCaught(t *testing.T) {
 			t.Parallel()
 			course := steady(rand.New(rand.NewPCG(12, 0)))
 			course.Memory, course.Goroutines = watched(t, c.kept)
+			course.Before, course.AtRest = course.Goroutines.Values[0], course.Goroutines.Values[len(course.Goroutines.Values)-1]
 			wantVerdict(t, Judge(course), c.says, c.missed...)
 		})
 	}
@@ -171,16 +176,17 @@ func TestAShortRunIsHeldToLess(t *testing.T) {
 	t.Parallel()
 	for length, c := range map[time.Duration]struct {
 		targets, notes int
+		memory         string
 		goroutines     string
 	}{
-		5 * time.Minute:  {3, 0, "they are given back"},
-		time.Minute:      {2, 1, "they are given back"},
-		59 * time.Second: {1, 2, "a run this short does not tell"},
+		5 * time.Minute:  {4, 0, "is not more than it wavers", "they are given back"},
+		time.Minute:      {3, 1, "a run this short does not tell", "they are given back"},
+		59 * time.Second: {2, 2, "a run this short does not tell", "a run this short does not tell"},
 	} {
 		course := steady(rand.New(rand.NewPCG(13, 0)))
 		course.Length = length
 		v := Judge(course)
-		if len(v.Targets) != c.targets || len(v.Notes) != c.notes || !strings.Contains(v.Sentences[2], c.goroutines) {
+		if len(v.Targets) != c.targets || len(v.Notes) != c.notes || !strings.Contains(v.Sentences[1], c.memory) || !strings.Contains(v.Sentences[2], c.goroutines) {
 			t.Errorf("%v: %+v", length, v)
 		}
 	}

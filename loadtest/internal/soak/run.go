@@ -47,6 +47,8 @@ type soak struct {
 	started  time.Time
 	result   *load.Result // nil: nothing was sent
 	readings gauges.Readings
+	before   float64 // goroutines of the service before the first request; 0: not known, as the next
+	atRest   float64 // and when all has been done
 	rows     history.Rows
 	wrong    []history.Violation
 }
@@ -130,4 +132,7 @@ func (s *soak) send(ctx context.Context, services *load.Services) {
 	s.load.Start = time.Now()
 	s.result = services.Show(ctx, s.load, live, s.load.Start, func() string { return "" })
 	s.readings = sampler.Stop()
+	if ctx.Err() == nil {
+		s.before, s.atRest = s.rest(ctx)
+	}
 }
