@@ -44,11 +44,28 @@ func (s *Service) sweepOnce(ctx context.Context) error {
 	return nil
 }
 
-// expire gives back the units of a SKU's expired reservations. One caller of each SKU does so at a time, for all who ask
-// meanwhile.
+// expire gives back the units of a SKU's expired reservations. One caller of each SKU does so at a time, for all who come
+// before it begins. What began before a caller came may have looked at the clock too early, and ends with the context of
+// whoever began it: that caller shares the next one.
 func (s *Service) expire(ctx context.Context, sku string) error {
-	did, err, _ := s.expiring.Do(sku, func() (any, error) { return s.store.Expire(ctx, sku, s.at()) })
-	if reservations, _ := did.(int); reservations > 0 {
+	for shared := 0; ; shared++ {
+		own := false
+		_, err, _ := s.expiring.Do(sku, func() (any, error) {
+			own = true
+			return nil, s.expireNow(ctx, sku)
+		})
+		switch {
+		case own, err == nil && shared > 0:
+			return err
+		case ctx.Err() != nil:
+			return stock.Unavailable(context.Cause(ctx), "give back expired reservations")
+		}
+	}
+}
+
+func (s *Service) expireNow(ctx context.Context, sku string) error {
+	reservations, err := s.store.Expire(ctx, sku, s.at())
+	if reservations > 0 {
 		s.noteExpired(sku, reservations)
 		s.onRestock(sku)
 	}

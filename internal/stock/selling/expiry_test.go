@@ -1,0 +1,95 @@
+package selling_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"inventory/internal/stock"
+	"inventory/internal/stock/selling"
+)
+
+// expiryGate lets nobody give back expired reservations until it is opened, and tells of each look at a SKU.
+type expiryGate struct {
+	stock.Store
+	entered chan struct{} // closed when the first comes
+	first   sync.Once
+	opened  chan struct{}
+	looked  chan struct{}
+}
+
+func (g *expiryGate) Expire(ctx context.Context, sku string, at time.Time) (int, error) {
+	g.first.Do(func() { close(g.entered) })
+	<-g.opened
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	return g.Store.Expire(ctx, sku, at)
+}
+
+func (g *expiryGate) Status(ctx context.Context, sku string, at time.Time) (stock.Status, error) {
+	status, err := g.Store.Status(ctx, sku, at)
+	select {
+	case g.looked <- struct{}{}:
+	default: // nobody waits for it
+	}
+	return status, err
+}
+
+// expiredCount counts the reservations that are told to have expired.
+type expiredCount struct {
+	selling.NoObserver
+	n atomic.Int64
+}
+
+func (c *expiredCount) ReservationsExpired(n int) { c.n.Add(int64(n)) }
+
+// TestALaterReaderDoesNotShareWhatBeganBefore: units are being given back for a reader, when another comes. Since the first has
+// begun, one more reservation has expired, or the caller of the first has left.
+func TestALaterReaderDoesNotShareWhatBeganBefore(t *testing.T) {
+	t.Parallel()
+	for name, meanwhile := range map[string]func(c *clock, leave func()){
+		"one more has expired": func(c *clock, _ func()) { c.advance(time.Microsecond) },
+		"its caller has left":  func(c *clock, leave func()) { c.advance(time.Microsecond); leave() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := embedded(t)
+			w.clock = newClock()
+			gate := &expiryGate{Store: w.store, entered: make(chan struct{}), opened: make(chan struct{}), looked: make(chan struct{}, 1)}
+			seen := &expiredCount{}
+			s := w.startOn(gate, seen)
+			w.create(s, 2, 1)
+			w.mustTake(s, stock.Order{OrderID: "a", Quantity: 1, ReserveFor: time.Minute})
+			w.mustTake(s, stock.Order{OrderID: "b", Quantity: 1, ReserveFor: time.Minute + time.Microsecond})
+			w.clock.advance(time.Minute)
+			leaving, leave := context.WithCancel(t.Context())
+			defer leave()
+			var readers sync.WaitGroup
+			readers.Go(func() {
+				if _, err := s.SKU(leaving, sku); err != nil && !errors.Is(err, context.Canceled) {
+					t.Errorf("the first reader: %v", err)
+				}
+			})
+			<-gate.entered
+			for len(gate.looked) > 0 {
+				<-gate.looked
+			}
+			meanwhile(w.clock, leave)
+			readers.Go(func() {
+				if status, err := s.SKU(t.Context(), sku); err != nil || status.Available != 2 || status.Stale {
+					t.Errorf("the second reader: %+v, %v", status, err)
+				}
+			})
+			<-gate.looked
+			close(gate.opened)
+			readers.Wait()
+			if n := seen.n.Load(); n != 2 {
+				t.Errorf("%d reservations are told to have expired, 2 have", n)
+			}
+		})
+	}
+}
