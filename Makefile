@@ -83,7 +83,7 @@ test: servers ## Run all tests under the race detector
 
 .PHONY: test-short
 test-short: servers ## Run the quick tests of the service, in one to two minutes
-	$(GO) test $(COMPILE) -ldflags=-w -vet=off -short -timeout 60s -skip '$(SLOW)' $(SHORT)
+	$(GO) test $(COMPILE) -ldflags=-w -vet=off -short -timeout 3m -skip '$(SLOW)' $(SHORT)
 
 # Apart from make test: they need the extension of Citus, which nothing here installs.
 .PHONY: test-citus
