@@ -92,6 +92,12 @@ func (k fifoKind) raising(g *grant, n int64) scripts.Call {
 	return k.newMintingCall(scripts.FifoToken, 0, 6).With(k.locks.boxed, "0", k.side, g.lease.id, n, k.otherSideLocked(g.owner))
 }
 
+func (k fifoKind) inspecting(*lock) scripts.Call { return k.newCall(scripts.FifoInspect, 0, 0) }
+
+func (k fifoKind) forcing(*lock) scripts.Call {
+	return k.newCall(scripts.FifoForce, 0, 2).With(k.side, policy.WaiterLifeMS)
+}
+
 // settling passes the ticket of a waiter that leaves in the row's queue action.
 func (k fifoKind) settling(s *settlement) scripts.Call {
 	r := s.rows[0]

@@ -22,4 +22,10 @@ type kind interface {
 
 	// raising asks for a token above n.
 	raising(g *grant, n int64) scripts.Call
+
+	// inspecting reads the state of a lock.
+	inspecting(a *lock) scripts.Call
+
+	// forcing takes a lock from whoever holds it.
+	forcing(a *lock) scripts.Call
 }

@@ -68,6 +68,14 @@ func (mutexKind) raising(g *grant, n int64) scripts.Call {
 	return scripts.Token.NewCall(2, 4).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lock.locks.boxed, "0", g.lease.id, n)
 }
 
+func (mutexKind) inspecting(a *lock) scripts.Call {
+	return scripts.Inspect.NewCall(2, 0).With(a.stateKey, a.queueKey)
+}
+
+func (mutexKind) forcing(a *lock) scripts.Call {
+	return scripts.Force.NewCall(2, 1).With(a.stateKey, a.queueKey, policy.ReservationMS)
+}
+
 // leveling asks for a token that is not below one of another server.
 func leveling(g *grant, token int64) scripts.Call {
 	return scripts.Level.NewCall(2, 2).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, token)
