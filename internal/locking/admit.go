@@ -47,16 +47,15 @@ func (l *Locks) withdrawLocked(p *part) {
 // admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. A grant that its
 // owner had until now is gone then. It returns the holds that the caller must lose after it has unlocked l.mu.
 func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*Hold) {
-	st := l.stateOfLocked(p.lock)
 	g := p.endReentryLocked()
 	if g == nil {
-		if old := st.grants.of(acq.owner); old != nil {
+		at := share{p.lock.stateKey, acq.owner}
+		if old := l.grants[at]; old != nil {
 			old.gone = true
 			over = slices.Clone(old.holds)
-			st.grants.remove(old)
 		}
 		g = &grant{lock: p.lock, owner: acq.owner, token: ls.first, lease: ls, told: p.times}
-		st.grants.add(g)
+		l.grants[at] = g
 	}
 	g.token = max(g.token, ls.first)
 	l.holdAllLocked(acq, p, g, trusted)

@@ -2,7 +2,6 @@ package locking
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -24,7 +23,6 @@ type fifoAsker struct {
 
 	ticket   *ticket // nil before it waits
 	id       any     // of the holder that it would be, a string; nil before it first asks
-	asking   asking
 	silent   time.Time // since when the server has not answered; zero if it has
 	doubtful bool      // an attempt may have taken the lock under this id, or may still do so
 }
@@ -50,17 +48,17 @@ func (f *fifoAsker) sibling() (over <-chan struct{}) {
 	l := f.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	st := l.stateOfLocked(f.part.lock)
-	i := slices.IndexFunc(st.asking, func(other *asking) bool { return other.owner == f.acq.owner })
-	if !l.reenterLocked(f.acq, f.part) && i >= 0 {
-		other := st.asking[i]
-		if other.over == nil {
-			other.over = make(chan struct{})
+	at := share{f.part.lock.stateKey, f.acq.owner}
+	s := l.asking[at]
+	if !l.reenterLocked(f.acq, f.part) && s.count > 0 {
+		if s.over == nil {
+			s.over = make(chan struct{})
+			l.asking[at] = s
 		}
-		return other.over
+		return s.over
 	}
-	f.asking.owner = f.acq.owner
-	st.asking = append(st.asking, &f.asking)
+	s.count++
+	l.asking[at] = s
 	return nil
 }
 
@@ -69,18 +67,16 @@ func (f *fifoAsker) end(*question) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.withdrawLocked(f.part)
-	st := l.states[f.part.lock.stateKey]
-	if st == nil {
-		return
+	at := share{f.part.lock.stateKey, f.acq.owner}
+	s := l.asking[at]
+	if s.over != nil {
+		close(s.over)
 	}
-	if i := slices.Index(st.asking, &f.asking); i >= 0 {
-		st.asking = slices.Delete(st.asking, i, i+1)
+	if s.count--; s.count == 0 {
+		delete(l.asking, at)
+	} else {
+		l.asking[at] = siblings{count: s.count}
 	}
-	if f.asking.over != nil {
-		close(f.asking.over)
-		f.asking.over = nil
-	}
-	l.tidyLocked(f.part.lock)
 }
 
 // drawTicket gives the caller a ticket if it may wait. Wake-ups count from now on. It returns the number for the

@@ -117,8 +117,8 @@ func (a *lock) ask(ctx context.Context, verb string, prepare func(*lock) scripts
 func (l *Locks) loseAll(a *lock) {
 	var holds []*Hold
 	l.mu.Lock()
-	if st := l.states[a.stateKey]; st != nil {
-		for g := range st.grants.all() {
+	for at, g := range l.grants {
+		if at.state == a.stateKey {
 			g.gone = true
 			holds = append(holds, g.holds...)
 		}

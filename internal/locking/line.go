@@ -85,8 +85,8 @@ func (l *Locks) joinHead(acq *acquisition, p *part) bool {
 func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
 	handed := p.waiter.handoff
 	p.waiter = nil
-	st := l.stateOfLocked(p.lock)
-	if st.lease != handed.lease {
+	st := l.states[p.lock.stateKey]
+	if st == nil || st.lease != handed.lease {
 		return false // lost on the way
 	}
 	if !time.Now().Before(handed.trusted) {
@@ -94,7 +94,7 @@ func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
 		return false
 	}
 	g := &grant{lock: p.lock, owner: acq.owner, token: handed.token, lease: handed.lease, told: 1}
-	st.grants.add(g)
+	l.grants[share{p.lock.stateKey, acq.owner}] = g
 	l.holdAllLocked(acq, p, g, handed.trusted)
 	l.wakeOwnerLocked(st, acq.owner)
 	return true

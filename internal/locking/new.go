@@ -29,7 +29,10 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		observer: nobody{},
 		closing:  make(chan struct{}),
 		stop:     make(chan struct{}),
-		registry: registry{states: make(map[string]*lockState), tickets: newTickets()},
+		registry: registry{
+			states: make(map[string]*lockState), grants: make(map[share]*grant), asking: make(map[share]siblings),
+			tickets: newTickets(),
+		},
 	}
 	l.boxed = l.process
 	l.address = l.server.Address()

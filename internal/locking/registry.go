@@ -9,28 +9,34 @@ import (
 
 // A registry is what this process knows of its locks: what it holds, and who waits for what. Guarded by Locks.mu.
 type registry struct {
-	states    map[string]*lockState // by state key
+	states    map[string]*lockState // of mutexes, by state key
+	grants    map[share]*grant
+	asking    map[share]siblings // who asks the server just now for a first-come lock
 	tickets   *tickets
 	deadlines deadlines
 }
 
-// A lockState is what this process knows of one lock, while anything goes on there.
+// A share is what one owner has to do with one lock.
+type share struct {
+	state string
+	owner *owner
+}
+
+// siblings are callers of one owner that ask for the same lock.
+type siblings struct {
+	count int
+	over  chan struct{} // closed when the next of them no longer asks; nil if nobody waits for that
+}
+
+// A lockState is what this process knows of one mutex, while it holds it or waits for it.
 type lockState struct {
-	grants      grantSet
 	lease       *lease    // this process holds the lock; it may pass between owners
 	handingOff  bool      // the holder is handing it off by a round trip
 	wakePending bool      // a wake-up came while that went on
 	waiters     []*waiter // first come, first served
 	queued      bool      // the process may be in the server's queue, or may have its reservation
-	asking      []*asking // the server, just now, for a first-come lock
 
 	firstWaiter [1]*waiter // where waiters begins: most lock states are small
-}
-
-// An asking is a caller that asks the server for a lock. Others of its owner wait until that is over.
-type asking struct {
-	owner *owner
-	over  chan struct{} // closed when it no longer asks; nil if nobody waits for that
 }
 
 // stateOfLocked returns the lock state of a lock.
@@ -46,17 +52,14 @@ func (l *Locks) stateOfLocked(a *lock) *lockState {
 
 // tidyLocked forgets a lock state with nothing in it.
 func (l *Locks) tidyLocked(a *lock) {
-	if st := l.states[a.stateKey]; st != nil && st.grants.len() == 0 && len(st.waiters) == 0 && len(st.asking) == 0 && st.lease == nil {
+	if st := l.states[a.stateKey]; st != nil && len(st.waiters) == 0 && st.lease == nil {
 		delete(l.states, a.stateKey)
 	}
 }
 
 // grantOfLocked returns what an owner has of the lock with a state key, or nil.
 func (l *Locks) grantOfLocked(state string, who *owner) *grant {
-	if st := l.states[state]; st != nil {
-		return st.grants.of(who)
-	}
-	return nil
+	return l.grants[share{state, who}]
 }
 
 // closeGrantLocked ends a grant of which nothing is left, and with it the lease.
@@ -71,9 +74,8 @@ func (l *Locks) forgetLocked(g *grant) bool {
 	if !g.gone && g.countLocked() > 0 {
 		return false
 	}
-	if st := l.states[g.lock.stateKey]; st != nil {
-		st.grants.remove(g)
-		l.tidyLocked(g.lock)
+	if at := (share{g.lock.stateKey, g.owner}); l.grants[at] == g {
+		delete(l.grants, at)
 	}
 	return true
 }

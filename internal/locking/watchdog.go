@@ -31,19 +31,19 @@ func (l *Locks) watch() {
 
 // due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose context lives.
 // After its context has ended, a hold is renewed once more, because its owner may be about to call Unlock, and then no
-// longer. The oldest comes first: the order of a map would be another one in each replay of a simulation.
+// longer. The oldest comes first.
 func (l *Locks) due() []*grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var due []*grant
-	for _, st := range l.states {
-		for g := range st.grants.all() {
-			if slices.ContainsFunc(g.holds, (*Hold).wantsRenewalLocked) {
-				due = append(due, g)
-			}
+	seen := make(map[*grant]bool)
+	for _, h := range l.deadlines.holds {
+		if h.wantsRenewalLocked() && !seen[h.grant] {
+			seen[h.grant] = true
+			due = append(due, h.grant)
 		}
 	}
-	slices.SortFunc(due, func(a, b *grant) int { return cmp.Compare(a.token, b.token) })
+	slices.SortStableFunc(due, func(a, b *grant) int { return cmp.Compare(a.token, b.token) })
 	return due
 }
 
