@@ -21,8 +21,8 @@ type fifoAsker struct {
 	run   []*part // of one
 	part  *part
 
-	ticket   *ticket // nil before it waits
-	id       any     // of the holder that it would be, a string; nil before it first asks
+	ticket   *ticket   // nil before it waits
+	id       any       // of the holder that it would be, a string; nil before it first asks
 	silent   time.Time // since when the server has not answered; zero if it has
 	doubtful bool      // an attempt may have taken the lock under this id, or may still do so
 }

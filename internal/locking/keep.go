@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/policy"
-	"inventory/internal/locking/internal/server"
 )
 
 // endKeeping notes that nothing begins the fixed leases of holds anew any more.
@@ -111,10 +110,7 @@ func (acq *acquisition) keep() error {
 	}
 	whole := true
 	for l, mine := range grants {
-		for chunk := range slices.Chunk(mine, server.Batch) {
-			_, kept := l.renewSome(chunk, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) })
-			whole = whole && kept
-		}
+		whole = l.renewFor(mine, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) }) && whole
 	}
 	acq.renewedAt = start
 	if !whole {

@@ -50,42 +50,35 @@ func (l *Locks) due() []*grant {
 // renew puts off the expiry of grants by the watchdog's lease, and tells whether the server answered for
 // all of them.
 func (l *Locks) renew(due []*grant, bound time.Duration) bool {
-	var failed atomic.Bool
-	server.EachNode(l.server, due, func(g *grant) string { return g.lock.stateKey }, func(due []*grant) {
-		for chunk := range slices.Chunk(due, server.Batch) {
-			answered, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewalLocked)
-			if !whole {
-				failed.Store(true)
-			}
-			if !answered {
-				return // the node is in trouble: do not spend a time-out on each chunk
-			}
-		}
-	})
-	return !failed.Load()
+	return l.renewFor(due, l.lease, bound, (*Hold).wantsRenewalLocked)
 }
 
-// renewSome renews grants in one round trip, for the holds that want it. It tells whether the server answered at all,
-// and whether it did for all of them.
-func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) (answered, whole bool) {
-	start := time.Now()
-	calls, tokens := l.renewals(grants, lease)
-	answers := l.server.RunAll(start.Add(bound), calls)
-	whole = true
-	for i, answer := range answers {
-		said, err := answer.Int64()
-		answered = answered || server.IsAnswer(err)
-		switch {
-		case err != nil || said == scripts.RenewalOutdated: // a later script call about the grant came first
-			whole = false
-		case said == scripts.RenewalGone:
-			whole = l.denied(grants[i], tokens[i]) && whole
-		default:
-			l.renewed(grants[i], start.Add(trust(lease)), wants)
+// renewFor is renew for the holds that want it, by any lease. A round trip takes no longer than bound.
+func (l *Locks) renewFor(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) bool {
+	var failed atomic.Bool
+	server.EachBatch(l.server, grants, func(g *grant) string { return g.lock.stateKey }, func(batch []*grant) bool {
+		start := time.Now()
+		calls, tokens := l.renewals(batch, lease)
+		answers, answered := l.server.RunAll(start.Add(bound), calls)
+		whole := true
+		for i, answer := range answers {
+			said, err := answer.Int64()
+			switch {
+			case err != nil || said == scripts.RenewalOutdated: // a later script call about the grant came first
+				whole = false
+			case said == scripts.RenewalGone:
+				whole = l.denied(batch[i], tokens[i]) && whole
+			default:
+				l.renewed(batch[i], start.Add(trust(lease)), wants)
+			}
 		}
-	}
-	l.observer.Renewed(len(grants), time.Since(start), whole)
-	return answered, whole
+		l.observer.Renewed(len(batch), time.Since(start), whole)
+		if !whole {
+			failed.Store(true)
+		}
+		return answered
+	})
+	return !failed.Load()
 }
 
 // renewals returns the script calls and the tokens that they name. They may be about a grant that has ended meanwhile:

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -37,31 +38,19 @@ func (s *Server) evalOnce(ctx context.Context, call scripts.Call, attempt *scrip
 // Batch is how many calls go in one pipelined round trip: more would block the server for too long.
 const Batch = 250
 
-// RunAll runs many calls, in one bounded round trip for each node. Every answer has its own error.
-func (s *Server) RunAll(until time.Time, calls []scripts.Call) []*redis.Cmd {
-	answers := make([]*redis.Cmd, len(calls))
-	all := make([]int, len(calls))
-	for i := range calls {
-		all[i] = i
-	}
-	EachNode(s, all, func(i int) string { return calls[i].Key() }, func(some []int) {
-		mine := make([]scripts.Call, len(some))
-		for i, which := range some {
-			mine[i] = calls[which]
-		}
-		came, err := Bounded(context.Background(), s, until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
-			return s.pipeline(ctx, mine), nil
-		})
-		for i, which := range some {
-			if err == nil {
-				answers[which] = came[i]
-			} else {
-				answers[which] = &redis.Cmd{}
-				answers[which].SetErr(err)
-			}
-		}
+// RunAll runs many calls in one bounded round trip. Every answer has its own error. It also tells whether the server has
+// answered any of them.
+func (s *Server) RunAll(until time.Time, calls []scripts.Call) (answers []*redis.Cmd, answered bool) {
+	answers, err := Bounded(context.Background(), s, until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
+		return s.pipeline(ctx, calls), nil
 	})
-	return answers
+	if err != nil {
+		none := &redis.Cmd{}
+		none.SetErr(err)
+		answers = slices.Repeat([]*redis.Cmd{none}, len(calls))
+	}
+	answered = slices.ContainsFunc(answers, func(answer *redis.Cmd) bool { return IsAnswer(answer.Err()) })
+	return answers, answered
 }
 
 // pipeline runs many calls in one round trip. If the server does not know a script, all are repeated once with the
