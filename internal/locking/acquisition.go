@@ -25,16 +25,22 @@ type acquisition struct {
 }
 
 func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisition, error) {
-	o, err := collect(opts)
-	if err != nil {
-		return nil, err
+	acq := &acquisition{try: try, start: time.Now()}
+	for _, opt := range opts {
+		if err := opt(acq); err != nil {
+			return nil, err
+		}
 	}
-	acq := &acquisition{try: try, lease: o.lease, fixed: o.lease > 0, kept: o.kept, start: time.Now()}
 	acq.ctx, acq.owner = withOwner(ctx)
-	if o.waitBound {
-		acq.until = acq.start.Add(o.wait)
-	}
 	return acq, nil
+}
+
+// within bounds a pause by what is left of the wait.
+func (acq *acquisition) within(pause time.Duration) time.Duration {
+	if acq.until.IsZero() {
+		return pause
+	}
+	return max(0, min(pause, time.Until(acq.until)))
 }
 
 // waitIsOver tells whether the wait has run out.

@@ -46,10 +46,7 @@ func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
 
 // take takes the lock on a quorum of nodes at least, and as many more as answer in time.
 func (b *candidate) take(woken *firstNode) (parts []*Hold, busy int, err error) {
-	wait := b.limit
-	if !b.call.until.IsZero() {
-		wait = min(wait, max(time.Until(b.call.until), policy.Grace))
-	}
+	wait := max(b.call.within(b.limit), policy.Grace)
 	ctx := b.ctx // a late question still uses this one when the candidate has another
 	replies := askAll(b.red.locks, b.red.quorum(), wait, func(i int, quit <-chan struct{}) (*Hold, error) {
 		if woken != nil && woken.node == i {
@@ -189,9 +186,7 @@ func (w *firstNode) holds() []*Hold {
 // whose release wakes it and gives it that node's lock. Else several candidates may have some nodes each: a random
 // pause lets one of them come first.
 func (b *candidate) await(busy int, pause time.Duration) *firstNode {
-	if !b.call.until.IsZero() {
-		pause = min(pause, max(time.Until(b.call.until), 0))
-	}
+	pause = b.call.within(pause)
 	start := time.Now()
 	if busy >= 0 {
 		h, err := b.red.nodes[busy].Lock(b.ctx, b.options(pause)...)
