@@ -3,6 +3,8 @@ package locking
 import (
 	"context"
 	"time"
+
+	"inventory/internal/locking/internal/quorum"
 )
 
 // A Hold is one successful Lock. It is safe for concurrent use. The holds of a reentrant lock are independent: each is
@@ -28,17 +30,11 @@ type Hold struct {
 	unlocked bool      // Unlock has been called; under Locks.mu
 
 	// Of a MultiLock or a RedLock.
-	parts []*Hold
-	whole composite
-}
-
-// A composite answers for a hold that consists of others.
-type composite interface {
-	token() int64
-	tokenAbove(ctx context.Context, n int64) (int64, error)
-	remaining() time.Duration
-	count() int
-	unlock(ctx context.Context) error
+	parts  []*Hold
+	need   int           // how many parts must live
+	stops  []func() bool // of what watches the parts
+	leaves []*Hold       // of a MultiLock: the parts, and in place of those that are MultiLocks what they are made of
+	red    *redHold      // of a RedLock
 }
 
 // Context returns the context of the work under the lock. It carries the owner, so that Lock under it
@@ -55,8 +51,8 @@ func (h *Hold) Context() context.Context {
 // guard that refuses lower ones is safe from a holder that does not know that it is late. A MultiLock's hold has none
 // and returns 0; its Parts have one each.
 func (h *Hold) Token() int64 {
-	if h.whole != nil {
-		return h.whole.token()
+	if h.red != nil {
+		return h.red.token()
 	}
 	if h.grant == nil {
 		return 0
@@ -69,11 +65,8 @@ func (h *Hold) Token() int64 {
 // Remaining is for how much longer the hold can be relied on if nothing renews it: 0 when it has ended. That
 // of a MultiLock is its shortest part's; that of a RedLock ends when fewer than a quorum of its parts live.
 func (h *Hold) Remaining() time.Duration {
-	if h.whole != nil {
-		return h.whole.remaining()
-	}
 	if h.locks == nil {
-		return 0
+		return reached(h, (*Hold).Remaining)
 	}
 	h.locks.mu.Lock()
 	defer h.locks.mu.Unlock()
@@ -85,15 +78,24 @@ func (h *Hold) Remaining() time.Duration {
 
 // Count is how many holds the owner has of this lock now; of a MultiLock, of the part that it has least of.
 func (h *Hold) Count() int {
-	if h.whole != nil {
-		return h.whole.count()
+	if h.red != nil {
+		return h.red.count()
 	}
 	if h.locks == nil {
-		return 0
+		return reached(h, (*Hold).Count)
 	}
 	h.locks.mu.Lock()
 	defer h.locks.mu.Unlock()
 	return len(h.grant.holds)
+}
+
+// reached returns what as many parts of a hold reach as it needs; 0 for a hold that nobody granted.
+func reached[T int | time.Duration](h *Hold, of func(*Hold) T) T {
+	values := make([]T, len(h.parts))
+	for i, part := range h.parts {
+		values[i] = of(part)
+	}
+	return quorum.Nth(values, h.need)
 }
 
 // Owner returns the owner: the process, a colon, and the owner's own id. The server's state of the lock adds another

@@ -46,7 +46,7 @@ const keepTries = 3
 func (acq *acquisition) keptAll() bool {
 	least := time.Until(acq.renewalTried.Add(trust(acq.lease)))
 	for _, h := range acq.taken {
-		if (h.locks != nil || isRed(h)) && h.Remaining() < least-time.Millisecond {
+		if (h.locks != nil || h.red != nil) && h.Remaining() < least-time.Millisecond {
 			return false
 		}
 	}

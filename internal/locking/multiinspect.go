@@ -39,7 +39,7 @@ func (m *Multi) Count(ctx context.Context) int {
 // Inspect asks for one part after the other. Whoever holds any of them is a holder, with its smallest count and its
 // shortest Remaining. There is no token. The whole's Remaining is until all parts would be free.
 func (m *Multi) Inspect(ctx context.Context) (State, error) {
-	if _, err := m.steps(nil); err != nil {
+	if err := new(plan).add(m); err != nil {
 		return State{}, err
 	}
 	var whole State
@@ -71,7 +71,7 @@ func (s *State) merge(h Holder) {
 
 // ForceUnlock frees all parts, whoever holds them, and tells whether anybody did.
 func (m *Multi) ForceUnlock(ctx context.Context) (bool, error) {
-	if _, err := m.steps(nil); err != nil {
+	if err := new(plan).add(m); err != nil {
 		return false, err
 	}
 	freed := false

@@ -219,7 +219,7 @@ func (b *candidate) options(wait time.Duration) []LockOption {
 // grant makes a hold. The candidate has its owner's turn.
 func (b *candidate) grant(parts []*Hold, token int64) *Hold {
 	r := &redHold{red: b.red, owner: b.owner}
-	h := &Hold{ctx: b.ctx, cancel: b.cancel, owner: b.call.owner, parts: parts, whole: r}
+	h := &Hold{ctx: b.ctx, cancel: b.cancel, owner: b.call.owner, parts: parts, need: b.red.quorum(), red: r}
 	r.whole = h
 	b.call.owner.reds.mu.Lock()
 	b.call.owner.reds.again = true
@@ -230,7 +230,7 @@ func (b *candidate) grant(parts []*Hold, token int64) *Hold {
 	r.grant.holds = append(r.grant.holds, r)
 	b.call.owner.reds.mu.Unlock()
 	for _, part := range parts {
-		r.stops = append(r.stops, context.AfterFunc(part.Context(), r.partEnded))
+		h.stops = append(h.stops, context.AfterFunc(part.Context(), r.partEnded))
 	}
 	return h
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"inventory/internal/locking/internal/policy"
-	"inventory/internal/locking/internal/quorum"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -41,7 +39,6 @@ type redHold struct {
 	owner *redOwner
 	grant *redGrant
 	whole *Hold
-	stops []func() bool
 
 	unlocked bool // under redOwners.mu
 }
@@ -90,7 +87,7 @@ func (o *redOwner) liveLocked() int {
 	if o.grant == nil {
 		return 0
 	}
-	o.grant.holds = slices.DeleteFunc(o.grant.holds, func(r *redHold) bool { return r.remaining() == 0 })
+	o.grant.holds = slices.DeleteFunc(o.grant.holds, func(r *redHold) bool { return r.whole.Remaining() == 0 })
 	return len(o.grant.holds)
 }
 
@@ -145,17 +142,8 @@ func (r *redHold) partEnded() {
 		}
 	}
 	if live < r.red.quorum() {
-		r.whole.cancel(ErrLost) // in vain where all parts ended because the hold has
+		r.whole.end(ErrLost) // in vain where all parts ended because the hold has
 	}
-}
-
-// remaining is for how long a quorum of the parts can be relied on.
-func (r *redHold) remaining() time.Duration {
-	left := make([]time.Duration, len(r.whole.parts))
-	for i, part := range r.whole.parts {
-		left[i] = part.Remaining()
-	}
-	return quorum.Nth(left, r.red.quorum())
 }
 
 func (r *redHold) token() int64 {
@@ -179,16 +167,13 @@ func (r *redHold) unlock(ctx context.Context) error {
 	all.mu.Lock()
 	first := !r.unlocked
 	r.unlocked = true
-	lost := r.remaining() == 0
+	lost := r.whole.Remaining() == 0
 	r.grant.holds = slices.DeleteFunc(r.grant.holds, func(other *redHold) bool { return other == r })
 	all.mu.Unlock()
 	if !first {
 		return nil
 	}
-	for _, stop := range r.stops {
-		stop()
-	}
-	r.whole.cancel(context.Canceled)
+	r.whole.endWhole()
 	parts := r.whole.parts
 	replies := release(parts, len(parts)-r.red.spare(), policy.Release)
 	failed, gone := 0, 0
@@ -221,10 +206,10 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 		return 0, err
 	}
 	defer r.owner.end()
-	if token := r.token(); token > n || r.remaining() == 0 {
-		if r.remaining() == 0 {
-			return 0, ErrLost
-		}
+	if r.whole.Remaining() == 0 {
+		return 0, ErrLost
+	}
+	if token := r.token(); token > n {
 		return token, nil
 	}
 	parts := r.whole.parts
@@ -249,10 +234,4 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	defer r.owner.all.mu.Unlock()
 	r.grant.number = token
 	return token, nil
-}
-
-// isRed tells whether a hold is that of a RedLock.
-func isRed(h *Hold) bool {
-	_, red := h.whole.(*redHold)
-	return red
 }

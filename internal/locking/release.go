@@ -16,11 +16,12 @@ import (
 // not confirmed: it is repeated in the background for as long as the lock can exist, and nothing renews the lock any
 // more. A second Unlock does nothing and returns nil.
 func (h *Hold) Unlock(ctx context.Context) error {
-	if h.whole != nil {
-		return h.whole.unlock(ctx)
-	}
-	if h.locks == nil {
-		return nil
+	switch {
+	case h.red != nil:
+		return h.red.unlock(ctx)
+	case h.locks == nil:
+		h.endWhole()
+		return unlockAll(ctx, h.leaves)
 	}
 	return h.locks.unlock(ctx, []*Hold{h})
 }

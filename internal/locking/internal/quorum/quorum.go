@@ -13,9 +13,9 @@ import (
 // Of is how many of n nodes are a quorum.
 func Of(n int) int { return n/2 + 1 }
 
-// Nth returns the largest value that at least n of them reach, or zero if there are fewer.
+// Nth returns the largest value that at least n of them reach, or zero if there are fewer or n is zero.
 func Nth[T int | time.Duration](values []T, n int) T {
-	if len(values) < n {
+	if n == 0 || len(values) < n {
 		return 0
 	}
 	slices.Sort(values)
