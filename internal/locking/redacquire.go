@@ -3,9 +3,11 @@ package locking
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/quorum"
 )
 
 // attempt asks for the lock once, on all nodes. If it gets nothing, busy is the first node that was busy; else it is
@@ -60,28 +62,18 @@ func (b *candidate) take(woken *firstNode) (parts []*Hold, busy int, err error) 
 		defer func() { <-b.asked[i] }()
 		return b.red.nodes[i].TryLock(ctx, b.options(wait)...)
 	}, func(h *Hold) { _ = h.giveBack() })
-	busy = -1
-	for i, r := range replies {
-		switch {
-		case r.Err == nil:
-			parts = append(parts, r.Value)
-		case busy < 0 && errors.Is(r.Err, ErrBusy):
-			busy = i
-		}
-	}
-	if len(parts) >= b.red.quorum() {
-		return parts, -1, nil
-	}
+	parts, err = agreeing(b.red, "acquire", replies)
 	if len(parts) > 0 {
-		busy = -1
+		return parts, -1, err
 	}
-	return parts, busy, refusal(b.red, "acquire", replies)
+	return nil, slices.IndexFunc(replies, func(r quorum.Reply[*Hold]) bool { return errors.Is(r.Err, ErrBusy) }), err
 }
 
 // level raises all parts to a token, and returns those that carry it. The others are given back: each part of a
 // hold carries the hold's token.
 func (b *candidate) level(parts []*Hold, token int64) ([]*Hold, error) {
-	carriers, others, err := b.red.level(b.ctx, b.limit, parts, token)
+	carriers, err := b.red.level(b.ctx, b.limit, parts, token)
+	others := slices.DeleteFunc(slices.Clone(parts), func(part *Hold) bool { return slices.Contains(carriers, part) })
 	release(others, 0, 0)
 	return carriers, err
 }

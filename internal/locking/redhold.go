@@ -212,22 +212,18 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 	if token := r.token(); token > n {
 		return token, nil
 	}
-	parts := r.whole.parts
-	replies := askAll(locksOf(parts), r.red.quorum(), policy.Release, func(i int, _ <-chan struct{}) (int64, error) {
-		return parts[i].raise(ctx, func() scripts.Call { return parts[i].lock.kind.raising(parts[i].grant, n) })
-	}, nil)
-	var raised []*Hold
+	raised, err := r.red.raiseAll(r.whole.parts, policy.Release, func(part *Hold) error {
+		_, err := part.raise(ctx, func() scripts.Call { return part.lock.kind.raising(part.grant, n) })
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
 	token := n
-	for i, reply := range replies {
-		if reply.Err == nil {
-			raised = append(raised, parts[i])
-			token = max(token, reply.Value)
-		}
+	for _, part := range raised {
+		token = max(token, part.Token())
 	}
-	if len(raised) < r.red.quorum() {
-		return 0, refusal(r.red, "raise the token of", replies)
-	}
-	if _, _, err := r.red.level(ctx, policy.Release, raised, token); err != nil {
+	if _, err := r.red.level(ctx, policy.Release, raised, token); err != nil {
 		return 0, err
 	}
 	r.owner.all.mu.Lock()

@@ -18,44 +18,50 @@ func askAll[T any](nodes []*Locks, need int, limit time.Duration, ask func(i int
 	}.Run()
 }
 
-// refusal tells why there is no quorum: ErrBusy if enough nodes have answered, and what is wrong with the others.
-func refusal[T any](r *Red, verb string, replies []quorum.Reply[T]) error {
-	answered := 0
+// agreeing returns what those nodes said that have done what they were asked for, and an error if they are no quorum:
+// ErrBusy if enough nodes have answered, and what is wrong with the others.
+func agreeing[T any](r *Red, verb string, replies []quorum.Reply[T]) (values []T, err error) {
+	busy := 0
 	var errs []error
 	for i, reply := range replies {
-		if reply.Err == nil || errors.Is(reply.Err, ErrBusy) {
-			answered++
-		} else {
+		switch {
+		case reply.Err == nil:
+			values = append(values, reply.Value)
+		case errors.Is(reply.Err, ErrBusy):
+			busy++
+		default:
 			errs = append(errs, fmt.Errorf("node %d: %w", i, reply.Err))
 		}
 	}
-	if answered >= r.quorum() {
-		return errors.Join(append([]error{ErrBusy}, errs...)...)
+	answered := len(values) + busy
+	switch {
+	case len(values) >= r.quorum():
+		return values, nil
+	case answered >= r.quorum():
+		return values, errors.Join(append([]error{ErrBusy}, errs...)...)
+	default:
+		return values, fmt.Errorf("locking: %s %q: %d of %d nodes answered: %w", verb, r.name, answered, len(replies), errors.Join(errs...))
 	}
-	return fmt.Errorf("locking: %s %q: %d of %d nodes answered: %w", verb, r.name, answered, len(replies), errors.Join(errs...))
 }
 
-// level raises parts to a token, and tells which of them carry it, and whether they are a quorum.
-func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, token int64) (carriers, others []*Hold, err error) {
-	replies := askAll(locksOf(parts), r.quorum(), limit, func(i int, _ <-chan struct{}) (int64, error) {
-		if parts[i].carries(token) {
-			return token, nil
+// raiseAll gives parts another token, and returns those that have got it. They are a quorum if there is no error.
+func (r *Red) raiseAll(parts []*Hold, limit time.Duration, raise func(part *Hold) error) (raised []*Hold, err error) {
+	return agreeing(r, "raise the token of", askAll(locksOf(parts), r.quorum(), limit, func(i int, _ <-chan struct{}) (*Hold, error) {
+		return parts[i], raise(parts[i])
+	}, nil))
+}
+
+// level raises parts to a token, and returns those that carry it.
+func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, token int64) (carriers []*Hold, err error) {
+	return r.raiseAll(parts, limit, func(part *Hold) error {
+		if part.carries(token) {
+			return nil
 		}
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		return parts[i].raise(ctx, func() scripts.Call { return leveling(parts[i].grant, token) })
-	}, nil)
-	for i, reply := range replies {
-		if reply.Err == nil {
-			carriers = append(carriers, parts[i])
-		} else {
-			others = append(others, parts[i])
-		}
-	}
-	if len(carriers) < r.quorum() {
-		err = refusal(r, "raise the token of", replies)
-	}
-	return carriers, others, err
+		_, err := part.raise(ctx, func() scripts.Call { return leveling(part.grant, token) })
+		return err
+	})
 }
 
 // carries tells whether the server knows the hold's lock by this token or a higher one.
