@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
@@ -237,7 +238,7 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	s := &settlement{
 		tombstone:    q.attempt.Number,
 		tombstoneFor: 2 * lease,
-		until:        time.Now().Add(2*lease + policy.Cancel),
+		Task:         cleaner.Task{Until: time.Now().Add(2*lease + policy.Cancel)},
 	}
 	l.mu.Lock()
 	s.attempt = l.attempt()

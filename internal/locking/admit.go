@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"inventory/internal/locking/internal/cleaner"
 )
 
 // reenterLocked lets an acquisition re-enter the grant of its owner, if that has a hold: a grant that only re-entries
@@ -38,7 +40,8 @@ func (l *Locks) withdrawLocked(p *part) {
 	}
 	if g.countLocked() != g.told {
 		l.settleLater(&settlement{
-			locks: []*lock{g.lock}, attempt: l.attempt(), rows: []row{g.rowLocked()}, until: time.Now().Add(g.lease.longest),
+			locks: []*lock{g.lock}, attempt: l.attempt(), rows: []row{g.rowLocked()},
+			Task: cleaner.Task{Until: time.Now().Add(g.lease.longest)},
 		})
 	}
 	l.closeGrantLocked(g)
@@ -99,6 +102,6 @@ func (l *Locks) newHoldLocked(acq *acquisition, p *part, g *grant, deadline time
 	}
 	g.holds = append(g.holds, h)
 	acq.owner.addHold(p.lock.order)
-	l.observer.Acquired(p.lock.kind.name(), h.since.Sub(acq.start), acq.waitedForOthers)
+	l.observer.Acquired(p.lock.kind.is(), h.since.Sub(acq.start), acq.waitedForOthers)
 	return h
 }

@@ -171,11 +171,7 @@ func (f *fifoAsker) disclaim(q *question, _ int) {
 		return
 	}
 	f.doubtful = true
-	life := 2 * f.acq.leaseOr(f.locks.lease)
-	f.locks.settleLater(&settlement{
-		locks: []*lock{f.part.lock}, rows: []row{{queue: scripts.QueueStay}},
-		tombstone: q.attempt.Number, tombstoneFor: life, until: time.Now().Add(life),
-	})
+	f.locks.bury(f.part.lock, q.attempt.Number, 2*f.acq.leaseOr(f.locks.lease))
 }
 
 // granted also wakes callers of the same owner that wait for either side: they need not wait any more.
@@ -228,13 +224,14 @@ func (f *fifoAsker) leave() {
 		return
 	}
 	now := time.Now()
-	s := &settlement{locks: []*lock{f.part.lock}, rows: []row{{queue: t.number}}, until: now.Add(policy.Cancel)}
+	s := &settlement{locks: []*lock{f.part.lock}, rows: []row{{queue: t.number}}}
+	s.Until = now.Add(policy.Cancel)
 	if f.doubtful {
-		s.rows[0].id, s.attempt, s.until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
+		s.rows[0].id, s.attempt, s.Until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
 	}
 	l.settleBriefly(s)
 }
 
-func (k fifoKind) take(acq *acquisition, run []*part) error {
-	return k.locks.takeRun(acq, k.is, run, &fifoAsker{locks: k.locks, fifo: k.fifo, acq: acq, run: run, part: run[0]})
+func (f *fifo) take(acq *acquisition, run []*part) error {
+	return f.locks.takeRun(acq, f.kindName, run, &fifoAsker{locks: f.locks, fifo: f, acq: acq, run: run, part: run[0]})
 }

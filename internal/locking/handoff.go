@@ -46,7 +46,7 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done boo
 	l.dropLocked(h)
 	h.grant.handedOff = true
 	now := time.Now()
-	l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
+	l.observer.Released(h.lock.kind.is(), now.Sub(h.since))
 	ls := h.grant.lease
 	if ls.next <= ls.last && !ls.shortened && now.Sub(ls.begun) < localFor {
 		l.handOffLocked(h.lock, next, ls, ls.next, ls.begun.Add(trust(ls.duration)))

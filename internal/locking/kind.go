@@ -8,8 +8,8 @@ import (
 
 // A kind of lock is what its scripts say. The registry, the watchdog and the cleaner know no more of it.
 type kind interface {
-	// name is what an Observer is told.
-	name() Kind
+	// is is what an Observer is told.
+	is() Kind
 
 	// take waits for locks that are in order, of one bucket and of equal kinds, each named once.
 	take(acq *acquisition, run []*part) error

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -134,11 +135,11 @@ func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
 	return l.settleLater(&settlement{
 		locks: []*lock{p.lock},
 		rows:  []row{{queue: scripts.QueueLeave}},
-		tried: func() {
+		Task: cleaner.Task{Tried: func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.removeLocked(p.lock, &gone)
-		},
+		}},
 	})
 }
 

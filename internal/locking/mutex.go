@@ -54,7 +54,7 @@ func (l *Locks) mutexOf(state string) (*Mutex, bool) {
 // mutexKind is what the scripts of the Mutex say.
 type mutexKind struct{}
 
-func (mutexKind) name() Kind { return KindMutex }
+func (mutexKind) is() Kind { return KindMutex }
 
 func (mutexKind) renewal(g *grant, lease time.Duration) scripts.Call { return renewing(g, lease) }
 

@@ -405,7 +405,7 @@ func TestAnswerThatComesTooLate(t *testing.T) {
 				return err
 			})
 			if h, err := one.Lock(ctx, Lease(lease)); h != nil || !errors.Is(err, ErrNoAnswer) {
-				w.t.Errorf("%s: admitted: %v", one.self().kind.name(), err)
+				w.t.Errorf("%s: admitted: %v", one.self().kind.is(), err)
 			}
 			w.soon("nothing is left", func() bool { return w.exists(rdb, one.self().stateKey) == 0 })
 		}

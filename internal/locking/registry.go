@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -102,7 +103,7 @@ func (l *Locks) lose(holds []*Hold) {
 		if l.dropLocked(h) {
 			h.lost = true
 			lost = append(lost, h)
-			l.observer.Lost(h.lock.kind.name(), time.Since(h.since))
+			l.observer.Lost(h.lock.kind.is(), time.Since(h.since))
 			l.closeGrantLocked(h.grant)
 		}
 	}
@@ -164,7 +165,7 @@ func (st *lockState) wakeHeadLocked() {
 
 // disownLocked has the server told that none of these ids hold the lock, and ends the lease.
 func (l *Locks) disownLocked(a *lock, ls *lease, ids ...any) {
-	s := &settlement{attempt: l.attempt(), until: time.Now().Add(ls.longest)}
+	s := &settlement{attempt: l.attempt(), Task: cleaner.Task{Until: time.Now().Add(ls.longest)}}
 	for i, id := range ids {
 		if i == 0 || id != ids[0] {
 			s.locks = append(s.locks, a)

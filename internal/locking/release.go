@@ -29,9 +29,8 @@ func (h *Hold) Unlock(ctx context.Context) error {
 // unlock is release for a caller that Close does not wait for yet.
 func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 	if err := l.enter(); err != nil {
-		for _, h := range l.unlockOnce(holds) {
-			l.abandon(h)
-		}
+		s, _ := l.settle(l.unlockOnce(holds)) // nobody tells the server: they expire
+		l.closeGrants(s)
 		return err
 	}
 	defer l.calls.Done()
@@ -43,9 +42,6 @@ func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	if holds = l.unlockOnce(holds); len(holds) == 0 {
 		return nil
-	}
-	for _, h := range holds {
-		h.end(context.Canceled) // work under them must not go on while the release is on its way
 	}
 	ctx, until := context.WithoutCancel(ctx), time.Now().Add(policy.Release)
 	if len(holds) == 1 {
@@ -98,7 +94,7 @@ func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, erro
 	alarm := time.NewTimer(time.Until(until))
 	defer alarm.Stop()
 	home := make(chan *redis.Cmd, 1)
-	s.answer = home
+	s.Answer = home
 	l.settleLater(s)
 	select {
 	case came := <-home:
@@ -117,11 +113,8 @@ func (l *Locks) giveUp(holds []*Hold) {
 	if holds = l.unlockOnce(holds); len(holds) == 0 {
 		return
 	}
-	for _, h := range holds {
-		h.end(context.Canceled)
-	}
 	s, _ := l.settle(holds)
-	s.tried = func() { l.closeGrants(s) }
+	s.Tried = func() { l.closeGrants(s) }
 	l.settleBriefly(s)
 }
 
@@ -134,20 +127,20 @@ func (l *Locks) closeGrants(s *settlement) {
 	}
 }
 
-// unlockOnce returns those of the holds that nobody has begun to unlock before.
+// unlockOnce returns those of the holds that nobody has begun to unlock before. Work under them must not go on while the
+// release is on its way.
 func (l *Locks) unlockOnce(holds []*Hold) []*Hold {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(holds) == 1 && !holds[0].unlocked { // as it is nearly always
-		holds[0].unlocked = true
-		return holds
+	mine := holds
+	if slices.ContainsFunc(holds, func(h *Hold) bool { return h.unlocked }) { // it seldom does
+		mine = slices.DeleteFunc(slices.Clone(holds), func(h *Hold) bool { return h.unlocked })
 	}
-	var mine []*Hold
-	for _, h := range holds {
-		if !h.unlocked {
-			h.unlocked = true
-			mine = append(mine, h)
-		}
+	for _, h := range mine {
+		h.unlocked = true
+	}
+	l.mu.Unlock()
+	for _, h := range mine {
+		h.end(context.Canceled)
 	}
 	return mine
 }
@@ -162,7 +155,7 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	s.locks, s.rows, s.grants = s.firstLock[:0], s.firstRow[:0], s.firstGrant[:0]
 	for _, h := range holds {
 		if !h.lost {
-			l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
+			l.observer.Released(h.lock.kind.is(), now.Sub(h.since))
 		}
 		lost = lost || h.lost
 		l.dropLocked(h)
@@ -179,7 +172,7 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 			resent = append(resent, number)
 		}
 	}
-	s.until = now.Add(life)
+	s.Until = now.Add(life)
 	l.addTombstones(s, resent, 2*life)
 	return s, lost
 }
@@ -201,16 +194,4 @@ func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
 		l.loseGrant(g)
 	}
 	return !ended
-}
-
-// abandon ends a hold that can no longer be released: it expires.
-func (l *Locks) abandon(h *Hold) {
-	h.end(context.Canceled)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !h.lost {
-		l.observer.Released(h.lock.kind.name(), time.Since(h.since))
-	}
-	l.dropLocked(h)
-	l.closeGrantLocked(h.grant)
 }

@@ -3,8 +3,6 @@ package locking
 import (
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
@@ -19,10 +17,7 @@ type settlement struct {
 	tombstone    int64            // the attempt to cancel
 	tombstoneFor time.Duration
 
-	until time.Time // the cleaner repeats it until then; zero: it tries once
-	tried func()    // the cleaner calls it after its first try
-
-	answer chan<- *redis.Cmd // receives the server's answer; nil if nobody waits for it
+	cleaner.Task // how the cleaner does it
 
 	firstLock  [1]*lock // where the slices begin
 	firstRow   [1]row
@@ -53,7 +48,8 @@ func (s *settlement) Call() scripts.Call { return s.locks[0].kind.settling(s) }
 
 // settleLater hands a settlement to the cleaner. The channel is closed when it has been tried.
 func (l *Locks) settleLater(s *settlement) <-chan struct{} {
-	return l.cleaner.Add(cleaner.Task{Work: s, Until: s.until, Tried: s.tried, Answer: s.answer})
+	s.Work = s
+	return l.cleaner.Add(s.Task)
 }
 
 // settleBriefly is settleLater, and waits a moment for it.
@@ -76,11 +72,16 @@ func (l *Locks) addTombstones(s *settlement, resent []int64, life time.Duration)
 			s.tombstone, s.tombstoneFor = number, life
 			continue
 		}
-		l.settleLater(&settlement{
-			locks: s.locks[:1], rows: []row{{queue: scripts.QueueStay}},
-			tombstone: number, tombstoneFor: life, until: time.Now().Add(life),
-		})
+		l.bury(s.locks[0], number, life)
 	}
+}
+
+// bury has a tombstone written for an attempt, and nothing else changed.
+func (l *Locks) bury(a *lock, attempt int64, life time.Duration) {
+	l.settleLater(&settlement{
+		locks: []*lock{a}, rows: []row{{queue: scripts.QueueStay}}, tombstone: attempt, tombstoneFor: life,
+		Task: cleaner.Task{Until: time.Now().Add(life)},
+	})
 }
 
 // rowLocked is what a release tells the server of the grant from now on.

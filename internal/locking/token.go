@@ -41,7 +41,7 @@ func (h *Hold) raise(ctx context.Context, prepare func() scripts.Call) (int64, e
 		return 0, ErrLost
 	}
 	raised := []*grant{h.grant}
-	if f, ok := h.lock.kind.(fifoKind); ok && f.side == scripts.Write {
+	if f, ok := h.lock.kind.(*fifo); ok && f.side == scripts.Write {
 		if reader := l.grantOfLocked(f.otherKey, h.owner); reader != nil { // it must not stay below
 			raised = append(raised, reader)
 		}
