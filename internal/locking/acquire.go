@@ -57,12 +57,15 @@ type told struct {
 	fresh bool  // not a re-entry
 }
 
-// takeRun waits for locks by an asker. If it cannot have them all, it gives back what it took.
-func (l *Locks) takeRun(acq *acquisition, kind Kind, run []*part, a asker) error {
+// take waits for locks that can be asked for together. If it cannot have them all, it gives back what it took.
+func (acq *acquisition) take(run []*part) error {
+	first := run[0].lock
+	l := first.locks
 	if err := l.enter(); err != nil {
 		return err
 	}
 	defer l.calls.Done()
+	a := first.kind.newAsker(acq, run)
 	err := l.seek(acq, a)
 	if err == nil && endOf(acq.ctx) != nil { // granted too late: the caller has gone, so do not admit it
 		err = ended(acq.ctx, nil)
@@ -74,7 +77,7 @@ func (l *Locks) takeRun(acq *acquisition, kind Kind, run []*part, a asker) error
 			taken = append(taken, p.holds...)
 		}
 		l.giveUp(taken)
-		l.observer.Failed(kind, time.Since(acq.start), acq.reasonOf(err))
+		l.observer.Failed(first.kind.is(), time.Since(acq.start), acq.reasonOf(err))
 	}
 	return err
 }
@@ -243,8 +246,7 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	l.mu.Lock()
 	s.attempt = l.attempt()
 	for i, p := range q.run[n:] {
-		s.locks = append(s.locks, p.lock)
-		left := row{id: q.told[n+i].id, queue: scripts.QueueStay}
+		left := row{lock: p.lock, id: q.told[n+i].id}
 		if g := p.endReentryLocked(); g != nil {
 			left = g.rowLocked()
 			l.closeGrantLocked(g)
@@ -299,7 +301,7 @@ func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold,
 		run  [1]*part
 	}{part: part{lock: a, times: 1}}
 	only.run[0] = &only.part
-	if err := a.kind.take(acq, only.run[:]); err != nil {
+	if err := acq.take(only.run[:]); err != nil {
 		return nil, err
 	}
 	return only.part.holds[0], nil

@@ -40,8 +40,7 @@ func (l *Locks) withdrawLocked(p *part) {
 	}
 	if g.countLocked() != g.told {
 		l.settleLater(&settlement{
-			locks: []*lock{g.lock}, attempt: l.attempt(), rows: []row{g.rowLocked()},
-			Task: cleaner.Task{Until: time.Now().Add(g.lease.longest)},
+			attempt: l.attempt(), rows: []row{g.rowLocked()}, Task: cleaner.Task{Until: time.Now().Add(g.lease.longest)},
 		})
 	}
 	l.closeGrantLocked(g)

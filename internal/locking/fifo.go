@@ -96,10 +96,6 @@ func (f *fifo) forcing(*lock) scripts.Call {
 // settling passes the ticket of a waiter that leaves in the row's queue action.
 func (f *fifo) settling(s *settlement) scripts.Call {
 	r := s.rows[0]
-	leaves := r.queue
-	if leaves == scripts.QueueStay {
-		leaves = ""
-	}
 	return f.newCall(scripts.FifoRelease, s.tombstone, 9).With(f.locks.boxed, s.number(), f.side, r.id, r.count,
-		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds(), policy.WaiterLifeMS)
+		r.longest.Milliseconds(), r.queue, s.tombstoneFor.Milliseconds(), policy.WaiterLifeMS)
 }

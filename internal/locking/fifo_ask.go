@@ -224,7 +224,7 @@ func (f *fifoAsker) leave() {
 		return
 	}
 	now := time.Now()
-	s := &settlement{locks: []*lock{f.part.lock}, rows: []row{{queue: t.number}}}
+	s := &settlement{rows: []row{{lock: f.part.lock, queue: t.number}}}
 	s.Until = now.Add(policy.Cancel)
 	if f.doubtful {
 		s.rows[0].id, s.attempt, s.Until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
@@ -232,6 +232,6 @@ func (f *fifoAsker) leave() {
 	l.settleBriefly(s)
 }
 
-func (f *fifo) take(acq *acquisition, run []*part) error {
-	return f.locks.takeRun(acq, f.kindName, run, &fifoAsker{locks: f.locks, fifo: f, acq: acq, run: run, part: run[0]})
+func (f *fifo) newAsker(acq *acquisition, run []*part) asker {
+	return &fifoAsker{locks: f.locks, fifo: f, acq: acq, run: run, part: run[0]}
 }

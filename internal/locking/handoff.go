@@ -196,5 +196,5 @@ func (l *Locks) keepPositionLocked(a *lock) {
 		st.queued = true
 		return
 	}
-	l.settleLater(&settlement{locks: []*lock{a}, rows: []row{{queue: scripts.QueueLeave}}})
+	l.settleLater(&settlement{rows: []row{{lock: a, queue: scripts.QueueLeave}}})
 }

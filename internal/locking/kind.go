@@ -11,8 +11,8 @@ type kind interface {
 	// is is what an Observer is told.
 	is() Kind
 
-	// take waits for locks that are in order, of one bucket and of equal kinds, each named once.
-	take(acq *acquisition, run []*part) error
+	// newAsker asks for locks that are in order, of one bucket and of equal kinds, each named once.
+	newAsker(acq *acquisition, run []*part) asker
 
 	// renewal puts the expiry of a grant off.
 	renewal(g *grant, lease time.Duration) scripts.Call

@@ -133,8 +133,7 @@ func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
 	gone.asking = true
 	st.waiters[0] = &gone
 	return l.settleLater(&settlement{
-		locks: []*lock{p.lock},
-		rows:  []row{{queue: scripts.QueueLeave}},
+		rows: []row{{lock: p.lock, queue: scripts.QueueLeave}},
 		Task: cleaner.Task{Tried: func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()

@@ -135,7 +135,7 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 			continue
 		}
 		run := runOf(left)
-		err = run[0].lock.kind.take(acq, run)
+		err = acq.take(run)
 		for i, p := range run {
 			left[i].holds = p.holds
 		}

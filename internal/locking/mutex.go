@@ -1,6 +1,7 @@
 package locking
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -82,27 +83,27 @@ func leveling(g *grant, token int64) scripts.Call {
 }
 
 func (mutexKind) settling(s *settlement) scripts.Call {
-	count := 2 * len(s.locks)
+	count := 2 * len(s.rows)
 	if s.tombstone != 0 {
 		count++
 	}
-	call := scripts.Release.NewCall(count, 3+4*len(s.locks))
-	for _, a := range s.locks {
-		call = call.With(a.args[1:]...)
+	call := scripts.Release.NewCall(count, 3+4*len(s.rows))
+	for _, r := range s.rows {
+		call = call.With(r.lock.args[1:]...)
 	}
 	if s.tombstone != 0 {
-		call = call.With(s.locks[0].tombstone(s.tombstone))
+		call = call.With(s.rows[0].lock.tombstone(s.tombstone))
 	}
 	call = call.With(s.number(), policy.ReservationMS)
 	for _, r := range s.rows {
 		if r.id == nil { // no holder: the row is about the queue
-			r.id = s.locks[0].locks.process + ":"
+			r.id = r.lock.locks.process + ":"
 		}
 		call = call.With(r.id)
-		if len(s.rows) == 1 && r.count == 0 && r.queue == scripts.QueueStay && s.tombstone == 0 {
+		if len(s.rows) == 1 && r.count == 0 && r.queue == "" && s.tombstone == 0 {
 			return call // the script takes the rest for granted
 		}
-		call = call.With(r.count, r.longest.Milliseconds(), r.queue)
+		call = call.With(r.count, r.longest.Milliseconds(), cmp.Or(r.queue, scripts.QueueStay))
 	}
 	if s.tombstone != 0 {
 		call = call.With(s.tombstoneFor.Milliseconds())

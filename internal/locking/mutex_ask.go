@@ -196,7 +196,6 @@ func (l *Locks) milliseconds(lease time.Duration) any {
 	return lease.Milliseconds()
 }
 
-func (mutexKind) take(acq *acquisition, run []*part) error {
-	l := run[0].lock.locks
-	return l.takeRun(acq, KindMutex, run, &mutexAsker{locks: l, acq: acq, run: run})
+func (mutexKind) newAsker(acq *acquisition, run []*part) asker {
+	return &mutexAsker{locks: run[0].lock.locks, acq: acq, run: run}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/cleaner"
-	"inventory/internal/locking/internal/scripts"
 )
 
 // A registry is what this process knows of its locks: what it holds, and who waits for what. Guarded by Locks.mu.
@@ -168,8 +167,7 @@ func (l *Locks) disownLocked(a *lock, ls *lease, ids ...any) {
 	s := &settlement{attempt: l.attempt(), Task: cleaner.Task{Until: time.Now().Add(ls.longest)}}
 	for i, id := range ids {
 		if i == 0 || id != ids[0] {
-			s.locks = append(s.locks, a)
-			s.rows = append(s.rows, row{id: id, queue: scripts.QueueStay})
+			s.rows = append(s.rows, row{lock: a, id: id})
 		}
 	}
 	l.addTombstones(s, []int64{ls.resent}, 2*ls.duration)

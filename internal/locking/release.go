@@ -81,7 +81,7 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]
 	answer, err := l.server.Run(ctx, until, nil, call, s.attempt)
 	if err == nil {
 		var results []int64
-		if results, err = scripts.ReadIntegers(answer, len(s.locks)); err == nil {
+		if results, err = scripts.ReadIntegers(answer, len(s.rows)); err == nil {
 			return results, nil
 		}
 	}
@@ -102,7 +102,7 @@ func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, erro
 		if err != nil {
 			return nil, err
 		}
-		return scripts.ReadIntegers(answer, len(s.locks))
+		return scripts.ReadIntegers(answer, len(s.rows))
 	case <-alarm.C:
 		return nil, ErrNoAnswer
 	}
@@ -122,8 +122,8 @@ func (l *Locks) giveUp(holds []*Hold) {
 func (l *Locks) closeGrants(s *settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, g := range s.grants {
-		l.closeGrantLocked(g)
+	for _, r := range s.rows {
+		l.closeGrantLocked(r.grant)
 	}
 }
 
@@ -152,21 +152,22 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	defer l.mu.Unlock()
 	now := time.Now()
 	s = &settlement{attempt: l.attempt()}
-	s.locks, s.rows, s.grants = s.firstLock[:0], s.firstRow[:0], s.firstGrant[:0]
+	s.rows = s.firstRow[:0]
 	for _, h := range holds {
 		if !h.lost {
 			l.observer.Released(h.lock.kind.is(), now.Sub(h.since))
 		}
 		lost = lost || h.lost
 		l.dropLocked(h)
-		if !slices.Contains(s.grants, h.grant) {
-			s.grants = append(s.grants, h.grant)
+		if !slices.ContainsFunc(s.rows, func(r row) bool { return r.grant == h.grant }) {
+			s.rows = append(s.rows, row{grant: h.grant})
 		}
 	}
 	var resent []int64
 	life := time.Duration(0)
-	for _, g := range s.grants {
-		s.locks, s.rows = append(s.locks, g.lock), append(s.rows, g.rowLocked())
+	for i := range s.rows {
+		g := s.rows[i].grant
+		s.rows[i] = g.rowLocked()
 		life = max(life, g.lease.longest)
 		if number := g.lease.resent; number != 0 && !slices.Contains(resent, number) {
 			resent = append(resent, number)
@@ -181,7 +182,7 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 // has sent the release more than once, the first copy may have done it. If another hold of the grant was the last, its
 // release may have come first. Then our own clock says whether the lock was still ours.
 func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
-	g := s.grants[i]
+	g := s.rows[i].grant
 	l.mu.Lock()
 	ended := s.attempt.Resent() || s.rows[i].count > 0 && (g.told == 0 || g.handedOff)
 	for _, h := range holds {

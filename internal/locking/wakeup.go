@@ -23,7 +23,7 @@ func (l *Locks) woken(payload string) {
 		return
 	}
 	if m, ok := l.mutexOf(state); ok {
-		l.settleLater(&settlement{locks: []*lock{&m.lock}, rows: []row{{queue: scripts.QueueDecline}}})
+		l.settleLater(&settlement{rows: []row{{lock: &m.lock, queue: scripts.QueueDecline}}})
 	}
 }
 
