@@ -23,7 +23,6 @@ type Hold struct {
 	lease    time.Duration
 	fixed    bool
 	deadline time.Time // until when the hold can be relied on; under Locks.mu
-	rank     int       // in Locks.deadlines
 	kept     bool      // a MultiLock takes other parts: its fixed lease may begin anew until then; under Locks.mu
 	outlived bool      // renewed once more after its context had ended; under Locks.mu
 	lost     bool      // under Locks.mu

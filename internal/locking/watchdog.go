@@ -108,7 +108,6 @@ func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
 // extendLocked puts the deadline off.
 func (h *Hold) extendLocked(deadline time.Time) {
 	if deadline.After(h.deadline) {
-		h.deadline = deadline
-		h.locks.deadlines.move(h)
+		h.locks.deadlines.move(h, deadline)
 	}
 }
