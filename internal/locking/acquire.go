@@ -191,7 +191,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	}
 	n := len(leases)
 	p := q.run[n]
-	re := p.reentry
+	re := p.reenters
 	if q.attempt.Resent() || answer.Code == scripts.Cancelled && re == nil {
 		a.disclaim(q, n) // a copy may still take what was busy
 	}
@@ -200,7 +200,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	case answer.Code == scripts.Busy:
 		return pause, nil
 	case answer.Code == scripts.Gone && re != nil:
-		l.denied(re.grant, q.told[n].token)
+		l.denied(re, q.told[n].token)
 		return -1, nil
 	case answer.Code == scripts.Cancelled && re != nil:
 		return -1, nil // a later word about the grant came first

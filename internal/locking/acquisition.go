@@ -58,12 +58,13 @@ func (acq *acquisition) noteStart(start time.Time) {
 
 // A part is one lock that a call takes, as often as it was named.
 type part struct {
-	lock    *lock
-	times   int
-	reentry *reentry  // into the grant that the owner already has; nil if it has none
-	waiter  *waiter   // in the line of this process; nil if the owner already holds the lock
-	nextAsk time.Time // when to ask the server although this process holds the lock
-	holds   []*Hold
+	lock     *lock
+	times    int
+	lease    time.Duration
+	reenters *grant    // the grant that the owner already has, while the server is asked; nil if it has none
+	waiter   *waiter   // in the line of this process; nil if the owner already holds the lock
+	nextAsk  time.Time // when to ask the server although this process holds the lock
+	holds    []*Hold
 
 	spared func(*Hold) bool // holds whose end does not end these, though their contexts are made from those
 

@@ -15,20 +15,19 @@ func (l *Locks) reenterLocked(acq *acquisition, p *part) bool {
 	if g == nil || len(g.holds) == 0 {
 		return false
 	}
-	p.reentry = &reentry{grant: g, times: p.times, lease: acq.leaseOr(l.lease)}
-	g.reentries = append(g.reentries, p.reentry)
-	g.lease.longest = max(g.lease.longest, p.reentry.lease)
+	p.reenters, p.lease = g, acq.leaseOr(l.lease)
+	g.reentries = append(g.reentries, p)
+	g.lease.longest = max(g.lease.longest, p.lease)
 	return true
 }
 
 // endReentryLocked ends the re-entry of a part, if it has one, and returns its grant.
 func (p *part) endReentryLocked() *grant {
-	if p.reentry == nil {
-		return nil
+	g := p.reenters
+	if g != nil {
+		g.reentries = slices.DeleteFunc(g.reentries, func(other *part) bool { return other == p })
+		p.reenters = nil
 	}
-	g := p.reentry.grant
-	g.reentries = slices.DeleteFunc(g.reentries, func(c *reentry) bool { return c == p.reentry })
-	p.reentry = nil
 	return g
 }
 

@@ -123,8 +123,7 @@ func (f *fifoAsker) ask() *question {
 	q.attempt.Number = l.numbers.Add(1)
 	q.told = q.one[:]
 	count, token := p.times, any("")
-	if p.reentry != nil {
-		g := p.reentry.grant
+	if g := p.reenters; g != nil {
 		g.told = g.countLocked()
 		q.one[0] = told{id: g.lease.id, token: g.lease.first}
 		count, token = g.told, g.lease.first
@@ -166,7 +165,7 @@ func (f *fifoAsker) unanswered(q *question, err error) (time.Duration, error) {
 // disclaim has a tombstone written for an attempt, and nothing else changed. Of a re-entry, the server is told how much
 // is left.
 func (f *fifoAsker) disclaim(q *question, _ int) {
-	if f.part.reentry != nil {
+	if f.part.reenters != nil {
 		f.locks.cancel(f.acq, q, 0)
 		return
 	}

@@ -125,20 +125,13 @@ type grant struct {
 	owner     *owner
 	token     int64
 	holds     []*Hold
-	reentries []*reentry
-	told      int  // how many holds and re-entries the server was last told of
-	gone      bool // the server no longer has it
-	handedOff bool // its lease has gone on to the next owner
+	reentries []*part // further holds, while the server is asked for them
+	told      int     // how many holds and re-entries the server was last told of
+	gone      bool    // the server no longer has it
+	handedOff bool    // its lease has gone on to the next owner
 	lease     *lease
 
 	firstHold [1]*Hold // where the slice begins
-}
-
-// A reentry is a further hold of a grant, while the server is asked for it.
-type reentry struct {
-	grant *grant
-	times int
-	lease time.Duration
 }
 
 // countLocked is how many holds the server must know of, re-entries under way included.

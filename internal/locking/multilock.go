@@ -238,45 +238,29 @@ func (h *Hold) endWhole() {
 
 // unlockAll gives holds back, all at once; those that share a bucket in one round trip.
 func unlockAll(ctx context.Context, holds []*Hold) error {
-	groups := sharing(holds)
-	if len(groups) == 1 {
-		return unlockGroup(ctx, groups[0]) // the stack of another goroutine would have to grow first
-	}
-	errs := make([]error, len(groups))
-	var all sync.WaitGroup
-	for i, group := range groups {
-		all.Go(func() { errs[i] = unlockGroup(ctx, group) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
-// unlockGroup is unlockAll for holds that share a bucket.
-func unlockGroup(ctx context.Context, group []*Hold) error {
-	if l := group[0].locks; l != nil {
-		return l.unlock(ctx, group)
-	}
-	return group[0].Unlock(ctx)
+	return sharing(holds, func(group []*Hold) error {
+		if l := group[0].locks; l != nil {
+			return l.unlock(ctx, group)
+		}
+		return group[0].Unlock(ctx)
+	})
 }
 
 // giveUpAll is unlockAll for an acquisition that has failed and has no time to wait. What fails is repeated.
 func giveUpAll(ctx context.Context, holds []*Hold) {
-	var all sync.WaitGroup
-	for _, group := range sharing(holds) {
-		all.Go(func() {
-			if l := group[0].locks; l != nil && l.enter() == nil {
-				defer l.calls.Done()
-				l.giveUp(group)
-				return
-			}
-			_ = unlockGroup(ctx, group)
-		})
-	}
-	all.Wait()
+	_ = sharing(holds, func(group []*Hold) error {
+		l := group[0].locks
+		if l == nil || l.enter() != nil {
+			return unlockAll(ctx, group)
+		}
+		defer l.calls.Done()
+		l.giveUp(group)
+		return nil
+	})
 }
 
-// sharing splits holds into groups of which each can be released in one round trip.
-func sharing(holds []*Hold) [][]*Hold {
+// sharing splits holds into groups of which each can be released in one round trip, and releases all groups at once.
+func sharing(holds []*Hold, release func(group []*Hold) error) error {
 	var groups [][]*Hold
 	for len(holds) > 0 {
 		n := 1
@@ -285,7 +269,16 @@ func sharing(holds []*Hold) [][]*Hold {
 		}
 		groups, holds = append(groups, holds[:n]), holds[n:]
 	}
-	return groups
+	if len(groups) == 1 {
+		return release(groups[0]) // the stack of another goroutine would have to grow first
+	}
+	errs := make([]error, len(groups))
+	var all sync.WaitGroup
+	for i, group := range groups {
+		all.Go(func() { errs[i] = release(group) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // shares tells whether two holds can be released in one round trip.

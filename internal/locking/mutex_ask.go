@@ -67,8 +67,8 @@ func (m *mutexAsker) ask() *question {
 		to := &q.told[i]
 		spare, count, token := 0, p.times, any("")
 		switch {
-		case p.reentry != nil:
-			g := p.reentry.grant
+		case p.reenters != nil:
+			g := p.reenters
 			g.told = g.countLocked()
 			to.id, to.token = g.lease.id, g.lease.first
 			count, token = g.told, to.token
