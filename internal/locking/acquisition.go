@@ -24,6 +24,9 @@ type acquisition struct {
 	waitedForOthers bool      // somebody else was in the way
 }
 
+// A LockOption configures one Lock.
+type LockOption func(*acquisition) error
+
 func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisition, error) {
 	acq := &acquisition{try: try, start: time.Now()}
 	for _, opt := range opts {
@@ -54,21 +57,6 @@ func (acq *acquisition) noteStart(start time.Time) {
 		acq.renewedAt = start
 	}
 	acq.lastBegan = start
-}
-
-// A part is one lock that a call takes, as often as it was named.
-type part struct {
-	lock     *lock
-	times    int
-	lease    time.Duration
-	reenters *grant    // the grant that the owner already has, while the server is asked; nil if it has none
-	waiter   *waiter   // in the line of this process; nil if the owner already holds the lock
-	nextAsk  time.Time // when to ask the server although this process holds the lock
-	holds    []*Hold
-
-	spared func(*Hold) bool // holds whose end does not end these, though their contexts are made from those
-
-	firstWaiter waiter // what waiter points at
 }
 
 func (acq *acquisition) leaseOr(watchdog time.Duration) time.Duration {

@@ -24,7 +24,7 @@
 //	hold, lease                     what was granted
 //	handoff, release, settlement    how it is given back, or to the next waiter
 //	watchdog, keep, deadlines       how leases are renewed, and end
-//	wait, wakeup, heartbeat         how callers wait, and are woken
+//	wait, wakeup                    how callers wait, and are woken
 //	internal/cleaner                what is cancelled and repeated in the background
 //	internal/heartbeat              shows the server who waits
 //	internal/policy                 how long anybody waits before asking again

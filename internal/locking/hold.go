@@ -33,7 +33,15 @@ type Hold struct {
 	need   int           // how many parts must live
 	stops  []func() bool // of what watches the parts
 	leaves []*Hold       // of a MultiLock: the parts, and in place of those that are MultiLocks what they are made of
-	red    *redHold      // of a RedLock
+	red    composite     // of a RedLock
+}
+
+// A composite answers for a hold that is more than its parts.
+type composite interface {
+	token() int64
+	tokenAbove(ctx context.Context, n int64) (int64, error)
+	count() int
+	unlock(ctx context.Context) error
 }
 
 // Context returns the context of the work under the lock. It carries the owner, so that Lock under it
@@ -132,6 +140,21 @@ type grant struct {
 	lease     *lease
 
 	firstHold [1]*Hold // where the slice begins
+}
+
+// A part is one lock that a call takes, as often as it was named.
+type part struct {
+	lock     *lock
+	times    int
+	lease    time.Duration
+	reenters *grant    // the grant that the owner already has, while the server is asked; nil if it has none
+	waiter   *waiter   // in the line of this process; nil if the owner already holds the lock
+	nextAsk  time.Time // when to ask the server although this process holds the lock
+	holds    []*Hold
+
+	spared func(*Hold) bool // holds whose end does not end these, though their contexts are made from those
+
+	firstWaiter waiter // what waiter points at
 }
 
 // countLocked is how many holds the server must know of, re-entries under way included.

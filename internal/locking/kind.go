@@ -29,3 +29,58 @@ type kind interface {
 	// forcing takes a lock from whoever holds it.
 	forcing(a *lock) scripts.Call
 }
+
+// An asker knows how one kind of lock is asked for, and how its callers wait in line.
+type asker interface {
+	// next returns the lock that is missing next, or nil.
+	next() *part
+
+	// turn tells what the caller may do next about that lock.
+	turn() (turn, error)
+
+	// ask returns what to tell the server; end is called when that is over.
+	ask() *question
+	end(q *question)
+
+	// granted notes a lock that the server has granted.
+	granted(p *part, ls *lease, trusted time.Time)
+
+	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. If that lock is
+	// busy, it returns when to ask again at the latest.
+	stopped(q *question, n int, answer scripts.Acquired) time.Duration
+
+	// unanswered deals with a question whose outcome is uncertain. It returns when to ask again, or what went wrong.
+	unanswered(q *question, err error) (time.Duration, error)
+
+	// disclaim makes sure that no late copy of a question takes its n-th lock or those after it.
+	disclaim(q *question, n int)
+
+	// leave takes the caller out of all lines. What it was handed meanwhile becomes a hold.
+	leave()
+}
+
+// A turn is what a caller may do next about a lock.
+type turn int
+
+const (
+	turnToWait turn = iota // it waits in line
+	turnToAsk              // it is at the head, or its owner holds the lock already
+	turnAgain              // something has changed: look once more
+)
+
+// A question is one attempt to get locks of one slot by one script.
+type question struct {
+	attempt scripts.Attempt
+	start   time.Time
+	call    scripts.Call
+	run     []*part
+	told    []told  // what the script was told of each part
+	one     [1]told // what told points at if there is one
+}
+
+// told is what a script was told of one part.
+type told struct {
+	id    any   // of the holder, a string
+	token int64 // of the grant that is re-entered, 0 for any
+	fresh bool  // not a re-entry
+}

@@ -14,15 +14,6 @@ import (
 // the next head inherits it, and a reservation with it. While the process itself holds the lock, nobody needs to ask:
 // the holder hands it off.
 
-// A turn is what a caller may do next about a lock.
-type turn int
-
-const (
-	turnToWait turn = iota // it waits in line
-	turnToAsk              // it is at the head, or its owner holds the lock already
-	turnAgain              // something has changed: look once more
-)
-
 // takeTurn puts the caller into the line of a part where that is needed, and tells what it may do.
 func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
 	l.mu.Lock()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -219,69 +218,4 @@ func (m *Multi) hold(acq *acquisition, pl *plan) *Hold {
 		}))
 	}
 	return h
-}
-
-// endWhole ends the contexts of a MultiLock and of those among its parts, or that of a RedLock.
-func (h *Hold) endWhole() {
-	for _, stop := range h.stops {
-		stop()
-	}
-	if h.cancel != nil {
-		h.end(context.Canceled)
-	}
-	for _, part := range h.parts {
-		if part.leaves != nil {
-			part.endWhole()
-		}
-	}
-}
-
-// unlockAll gives holds back, all at once; those that share a bucket in one round trip.
-func unlockAll(ctx context.Context, holds []*Hold) error {
-	return sharing(holds, func(group []*Hold) error {
-		if l := group[0].locks; l != nil {
-			return l.unlock(ctx, group)
-		}
-		return group[0].Unlock(ctx)
-	})
-}
-
-// giveUpAll is unlockAll for an acquisition that has failed and has no time to wait. What fails is repeated.
-func giveUpAll(ctx context.Context, holds []*Hold) {
-	_ = sharing(holds, func(group []*Hold) error {
-		l := group[0].locks
-		if l == nil || l.enter() != nil {
-			return unlockAll(ctx, group)
-		}
-		defer l.calls.Done()
-		l.giveUp(group)
-		return nil
-	})
-}
-
-// sharing splits holds into groups of which each can be released in one round trip, and releases all groups at once.
-func sharing(holds []*Hold, release func(group []*Hold) error) error {
-	var groups [][]*Hold
-	for len(holds) > 0 {
-		n := 1
-		for n < len(holds) && holds[0].locks != nil && holds[0].shares(holds[n]) {
-			n++
-		}
-		groups, holds = append(groups, holds[:n]), holds[n:]
-	}
-	if len(groups) == 1 {
-		return release(groups[0]) // the stack of another goroutine would have to grow first
-	}
-	errs := make([]error, len(groups))
-	var all sync.WaitGroup
-	for i, group := range groups {
-		all.Go(func() { errs[i] = release(group) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
-// shares tells whether two holds can be released in one round trip.
-func (h *Hold) shares(other *Hold) bool {
-	return other.locks == h.locks && h.lock.kind == other.lock.kind && h.lock.bucket == other.lock.bucket && h.owner == other.owner
 }

@@ -31,7 +31,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		stop:     make(chan struct{}),
 		registry: registry{
 			states: make(map[string]*lockState), grants: make(map[share]*grant), asking: make(map[share]siblings),
-			tickets: newTickets(),
+			tickets: tickets{all: make(map[string]*ticket), owners: make(map[*owner][]*ticket)},
 		},
 	}
 	l.boxed = l.process

@@ -57,9 +57,6 @@ type mutexOptions struct{ group string }
 // name in two groups, or in none, is another lock.
 func Group(name string) MutexOption { return func(o *mutexOptions) { o.group = name } }
 
-// A LockOption configures one Lock.
-type LockOption func(*acquisition) error
-
 // Wait bounds how long Lock waits. Unlike the context, it does not bound the work under the lock. When it runs out,
 // Lock returns ErrBusy, or ErrNoAnswer if it was the server that kept us waiting. Wait(0) tries once. TryLock never
 // waits for the lock; there it bounds the server's answer.

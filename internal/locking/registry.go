@@ -12,7 +12,7 @@ type registry struct {
 	states    map[string]*lockState // of mutexes, by state key
 	grants    map[share]*grant
 	asking    map[share]siblings // who asks the server just now for a first-come lock
-	tickets   *tickets
+	tickets   tickets
 	deadlines deadlines
 }
 

@@ -34,5 +34,7 @@ func (l *Locks) wakeHeads() {
 	for _, st := range l.states {
 		st.wakeHeadLocked()
 	}
-	l.tickets.wakeAllLocked()
+	for _, t := range l.tickets.all {
+		t.waiter.wakeLocked()
+	}
 }
