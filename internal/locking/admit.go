@@ -66,23 +66,27 @@ func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.T
 	return over
 }
 
-// holdAllLocked makes the holds.
+// holdAllLocked makes the holds, and notes them in the registry.
 func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.Time) {
+	if g.holds == nil {
+		g.holds = g.firstHold[:0]
+	}
 	for range p.times {
-		h := l.newHoldLocked(acq, p, g, trusted)
-		p.holds = append(p.holds, h)
-		acq.taken = append(acq.taken, h)
+		h := newHold(acq, p, g, trusted)
+		l.deadlines.add(h)
+		g.holds, p.holds, acq.taken = append(g.holds, h), append(p.holds, h), append(acq.taken, h)
+		acq.owner.addHold(p.lock.order)
+		l.observer.Acquired(p.lock.kind.is(), h.since.Sub(acq.start), acq.waitedForOthers)
 	}
 }
 
-// newHoldLocked notes a hold in the registry.
-func (l *Locks) newHoldLocked(acq *acquisition, p *part, g *grant, deadline time.Time) *Hold {
+func newHold(acq *acquisition, p *part, g *grant, deadline time.Time) *Hold {
 	h := &Hold{
 		owner:    acq.owner,
-		locks:    l,
+		locks:    p.lock.locks,
 		lock:     p.lock,
 		grant:    g,
-		lease:    acq.leaseOr(l.lease),
+		lease:    acq.leaseOr(p.lock.locks.lease),
 		fixed:    acq.fixed,
 		kept:     acq.kept,
 		deadline: deadline,
@@ -94,12 +98,5 @@ func (l *Locks) newHoldLocked(acq *acquisition, p *part, g *grant, deadline time
 	} else {
 		h.ctx, h.cancel = context.WithCancelCause(h.base)
 	}
-	l.deadlines.add(h)
-	if g.holds == nil {
-		g.holds = g.firstHold[:0]
-	}
-	g.holds = append(g.holds, h)
-	acq.owner.addHold(p.lock.order)
-	l.observer.Acquired(p.lock.kind.is(), h.since.Sub(acq.start), acq.waitedForOthers)
 	return h
 }

@@ -69,7 +69,15 @@ func (l *Locks) successorLocked(h *Hold) *waiter {
 		return nil
 	}
 	st := l.states[h.lock.stateKey]
-	if st == nil || st.lease != g.lease || len(st.waiters) == 0 {
+	if st == nil || st.lease != g.lease {
+		return nil
+	}
+	return st.readyLocked()
+}
+
+// readyLocked returns the first in line if it can be handed the lock.
+func (st *lockState) readyLocked() *waiter {
+	if len(st.waiters) == 0 {
 		return nil
 	}
 	if next := st.waiters[0]; !next.asking && next.times == 1 && next.lease == st.lease.duration {
@@ -149,8 +157,8 @@ func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
 	}
 	st := l.states[ho.lock.stateKey]
 	st.handingOff = false
-	if len(st.waiters) > 0 && st.lease == ls {
-		if next := st.waiters[0]; !next.asking && next.times == 1 && next.lease == ls.duration && (!ho.named || next == ho.next) {
+	if st.lease == ls {
+		if next := st.readyLocked(); next != nil && (!ho.named || next == ho.next) {
 			l.handOffLocked(ho.lock, next, ls, token, ho.start.Add(trust(ls.duration)))
 			return nil
 		}

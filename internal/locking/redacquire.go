@@ -23,10 +23,7 @@ func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
 		b.giveBack(parts)
 		return nil, busy, err
 	}
-	token, held := b.owner.token()
-	if !held {
-		token = b.owner.fresh(parts)
-	}
+	token := b.owner.token(parts)
 	carriers, err := b.level(parts, token)
 	if err != nil {
 		b.giveBack(carriers)

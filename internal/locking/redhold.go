@@ -91,26 +91,17 @@ func (o *redOwner) liveLocked() int {
 	return len(o.grant.holds)
 }
 
-// token returns the token of what the owner holds, if it does.
-func (o *redOwner) token() (token int64, held bool) {
+// token returns the token of what the owner holds, or else of a new grant, which is above that of any earlier one. A node
+// that did not hear of the owner's last release still counts that hold, and repeats its token.
+func (o *redOwner) token(parts []*Hold) (token int64) {
 	o.all.mu.Lock()
 	defer o.all.mu.Unlock()
-	if o.liveLocked() == 0 {
-		return 0, false
+	if o.liveLocked() > 0 {
+		return o.grant.number
 	}
-	return o.grant.number, true
-}
-
-// fresh returns the token of a new grant, which is above that of any earlier one. A node that did not hear of the
-// owner's last release still counts that hold, and repeats its token.
-func (o *redOwner) fresh(parts []*Hold) int64 {
-	o.all.mu.Lock()
-	again := o.all.again
-	o.all.mu.Unlock()
-	token := int64(0)
 	for _, part := range parts {
 		mine := part.Token()
-		if again || part.Count() > 1 {
+		if o.all.again || part.Count() > 1 {
 			mine++
 		}
 		token = max(token, mine)

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"inventory/internal/locking/internal/policy"
 )
 
 // NoticeError has a cluster client look again which node has which slots if a node cannot be reached. By itself the
@@ -31,12 +29,13 @@ func IsMoving(err error) bool {
 	return moved || ask || redis.IsTryAgainError(err)
 }
 
-// rest waits until a slot may have moved on. It returns false when there is no time for that.
-func rest(ctx context.Context) bool {
-	if until, ok := ctx.Deadline(); ok && time.Until(until) < policy.Migration {
+// Rest waits, as long as a slot may need to move on or a lost connection to work again. It returns false when there is no
+// time for that.
+func Rest(ctx context.Context, pause time.Duration) bool {
+	if until, ok := ctx.Deadline(); ok && time.Until(until) < pause {
 		return false
 	}
-	timer := time.NewTimer(policy.Migration)
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

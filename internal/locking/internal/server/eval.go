@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -41,7 +42,7 @@ func (s *Server) eval(ctx context.Context, call scripts.Call, attempt *scripts.A
 			answer, err = s.evalOnce(ctx, call, call.InFull(script), attempt)
 		}
 		s.NoticeError(err)
-		if !call.Patient || !IsMoving(err) || !rest(ctx) {
+		if !call.Patient || !IsMoving(err) || !Rest(ctx, policy.Migration) {
 			return answer, err
 		}
 	}

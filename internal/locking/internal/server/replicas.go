@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -54,7 +55,7 @@ func (s *Server) evalReplicated(ctx context.Context, attempt *scripts.Attempt, k
 			return nil, err
 		}
 		answer, err = s.evalAndWait(ctx, attempt, node.Pipeline(), command)
-		if _, moved := redis.IsMovedError(err); !moved || !rest(ctx) {
+		if _, moved := redis.IsMovedError(err); !moved || !Rest(ctx, policy.Migration) {
 			return answer, err
 		}
 		attempt.NotDone()
