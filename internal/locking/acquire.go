@@ -20,7 +20,7 @@ func (acq *acquisition) take(run []*part) error {
 	}
 	defer l.calls.Done()
 	a := first.kind.newAsker(acq, run)
-	err := l.seek(acq, a)
+	err := l.seek(acq, a, run)
 	if err == nil && endOf(acq.ctx) != nil { // granted too late: the caller has gone, so do not admit it
 		err = ended(acq.ctx, nil)
 	}
@@ -37,13 +37,13 @@ func (acq *acquisition) take(run []*part) error {
 }
 
 // seek asks and waits until it has all locks.
-func (l *Locks) seek(acq *acquisition, a asker) error {
+func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 	waiting := error(nil) // ErrBusy once somebody else was in the way
-	for p := a.next(); p != nil; p = a.next() {
+	for run = missing(run); len(run) > 0; run = missing(run) {
 		if err := l.check(acq, waiting); err != nil {
 			return err
 		}
-		may, err := a.turn()
+		may, err := a.turn(run)
 		if err != nil {
 			return err
 		}
@@ -52,26 +52,34 @@ func (l *Locks) seek(acq *acquisition, a asker) error {
 		case turnAgain:
 			continue
 		case turnToAsk:
-			if pause, err = l.askOnce(acq, a); err != nil {
+			if pause, err = l.askOnce(acq, a, run); err != nil {
 				return err
 			}
-			if p = a.next(); p == nil || pause < 0 {
+			if run = missing(run); len(run) == 0 || pause < 0 {
 				continue
 			}
 		case turnToWait:
 		}
 		waiting = ErrBusy
-		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(p.lock.order) {
+		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(run[0].lock.order) {
 			return ErrBusy
 		}
 		if may == turnToAsk && l.subscribe(acq) {
 			continue
 		}
-		if err := l.await(acq, p, pause); err != nil {
+		if err := l.await(acq, run[0], pause); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// missing returns the parts that are not held yet.
+func missing(run []*part) []*part {
+	for len(run) > 0 && len(run[0].holds) > 0 {
+		run = run[1:]
+	}
+	return run
 }
 
 // check returns why a caller may not go on, joined with what it was doing.
@@ -89,8 +97,8 @@ func (l *Locks) check(acq *acquisition, doing error) error {
 
 // askOnce asks the server once. If a lock is still missing, it returns when to ask again at the latest; negative is at
 // once.
-func (l *Locks) askOnce(acq *acquisition, a asker) (pause time.Duration, err error) {
-	q := a.ask()
+func (l *Locks) askOnce(acq *acquisition, a asker, missing []*part) (pause time.Duration, err error) {
+	q := a.ask(missing)
 	defer a.end(q)
 	acq.noteStart(q.start)
 	trusted := q.start.Add(trust(acq.leaseOr(l.lease)))

@@ -18,7 +18,6 @@ type fifoAsker struct {
 	locks *Locks
 	fifo  *fifo
 	acq   *acquisition
-	run   []*part // of one
 	part  *part
 
 	ticket   *ticket   // nil before it waits
@@ -27,16 +26,9 @@ type fifoAsker struct {
 	doubtful bool      // an attempt may have taken the lock under this id, or may still do so
 }
 
-func (f *fifoAsker) next() *part {
-	if len(f.part.holds) > 0 {
-		return nil
-	}
-	return f.part
-}
-
 // turn lets the caller ask: to re-enter the grant that its owner holds, or for a grant of its own. If another
 // acquisition of the owner is already asking for one, it waits for that.
-func (f *fifoAsker) turn() (turn, error) {
+func (f *fifoAsker) turn([]*part) (turn, error) {
 	if over := f.sibling(); over != nil {
 		return turnAgain, f.locks.awaitSibling(f.acq, over)
 	}
@@ -114,12 +106,12 @@ func (f *fifoAsker) setQueued(queued bool) {
 	}
 }
 
-func (f *fifoAsker) ask() *question {
+func (f *fifoAsker) ask(missing []*part) *question {
 	l, p := f.locks, f.part
 	number, queue := f.drawTicket()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := &question{start: time.Now(), run: f.run}
+	q := &question{start: time.Now(), run: missing}
 	q.attempt.Number = l.numbers.Add(1)
 	q.told = q.one[:]
 	count, token := p.times, any("")
@@ -232,5 +224,5 @@ func (f *fifoAsker) leave() {
 }
 
 func (f *fifo) newAsker(acq *acquisition, run []*part) asker {
-	return &fifoAsker{locks: f.locks, fifo: f, acq: acq, run: run, part: run[0]}
+	return &fifoAsker{locks: f.locks, fifo: f, acq: acq, part: run[0]}
 }

@@ -32,14 +32,11 @@ type kind interface {
 
 // An asker knows how one kind of lock is asked for, and how its callers wait in line.
 type asker interface {
-	// next returns the lock that is missing next, or nil.
-	next() *part
+	// turn tells what the caller may do next about the first lock that is missing.
+	turn(missing []*part) (turn, error)
 
-	// turn tells what the caller may do next about that lock.
-	turn() (turn, error)
-
-	// ask returns what to tell the server; end is called when that is over.
-	ask() *question
+	// ask returns what to tell the server about locks that are missing; end is called when that is over.
+	ask(missing []*part) *question
 	end(q *question)
 
 	// granted notes a lock that the server has granted.

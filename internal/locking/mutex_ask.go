@@ -16,36 +16,28 @@ import (
 type mutexAsker struct {
 	locks *Locks
 	acq   *acquisition
-	run   []*part // those that are missing
+	run   []*part
 }
 
-func (m *mutexAsker) next() *part {
-	for len(m.run) > 0 && len(m.run[0].holds) > 0 {
-		m.run = m.run[1:]
-	}
-	if len(m.run) == 0 {
-		return nil
-	}
-	return m.run[0]
+func (m *mutexAsker) turn(missing []*part) (turn, error) {
+	return m.locks.takeTurn(m.acq, missing[0]), nil
 }
-
-func (m *mutexAsker) turn() (turn, error) { return m.locks.takeTurn(m.acq, m.run[0]), nil }
 
 // together returns the parts that can be asked for at once: the first, and those after it that nobody of this process
 // waits for or has. So nobody is overtaken. Meanwhile the caller stands in the lines of all of them, so that a wake-up
 // for the one that turns out busy finds it there.
-func (m *mutexAsker) together() []*part {
-	for i, p := range m.run[1:] {
+func (m *mutexAsker) together(missing []*part) []*part {
+	for i, p := range missing[1:] {
 		if !m.locks.joinHead(m.acq, p) {
-			return m.run[:1+i]
+			return missing[:1+i]
 		}
 	}
-	return m.run
+	return missing
 }
 
 // ask makes the question. Counts of re-entries are those at the moment when it gets its number.
-func (m *mutexAsker) ask() *question {
-	l, acq, run := m.locks, m.acq, m.together()
+func (m *mutexAsker) ask(missing []*part) *question {
+	l, acq, run := m.locks, m.acq, m.together(missing)
 	listening := l.subscription.Connected()
 	l.mu.Lock()
 	defer l.mu.Unlock()
