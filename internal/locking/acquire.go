@@ -123,8 +123,8 @@ func (l *Locks) send(acq *acquisition, q *question, trusted time.Time) (scripts.
 		ctx, cancel = context.WithDeadline(ctx, latest(acq.until, q.start.Add(policy.Grace)))
 		defer cancel()
 	}
-	for _, to := range q.told {
-		q.call.Replicated = q.call.Replicated || to.fresh
+	for _, p := range q.run {
+		q.call.Replicated = q.call.Replicated || p.fresh
 	}
 	said, err := l.server.Run(ctx, trusted, l.closing, q.call, &q.attempt)
 	if err != nil {
@@ -162,7 +162,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	case answer.Code == scripts.Busy:
 		return pause, nil
 	case answer.Code == scripts.Gone && re != nil:
-		l.denied(re, q.told[n].token)
+		l.denied(re, p.token)
 		return -1, nil
 	case answer.Code == scripts.Cancelled && re != nil:
 		return -1, nil // a later word about the grant came first
@@ -181,10 +181,10 @@ func (q *question) leases(leases []*lease, answer scripts.Acquired, term time.Du
 			return nil, err
 		}
 		ls := &lease{
-			id: q.told[i].id, first: token, duration: term, longest: term,
+			id: q.run[i].id, first: token, duration: term, longest: term,
 			next: token + 1, last: token + spare, begun: q.start, turnBegun: q.start,
 		}
-		if q.attempt.Resent() && q.told[i].fresh { // a late copy of a re-entry finds nothing to re-enter
+		if q.attempt.Resent() && q.run[i].fresh { // a late copy of a re-entry finds nothing to re-enter
 			ls.resent = q.attempt.Number
 		}
 		leases = append(leases, ls)
@@ -207,8 +207,8 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	}
 	l.mu.Lock()
 	s.attempt = l.attempt()
-	for i, p := range q.run[n:] {
-		left := row{lock: p.lock, id: q.told[n+i].id}
+	for _, p := range q.run[n:] {
+		left := row{lock: p.lock, id: p.id}
 		if g := p.endReentryLocked(); g != nil {
 			left = g.rowLocked()
 			l.closeGrantLocked(g)

@@ -113,20 +113,19 @@ func (f *fifoAsker) ask(missing []*part) *question {
 	defer l.mu.Unlock()
 	q := &question{start: time.Now(), run: missing}
 	q.attempt.Number = l.numbers.Add(1)
-	q.told = q.one[:]
 	count, token := p.times, any("")
 	if g := p.reenters; g != nil {
 		g.told = g.countLocked()
-		q.one[0] = told{id: g.lease.id, token: g.lease.first}
-		count, token = g.told, g.lease.first
+		p.id, p.token, p.fresh = g.lease.id, g.lease.first, false
+		count, token = g.told, p.token
 	} else {
 		if f.id == nil {
 			f.id = keys.Holder(l.process, f.acq.owner.id, q.attempt.Number)
 		}
-		q.one[0] = told{id: f.id, fresh: true}
+		p.id, p.token, p.fresh = f.id, 0, true
 	}
 	q.call = f.fifo.newMintingCall(scripts.FifoAcquire, q.attempt.Number, 12).With(l.boxed, &q.attempt, f.fifo.side,
-		q.one[0].id, l.milliseconds(f.acq.leaseOr(l.lease)), count, token, number, queue, f.fifo.otherSideLocked(f.acq.owner),
+		p.id, l.milliseconds(f.acq.leaseOr(l.lease)), count, token, number, queue, f.fifo.otherSideLocked(f.acq.owner),
 		policy.WaiterLifeMS, policy.PollMS)
 	return q
 }
@@ -148,7 +147,7 @@ func (f *fifoAsker) unanswered(q *question, err error) (time.Duration, error) {
 	}
 	f.setQueued(q.attempt.Sent() || f.queued())
 	l.cancel(f.acq, q, 0)
-	if q.one[0].fresh {
+	if f.part.fresh {
 		f.doubtful = false // that is settled
 	}
 	return 0, failed("acquire", f.part.lock.name, errors.Join(err, over)) // the context, or Close, may be why

@@ -154,6 +154,11 @@ type part struct {
 
 	spared func(*Hold) bool // holds whose end does not end these, though their contexts are made from those
 
+	// What the script was told of it that was asked last.
+	id    any   // of the holder, a string
+	token int64 // of the grant that is re-entered, 0 for any
+	fresh bool  // not a re-entry
+
 	firstWaiter waiter // what waiter points at
 }
 

@@ -71,13 +71,4 @@ type question struct {
 	start   time.Time
 	call    scripts.Call
 	run     []*part
-	told    []told  // what the script was told of each part
-	one     [1]told // what told points at if there is one
-}
-
-// told is what a script was told of one part.
-type told struct {
-	id    any   // of the holder, a string
-	token int64 // of the grant that is re-entered, 0 for any
-	fresh bool  // not a re-entry
 }

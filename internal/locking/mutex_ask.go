@@ -43,10 +43,6 @@ func (m *mutexAsker) ask(missing []*part) *question {
 	defer l.mu.Unlock()
 	q := &question{start: time.Now(), run: run}
 	q.attempt.Number = l.numbers.Add(1)
-	q.told = q.one[:]
-	if len(run) > 1 {
-		q.told = make([]told, len(run))
-	}
 	q.call = scripts.Acquire.NewCall(2+2*len(run), 2+5*len(run))
 	q.call = q.call.With(run[0].lock.args[0], run[0].lock.tombstone(q.attempt.Number))
 	for _, p := range run {
@@ -55,25 +51,25 @@ func (m *mutexAsker) ask(missing []*part) *question {
 	q.call = q.call.With(&q.attempt, l.milliseconds(acq.leaseOr(l.lease)))
 
 	fresh := any(nil)
-	for i, p := range run {
-		to := &q.told[i]
+	for _, p := range run {
+		p.token, p.fresh = 0, p.reenters == nil
 		spare, count, token := 0, p.times, any("")
 		switch {
 		case p.reenters != nil:
 			g := p.reenters
 			g.told = g.countLocked()
-			to.id, to.token = g.lease.id, g.lease.first
-			count, token = g.told, to.token
+			p.id, p.token = g.lease.id, g.lease.first
+			count, token = g.told, p.token
 		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
-			to.id, to.fresh, spare = keys.SharedHolder(l.process, q.attempt.Number), true, scripts.Reserve-1
+			p.id, spare = keys.SharedHolder(l.process, q.attempt.Number), scripts.Reserve-1
 		default:
 			if fresh == nil {
 				fresh = keys.Holder(l.process, acq.owner.id, q.attempt.Number)
 			}
-			to.id, to.fresh = fresh, true
+			p.id = fresh
 		}
-		q.call = q.call.With(to.id, l.queueActionLocked(p, listening && !acq.try))
-		if len(run) == 1 && to.fresh && p.times == 1 { // the script takes the rest for granted
+		q.call = q.call.With(p.id, l.queueActionLocked(p, listening && !acq.try))
+		if len(run) == 1 && p.fresh && p.times == 1 { // the script takes the rest for granted
 			if spare > 0 {
 				q.call = q.call.With(spare)
 			}
