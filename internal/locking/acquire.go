@@ -120,7 +120,7 @@ func (l *Locks) send(acq *acquisition, q *question, trusted time.Time) (scripts.
 	ctx := acq.ctx
 	if !acq.until.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, latest(acq.until, q.start.Add(policy.Grace)))
+		ctx, cancel = context.WithDeadline(ctx, q.start.Add(max(acq.until.Sub(q.start), policy.Grace)))
 		defer cancel()
 	}
 	for _, p := range q.run {
@@ -217,13 +217,6 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	}
 	l.mu.Unlock()
 	l.settleBriefly(s)
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // reasonOf tells why a call has failed.

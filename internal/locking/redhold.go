@@ -167,24 +167,23 @@ func (r *redHold) unlock(ctx context.Context) error {
 	r.whole.endWhole()
 	parts := r.whole.parts
 	replies := release(parts, len(parts)-r.red.spare(), policy.Release)
-	failed, gone := 0, 0
+	gone := 0
 	var errs []error
 	for i, reply := range replies {
-		if errors.Is(reply.Err, ErrClosed) {
+		switch {
+		case reply.Err == nil:
+			continue
+		case errors.Is(reply.Err, ErrClosed):
 			_ = parts[i].Unlock(ctx) // only notes that it is over
-		}
-		if errors.Is(reply.Err, ErrLost) {
+		case errors.Is(reply.Err, ErrLost):
 			gone++
 		}
-		if reply.Err != nil {
-			failed++
-			errs = append(errs, reply.Err)
-		}
+		errs = append(errs, reply.Err)
 	}
 	switch {
 	case lost || len(parts)-gone < r.red.quorum():
 		return ErrLost
-	case failed > r.red.spare():
+	case len(errs) > r.red.spare():
 		return errors.Join(errs...)
 	default:
 		return nil

@@ -93,21 +93,16 @@ func (l *Locks) renewals(grants []*grant, lease time.Duration) (calls []scripts.
 	return calls, tokens
 }
 
-// renewed puts off the deadlines of the holds of a grant.
+// renewed puts off the deadlines of the holds of a grant, and never brings one nearer.
 func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range g.holds {
 		if wants(h) {
-			h.extendLocked(deadline)
+			if deadline.After(h.deadline) {
+				l.deadlines.move(h, deadline)
+			}
 			h.outlived = h.ctx.Err() != nil
 		}
-	}
-}
-
-// extendLocked puts the deadline off.
-func (h *Hold) extendLocked(deadline time.Time) {
-	if deadline.After(h.deadline) {
-		h.locks.deadlines.move(h, deadline)
 	}
 }
