@@ -23,17 +23,13 @@ type fifo struct {
 
 // fifoAt returns a side of the first-come lock of a name.
 func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
-	var o mutexOptions
-	for _, opt := range opts {
-		opt(&o)
-	}
-	where, to := keys.BucketOf(o.group, name), keys.TailOf(o.group, name)
+	where, to := addressOf(name, opts)
 	f := &fifo{kindName: is, side: scripts.Write, wakeKey: where.Key(role, to)}
 	for _, part := range []string{"", keys.Readers, keys.Counts, keys.Writing, keys.Reading, keys.Heartbeats, keys.Pulse} {
 		f.keys = append(f.keys, where.Key(role+part, to))
 	}
 	f.countsKey = where.Key(role+keys.Counts, to)
-	f.lock = l.lockAt(f, where, to, role, role+keys.Writing)
+	f.lock = l.lockAt(f, name, where, to, role, role+keys.Writing)
 	switch is {
 	case KindWrite:
 		f.otherKey = where.Key(role+keys.Readers, to)

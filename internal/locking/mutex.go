@@ -32,24 +32,8 @@ type Mutex struct{ lock }
 
 // Mutex returns the lock of a name, which may be any bytes but none.
 func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
-	var o mutexOptions
-	for _, opt := range opts {
-		opt(&o)
-	}
-	return l.mutexAt(keys.BucketOf(o.group, name), keys.TailOf(o.group, name))
-}
-
-func (l *Locks) mutexAt(where keys.Bucket, to keys.Tail) *Mutex {
-	return &Mutex{l.lockAt(mutexKind{}, where, to, keys.Mutex, keys.MutexQueue)}
-}
-
-// mutexOf returns the mutex of a state key.
-func (l *Locks) mutexOf(state string) (*Mutex, bool) {
-	where, to, ok := keys.ParseMutex(state)
-	if !ok {
-		return nil, false
-	}
-	return l.mutexAt(where, to), true
+	where, to := addressOf(name, opts)
+	return &Mutex{l.lockAt(mutexKind{}, name, where, to, keys.Mutex, keys.MutexQueue)}
 }
 
 // mutexKind is what the scripts of the Mutex say.

@@ -3,6 +3,8 @@ package locking
 import (
 	"fmt"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
 )
 
 const (
@@ -51,6 +53,15 @@ func WaitReplicas(count int, timeout time.Duration) Option {
 type MutexOption func(*mutexOptions)
 
 type mutexOptions struct{ group string }
+
+// addressOf returns where the keys of a lock begin, and how they end.
+func addressOf(name string, opts []MutexOption) (keys.Bucket, keys.Tail) {
+	var o mutexOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return keys.BucketOf(o.group, name), keys.TailOf(o.group, name)
+}
 
 // Group places the lock in the slot of a group, beside all others of that group: a MultiLock over them
 // takes them in one round trip. The group is part of the lock's address: everybody must name the same one, and one

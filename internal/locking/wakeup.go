@@ -22,8 +22,9 @@ func (l *Locks) woken(payload string) {
 		st.wakeHeadLocked()
 		return
 	}
-	if m, ok := l.mutexOf(state); ok {
-		l.settleLater(&settlement{rows: []row{{lock: &m.lock, queue: scripts.QueueDecline}}})
+	if where, to, ok := keys.ParseMutex(state); ok {
+		m := l.lockAt(mutexKind{}, "", where, to, keys.Mutex, keys.MutexQueue)
+		l.settleLater(&settlement{rows: []row{{lock: &m, queue: scripts.QueueDecline}}})
 	}
 }
 
