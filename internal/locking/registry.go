@@ -112,11 +112,11 @@ func (l *Locks) lose(holds []*Hold) {
 	}
 }
 
-// denied is called when the server says that it knows no grant with this token. It tells whether the grant is lost: it
-// is not if the token has risen since, or is rising.
+// denied is called when the server says that it knows no grant with this token, or with any if that is 0. It tells whether
+// the grant is lost: it is not if the token has risen since, or is rising.
 func (l *Locks) denied(g *grant, token int64) bool {
 	l.mu.Lock()
-	outrun := g.lease.outrunLocked(token)
+	outrun := token != 0 && token != g.lease.first
 	l.mu.Unlock()
 	if !outrun {
 		l.loseGrant(g)
@@ -165,10 +165,8 @@ func (st *lockState) wakeHeadLocked() {
 // disownLocked has the server told that none of these ids hold the lock, and ends the lease.
 func (l *Locks) disownLocked(a *lock, ls *lease, ids ...any) {
 	s := &settlement{attempt: l.attempt(), Task: cleaner.Task{Until: time.Now().Add(ls.longest)}}
-	for i, id := range ids {
-		if i == 0 || id != ids[0] {
-			s.rows = append(s.rows, row{lock: a, id: id})
-		}
+	for _, id := range ids {
+		s.rows = append(s.rows, row{lock: a, id: id})
 	}
 	l.addTombstones(s, []int64{ls.resent}, 2*ls.duration)
 	l.settleLater(s)
