@@ -5,64 +5,22 @@ import (
 	"errors"
 	"time"
 
+	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 	"inventory/internal/locking/internal/server"
 )
 
-// An asker knows how one kind of lock is asked for, and how its callers wait in line.
-type asker interface {
-	// next returns the lock that is missing next, or nil.
-	next() *part
-
-	// turn tells what the caller may do next about that lock.
-	turn() (turn, error)
-
-	// ask returns what to tell the server; end is called when that is over.
-	ask() *question
-	end(q *question)
-
-	// granted notes a lock that the server has granted.
-	granted(p *part, ls *lease, trusted time.Time)
-
-	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. If that lock is
-	// busy, it returns when to ask again at the latest.
-	stopped(q *question, n int, answer scripts.Acquired) time.Duration
-
-	// unanswered deals with a question whose outcome is uncertain. It returns when to ask again, or what went wrong.
-	unanswered(q *question, err error) (time.Duration, error)
-
-	// disclaim makes sure that no late copy of a question takes its n-th lock or those after it.
-	disclaim(q *question, n int)
-
-	// leave takes the caller out of all lines. What it was handed meanwhile becomes a hold.
-	leave()
-}
-
-// A question is one attempt to get locks of one slot by one script.
-type question struct {
-	attempt scripts.Attempt
-	start   time.Time
-	call    scripts.Call
-	run     []*part
-	told    []told  // what the script was told of each part
-	one     [1]told // what told points at if there is one
-}
-
-// told is what a script was told of one part.
-type told struct {
-	id    any   // of the holder, a string
-	token int64 // of the grant that is re-entered, 0 for any
-	fresh bool  // not a re-entry
-}
-
-// takeRun waits for locks by an asker. If it cannot have them all, it gives back what it took.
-func (l *Locks) takeRun(acq *acquisition, kind Kind, run []*part, a asker) error {
+// take waits for locks that can be asked for together. If it cannot have them all, it gives back what it took.
+func (acq *acquisition) take(run []*part) error {
+	first := run[0].lock
+	l := first.locks
 	if err := l.enter(); err != nil {
 		return err
 	}
 	defer l.calls.Done()
-	err := l.seek(acq, a)
+	a := first.kind.newAsker(acq, run)
+	err := l.seek(acq, a, run)
 	if err == nil && endOf(acq.ctx) != nil { // granted too late: the caller has gone, so do not admit it
 		err = ended(acq.ctx, nil)
 	}
@@ -73,19 +31,19 @@ func (l *Locks) takeRun(acq *acquisition, kind Kind, run []*part, a asker) error
 			taken = append(taken, p.holds...)
 		}
 		l.giveUp(taken)
-		l.observer.Failed(kind, time.Since(acq.start), acq.reasonOf(err))
+		l.observer.Failed(first.kind.is(), time.Since(acq.start), acq.reasonOf(err))
 	}
 	return err
 }
 
 // seek asks and waits until it has all locks.
-func (l *Locks) seek(acq *acquisition, a asker) error {
+func (l *Locks) seek(acq *acquisition, a asker, run []*part) error {
 	waiting := error(nil) // ErrBusy once somebody else was in the way
-	for p := a.next(); p != nil; p = a.next() {
+	for run = missing(run); len(run) > 0; run = missing(run) {
 		if err := l.check(acq, waiting); err != nil {
 			return err
 		}
-		may, err := a.turn()
+		may, err := a.turn(run)
 		if err != nil {
 			return err
 		}
@@ -94,26 +52,34 @@ func (l *Locks) seek(acq *acquisition, a asker) error {
 		case turnAgain:
 			continue
 		case turnToAsk:
-			if pause, err = l.askOnce(acq, a); err != nil {
+			if pause, err = l.askOnce(acq, a, run); err != nil {
 				return err
 			}
-			if p = a.next(); p == nil || pause < 0 {
+			if run = missing(run); len(run) == 0 || pause < 0 {
 				continue
 			}
 		case turnToWait:
 		}
 		waiting = ErrBusy
-		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(p.lock.order) {
+		if acq.try || acq.waitIsOver(time.Now()) || acq.ordered && acq.owner.holdsAfter(run[0].lock.order) {
 			return ErrBusy
 		}
 		if may == turnToAsk && l.subscribe(acq) {
 			continue
 		}
-		if err := l.await(acq, p, pause); err != nil {
+		if err := l.await(acq, run[0], pause); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// missing returns the parts that are not held yet.
+func missing(run []*part) []*part {
+	for len(run) > 0 && len(run[0].holds) > 0 {
+		run = run[1:]
+	}
+	return run
 }
 
 // check returns why a caller may not go on, joined with what it was doing.
@@ -131,8 +97,8 @@ func (l *Locks) check(acq *acquisition, doing error) error {
 
 // askOnce asks the server once. If a lock is still missing, it returns when to ask again at the latest; negative is at
 // once.
-func (l *Locks) askOnce(acq *acquisition, a asker) (pause time.Duration, err error) {
-	q := a.ask()
+func (l *Locks) askOnce(acq *acquisition, a asker, missing []*part) (pause time.Duration, err error) {
+	q := a.ask(missing)
 	defer a.end(q)
 	acq.noteStart(q.start)
 	trusted := q.start.Add(trust(acq.leaseOr(l.lease)))
@@ -154,11 +120,11 @@ func (l *Locks) send(acq *acquisition, q *question, trusted time.Time) (scripts.
 	ctx := acq.ctx
 	if !acq.until.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, latest(acq.until, q.start.Add(policy.Grace)))
+		ctx, cancel = context.WithDeadline(ctx, q.start.Add(max(acq.until.Sub(q.start), policy.Grace)))
 		defer cancel()
 	}
-	for _, to := range q.told {
-		q.call.Replicated = q.call.Replicated || to.fresh
+	for _, p := range q.run {
+		q.call.Replicated = q.call.Replicated || p.fresh
 	}
 	said, err := l.server.Run(ctx, trusted, l.closing, q.call, &q.attempt)
 	if err != nil {
@@ -187,7 +153,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	}
 	n := len(leases)
 	p := q.run[n]
-	re := p.reentry
+	re := p.reenters
 	if q.attempt.Resent() || answer.Code == scripts.Cancelled && re == nil {
 		a.disclaim(q, n) // a copy may still take what was busy
 	}
@@ -196,7 +162,7 @@ func (l *Locks) applyAnswer(acq *acquisition, a asker, q *question, answer scrip
 	case answer.Code == scripts.Busy:
 		return pause, nil
 	case answer.Code == scripts.Gone && re != nil:
-		l.denied(re.grant, q.told[n].token)
+		l.denied(re, p.token)
 		return -1, nil
 	case answer.Code == scripts.Cancelled && re != nil:
 		return -1, nil // a later word about the grant came first
@@ -215,10 +181,10 @@ func (q *question) leases(leases []*lease, answer scripts.Acquired, term time.Du
 			return nil, err
 		}
 		ls := &lease{
-			id: q.told[i].id, first: token, duration: term, longest: term,
+			id: q.run[i].id, first: token, duration: term, longest: term,
 			next: token + 1, last: token + spare, begun: q.start, turnBegun: q.start,
 		}
-		if q.attempt.Resent() && q.told[i].fresh { // a late copy of a re-entry finds nothing to re-enter
+		if q.attempt.Resent() && q.run[i].fresh { // a late copy of a re-entry finds nothing to re-enter
 			ls.resent = q.attempt.Number
 		}
 		leases = append(leases, ls)
@@ -237,13 +203,12 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	s := &settlement{
 		tombstone:    q.attempt.Number,
 		tombstoneFor: 2 * lease,
-		until:        time.Now().Add(2*lease + policy.Cancel),
+		Task:         cleaner.Task{Until: time.Now().Add(2*lease + policy.Cancel)},
 	}
 	l.mu.Lock()
 	s.attempt = l.attempt()
-	for i, p := range q.run[n:] {
-		s.locks = append(s.locks, p.lock)
-		left := row{id: q.told[n+i].id, queue: scripts.QueueStay}
+	for _, p := range q.run[n:] {
+		left := row{lock: p.lock, id: p.id}
 		if g := p.endReentryLocked(); g != nil {
 			left = g.rowLocked()
 			l.closeGrantLocked(g)
@@ -252,13 +217,6 @@ func (l *Locks) cancel(acq *acquisition, q *question, n int) {
 	}
 	l.mu.Unlock()
 	l.settleBriefly(s)
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // reasonOf tells why a call has failed.
@@ -298,7 +256,7 @@ func (a *lock) acquire(ctx context.Context, try bool, opts []LockOption) (*Hold,
 		run  [1]*part
 	}{part: part{lock: a, times: 1}}
 	only.run[0] = &only.part
-	if err := a.kind.take(acq, only.run[:]); err != nil {
+	if err := acq.take(only.run[:]); err != nil {
 		return nil, err
 	}
 	return only.part.holds[0], nil

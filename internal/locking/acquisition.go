@@ -24,17 +24,26 @@ type acquisition struct {
 	waitedForOthers bool      // somebody else was in the way
 }
 
+// A LockOption configures one Lock.
+type LockOption func(*acquisition) error
+
 func newAcquisition(ctx context.Context, try bool, opts []LockOption) (*acquisition, error) {
-	o, err := collect(opts)
-	if err != nil {
-		return nil, err
+	acq := &acquisition{try: try, start: time.Now()}
+	for _, opt := range opts {
+		if err := opt(acq); err != nil {
+			return nil, err
+		}
 	}
-	acq := &acquisition{try: try, lease: o.lease, fixed: o.lease > 0, kept: o.kept, start: time.Now()}
 	acq.ctx, acq.owner = withOwner(ctx)
-	if o.waitBound {
-		acq.until = acq.start.Add(o.wait)
-	}
 	return acq, nil
+}
+
+// within bounds a pause by what is left of the wait.
+func (acq *acquisition) within(pause time.Duration) time.Duration {
+	if acq.until.IsZero() {
+		return pause
+	}
+	return max(0, min(pause, time.Until(acq.until)))
 }
 
 // waitIsOver tells whether the wait has run out.
@@ -48,20 +57,6 @@ func (acq *acquisition) noteStart(start time.Time) {
 		acq.renewedAt = start
 	}
 	acq.lastBegan = start
-}
-
-// A part is one lock that a call takes, as often as it was named.
-type part struct {
-	lock    *lock
-	times   int
-	reentry *reentry  // into the grant that the owner already has; nil if it has none
-	waiter  *waiter   // in the line of this process; nil if the owner already holds the lock
-	nextAsk time.Time // when to ask the server although this process holds the lock
-	holds   []*Hold
-
-	spared func(*Hold) bool // holds whose end does not end these, though their contexts are made from those
-
-	firstWaiter waiter // what waiter points at
 }
 
 func (acq *acquisition) leaseOr(watchdog time.Duration) time.Duration {

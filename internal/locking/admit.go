@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"inventory/internal/locking/internal/cleaner"
 )
 
 // reenterLocked lets an acquisition re-enter the grant of its owner, if that has a hold: a grant that only re-entries
@@ -13,20 +15,19 @@ func (l *Locks) reenterLocked(acq *acquisition, p *part) bool {
 	if g == nil || len(g.holds) == 0 {
 		return false
 	}
-	p.reentry = &reentry{grant: g, times: p.times, lease: acq.leaseOr(l.lease)}
-	g.reentries = append(g.reentries, p.reentry)
-	g.lease.longest = max(g.lease.longest, p.reentry.lease)
+	p.reenters, p.lease = g, acq.leaseOr(l.lease)
+	g.reentries = append(g.reentries, p)
+	g.lease.longest = max(g.lease.longest, p.lease)
 	return true
 }
 
 // endReentryLocked ends the re-entry of a part, if it has one, and returns its grant.
 func (p *part) endReentryLocked() *grant {
-	if p.reentry == nil {
-		return nil
+	g := p.reenters
+	if g != nil {
+		g.reentries = slices.DeleteFunc(g.reentries, func(other *part) bool { return other == p })
+		p.reenters = nil
 	}
-	g := p.reentry.grant
-	g.reentries = slices.DeleteFunc(g.reentries, func(c *reentry) bool { return c == p.reentry })
-	p.reentry = nil
 	return g
 }
 
@@ -38,7 +39,7 @@ func (l *Locks) withdrawLocked(p *part) {
 	}
 	if g.countLocked() != g.told {
 		l.settleLater(&settlement{
-			locks: []*lock{g.lock}, attempt: l.attempt(), rows: []row{g.rowLocked()}, until: time.Now().Add(g.lease.longest),
+			attempt: l.attempt(), rows: []row{g.rowLocked()}, Task: cleaner.Task{Until: time.Now().Add(g.lease.longest)},
 		})
 	}
 	l.closeGrantLocked(g)
@@ -47,16 +48,15 @@ func (l *Locks) withdrawLocked(p *part) {
 // admitLocked makes as many holds as the part wants: of the grant that it re-enters, or of a new one. A grant that its
 // owner had until now is gone then. It returns the holds that the caller must lose after it has unlocked l.mu.
 func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.Time) (over []*Hold) {
-	st := l.stateOfLocked(p.lock)
 	g := p.endReentryLocked()
 	if g == nil {
-		if old := st.grants.of(acq.owner); old != nil {
+		at := share{p.lock.stateKey, acq.owner}
+		if old := l.grants[at]; old != nil {
 			old.gone = true
 			over = slices.Clone(old.holds)
-			st.grants.remove(old)
 		}
 		g = &grant{lock: p.lock, owner: acq.owner, token: ls.first, lease: ls, told: p.times}
-		st.grants.add(g)
+		l.grants[at] = g
 	}
 	g.token = max(g.token, ls.first)
 	l.holdAllLocked(acq, p, g, trusted)
@@ -66,23 +66,27 @@ func (l *Locks) admitLocked(acq *acquisition, p *part, ls *lease, trusted time.T
 	return over
 }
 
-// holdAllLocked makes the holds.
+// holdAllLocked makes the holds, and notes them in the registry.
 func (l *Locks) holdAllLocked(acq *acquisition, p *part, g *grant, trusted time.Time) {
+	if g.holds == nil {
+		g.holds = g.firstHold[:0]
+	}
 	for range p.times {
-		h := l.newHoldLocked(acq, p, g, trusted)
-		p.holds = append(p.holds, h)
-		acq.taken = append(acq.taken, h)
+		h := newHold(acq, p, g, trusted)
+		l.deadlines.add(h)
+		g.holds, p.holds, acq.taken = append(g.holds, h), append(p.holds, h), append(acq.taken, h)
+		acq.owner.addHold(p.lock.order)
+		l.observer.Acquired(p.lock.kind.is(), h.since.Sub(acq.start), acq.waitedForOthers)
 	}
 }
 
-// newHoldLocked notes a hold in the registry.
-func (l *Locks) newHoldLocked(acq *acquisition, p *part, g *grant, deadline time.Time) *Hold {
+func newHold(acq *acquisition, p *part, g *grant, deadline time.Time) *Hold {
 	h := &Hold{
 		owner:    acq.owner,
-		locks:    l,
+		locks:    p.lock.locks,
 		lock:     p.lock,
 		grant:    g,
-		lease:    acq.leaseOr(l.lease),
+		lease:    acq.leaseOr(p.lock.locks.lease),
 		fixed:    acq.fixed,
 		kept:     acq.kept,
 		deadline: deadline,
@@ -94,12 +98,5 @@ func (l *Locks) newHoldLocked(acq *acquisition, p *part, g *grant, deadline time
 	} else {
 		h.ctx, h.cancel = context.WithCancelCause(h.base)
 	}
-	l.deadlines.add(h)
-	if g.holds == nil {
-		g.holds = g.firstHold[:0]
-	}
-	g.holds = append(g.holds, h)
-	acq.owner.addHold(p.lock.order)
-	l.observer.Acquired(p.lock.kind.name(), h.since.Sub(acq.start), acq.waitedForOthers)
 	return h
 }

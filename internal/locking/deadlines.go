@@ -1,66 +1,47 @@
 package locking
 
 import (
-	"container/heap"
+	"slices"
 	"time"
 )
 
 // deadlines are those of the holds of a process, the next one first, with one timer for all. Most holds end long before
 // their deadline, which then costs nothing. Guarded by Locks.mu.
 type deadlines struct {
-	holds []*Hold
+	holds []*Hold // by deadline
 	fire  func()
 	timer *time.Timer
 	next  time.Time // when the timer fires; zero when it does not
 }
 
-// Len implements heap.Interface.
-func (d *deadlines) Len() int { return len(d.holds) }
-
-// Less implements heap.Interface.
-func (d *deadlines) Less(i, j int) bool { return d.holds[i].deadline.Before(d.holds[j].deadline) }
-
-// Swap implements heap.Interface.
-func (d *deadlines) Swap(i, j int) {
-	d.holds[i], d.holds[j] = d.holds[j], d.holds[i]
-	d.holds[i].rank, d.holds[j].rank = i, j
-}
-
-// Push implements heap.Interface.
-func (d *deadlines) Push(hold any) {
-	h := hold.(*Hold)
-	h.rank = len(d.holds)
-	d.holds = append(d.holds, h)
-}
-
-// Pop implements heap.Interface.
-func (d *deadlines) Pop() any {
-	last := len(d.holds) - 1
-	h := d.holds[last]
-	h.rank = -1
-	d.holds[last] = nil
-	d.holds = d.holds[:last]
-	return h
+// place is where the deadlines begin that are not before a moment.
+func (d *deadlines) place(at time.Time) int {
+	i, _ := slices.BinarySearchFunc(d.holds, at, func(h *Hold, at time.Time) int { return h.deadline.Compare(at) })
+	return i
 }
 
 // add notes a hold's deadline.
 func (d *deadlines) add(h *Hold) {
-	heap.Push(d, h)
+	d.holds = slices.Insert(d.holds, d.place(h.deadline), h)
 	d.arm()
 }
 
-// move notes that a hold's deadline has changed.
-func (d *deadlines) move(h *Hold) {
-	if h.rank >= 0 {
-		heap.Fix(d, h.rank)
-		d.arm()
+// remove forgets a hold, and tells whether it was there.
+func (d *deadlines) remove(h *Hold) bool {
+	for i := d.place(h.deadline); i < len(d.holds) && d.holds[i].deadline.Equal(h.deadline); i++ {
+		if d.holds[i] == h {
+			d.holds = slices.Delete(d.holds, i, i+1)
+			return true
+		}
 	}
+	return false
 }
 
-// remove forgets a hold.
-func (d *deadlines) remove(h *Hold) {
-	if h.rank >= 0 {
-		heap.Remove(d, h.rank)
+// move gives a hold another deadline.
+func (d *deadlines) move(h *Hold, deadline time.Time) {
+	there := d.remove(h)
+	if h.deadline = deadline; there {
+		d.add(h)
 	}
 }
 
@@ -79,9 +60,9 @@ func (d *deadlines) arm() {
 
 // take removes the holds whose time is over, when the timer has fired.
 func (d *deadlines) take(now time.Time) (over []*Hold) {
-	for len(d.holds) > 0 && !d.holds[0].deadline.After(now) {
-		over = append(over, heap.Pop(d).(*Hold))
-	}
+	n := d.place(now.Add(1))
+	over = slices.Clone(d.holds[:n])
+	d.holds = slices.Delete(d.holds, 0, n)
 	d.next = time.Time{}
 	d.arm()
 	return over

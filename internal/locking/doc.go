@@ -19,12 +19,12 @@
 //
 //	mutex, fifo, fair, rwmutex      the kinds of lock; MultiLock in multilock, RedLock in red...
 //	acquire, mutex_ask, fifo_ask    one loop acquires all kinds; how to ask and to wait in line differ
-//	registry, grants, admit         what this process knows of its locks: leases, grants, holds
+//	registry, admit                 what this process knows of its locks: leases, grants, holds
 //	line, waiter, ticket            who waits here
 //	hold, lease                     what was granted
 //	handoff, release, settlement    how it is given back, or to the next waiter
 //	watchdog, keep, deadlines       how leases are renewed, and end
-//	wait, wakeup, heartbeat         how callers wait, and are woken
+//	wait, wakeup                    how callers wait, and are woken
 //	internal/cleaner                what is cancelled and repeated in the background
 //	internal/heartbeat              shows the server who waits
 //	internal/policy                 how long anybody waits before asking again

@@ -8,10 +8,12 @@ import (
 	"inventory/internal/locking/internal/scripts"
 )
 
-// A fifo is one side of a first-come lock. Each side has its own address, so that the registry keeps them apart: the
+// A fifo is one side of a first-come lock, and what its scripts say. No two kinds of this sort are equal, so parts of such
+// locks are taken and given back one at a time. Each side has its own address, so that the registry keeps them apart: the
 // writing side is the lock's state, the reading side its readers.
 type fifo struct {
 	lock
+	kindName  Kind
 	side      string
 	wakeKey   string   // the key that names the lock in wake-ups
 	otherKey  string   // the state of the other side; empty if there is none
@@ -21,17 +23,13 @@ type fifo struct {
 
 // fifoAt returns a side of the first-come lock of a name.
 func (l *Locks) fifoAt(is Kind, role, name string, opts []MutexOption) *fifo {
-	var o mutexOptions
-	for _, opt := range opts {
-		opt(&o)
-	}
-	where, to := keys.BucketOf(o.group, name), keys.TailOf(o.group, name)
-	f := &fifo{side: scripts.Write, wakeKey: where.Key(role, to)}
+	where, to := addressOf(name, opts)
+	f := &fifo{kindName: is, side: scripts.Write, wakeKey: where.Key(role, to)}
 	for _, part := range []string{"", keys.Readers, keys.Counts, keys.Writing, keys.Reading, keys.Heartbeats, keys.Pulse} {
 		f.keys = append(f.keys, where.Key(role+part, to))
 	}
 	f.countsKey = where.Key(role+keys.Counts, to)
-	f.lock = l.lockAt(fifoKind{f, is}, where, to, role, role+keys.Writing)
+	f.lock = l.lockAt(f, name, where, to, role, role+keys.Writing)
 	switch is {
 	case KindWrite:
 		f.otherKey = where.Key(role+keys.Readers, to)
@@ -71,34 +69,29 @@ func (f *fifo) withKeys(call scripts.Call, cancels int64) scripts.Call {
 	return call
 }
 
-// fifoKind is what the scripts of a first-come lock say. No two are equal, so parts of such locks are taken and given
-// back one at a time.
-type fifoKind struct {
-	*fifo
-	is Kind
-}
+func (f *fifo) is() Kind { return f.kindName }
 
-func (k fifoKind) name() Kind { return k.is }
-
-func (k fifoKind) renewal(g *grant, lease time.Duration) scripts.Call {
-	if k.side == scripts.Write {
+func (f *fifo) renewal(g *grant, lease time.Duration) scripts.Call {
+	if f.side == scripts.Write {
 		return renewing(g, lease)
 	}
-	return scripts.FifoRenew.NewCall(2, 4).With(k.stateKey, k.countsKey, g.lease.id, k.locks.numbers.Add(1),
+	return scripts.FifoRenew.NewCall(2, 4).With(f.stateKey, f.countsKey, g.lease.id, f.locks.numbers.Add(1),
 		lease.Milliseconds(), g.lease.first)
 }
 
-func (k fifoKind) raising(g *grant, n int64) scripts.Call {
-	return k.newMintingCall(scripts.FifoToken, 0, 6).With(k.locks.boxed, "0", k.side, g.lease.id, n, k.otherSideLocked(g.owner))
+func (f *fifo) raising(g *grant, n int64) scripts.Call {
+	return f.newMintingCall(scripts.FifoToken, 0, 6).With(f.locks.boxed, "0", f.side, g.lease.id, n, f.otherSideLocked(g.owner))
+}
+
+func (f *fifo) inspecting(*lock) scripts.Call { return f.newCall(scripts.FifoInspect, 0, 0) }
+
+func (f *fifo) forcing(*lock) scripts.Call {
+	return f.newCall(scripts.FifoForce, 0, 2).With(f.side, policy.WaiterLifeMS)
 }
 
 // settling passes the ticket of a waiter that leaves in the row's queue action.
-func (k fifoKind) settling(s *settlement) scripts.Call {
+func (f *fifo) settling(s *settlement) scripts.Call {
 	r := s.rows[0]
-	leaves := r.queue
-	if leaves == scripts.QueueStay {
-		leaves = ""
-	}
-	return k.newCall(scripts.FifoRelease, s.tombstone, 9).With(k.locks.boxed, s.number(), k.side, r.id, r.count,
-		r.longest.Milliseconds(), leaves, s.tombstoneFor.Milliseconds(), policy.WaiterLifeMS)
+	return f.newCall(scripts.FifoRelease, s.tombstone, 9).With(f.locks.boxed, s.number(), f.side, r.id, r.count,
+		r.longest.Milliseconds(), r.queue, s.tombstoneFor.Milliseconds(), policy.WaiterLifeMS)
 }

@@ -2,7 +2,6 @@ package locking
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -19,26 +18,17 @@ type fifoAsker struct {
 	locks *Locks
 	fifo  *fifo
 	acq   *acquisition
-	run   []*part // of one
 	part  *part
 
-	ticket   *ticket // nil before it waits
-	id       any     // of the holder that it would be, a string; nil before it first asks
-	asking   asking
+	ticket   *ticket   // nil before it waits
+	id       any       // of the holder that it would be, a string; nil before it first asks
 	silent   time.Time // since when the server has not answered; zero if it has
 	doubtful bool      // an attempt may have taken the lock under this id, or may still do so
 }
 
-func (f *fifoAsker) next() *part {
-	if len(f.part.holds) > 0 {
-		return nil
-	}
-	return f.part
-}
-
 // turn lets the caller ask: to re-enter the grant that its owner holds, or for a grant of its own. If another
 // acquisition of the owner is already asking for one, it waits for that.
-func (f *fifoAsker) turn() (turn, error) {
+func (f *fifoAsker) turn([]*part) (turn, error) {
 	if over := f.sibling(); over != nil {
 		return turnAgain, f.locks.awaitSibling(f.acq, over)
 	}
@@ -50,17 +40,17 @@ func (f *fifoAsker) sibling() (over <-chan struct{}) {
 	l := f.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	st := l.stateOfLocked(f.part.lock)
-	i := slices.IndexFunc(st.asking, func(other *asking) bool { return other.owner == f.acq.owner })
-	if !l.reenterLocked(f.acq, f.part) && i >= 0 {
-		other := st.asking[i]
-		if other.over == nil {
-			other.over = make(chan struct{})
+	at := share{f.part.lock.stateKey, f.acq.owner}
+	s := l.asking[at]
+	if !l.reenterLocked(f.acq, f.part) && s.count > 0 {
+		if s.over == nil {
+			s.over = make(chan struct{})
+			l.asking[at] = s
 		}
-		return other.over
+		return s.over
 	}
-	f.asking.owner = f.acq.owner
-	st.asking = append(st.asking, &f.asking)
+	s.count++
+	l.asking[at] = s
 	return nil
 }
 
@@ -69,18 +59,16 @@ func (f *fifoAsker) end(*question) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.withdrawLocked(f.part)
-	st := l.states[f.part.lock.stateKey]
-	if st == nil {
-		return
+	at := share{f.part.lock.stateKey, f.acq.owner}
+	s := l.asking[at]
+	if s.over != nil {
+		close(s.over)
 	}
-	if i := slices.Index(st.asking, &f.asking); i >= 0 {
-		st.asking = slices.Delete(st.asking, i, i+1)
+	if s.count--; s.count == 0 {
+		delete(l.asking, at)
+	} else {
+		l.asking[at] = siblings{count: s.count}
 	}
-	if f.asking.over != nil {
-		close(f.asking.over)
-		f.asking.over = nil
-	}
-	l.tidyLocked(f.part.lock)
 }
 
 // drawTicket gives the caller a ticket if it may wait. Wake-ups count from now on. It returns the number for the
@@ -118,28 +106,26 @@ func (f *fifoAsker) setQueued(queued bool) {
 	}
 }
 
-func (f *fifoAsker) ask() *question {
+func (f *fifoAsker) ask(missing []*part) *question {
 	l, p := f.locks, f.part
 	number, queue := f.drawTicket()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q := &question{start: time.Now(), run: f.run}
+	q := &question{start: time.Now(), run: missing}
 	q.attempt.Number = l.numbers.Add(1)
-	q.told = q.one[:]
 	count, token := p.times, any("")
-	if p.reentry != nil {
-		g := p.reentry.grant
+	if g := p.reenters; g != nil {
 		g.told = g.countLocked()
-		q.one[0] = told{id: g.lease.id, token: g.lease.first}
-		count, token = g.told, g.lease.first
+		p.id, p.token, p.fresh = g.lease.id, g.lease.first, false
+		count, token = g.told, p.token
 	} else {
 		if f.id == nil {
 			f.id = keys.Holder(l.process, f.acq.owner.id, q.attempt.Number)
 		}
-		q.one[0] = told{id: f.id, fresh: true}
+		p.id, p.token, p.fresh = f.id, 0, true
 	}
 	q.call = f.fifo.newMintingCall(scripts.FifoAcquire, q.attempt.Number, 12).With(l.boxed, &q.attempt, f.fifo.side,
-		q.one[0].id, l.milliseconds(f.acq.leaseOr(l.lease)), count, token, number, queue, f.fifo.otherSideLocked(f.acq.owner),
+		p.id, l.milliseconds(f.acq.leaseOr(l.lease)), count, token, number, queue, f.fifo.otherSideLocked(f.acq.owner),
 		policy.WaiterLifeMS, policy.PollMS)
 	return q
 }
@@ -161,7 +147,7 @@ func (f *fifoAsker) unanswered(q *question, err error) (time.Duration, error) {
 	}
 	f.setQueued(q.attempt.Sent() || f.queued())
 	l.cancel(f.acq, q, 0)
-	if q.one[0].fresh {
+	if f.part.fresh {
 		f.doubtful = false // that is settled
 	}
 	return 0, failed("acquire", f.part.lock.name, errors.Join(err, over)) // the context, or Close, may be why
@@ -170,16 +156,12 @@ func (f *fifoAsker) unanswered(q *question, err error) (time.Duration, error) {
 // disclaim has a tombstone written for an attempt, and nothing else changed. Of a re-entry, the server is told how much
 // is left.
 func (f *fifoAsker) disclaim(q *question, _ int) {
-	if f.part.reentry != nil {
+	if f.part.reenters != nil {
 		f.locks.cancel(f.acq, q, 0)
 		return
 	}
 	f.doubtful = true
-	life := 2 * f.acq.leaseOr(f.locks.lease)
-	f.locks.settleLater(&settlement{
-		locks: []*lock{f.part.lock}, rows: []row{{queue: scripts.QueueStay}},
-		tombstone: q.attempt.Number, tombstoneFor: life, until: time.Now().Add(life),
-	})
+	f.locks.bury(f.part.lock, q.attempt.Number, 2*f.acq.leaseOr(f.locks.lease))
 }
 
 // granted also wakes callers of the same owner that wait for either side: they need not wait any more.
@@ -232,13 +214,14 @@ func (f *fifoAsker) leave() {
 		return
 	}
 	now := time.Now()
-	s := &settlement{locks: []*lock{f.part.lock}, rows: []row{{queue: t.number}}, until: now.Add(policy.Cancel)}
+	s := &settlement{rows: []row{{lock: f.part.lock, queue: t.number}}}
+	s.Until = now.Add(policy.Cancel)
 	if f.doubtful {
-		s.rows[0].id, s.attempt, s.until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
+		s.rows[0].id, s.attempt, s.Until = f.id, l.attempt(), now.Add(2*f.acq.leaseOr(l.lease)+policy.Cancel)
 	}
 	l.settleBriefly(s)
 }
 
-func (k fifoKind) take(acq *acquisition, run []*part) error {
-	return k.locks.takeRun(acq, k.is, run, &fifoAsker{locks: k.locks, fifo: k.fifo, acq: acq, run: run, part: run[0]})
+func (f *fifo) newAsker(acq *acquisition, run []*part) asker {
+	return &fifoAsker{locks: f.locks, fifo: f, acq: acq, part: run[0]}
 }

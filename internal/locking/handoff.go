@@ -46,7 +46,7 @@ func (l *Locks) handOff(ctx context.Context, until time.Time, h *Hold) (done boo
 	l.dropLocked(h)
 	h.grant.handedOff = true
 	now := time.Now()
-	l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
+	l.observer.Released(h.lock.kind.is(), now.Sub(h.since))
 	ls := h.grant.lease
 	if ls.next <= ls.last && !ls.shortened && now.Sub(ls.begun) < localFor {
 		l.handOffLocked(h.lock, next, ls, ls.next, ls.begun.Add(trust(ls.duration)))
@@ -69,7 +69,15 @@ func (l *Locks) successorLocked(h *Hold) *waiter {
 		return nil
 	}
 	st := l.states[h.lock.stateKey]
-	if st == nil || st.lease != g.lease || len(st.waiters) == 0 {
+	if st == nil || st.lease != g.lease {
+		return nil
+	}
+	return st.readyLocked()
+}
+
+// readyLocked returns the first in line if it can be handed the lock.
+func (st *lockState) readyLocked() *waiter {
+	if len(st.waiters) == 0 {
 		return nil
 	}
 	if next := st.waiters[0]; !next.asking && next.times == 1 && next.lease == st.lease.duration {
@@ -149,8 +157,8 @@ func (l *Locks) handedOff(ho *handoffCall, token, spare int64) error {
 	}
 	st := l.states[ho.lock.stateKey]
 	st.handingOff = false
-	if len(st.waiters) > 0 && st.lease == ls {
-		if next := st.waiters[0]; !next.asking && next.times == 1 && next.lease == ls.duration && (!ho.named || next == ho.next) {
+	if st.lease == ls {
+		if next := st.readyLocked(); next != nil && (!ho.named || next == ho.next) {
 			l.handOffLocked(ho.lock, next, ls, token, ho.start.Add(trust(ls.duration)))
 			return nil
 		}
@@ -196,5 +204,5 @@ func (l *Locks) keepPositionLocked(a *lock) {
 		st.queued = true
 		return
 	}
-	l.settleLater(&settlement{locks: []*lock{a}, rows: []row{{queue: scripts.QueueLeave}}})
+	l.settleLater(&settlement{rows: []row{{lock: a, queue: scripts.QueueLeave}}})
 }

@@ -3,6 +3,8 @@ package locking
 import (
 	"context"
 	"time"
+
+	"inventory/internal/locking/internal/quorum"
 )
 
 // A Hold is one successful Lock. It is safe for concurrent use. The holds of a reentrant lock are independent: each is
@@ -21,22 +23,23 @@ type Hold struct {
 	lease    time.Duration
 	fixed    bool
 	deadline time.Time // until when the hold can be relied on; under Locks.mu
-	rank     int       // in Locks.deadlines
 	kept     bool      // a MultiLock takes other parts: its fixed lease may begin anew until then; under Locks.mu
 	outlived bool      // renewed once more after its context had ended; under Locks.mu
 	lost     bool      // under Locks.mu
 	unlocked bool      // Unlock has been called; under Locks.mu
 
 	// Of a MultiLock or a RedLock.
-	parts []*Hold
-	whole composite
+	parts  []*Hold
+	need   int           // how many parts must live
+	stops  []func() bool // of what watches the parts
+	leaves []*Hold       // of a MultiLock: the parts, and in place of those that are MultiLocks what they are made of
+	red    composite     // of a RedLock
 }
 
-// A composite answers for a hold that consists of others.
+// A composite answers for a hold that is more than its parts.
 type composite interface {
 	token() int64
 	tokenAbove(ctx context.Context, n int64) (int64, error)
-	remaining() time.Duration
 	count() int
 	unlock(ctx context.Context) error
 }
@@ -55,8 +58,8 @@ func (h *Hold) Context() context.Context {
 // guard that refuses lower ones is safe from a holder that does not know that it is late. A MultiLock's hold has none
 // and returns 0; its Parts have one each.
 func (h *Hold) Token() int64 {
-	if h.whole != nil {
-		return h.whole.token()
+	if h.red != nil {
+		return h.red.token()
 	}
 	if h.grant == nil {
 		return 0
@@ -69,11 +72,8 @@ func (h *Hold) Token() int64 {
 // Remaining is for how much longer the hold can be relied on if nothing renews it: 0 when it has ended. That
 // of a MultiLock is its shortest part's; that of a RedLock ends when fewer than a quorum of its parts live.
 func (h *Hold) Remaining() time.Duration {
-	if h.whole != nil {
-		return h.whole.remaining()
-	}
 	if h.locks == nil {
-		return 0
+		return reached(h, (*Hold).Remaining)
 	}
 	h.locks.mu.Lock()
 	defer h.locks.mu.Unlock()
@@ -85,15 +85,24 @@ func (h *Hold) Remaining() time.Duration {
 
 // Count is how many holds the owner has of this lock now; of a MultiLock, of the part that it has least of.
 func (h *Hold) Count() int {
-	if h.whole != nil {
-		return h.whole.count()
+	if h.red != nil {
+		return h.red.count()
 	}
 	if h.locks == nil {
-		return 0
+		return reached(h, (*Hold).Count)
 	}
 	h.locks.mu.Lock()
 	defer h.locks.mu.Unlock()
 	return len(h.grant.holds)
+}
+
+// reached returns what as many parts of a hold reach as it needs; 0 for a hold that nobody granted.
+func reached[T int | time.Duration](h *Hold, of func(*Hold) T) T {
+	values := make([]T, len(h.parts))
+	for i, part := range h.parts {
+		values[i] = of(part)
+	}
+	return quorum.Nth(values, h.need)
 }
 
 // Owner returns the owner: the process, a colon, and the owner's own id. The server's state of the lock adds another
@@ -124,20 +133,33 @@ type grant struct {
 	owner     *owner
 	token     int64
 	holds     []*Hold
-	reentries []*reentry
-	told      int  // how many holds and re-entries the server was last told of
-	gone      bool // the server no longer has it
-	handedOff bool // its lease has gone on to the next owner
+	reentries []*part // further holds, while the server is asked for them
+	told      int     // how many holds and re-entries the server was last told of
+	gone      bool    // the server no longer has it
+	handedOff bool    // its lease has gone on to the next owner
 	lease     *lease
 
 	firstHold [1]*Hold // where the slice begins
 }
 
-// A reentry is a further hold of a grant, while the server is asked for it.
-type reentry struct {
-	grant *grant
-	times int
-	lease time.Duration
+// A part is one lock that a call takes, as often as it was named.
+type part struct {
+	lock     *lock
+	times    int
+	lease    time.Duration
+	reenters *grant    // the grant that the owner already has, while the server is asked; nil if it has none
+	waiter   *waiter   // in the line of this process; nil if the owner already holds the lock
+	nextAsk  time.Time // when to ask the server although this process holds the lock
+	holds    []*Hold
+
+	spared func(*Hold) bool // holds whose end does not end these, though their contexts are made from those
+
+	// What the script was told of it that was asked last.
+	id    any   // of the holder, a string
+	token int64 // of the grant that is re-entered, 0 for any
+	fresh bool  // not a re-entry
+
+	firstWaiter waiter // what waiter points at
 }
 
 // countLocked is how many holds the server must know of, re-entries under way included.

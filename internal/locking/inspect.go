@@ -3,8 +3,8 @@ package locking
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"inventory/internal/locking/internal/keys"
@@ -33,71 +33,56 @@ type Holder struct {
 // Held tells whether anybody holds the lock.
 func (s State) Held() bool { return len(s.Holders) > 0 }
 
-// Inspect asks the server who holds the lock and how many wait.
-func (m *Mutex) Inspect(ctx context.Context) (State, error) {
-	answer, err := m.ask(ctx, "inspect", scripts.Inspect.NewCall(2, 0).With(m.stateKey, m.queueKey))
+// Inspect asks the server who holds the lock and how many wait: of both sides, where it has two.
+func (a *lock) Inspect(ctx context.Context) (State, error) {
+	answer, err := a.ask(ctx, "inspect", a.kind.inspecting)
 	if err != nil {
 		return State{}, err
 	}
-	list, ok := answer.([]any)
-	if !ok || len(list) < 2 {
-		return State{}, failed("inspect", m.name, scripts.Strange(answer))
-	}
-	ttl, _ := list[0].(int64)
-	waiting, _ := list[1].(int64)
-	state := State{Remaining: time.Duration(max(ttl, 0)) * time.Millisecond, Waiting: int(waiting)}
-	for i := 2; i+1 < len(list); i += 2 {
-		if err := state.read(fmt.Sprint(list[i]), fmt.Sprint(list[i+1])); err != nil {
-			return State{}, failed("inspect", m.name, err)
-		}
+	state, err := readState(answer)
+	if err != nil {
+		return State{}, failed("inspect", a.name, err)
 	}
 	return state, nil
 }
 
-// read takes up a field of the state. Only the names of holders have a colon.
-func (s *State) read(field, value string) error {
-	switch {
-	case field == "claim":
-		s.Reserved = true
-	case field == "token":
-		token, err := scripts.ReadToken(value)
-		s.Token = token
-		return err
-	case strings.Contains(field, ":"):
-		count, err := strconv.Atoi(value)
-		s.Holders = append(s.Holders, Holder{Owner: keys.OwnerOf(field), Count: count, Remaining: s.Remaining})
-		return err
+// readState reads the answer of inspect.lua and fifo_inspect.lua: four words about the lock, and four about each holder.
+func readState(answer any) (State, error) {
+	list, ok := answer.([]any)
+	if !ok || len(list) == 0 || len(list)%4 != 0 {
+		return State{}, scripts.Strange(answer)
 	}
-	return nil
+	var strange error
+	number := func(word any) int64 {
+		n, err := strconv.ParseInt(fmt.Sprint(word), 10, 64)
+		if err != nil {
+			strange = scripts.Strange(answer)
+		}
+		return n
+	}
+	left := func(word any) time.Duration { return time.Duration(number(word)) * time.Millisecond }
+	s := State{Waiting: int(number(list[0])), Remaining: left(list[3])}
+	for about := range slices.Chunk(list[4:], 4) {
+		h := Holder{
+			Owner: keys.OwnerOf(fmt.Sprint(about[1])), Count: int(number(about[2])), Read: about[0] == scripts.Read,
+			Remaining: left(about[3]),
+		}
+		s.Holders = append(s.Holders, h)
+		s.Remaining = max(s.Remaining, h.Remaining)
+	}
+	if s.Held() {
+		s.Token = number(list[2])
+	} else {
+		s.Reserved = number(list[1]) == 1
+	}
+	return s, strange
 }
 
-// ForceUnlock frees the lock, whoever holds it and however often, and tells whether anybody did. The holder
-// learns of the loss at its next renewal, or when it unlocks; until then its work and the next holder's can
-// overlap, and only the fencing token tells them apart.
-func (m *Mutex) ForceUnlock(ctx context.Context) (bool, error) {
-	return m.force(ctx, scripts.Force.NewCall(2, 1).With(m.stateKey, m.queueKey, policy.ReservationMS))
-}
-
-// ask runs a script that belongs to no attempt.
-func (a *lock) ask(ctx context.Context, verb string, call scripts.Call) (any, error) {
-	if a.name == "" {
-		return nil, ErrEmptyName
-	}
-	l := a.locks
-	if err := l.enter(); err != nil {
-		return nil, err
-	}
-	defer l.calls.Done()
-	answer, err := l.server.Run(ctx, time.Now().Add(policy.Release), l.closing, call, &scripts.Attempt{})
-	if err != nil {
-		return nil, failed(verb, a.name, err)
-	}
-	return answer, nil
-}
-
-// force runs a script that takes a lock from whoever holds it, and tells whether anybody did.
-func (a *lock) force(ctx context.Context, call scripts.Call) (bool, error) {
-	answer, err := a.ask(ctx, "force", call)
+// ForceUnlock frees the lock, whoever holds it and however often, and tells whether anybody did; of an RWMutex this side,
+// which all readers have, or the writer. The holders learn of the loss at their next renewal, or when they unlock; until
+// then their work and the next holder's can overlap, and only the fencing token tells them apart.
+func (a *lock) ForceUnlock(ctx context.Context) (bool, error) {
+	answer, err := a.ask(ctx, "force", a.kind.forcing)
 	if err != nil {
 		return false, err
 	}
@@ -111,12 +96,29 @@ func (a *lock) force(ctx context.Context, call scripts.Call) (bool, error) {
 	return freed == 1, nil
 }
 
+// ask runs a script that belongs to no attempt.
+func (a *lock) ask(ctx context.Context, verb string, prepare func(*lock) scripts.Call) (any, error) {
+	if a.name == "" {
+		return nil, ErrEmptyName
+	}
+	l := a.locks
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	defer l.calls.Done()
+	answer, err := l.server.Run(ctx, time.Now().Add(policy.Release), l.closing, prepare(a), &scripts.Attempt{})
+	if err != nil {
+		return nil, failed(verb, a.name, err)
+	}
+	return answer, nil
+}
+
 // loseAll ends whatever this process holds of a lock.
 func (l *Locks) loseAll(a *lock) {
 	var holds []*Hold
 	l.mu.Lock()
-	if st := l.states[a.stateKey]; st != nil {
-		for g := range st.grants.all() {
+	for at, g := range l.grants {
+		if at.state == a.stateKey {
 			g.gone = true
 			holds = append(holds, g.holds...)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"inventory/internal/locking/internal/policy"
-	"inventory/internal/locking/internal/server"
 )
 
 // endKeeping notes that nothing begins the fixed leases of holds anew any more.
@@ -47,7 +46,7 @@ const keepTries = 3
 func (acq *acquisition) keptAll() bool {
 	least := time.Until(acq.renewalTried.Add(trust(acq.lease)))
 	for _, h := range acq.taken {
-		if (h.locks != nil || isRed(h)) && h.Remaining() < least-time.Millisecond {
+		if (h.locks != nil || h.red != nil) && h.Remaining() < least-time.Millisecond {
 			return false
 		}
 	}
@@ -111,10 +110,7 @@ func (acq *acquisition) keep() error {
 	}
 	whole := true
 	for l, mine := range grants {
-		for chunk := range slices.Chunk(mine, server.Batch) {
-			_, kept := l.renewSome(chunk, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) })
-			whole = whole && kept
-		}
+		whole = l.renewFor(mine, acq.lease, bound, func(h *Hold) bool { return slices.Contains(singles, h) }) && whole
 	}
 	acq.renewedAt = start
 	if !whole {

@@ -8,11 +8,11 @@ import (
 
 // A kind of lock is what its scripts say. The registry, the watchdog and the cleaner know no more of it.
 type kind interface {
-	// name is what an Observer is told.
-	name() Kind
+	// is is what an Observer is told.
+	is() Kind
 
-	// take waits for locks that are in order, of one bucket and of equal kinds, each named once.
-	take(acq *acquisition, run []*part) error
+	// newAsker asks for locks that are in order, of one bucket and of equal kinds, each named once.
+	newAsker(acq *acquisition, run []*part) asker
 
 	// renewal puts the expiry of a grant off.
 	renewal(g *grant, lease time.Duration) scripts.Call
@@ -22,4 +22,53 @@ type kind interface {
 
 	// raising asks for a token above n.
 	raising(g *grant, n int64) scripts.Call
+
+	// inspecting reads the state of a lock.
+	inspecting(a *lock) scripts.Call
+
+	// forcing takes a lock from whoever holds it.
+	forcing(a *lock) scripts.Call
+}
+
+// An asker knows how one kind of lock is asked for, and how its callers wait in line.
+type asker interface {
+	// turn tells what the caller may do next about the first lock that is missing.
+	turn(missing []*part) (turn, error)
+
+	// ask returns what to tell the server about locks that are missing; end is called when that is over.
+	ask(missing []*part) *question
+	end(q *question)
+
+	// granted notes a lock that the server has granted.
+	granted(p *part, ls *lease, trusted time.Time)
+
+	// stopped notes that the server did not grant the n-th lock of a question, nor those after it. If that lock is
+	// busy, it returns when to ask again at the latest.
+	stopped(q *question, n int, answer scripts.Acquired) time.Duration
+
+	// unanswered deals with a question whose outcome is uncertain. It returns when to ask again, or what went wrong.
+	unanswered(q *question, err error) (time.Duration, error)
+
+	// disclaim makes sure that no late copy of a question takes its n-th lock or those after it.
+	disclaim(q *question, n int)
+
+	// leave takes the caller out of all lines. What it was handed meanwhile becomes a hold.
+	leave()
+}
+
+// A turn is what a caller may do next about a lock.
+type turn int
+
+const (
+	turnToWait turn = iota // it waits in line
+	turnToAsk              // it is at the head, or its owner holds the lock already
+	turnAgain              // something has changed: look once more
+)
+
+// A question is one attempt to get locks of one slot by one script.
+type question struct {
+	attempt scripts.Attempt
+	start   time.Time
+	call    scripts.Call
+	run     []*part
 }

@@ -32,10 +32,6 @@ func (ls *lease) raiseBeginsLocked() {
 	ls.raising++
 }
 
-// outrunLocked tells whether the server was asked about a token that it may no longer have: then "no such grant" says
-// nothing. 0 asks about any token.
-func (ls *lease) outrunLocked(token int64) bool { return token != 0 && token != ls.first }
-
 // raiseEndsLocked notes the new token; 0 if it is not known.
 func (ls *lease) raiseEndsLocked(token int64) {
 	ls.raising--

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
@@ -12,15 +13,6 @@ import (
 // server, so the process is in the server's queue once, however many wait here. The position there belongs to the line:
 // the next head inherits it, and a reservation with it. While the process itself holds the lock, nobody needs to ask:
 // the holder hands it off.
-
-// A turn is what a caller may do next about a lock.
-type turn int
-
-const (
-	turnToWait turn = iota // it waits in line
-	turnToAsk              // it is at the head, or its owner holds the lock already
-	turnAgain              // something has changed: look once more
-)
 
 // takeTurn puts the caller into the line of a part where that is needed, and tells what it may do.
 func (l *Locks) takeTurn(acq *acquisition, p *part) turn {
@@ -85,8 +77,8 @@ func (l *Locks) joinHead(acq *acquisition, p *part) bool {
 func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
 	handed := p.waiter.handoff
 	p.waiter = nil
-	st := l.stateOfLocked(p.lock)
-	if st.lease != handed.lease {
+	st := l.states[p.lock.stateKey]
+	if st == nil || st.lease != handed.lease {
 		return false // lost on the way
 	}
 	if !time.Now().Before(handed.trusted) {
@@ -94,7 +86,7 @@ func (l *Locks) acceptLocked(acq *acquisition, p *part) bool {
 		return false
 	}
 	g := &grant{lock: p.lock, owner: acq.owner, token: handed.token, lease: handed.lease, told: 1}
-	st.grants.add(g)
+	l.grants[share{p.lock.stateKey, acq.owner}] = g
 	l.holdAllLocked(acq, p, g, handed.trusted)
 	l.wakeOwnerLocked(st, acq.owner)
 	return true
@@ -132,13 +124,12 @@ func (l *Locks) leaveLineLocked(p *part) <-chan struct{} {
 	gone.asking = true
 	st.waiters[0] = &gone
 	return l.settleLater(&settlement{
-		locks: []*lock{p.lock},
-		rows:  []row{{queue: scripts.QueueLeave}},
-		tried: func() {
+		rows: []row{{lock: p.lock, queue: scripts.QueueLeave}},
+		Task: cleaner.Task{Tried: func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.removeLocked(p.lock, &gone)
-		},
+		}},
 	})
 }
 

@@ -20,8 +20,7 @@ type lock struct {
 	tombstones string // how the keys begin that cancel attempts
 }
 
-func (l *Locks) lockAt(k kind, where keys.Bucket, to keys.Tail, stateRole, queueRole string) lock {
-	name, _ := to.Name()
+func (l *Locks) lockAt(k kind, name string, where keys.Bucket, to keys.Tail, stateRole, queueRole string) lock {
 	a := lock{
 		locks:    l,
 		kind:     k,

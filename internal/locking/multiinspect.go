@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"inventory/internal/locking/internal/quorum"
 )
 
 // An inspectable lock can tell who holds it. All of ours can. A part of a MultiLock that cannot is passed over.
@@ -25,21 +27,17 @@ func (m *Multi) inspectables() []inspectable {
 
 // Count is how often the owner that ctx carries holds the part that it holds least often.
 func (m *Multi) Count(ctx context.Context) int {
-	parts := m.inspectables()
-	if len(parts) == 0 {
-		return 0
+	var counts []int
+	for _, p := range m.inspectables() {
+		counts = append(counts, p.Count(ctx))
 	}
-	least := parts[0].Count(ctx)
-	for _, p := range parts[1:] {
-		least = min(least, p.Count(ctx))
-	}
-	return least
+	return quorum.Nth(counts, len(counts))
 }
 
 // Inspect asks for one part after the other. Whoever holds any of them is a holder, with its smallest count and its
 // shortest Remaining. There is no token. The whole's Remaining is until all parts would be free.
 func (m *Multi) Inspect(ctx context.Context) (State, error) {
-	if _, err := m.steps(nil); err != nil {
+	if err := new(plan).add(m); err != nil {
 		return State{}, err
 	}
 	var whole State
@@ -71,7 +69,7 @@ func (s *State) merge(h Holder) {
 
 // ForceUnlock frees all parts, whoever holds them, and tells whether anybody did.
 func (m *Multi) ForceUnlock(ctx context.Context) (bool, error) {
-	if _, err := m.steps(nil); err != nil {
+	if err := new(plan).add(m); err != nil {
 		return false, err
 	}
 	freed := false

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -48,51 +47,66 @@ func (m *Multi) TryLock(ctx context.Context, opts ...LockOption) (*Hold, error) 
 // A single is a Locker of ours that is one lock.
 type single interface{ self() *lock }
 
+// A plan is what a MultiLock takes.
+type plan struct {
+	steps []*step // one for each lock
+	named []*step // the same in the order of the arguments: a lock may be named twice
+}
+
 // A step is one lock of a MultiLock, however often it is named.
 type step struct {
 	order string
 	part  *part  // of a lock of ours
 	other Locker // something else
-	hold  *Hold  // of other
 
-	given int // how many of its holds have been handed out
+	holds []*Hold // what was taken and has not been handed out yet
 }
 
-// steps adds what a MultiLock takes to the steps that there are.
-func (m *Multi) steps(steps []*step) ([]*step, error) {
+// add adds the parts of a MultiLock to a plan.
+func (pl *plan) add(m *Multi) error {
 	if len(m.parts) == 0 {
-		return nil, fmt.Errorf("%w: a MultiLock of nothing", ErrInvalid)
+		return fmt.Errorf("%w: a MultiLock of nothing", ErrInvalid)
 	}
-	var err error
 	for _, p := range m.parts {
+		var s *step
 		switch p := p.(type) {
 		case nil:
-			return nil, fmt.Errorf("%w: a MultiLock with a nil part", ErrInvalid)
+			return fmt.Errorf("%w: a MultiLock with a nil part", ErrInvalid)
 		case *Multi:
-			if steps, err = p.steps(steps); err != nil {
-				return nil, err
+			if err := pl.add(p); err != nil {
+				return err
 			}
+			continue
 		case single:
 			a := p.self()
 			if a.name == "" {
-				return nil, ErrEmptyName
+				return ErrEmptyName
 			}
-			same := func(s *step) bool { return s.part.is(a) }
-			if i := slices.IndexFunc(steps, same); i >= 0 {
-				steps[i].part.times++
-			} else {
-				steps = append(steps, &step{order: a.order, part: &part{lock: a, times: 1}})
+			if i := slices.IndexFunc(pl.steps, func(s *step) bool { return s.part.is(a) }); i >= 0 {
+				pl.steps[i].part.times++
+				pl.named = append(pl.named, pl.steps[i])
+				continue
 			}
+			s = &step{order: a.order, part: &part{lock: a, times: 1}}
 		case *Red:
 			if p.err != nil {
-				return nil, p.err
+				return p.err
 			}
-			steps = append(steps, &step{order: p.order, other: p})
+			s = &step{order: p.order, other: p}
 		default:
-			steps = append(steps, &step{order: p.Name(), other: p})
+			s = &step{order: p.Name(), other: p}
 		}
+		pl.steps, pl.named = append(pl.steps, s), append(pl.named, s)
 	}
-	return steps, nil
+	return nil
+}
+
+// hand hands out the hold of what is named next.
+func (pl *plan) hand() *Hold {
+	s := pl.named[0]
+	h := s.holds[0]
+	pl.named, s.holds = pl.named[1:], s.holds[1:]
+	return h
 }
 
 // is tells whether a part is of this lock, through the same Locks.
@@ -101,12 +115,11 @@ func (p *part) is(a *lock) bool {
 }
 
 func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, error) {
-	made, err := m.steps(nil)
-	if err != nil {
+	pl := &plan{}
+	if err := pl.add(m); err != nil {
 		return nil, err
 	}
-	steps := slices.Clone(made)
-	slices.SortStableFunc(steps, func(a, b *step) int { return strings.Compare(a.order, b.order) })
+	slices.SortStableFunc(pl.steps, func(a, b *step) int { return strings.Compare(a.order, b.order) })
 	acq, err := newAcquisition(ctx, try, opts)
 	if err != nil {
 		return nil, err
@@ -114,14 +127,17 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	acq.ordered = true
 	inner := acq.kept // of another MultiLock, which keeps it on
 	acq.kept = acq.fixed
-	for left := steps; len(left) > 0 && err == nil; {
+	for left := pl.steps; len(left) > 0 && err == nil; {
 		if left[0].other != nil {
 			err = acq.takeOther(left[0])
 			left = left[1:]
 			continue
 		}
 		run := runOf(left)
-		err = run[0].lock.kind.take(acq, run)
+		err = acq.take(run)
+		for i, p := range run {
+			left[i].holds = p.holds
+		}
 		left = left[len(run):]
 	}
 	if err == nil {
@@ -134,7 +150,9 @@ func (m *Multi) lock(ctx context.Context, try bool, opts []LockOption) (*Hold, e
 	if acq.kept && !inner {
 		endKeeping(acq.taken)
 	}
-	return m.hold(acq, made), nil
+	h := m.hold(acq, pl)
+	h.leaves = acq.taken // in this order fewest round trips give them back
+	return h, nil
 }
 
 // runOf returns the parts that can be taken together with the first step.
@@ -155,188 +173,49 @@ func (acq *acquisition) takeOther(s *step) (err error) {
 	if endOf(acq.ctx) != nil {
 		return ended(acq.ctx, nil)
 	}
+	var h *Hold
 	var opts []LockOption
 	if acq.fixed {
 		opts = append(opts, Lease(acq.lease), kept)
 	}
 	if acq.try || acq.owner.holdsAfter(s.order) {
-		s.hold, err = s.other.TryLock(acq.ctx, opts...)
+		h, err = s.other.TryLock(acq.ctx, opts...)
 	} else {
 		if !acq.until.IsZero() {
 			opts = append(opts, Wait(max(time.Until(acq.until), 0)))
 		}
 		acq.waitedForOthers = true
 		stop := acq.keepOn()
-		s.hold, err = s.other.Lock(acq.ctx, opts...)
+		h, err = s.other.Lock(acq.ctx, opts...)
 		stop()
 	}
 	if err == nil {
-		acq.taken = append(acq.taken, s.hold)
+		s.holds = []*Hold{h}
+		acq.taken = append(acq.taken, h)
 		acq.lastBegan = time.Now()
 	}
 	return err
 }
 
-// hold makes the hold of a MultiLock from what was taken: the parts in the order of the arguments. steps
-// are in the order in which they were made.
-func (m *Multi) hold(acq *acquisition, steps []*step) *Hold {
-	w := &multiHold{}
-	h := &Hold{owner: acq.owner, whole: w, base: acq.ctx}
+// hold makes the hold of a MultiLock from what was taken: the parts in the order of the arguments.
+func (m *Multi) hold(acq *acquisition, pl *plan) *Hold {
+	h := &Hold{owner: acq.owner, base: acq.ctx, need: len(m.parts)}
 	h.ctx, h.cancel = context.WithCancelCause(acq.ctx)
-	h.parts = m.assemble(acq, steps)
-	mine := leavesOf(h.parts)
-	w.leaves = slices.DeleteFunc(slices.Clone(acq.taken), func(taken *Hold) bool { return !mine[taken] })
-	w.hold = h
-	for _, part := range h.parts {
-		w.stops = append(w.stops, context.AfterFunc(part.Context(), func() {
+	for _, p := range m.parts {
+		var part *Hold
+		if inner, ok := p.(*Multi); ok {
+			part = inner.hold(acq, pl)
+			h.leaves = append(h.leaves, part.leaves...)
+		} else {
+			part = pl.hand()
+			h.leaves = append(h.leaves, part)
+		}
+		h.parts = append(h.parts, part)
+		h.stops = append(h.stops, context.AfterFunc(part.Context(), func() {
 			if errors.Is(context.Cause(part.Context()), ErrLost) {
 				h.end(ErrLost)
 			}
 		}))
-		if inner, ok := part.whole.(*multiHold); ok {
-			w.inner = append(w.inner, inner)
-		}
 	}
 	return h
-}
-
-// assemble returns the hold of each part. Those of other Lockers come in the order of the steps.
-func (m *Multi) assemble(acq *acquisition, steps []*step) []*Hold {
-	holds := make([]*Hold, len(m.parts))
-	for i, p := range m.parts {
-		switch p := p.(type) {
-		case *Multi:
-			holds[i] = p.hold(acq, steps)
-		case single:
-			mine := steps[slices.IndexFunc(steps, func(s *step) bool { return s.part.is(p.self()) })]
-			holds[i] = mine.part.holds[mine.given]
-			mine.given++
-		default:
-			mine := steps[slices.IndexFunc(steps, func(s *step) bool { return s.other != nil && s.given == 0 })]
-			holds[i] = mine.hold
-			mine.given++
-		}
-	}
-	return holds
-}
-
-// leavesOf returns the holds that a MultiLock among the parts is made of, and all other parts.
-func leavesOf(parts []*Hold) map[*Hold]bool {
-	leaves := make(map[*Hold]bool)
-	for _, part := range parts {
-		inner, ok := part.whole.(*multiHold)
-		if !ok {
-			leaves[part] = true
-			continue
-		}
-		for _, leaf := range inner.leaves {
-			leaves[leaf] = true
-		}
-	}
-	return leaves
-}
-
-// A multiHold is what the hold of a MultiLock consists of.
-type multiHold struct {
-	leaves []*Hold // in the order in which they were taken
-	inner  []*multiHold
-	stops  []func() bool
-	hold   *Hold
-}
-
-// end ends the contexts.
-func (w *multiHold) end() {
-	for _, stop := range w.stops {
-		stop()
-	}
-	w.hold.end(context.Canceled)
-	for _, inner := range w.inner {
-		inner.end()
-	}
-}
-
-// token is 0: each part has its own.
-func (w *multiHold) token() int64 { return 0 }
-
-func (w *multiHold) tokenAbove(_ context.Context, n int64) (int64, error) { return 0, noTokenAbove(n) }
-
-// remaining is that of the shortest part.
-func (w *multiHold) remaining() time.Duration {
-	least := maxLease
-	for _, part := range w.hold.parts {
-		least = min(least, part.Remaining())
-	}
-	return least
-}
-
-// count is that of the part that the owner has least of.
-func (w *multiHold) count() int {
-	least := w.hold.parts[0].Count()
-	for _, part := range w.hold.parts[1:] {
-		least = min(least, part.Count())
-	}
-	return least
-}
-
-// unlock gives all parts back.
-func (w *multiHold) unlock(ctx context.Context) error {
-	w.end()
-	return unlockAll(ctx, w.leaves)
-}
-
-// unlockAll gives holds back, all at once; those that share a bucket in one round trip.
-func unlockAll(ctx context.Context, holds []*Hold) error {
-	groups := sharing(holds)
-	if len(groups) == 1 {
-		return unlockGroup(ctx, groups[0]) // the stack of another goroutine would have to grow first
-	}
-	errs := make([]error, len(groups))
-	var all sync.WaitGroup
-	for i, group := range groups {
-		all.Go(func() { errs[i] = unlockGroup(ctx, group) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
-// unlockGroup is unlockAll for holds that share a bucket.
-func unlockGroup(ctx context.Context, group []*Hold) error {
-	if l := group[0].locks; l != nil {
-		return l.unlock(ctx, group)
-	}
-	return group[0].Unlock(ctx)
-}
-
-// giveUpAll is unlockAll for an acquisition that has failed and has no time to wait. What fails is repeated.
-func giveUpAll(ctx context.Context, holds []*Hold) {
-	var all sync.WaitGroup
-	for _, group := range sharing(holds) {
-		all.Go(func() {
-			if l := group[0].locks; l != nil && l.enter() == nil {
-				defer l.calls.Done()
-				l.giveUp(group)
-				return
-			}
-			_ = unlockGroup(ctx, group)
-		})
-	}
-	all.Wait()
-}
-
-// sharing splits holds into groups of which each can be released in one round trip.
-func sharing(holds []*Hold) [][]*Hold {
-	var groups [][]*Hold
-	for len(holds) > 0 {
-		n := 1
-		for n < len(holds) && holds[0].locks != nil && holds[0].shares(holds[n]) {
-			n++
-		}
-		groups, holds = append(groups, holds[:n]), holds[n:]
-	}
-	return groups
-}
-
-// shares tells whether two holds can be released in one round trip.
-func (h *Hold) shares(other *Hold) bool {
-	return other.locks == h.locks && h.lock.kind == other.lock.kind && h.lock.bucket == other.lock.bucket && h.owner == other.owner
 }

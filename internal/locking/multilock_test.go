@@ -156,6 +156,20 @@ func TestOppositeMultiLocksDoNotDeadlock(t *testing.T) {
 	})
 }
 
+// A Locker whose hold is that of a MultiLock is given back with the whole that it is a part of.
+func TestMultiLockOfAnotherLockerOfSeveral(t *testing.T) {
+	virtual(t, func(w *world) {
+		parts := w.segments(w.locks(), 3)
+		h := w.must(MultiLock(foreign{Locker: MultiLock(parts[0], parts[1])}, parts[2]).Lock(w.ctx()))
+		w.ok(h.Unlock(w.ctx()))
+		for _, part := range parts {
+			if w.exists(w.client(), part.stateKey) != 0 {
+				w.t.Errorf("%s is still held", part.Name())
+			}
+		}
+	})
+}
+
 func TestMultiLockNeverWaitsBackwards(t *testing.T) {
 	virtual(t, func(w *world) {
 		rdb := w.client()

@@ -1,6 +1,7 @@
 package locking
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -31,30 +32,14 @@ type Mutex struct{ lock }
 
 // Mutex returns the lock of a name, which may be any bytes but none.
 func (l *Locks) Mutex(name string, opts ...MutexOption) *Mutex {
-	var o mutexOptions
-	for _, opt := range opts {
-		opt(&o)
-	}
-	return l.mutexAt(keys.BucketOf(o.group, name), keys.TailOf(o.group, name))
-}
-
-func (l *Locks) mutexAt(where keys.Bucket, to keys.Tail) *Mutex {
-	return &Mutex{l.lockAt(mutexKind{}, where, to, keys.Mutex, keys.MutexQueue)}
-}
-
-// mutexOf returns the mutex of a state key.
-func (l *Locks) mutexOf(state string) (*Mutex, bool) {
-	where, to, ok := keys.ParseMutex(state)
-	if !ok {
-		return nil, false
-	}
-	return l.mutexAt(where, to), true
+	where, to := addressOf(name, opts)
+	return &Mutex{l.lockAt(mutexKind{}, name, where, to, keys.Mutex, keys.MutexQueue)}
 }
 
 // mutexKind is what the scripts of the Mutex say.
 type mutexKind struct{}
 
-func (mutexKind) name() Kind { return KindMutex }
+func (mutexKind) is() Kind { return KindMutex }
 
 func (mutexKind) renewal(g *grant, lease time.Duration) scripts.Call { return renewing(g, lease) }
 
@@ -68,33 +53,41 @@ func (mutexKind) raising(g *grant, n int64) scripts.Call {
 	return scripts.Token.NewCall(2, 4).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lock.locks.boxed, "0", g.lease.id, n)
 }
 
+func (mutexKind) inspecting(a *lock) scripts.Call {
+	return scripts.Inspect.NewCall(2, 0).With(a.stateKey, a.queueKey)
+}
+
+func (mutexKind) forcing(a *lock) scripts.Call {
+	return scripts.Force.NewCall(2, 1).With(a.stateKey, a.queueKey, policy.ReservationMS)
+}
+
 // leveling asks for a token that is not below one of another server.
 func leveling(g *grant, token int64) scripts.Call {
 	return scripts.Level.NewCall(2, 2).With(g.lock.bucket.Clock(), g.lock.stateKey, g.lease.id, token)
 }
 
 func (mutexKind) settling(s *settlement) scripts.Call {
-	count := 2 * len(s.locks)
+	count := 2 * len(s.rows)
 	if s.tombstone != 0 {
 		count++
 	}
-	call := scripts.Release.NewCall(count, 3+4*len(s.locks))
-	for _, a := range s.locks {
-		call = call.With(a.args[1:]...)
+	call := scripts.Release.NewCall(count, 3+4*len(s.rows))
+	for _, r := range s.rows {
+		call = call.With(r.lock.args[1:]...)
 	}
 	if s.tombstone != 0 {
-		call = call.With(s.locks[0].tombstone(s.tombstone))
+		call = call.With(s.rows[0].lock.tombstone(s.tombstone))
 	}
 	call = call.With(s.number(), policy.ReservationMS)
 	for _, r := range s.rows {
 		if r.id == nil { // no holder: the row is about the queue
-			r.id = s.locks[0].locks.process + ":"
+			r.id = r.lock.locks.process + ":"
 		}
 		call = call.With(r.id)
-		if len(s.rows) == 1 && r.count == 0 && r.queue == scripts.QueueStay && s.tombstone == 0 {
+		if len(s.rows) == 1 && r.count == 0 && r.queue == "" && s.tombstone == 0 {
 			return call // the script takes the rest for granted
 		}
-		call = call.With(r.count, r.longest.Milliseconds(), r.queue)
+		call = call.With(r.count, r.longest.Milliseconds(), cmp.Or(r.queue, scripts.QueueStay))
 	}
 	if s.tombstone != 0 {
 		call = call.With(s.tombstoneFor.Milliseconds())

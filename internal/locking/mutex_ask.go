@@ -16,45 +16,33 @@ import (
 type mutexAsker struct {
 	locks *Locks
 	acq   *acquisition
-	run   []*part // those that are missing
+	run   []*part
 }
 
-func (m *mutexAsker) next() *part {
-	for len(m.run) > 0 && len(m.run[0].holds) > 0 {
-		m.run = m.run[1:]
-	}
-	if len(m.run) == 0 {
-		return nil
-	}
-	return m.run[0]
+func (m *mutexAsker) turn(missing []*part) (turn, error) {
+	return m.locks.takeTurn(m.acq, missing[0]), nil
 }
-
-func (m *mutexAsker) turn() (turn, error) { return m.locks.takeTurn(m.acq, m.run[0]), nil }
 
 // together returns the parts that can be asked for at once: the first, and those after it that nobody of this process
 // waits for or has. So nobody is overtaken. Meanwhile the caller stands in the lines of all of them, so that a wake-up
 // for the one that turns out busy finds it there.
-func (m *mutexAsker) together() []*part {
-	for i, p := range m.run[1:] {
+func (m *mutexAsker) together(missing []*part) []*part {
+	for i, p := range missing[1:] {
 		if !m.locks.joinHead(m.acq, p) {
-			return m.run[:1+i]
+			return missing[:1+i]
 		}
 	}
-	return m.run
+	return missing
 }
 
 // ask makes the question. Counts of re-entries are those at the moment when it gets its number.
-func (m *mutexAsker) ask() *question {
-	l, acq, run := m.locks, m.acq, m.together()
+func (m *mutexAsker) ask(missing []*part) *question {
+	l, acq, run := m.locks, m.acq, m.together(missing)
 	listening := l.subscription.Connected()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := &question{start: time.Now(), run: run}
 	q.attempt.Number = l.numbers.Add(1)
-	q.told = q.one[:]
-	if len(run) > 1 {
-		q.told = make([]told, len(run))
-	}
 	q.call = scripts.Acquire.NewCall(2+2*len(run), 2+5*len(run))
 	q.call = q.call.With(run[0].lock.args[0], run[0].lock.tombstone(q.attempt.Number))
 	for _, p := range run {
@@ -63,25 +51,25 @@ func (m *mutexAsker) ask() *question {
 	q.call = q.call.With(&q.attempt, l.milliseconds(acq.leaseOr(l.lease)))
 
 	fresh := any(nil)
-	for i, p := range run {
-		to := &q.told[i]
+	for _, p := range run {
+		p.token, p.fresh = 0, p.reenters == nil
 		spare, count, token := 0, p.times, any("")
 		switch {
-		case p.reentry != nil:
-			g := p.reentry.grant
+		case p.reenters != nil:
+			g := p.reenters
 			g.told = g.countLocked()
-			to.id, to.token = g.lease.id, g.lease.first
-			count, token = g.told, to.token
+			p.id, p.token = g.lease.id, g.lease.first
+			count, token = g.told, p.token
 		case p.waiter != nil && len(l.states[p.lock.stateKey].waiters) > 1 && p.times == 1:
-			to.id, to.fresh, spare = keys.SharedHolder(l.process, q.attempt.Number), true, scripts.Reserve-1
+			p.id, spare = keys.SharedHolder(l.process, q.attempt.Number), scripts.Reserve-1
 		default:
 			if fresh == nil {
 				fresh = keys.Holder(l.process, acq.owner.id, q.attempt.Number)
 			}
-			to.id, to.fresh = fresh, true
+			p.id = fresh
 		}
-		q.call = q.call.With(to.id, l.queueActionLocked(p, listening && !acq.try))
-		if len(run) == 1 && to.fresh && p.times == 1 { // the script takes the rest for granted
+		q.call = q.call.With(p.id, l.queueActionLocked(p, listening && !acq.try))
+		if len(run) == 1 && p.fresh && p.times == 1 { // the script takes the rest for granted
 			if spare > 0 {
 				q.call = q.call.With(spare)
 			}
@@ -196,7 +184,6 @@ func (l *Locks) milliseconds(lease time.Duration) any {
 	return lease.Milliseconds()
 }
 
-func (mutexKind) take(acq *acquisition, run []*part) error {
-	l := run[0].lock.locks
-	return l.takeRun(acq, KindMutex, run, &mutexAsker{locks: l, acq: acq, run: run})
+func (mutexKind) newAsker(acq *acquisition, run []*part) asker {
+	return &mutexAsker{locks: run[0].lock.locks, acq: acq, run: run}
 }

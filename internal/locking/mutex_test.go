@@ -405,7 +405,7 @@ func TestAnswerThatComesTooLate(t *testing.T) {
 				return err
 			})
 			if h, err := one.Lock(ctx, Lease(lease)); h != nil || !errors.Is(err, ErrNoAnswer) {
-				w.t.Errorf("%s: admitted: %v", one.self().kind.name(), err)
+				w.t.Errorf("%s: admitted: %v", one.self().kind.is(), err)
 			}
 			w.soon("nothing is left", func() bool { return w.exists(rdb, one.self().stateKey) == 0 })
 		}
@@ -653,8 +653,7 @@ func TestReleaseLeavesWhatIsLeft(t *testing.T) {
 		}{l.Mutex(w.name), l.FairMutex(w.name)} {
 			outer := w.must(one.Lock(ctx, Lease(10*time.Second)))
 			l.mu.Lock()
-			outer.deadline = time.Now().Add(4 * time.Second) // as if time had passed
-			l.deadlines.move(outer)
+			l.deadlines.move(outer, time.Now().Add(4*time.Second)) // as if time had passed
 			l.mu.Unlock()
 			w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))
 			life, err := rdb.PTTL(ctx, one.self().stateKey).Result()
@@ -677,8 +676,7 @@ func TestReleaseLeavesWhatIsLeftOfAMultiLock(t *testing.T) {
 		outer := w.must(MultiLock(one, other).Lock(ctx, Lease(10*time.Second)))
 		l.mu.Lock()
 		for _, part := range outer.Parts() {
-			part.deadline = time.Now().Add(4 * time.Second) // as if time had passed
-			l.deadlines.move(part)
+			l.deadlines.move(part, time.Now().Add(4*time.Second)) // as if time had passed
 		}
 		l.mu.Unlock()
 		w.ok(w.must(one.Lock(outer.Context(), Lease(20*time.Second))).Unlock(ctx))

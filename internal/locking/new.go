@@ -29,7 +29,10 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Locks, error) {
 		observer: nobody{},
 		closing:  make(chan struct{}),
 		stop:     make(chan struct{}),
-		registry: registry{states: make(map[string]*lockState), tickets: newTickets()},
+		registry: registry{
+			states: make(map[string]*lockState), grants: make(map[share]*grant), asking: make(map[share]siblings),
+			tickets: tickets{all: make(map[string]*ticket), owners: make(map[*owner][]*ticket)},
+		},
 	}
 	l.boxed = l.process
 	l.address = l.server.Address()

@@ -3,6 +3,8 @@ package locking
 import (
 	"fmt"
 	"time"
+
+	"inventory/internal/locking/internal/keys"
 )
 
 const (
@@ -52,64 +54,53 @@ type MutexOption func(*mutexOptions)
 
 type mutexOptions struct{ group string }
 
+// addressOf returns where the keys of a lock begin, and how they end.
+func addressOf(name string, opts []MutexOption) (keys.Bucket, keys.Tail) {
+	var o mutexOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return keys.BucketOf(o.group, name), keys.TailOf(o.group, name)
+}
+
 // Group places the lock in the slot of a group, beside all others of that group: a MultiLock over them
 // takes them in one round trip. The group is part of the lock's address: everybody must name the same one, and one
 // name in two groups, or in none, is another lock.
 func Group(name string) MutexOption { return func(o *mutexOptions) { o.group = name } }
 
-// A LockOption configures one Lock.
-type LockOption func(*lockOptions)
-
-type lockOptions struct {
-	wait      time.Duration
-	waitBound bool
-	lease     time.Duration // 0: the watchdog's
-	kept      bool
-	err       error
-}
-
 // Wait bounds how long Lock waits. Unlike the context, it does not bound the work under the lock. When it runs out,
 // Lock returns ErrBusy, or ErrNoAnswer if it was the server that kept us waiting. Wait(0) tries once. TryLock never
 // waits for the lock; there it bounds the server's answer.
 func Wait(d time.Duration) LockOption {
-	return func(o *lockOptions) {
-		o.wait, o.waitBound = d, true
+	return func(acq *acquisition) error {
 		if d < 0 {
-			o.err = fmt.Errorf("%w: a wait of %s", ErrInvalid, d)
+			return fmt.Errorf("%w: a wait of %s", ErrInvalid, d)
 		}
+		acq.until = acq.start.Add(d)
+		return nil
 	}
 }
 
 // Lease gives the hold a fixed lease, from 10 ms to 7 days: nothing renews it, and when it has run out the hold is
 // lost and the next owner may enter.
 func Lease(d time.Duration) LockOption {
-	return func(o *lockOptions) {
-		o.lease = d
-		if err := checkLease(d); err != nil {
-			o.err = err
-		}
+	return func(acq *acquisition) error {
+		acq.lease, acq.fixed = d, true
+		return checkLease(d)
 	}
 }
 
 // kept is for the parts of a MultiLock whose leases are fixed: they begin anew while it takes the others.
-func kept(o *lockOptions) { o.kept = true }
+func kept(acq *acquisition) error {
+	acq.kept = true
+	return nil
+}
 
 func checkLease(d time.Duration) error {
 	if d < minLease || d > maxLease {
 		return fmt.Errorf("%w: a lease of %s is not between %s and %s", ErrInvalid, d, minLease, maxLease)
 	}
 	return nil
-}
-
-func collect(opts []LockOption) (lockOptions, error) {
-	if len(opts) == 0 {
-		return lockOptions{}, nil
-	}
-	o := &lockOptions{}
-	for _, opt := range opts {
-		opt(o)
-	}
-	return *o, o.err
 }
 
 // Observe sets an observer.

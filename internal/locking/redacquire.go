@@ -3,9 +3,11 @@ package locking
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
+	"inventory/internal/locking/internal/quorum"
 )
 
 // attempt asks for the lock once, on all nodes. If it gets nothing, busy is the first node that was busy; else it is
@@ -21,10 +23,7 @@ func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
 		b.giveBack(parts)
 		return nil, busy, err
 	}
-	token, held := b.owner.token()
-	if !held {
-		token = b.owner.fresh(parts)
-	}
+	token := b.owner.token(parts)
 	carriers, err := b.level(parts, token)
 	if err != nil {
 		b.giveBack(carriers)
@@ -46,10 +45,7 @@ func (b *candidate) attempt(woken *firstNode) (h *Hold, busy int, err error) {
 
 // take takes the lock on a quorum of nodes at least, and as many more as answer in time.
 func (b *candidate) take(woken *firstNode) (parts []*Hold, busy int, err error) {
-	wait := b.limit
-	if !b.call.until.IsZero() {
-		wait = min(wait, max(time.Until(b.call.until), policy.Grace))
-	}
+	wait := max(b.call.within(b.limit), policy.Grace)
 	ctx := b.ctx // a late question still uses this one when the candidate has another
 	replies := askAll(b.red.locks, b.red.quorum(), wait, func(i int, quit <-chan struct{}) (*Hold, error) {
 		if woken != nil && woken.node == i {
@@ -63,28 +59,18 @@ func (b *candidate) take(woken *firstNode) (parts []*Hold, busy int, err error) 
 		defer func() { <-b.asked[i] }()
 		return b.red.nodes[i].TryLock(ctx, b.options(wait)...)
 	}, func(h *Hold) { _ = h.giveBack() })
-	busy = -1
-	for i, r := range replies {
-		switch {
-		case r.Err == nil:
-			parts = append(parts, r.Value)
-		case busy < 0 && errors.Is(r.Err, ErrBusy):
-			busy = i
-		}
-	}
-	if len(parts) >= b.red.quorum() {
-		return parts, -1, nil
-	}
+	parts, err = agreeing(b.red, "acquire", replies)
 	if len(parts) > 0 {
-		busy = -1
+		return parts, -1, err
 	}
-	return parts, busy, refusal(b.red, "acquire", replies)
+	return nil, slices.IndexFunc(replies, func(r quorum.Reply[*Hold]) bool { return errors.Is(r.Err, ErrBusy) }), err
 }
 
 // level raises all parts to a token, and returns those that carry it. The others are given back: each part of a
 // hold carries the hold's token.
 func (b *candidate) level(parts []*Hold, token int64) ([]*Hold, error) {
-	carriers, others, err := b.red.level(b.ctx, b.limit, parts, token)
+	carriers, err := b.red.level(b.ctx, b.limit, parts, token)
+	others := slices.DeleteFunc(slices.Clone(parts), func(part *Hold) bool { return slices.Contains(carriers, part) })
 	release(others, 0, 0)
 	return carriers, err
 }
@@ -189,9 +175,7 @@ func (w *firstNode) holds() []*Hold {
 // whose release wakes it and gives it that node's lock. Else several candidates may have some nodes each: a random
 // pause lets one of them come first.
 func (b *candidate) await(busy int, pause time.Duration) *firstNode {
-	if !b.call.until.IsZero() {
-		pause = min(pause, max(time.Until(b.call.until), 0))
-	}
+	pause = b.call.within(pause)
 	start := time.Now()
 	if busy >= 0 {
 		h, err := b.red.nodes[busy].Lock(b.ctx, b.options(pause)...)
@@ -224,7 +208,7 @@ func (b *candidate) options(wait time.Duration) []LockOption {
 // grant makes a hold. The candidate has its owner's turn.
 func (b *candidate) grant(parts []*Hold, token int64) *Hold {
 	r := &redHold{red: b.red, owner: b.owner}
-	h := &Hold{ctx: b.ctx, cancel: b.cancel, owner: b.call.owner, parts: parts, whole: r}
+	h := &Hold{ctx: b.ctx, cancel: b.cancel, owner: b.call.owner, parts: parts, need: b.red.quorum(), red: r}
 	r.whole = h
 	b.call.owner.reds.mu.Lock()
 	b.call.owner.reds.again = true
@@ -235,7 +219,7 @@ func (b *candidate) grant(parts []*Hold, token int64) *Hold {
 	r.grant.holds = append(r.grant.holds, r)
 	b.call.owner.reds.mu.Unlock()
 	for _, part := range parts {
-		r.stops = append(r.stops, context.AfterFunc(part.Context(), r.partEnded))
+		h.stops = append(h.stops, context.AfterFunc(part.Context(), r.partEnded))
 	}
 	return h
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"inventory/internal/locking/internal/policy"
-	"inventory/internal/locking/internal/quorum"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -41,7 +39,6 @@ type redHold struct {
 	owner *redOwner
 	grant *redGrant
 	whole *Hold
-	stops []func() bool
 
 	unlocked bool // under redOwners.mu
 }
@@ -90,30 +87,21 @@ func (o *redOwner) liveLocked() int {
 	if o.grant == nil {
 		return 0
 	}
-	o.grant.holds = slices.DeleteFunc(o.grant.holds, func(r *redHold) bool { return r.remaining() == 0 })
+	o.grant.holds = slices.DeleteFunc(o.grant.holds, func(r *redHold) bool { return r.whole.Remaining() == 0 })
 	return len(o.grant.holds)
 }
 
-// token returns the token of what the owner holds, if it does.
-func (o *redOwner) token() (token int64, held bool) {
+// token returns the token of what the owner holds, or else of a new grant, which is above that of any earlier one. A node
+// that did not hear of the owner's last release still counts that hold, and repeats its token.
+func (o *redOwner) token(parts []*Hold) (token int64) {
 	o.all.mu.Lock()
 	defer o.all.mu.Unlock()
-	if o.liveLocked() == 0 {
-		return 0, false
+	if o.liveLocked() > 0 {
+		return o.grant.number
 	}
-	return o.grant.number, true
-}
-
-// fresh returns the token of a new grant, which is above that of any earlier one. A node that did not hear of the
-// owner's last release still counts that hold, and repeats its token.
-func (o *redOwner) fresh(parts []*Hold) int64 {
-	o.all.mu.Lock()
-	again := o.all.again
-	o.all.mu.Unlock()
-	token := int64(0)
 	for _, part := range parts {
 		mine := part.Token()
-		if again || part.Count() > 1 {
+		if o.all.again || part.Count() > 1 {
 			mine++
 		}
 		token = max(token, mine)
@@ -145,17 +133,8 @@ func (r *redHold) partEnded() {
 		}
 	}
 	if live < r.red.quorum() {
-		r.whole.cancel(ErrLost) // in vain where all parts ended because the hold has
+		r.whole.end(ErrLost) // in vain where all parts ended because the hold has
 	}
-}
-
-// remaining is for how long a quorum of the parts can be relied on.
-func (r *redHold) remaining() time.Duration {
-	left := make([]time.Duration, len(r.whole.parts))
-	for i, part := range r.whole.parts {
-		left[i] = part.Remaining()
-	}
-	return quorum.Nth(left, r.red.quorum())
 }
 
 func (r *redHold) token() int64 {
@@ -179,36 +158,32 @@ func (r *redHold) unlock(ctx context.Context) error {
 	all.mu.Lock()
 	first := !r.unlocked
 	r.unlocked = true
-	lost := r.remaining() == 0
+	lost := r.whole.Remaining() == 0
 	r.grant.holds = slices.DeleteFunc(r.grant.holds, func(other *redHold) bool { return other == r })
 	all.mu.Unlock()
 	if !first {
 		return nil
 	}
-	for _, stop := range r.stops {
-		stop()
-	}
-	r.whole.cancel(context.Canceled)
+	r.whole.endWhole()
 	parts := r.whole.parts
 	replies := release(parts, len(parts)-r.red.spare(), policy.Release)
-	failed, gone := 0, 0
+	gone := 0
 	var errs []error
 	for i, reply := range replies {
-		if errors.Is(reply.Err, ErrClosed) {
+		switch {
+		case reply.Err == nil:
+			continue
+		case errors.Is(reply.Err, ErrClosed):
 			_ = parts[i].Unlock(ctx) // only notes that it is over
-		}
-		if errors.Is(reply.Err, ErrLost) {
+		case errors.Is(reply.Err, ErrLost):
 			gone++
 		}
-		if reply.Err != nil {
-			failed++
-			errs = append(errs, reply.Err)
-		}
+		errs = append(errs, reply.Err)
 	}
 	switch {
 	case lost || len(parts)-gone < r.red.quorum():
 		return ErrLost
-	case failed > r.red.spare():
+	case len(errs) > r.red.spare():
 		return errors.Join(errs...)
 	default:
 		return nil
@@ -221,38 +196,28 @@ func (r *redHold) tokenAbove(ctx context.Context, n int64) (int64, error) {
 		return 0, err
 	}
 	defer r.owner.end()
-	if token := r.token(); token > n || r.remaining() == 0 {
-		if r.remaining() == 0 {
-			return 0, ErrLost
-		}
+	if r.whole.Remaining() == 0 {
+		return 0, ErrLost
+	}
+	if token := r.token(); token > n {
 		return token, nil
 	}
-	parts := r.whole.parts
-	replies := askAll(locksOf(parts), r.red.quorum(), policy.Release, func(i int, _ <-chan struct{}) (int64, error) {
-		return parts[i].raise(ctx, func() scripts.Call { return parts[i].lock.kind.raising(parts[i].grant, n) })
-	}, nil)
-	var raised []*Hold
+	raised, err := r.red.raiseAll(r.whole.parts, policy.Release, func(part *Hold) error {
+		_, err := part.raise(ctx, func() scripts.Call { return part.lock.kind.raising(part.grant, n) })
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
 	token := n
-	for i, reply := range replies {
-		if reply.Err == nil {
-			raised = append(raised, parts[i])
-			token = max(token, reply.Value)
-		}
+	for _, part := range raised {
+		token = max(token, part.Token())
 	}
-	if len(raised) < r.red.quorum() {
-		return 0, refusal(r.red, "raise the token of", replies)
-	}
-	if _, _, err := r.red.level(ctx, policy.Release, raised, token); err != nil {
+	if _, err := r.red.level(ctx, policy.Release, raised, token); err != nil {
 		return 0, err
 	}
 	r.owner.all.mu.Lock()
 	defer r.owner.all.mu.Unlock()
 	r.grant.number = token
 	return token, nil
-}
-
-// isRed tells whether a hold is that of a RedLock.
-func isRed(h *Hold) bool {
-	_, red := h.whole.(*redHold)
-	return red
 }

@@ -2,7 +2,6 @@ package locking
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -18,14 +17,9 @@ func (r *Red) Inspect(ctx context.Context) (State, error) {
 		return State{}, r.err
 	}
 	replies := askAll(r.locks, r.quorum(), policy.Node, func(i int, _ <-chan struct{}) (State, error) { return r.nodes[i].Inspect(ctx) }, nil)
-	var states []State
-	for _, reply := range replies {
-		if reply.Err == nil {
-			states = append(states, reply.Value)
-		}
-	}
-	if len(states) < r.quorum() {
-		return State{}, refusal(r, "inspect", replies)
+	states, err := agreeing(r, "inspect", replies)
+	if err != nil {
+		return State{}, err
 	}
 	return r.agreed(states), nil
 }
@@ -76,18 +70,6 @@ func (r *Red) ForceUnlock(ctx context.Context) (bool, error) {
 		return false, r.err
 	}
 	replies := askAll(r.locks, len(r.nodes), policy.Release, func(i int, _ <-chan struct{}) (bool, error) { return r.nodes[i].ForceUnlock(ctx) }, nil)
-	answered, freed := 0, false
-	var errs []error
-	for _, reply := range replies {
-		if reply.Err != nil {
-			errs = append(errs, reply.Err)
-			continue
-		}
-		answered++
-		freed = freed || reply.Value
-	}
-	if answered < r.quorum() {
-		return freed, errors.Join(errs...)
-	}
-	return freed, nil
+	freed, err := agreeing(r, "force", replies)
+	return slices.Contains(freed, true), err
 }

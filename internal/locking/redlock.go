@@ -1,11 +1,15 @@
 package locking
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"inventory/internal/locking/internal/quorum"
+	"inventory/internal/locking/internal/scripts"
 )
 
 // A Red is one lock on several independent servers, of which most must agree: it works while a minority of them is
@@ -74,3 +78,83 @@ func (r *Red) quorum() int { return quorum.Of(len(r.nodes)) }
 
 // spare is how many nodes may fail.
 func (r *Red) spare() int { return len(r.nodes) - r.quorum() }
+
+// askAll asks all nodes at once. Close of each waits for it. What is granted too late goes to late, if that is not nil.
+func askAll[T any](nodes []*Locks, need int, limit time.Duration, ask func(i int, quit <-chan struct{}) (T, error), late func(T)) []quorum.Reply[T] {
+	return quorum.Poll[T]{
+		Nodes: len(nodes), Need: need, Limit: limit, Busy: ErrBusy, Ask: ask, Late: late,
+		Enter: func(i int) (func(), error) { return nodes[i].calls.Done, nodes[i].enter() },
+	}.Run()
+}
+
+// agreeing returns what those nodes said that have done what they were asked for, and an error if they are no quorum:
+// ErrBusy if enough nodes have answered, and what is wrong with the others.
+func agreeing[T any](r *Red, verb string, replies []quorum.Reply[T]) (values []T, err error) {
+	busy := 0
+	var errs []error
+	for i, reply := range replies {
+		switch {
+		case reply.Err == nil:
+			values = append(values, reply.Value)
+		case errors.Is(reply.Err, ErrBusy):
+			busy++
+		default:
+			errs = append(errs, fmt.Errorf("node %d: %w", i, reply.Err))
+		}
+	}
+	answered := len(values) + busy
+	switch {
+	case len(values) >= r.quorum():
+		return values, nil
+	case answered >= r.quorum():
+		return values, errors.Join(append([]error{ErrBusy}, errs...)...)
+	default:
+		return values, fmt.Errorf("locking: %s %q: %d of %d nodes answered: %w", verb, r.name, answered, len(replies), errors.Join(errs...))
+	}
+}
+
+// raiseAll gives parts another token, and returns those that have got it. They are a quorum if there is no error.
+func (r *Red) raiseAll(parts []*Hold, limit time.Duration, raise func(part *Hold) error) (raised []*Hold, err error) {
+	return agreeing(r, "raise the token of", askAll(locksOf(parts), r.quorum(), limit, func(i int, _ <-chan struct{}) (*Hold, error) {
+		return parts[i], raise(parts[i])
+	}, nil))
+}
+
+// level raises parts to a token, and returns those that carry it.
+func (r *Red) level(ctx context.Context, limit time.Duration, parts []*Hold, token int64) (carriers []*Hold, err error) {
+	return r.raiseAll(parts, limit, func(part *Hold) error {
+		if part.carries(token) {
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		_, err := part.raise(ctx, func() scripts.Call { return leveling(part.grant, token) })
+		return err
+	})
+}
+
+// carries tells whether the server knows the hold's lock by this token or a higher one.
+func (h *Hold) carries(token int64) bool {
+	h.locks.mu.Lock()
+	known := h.grant.lease.first
+	h.locks.mu.Unlock()
+	return known >= token
+}
+
+// release gives parts back, all at once. It waits until need of them are, but not for long.
+func release(parts []*Hold, need int, limit time.Duration) []quorum.Reply[struct{}] {
+	return askAll(locksOf(parts), need, limit, func(i int, _ <-chan struct{}) (struct{}, error) {
+		return struct{}{}, parts[i].giveBack()
+	}, nil)
+}
+
+// giveBack is Unlock for a goroutine that Close waits for.
+func (h *Hold) giveBack() error { return h.locks.release(context.Background(), []*Hold{h}) }
+
+func locksOf(parts []*Hold) []*Locks {
+	all := make([]*Locks, len(parts))
+	for i, part := range parts {
+		all[i] = part.locks
+	}
+	return all
+}

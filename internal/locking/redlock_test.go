@@ -649,8 +649,7 @@ func TestRedLockIsKeptByAMultiLock(t *testing.T) {
 			for _, node := range parts { // as if time had passed
 				node.locks.mu.Lock()
 				for _, h := range node.grant.holds {
-					h.deadline = time.Now().Add(4 * time.Second)
-					node.locks.deadlines.move(h)
+					node.locks.deadlines.move(h, time.Now().Add(4*time.Second))
 				}
 				node.locks.mu.Unlock()
 			}

@@ -4,33 +4,39 @@ import (
 	"slices"
 	"time"
 
-	"inventory/internal/locking/internal/scripts"
+	"inventory/internal/locking/internal/cleaner"
 )
 
 // A registry is what this process knows of its locks: what it holds, and who waits for what. Guarded by Locks.mu.
 type registry struct {
-	states    map[string]*lockState // by state key
-	tickets   *tickets
+	states    map[string]*lockState // of mutexes, by state key
+	grants    map[share]*grant
+	asking    map[share]siblings // who asks the server just now for a first-come lock
+	tickets   tickets
 	deadlines deadlines
 }
 
-// A lockState is what this process knows of one lock, while anything goes on there.
+// A share is what one owner has to do with one lock.
+type share struct {
+	state string
+	owner *owner
+}
+
+// siblings are callers of one owner that ask for the same lock.
+type siblings struct {
+	count int
+	over  chan struct{} // closed when the next of them no longer asks; nil if nobody waits for that
+}
+
+// A lockState is what this process knows of one mutex, while it holds it or waits for it.
 type lockState struct {
-	grants      grantSet
 	lease       *lease    // this process holds the lock; it may pass between owners
 	handingOff  bool      // the holder is handing it off by a round trip
 	wakePending bool      // a wake-up came while that went on
 	waiters     []*waiter // first come, first served
 	queued      bool      // the process may be in the server's queue, or may have its reservation
-	asking      []*asking // the server, just now, for a first-come lock
 
 	firstWaiter [1]*waiter // where waiters begins: most lock states are small
-}
-
-// An asking is a caller that asks the server for a lock. Others of its owner wait until that is over.
-type asking struct {
-	owner *owner
-	over  chan struct{} // closed when it no longer asks; nil if nobody waits for that
 }
 
 // stateOfLocked returns the lock state of a lock.
@@ -46,17 +52,14 @@ func (l *Locks) stateOfLocked(a *lock) *lockState {
 
 // tidyLocked forgets a lock state with nothing in it.
 func (l *Locks) tidyLocked(a *lock) {
-	if st := l.states[a.stateKey]; st != nil && st.grants.len() == 0 && len(st.waiters) == 0 && len(st.asking) == 0 && st.lease == nil {
+	if st := l.states[a.stateKey]; st != nil && len(st.waiters) == 0 && st.lease == nil {
 		delete(l.states, a.stateKey)
 	}
 }
 
 // grantOfLocked returns what an owner has of the lock with a state key, or nil.
 func (l *Locks) grantOfLocked(state string, who *owner) *grant {
-	if st := l.states[state]; st != nil {
-		return st.grants.of(who)
-	}
-	return nil
+	return l.grants[share{state, who}]
 }
 
 // closeGrantLocked ends a grant of which nothing is left, and with it the lease.
@@ -71,9 +74,8 @@ func (l *Locks) forgetLocked(g *grant) bool {
 	if !g.gone && g.countLocked() > 0 {
 		return false
 	}
-	if st := l.states[g.lock.stateKey]; st != nil {
-		st.grants.remove(g)
-		l.tidyLocked(g.lock)
+	if at := (share{g.lock.stateKey, g.owner}); l.grants[at] == g {
+		delete(l.grants, at)
 	}
 	return true
 }
@@ -100,7 +102,7 @@ func (l *Locks) lose(holds []*Hold) {
 		if l.dropLocked(h) {
 			h.lost = true
 			lost = append(lost, h)
-			l.observer.Lost(h.lock.kind.name(), time.Since(h.since))
+			l.observer.Lost(h.lock.kind.is(), time.Since(h.since))
 			l.closeGrantLocked(h.grant)
 		}
 	}
@@ -110,11 +112,11 @@ func (l *Locks) lose(holds []*Hold) {
 	}
 }
 
-// denied is called when the server says that it knows no grant with this token. It tells whether the grant is lost: it
-// is not if the token has risen since, or is rising.
+// denied is called when the server says that it knows no grant with this token, or with any if that is 0. It tells whether
+// the grant is lost: it is not if the token has risen since, or is rising.
 func (l *Locks) denied(g *grant, token int64) bool {
 	l.mu.Lock()
-	outrun := g.lease.outrunLocked(token)
+	outrun := token != 0 && token != g.lease.first
 	l.mu.Unlock()
 	if !outrun {
 		l.loseGrant(g)
@@ -162,12 +164,9 @@ func (st *lockState) wakeHeadLocked() {
 
 // disownLocked has the server told that none of these ids hold the lock, and ends the lease.
 func (l *Locks) disownLocked(a *lock, ls *lease, ids ...any) {
-	s := &settlement{attempt: l.attempt(), until: time.Now().Add(ls.longest)}
-	for i, id := range ids {
-		if i == 0 || id != ids[0] {
-			s.locks = append(s.locks, a)
-			s.rows = append(s.rows, row{id: id, queue: scripts.QueueStay})
-		}
+	s := &settlement{attempt: l.attempt(), Task: cleaner.Task{Until: time.Now().Add(ls.longest)}}
+	for _, id := range ids {
+		s.rows = append(s.rows, row{lock: a, id: id})
 	}
 	l.addTombstones(s, []int64{ls.resent}, 2*ls.duration)
 	l.settleLater(s)

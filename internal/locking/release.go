@@ -2,7 +2,9 @@ package locking
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,11 +18,12 @@ import (
 // not confirmed: it is repeated in the background for as long as the lock can exist, and nothing renews the lock any
 // more. A second Unlock does nothing and returns nil.
 func (h *Hold) Unlock(ctx context.Context) error {
-	if h.whole != nil {
-		return h.whole.unlock(ctx)
-	}
-	if h.locks == nil {
-		return nil
+	switch {
+	case h.red != nil:
+		return h.red.unlock(ctx)
+	case h.locks == nil:
+		h.endWhole()
+		return unlockAll(ctx, h.leaves)
 	}
 	return h.locks.unlock(ctx, []*Hold{h})
 }
@@ -28,9 +31,8 @@ func (h *Hold) Unlock(ctx context.Context) error {
 // unlock is release for a caller that Close does not wait for yet.
 func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 	if err := l.enter(); err != nil {
-		for _, h := range l.unlockOnce(holds) {
-			l.abandon(h)
-		}
+		s, _ := l.settle(l.unlockOnce(holds)) // nobody tells the server: they expire
+		l.closeGrants(s)
 		return err
 	}
 	defer l.calls.Done()
@@ -42,9 +44,6 @@ func (l *Locks) unlock(ctx context.Context, holds []*Hold) error {
 func (l *Locks) release(ctx context.Context, holds []*Hold) error {
 	if holds = l.unlockOnce(holds); len(holds) == 0 {
 		return nil
-	}
-	for _, h := range holds {
-		h.end(context.Canceled) // work under them must not go on while the release is on its way
 	}
 	ctx, until := context.WithoutCancel(ctx), time.Now().Add(policy.Release)
 	if len(holds) == 1 {
@@ -84,7 +83,7 @@ func (l *Locks) deliver(ctx context.Context, until time.Time, s *settlement) ([]
 	answer, err := l.server.Run(ctx, until, nil, call, s.attempt)
 	if err == nil {
 		var results []int64
-		if results, err = scripts.ReadIntegers(answer, len(s.locks)); err == nil {
+		if results, err = scripts.ReadIntegers(answer, len(s.rows)); err == nil {
 			return results, nil
 		}
 	}
@@ -97,7 +96,7 @@ func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, erro
 	alarm := time.NewTimer(time.Until(until))
 	defer alarm.Stop()
 	home := make(chan *redis.Cmd, 1)
-	s.answer = home
+	s.Answer = home
 	l.settleLater(s)
 	select {
 	case came := <-home:
@@ -105,7 +104,7 @@ func (l *Locks) deliverWithOthers(until time.Time, s *settlement) ([]int64, erro
 		if err != nil {
 			return nil, err
 		}
-		return scripts.ReadIntegers(answer, len(s.locks))
+		return scripts.ReadIntegers(answer, len(s.rows))
 	case <-alarm.C:
 		return nil, ErrNoAnswer
 	}
@@ -116,11 +115,8 @@ func (l *Locks) giveUp(holds []*Hold) {
 	if holds = l.unlockOnce(holds); len(holds) == 0 {
 		return
 	}
-	for _, h := range holds {
-		h.end(context.Canceled)
-	}
 	s, _ := l.settle(holds)
-	s.tried = func() { l.closeGrants(s) }
+	s.Tried = func() { l.closeGrants(s) }
 	l.settleBriefly(s)
 }
 
@@ -128,25 +124,25 @@ func (l *Locks) giveUp(holds []*Hold) {
 func (l *Locks) closeGrants(s *settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, g := range s.grants {
-		l.closeGrantLocked(g)
+	for _, r := range s.rows {
+		l.closeGrantLocked(r.grant)
 	}
 }
 
-// unlockOnce returns those of the holds that nobody has begun to unlock before.
+// unlockOnce returns those of the holds that nobody has begun to unlock before. Work under them must not go on while the
+// release is on its way.
 func (l *Locks) unlockOnce(holds []*Hold) []*Hold {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(holds) == 1 && !holds[0].unlocked { // as it is nearly always
-		holds[0].unlocked = true
-		return holds
+	mine := holds
+	if slices.ContainsFunc(holds, func(h *Hold) bool { return h.unlocked }) { // it seldom does
+		mine = slices.DeleteFunc(slices.Clone(holds), func(h *Hold) bool { return h.unlocked })
 	}
-	var mine []*Hold
-	for _, h := range holds {
-		if !h.unlocked {
-			h.unlocked = true
-			mine = append(mine, h)
-		}
+	for _, h := range mine {
+		h.unlocked = true
+	}
+	l.mu.Unlock()
+	for _, h := range mine {
+		h.end(context.Canceled)
 	}
 	return mine
 }
@@ -158,27 +154,28 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 	defer l.mu.Unlock()
 	now := time.Now()
 	s = &settlement{attempt: l.attempt()}
-	s.locks, s.rows, s.grants = s.firstLock[:0], s.firstRow[:0], s.firstGrant[:0]
+	s.rows = s.firstRow[:0]
 	for _, h := range holds {
 		if !h.lost {
-			l.observer.Released(h.lock.kind.name(), now.Sub(h.since))
+			l.observer.Released(h.lock.kind.is(), now.Sub(h.since))
 		}
 		lost = lost || h.lost
 		l.dropLocked(h)
-		if !slices.Contains(s.grants, h.grant) {
-			s.grants = append(s.grants, h.grant)
+		if !slices.ContainsFunc(s.rows, func(r row) bool { return r.grant == h.grant }) {
+			s.rows = append(s.rows, row{grant: h.grant})
 		}
 	}
 	var resent []int64
 	life := time.Duration(0)
-	for _, g := range s.grants {
-		s.locks, s.rows = append(s.locks, g.lock), append(s.rows, g.rowLocked())
+	for i := range s.rows {
+		g := s.rows[i].grant
+		s.rows[i] = g.rowLocked()
 		life = max(life, g.lease.longest)
 		if number := g.lease.resent; number != 0 && !slices.Contains(resent, number) {
 			resent = append(resent, number)
 		}
 	}
-	s.until = now.Add(life)
+	s.Until = now.Add(life)
 	l.addTombstones(s, resent, 2*life)
 	return s, lost
 }
@@ -187,7 +184,7 @@ func (l *Locks) settle(holds []*Hold) (s *settlement, lost bool) {
 // has sent the release more than once, the first copy may have done it. If another hold of the grant was the last, its
 // release may have come first. Then our own clock says whether the lock was still ours.
 func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
-	g := s.grants[i]
+	g := s.rows[i].grant
 	l.mu.Lock()
 	ended := s.attempt.Resent() || s.rows[i].count > 0 && (g.told == 0 || g.handedOff)
 	for _, h := range holds {
@@ -202,14 +199,67 @@ func (l *Locks) refused(s *settlement, i int, holds []*Hold) bool {
 	return !ended
 }
 
-// abandon ends a hold that can no longer be released: it expires.
-func (l *Locks) abandon(h *Hold) {
-	h.end(context.Canceled)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !h.lost {
-		l.observer.Released(h.lock.kind.name(), time.Since(h.since))
+// endWhole ends the contexts of a MultiLock and of those among its parts, or that of a RedLock.
+func (h *Hold) endWhole() {
+	for _, stop := range h.stops {
+		stop()
 	}
-	l.dropLocked(h)
-	l.closeGrantLocked(h.grant)
+	if h.cancel != nil {
+		h.end(context.Canceled)
+	}
+	for _, part := range h.parts {
+		if part.leaves != nil {
+			part.endWhole()
+		}
+	}
+}
+
+// unlockAll gives holds back, all at once; those that share a bucket in one round trip.
+func unlockAll(ctx context.Context, holds []*Hold) error {
+	return sharing(holds, func(group []*Hold) error {
+		if l := group[0].locks; l != nil {
+			return l.unlock(ctx, group)
+		}
+		return group[0].Unlock(ctx)
+	})
+}
+
+// giveUpAll is unlockAll for an acquisition that has failed and has no time to wait. What fails is repeated.
+func giveUpAll(ctx context.Context, holds []*Hold) {
+	_ = sharing(holds, func(group []*Hold) error {
+		l := group[0].locks
+		if l == nil || l.enter() != nil {
+			return unlockAll(ctx, group)
+		}
+		defer l.calls.Done()
+		l.giveUp(group)
+		return nil
+	})
+}
+
+// sharing splits holds into groups of which each can be released in one round trip, and releases all groups at once.
+func sharing(holds []*Hold, release func(group []*Hold) error) error {
+	var groups [][]*Hold
+	for len(holds) > 0 {
+		n := 1
+		for n < len(holds) && holds[0].locks != nil && holds[0].shares(holds[n]) {
+			n++
+		}
+		groups, holds = append(groups, holds[:n]), holds[n:]
+	}
+	if len(groups) == 1 {
+		return release(groups[0]) // the stack of another goroutine would have to grow first
+	}
+	errs := make([]error, len(groups))
+	var all sync.WaitGroup
+	for i, group := range groups {
+		all.Go(func() { errs[i] = release(group) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// shares tells whether two holds can be released in one round trip.
+func (h *Hold) shares(other *Hold) bool {
+	return other.locks == h.locks && h.lock.kind == other.lock.kind && h.lock.bucket == other.lock.bucket && h.owner == other.owner
 }

@@ -3,8 +3,6 @@ package locking
 import (
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"inventory/internal/locking/internal/cleaner"
 	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
@@ -12,29 +10,24 @@ import (
 
 // A settlement tells the server how often holders have some locks of one bucket and kind.
 type settlement struct {
-	locks        []*lock
 	rows         []row            // for each lock
-	grants       []*grant         // that the rows are about; may be empty
 	attempt      *scripts.Attempt // nil if no count is settled
 	tombstone    int64            // the attempt to cancel
 	tombstoneFor time.Duration
 
-	until time.Time // the cleaner repeats it until then; zero: it tries once
-	tried func()    // the cleaner calls it after its first try
+	cleaner.Task // how the cleaner does it
 
-	answer chan<- *redis.Cmd // receives the server's answer; nil if nobody waits for it
-
-	firstLock  [1]*lock // where the slices begin
-	firstRow   [1]row
-	firstGrant [1]*grant
+	firstRow [1]row // where rows begins
 }
 
 // A row is what a settlement says of one lock.
 type row struct {
-	id      any // of the holder, a string
+	lock    *lock
+	grant   *grant // that it is about; may be nil
+	id      any    // of the holder, a string
 	count   int
 	longest time.Duration
-	queue   string
+	queue   string // what to do about the queue; empty for nothing
 }
 
 // number is the attempt as scripts take it: 0 if no count is settled.
@@ -46,14 +39,15 @@ func (s *settlement) number() any {
 }
 
 // Key implements cleaner.Work.
-func (s *settlement) Key() string { return s.locks[0].stateKey }
+func (s *settlement) Key() string { return s.rows[0].lock.stateKey }
 
 // Call implements cleaner.Work.
-func (s *settlement) Call() scripts.Call { return s.locks[0].kind.settling(s) }
+func (s *settlement) Call() scripts.Call { return s.rows[0].lock.kind.settling(s) }
 
 // settleLater hands a settlement to the cleaner. The channel is closed when it has been tried.
 func (l *Locks) settleLater(s *settlement) <-chan struct{} {
-	return l.cleaner.Add(cleaner.Task{Work: s, Until: s.until, Tried: s.tried, Answer: s.answer})
+	s.Work = s
+	return l.cleaner.Add(s.Task)
 }
 
 // settleBriefly is settleLater, and waits a moment for it.
@@ -76,16 +70,20 @@ func (l *Locks) addTombstones(s *settlement, resent []int64, life time.Duration)
 			s.tombstone, s.tombstoneFor = number, life
 			continue
 		}
-		l.settleLater(&settlement{
-			locks: s.locks[:1], rows: []row{{queue: scripts.QueueStay}},
-			tombstone: number, tombstoneFor: life, until: time.Now().Add(life),
-		})
+		l.bury(s.rows[0].lock, number, life)
 	}
+}
+
+// bury has a tombstone written for an attempt, and nothing else changed.
+func (l *Locks) bury(a *lock, attempt int64, life time.Duration) {
+	l.settleLater(&settlement{
+		rows: []row{{lock: a}}, tombstone: attempt, tombstoneFor: life, Task: cleaner.Task{Until: time.Now().Add(life)},
+	})
 }
 
 // rowLocked is what a release tells the server of the grant from now on.
 func (g *grant) rowLocked() row {
-	r := row{id: g.lease.id, count: g.countLocked(), longest: g.longestLocked(), queue: scripts.QueueStay}
+	r := row{lock: g.lock, grant: g, id: g.lease.id, count: g.countLocked(), longest: g.longestLocked()}
 	g.told = r.count
 	g.lease.shortened = g.lease.shortened || r.longest < g.lease.duration
 	return r

@@ -19,17 +19,13 @@ const maxToken = 1<<53 - 1
 // everybody until the clock has caught up. Only an owner that still holds the lock gets one; any other gets ErrLost.
 // The hold's Token and those of its owner's other holds of the lock change with it. n may be up to 2^53 - 2.
 func (h *Hold) TokenAbove(ctx context.Context, n int64) (int64, error) {
-	if h.locks == nil && h.whole == nil || n < 0 || n >= maxToken {
-		return 0, noTokenAbove(n)
+	if h.locks == nil && h.red == nil || n < 0 || n >= maxToken {
+		return 0, fmt.Errorf("%w: no token above %d for this hold", ErrInvalid, n)
 	}
-	if h.whole != nil {
-		return h.whole.tokenAbove(ctx, n)
+	if h.red != nil {
+		return h.red.tokenAbove(ctx, n)
 	}
 	return h.raise(ctx, func() scripts.Call { return h.lock.kind.raising(h.grant, n) })
-}
-
-func noTokenAbove(n int64) error {
-	return fmt.Errorf("%w: no token above %d for this hold", ErrInvalid, n)
 }
 
 // raise has the server give the hold another token, by a script call that is prepared under Locks.mu.
@@ -45,7 +41,7 @@ func (h *Hold) raise(ctx context.Context, prepare func() scripts.Call) (int64, e
 		return 0, ErrLost
 	}
 	raised := []*grant{h.grant}
-	if f, ok := h.lock.kind.(fifoKind); ok && f.side == scripts.Write {
+	if f, ok := h.lock.kind.(*fifo); ok && f.side == scripts.Write {
 		if reader := l.grantOfLocked(f.otherKey, h.owner); reader != nil { // it must not stay below
 			raised = append(raised, reader)
 		}

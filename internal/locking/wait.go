@@ -2,29 +2,40 @@ package locking
 
 import (
 	"cmp"
+	"math"
 	"time"
 
 	"inventory/internal/locking/internal/policy"
 )
 
+// pause waits for a signal, for as long as limit at most, and tells whether it came. While it waits the caller does
+// something that its error is joined with, or nothing.
+func (l *Locks) pause(acq *acquisition, signal <-chan struct{}, limit time.Duration, doing error) (came bool, err error) {
+	alarm := time.NewTimer(limit)
+	defer alarm.Stop()
+	select {
+	case <-signal:
+		return true, nil
+	case <-alarm.C:
+		return false, nil
+	case <-acq.ctx.Done():
+		return false, ended(acq.ctx, doing)
+	case <-l.closing:
+		return false, ErrClosed
+	}
+}
+
 // awaitSibling waits for another acquisition by the same owner, within the bounds of this one.
 func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
-	var bound <-chan time.Time
+	limit := time.Duration(math.MaxInt64)
 	if !acq.until.IsZero() {
-		alarm := time.NewTimer(time.Until(acq.until.Add(policy.Grace)))
-		defer alarm.Stop()
-		bound = alarm.C
+		limit = time.Until(acq.until.Add(policy.Grace))
 	}
-	select {
-	case <-over:
-		return nil
-	case <-bound:
+	came, err := l.pause(acq, over, limit, nil)
+	if !came && err == nil {
 		return ErrNoAnswer // the server keeps the sibling waiting
-	case <-acq.ctx.Done():
-		return ended(acq.ctx, nil)
-	case <-l.closing:
-		return ErrClosed
 	}
+	return err
 }
 
 // await waits until it makes sense to look at a lock again: after a wake-up, when it is our turn in the line, or after
@@ -32,30 +43,17 @@ func (l *Locks) awaitSibling(acq *acquisition, over <-chan struct{}) error {
 // taken.
 func (l *Locks) await(acq *acquisition, p *part, pause time.Duration) error {
 	acq.waitedForOthers = true
-	now := time.Now()
-	limit := cmp.Or(pause, policy.Poll)
-	bound := func(d time.Duration) { limit = max(min(limit, d), time.Nanosecond) }
-	if !acq.until.IsZero() {
-		bound(acq.until.Sub(now))
-	}
+	limit := acq.within(cmp.Or(pause, policy.Poll))
 	keeps := acq.fixed && len(acq.taken) > 0
 	if keeps {
-		bound(acq.keepAt().Sub(now))
+		limit = min(limit, time.Until(acq.keepAt()))
 	}
-	alarm := time.NewTimer(limit)
-	defer alarm.Stop()
-
 	var ready <-chan struct{}
 	if p.waiter != nil {
 		ready = l.wakeUp(p.waiter)
 	}
-	select {
-	case <-ready:
-	case <-alarm.C:
-	case <-acq.ctx.Done():
-		return ended(acq.ctx, ErrBusy)
-	case <-l.closing:
-		return ErrClosed
+	if _, err := l.pause(acq, ready, limit, ErrBusy); err != nil {
+		return err
 	}
 	if acq.waitIsOver(time.Now()) {
 		return ErrBusy
@@ -75,18 +73,6 @@ func (l *Locks) subscribe(acq *acquisition) bool {
 	default:
 	}
 	l.subscribed.Do(func() { l.loops.Go(func() { l.subscription.Listen(l.stop) }) })
-	limit := policy.Subscribe
-	if !acq.until.IsZero() {
-		limit = min(limit, time.Until(acq.until))
-	}
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-l.subscription.Ready():
-		return true
-	case <-timer.C:
-	case <-acq.ctx.Done():
-	case <-l.closing:
-	}
-	return false
+	ready, _ := l.pause(acq, l.subscription.Ready(), acq.within(policy.Subscribe), nil)
+	return ready
 }

@@ -22,8 +22,9 @@ func (l *Locks) woken(payload string) {
 		st.wakeHeadLocked()
 		return
 	}
-	if m, ok := l.mutexOf(state); ok {
-		l.settleLater(&settlement{locks: []*lock{&m.lock}, rows: []row{{queue: scripts.QueueDecline}}})
+	if where, to, ok := keys.ParseMutex(state); ok {
+		m := l.lockAt(mutexKind{}, "", where, to, keys.Mutex, keys.MutexQueue)
+		l.settleLater(&settlement{rows: []row{{lock: &m, queue: scripts.QueueDecline}}})
 	}
 }
 
@@ -34,5 +35,7 @@ func (l *Locks) wakeHeads() {
 	for _, st := range l.states {
 		st.wakeHeadLocked()
 	}
-	l.tickets.wakeAllLocked()
+	for _, t := range l.tickets.all {
+		t.waiter.wakeLocked()
+	}
 }

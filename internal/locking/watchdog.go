@@ -31,61 +31,54 @@ func (l *Locks) watch() {
 
 // due returns the grants that must be renewed: those with a hold whose lease is not fixed and whose context lives.
 // After its context has ended, a hold is renewed once more, because its owner may be about to call Unlock, and then no
-// longer. The oldest comes first: the order of a map would be another one in each replay of a simulation.
+// longer. The oldest comes first.
 func (l *Locks) due() []*grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var due []*grant
-	for _, st := range l.states {
-		for g := range st.grants.all() {
-			if slices.ContainsFunc(g.holds, (*Hold).wantsRenewalLocked) {
-				due = append(due, g)
-			}
+	seen := make(map[*grant]bool)
+	for _, h := range l.deadlines.holds {
+		if h.wantsRenewalLocked() && !seen[h.grant] {
+			seen[h.grant] = true
+			due = append(due, h.grant)
 		}
 	}
-	slices.SortFunc(due, func(a, b *grant) int { return cmp.Compare(a.token, b.token) })
+	slices.SortStableFunc(due, func(a, b *grant) int { return cmp.Compare(a.token, b.token) })
 	return due
 }
 
 // renew puts off the expiry of grants by the watchdog's lease, and tells whether the server answered for
 // all of them.
 func (l *Locks) renew(due []*grant, bound time.Duration) bool {
-	var failed atomic.Bool
-	server.EachNode(l.server, due, func(g *grant) string { return g.lock.stateKey }, func(due []*grant) {
-		for chunk := range slices.Chunk(due, server.Batch) {
-			answered, whole := l.renewSome(chunk, l.lease, bound, (*Hold).wantsRenewalLocked)
-			if !whole {
-				failed.Store(true)
-			}
-			if !answered {
-				return // the node is in trouble: do not spend a time-out on each chunk
-			}
-		}
-	})
-	return !failed.Load()
+	return l.renewFor(due, l.lease, bound, (*Hold).wantsRenewalLocked)
 }
 
-// renewSome renews grants in one round trip, for the holds that want it. It tells whether the server answered at all,
-// and whether it did for all of them.
-func (l *Locks) renewSome(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) (answered, whole bool) {
-	start := time.Now()
-	calls, tokens := l.renewals(grants, lease)
-	answers := l.server.RunAll(start.Add(bound), calls)
-	whole = true
-	for i, answer := range answers {
-		said, err := answer.Int64()
-		answered = answered || server.IsAnswer(err)
-		switch {
-		case err != nil || said == scripts.RenewalOutdated: // a later script call about the grant came first
-			whole = false
-		case said == scripts.RenewalGone:
-			whole = l.denied(grants[i], tokens[i]) && whole
-		default:
-			l.renewed(grants[i], start.Add(trust(lease)), wants)
+// renewFor is renew for the holds that want it, by any lease. A round trip takes no longer than bound.
+func (l *Locks) renewFor(grants []*grant, lease, bound time.Duration, wants func(*Hold) bool) bool {
+	var failed atomic.Bool
+	server.EachBatch(l.server, grants, func(g *grant) string { return g.lock.stateKey }, func(batch []*grant) bool {
+		start := time.Now()
+		calls, tokens := l.renewals(batch, lease)
+		answers, answered := l.server.RunAll(start.Add(bound), calls)
+		whole := true
+		for i, answer := range answers {
+			said, err := answer.Int64()
+			switch {
+			case err != nil || said == scripts.RenewalOutdated: // a later script call about the grant came first
+				whole = false
+			case said == scripts.RenewalGone:
+				whole = l.denied(batch[i], tokens[i]) && whole
+			default:
+				l.renewed(batch[i], start.Add(trust(lease)), wants)
+			}
 		}
-	}
-	l.observer.Renewed(len(grants), time.Since(start), whole)
-	return answered, whole
+		l.observer.Renewed(len(batch), time.Since(start), whole)
+		if !whole {
+			failed.Store(true)
+		}
+		return answered
+	})
+	return !failed.Load()
 }
 
 // renewals returns the script calls and the tokens that they name. They may be about a grant that has ended meanwhile:
@@ -100,22 +93,16 @@ func (l *Locks) renewals(grants []*grant, lease time.Duration) (calls []scripts.
 	return calls, tokens
 }
 
-// renewed puts off the deadlines of the holds of a grant.
+// renewed puts off the deadlines of the holds of a grant, and never brings one nearer.
 func (l *Locks) renewed(g *grant, deadline time.Time, wants func(*Hold) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range g.holds {
 		if wants(h) {
-			h.extendLocked(deadline)
+			if deadline.After(h.deadline) {
+				l.deadlines.move(h, deadline)
+			}
 			h.outlived = h.ctx.Err() != nil
 		}
-	}
-}
-
-// extendLocked puts the deadline off.
-func (h *Hold) extendLocked(deadline time.Time) {
-	if deadline.After(h.deadline) {
-		h.deadline = deadline
-		h.locks.deadlines.move(h)
 	}
 }

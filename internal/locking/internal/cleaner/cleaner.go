@@ -37,7 +37,8 @@ type Task struct {
 	Tried  func()            // is called after the first try; may be nil
 	Answer chan<- *redis.Cmd // with room for one; receives the server's answer; may be nil
 
-	done chan struct{} // closed after the first try
+	done     chan struct{} // closed after the first try
+	finished bool          // it needs no repetition
 }
 
 // Work is what a task is about.
@@ -88,43 +89,22 @@ func (c *Cleaner) Run(stop <-chan struct{}) {
 	}
 }
 
-// sweep does all the work there is, and tells whether some of it must be repeated.
+// sweep does all the work there is, and tells whether some of it must be repeated. What a silent node was not asked for
+// has had its try as well.
 func (c *Cleaner) sweep() (left bool) {
 	c.mu.Lock()
 	work := c.work
 	c.work = nil
 	c.mu.Unlock()
-	var mu sync.Mutex
-	var failed []*Task
-	server.EachNode(c.server, work, func(t *Task) string { return t.Work.Key() }, func(work []*Task) {
-		left := c.doAll(work)
-		mu.Lock()
-		defer mu.Unlock()
-		failed = append(failed, left...)
-	})
-	c.mu.Lock()
-	c.work = append(failed, c.work...)
-	c.mu.Unlock()
-	return len(failed) > 0
-}
-
-// doAll does the work for one node, and returns what must be repeated. Once the node does not answer, no further batch
-// spends a time-out on it.
-func (c *Cleaner) doAll(work []*Task) (failed []*Task) {
-	answered := true
-	for chunk := range slices.Chunk(work, server.Batch) {
-		if !answered {
-			for _, t := range chunk {
-				t.end()
-			}
-			failed = append(failed, chunk...)
-			continue
-		}
-		var left []*Task
-		left, answered = c.do(chunk)
-		failed = append(failed, left...)
+	server.EachBatch(c.server, work, func(t *Task) string { return t.Work.Key() }, c.do)
+	work = slices.DeleteFunc(work, func(t *Task) bool { return t.finished })
+	for _, t := range work {
+		t.end()
 	}
-	return failed
+	c.mu.Lock()
+	c.work = append(work, c.work...)
+	c.mu.Unlock()
+	return len(work) > 0
 }
 
 // end tells those who wait for it that a task has been tried.
@@ -140,25 +120,22 @@ func (t *Task) end() {
 	}
 }
 
-// do does a batch in one round trip. It returns what must be repeated, and whether the server has answered.
-func (c *Cleaner) do(work []*Task) (failed []*Task, answered bool) {
+// do does a batch in one round trip, and tells whether the server has answered.
+func (c *Cleaner) do(work []*Task) (answered bool) {
 	calls := make([]scripts.Call, len(work))
 	for i, t := range work {
 		calls[i] = t.Work.Call()
 	}
-	answers := c.server.RunAll(time.Now().Add(c.bound.Now()), calls)
+	answers, answered := c.server.RunAll(time.Now().Add(c.bound.Now()), calls)
 	now := time.Now()
 	for i, t := range work {
 		t.end()
 		err := answers[i].Err()
-		answered = answered || server.IsAnswer(err)
 		if t.Answer != nil && server.IsAnswer(err) && !server.IsMoving(err) {
 			t.Answer <- answers[i]
 			t.Answer = nil
 		}
-		if err != nil && now.Before(t.Until) {
-			failed = append(failed, t)
-		}
+		t.finished = err == nil || !now.Before(t.Until)
 	}
-	return failed, answered
+	return answered
 }

@@ -2,7 +2,6 @@
 package heartbeat
 
 import (
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -64,16 +63,12 @@ func (hb *Heartbeat) Beat() (waiting bool, next time.Duration) {
 	next = policy.Poll
 	calls := hb.calls()
 	var mu sync.Mutex
-	server.EachNode(hb.server, calls, scripts.Call.Key, func(mine []scripts.Call) {
-		for some := range slices.Chunk(mine, server.Batch) {
-			again, answered := hb.beatSome(some)
-			mu.Lock()
-			next = min(next, again)
-			mu.Unlock()
-			if !answered {
-				return // waiting for each batch of a node that stands still would let waiters at other nodes die
-			}
-		}
+	server.EachBatch(hb.server, calls, scripts.Call.Key, func(some []scripts.Call) bool {
+		again, answered := hb.beatSome(some)
+		mu.Lock()
+		defer mu.Unlock()
+		next = min(next, again)
+		return answered
 	})
 	return len(calls) > 0, next
 }
@@ -83,9 +78,9 @@ func (hb *Heartbeat) Beat() (waiting bool, next time.Duration) {
 func (hb *Heartbeat) beatSome(calls []scripts.Call) (next time.Duration, answered bool) {
 	next = policy.Poll
 	var look []string
-	for _, answer := range hb.server.RunAll(time.Now().Add(policy.Heartbeat), calls) {
+	answers, answered := hb.server.RunAll(time.Now().Add(policy.Heartbeat), calls)
+	for _, answer := range answers {
 		words, err := answer.StringSlice() // when to beat again at the latest, and who should look
-		answered = answered || server.IsAnswer(err)
 		if err != nil || len(words) == 0 {
 			next = min(next, policy.Soon)
 			continue

@@ -77,26 +77,11 @@ func TailOf(group, name string) Tail {
 	return Tail(strconv.Itoa(len(group)) + ":" + group + ":" + name)
 }
 
-// Name returns the name in a tail, if it is one.
-func (t Tail) Name() (name string, ok bool) {
-	length, rest, ok := strings.Cut(string(t), ":")
-	if !ok || length == "" {
-		return rest, ok
-	}
-	n, err := strconv.Atoi(length)
-	if err != nil || n < 1 || n >= len(rest) || rest[n] != ':' {
-		return "", false
-	}
-	return rest[n+1:], true
-}
-
 // ParseMutex reads the state key of a mutex.
 func ParseMutex(state string) (Bucket, Tail, bool) {
 	bucket, rest, _ := strings.Cut(state, "}:")
 	tail, ok := strings.CutPrefix(rest, Mutex)
-	if ok {
-		_, ok = Tail(tail).Name()
-	}
+	ok = ok && strings.IndexAny(tail, ":0123456789") == 0 // else the role goes on
 	return Bucket(bucket + "}:"), Tail(tail), ok
 }
 

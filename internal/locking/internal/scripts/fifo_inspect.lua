@@ -1,7 +1,7 @@
 -- fifo_inspect reads both sides of a lock.
 --
 -- KEYS  see fifo.lua; there is no tombstone
--- Returns {how many wait, 1 if one of them may enter now, token}, and for each holder: side, id, count,
+-- Returns {how many wait, 1 if one of them may enter now, token, 0}, and for each holder: side, id, count,
 -- ms until it is over.
 
 local waiter_life -- nobody is dropped
@@ -9,7 +9,7 @@ local waiter_life -- nobody is dropped
 -- include fifo.lua
 
 local token = call('HGET', state, 'token') or call('HGET', counts, 'token') or '0'
-local result = {call('ZCARD', writing) + call('ZCARD', reading), #entitled() > 0 and 1 or 0, token}
+local result = {call('ZCARD', writing) + call('ZCARD', reading), #entitled() > 0 and 1 or 0, token, 0}
 local function add(side, id, count, left)
   for _, item in ipairs({side, id, count, left}) do result[#result + 1] = item end
 end

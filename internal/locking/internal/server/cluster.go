@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"inventory/internal/locking/internal/policy"
 )
 
 // NoticeError has a cluster client look again which node has which slots if a node cannot be reached. By itself the
@@ -31,12 +29,13 @@ func IsMoving(err error) bool {
 	return moved || ask || redis.IsTryAgainError(err)
 }
 
-// rest waits until a slot may have moved on. It returns false when there is no time for that.
-func rest(ctx context.Context) bool {
-	if until, ok := ctx.Deadline(); ok && time.Until(until) < policy.Migration {
+// Rest waits, as long as a slot may need to move on or a lost connection to work again. It returns false when there is no
+// time for that.
+func Rest(ctx context.Context, pause time.Duration) bool {
+	if until, ok := ctx.Deadline(); ok && time.Until(until) < pause {
 		return false
 	}
-	timer := time.NewTimer(policy.Migration)
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -46,18 +45,23 @@ func rest(ctx context.Context) bool {
 	}
 }
 
-// EachNode splits items by the node of a cluster that their keys live on, and does the work for all nodes at the same
-// time: a node that does not answer must not hold up the others.
-func EachNode[T any](s *Server, items []T, key func(T) string, do func([]T)) {
+// EachBatch does work about items in batches of one round trip each: first those of a node, until do tells that the node
+// has not answered, so that it costs one time-out and not many. All nodes of a cluster have their turn at the same time:
+// one that does not answer must not hold up the others.
+func EachBatch[T any](s *Server, items []T, key func(T) string, do func(batch []T) (answered bool)) {
+	work := func(group []T) {
+		for batch := range slices.Chunk(group, Batch) {
+			if !do(batch) {
+				return
+			}
+		}
+	}
 	groups := byNode(s, items, key)
-	if len(groups) == 1 {
-		do(groups[0])
-		return
-	}
 	var running sync.WaitGroup
-	for _, group := range groups {
-		running.Go(func() { do(group) })
+	for _, group := range groups[1:] {
+		running.Go(func() { work(group) })
 	}
+	work(groups[0])
 	running.Wait()
 }
 

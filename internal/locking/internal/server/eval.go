@@ -2,66 +2,75 @@ package server
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
-// eval runs a call as it wants to be run.
-func (s *Server) eval(ctx context.Context, call scripts.Call, attempt *scripts.Attempt) (any, error) {
-	if call.Replicated && s.replicas.count > 0 {
-		return s.evalReplicated(ctx, call, attempt)
+// Run runs a call for no longer than ctx and until allow, and returns its answer or scripts.ErrNoAnswer. The attempt is
+// among the call's arguments.
+//
+// A client that keeps deadlines runs it in the caller's goroutine, which is faster. It notices a deadline at once, and
+// a mere cancellation only when its own time-out for reads has passed.
+//
+// Call it only from work that Close waits for.
+func (s *Server) Run(ctx context.Context, until time.Time, quit <-chan struct{}, call scripts.Call, attempt *scripts.Attempt) (any, error) {
+	if !s.inPlace {
+		return s.runAside(ctx, until, quit, call, attempt)
 	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	answer, err := s.eval(ctx, call, attempt)
+	return answer, noAnswer(ctx, err)
+}
+
+func (s *Server) runAside(ctx context.Context, until time.Time, quit <-chan struct{}, call scripts.Call, attempt *scripts.Attempt) (any, error) {
+	return Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) { return s.eval(ctx, call, attempt) })
+}
+
+// eval runs a script by its hash, and by its text where the server does not know it (any more).
+func (s *Server) eval(ctx context.Context, call scripts.Call, attempt *scripts.Attempt) (any, error) {
+	script := s.variant(call)
 	for {
-		answer, err := s.evalOnce(ctx, call, attempt)
-		if !call.Patient || !IsMoving(err) || !rest(ctx) {
+		answer, err := s.evalOnce(ctx, call, call.Command, attempt)
+		if isNoScript(err) {
+			attempt.NotDone()
+			answer, err = s.evalOnce(ctx, call, call.InFull(script), attempt)
+		}
+		s.NoticeError(err)
+		if !call.Patient || !IsMoving(err) || !Rest(ctx, policy.Migration) {
 			return answer, err
 		}
 	}
 }
 
-// evalOnce runs a script by its hash, and by its text where the server does not know it (any more).
-func (s *Server) evalOnce(ctx context.Context, call scripts.Call, attempt *scripts.Attempt) (any, error) {
-	script := s.variant(call)
-	answer, err := s.Client.Do(ctx, call.Command...).Result()
-	if isNoScript(err) {
-		attempt.NotDone()
-		answer, err = s.Client.Do(ctx, call.InFull(script)...).Result()
+func (s *Server) evalOnce(ctx context.Context, call scripts.Call, command []any, attempt *scripts.Attempt) (any, error) {
+	if call.Replicated && s.replicas.count > 0 {
+		return s.evalReplicated(ctx, attempt, call.Key(), command)
 	}
-	s.NoticeError(err)
-	return answer, err
+	return s.Client.Do(ctx, command...).Result()
 }
 
 // Batch is how many calls go in one pipelined round trip: more would block the server for too long.
 const Batch = 250
 
-// RunAll runs many calls, in one bounded round trip for each node. Every answer has its own error.
-func (s *Server) RunAll(until time.Time, calls []scripts.Call) []*redis.Cmd {
-	answers := make([]*redis.Cmd, len(calls))
-	all := make([]int, len(calls))
-	for i := range calls {
-		all[i] = i
-	}
-	EachNode(s, all, func(i int) string { return calls[i].Key() }, func(some []int) {
-		mine := make([]scripts.Call, len(some))
-		for i, which := range some {
-			mine[i] = calls[which]
-		}
-		came, err := Bounded(context.Background(), s, until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
-			return s.pipeline(ctx, mine), nil
-		})
-		for i, which := range some {
-			if err == nil {
-				answers[which] = came[i]
-			} else {
-				answers[which] = &redis.Cmd{}
-				answers[which].SetErr(err)
-			}
-		}
+// RunAll runs many calls in one bounded round trip. Every answer has its own error. It also tells whether the server has
+// answered any of them.
+func (s *Server) RunAll(until time.Time, calls []scripts.Call) (answers []*redis.Cmd, answered bool) {
+	answers, err := Bounded(context.Background(), s, until, nil, func(ctx context.Context) ([]*redis.Cmd, error) {
+		return s.pipeline(ctx, calls), nil
 	})
-	return answers
+	if err != nil {
+		none := &redis.Cmd{}
+		none.SetErr(err)
+		answers = slices.Repeat([]*redis.Cmd{none}, len(calls))
+	}
+	answered = slices.ContainsFunc(answers, func(answer *redis.Cmd) bool { return IsAnswer(answer.Err()) })
+	return answers, answered
 }
 
 // pipeline runs many calls in one round trip. If the server does not know a script, all are repeated once with the

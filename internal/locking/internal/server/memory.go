@@ -16,20 +16,19 @@ var ErrEviction = errors.New("locking: the server may evict locks")
 // CheckMemory asks the server, or each master of a cluster, whether it may throw locks away when its memory is full.
 func (s *Server) CheckMemory(ctx context.Context, until time.Time, quit <-chan struct{}) error {
 	_, err := Bounded(ctx, s, until, quit, func(ctx context.Context) (any, error) {
+		check := func(ctx context.Context, rdb *redis.Client) error {
+			return memoryError(rdb.Info(ctx, "memory").Result())
+		}
 		switch rdb := s.Client.(type) {
 		case *redis.ClusterClient:
-			return nil, rdb.ForEachMaster(ctx, checkMemory)
+			return nil, rdb.ForEachMaster(ctx, check)
 		case *redis.Ring:
-			return nil, rdb.ForEachShard(ctx, checkMemory)
+			return nil, rdb.ForEachShard(ctx, check)
 		default:
 			return nil, memoryError(rdb.Info(ctx, "memory").Result())
 		}
 	})
 	return err
-}
-
-func checkMemory(ctx context.Context, rdb *redis.Client) error {
-	return memoryError(rdb.Info(ctx, "memory").Result())
 }
 
 // memoryError reads what a server says about its memory.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"inventory/internal/locking/internal/policy"
 	"inventory/internal/locking/internal/scripts"
 )
 
@@ -38,53 +39,45 @@ func (s *Server) WaitReplicas(count int, timeout time.Duration) error {
 	return nil
 }
 
-// evalReplicated is eval for a script that grants something new: it returns ErrNotReplicated unless enough replicas
-// have confirmed the grant. Then the outcome is as uncertain as after any other error.
-func (s *Server) evalReplicated(ctx context.Context, call scripts.Call, attempt *scripts.Attempt) (any, error) {
-	script := s.variant(call)
-	answer, confirmed, err := s.evalAndWait(ctx, attempt, call.Key(), call.Command)
-	if isNoScript(err) {
-		attempt.NotDone()
-		answer, confirmed, err = s.evalAndWait(ctx, attempt, call.Key(), call.InFull(script))
-	}
-	s.NoticeError(err)
-	// A copy that was sent over another connection has found its work done, and its WAIT tells nothing.
-	if err == nil && scripts.Grants(answer) && (confirmed < int64(s.replicas.count) || attempt.Resent()) {
-		err = fmt.Errorf("%w: %d of %d", ErrNotReplicated, confirmed, s.replicas.count)
-	}
-	return answer, err
-}
-
-// evalAndWait runs a script and WAIT on one connection; on a cluster, to the node that has the first key. There we talk
-// to nodes ourselves, so we have to find the right one when the slot has moved.
-func (s *Server) evalAndWait(ctx context.Context, attempt *scripts.Attempt, key string, command []any) (answer any, confirmed int64, err error) {
+// evalReplicated runs a script that grants something new: it returns ErrNotReplicated unless enough replicas have
+// confirmed the grant. Then the outcome is as uncertain as after any other error.
+//
+// Script and WAIT need one connection; on a cluster, to the node that has the first key. There we talk to nodes
+// ourselves, so we have to find the right one when the slot has moved.
+func (s *Server) evalReplicated(ctx context.Context, attempt *scripts.Attempt, key string, command []any) (answer any, err error) {
 	cluster, ok := s.Client.(*redis.ClusterClient)
 	if !ok {
-		return s.pipeAndWait(ctx, s.Client.Pipeline(), command)
+		return s.evalAndWait(ctx, attempt, s.Client.Pipeline(), command)
 	}
 	for {
 		node, err := cluster.MasterForKey(ctx, key)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		answer, confirmed, err = s.pipeAndWait(ctx, node.Pipeline(), command)
-		if _, moved := redis.IsMovedError(err); !moved || !rest(ctx) {
-			return answer, confirmed, err
+		answer, err = s.evalAndWait(ctx, attempt, node.Pipeline(), command)
+		if _, moved := redis.IsMovedError(err); !moved || !Rest(ctx, policy.Migration) {
+			return answer, err
 		}
 		attempt.NotDone()
 		cluster.ReloadState(ctx)
 	}
 }
 
-func (s *Server) pipeAndWait(ctx context.Context, pipe redis.Pipeliner, command []any) (answer any, confirmed int64, err error) {
+func (s *Server) evalAndWait(ctx context.Context, attempt *scripts.Attempt, pipe redis.Pipeliner, command []any) (any, error) {
 	ran := pipe.Do(ctx, command...)
 	waited := pipe.Do(ctx, "wait", s.replicas.count, s.replicas.timeout.Milliseconds())
 	_, _ = pipe.Exec(ctx) // each has its own error
-	if answer, err = ran.Result(); err != nil {
-		return nil, 0, err
+	answer, err := ran.Result()
+	if err != nil || !scripts.Grants(answer) {
+		return answer, err
 	}
-	if confirmed, err = waited.Int64(); err != nil && scripts.Grants(answer) {
-		return nil, 0, errors.Join(ErrNotReplicated, err)
+	confirmed, err := waited.Int64()
+	if err != nil {
+		return nil, errors.Join(ErrNotReplicated, err)
 	}
-	return answer, confirmed, nil
+	// A copy that was sent over another connection has found its work done, and its WAIT tells nothing.
+	if confirmed < int64(s.replicas.count) || attempt.Resent() {
+		return answer, fmt.Errorf("%w: %d of %d", ErrNotReplicated, confirmed, s.replicas.count)
+	}
+	return answer, nil
 }

@@ -21,34 +21,27 @@ import (
 type Server struct {
 	Client redis.UniversalClient
 
-	inPlace  bool // the client keeps deadlines: commands need no goroutine of their own
-	counted  bool // PUBLISH tells of everybody who listens
+	// The client lets the deadline of a context interrupt a read from the server, so commands need no goroutine of their
+	// own. By default go-redis does not, and we must not change the client. The client of a cluster pauses and tries
+	// other nodes without a look at the deadline.
+	inPlace bool
+
+	// PUBLISH answers with everybody who listens. On a cluster it counts the listeners of one node, and any client but
+	// that of a single server may spread what it does over several.
+	counted bool
+
 	replicas replicas
 	running  sync.WaitGroup // commands under way
 }
 
 // New returns the server of a client.
 func New(rdb redis.UniversalClient) *Server {
-	return &Server{Client: rdb, inPlace: keepsDeadlines(rdb), counted: countsListeners(rdb)}
+	one, ok := rdb.(*redis.Client)
+	return &Server{Client: rdb, inPlace: ok && one.Options().ContextTimeoutEnabled, counted: ok}
 }
 
 // Wait waits for the commands that were left behind.
 func (s *Server) Wait() { s.running.Wait() }
-
-// keepsDeadlines tells whether the client lets the deadline of a context interrupt a read from the server. By default
-// go-redis does not, and we must not change the client. The client of a cluster pauses and tries other nodes without a
-// look at the deadline.
-func keepsDeadlines(rdb redis.UniversalClient) bool {
-	one, ok := rdb.(*redis.Client)
-	return ok && one.Options().ContextTimeoutEnabled
-}
-
-// countsListeners tells whether PUBLISH answers with everybody who listens. On a cluster it counts the
-// listeners of one node, and any client but that of a single server may spread what it does over several.
-func countsListeners(rdb redis.UniversalClient) bool {
-	_, one := rdb.(*redis.Client)
-	return one
-}
 
 // Address names the server: a cluster by the addresses that the client begins with, so everybody
 // should name the same. Clients that are told by Sentinel where the server is do not show which one they mean.

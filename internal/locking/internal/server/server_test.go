@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,7 +141,10 @@ func TestRunAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls := []scripts.Call{inspect("a"), inspect("no lock"), inspect("b")}
-		answers := s.RunAll(soon(), calls)
+		answers, answered := s.RunAll(soon(), calls)
+		if !answered {
+			t.Errorf("%s: no answer", kind)
+		}
 		for i, fails := range []bool{false, true, false} {
 			if err := answers[i].Err(); (err != nil) != fails || !server.IsAnswer(err) {
 				t.Errorf("%s: the answer to call %d is %v", kind, i, err)
@@ -157,8 +161,9 @@ func TestRunAllWithoutAnAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, s := range servers {
-		for _, answer := range s.RunAll(time.Now().Add(50*time.Millisecond), []scripts.Call{inspect("a"), inspect("b")}) {
-			if server.IsAnswer(answer.Err()) {
+		answers, answered := s.RunAll(time.Now().Add(50*time.Millisecond), []scripts.Call{inspect("a"), inspect("b")})
+		for _, answer := range answers {
+			if answered || server.IsAnswer(answer.Err()) {
 				t.Errorf("%s: %v is an answer", kind, answer.Err())
 			}
 		}
@@ -277,15 +282,27 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// Work is split by nothing where there is one server.
-func TestEachNodeOfOneServer(t *testing.T) {
+// Work is split by nothing but its size where there is one server, and ends with the first batch without an answer.
+func TestEachBatchOfOneServer(t *testing.T) {
 	t.Parallel()
 	_, servers := start(t)
 	for kind, s := range servers {
-		var groups []string
-		server.EachNode(s, []string{"a", "b", "c"}, strings.ToUpper, func(some []string) { groups = append(groups, strings.Join(some, "")) })
-		if len(groups) != 1 || groups[0] != "abc" {
-			t.Errorf("%s: %v", kind, groups)
+		var batches []string
+		do := func(some []string) bool {
+			batches = append(batches, strings.Join(some, ""))
+			return len(batches) < 2
+		}
+		server.EachBatch(s, []string{"a", "b", "c"}, strings.ToUpper, do)
+		if len(batches) != 1 || batches[0] != "abc" {
+			t.Errorf("%s: %v", kind, batches)
+		}
+		server.EachBatch(s, slices.Repeat([]string{"d"}, 2*server.Batch), strings.ToUpper, do)
+		if len(batches) != 2 || batches[1] != strings.Repeat("d", server.Batch) {
+			t.Errorf("%s: %v", kind, batches)
+		}
+		server.EachBatch(s, nil, strings.ToUpper, do)
+		if len(batches) != 2 {
+			t.Errorf("%s: a batch of nothing", kind)
 		}
 	}
 }

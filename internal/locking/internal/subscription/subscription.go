@@ -103,18 +103,8 @@ func (s *Subscription) receive(ctx context.Context) {
 		if err != nil {
 			s.server.NoticeError(err)
 			s.connected.Store(false)
-			rest(ctx, pause.Now())
+			server.Rest(ctx, pause.Now()) // before it tries again to connect
 			pause.Double()
 		}
-	}
-}
-
-// rest waits between two tries to connect.
-func rest(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
