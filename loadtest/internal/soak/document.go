@@ -98,7 +98,7 @@ func (s *soak) tallies() (all [kinds]tally) {
 		all[k].waits = latency.New()
 	}
 	for i, reply := range s.result.Replies {
-		t := &all[s.plan.items[i].kind]
+		t := &all[s.plan.kinds[i]]
 		t.counts[reply.Outcome]++
 		if reply.Outcome != load.NotSent {
 			t.waits.Record(s.result.Latency(i))

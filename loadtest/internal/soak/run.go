@@ -57,7 +57,7 @@ type soak struct {
 // report of what was measured until then; where there is nothing to report the document is the zero one.
 func Run(ctx context.Context, c Config, to *target.Target) (report.Document, error) {
 	s := &soak{Config: c, to: to, started: time.Now(), plan: NewPlan(c.Work)}
-	s.load = load.Load{At: s.plan.At, Operations: s.plan.operations()}
+	s.load = load.Load{At: s.plan.At, Operations: s.plan.operations}
 	s.sum = load.Sum(s.load.At, s.load.Operations)
 	stopped := s.soak(ctx)
 	if ctx.Err() != nil {
@@ -85,7 +85,7 @@ func results(r *load.Result) []*load.Result {
 func (s *soak) stocks() map[string]history.Stock {
 	all := make(map[string]history.Stock)
 	for n := range s.SKUs {
-		all[s.SKU(uint32(n))] = history.Stock{Units: s.Stock}
+		all[s.SKU(n)] = history.Stock{Units: s.Stock}
 	}
 	return all
 }
