@@ -83,7 +83,7 @@ func (s *sale) refusals() report.Section {
 		a := r.account
 		table.Rows = append(table.Rows, []string{
 			fmt.Sprint(r.number + 1), humanize.Comma(a.counts.Of(load.SoldOut, load.InsufficientStock)),
-			fmt.Sprint(a.refusals.False.Least), fmt.Sprint(a.refusals.False.Most), humanize.Comma(a.stock.Available), humanize.Comma(a.refusals.Stranded),
+			fmt.Sprint(a.Falsely.Least), fmt.Sprint(a.Falsely.Most), humanize.Comma(a.stock.Available), humanize.Comma(a.Stranded),
 		})
 	}
 	return report.Section{Name: "False sold-outs and stranded units", Table: table, Notes: []string{
